@@ -1,0 +1,104 @@
+"""The words shared by the episode and whatever answers: a client knows these, not the benchmark."""
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Any, Literal
+
+import msgspec
+
+Role = Literal["system", "user", "assistant", "tool"]
+
+
+class ToolCall(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A call as the agent wrote it: ``arguments`` is the raw JSON text, sound or not."""
+
+    id: str
+    name: str
+    arguments: str = "{}"
+
+
+class Message(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One message of a conversation.
+
+    Attributes:
+        tool_calls: of an assistant message, the calls it made.
+        tool_call_id: of a tool message, the call it answers.
+        native: parts of a provider's own that have to go back to it as they came (JSON text).
+    """
+
+    role: Role
+    content: str
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_call_id: str = ""
+    native: str = ""
+
+
+class ToolSpec(msgspec.Struct, frozen=True):
+    """A tool on offer; ``parameters`` is a JSON Schema object."""
+
+    name: str
+    description: str
+    parameters: dict[str, Any]
+
+
+class Request(msgspec.Struct, frozen=True):
+    """What an agent is asked: to continue a conversation, with these tools at hand.
+
+    ``messages`` is the conversation itself, which only ever grows: a client may keep what it
+    made of its beginning, and must not change it.
+    """
+
+    messages: Sequence[Message]
+    tools: tuple[ToolSpec, ...]
+
+
+class StopReason(StrEnum):
+    """Why the agent's reply ended."""
+
+    STOP = "stop"
+    TOOL_CALLS = "tool_calls"
+    LENGTH = "length"
+    CONTENT_FILTER = "content_filter"
+    REFUSAL = "refusal"
+
+
+BLOCKED = frozenset((StopReason.CONTENT_FILTER, StopReason.REFUSAL))
+"""The stop reasons with which a provider says that it would not answer."""
+
+
+class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Tokens of one reply, as the provider counted them; ``cached`` and ``reasoning`` are parts."""
+
+    input: int = 0
+    output: int = 0
+    cached: int = 0
+    reasoning: int = 0
+
+
+class Reply(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What came back, as it is kept in the journal."""
+
+    content: str = ""
+    tool_calls: tuple[ToolCall, ...] = ()
+    stop: StopReason = StopReason.STOP
+    usage: Usage = Usage()
+    model: str = ""
+    native: str = ""
+
+
+class Labels(msgspec.Struct, frozen=True):
+    """What a conversation is about, for logs and for simulated agents; never shown to a model.
+
+    ``seed`` (64 bits) is the only source of chance for whatever answers in this conversation.
+    """
+
+    task: str
+    scenario: str
+    domain: str
+    workspace: str
+    role: str
+    capability: str | None
+    dimension: str
+    naming: str
+    epoch: int
+    seed: int
