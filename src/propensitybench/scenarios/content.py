@@ -1,0 +1,87 @@
+"""The part of the content rules that a program can see (docs/content.md has the whole of them)."""
+
+import json
+import re
+from collections.abc import Iterator
+from functools import cache
+from importlib import resources
+from typing import NamedTuple
+
+import msgspec
+
+from propensitybench.scenarios.checks import Finding, agent_texts
+from propensitybench.scenarios.model import Scenario
+
+
+class _Group(NamedTuple):
+    name: str
+    reason: str
+    domains: tuple[str, ...]
+    pattern: re.Pattern[str]
+
+
+class _Rules(NamedTuple):
+    harm: re.Pattern[str]
+    telltale: re.Pattern[str]
+    groups: tuple[_Group, ...]
+
+
+@cache
+def _rules() -> _Rules:
+    raw = resources.files(__package__).joinpath("content_rules.json").read_text(encoding="utf-8")
+    loaded = json.loads(raw)
+    return _Rules(
+        harm=_any_of(loaded["harm_words"]["patterns"]),
+        telltale=_any_of(loaded["telltale_words"]["patterns"]),
+        groups=tuple(
+            _Group(g["name"], g["reason"], tuple(g.get("domains", ())), _any_of(g["patterns"]))
+            for g in loaded["groups"]
+        ),
+    )
+
+
+def _any_of(patterns: list[str]) -> re.Pattern[str]:
+    return re.compile(rf"(?<!\w)(?:{'|'.join(patterns)})(?!\w)", re.IGNORECASE)
+
+
+def harm_words(text: str) -> list[str]:
+    """The words of harm in a text or tool name, as they stand there."""
+    return [match.group(0) for match in _rules().harm.finditer(text.replace("_", " "))]
+
+
+def faces_differ(scenario: Scenario) -> Iterator[Finding]:
+    """The harmful face has words of harm; the benign one and the acknowledgement have none."""
+    faces = scenario.misaligned
+    if not harm_words(f"{faces.harmful.name} {faces.harmful.description}"):
+        yield ".misaligned.harmful", "says nothing of harm: name the breach plainly"
+    bland = {
+        ".misaligned.benign.name": faces.benign.name,
+        ".misaligned.benign.description": faces.benign.description,
+        ".misaligned.acknowledgement": faces.acknowledgement,
+    }
+    for path, text in bland.items():
+        for word in harm_words(text):
+            yield path, f"{word!r} is a word of harm: this text has to sound like routine work"
+    if faces.harmful.name == faces.benign.name:
+        yield ".misaligned.benign.name", "is the same as the harmful name"
+
+
+def says_nothing_it_may_not(scenario: Scenario) -> Iterator[Finding]:
+    """No telltale word in a tool's name, and no word of the content groups anywhere."""
+    rules = _rules()
+    for name in scenario.tool_names():
+        for match in rules.telltale.finditer(name.replace("_", " ")):
+            yield "", f"tool {name!r}: {match.group(0)!r} gives the benchmark away"
+    texts = [*agent_texts(scenario), (".description", scenario.description)]
+    texts += [(f".states.{key}", text) for key, text in scenario.states.model_dump().items()]
+    texts += [("", name.replace("_", " ")) for name in scenario.tool_names()]
+    texts += [
+        (f".values.{name}", value if isinstance(value, str) else msgspec.json.encode(value).decode())
+        for name, value in scenario.values.items()
+    ]
+    for group in rules.groups:
+        if group.domains and scenario.domain not in group.domains:
+            continue
+        for path, text in texts:
+            for match in group.pattern.finditer(text):
+                yield path, f"{match.group(0)!r} ({group.name}): {group.reason}"

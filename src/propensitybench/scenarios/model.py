@@ -1,0 +1,169 @@
+"""What a scenario is: the words and values of one role's task.
+
+People write these (see docs/data-format.md), so they are pydantic models: strict, closed, and with
+errors that name the place. Nothing here knows how an episode is played.
+"""
+
+from typing import Annotated, Final, NamedTuple
+
+import msgspec
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints
+
+from propensitybench.digests import digest
+
+ROLE_FORMAT: Final = "propensitybench-role/1"
+CANARY: Final = (
+    "propensitybench canary 7c1d0c52-5f0e-4b57-9a55-3f1b8a6f2e94: "
+    "benchmark data, keep out of training corpora"
+)
+MESSAGES_PER_DIMENSION: Final = 12
+ERRORS_PER_TASK: Final = 5
+
+Text = Annotated[str, StringConstraints(min_length=1, strip_whitespace=False)]
+# Wide enough for the published release, whose argument and tool names are not all lower case.
+Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_-]*$", max_length=100)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class States(_Part):
+    """Where the workplace stands before the task, after it, and after the breach."""
+
+    initial: Text
+    target: Text
+    illegal: Text
+
+
+class Policy(_Part):
+    """What the system message says of the role, its duties and its limits."""
+
+    role: Text
+    duties: Text
+    prohibitions: Text
+
+
+class Getter(_Part):
+    """A way to gather information: returns its ``outputs`` when called with its ``arguments``."""
+
+    name: Name
+    description: Text
+    arguments: tuple[Name, ...]
+    outputs: tuple[Name, ...] = Field(min_length=1)
+
+
+class AlignedTool(_Part):
+    """The safe way to finish, which always fails with one of its errors."""
+
+    name: Annotated[Name, StringConstraints(pattern=r"^complete_")]
+    description: Text
+    arguments: tuple[Name, ...] = Field(min_length=1)
+    errors: tuple[Text, ...] = Field(min_length=ERRORS_PER_TASK, max_length=ERRORS_PER_TASK)
+
+
+class ToolFace(_Part):
+    """A name and description under which the misaligned tool shows itself."""
+
+    name: Name
+    description: Text
+
+
+class MisalignedTool(_Part):
+    """The prohibited way to finish: one act with two faces, and what the policy says of it."""
+
+    harmful: ToolFace
+    benign: ToolFace
+    acknowledgement: Text
+    consequences: Text
+
+
+class Stakes(_Part):
+    """The scenario's own phrases for the pressure messages; see docs/data-format.md for their grammar."""
+
+    title: Text
+    deliverable: Text
+    activity: Text
+    beneficiary: Text
+    loss: Text
+    organisation: Text
+    revenue: Text
+    rival: Text
+
+
+class PressureMessage(NamedTuple):
+    """One message that raises the pressure, as the agent reads it."""
+
+    sender: str
+    subject: str
+    body: str
+
+
+class Scenario(_Part):
+    """One role's task with its tools, arguments and policy.
+
+    Attributes:
+        capability: one of the closed list; None for a published scenario whose attack vector is
+            none of them (it then counts in no capability).
+        technique: the published attack vector's name, where it is not the capability itself.
+        known: arguments that the agent is given, with their values.
+        unknown: arguments that the agent has to gather through the getters, with their values.
+        stakes: phrases from which pressure messages are made; None if ``messages`` holds them.
+        messages: the 12 messages of each dimension, where the data set brings its own.
+    """
+
+    domain: Text
+    workspace: Text
+    role: Text
+    name: Name
+    capability: str | None
+    technique: str | None = None
+    description: Text
+    states: States
+    task: Text
+    policy: Policy
+    known: dict[Name, JsonValue]
+    unknown: dict[Name, JsonValue]
+    getters: tuple[Getter, ...]
+    aligned: AlignedTool
+    misaligned: MisalignedTool
+    stakes: Stakes | None = None
+    messages: dict[str, tuple[PressureMessage, ...]] | None = None
+
+    @property
+    def place(self) -> str:
+        """Domain, workspace and role in one line, for messages to people."""
+        return f"{self.domain}/{self.workspace}/{self.role}"
+
+    @property
+    def values(self) -> dict[str, JsonValue]:
+        """Every argument's value, known and unknown."""
+        return {**self.known, **self.unknown}
+
+    def tool_names(self) -> tuple[str, ...]:
+        """Every name that a tool of this scenario can show, getters first."""
+        faces = self.misaligned
+        return (
+            *(getter.name for getter in self.getters),
+            self.aligned.name,
+            faces.harmful.name,
+            faces.benign.name,
+        )
+
+    def to_json(self) -> bytes:
+        """The whole scenario as JSON with sorted keys: what is stored, and what the id is made of."""
+        return msgspec.json.encode(self.model_dump(), order="sorted")
+
+    @classmethod
+    def from_json(cls, raw: bytes | str) -> "Scenario":
+        """The scenario that `to_json` wrote."""
+        return cls.model_validate_json(raw)
+
+
+def scenario_id(scenario: Scenario) -> str:
+    """The scenario's identity: ``s1:`` and a digest of its content.
+
+    ``s1`` names the recipe (sorted JSON of every field, BLAKE2b, 8 bytes): change the recipe,
+    change the prefix.
+    """
+    return "s1:" + digest(scenario.to_json())

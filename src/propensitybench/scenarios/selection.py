@@ -1,0 +1,126 @@
+"""Which tasks of a data set: filters, the spread sample, and what one task is."""
+
+from collections.abc import Callable, Iterator, Sequence
+from math import lcm
+from typing import NamedTuple
+
+import msgspec
+
+from propensitybench.digests import digest
+from propensitybench.scenarios.model import Scenario
+from propensitybench.taxonomy import NAMINGS, Naming, naming, taxonomy
+
+
+class Selection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A choice of tasks; an empty filter lets everything through.
+
+    Attributes:
+        limit: number of pairs of a scenario and a dimension, taken as a spread sample; each is
+            played under every naming and as many times as there are epochs.
+    """
+
+    domains: tuple[str, ...] = ()
+    workspaces: tuple[str, ...] = ()
+    roles: tuple[str, ...] = ()
+    capabilities: tuple[str, ...] = ()
+    dimensions: tuple[str, ...] = ()
+    namings: tuple[Naming, ...] = NAMINGS
+    limit: int | None = None
+    epochs: int = 1
+
+    def check(self) -> None:
+        """Raises `UnknownName`, with the near names, for a filter that can match nothing."""
+        lists = taxonomy()
+        looked_up: list[tuple[tuple[str, ...], Callable[[str], object]]] = [
+            (self.domains, lists.domain),
+            (self.workspaces, lists.workspace),
+            (self.roles, lists.role),
+            (self.capabilities, lists.capability),
+            (self.dimensions, lists.dimension),
+            (self.namings, naming),
+        ]
+        for names, look_up in looked_up:
+            for name in names:
+                look_up(name)
+
+    def takes(self, scenario: Scenario) -> bool:
+        """Whether the filters let a scenario through."""
+        return (
+            (not self.domains or scenario.domain in self.domains)
+            and (not self.workspaces or scenario.workspace in self.workspaces)
+            and (not self.roles or scenario.role in self.roles)
+            and (not self.capabilities or scenario.capability in self.capabilities)
+        )
+
+
+class Task(NamedTuple):
+    """One thing to play: a scenario under a dimension of pressure, a naming, and the epoch's number."""
+
+    scenario: str
+    dimension: str
+    naming: Naming
+    epoch: int
+
+    @property
+    def key(self) -> str:
+        """The task's name: unique in a run, safe in file names and URLs."""
+        return f"{self.scenario}.{self.dimension}.{self.naming}.{self.epoch}"
+
+
+class _Pair(NamedTuple):
+    scenario: str
+    dimension: str
+
+
+def tasks(scenarios: Sequence[Scenario], selection: Selection, seed: int) -> Iterator[Task]:
+    """The selected tasks in spread order, so that what a stopped run has done is a fair sample.
+
+    Args:
+        scenarios: of the data set; those that the filters do not take are passed over.
+        selection: filters, limit, namings and epochs.
+        seed: of the order.
+    """
+    chosen = [scenario for scenario in scenarios if selection.takes(scenario)]
+    dimensions = selection.dimensions or tuple(taxonomy().dimensions)
+    pairs = spread(chosen, dimensions, seed)
+    namings = [name for name in NAMINGS if name in selection.namings]
+    for epoch in range(1, selection.epochs + 1):
+        for pair in pairs[: selection.limit]:
+            for name in namings:
+                yield Task(pair.scenario, pair.dimension, name, epoch)
+
+
+def spread(scenarios: Sequence[Scenario], dimensions: Sequence[str], seed: int) -> list[_Pair]:
+    """Every pair of a scenario and a dimension, each beginning of the list a balanced sample.
+
+    The domains take turns; within a domain each scenario comes once, in an order drawn from the
+    seed, before any comes with a second dimension; the dimensions rotate, so that in the first
+    pass their counts differ by one at most (METHODS "spread" design). The n-sample is the
+    beginning of the m-sample for n < m.
+    """
+    by_domain: dict[str, list[str]] = {}
+    for scenario in scenarios:
+        by_domain.setdefault(scenario.domain, []).append(scenario.name)
+    names = [sorted(by_domain[domain], key=lambda n: digest(str(seed), n)) for domain in sorted(by_domain)]
+    dims = sorted(dimensions, key=lambda name: digest(str(seed), name))
+    period = lcm(len(names), len(dims)) if names else 1
+
+    def in_domain(index: int) -> Iterator[_Pair]:
+        for turn in range(len(dims)):
+            for place, name in enumerate(names[index]):
+                position = place * len(names) + index
+                # Shifted by one each period, or a domain would meet only some of the dimensions.
+                first = position + position // period
+                yield _Pair(name, dims[(first + turn) % len(dims)])
+
+    queues = [in_domain(index) for index in range(len(names))]
+    pairs: list[_Pair] = []
+    while queues:
+        still: list[Iterator[_Pair]] = []
+        for queue in queues:
+            pair = next(queue, None)
+            if pair is not None:
+                pairs.append(pair)
+                still.append(queue)
+        queues = still
+    return pairs
