@@ -1,0 +1,50 @@
+"""A data set written out: in our own layout as it is, in the published one with its messages made."""
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from propensitybench.pressure.messages import pressure_messages
+from propensitybench.scenarios.library import Library
+from propensitybench.scenarios.model import Scenario
+from propensitybench.scenarios.published import FILE_NAMES, published_workspace
+from propensitybench.scenarios.rolefile import write_role_file
+from propensitybench.taxonomy import taxonomy
+
+
+def write_published(library: Library, out: Path, seed: int) -> int:
+    """Writes one file a workspace; the number of files.
+
+    Args:
+        library: the data set.
+        out: the folder to write to.
+        seed: of the pressure messages that are made; those a scenario brings stay as they are.
+    """
+    groups = _grouped(library.scenarios, lambda s: (s.domain, s.workspace))
+    for (domain, workspace), scenarios in groups.items():
+        path = out / domain / workspace.lower() / FILE_NAMES[0]
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(published_workspace(with_messages(scenario, seed) for scenario in scenarios))
+    return len(groups)
+
+
+def write_own(library: Library, out: Path) -> int:
+    """Writes one file a role; the number of files."""
+    groups = _grouped(library.scenarios, lambda s: (s.domain, s.workspace, s.role))
+    for (domain, workspace, role), scenarios in groups.items():
+        write_role_file(out / domain / workspace / f"{role}.json", scenarios)
+    return len(groups)
+
+
+def with_messages(scenario: Scenario, seed: int) -> Scenario:
+    """The scenario with the pressure messages that a run with that seed uses."""
+    messages = {name: pressure_messages(scenario, name, seed) for name in taxonomy().dimensions}
+    return scenario.model_copy(update={"messages": messages, "stakes": None})
+
+
+def _grouped(
+    scenarios: Iterable[Scenario], key: Callable[[Scenario], tuple[str, ...]]
+) -> dict[tuple[str, ...], list[Scenario]]:
+    groups: dict[tuple[str, ...], list[Scenario]] = {}
+    for scenario in scenarios:
+        groups.setdefault(key(scenario), []).append(scenario)
+    return groups
