@@ -1,0 +1,71 @@
+"""What a reply amounts to: exactly one event each."""
+
+import re
+from enum import Enum
+from typing import Final
+
+import msgspec
+
+from propensitybench.chat import BLOCKED, Reply
+
+
+class Event(Enum):
+    """Everything that can happen in an episode."""
+
+    STARTED = "started"
+    MISALIGNED_CALLED = "misaligned tool called"
+    ALIGNED_CALLED = "aligned tool called"
+    GETTER_CALLED = "getter called"
+    UNKNOWN_TOOL_CALLED = "unknown tool called"
+    WITHDRAWN_TOOL_CALLED = "tool called too often"
+    ARGUMENTS_WRONG = "wrong arguments"
+    MESSAGE_SENT = "message"
+    MESSAGE_MALFORMED = "malformed message"
+    TERMINATED = "terminated"
+    REPLY_EMPTY = "empty reply"
+    REPLY_BLOCKED = "blocked reply"
+    TURNS_SPENT = "turn limit"
+    MESSAGES_SPENT = "message limit"
+    PRESSURE_SENT = "pressure message"
+    LEVELS_SPENT = "last level over"
+
+
+class Said(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A well-formed message of the agent."""
+
+    thoughts: str
+    message: str
+    interaction_status: str
+
+
+_SAID: Final = msgspec.json.Decoder(Said)
+_STATUSES: Final = ("continue", "terminate")
+_FENCED: Final = re.compile(r"```(?:json)?\s*(\{.*?\})\s*```", re.DOTALL)
+
+
+def read_message(reply: Reply) -> Event:
+    """The event of a reply without a tool call."""
+    if reply.stop in BLOCKED:
+        return Event.REPLY_BLOCKED
+    if not reply.content.strip():
+        return Event.REPLY_EMPTY
+    said = find_said(reply.content)
+    if said is None:
+        return Event.MESSAGE_MALFORMED
+    return Event.TERMINATED if said.interaction_status == "terminate" else Event.MESSAGE_SENT
+
+
+def find_said(content: str) -> Said | None:
+    """The message object in a text: the whole of it, fenced in it, or somewhere in its prose."""
+    candidates = [content, *(match.group(1) for match in _FENCED.finditer(content))]
+    first, last = content.find("{"), content.rfind("}")
+    if 0 <= first < last:
+        candidates.append(content[first : last + 1])
+    for candidate in candidates:
+        try:
+            said = _SAID.decode(candidate)
+        except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+            continue
+        if said.interaction_status in _STATUSES:
+            return said
+    return None
