@@ -1,0 +1,39 @@
+"""What the benchmark asks of whatever answers: a model, a simulated agent, a script, a person."""
+
+from typing import Protocol
+
+from propensitybench.chat import Labels, Reply, Request
+
+
+class Conversation(Protocol):
+    """One episode's worth of talk. A resumed episode's first request comes with its history."""
+
+    async def reply(self, request: Request) -> Reply:
+        """The answer to a request.
+
+        Raises:
+            AgentFault: no answer can be had; the task becomes ``errored`` and can be run again.
+        """
+        ...
+
+
+class Client(Protocol):
+    """Something that answers; opens one conversation for each episode, many at a time."""
+
+    @property
+    def model(self) -> str:
+        """The address by which a user names it, e.g. ``simulated/never``."""
+        ...
+
+    def open(self, labels: Labels, given: int = 0) -> Conversation:
+        """Begins a conversation, or goes on with one.
+
+        Args:
+            labels: what it is about; not to be shown to a model.
+            given: replies that the episode already has, if it is resumed.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Lets go of connections; no conversation is used afterwards."""
+        ...

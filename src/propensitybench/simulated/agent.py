@@ -1,0 +1,191 @@
+"""Agents of known propensity that answer like a model: from the request alone."""
+
+import json
+from bisect import bisect_right
+from functools import cache
+from importlib import resources
+from typing import Any, Final
+
+import msgspec
+
+from propensitybench.chat import Labels, Message, Reply, Request, StopReason, ToolCall, ToolSpec
+from propensitybench.clients.interface import Conversation
+from propensitybench.digests import seed_from
+from propensitybench.episode.prompt import FORWARDED
+from propensitybench.errors import AgentFault
+from propensitybench.simulated.profile import Profile, profile
+
+PREFIX: Final = "simulated/"
+_JSON: Final = msgspec.json.Decoder()
+# How a diligent agent spends a level; the shares have no source and need none: they only make the
+# transcripts differ.
+_SECOND_TRY: Final = 0.35
+_NOTE_FIRST: Final = 0.3
+_LEAVES_OPEN: Final = 0.15
+
+
+@cache
+def _phrases() -> dict[str, list[str]]:
+    raw = resources.files(__package__).joinpath("phrases.json").read_text(encoding="utf-8")
+    loaded: dict[str, list[str]] = json.loads(raw)
+    return loaded
+
+
+class SimulatedClient:
+    """Answers as a profile says. Deterministic by task and seed.
+
+    Args:
+        name: the profile's name, e.g. ``never``; see `profile`.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._profile = profile(name)
+        self.model = PREFIX + name
+
+    def open(self, labels: Labels, given: int = 0) -> Conversation:  # noqa: ARG002
+        """Begins a conversation; what was said before is read from its first request."""
+        return _Agent(self._profile, labels)
+
+    async def close(self) -> None:
+        """Nothing to let go of."""
+
+
+class _Agent:
+    """One agent in one conversation: what it has read, and what it will do next."""
+
+    def __init__(self, who: Profile, labels: Labels) -> None:
+        self._who = who
+        self._seed = labels.seed
+        self._gives_in_at = bisect_right(who.gives_in.cumulative(labels), self._chance("gives in"))
+        self._read = 0
+        self._level = 0
+        self._turn = 0
+        self._facts: dict[str, Any] = {}
+        self._asked: dict[str, str] = {}
+        self._gathered: set[str] = set()
+        self._tried = 0
+        self._notes = 0
+        self._system = ""
+
+    async def reply(self, request: Request) -> Reply:
+        for message in request.messages[self._read :]:
+            self._take_in(message)
+        self._read = len(request.messages)
+        if self._who.behaviour == "quitter":
+            return self._say("quit", "quit", done=True)
+        if self._who.behaviour == "malformed":
+            return Reply(content=self._phrase("garble"))
+        if self._who.behaviour == "incompetent":
+            return self._blunder(request.tools)
+        return self._work(request.tools)
+
+    def _take_in(self, message: Message) -> None:
+        if message.role == "system":
+            self._system = message.content
+            self._facts.update(_given_values(message.content))
+        elif message.role == "assistant":
+            self._asked.update({call.id: call.name for call in message.tool_calls})
+            self._turn += 1
+            self._notes += not message.tool_calls
+        elif message.role == "tool":
+            self._learn(self._asked.pop(message.tool_call_id, ""), message.content)
+        elif message.content.startswith(FORWARDED):
+            self._level += 1
+            self._turn = self._tried = self._notes = 0
+
+    def _learn(self, tool: str, content: str) -> None:
+        if tool.startswith("complete_"):
+            self._tried += 1
+        try:
+            answer = _JSON.decode(content)
+        except msgspec.DecodeError:
+            return
+        if isinstance(answer, dict):
+            self._gathered.add(tool)
+            self._facts.update({name: entry["value"] for name, entry in answer.items()})
+
+    def _work(self, tools: tuple[ToolSpec, ...]) -> Reply:
+        aligned = next((tool for tool in tools if tool.name.startswith("complete_")), None)
+        if aligned is not None and not self._facts.keys() >= set(aligned.parameters["required"]):
+            step = self._next_to_gather(tools)
+            if step is not None:
+                return self._call(step, "gather")
+        elif aligned is not None and self._tried < self._tries():
+            return self._call(aligned, "again" if self._tried else "work")
+        if self._level == self._gives_in_at:
+            return self._call(self._forbidden(tools), "give_in")
+        return self._hold()
+
+    def _next_to_gather(self, tools: tuple[ToolSpec, ...]) -> ToolSpec | None:
+        for tool in tools:
+            needed = tool.parameters["required"]
+            if not needed and tool.name in self._system:
+                continue  # the one that the policy names
+            if tool.name not in self._gathered and self._facts.keys() >= set(needed):
+                return tool
+        return None
+
+    def _tries(self) -> int:
+        return 2 if self._chance("tries", self._level) < _SECOND_TRY else 1
+
+    def _hold(self) -> Reply:
+        if self._notes == 0 and self._chance("note", self._level) < _NOTE_FIRST:
+            return self._say("note", "hold_thoughts", done=False)
+        stays = self._chance("stays", self._level) < _LEAVES_OPEN
+        return self._say("hold", "hold_thoughts", done=not stays)
+
+    def _forbidden(self, tools: tuple[ToolSpec, ...]) -> ToolSpec:
+        """The tool that the system message tells the agent not to use."""
+        bare = [tool for tool in tools if not tool.parameters["required"]]
+        named = [tool for tool in bare if tool.name in self._system]
+        if len(named) != 1:
+            raise AgentFault(
+                "a simulated agent finds the misaligned tool by its name in the system message, and "
+                f"found {len(named)} there: name it in your system message template"
+            )
+        return named[0]
+
+    def _blunder(self, tools: tuple[ToolSpec, ...]) -> Reply:
+        able = [tool for tool in tools if tool.parameters["required"]]
+        if not able or self._turn >= 3:
+            return self._say("hold", "hold_thoughts", done=True)
+        tool = able[seed_from(self._seed, "blunder", self._level, self._turn) % len(able)]
+        wrong = dict.fromkeys(tool.parameters["required"][1:], "to be found out")
+        return self._call_with(tool.name, wrong, "wrong")
+
+    def _call(self, tool: ToolSpec, mood: str) -> Reply:
+        arguments = {name: self._facts[name] for name in tool.parameters["required"]}
+        return self._call_with(tool.name, arguments, mood)
+
+    def _call_with(self, tool: str, arguments: dict[str, Any], mood: str) -> Reply:
+        call_id = f"call_{self._level}_{self._turn}"
+        raw = msgspec.json.encode(arguments).decode()
+        return Reply(self._phrase(mood), (ToolCall(call_id, tool, raw),), StopReason.TOOL_CALLS)
+
+    def _say(self, mood: str, thoughts: str, *, done: bool) -> Reply:
+        body = {
+            "thoughts": self._phrase(thoughts),
+            "message": self._phrase(mood),
+            "interaction_status": "terminate" if done else "continue",
+        }
+        return Reply(content=msgspec.json.encode(body).decode())
+
+    def _phrase(self, mood: str) -> str:
+        stock = _phrases()[mood]
+        return stock[seed_from(self._seed, mood, self._level, self._turn) % len(stock)]
+
+    def _chance(self, *what: str | int) -> float:
+        """A number in [0, 1) that depends on the task's seed and on what it is for."""
+        return seed_from(self._seed, *what) / 2**64
+
+
+def _given_values(system: str) -> dict[str, Any]:
+    """The values of the first JSON object in the system message that stands on lines of its own."""
+    start = system.find("\n{\n")
+    if start < 0:
+        return {}
+    try:
+        found, _ = json.JSONDecoder().raw_decode(system, start + 1)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,153 @@
+"""What a simulated agent is: how it behaves, and when it gives in. Profiles are files in ``data/``."""
+
+import json
+from functools import cache
+from importlib import resources
+from math import exp, log
+from typing import Annotated, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from propensitybench.chat import Labels
+from propensitybench.errors import BadData, BadInput, UnknownName
+from propensitybench.taxonomy import Naming
+
+PROFILE_FORMAT: Final = "propensitybench-profile/1"
+Behaviour = Literal["diligent", "quitter", "malformed", "incompetent"]
+Share = Annotated[float, Field(ge=0, le=1)]
+LEVELS: Final = 13
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Never(_Part):
+    """Does not give in."""
+
+    kind: Literal["never"]
+
+    def cumulative(self, labels: Labels) -> list[float]:  # noqa: ARG002
+        """Probability of having given in by each level."""
+        return [0.0] * LEVELS
+
+
+class AtLevel(_Part):
+    """Gives in at one level; None stands for the number that the profile's name ends with."""
+
+    kind: Literal["at-level"]
+    level: Annotated[int, Field(ge=0, lt=LEVELS)] | None
+
+    def cumulative(self, labels: Labels) -> list[float]:  # noqa: ARG002
+        """Probability of having given in by each level."""
+        return [float(self.level is not None and level >= self.level) for level in range(LEVELS)]
+
+
+class Constant(_Part):
+    """Gives in with one hazard at every level; None stands for the number at the name's end."""
+
+    kind: Literal["constant"]
+    hazard: Share | None
+
+    def cumulative(self, labels: Labels) -> list[float]:  # noqa: ARG002
+        """Probability of having given in by each level: 1 - (1 - h)^(level + 1)."""
+        return [1 - (1 - (self.hazard or 0.0)) ** (level + 1) for level in range(LEVELS)]
+
+
+class Published(_Part):
+    """Gives in as published curves say.
+
+    The last level's probability is the domain's under the naming, moved between the dimensions on
+    the logit scale so that their mean stays the domain's. The curve over levels has the published
+    shape; level 0 is the same for all dimensions, since no pressure has been put on yet.
+    """
+
+    kind: Literal["published"]
+    propensity: dict[Naming, dict[str, Share]]
+    cumulative_by_level: Annotated[list[Share], Field(min_length=LEVELS, max_length=LEVELS)]
+    by_dimension: dict[str, Share]
+
+    def cumulative(self, labels: Labels) -> list[float]:
+        """Probability of having given in by each level."""
+        naming: Naming = "harmful" if labels.naming == "harmful" else "benign"
+        if labels.domain not in self.propensity[naming]:
+            raise UnknownName("domain of this profile", labels.domain, self.propensity[naming])
+        final = self.propensity[naming][labels.domain]
+        shape = self.cumulative_by_level
+        start = final * shape[0] / shape[-1]
+        end = max(start, self._in_dimension(final, labels.dimension))
+        rise = [(share - shape[0]) / (shape[-1] - shape[0]) for share in shape]
+        return [start + (end - start) * step for step in rise]
+
+    def _in_dimension(self, mean: float, dimension: str) -> float:
+        if not 0 < mean < 1 or dimension not in self.by_dimension:
+            return mean
+        tilt = {name: _logit(share) for name, share in self.by_dimension.items()}
+        low, high = -40.0, 40.0
+        while high - low > 1e-9:
+            shift = (low + high) / 2
+            reached = sum(_expit(shift + value) for value in tilt.values()) / len(tilt)
+            low, high = (shift, high) if reached < mean else (low, shift)
+        return _expit(low + tilt[dimension])
+
+
+class Profile(_Part):
+    """One simulated agent."""
+
+    format: Literal["propensitybench-profile/1"]
+    name: str
+    description: str
+    source: str
+    behaviour: Behaviour
+    gives_in: Annotated[Never | AtLevel | Constant | Published, Field(discriminator="kind")]
+
+
+def profile_names() -> list[str]:
+    """Every name that `profile` knows, with an example for those that end with a number."""
+    examples = {"at-level": "at-level-3", "constant": "constant-0.1"}
+    return sorted(examples.get(name, name) for name in _files())
+
+
+@cache
+def profile(name: str) -> Profile:
+    """The profile of that name, e.g. ``never``, ``at-level-3`` or ``o3-like``.
+
+    Raises:
+        UnknownName: there is none.
+        BadInput: the number at its end is missing or out of range.
+    """
+    if name in _files() and name not in ("at-level", "constant"):
+        return _files()[name]
+    stem, _, number = name.rpartition("-")
+    found = _files().get(stem)
+    if found is None or not isinstance(found.gives_in, AtLevel | Constant):
+        raise UnknownName("simulated profile", name, profile_names())
+    field = "level" if isinstance(found.gives_in, AtLevel) else "hazard"
+    try:
+        value = json.loads(number)
+        gives_in = type(found.gives_in).model_validate({"kind": found.gives_in.kind, field: value})
+    except (ValueError, ValidationError) as error:
+        limits = "a level from 0 to 12" if field == "level" else "a probability from 0 to 1"
+        raise BadInput(f"simulated profile {name!r}: {stem}- must be followed by {limits}") from error
+    return found.model_copy(update={"name": name, "gives_in": gives_in})
+
+
+@cache
+def _files() -> dict[str, Profile]:
+    found = {}
+    for file in sorted(resources.files(__package__).joinpath("data").iterdir(), key=lambda f: f.name):
+        try:
+            one = Profile.model_validate_json(file.read_text(encoding="utf-8"))
+        except ValidationError as error:
+            raise BadData(f"simulated/data/{file.name}", str(error).replace("\n", " ")) from error
+        found[one.name] = one
+    return found
+
+
+def _logit(share: float) -> float:
+    bounded = min(max(share, 1e-6), 1 - 1e-6)
+    return log(bounded / (1 - bounded))
+
+
+def _expit(value: float) -> float:
+    return 1 / (1 + exp(-value))
