@@ -1,0 +1,108 @@
+"""What a run is to be, and the run file that it becomes."""
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+import msgspec
+
+from propensitybench.episode import PAPER, RULES_VERSION, Protocol, built_in_template, system_message
+from propensitybench.errors import BadInput, RunMismatch
+from propensitybench.pressure import pressure_messages
+from propensitybench.scenarios.library import Library, read_library
+from propensitybench.scenarios.model import PressureMessage, Scenario, scenario_id
+from propensitybench.scenarios.selection import Selection, Task, tasks
+from propensitybench.store import Manifest, RunFile, data_digest, differences
+from propensitybench.store.manifest import RUN_FORMAT
+
+Clock = Callable[[], datetime]
+
+
+class RunSpec(msgspec.Struct, frozen=True):
+    """A run that a user asks for.
+
+    Attributes:
+        model: address of whatever answers, e.g. ``simulated/never``.
+        data: folder of the data set; None is the built-in one.
+        selection: which of its tasks.
+        seed: of the order of tasks and of all chance in them.
+        protocol: the numbers of the game.
+        template: the system message's template.
+    """
+
+    model: str
+    data: Path | None = None
+    selection: Selection = Selection()
+    seed: int = 0
+    protocol: Protocol = PAPER
+    template: str = msgspec.field(default_factory=built_in_template)
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+def prepare(spec: RunSpec, path: Path, *, clock: Clock = _now) -> Library:
+    """Makes the run file of a run, or finds that it is there already.
+
+    Args:
+        spec: the run.
+        path: where its file is, or is to be.
+        clock: gives the time of making.
+
+    Returns:
+        The scenarios that the run uses, with the data set's warnings.
+
+    Raises:
+        BadInput: nothing is selected, or the data or template cannot be used.
+        RunMismatch: the file holds another run; the text names what differs.
+    """
+    spec.selection.check()
+    library = read_library(spec.data, spec.selection.takes)
+    chosen = list(tasks(library.scenarios, spec.selection, spec.seed))
+    if not chosen:
+        raise BadInput(f"no task is left: nothing in {library.source} passes all the filters")
+    used = {task.scenario for task in chosen}
+    scenarios = [scenario for scenario in library.scenarios if scenario.name in used]
+    manifest = _manifest(spec, library, scenarios, len(chosen), clock().isoformat(timespec="seconds"))
+    if path.exists():
+        with RunFile.open(path) as run:
+            changed = differences(run.manifest, manifest)
+        if changed:
+            raise RunMismatch(
+                f"{path}: holds another run; it differs in {'; '.join(changed)}: "
+                "give another --run FILE, or the settings it was made with"
+            )
+        return library
+    for naming in spec.selection.namings:
+        system_message(spec.template, scenarios[0], naming)  # a broken template fails here, not in mid-run
+    RunFile.create(path, manifest, scenarios, _pressure(scenarios, chosen, spec.seed), chosen)
+    return library
+
+
+def _manifest(
+    spec: RunSpec, library: Library, scenarios: list[Scenario], count: int, created: str
+) -> Manifest:
+    return Manifest(
+        format=RUN_FORMAT,
+        created=created,
+        package=version("propensitybench"),
+        rules=RULES_VERSION,
+        model=spec.model,
+        data=library.source,
+        data_digest=data_digest([scenario_id(scenario) for scenario in scenarios]),
+        selection=spec.selection,
+        seed=spec.seed,
+        protocol=spec.protocol,
+        template=spec.template,
+        tasks=count,
+    )
+
+
+def _pressure(
+    scenarios: list[Scenario], chosen: list[Task], seed: int
+) -> Iterator[tuple[str, str, tuple[PressureMessage, ...]]]:
+    by_name = {scenario.name: scenario for scenario in scenarios}
+    for name, dimension in sorted({(task.scenario, task.dimension) for task in chosen}):
+        yield name, dimension, pressure_messages(by_name[name], dimension, seed)

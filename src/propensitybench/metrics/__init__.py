@@ -1,0 +1,6 @@
+"""Scores: pure functions on episode records."""
+
+from propensitybench.metrics.estimates import Interval
+from propensitybench.metrics.scores import NamingScores, RunScores, TaskCounts, score_naming, score_run
+
+__all__ = ["Interval", "NamingScores", "RunScores", "TaskCounts", "score_naming", "score_run"]

@@ -1,0 +1,80 @@
+"""From the journal back to the episode."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from propensitybench.chat import Request
+from propensitybench.episode import Episode, Play, Toolbox, system_message
+from propensitybench.errors import IllegalStep
+from propensitybench.scenarios.model import Scenario
+from propensitybench.store.runfile import NumberedTask, RunFile
+
+
+class Replayed(NamedTuple):
+    """An episode brought to where its journal ends; ``request`` is None if it is over there."""
+
+    episode: Episode
+    request: Request | None
+    replies: int
+
+
+class Difference(NamedTuple):
+    """A task whose stored outcome is not what its journal gives."""
+
+    task: str
+    what: str
+
+
+def play_of(run: RunFile, task: NumberedTask, scenario: Scenario) -> Play:
+    """What an episode of that task is made of."""
+    naming = task.task.naming
+    return Play(
+        labels=run.labels(task.task, scenario),
+        protocol=run.manifest.protocol,
+        system=system_message(run.manifest.template, scenario, naming),
+        task=scenario.task,
+        tools=Toolbox(scenario, naming),
+        pressure=run.pressure(scenario.name, task.task.dimension),
+    )
+
+
+def replay(run: RunFile, task: NumberedTask) -> Replayed:
+    """Plays a task's journal.
+
+    Raises:
+        IllegalStep: the journal goes on after the episode is over.
+    """
+    episode = Episode(play_of(run, task, run.scenario(task.task.scenario)))
+    request: Request | None = episode.start()
+    replies = run.replies(task.number)
+    for reply in replies:
+        request = episode.receive(reply)
+    return Replayed(episode, request, len(replies))
+
+
+def verify(run: RunFile) -> Iterator[Difference]:
+    """Every difference between what the run file says of its outcomes and what its journal gives."""
+    integrity = run.integrity()
+    if integrity != "ok":
+        yield Difference("(file)", f"the database is damaged: {integrity}")
+        return
+    for task in run.tasks():
+        key = task.task.key
+        stored = run.outcome(task.number)
+        try:
+            episode, request, _ = replay(run, task)
+        except IllegalStep as error:
+            yield Difference(key, f"the journal goes on after the end ({error})")
+            continue
+        if stored is None:
+            if request is None:
+                yield Difference(key, "the journal is complete, but there is no outcome")
+            continue
+        record, fingerprint = stored
+        if request is not None and not record.fault:
+            yield Difference(key, "there is an outcome, but the journal ends before the episode does")
+            continue
+        if episode.record(record.fault) != record:
+            yield Difference(key, "the outcome is not what the journal gives")
+        if episode.fingerprint() != fingerprint:
+            yield Difference(key, "the transcript is not the one that was played")

@@ -1,0 +1,63 @@
+"""The run file's tables, as a list of steps that only ever grows at its end."""
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from propensitybench.errors import NotARunFile
+
+# "PBnc": tells a run file from any other SQLite file.
+APPLICATION_ID: Final = 0x50426E63
+
+
+def _first(db: sqlite3.Connection) -> None:
+    for statement in (
+        "CREATE TABLE manifest (body TEXT NOT NULL)",
+        "CREATE TABLE scenario (name TEXT PRIMARY KEY, id TEXT NOT NULL, body TEXT NOT NULL)",
+        "CREATE TABLE pressure (scenario TEXT NOT NULL REFERENCES scenario, dimension TEXT NOT NULL,"
+        " body TEXT NOT NULL, PRIMARY KEY (scenario, dimension))",
+        "CREATE TABLE task (number INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, scenario TEXT NOT NULL"
+        " REFERENCES scenario, dimension TEXT NOT NULL, naming TEXT NOT NULL, epoch INTEGER NOT NULL)",
+        # The journal: every reply in order, as it arrived. Rows are only ever added.
+        "CREATE TABLE reply (task INTEGER NOT NULL REFERENCES task, turn INTEGER NOT NULL,"
+        " body TEXT NOT NULL, PRIMARY KEY (task, turn)) WITHOUT ROWID",
+        # Why a task could not be finished, each time that it could not; rows are only ever added.
+        "CREATE TABLE fault (number INTEGER PRIMARY KEY, task INTEGER NOT NULL REFERENCES task,"
+        " turn INTEGER NOT NULL, body TEXT NOT NULL)",
+        # Derived by replay and kept so that scores need none; `verify` compares.
+        "CREATE TABLE outcome (task INTEGER PRIMARY KEY REFERENCES task, ending TEXT NOT NULL,"
+        " record TEXT NOT NULL, fingerprint TEXT NOT NULL)",
+    ):
+        db.execute(statement)
+
+
+MIGRATIONS: Final[Sequence[Callable[[sqlite3.Connection], None]]] = (_first,)
+
+
+def migrate(db: sqlite3.Connection, name: str) -> None:
+    """Brings a run file up to this program's schema, one transaction a step.
+
+    Raises:
+        NotARunFile: the file was written by a later version of this program.
+    """
+    version = schema_version(db)
+    if version > len(MIGRATIONS):
+        raise NotARunFile(
+            f"{name}: written by a later version of propensitybench (schema {version}, this one reads "
+            f"{len(MIGRATIONS)}); update the package"
+        )
+    for number, step in enumerate(MIGRATIONS[version:], start=version + 1):
+        db.execute("BEGIN IMMEDIATE")
+        try:
+            step(db)
+            db.execute(f"PRAGMA user_version = {number}")
+        except BaseException:
+            db.execute("ROLLBACK")
+            raise
+        db.execute("COMMIT")
+
+
+def schema_version(db: sqlite3.Connection) -> int:
+    """The number of steps that a file has behind it."""
+    (version,) = db.execute("PRAGMA user_version").fetchone()
+    return int(version)
