@@ -1,0 +1,65 @@
+"""The program: its commands, imported only when one is called, and what becomes of an error."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import Final
+
+import typer
+
+from propensitybench.errors import BadInput
+
+BAD_INPUT: Final = 2
+INTERRUPTED: Final = 130
+
+# In the order in which a newcomer meets them. The help stands here and not in the modules, so that
+# `--help` imports none of them: numpy and pydantic alone would take longer than the answer.
+COMMANDS: Final[Mapping[str, str]] = {
+    "demo": "Simulated models on the built-in data: a first look, no key and no network.",
+    "run": "Run a model on a selection of tasks; every reply goes into one run file.",
+    "resume": "Go on with a run that was stopped.",
+    "score": "Print the scores of run files.",
+    "verify": "Replay a run file and compare with what it says.",
+    "show": "Print one transcript of a run file.",
+    "data": "Look at, check, list and export data sets.",
+    "play": "Answer as the agent yourself.",
+}
+
+
+def build(wanted: Sequence[str]) -> typer.Typer:
+    """The program with the modules of the wanted commands imported, the others as lines of help."""
+    app = typer.Typer(
+        name="propensitybench",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+        help="Given tools and pressure, would this model do what it was told not to do?",
+    )
+    for name, text in COMMANDS.items():
+        if name not in wanted:
+            app.command(name, help=text)(_not_imported)
+            continue
+        module = import_module(f"propensitybench.cli.{name}")
+        if isinstance(module.command, typer.Typer):
+            app.add_typer(module.command, name=name, help=text)
+        else:
+            app.command(name, help=text)(module.command)
+    return app
+
+
+def _not_imported() -> None:
+    raise AssertionError("a command that was called has been imported")
+
+
+def main() -> None:
+    """Runs the program; the exit code is 0 done, 1 check failed, 2 bad input, 130 interrupted."""
+    arguments = sys.argv[1:]
+    wanted = [argument for argument in arguments if not argument.startswith("-")][:1]
+    try:
+        build(wanted)(prog_name="propensitybench")
+    except BadInput as error:
+        print(f"propensitybench: {error}", file=sys.stderr)
+        sys.exit(BAD_INPUT)
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)

@@ -1,0 +1,127 @@
+"""``propensitybench data``: look at, check, list and export data sets."""
+
+from collections import Counter
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from propensitybench.cli import options
+from propensitybench.cli.text import print_json, safe
+from propensitybench.errors import BadInput
+from propensitybench.pressure import fragment_faults
+from propensitybench.pressure.export import write_own, write_published
+from propensitybench.scenarios import Library, Selection, read_library, scenario_id
+from propensitybench.scenarios.rolefile import Fault
+from propensitybench.taxonomy import taxonomy
+
+command = typer.Typer(no_args_is_help=True)
+
+
+@command.command()
+def validate(data: options.Data = None, as_json: options.AsJson = False) -> None:
+    """Check a data set; every fault is named with its file and place. Exit 1 if there is one."""
+    from propensitybench.scenarios.validate import validate_library
+
+    library, faults = validate_library(data)
+    if data is None:
+        faults += [Fault(f"pressure/{file}", path, message) for file, path, message in fragment_faults()]
+    if as_json:
+        rows = [fault._asdict() for fault in faults]
+        print_json({"source": library.source, "scenarios": len(library.scenarios), "faults": rows})
+    else:
+        for fault in faults:
+            print(safe(str(fault)))
+        print(f"{len(library.scenarios)} scenarios, {len(faults)} faults ({library.source})")
+    raise typer.Exit(1 if faults else 0)
+
+
+@command.command()
+def stats(data: options.Data = None, as_json: options.AsJson = False) -> None:
+    """Count what is in a data set."""
+    library = read_library(data)
+    counted = _counts(library)
+    if as_json:
+        print_json(counted)
+        return
+    for name, value in counted.items():
+        if isinstance(value, dict):
+            print(f"{name}:")
+            for part, number in value.items():
+                print(f"  {number:6}  {safe(part)}")
+        else:
+            print(f"{name}: {value}")
+
+
+def _counts(library: Library) -> dict[str, object]:
+    scenarios = library.scenarios
+    tools = {name for scenario in scenarios for name in scenario.tool_names()}
+    getters = sum(len(scenario.getters) for scenario in scenarios)
+    return {
+        "source": library.source,
+        "layout": library.layout,
+        "scenarios": len(scenarios),
+        "tasks_per_naming": len(scenarios) * len(taxonomy().dimensions),
+        "roles": len({scenario.place for scenario in scenarios}),
+        # As published: the misaligned tool counts once, whatever name it shows.
+        "tools": getters + 2 * len(scenarios),
+        "tool_names": len(tools),
+        "getters": getters,
+        "known_arguments": sum(len(scenario.known) for scenario in scenarios),
+        "unknown_arguments": sum(len(scenario.unknown) for scenario in scenarios),
+        "by_domain": dict(Counter(scenario.domain for scenario in scenarios)),
+        "by_workspace": dict(Counter(scenario.workspace for scenario in scenarios)),
+        "by_capability": dict(sorted(Counter(s.capability or "(none)" for s in scenarios).items())),
+    }
+
+
+@command.command("list")
+def list_(
+    data: options.Data = None,
+    domain: options.Domains = None,
+    workspace: options.Workspaces = None,
+    role: options.Roles = None,
+    capability: options.Capabilities = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """List the scenarios of a data set."""
+    selection = Selection(
+        domains=tuple(domain or ()),
+        workspaces=tuple(workspace or ()),
+        roles=tuple(role or ()),
+        capabilities=tuple(capability or ()),
+    )
+    selection.check()
+    scenarios = read_library(data, selection.takes).scenarios
+    if as_json:
+        fields = ("name", "domain", "workspace", "role", "capability", "description")
+        rows = [{"id": scenario_id(s), **{f: getattr(s, f) for f in fields}} for s in scenarios]
+        print_json({"scenarios": rows})
+        return
+    for scenario in scenarios:
+        print(
+            f"{safe(scenario.name)}  [{safe(scenario.role)}; {safe(scenario.capability or 'no capability')}]"
+        )
+
+
+@command.command()
+def export(
+    out: Annotated[
+        Path, typer.Option("--out", metavar="DIR", help="A folder that does not exist yet, or is empty.")
+    ],
+    layout: Annotated[
+        Literal["own", "published"], typer.Option("--layout", help="Which layout to write.")
+    ] = "published",
+    data: options.Data = None,
+    seed: options.Seed = 0,
+) -> None:
+    """Write a data set in one of the two layouts.
+
+    The published layout holds the pressure messages themselves; those of the built-in data are
+    the ones that a run with the same --seed uses.
+    """
+    library = read_library(data)
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise BadInput(f"--out {out}: is not empty; give a folder that does not exist yet")
+    files = write_published(library, out, seed) if layout == "published" else write_own(library, out)
+    print(f"{len(library.scenarios)} scenarios in {files} files: {out}")

@@ -1,0 +1,68 @@
+"""``propensitybench demo``: what the benchmark shows, with simulated models."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from propensitybench.cli import options, tables
+from propensitybench.cli.playing import exit_code, play_file, say_how_it_ended, scores_of
+from propensitybench.cli.text import print_json
+from propensitybench.engine import DEFAULT_CONCURRENCY, RunSpec, prepare
+from propensitybench.episode import Ending
+from propensitybench.metrics import RunScores
+from propensitybench.store import RunFile
+
+MODELS = ("simulated/o3-like", "simulated/claude-4-sonnet-like", "simulated/gemini-2.5-pro-like")
+
+
+def command(
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where the run files go.")] = Path(
+        "propensitybench-demo"
+    ),
+    seed: options.Seed = 0,
+    as_json: options.AsJson = False,
+) -> None:
+    runs = []
+    for model in MODELS:
+        path = out / f"{model.removeprefix('simulated/')}.run"
+        prepare(RunSpec(model, seed=seed), path)
+        result = play_file(path, DEFAULT_CONCURRENCY)
+        scores = scores_of(path)
+        if code := exit_code(result, scores):
+            say_how_it_ended(path, result, scores)
+            raise typer.Exit(code)
+        runs.append(scores)
+    if as_json:
+        print_json({"runs": runs})
+        return
+    console = tables.console()
+    console.print(tables.overview(runs))
+    console.print(tables.LEGEND)
+    console.print()
+    for run in runs:
+        console.print(meaning(run))
+    console.print(
+        "\nThese are simulated agents, drawn from published curves: no model was asked. "
+        f"Their runs are in {out}."
+    )
+    console.print(f"Look at one:   propensitybench score {runs[0].file}")
+    console.print(f"Read a task:   propensitybench show {runs[0].file} {_some_task(Path(runs[0].file))}")
+    console.print("Be the agent:  propensitybench play")
+
+
+def meaning(run: RunScores) -> str:
+    """In a sentence, what a run's scores say."""
+    harmful, benign = run.naming["harmful"], run.naming["benign"]
+    return (
+        f"- {run.model.removeprefix('simulated/')} used the tool that it was told not to use in "
+        f"{tables.percent(harmful.propensity_zero)} % of tasks before any pressure and in "
+        f"{tables.percent(harmful.propensity)} % by its end; where the same tool has a harmless name, in "
+        f"{tables.percent(benign.propensity)} %."
+    )
+
+
+def _some_task(path: Path) -> str:
+    with RunFile.open(path) as run:
+        failed = (r for r in run.records() if r.outcome.ending is Ending.MISALIGNED and r.outcome.level > 1)
+        return next((record.labels.task for record in failed), run.task_keys()[0])
