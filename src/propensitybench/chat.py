@@ -99,6 +99,6 @@ class Labels(msgspec.Struct, frozen=True):
     role: str
     capability: str | None
     dimension: str
-    naming: str
+    naming: Literal["harmful", "benign"]
     epoch: int
     seed: int

@@ -8,19 +8,10 @@ from typing import Annotated, Any, Literal
 import msgspec
 import typer
 
-from propensitybench.chat import Labels, Message, Reply, Request, StopReason, ToolCall, ToolSpec
+from propensitybench.chat import Message, Reply, Request, StopReason, ToolCall, ToolSpec
 from propensitybench.cli import options
 from propensitybench.cli.text import safe
-from propensitybench.digests import seed_from
-from propensitybench.episode import (
-    PAPER,
-    Episode,
-    EpisodeRecord,
-    Play,
-    Toolbox,
-    built_in_template,
-    system_message,
-)
+from propensitybench.episode import PAPER, Episode, EpisodeRecord, built_in_template, labels_of, set_up
 from propensitybench.errors import BadInput, UnknownName
 from propensitybench.pressure import pressure_messages
 from propensitybench.scenarios import Scenario, Task, read_library
@@ -44,7 +35,9 @@ def command(
     taxonomy().dimension(dimension)
     chosen = _choose(scenario, read_library(data).scenarios)
     task = Task(chosen.name, dimension, naming_named(naming), 1)
-    episode = Episode(_play(chosen, task, seed))
+    labels = labels_of(task, chosen, seed)
+    pressure = pressure_messages(chosen, dimension, seed)
+    episode = Episode(set_up(chosen, labels, pressure, PAPER, built_in_template()))
     person = _Person()
     request: Request | None = episode.start()
     while request is not None:
@@ -59,29 +52,6 @@ def _choose(name: str | None, scenarios: tuple[Scenario, ...]) -> Scenario:
     if name not in by_name:
         raise UnknownName("scenario", name, by_name)
     return by_name[name]
-
-
-def _play(scenario: Scenario, task: Task, seed: int) -> Play:
-    labels = Labels(
-        task=task.key,
-        scenario=scenario.name,
-        domain=scenario.domain,
-        workspace=scenario.workspace,
-        role=scenario.role,
-        capability=scenario.capability,
-        dimension=task.dimension,
-        naming=task.naming,
-        epoch=task.epoch,
-        seed=seed_from(seed, task.key),
-    )
-    return Play(
-        labels=labels,
-        protocol=PAPER,
-        system=system_message(built_in_template(), scenario, task.naming),
-        task=scenario.task,
-        tools=Toolbox(scenario, task.naming),
-        pressure=pressure_messages(scenario, task.dimension, seed),
-    )
 
 
 class _Person:

@@ -17,6 +17,7 @@ from rich.progress import (
 
 from propensitybench.engine import Progress as Finished
 from propensitybench.engine import Result, client_for, run_tasks
+from propensitybench.episode import Ending
 from propensitybench.metrics import RunScores, score_run
 from propensitybench.store import RunFile
 
@@ -26,10 +27,14 @@ LEFT_ERRORED = 1
 
 def play_file(path: Path, concurrency: int) -> Result:
     """Plays the unfinished tasks of a run file, with a bar on standard error."""
+    with RunFile.open(path) as run:
+        tasks, endings = run.manifest.tasks, run.endings()
+    if sum(endings.values()) == tasks and Ending.ERRORED not in endings:
+        return Result(tasks, tasks, interrupted=False)  # nothing to do: the file is left alone
     with RunFile.open(path, write=True) as run:
         client = client_for(run.manifest.model)
         with _bar() as bar:
-            before = run.count("outcome") - run.endings().get("errored", 0)
+            before = run.count("outcome") - run.endings().get(Ending.ERRORED, 0)
             row = bar.add_task(run.manifest.model, total=run.manifest.tasks, completed=before, rate="")
             result = run_tasks(run, client, concurrency=concurrency, on_progress=_advance(bar, row))
     return result

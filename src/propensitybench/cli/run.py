@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
+import msgspec
 import typer
 
 from propensitybench.cli import options, tables

@@ -106,6 +106,9 @@ class _Engine:
                 async with asyncio.TaskGroup() as group:
                     for _ in range(min(concurrency, max(1, self._total - self._finished))):
                         group.create_task(self._work(todo, commit))
+            except BaseExceptionGroup as group:
+                # Every episode in flight fails in the same way; one sentence tells it.
+                raise group.exceptions[0] from group
             finally:
                 await self._client.close()
         return Result(self._finished, self._total, self._stop.wished)

@@ -5,7 +5,7 @@ from propensitybench.episode.machine import Episode, Play, Turn
 from propensitybench.episode.outcome import Ending, EpisodeRecord, Outcome
 from propensitybench.episode.prompt import built_in_template, system_message
 from propensitybench.episode.protocol import PAPER, RULES_VERSION, Protocol
-from propensitybench.episode.tools import Toolbox
+from propensitybench.episode.setup import labels_of, set_up
 from propensitybench.episode.transitions import State
 
 __all__ = [
@@ -19,8 +19,9 @@ __all__ = [
     "Play",
     "Protocol",
     "State",
-    "Toolbox",
     "Turn",
     "built_in_template",
+    "labels_of",
+    "set_up",
     "system_message",
 ]

@@ -31,7 +31,7 @@ from propensitybench.episode.transitions import (
     Answer,
     State,
 )
-from propensitybench.errors import IllegalStep
+from propensitybench.errors import BadInput, IllegalStep
 from propensitybench.scenarios.model import PressureMessage
 
 _ENCODER: Final = msgspec.json.Encoder()
@@ -90,7 +90,7 @@ class _Level:
 
 
 class Episode:
-    """One agent playing one task.
+    """One agent playing one task. Raises `BadInput` if there are fewer messages than levels.
 
     Attributes:
         state: where the episode stands.
@@ -101,7 +101,8 @@ class Episode:
 
     def __init__(self, play: Play) -> None:
         if len(play.pressure) < play.protocol.levels:
-            raise ValueError(f"{play.protocol.levels} pressure messages needed, {len(play.pressure)} given")
+            needed, given = play.protocol.levels, len(play.pressure)
+            raise BadInput(f"{play.labels.task}: {needed} pressure messages needed, {given} given")
         self.state = State.READY
         self.level = 0
         self.messages: list[Message] = []

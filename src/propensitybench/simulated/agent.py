@@ -66,6 +66,7 @@ class _Agent:
         self._tried = 0
         self._notes = 0
         self._system = ""
+        self._forbidden = ""
 
     async def reply(self, request: Request) -> Reply:
         for message in request.messages[self._read :]:
@@ -105,6 +106,7 @@ class _Agent:
             self._facts.update({name: entry["value"] for name, entry in answer.items()})
 
     def _work(self, tools: tuple[ToolSpec, ...]) -> Reply:
+        self._forbidden = self._forbidden or _named_in_policy(self._system, tools)
         aligned = next((tool for tool in tools if tool.name.startswith("complete_")), None)
         if aligned is not None and not self._facts.keys() >= set(aligned.parameters["required"]):
             step = self._next_to_gather(tools)
@@ -113,15 +115,13 @@ class _Agent:
         elif aligned is not None and self._tried < self._tries():
             return self._call(aligned, "again" if self._tried else "work")
         if self._level == self._gives_in_at:
-            return self._call(self._forbidden(tools), "give_in")
+            return self._call_with(self._forbidden, {}, "give_in")
         return self._hold()
 
     def _next_to_gather(self, tools: tuple[ToolSpec, ...]) -> ToolSpec | None:
         for tool in tools:
-            needed = tool.parameters["required"]
-            if not needed and tool.name in self._system:
-                continue  # the one that the policy names
-            if tool.name not in self._gathered and self._facts.keys() >= set(needed):
+            known = self._facts.keys() >= set(tool.parameters["required"])
+            if known and tool.name not in self._gathered and tool.name != self._forbidden:
                 return tool
         return None
 
@@ -133,17 +133,6 @@ class _Agent:
             return self._say("note", "hold_thoughts", done=False)
         stays = self._chance("stays", self._level) < _LEAVES_OPEN
         return self._say("hold", "hold_thoughts", done=not stays)
-
-    def _forbidden(self, tools: tuple[ToolSpec, ...]) -> ToolSpec:
-        """The tool that the system message tells the agent not to use."""
-        bare = [tool for tool in tools if not tool.parameters["required"]]
-        named = [tool for tool in bare if tool.name in self._system]
-        if len(named) != 1:
-            raise AgentFault(
-                "a simulated agent finds the misaligned tool by its name in the system message, and "
-                f"found {len(named)} there: name it in your system message template"
-            )
-        return named[0]
 
     def _blunder(self, tools: tuple[ToolSpec, ...]) -> Reply:
         able = [tool for tool in tools if tool.parameters["required"]]
@@ -177,6 +166,17 @@ class _Agent:
     def _chance(self, *what: str | int) -> float:
         """A number in [0, 1) that depends on the task's seed and on what it is for."""
         return seed_from(self._seed, *what) / 2**64
+
+
+def _named_in_policy(system: str, tools: tuple[ToolSpec, ...]) -> str:
+    """The tool that the system message tells the agent not to use: it takes no argument."""
+    named = [tool.name for tool in tools if not tool.parameters["required"] and tool.name in system]
+    if len(named) != 1:
+        raise AgentFault(
+            "a simulated agent knows the misaligned tool by its name in the system message and found "
+            f"{len(named) or 'none'} there: use a template that names it, and no other tool"
+        )
+    return named[0]
 
 
 def _given_values(system: str) -> dict[str, Any]:

@@ -69,10 +69,10 @@ class Published(_Part):
 
     def cumulative(self, labels: Labels) -> list[float]:
         """Probability of having given in by each level."""
-        naming: Naming = "harmful" if labels.naming == "harmful" else "benign"
-        if labels.domain not in self.propensity[naming]:
-            raise UnknownName("domain of this profile", labels.domain, self.propensity[naming])
-        final = self.propensity[naming][labels.domain]
+        by_domain = self.propensity[labels.naming]
+        if labels.domain not in by_domain:
+            raise UnknownName("domain of this profile", labels.domain, by_domain)
+        final = by_domain[labels.domain]
         shape = self.cumulative_by_level
         start = final * shape[0] / shape[-1]
         end = max(start, self._in_dimension(final, labels.dimension))

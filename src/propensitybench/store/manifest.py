@@ -4,9 +4,9 @@ from typing import Final
 
 import msgspec
 
-from propensitybench.digests import digest, seed_from
+from propensitybench.digests import digest
 from propensitybench.episode import Protocol
-from propensitybench.scenarios.selection import Selection, Task
+from propensitybench.scenarios.selection import Selection
 
 RUN_FORMAT: Final = "propensitybench-run/1"
 
@@ -63,8 +63,3 @@ def differences(old: Manifest, new: Manifest) -> list[str]:
 def data_digest(scenario_ids: list[str]) -> str:
     """The identity of a set of scenarios: their ids, in any order."""
     return "d1:" + digest(*sorted(scenario_ids))
-
-
-def task_seed(run_seed: int, task: Task) -> int:
-    """The seed of all chance in a task: of the run's seed and the task's own key alone."""
-    return seed_from(run_seed, task.key)

@@ -4,9 +4,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from propensitybench.chat import Request
-from propensitybench.episode import Episode, Play, Toolbox, system_message
+from propensitybench.episode import Episode, labels_of, set_up
 from propensitybench.errors import IllegalStep
-from propensitybench.scenarios.model import Scenario
 from propensitybench.store.runfile import NumberedTask, RunFile
 
 
@@ -25,26 +24,16 @@ class Difference(NamedTuple):
     what: str
 
 
-def play_of(run: RunFile, task: NumberedTask, scenario: Scenario) -> Play:
-    """What an episode of that task is made of."""
-    naming = task.task.naming
-    return Play(
-        labels=run.labels(task.task, scenario),
-        protocol=run.manifest.protocol,
-        system=system_message(run.manifest.template, scenario, naming),
-        task=scenario.task,
-        tools=Toolbox(scenario, naming),
-        pressure=run.pressure(scenario.name, task.task.dimension),
-    )
-
-
 def replay(run: RunFile, task: NumberedTask) -> Replayed:
     """Plays a task's journal.
 
     Raises:
         IllegalStep: the journal goes on after the episode is over.
     """
-    episode = Episode(play_of(run, task, run.scenario(task.task.scenario)))
+    scenario, manifest = run.scenario(task.task.scenario), run.manifest
+    labels = labels_of(task.task, scenario, manifest.seed)
+    pressure = run.pressure(scenario.name, task.task.dimension)
+    episode = Episode(set_up(scenario, labels, pressure, manifest.protocol, manifest.template))
     request: Request | None = episode.start()
     replies = run.replies(task.number)
     for reply in replies:

@@ -8,20 +8,21 @@ power cut the last moments may be missing, never torn.
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
+from pydantic import ValidationError
 
-from propensitybench.chat import Labels, Reply
+from propensitybench.chat import Reply
 from propensitybench.episode import Ending, EpisodeRecord
 from propensitybench.errors import BadInput, NotARunFile
 from propensitybench.scenarios.model import PressureMessage, Scenario, scenario_id
 from propensitybench.scenarios.selection import Task
 from propensitybench.store.lock import RunLock
-from propensitybench.store.manifest import Manifest, task_seed
+from propensitybench.store.manifest import Manifest
 from propensitybench.store.schema import APPLICATION_ID, migrate
 
 # One engine commits in well under a second; five means that something else has this file open.
@@ -62,6 +63,18 @@ def encode_reply(reply: Reply) -> str:
     return _encode(reply).decode()
 
 
+def _put_in_place(draft: Path, path: Path) -> None:
+    """Gives a finished file its name, unless something has that name already."""
+    try:
+        os.link(draft, path)  # where a rename would replace what is there
+    except FileExistsError as error:
+        raise BadInput(f"{path}: exists already; give another --run FILE") from error
+    except OSError:  # a file system without links
+        if path.exists():
+            raise BadInput(f"{path}: exists already; give another --run FILE") from None
+        draft.rename(path)
+
+
 class RunFile:
     """An open run file; use it as a context manager.
 
@@ -91,14 +104,10 @@ class RunFile:
         Raises:
             BadInput: there is already something at that path, or it cannot be written.
         """
-        if path.exists():
-            raise BadInput(f"{path}: exists already; give another --run FILE")
         draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            draft.unlink(missing_ok=True)
-            db = sqlite3.connect(draft, isolation_level=None)
-            try:
+            with closing(sqlite3.connect(draft, isolation_level=None)) as db:
                 db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
                 migrate(db, str(path))
                 db.execute("BEGIN")
@@ -114,15 +123,12 @@ class RunFile:
                 rows = ((i, t.key, *t) for i, t in enumerate(tasks))
                 db.executemany("INSERT INTO task VALUES (?, ?, ?, ?, ?, ?)", rows)
                 db.execute("COMMIT")
-            finally:
-                db.close()
-            os.link(draft, path)  # fails if the path has come to exist, where a rename would replace it
-        except FileExistsError as error:
-            raise BadInput(f"{path}: exists already; give another --run FILE") from error
+            _put_in_place(draft, path)
         except (OSError, sqlite3.OperationalError) as error:
             raise BadInput(f"{path}: cannot be written ({error})") from error
         finally:
-            draft.unlink(missing_ok=True)
+            with suppress(OSError):
+                draft.unlink(missing_ok=True)
 
     @classmethod
     def open(cls, path: Path, *, write: bool = False) -> "RunFile":
@@ -162,6 +168,10 @@ class RunFile:
 
     def close(self) -> None:
         """Closes the file; what was appended is in it."""
+        if self._lock is not None:
+            # Back to one plain file, which can be copied and read anywhere; a reader may prevent it.
+            with suppress(sqlite3.OperationalError):
+                self._db.execute("PRAGMA journal_mode = DELETE")
         self._db.close()
         if self._lock is not None:
             self._lock.release()
@@ -175,7 +185,11 @@ class RunFile:
         self.close()
 
     def append(self, said: Sequence[Said] = (), ended: Sequence[Ended] = ()) -> None:
-        """Adds replies and outcomes, all in one transaction, committed when this returns."""
+        """Adds replies and outcomes, all in one transaction, committed when this returns.
+
+        Raises:
+            BadInput: the file cannot be written to, for want of space for example; nothing is added.
+        """
         rows = [(e.task, e.record.outcome.ending, _encode(e.record).decode(), e.fingerprint) for e in ended]
         faults = [(e.task, e.record.outcome.turns, e.record.fault) for e in ended if e.record.fault]
         with self._transaction() as db:
@@ -200,10 +214,16 @@ class RunFile:
         self._db.execute("BEGIN IMMEDIATE")
         try:
             yield self._db
-        except BaseException:
-            self._db.execute("ROLLBACK")
+            self._db.execute("COMMIT")
+        except BaseException as error:
+            if self._db.in_transaction:  # a full disk makes SQLite roll back by itself
+                self._db.execute("ROLLBACK")
+            if isinstance(error, sqlite3.OperationalError):
+                raise BadInput(
+                    f"{self.path}: cannot be written to ({error}); what is in it stays as it is, "
+                    f"go on with: propensitybench resume {self.path}"
+                ) from error
             raise
-        self._db.execute("COMMIT")
 
     def unfinished(self) -> Iterator[NumberedTask]:
         """Every task without an outcome, in the order of the run; may be appended to meanwhile."""
@@ -215,90 +235,87 @@ class RunFile:
 
     def _tasks(self, condition: str) -> Iterator[NumberedTask]:
         last = -1
-        while True:
-            rows = self._db.execute(
-                "SELECT number, scenario, dimension, naming, epoch FROM task"
-                f" WHERE number > ? {condition} ORDER BY number LIMIT ?",
-                (last, TASKS_AT_ONCE),
-            ).fetchall()
-            if not rows:
-                return
+        while rows := self._rows(
+            "SELECT number, scenario, dimension, naming, epoch FROM task"
+            f" WHERE number > ? {condition} ORDER BY number LIMIT ?",
+            last,
+            TASKS_AT_ONCE,
+        ):
             for number, *task in rows:
                 yield NumberedTask(number, Task(*task))
             last = rows[-1][0]
 
     def find(self, key: str) -> NumberedTask | None:
         """The task of that key, e.g. ``close_books.time.benign.1``."""
-        row = self._db.execute(
-            "SELECT number, scenario, dimension, naming, epoch FROM task WHERE key = ?", (key,)
-        ).fetchone()
-        return NumberedTask(row[0], Task(*row[1:])) if row else None
+        rows = self._rows("SELECT number, scenario, dimension, naming, epoch FROM task WHERE key = ?", key)
+        return NumberedTask(rows[0][0], Task(*rows[0][1:])) if rows else None
 
     def task_keys(self) -> list[str]:
         """The key of every task, in the order of the run."""
-        return [key for (key,) in self._db.execute("SELECT key FROM task ORDER BY number")]
+        return [key for (key,) in self._rows("SELECT key FROM task ORDER BY number")]
 
     def scenario(self, name: str) -> Scenario:
         """The scenario of that name, as it was when the run was made."""
-        (body,) = self._db.execute("SELECT body FROM scenario WHERE name = ?", (name,)).fetchone()
-        return Scenario.from_json(body)
+        body = self._one("SELECT body FROM scenario WHERE name = ?", name)
+        with self._decoding(f"scenario {name}"):
+            return Scenario.from_json(body)
 
     def pressure(self, scenario: str, dimension: str) -> tuple[PressureMessage, ...]:
         """The pressure messages that the run uses for a scenario and dimension."""
-        (body,) = self._db.execute(
-            "SELECT body FROM pressure WHERE scenario = ? AND dimension = ?", (scenario, dimension)
-        ).fetchone()
-        return _PRESSURE.decode(body)
+        query = "SELECT body FROM pressure WHERE scenario = ? AND dimension = ?"
+        with self._decoding(f"pressure messages of {scenario}"):
+            return _PRESSURE.decode(self._one(query, scenario, dimension))
 
     def replies(self, task: int) -> list[Reply]:
         """The journal of a task, by its number: every reply, in order."""
-        rows = self._db.execute("SELECT body FROM reply WHERE task = ? ORDER BY turn", (task,))
-        return [_REPLY.decode(body) for (body,) in rows]
+        rows = self._rows("SELECT body FROM reply WHERE task = ? ORDER BY turn", task)
+        with self._decoding(f"journal of task {task}"):
+            return [_REPLY.decode(body) for (body,) in rows]
 
     def records(self) -> Iterator[EpisodeRecord]:
         """The outcome of every task that has one, in the order of the run."""
-        for (body,) in self._db.execute("SELECT record FROM outcome ORDER BY task"):
-            yield _RECORD.decode(body)
+        for (body,) in self._rows("SELECT record FROM outcome ORDER BY task"):
+            with self._decoding("outcomes"):
+                yield _RECORD.decode(body)
 
     def outcome(self, task: int) -> tuple[EpisodeRecord, str] | None:
         """The stored outcome of a task and its fingerprint, if it has one."""
-        row = self._db.execute("SELECT record, fingerprint FROM outcome WHERE task = ?", (task,)).fetchone()
-        return (_RECORD.decode(row[0]), row[1]) if row else None
+        rows = self._rows("SELECT record, fingerprint FROM outcome WHERE task = ?", task)
+        with self._decoding(f"outcome of task {task}"):
+            return (_RECORD.decode(rows[0][0]), rows[0][1]) if rows else None
 
     def endings(self) -> dict[str, int]:
         """How many tasks have each ending so far."""
-        rows = self._db.execute("SELECT ending, count(*) FROM outcome GROUP BY ending")
-        return dict(rows.fetchall())
+        return dict(self._rows("SELECT ending, count(*) FROM outcome GROUP BY ending"))
 
-    def count(self, table: str) -> int:
-        """The number of rows of ``task``, ``reply``, ``outcome`` or ``fault``."""
-        if table not in ("task", "reply", "outcome", "fault"):
-            raise ValueError(table)
-        (number,) = self._db.execute(f"SELECT count(*) FROM {table}").fetchone()
-        return int(number)
+    def count(self, table: Literal["task", "reply", "outcome", "fault"]) -> int:
+        """The number of a table's rows."""
+        return int(self._one(f"SELECT count(*) FROM {table}"))
 
     def faults(self, task: int) -> list[str]:
         """Why a task could not be finished, each time that it could not."""
-        rows = self._db.execute("SELECT body FROM fault WHERE task = ? ORDER BY number", (task,))
-        return [body for (body,) in rows]
+        return [body for (body,) in self._rows("SELECT body FROM fault WHERE task = ? ORDER BY number", task)]
 
     def integrity(self) -> str:
         """What SQLite itself says of the file: ``ok``, or what is wrong."""
-        (answer,) = self._db.execute("PRAGMA integrity_check").fetchone()
-        return str(answer)
+        return str(self._one("PRAGMA integrity_check"))
 
-    def labels(self, task: Task, scenario: Scenario) -> Labels:
-        """The labels of a task of this run."""
-        fields: dict[str, Any] = {
-            "task": task.key,
-            "scenario": scenario.name,
-            "domain": scenario.domain,
-            "workspace": scenario.workspace,
-            "role": scenario.role,
-            "capability": scenario.capability,
-            "dimension": task.dimension,
-            "naming": task.naming,
-            "epoch": task.epoch,
-            "seed": task_seed(self.manifest.seed, task),
-        }
-        return Labels(**fields)
+    def _rows(self, query: str, *values: str | int) -> list[Any]:
+        try:
+            return self._db.execute(query, values).fetchall()
+        except sqlite3.DatabaseError as error:
+            raise NotARunFile(f"{self.path}: is damaged ({error})") from error
+
+    def _one(self, query: str, *values: str | int) -> Any:
+        rows = self._rows(query, *values)
+        if not rows:
+            raise NotARunFile(f"{self.path}: is damaged (nothing found for {', '.join(map(str, values))})")
+        return rows[0][0]
+
+    @contextmanager
+    def _decoding(self, what: str) -> Iterator[None]:
+        try:
+            yield
+        except (msgspec.DecodeError, ValidationError) as error:
+            reason = str(error).replace("\n", " ")
+            raise NotARunFile(f"{self.path}: is damaged ({what}: {reason})") from error
