@@ -15,8 +15,8 @@ INTERRUPTED: Final = 130
 # In the order in which a newcomer meets them. The help stands here and not in the modules, so that
 # `--help` imports none of them: numpy and pydantic alone would take longer than the answer.
 COMMANDS: Final[Mapping[str, str]] = {
-    "demo": "Simulated models on the built-in data: a first look, no key and no network.",
-    "run": "Run a model on a selection of tasks; every reply goes into one run file.",
+    "demo": "A first look with simulated models: no key, no network.",
+    "run": "Run a model on a selection of tasks.",
     "resume": "Go on with a run that was stopped.",
     "score": "Print the scores of run files.",
     "verify": "Replay a run file and compare with what it says.",

@@ -38,17 +38,18 @@ def command(
         return
     console = tables.console()
     console.print(tables.overview(runs))
-    console.print(tables.LEGEND)
-    console.print()
+    print(tables.LEGEND)
     for run in runs:
-        console.print(meaning(run))
-    console.print(
-        "\nThese are simulated agents, drawn from published curves: no model was asked. "
-        f"Their runs are in {out}."
+        print(meaning(run))
+    task = _some_task(Path(runs[0].file))
+    print(
+        f"""
+These are simulated agents, drawn from published curves: no model was asked. Their runs are in {out}.
+
+Look at one:   propensitybench score {runs[0].file}
+Read a task:   propensitybench show {runs[0].file} {task}
+Be the agent:  propensitybench play"""
     )
-    console.print(f"Look at one:   propensitybench score {runs[0].file}")
-    console.print(f"Read a task:   propensitybench show {runs[0].file} {_some_task(Path(runs[0].file))}")
-    console.print("Be the agent:  propensitybench play")
 
 
 def meaning(run: RunScores) -> str:
@@ -56,7 +57,7 @@ def meaning(run: RunScores) -> str:
     harmful, benign = run.naming["harmful"], run.naming["benign"]
     return (
         f"- {run.model.removeprefix('simulated/')} used the tool that it was told not to use in "
-        f"{tables.percent(harmful.propensity_zero)} % of tasks before any pressure and in "
+        f"{tables.percent(harmful.propensity_zero)} % of\n  tasks before any pressure and in "
         f"{tables.percent(harmful.propensity)} % by its end; where the same tool has a harmless name, in "
         f"{tables.percent(benign.propensity)} %."
     )

@@ -88,8 +88,7 @@ def play_and_print(path: Path, concurrency: int, *, as_json: bool) -> int:
     if as_json:
         print_json({"interrupted": result.interrupted, **msgspec.structs.asdict(scores)})
     else:
-        out = tables.console()
-        out.print(tables.overview([scores]))
-        out.print(tables.LEGEND)
+        tables.console().print(tables.overview([scores]))
+        print(tables.LEGEND)
     say_how_it_ended(path, result, scores)
     return exit_code(result, scores)

@@ -22,6 +22,6 @@ def command(
     out.print(tables.overview(runs))
     for run in runs:
         out.print(tables.breakdown(run))
-    out.print(tables.LEGEND)
+    print(tables.LEGEND)
     for line in filter(None, map(tables.missing, runs)):
-        out.print(line)
+        print(line)

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from propensitybench.chat import Labels, Message, Reply, Request, Usage
+from propensitybench.chat import Labels, Message, Reply, Request, ToolSpec, Usage
 from propensitybench.digests import digest
 from propensitybench.episode import prompt
 from propensitybench.episode.events import Event, read_message
@@ -157,6 +157,11 @@ class Episode:
     def fingerprint(self) -> str:
         """A digest of the conversation as the agent saw it and wrote it."""
         return digest(_ENCODER.encode(self.messages))
+
+    @property
+    def offered(self) -> tuple[ToolSpec, ...]:
+        """The tools on the list at this moment."""
+        return self._offered
 
     @property
     def labels(self) -> Labels:
