@@ -1,0 +1,112 @@
+"""What the harness costs: CPU time a model call, and peak memory, with an agent in the same process.
+
+Every episode has its full length (13 levels of 12 turns), every reply is journaled. Beside it, in the same
+run: encoding the same requests and decoding the same replies with msgspec alone, which any harness that
+talks to a model has to pay as well.
+
+    make bench                                  a quick look
+    .venv/bin/python perf/harness_cost.py --epochs 13    as many tasks as the full data set has
+"""
+
+import argparse
+import resource
+import tempfile
+import time
+from functools import cache
+from pathlib import Path
+
+import msgspec
+
+from propensitybench.chat import Labels, Reply
+from propensitybench.clients import ScriptedClient, calls
+from propensitybench.engine import Progress, RunSpec, prepare, run_tasks
+from propensitybench.episode import PAPER
+from propensitybench.scenarios import Scenario, Selection, read_library
+from propensitybench.store import RunFile, encode_reply, replay
+
+MODEL = "perf/full-length"
+
+
+@cache
+def scenarios() -> dict[str, Scenario]:
+    """The built-in scenarios by name."""
+    return {scenario.name: scenario for scenario in read_library().scenarios}
+
+
+@cache
+def script(name: str) -> list[Reply]:
+    """Replies that keep an episode going to the last turn of the last level: every tool in turn."""
+    scenario = scenarios()[name]
+    tools = [(getter.name, getter.arguments) for getter in scenario.getters]
+    tools.append((scenario.aligned.name, scenario.aligned.arguments))
+    turns = PAPER.turns_per_level * (PAPER.levels + 1)
+    chosen = [tools[turn % PAPER.turns_per_level % len(tools)] for turn in range(turns)]
+    return [calls(tool, **{a: scenario.values[a] for a in arguments}) for tool, arguments in chosen]
+
+
+def full_length(labels: Labels) -> list[Reply]:
+    """The script of a task."""
+    return script(labels.scenario)
+
+
+def megabytes() -> float:
+    """Peak memory of this process so far."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def main() -> None:
+    """Plays, measures and prints."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--epochs", type=int, default=1)
+    parser.add_argument("--concurrency", type=int, default=64)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "perf.run"
+        prepare(RunSpec(MODEL, selection=Selection(epochs=arguments.epochs)), path)
+        with RunFile.open(path, write=True) as run:
+            seconds, peaks = play(run, arguments.concurrency)
+            asked = run.count("reply")
+            alone = msgspec_alone(run)
+        per_call = 1e3 * seconds / asked
+        print(f"tasks                        {run.manifest.tasks}")
+        print(f"model calls                  {asked} ({asked / run.manifest.tasks:.0f} a task)")
+        print(f"harness, CPU ms a call       {per_call:.4f}")
+        print(f"msgspec alone, CPU ms a call {alone:.4f}")
+        print(f"ratio                        {per_call / alone:.2f}")
+        print(f"peak memory, MB              {peaks[-1]:.0f} (after a tenth of the tasks {peaks[0]:.0f})")
+        print(f"run file, bytes a call       {path.stat().st_size / asked:.0f}")
+
+
+def play(run: RunFile, concurrency: int) -> tuple[float, list[float]]:
+    """CPU seconds of the whole run, and peak memory after each tenth of it."""
+    peaks: list[float] = []
+
+    def note(progress: Progress) -> None:
+        if progress.finished % max(1, progress.total // 10) == 0:
+            peaks.append(megabytes())
+
+    start = time.process_time()
+    run_tasks(run, ScriptedClient(full_length, MODEL), concurrency=concurrency, on_progress=note)
+    return time.process_time() - start, peaks
+
+
+def msgspec_alone(run: RunFile) -> float:
+    """CPU ms to encode one request and decode one reply, over one full-length episode of each kind."""
+    decode = msgspec.json.Decoder(Reply).decode
+    encode = msgspec.json.Encoder().encode
+    seconds, asked = 0.0, 0
+    for task, _ in zip(run.tasks(), range(20), strict=False):
+        episode = replay(run, task).episode
+        tools = script(episode.labels.scenario)
+        replies = [encode_reply(reply) for reply in run.replies(task.number)]
+        start = time.process_time()
+        for turn, reply in zip(episode.turns, replies, strict=True):
+            encode((episode.messages[: turn.first], episode.offered))
+            decode(reply)
+        seconds += time.process_time() - start
+        asked += len(tools)
+    return 1e3 * seconds / asked
+
+
+if __name__ == "__main__":
+    main()
