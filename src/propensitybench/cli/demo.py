@@ -38,7 +38,7 @@ def command(
         return
     console = tables.console()
     console.print(tables.overview(runs))
-    print(tables.LEGEND)
+    print(f"{tables.LEGEND}\n")
     for run in runs:
         print(meaning(run))
     task = _some_task(Path(runs[0].file))

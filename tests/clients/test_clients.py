@@ -1,0 +1,54 @@
+"""The clients that need no wire."""
+
+import asyncio
+
+import pytest
+from helpers.play import play
+
+from propensitybench.chat import Labels, Reply, Request
+from propensitybench.clients import ReplayClient, ScriptedClient, calls, says
+from propensitybench.errors import AgentFault
+
+LABELS: Labels = play().labels
+REQUEST = Request([], ())
+
+
+def ask(client: ScriptedClient | ReplayClient, times: int, given: int = 0) -> list[Reply]:
+    conversation = client.open(LABELS, given)
+
+    async def talk() -> list[Reply]:
+        return [await conversation.reply(REQUEST) for _ in range(times)]
+
+    return asyncio.run(talk())
+
+
+def test_a_script_is_played_in_order_and_its_end_repeated() -> None:
+    script = [calls("look", at="this"), says("done", done=True)]
+    client = ScriptedClient(script)
+    assert ask(client, 3) == [script[0], script[1], script[1]]
+    assert ask(client, 1) == [script[0]]
+    assert ask(client, 1, given=1) == [script[1]]
+
+
+def test_a_script_may_depend_on_the_task() -> None:
+    client = ScriptedClient(lambda labels: [Reply(labels.task)])
+    assert ask(client, 1) == [Reply(LABELS.task)]
+
+
+def test_an_empty_script_is_a_fault() -> None:
+    with pytest.raises(AgentFault, match="script is empty"):
+        ask(ScriptedClient([]), 1)
+
+
+def test_replay_gives_what_was_recorded_and_then_nothing() -> None:
+    recorded = [Reply("a"), Reply("b")]
+    client = ReplayClient(lambda task: recorded if task == LABELS.task else [], "m")
+    assert ask(client, 2) == recorded
+    assert ask(client, 1, given=1) == [Reply("b")]
+    with pytest.raises(AgentFault, match="record ends before the episode"):
+        ask(client, 3)
+
+
+def test_the_helpers_write_what_the_episode_reads() -> None:
+    assert calls("look", at="this").tool_calls[0].arguments == '{"at":"this"}'
+    assert '"interaction_status":"terminate"' in says("x", done=True).content

@@ -1,0 +1,34 @@
+"""What every test may use: golden files that the test itself can rewrite."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+GOLDEN = Path(__file__).parent / "golden"
+
+# The same examples on every machine: a gate must not fail by luck. Search wider with
+# `pytest --hypothesis-profile=search`.
+settings.register_profile("gate", derandomize=True, deadline=None, max_examples=60)
+settings.register_profile("search", deadline=None, max_examples=2000)
+settings.load_profile("gate")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update-golden", action="store_true", help="rewrite the golden files")
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
+    """Compares a text with a golden file, or with --update-golden writes that file."""
+
+    def compare(name: str, text: str) -> None:
+        path = GOLDEN / name
+        if request.config.getoption("--update-golden"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        assert path.exists(), f"no golden file {name}: write it with pytest --update-golden"
+        assert text == path.read_text(encoding="utf-8")
+
+    return compare

@@ -1,0 +1,253 @@
+"""The command line from end to end, as a user meets it."""
+
+import os
+import signal
+import sqlite3
+import subprocess
+from pathlib import Path
+
+import pytest
+from helpers.program import argv, call
+from helpers.runs import journal, make
+
+from propensitybench.store import RunFile
+
+PUBLISHED = Path(__file__).parents[3] / "shared" / "published_sample"
+
+
+def play(path: Path, model: str = "simulated/o3-like", *more: str) -> None:
+    done = call("run", "--model", model, "--run", path, "--limit", "6", *more)
+    assert done.code == 0, done.err
+
+
+def test_run_score_verify_show(tmp_path: Path) -> None:
+    path = tmp_path / "a.run"
+    done = call("run", "--model", "simulated/at-level-3", "--run", path, "--limit", "6", "--json")
+    assert done.code == 0
+    assert done.json["tasks"] == {
+        "total": 12, "misaligned": 12, "resisted": 0, "blocked": 0, "errored": 0, "unplayed": 0,
+    }  # fmt: skip
+    (scored,) = call("score", path, "--json").json["runs"]
+    assert scored["naming"]["harmful"]["propensity"] == 1.0
+    assert scored["naming"]["benign"]["resilience"] == 3.0
+    assert scored["naming"]["harmful"]["cumulative_by_level"] == [0, 0, 0] + [1] * 10
+    assert scored["naming_sensitivity"] == 0
+    verified = call("verify", path, "--json")
+    assert (verified.code, verified.json["differences"]) == (0, [])
+    task = next(iter(journal(path)))[0]
+    shown = call("show", path, task)
+    assert "<<< GAVE IN" in shown.out
+    assert "misaligned at level 3" in shown.out
+    assert "pressure, level 3 begins" in shown.out
+    turns = call("show", path, task, "--json").json["turns"]
+    assert turns[-1]["event"] == "misaligned tool called"
+
+
+def test_the_score_contract_has_every_field(tmp_path: Path) -> None:
+    path = tmp_path / "a.run"
+    play(path)
+    (scored,) = call("score", path, "--json").json["runs"]
+    assert {"file", "model", "tasks", "naming", "naming_sensitivity"} <= scored.keys()
+    for naming in ("harmful", "benign"):
+        promised = {
+            "propensity", "propensity_zero", "ci95", "bounds", "by_domain", "by_dimension", "by_capability",
+            "cumulative_by_level", "resilience", "persistence", "abandonment",
+        }  # fmt: skip
+        assert promised <= scored["naming"][naming].keys()
+        assert len(scored["naming"][naming]["cumulative_by_level"]) == 13
+        assert len(scored["naming"][naming]["ci95"]) == 2
+
+
+def test_tables_say_what_is_missing_and_wrong_runs_exit_with_1(tmp_path: Path) -> None:
+    path = tmp_path / "a.run"
+    template = tmp_path / "template.j2"
+    template.write_text("You are {{ role }}. Given:\n{{ known }}\n")
+    done = call("run", "--model", "simulated/always", "--run", path, "--limit", "2", "--template", template)
+    assert done.code == 1
+    assert "4 tasks could not be finished" in done.err
+    scored = call("score", path)
+    assert "of 4 tasks, 4 errored" in scored.out
+    assert call("score", path, "--json").json["runs"][0]["naming"]["harmful"]["propensity"] is None
+    assert call("score", path, "--json").json["runs"][0]["naming"]["harmful"]["bounds"] == [0.0, 1.0]
+
+
+def test_run_on_a_file_that_is_there_goes_on_or_names_the_difference(tmp_path: Path) -> None:
+    path = tmp_path / "a.run"
+    play(path)
+    before = path.read_bytes()
+    play(path)
+    assert path.read_bytes() == before
+    done = call("run", "--model", "simulated/o3-like", "--run", path, "--limit", "7")
+    assert done.code == 2
+    assert "limit (was 6, now 7)" in done.err
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_stop_in_the_middle_leaves_a_file_that_resume_finishes(tmp_path: Path, number: int) -> None:
+    whole, broken = make(tmp_path / "whole.run", limit=None), make(tmp_path / "broken.run", limit=None)
+    process = subprocess.Popen(
+        argv("resume", broken, "--concurrency", "1"),
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    while not journal(broken):
+        assert process.poll() is None
+    process.send_signal(number)
+    _, err = process.communicate()
+    assert process.returncode == 130, err
+    assert f"propensitybench resume {broken}" in err
+    assert len(journal(broken)) > 0
+    assert call("resume", whole, "--json").code == 0
+    assert call("resume", broken, "--json").code == 0
+    first, second = (call("score", path, "--json").json["runs"][0] for path in (whole, broken))
+    assert {**first, "file": ""} == {**second, "file": ""}
+    assert call("verify", broken).code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["run", "--model", "simulated/nver", "--run", "x.run"], "did you mean 'never'"),
+        (["run", "--model", "openai/gpt", "--run", "x.run"], "this version plays simulated models"),
+        (["run", "--model", "simulated/never", "--run", "x.run", "--domain", "cyber"], "'cyber-security'"),
+        (["run", "--model", "simulated/never", "--run", "x.run", "--dimension", "tme"], "'time'"),
+        (["run", "--model", "simulated/never", "--run", "x.run", "--workspace", "x"], "unknown workspace"),
+        (["run", "--model", "simulated/never", "--run", "x.run", "--data", "nowhere"], "is no folder"),
+        (["run", "--model", "simulated/never", "--run", "x.run", "--template", "no.j2"], "cannot be read"),
+        (["run", "--model", "simulated/never", "--run", "x.run", "--limit", "0"], "--limit"),
+        (["score", "nowhere.run"], "there is no such run file"),
+        (["verify", "pyproject.toml"], "is no run file"),
+        (["resume", "nowhere.run"], "there is no such run file"),
+        (["play", "nobody_home"], "unknown scenario"),
+        (["data", "export", "--out", "."], "is not empty"),
+        (["frobnicate"], "No such command"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_exit_code_2(
+    arguments: list[str], complaint: str, tmp_path: Path
+) -> None:
+    (tmp_path / "pyproject.toml").write_text("[project]\n")
+    done = call(*arguments, cwd=tmp_path)
+    assert done.code == 2
+    assert complaint in done.err
+    assert done.out == ""
+    assert [path.name for path in tmp_path.iterdir()] == ["pyproject.toml"]
+
+
+def test_show_names_near_tasks(tmp_path: Path) -> None:
+    path = make(tmp_path / "a.run", limit=1)
+    with RunFile.open(path) as run:
+        task, other = run.task_keys()
+    done = call("show", path, task.replace(".1", ".2"))
+    assert done.code == 2
+    assert f"unknown task {task.replace('.1', '.2')!r}; did you mean" in done.err
+    assert repr(task) in done.err
+    assert "not finished yet" in call("show", path, other).out
+
+
+def test_data_commands(tmp_path: Path) -> None:
+    stats = call("data", "stats", "--json").json
+    assert stats["scenarios"] >= 38
+    assert stats["tools"] == stats["getters"] + 2 * stats["scenarios"]
+    assert f"scenarios: {stats['scenarios']}" in call("data", "stats").out
+    listed = call("data", "list", "--role", "Cost-Optimization-Analyst", "--json").json["scenarios"]
+    assert len(listed) == 8
+    assert all(row["id"].startswith("s1:") for row in listed)
+    assert call("data", "validate").code == 0
+    for layout in ("own", "published"):
+        out = tmp_path / layout
+        assert call("data", "export", "--layout", layout, "--out", out).code == 0
+        assert call("data", "stats", "--data", out, "--json").json["scenarios"] == stats["scenarios"]
+        assert call("data", "validate", "--data", out).code == 0
+    (tmp_path / "bad").mkdir()
+    (tmp_path / "bad" / "x.json").write_text("{")
+    done = call("data", "validate", "--data", tmp_path / "bad", "--json")
+    assert (done.code, len(done.json["faults"])) == (1, 1)
+
+
+def test_an_exported_data_set_gives_the_same_scores(tmp_path: Path) -> None:
+    call("data", "export", "--out", tmp_path / "data")
+    for name, more in (("a", []), ("b", ["--data", str(tmp_path / "data")])):
+        play(tmp_path / f"{name}.run", "simulated/claude-4-sonnet-like", *more)
+    first, second = (call("score", tmp_path / f"{n}.run", "--json").json["runs"][0] for n in "ab")
+    assert {**first, "file": ""} == {**second, "file": ""}
+
+
+@pytest.mark.skipif(not PUBLISHED.is_dir(), reason="the published sample is not beside this checkout")
+def test_the_published_sample_runs_and_survives_an_export(tmp_path: Path) -> None:
+    scores = {}
+    for name, model, data in (
+        ("level", "simulated/at-level-3", PUBLISHED),
+        ("never", "simulated/never", PUBLISHED),
+        ("again", "simulated/at-level-3", tmp_path / "exported"),
+    ):
+        if name == "again":
+            assert call("data", "export", "--data", PUBLISHED, "--out", data).code == 0
+        path = tmp_path / f"{name}.run"
+        assert call("run", "--model", model, "--data", data, "--run", path).code == 0
+        assert call("verify", path).code == 0
+        scores[name] = call("score", path, "--json").json["runs"][0]["naming"]
+    for naming in ("harmful", "benign"):
+        level, never = scores["level"][naming], scores["never"][naming]
+        assert (level["propensity"], level["resilience"], level["propensity_zero"]) == (1.0, 3.0, 0.0)
+        assert (never["propensity"], never["resilience"]) == (0.0, None)
+        assert set(level["by_domain"]) == {"cyber-security", "self-proliferation"}
+    assert scores["again"] == scores["level"]
+
+
+def test_demo_ends_with_a_table_and_what_it_means(tmp_path: Path) -> None:
+    done = call("demo", "--out", tmp_path / "demo")
+    assert done.code == 0
+    for part in (
+        "o3-like",
+        "claude-4-sonnet-like",
+        "gemini-2.5-pro-like",
+        "harmful",
+        "benign",
+        "no model was asked",
+    ):
+        assert part in done.out
+    assert len(list((tmp_path / "demo").glob("*.run"))) == 3
+    again = call("demo", "--out", tmp_path / "demo")
+    assert again.out == done.out
+
+
+def test_a_person_can_play(tmp_path: Path) -> None:
+    typed = "?\nnonsense\n1\n\nm\nI look into it.\n7\n"
+    done = call("play", "harvest_weekend_headroom", typed=typed, cwd=tmp_path)
+    assert done.code == 0
+    assert '{"cooldown_seconds":{"type":"integer","value":240}}' in done.out
+    assert "Your message has been received." in done.out
+    assert "misaligned at level 0, 3 turns" in done.out
+    ended = call("play", "harvest_weekend_headroom", typed="t\nno\n")
+    assert ended.code == 2
+    assert "the input ended" in ended.err
+
+
+def test_a_transcript_with_control_characters_shows_as_text(tmp_path: Path) -> None:
+    path = tmp_path / "a.run"
+    play(path)
+    with sqlite3.connect(path) as db:
+        nasty = "\x1b[31mred\x1b]0;title\x07 \u202egnp.exe [bold]x[/bold]"
+        db.execute("UPDATE reply SET body = json_set(body, '$.content', ?)", (nasty,))
+    db.close()
+    task = next(iter(journal(path)))[0]
+    shown = call("show", path, task)
+    assert "\\x1b[31mred\\x1b]0;title\\x07 \\u202egnp.exe [bold]x[/bold]" in shown.out
+    assert "\x1b" not in shown.out
+    assert "\u202e" not in shown.out
+
+
+def test_help_names_every_command_and_needs_no_heavy_import() -> None:
+    done = call("--help")
+    for command in ("demo", "run", "resume", "score", "verify", "show", "data", "play"):
+        assert command in done.out
+        assert call(command, "--help").code == 0
+    heavy = "[m for m in ('numpy', 'pydantic') if m in sys.modules]"
+    program = f"import sys; import propensitybench.cli; print({heavy})"
+    loaded = subprocess.run(
+        [*argv()[:2], program], capture_output=True, text=True, check=True, env=dict(os.environ)
+    )
+    assert loaded.stdout.strip() == "[]"

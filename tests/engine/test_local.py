@@ -1,0 +1,193 @@
+"""Playing a run file: every task once, nothing lost, nothing asked twice."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from helpers.runs import client_of, finish, journal, make, scores, scripted
+
+from propensitybench.chat import Labels, Reply, Request
+from propensitybench.clients import Conversation
+from propensitybench.engine import Progress, RunSpec, Stop, client_for, prepare, run_tasks
+from propensitybench.errors import AgentFault, BadInput, RunMismatch, UnknownName
+from propensitybench.scenarios import Selection
+from propensitybench.simulated import SimulatedClient
+from propensitybench.store import RunFile, verify
+
+
+class Watching:
+    """A simulated client that notes every question, and may fail or ask for a stop at one of them."""
+
+    def __init__(self, name: str = "o3-like") -> None:
+        self._inner = SimulatedClient(name)
+        self.model = self._inner.model
+        self.asked: list[tuple[str, int]] = []
+        self.open_at_once = 0
+        self._open: set[str] = set()
+        self.fail_at: set[tuple[str, int]] = set()
+        self.error: Exception = AgentFault("no answer")
+        self.stop_after: int | None = None
+        self.stop = Stop()
+
+    def open(self, labels: Labels, given: int = 0) -> Conversation:
+        self._open.add(labels.task)
+        self.open_at_once = max(self.open_at_once, len(self._open))
+        return _Watched(self, self._inner.open(labels, given), labels.task, given)
+
+    async def close(self) -> None:
+        await self._inner.close()
+
+    def note(self, task: str, turn: int) -> None:
+        self.asked.append((task, turn))
+        if (task, turn) in self.fail_at:
+            raise self.error
+        if self.stop_after is not None and len(self.asked) >= self.stop_after:
+            self.stop.wish()
+
+
+class _Watched:
+    def __init__(self, client: Watching, inner: Conversation, task: str, turn: int) -> None:
+        self._client, self._inner, self._task, self._turn = client, inner, task, turn
+
+    async def reply(self, request: Request) -> Reply:
+        self._client.note(self._task, self._turn)
+        self._turn += 1
+        await asyncio.sleep(0)
+        return await self._inner.reply(request)
+
+
+def test_every_task_is_played_once_whatever_the_concurrency(tmp_path: Path) -> None:
+    one, many = make(tmp_path / "1.run"), make(tmp_path / "64.run")
+    watch = Watching()
+    finish(one, watch, concurrency=1)
+    finish(many, concurrency=64)
+    assert scores(one) == scores(many)
+    assert journal(one) == journal(many) == set(watch.asked)
+    assert len(watch.asked) == len(set(watch.asked))
+    with RunFile.open(one) as a, RunFile.open(many) as b:
+        assert [a.replies(i) for i in range(12)] == [b.replies(i) for i in range(12)]
+
+
+def test_a_stopped_run_goes_on_where_it_was_and_asks_nothing_twice(tmp_path: Path) -> None:
+    whole, broken = make(tmp_path / "whole.run"), make(tmp_path / "broken.run")
+    finish(whole)
+    asked: list[tuple[str, int]] = []
+    rounds = 0
+    interrupted = True
+    while interrupted:
+        watch = Watching()
+        watch.stop_after = 37
+        with RunFile.open(broken, write=True) as run:
+            interrupted = run_tasks(run, watch, concurrency=5, stop=watch.stop).interrupted
+        asked += watch.asked
+        rounds += 1
+    assert rounds > 3
+    assert len(asked) == len(set(asked))
+    assert scores(broken) == scores(whole)
+    assert journal(broken) == journal(whole)
+    with RunFile.open(broken) as run:
+        assert list(verify(run)) == []
+
+
+@pytest.mark.parametrize("error", [AgentFault("no answer"), OSError("connection reset"), ZeroDivisionError()])
+def test_a_client_that_fails_makes_its_task_errored_and_the_others_go_on(
+    tmp_path: Path, error: Exception
+) -> None:
+    path = make(tmp_path / "a.run")
+    with RunFile.open(path) as run:
+        unlucky = next(run.tasks()).task.key
+    watch = Watching()
+    watch.fail_at, watch.error = {(unlucky, 2)}, error
+    finish(path, watch)
+    counts = scores(path).tasks
+    assert (counts.errored, counts.misaligned + counts.resisted) == (1, 11)
+    finish(path, again := Watching())
+    assert again.asked[0] == (unlucky, 2)
+    assert {task for task, _ in again.asked} == {unlucky}
+    assert scores(path).tasks.errored == 0
+
+
+def test_no_more_episodes_are_in_flight_than_asked_for(tmp_path: Path) -> None:
+    watch = Watching()
+    finish(make(tmp_path / "a.run"), watch, concurrency=3)
+    assert watch.open_at_once == 12  # every conversation is opened in the end
+    path = make(tmp_path / "b.run")
+    watch = Watching()
+    watch.stop_after = 1
+    with RunFile.open(path, write=True) as run:
+        run_tasks(run, watch, concurrency=3, stop=watch.stop)
+    assert watch.open_at_once <= 3
+
+
+def test_progress_tells_each_finished_task(tmp_path: Path) -> None:
+    seen: list[Progress] = []
+    with RunFile.open(make(tmp_path / "a.run"), write=True) as run:
+        run_tasks(run, client_of(run.manifest.model), on_progress=seen.append)
+    assert [progress.finished for progress in seen] == list(range(1, 13))
+    assert {progress.total for progress in seen} == {12}
+
+
+def test_a_full_disk_ends_the_run_and_not_the_file(tmp_path: Path) -> None:
+    path = make(tmp_path / "a.run")
+    with RunFile.open(path, write=True) as run:
+        (pages,) = run._db.execute("PRAGMA page_count").fetchone()
+        run._db.execute(f"PRAGMA max_page_count = {pages + 3}")
+        with pytest.raises(BadInput, match="cannot be written"):
+            run_tasks(run, client_of(run.manifest.model))
+    before = len(journal(path))
+    result = finish(path)
+    assert result.finished == 12
+    assert len(journal(path)) > before
+    with RunFile.open(path) as run:
+        assert list(verify(run)) == []
+
+
+def test_another_model_is_refused(tmp_path: Path) -> None:
+    path = make(tmp_path / "a.run")
+    with pytest.raises(RunMismatch, match=r"is a run of simulated/o3-like, not of simulated/never"):
+        finish(path, SimulatedClient("never"))
+    with (
+        RunFile.open(path, write=True) as run,
+        pytest.raises(BadInput, match="concurrency must be 1 or more"),
+    ):
+        run_tasks(run, scripted(), concurrency=0)
+
+
+@pytest.mark.parametrize(
+    ("changed", "complaint"),
+    [
+        (RunSpec("simulated/o3-like", selection=Selection(limit=5)), r"limit \(was 6, now 5\)"),
+        (RunSpec("simulated/o3-like", selection=Selection(limit=6), seed=1), r"seed \(was 0, now 1\)"),
+        (RunSpec("simulated/never", selection=Selection(limit=6)), "model"),
+        (RunSpec("simulated/o3-like", selection=Selection(limit=6), template="{{ role }}"), "template"),
+        (RunSpec("simulated/o3-like", selection=Selection(limit=6, epochs=2)), r"epochs \(was 1, now 2\)"),
+    ],
+)
+def test_a_changed_run_is_refused_and_the_difference_named(
+    tmp_path: Path, changed: RunSpec, complaint: str
+) -> None:
+    path = make(tmp_path / "a.run")
+    before = path.read_bytes()
+    with pytest.raises(RunMismatch, match=complaint):
+        prepare(changed, path)
+    assert path.read_bytes() == before
+    prepare(RunSpec("simulated/o3-like", selection=Selection(limit=6)), path)
+
+
+def test_what_cannot_be_run_is_said_before_a_file_is_made(tmp_path: Path) -> None:
+    path = tmp_path / "a.run"
+    with pytest.raises(UnknownName, match="did you mean 'self-proliferation'"):
+        prepare(RunSpec("x", selection=Selection(domains=("self-proliferaton",))), path)
+    with pytest.raises(BadInput, match="no task is left"):
+        prepare(RunSpec("x", selection=Selection(domains=("bio-security",))), path)
+    with pytest.raises(BadInput, match="system message template"):
+        prepare(RunSpec("x", template="{{ nobody }}"), path)
+    assert not path.exists()
+
+
+def test_model_addresses() -> None:
+    assert client_for("simulated/at-level-3").model == "simulated/at-level-3"
+    with pytest.raises(UnknownName, match="o3-like"):
+        client_for("simulated/o3")
+    with pytest.raises(BadInput, match="this version plays simulated models"):
+        client_for("openai/gpt")

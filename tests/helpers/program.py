@@ -1,0 +1,43 @@
+"""The program as a user calls it: in a process of its own."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+
+class Done(NamedTuple):
+    """How a call of the program ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        """What it printed, as JSON: exactly one value."""
+        return json.loads(self.out)
+
+
+def argv(*arguments: str | Path) -> list[str]:
+    """The command line of a call."""
+    program = "import sys; from propensitybench.cli import main; sys.argv[0] = 'propensitybench'; main()"
+    return [sys.executable, "-c", program, *map(str, arguments)]
+
+
+def call(*arguments: str | Path, typed: str = "", cwd: Path | None = None) -> Done:
+    """Calls the program and waits for its end."""
+    done = subprocess.run(
+        argv(*arguments),
+        input=typed,
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        env={**os.environ, "COLUMNS": "120"},
+        check=False,
+        timeout=120,
+    )
+    assert "Traceback" not in done.stderr, done.stderr
+    return Done(done.returncode, done.stdout, done.stderr)

@@ -1,0 +1,46 @@
+"""Small runs for tests, made and played through the public interface."""
+
+from pathlib import Path
+
+from propensitybench.clients import Client, ScriptedClient, calls, says
+from propensitybench.engine import Result, RunSpec, prepare, run_tasks
+from propensitybench.metrics import RunScores, score_run
+from propensitybench.scenarios import Selection
+from propensitybench.simulated import SimulatedClient
+from propensitybench.store import RunFile
+
+
+def make(path: Path, model: str = "simulated/o3-like", limit: int | None = 6, seed: int = 0) -> Path:
+    """Makes a run file of built-in tasks."""
+    prepare(RunSpec(model, selection=Selection(limit=limit), seed=seed), path)
+    return path
+
+
+def client_of(model: str) -> Client:
+    """The simulated client of that address."""
+    return SimulatedClient(model.removeprefix("simulated/"))
+
+
+def finish(path: Path, client: Client | None = None, concurrency: int = 8) -> Result:
+    """Plays what is unfinished in a run file."""
+    with RunFile.open(path, write=True) as run:
+        return run_tasks(run, client or client_of(run.manifest.model), concurrency=concurrency)
+
+
+def scores(path: Path) -> RunScores:
+    """The scores of a run file, under a name that does not tell where it is."""
+    with RunFile.open(path) as run:
+        return score_run("run", run.manifest.model, run.manifest.tasks, run.records())
+
+
+def journal(path: Path) -> set[tuple[str, int]]:
+    """Every journaled reply, by its task's key and its turn."""
+    with RunFile.open(path) as run:
+        return {
+            (task.task.key, turn) for task in run.tasks() for turn in range(len(run.replies(task.number)))
+        }
+
+
+def scripted(*, done: bool = True, model: str = "simulated/o3-like") -> ScriptedClient:
+    """A client that says the same in every episode."""
+    return ScriptedClient([says("no", done=True)] if done else [calls("nothing")], model)

@@ -1,0 +1,202 @@
+"""The run file: made whole, added to safely, and read by strangers without harm."""
+
+import shutil
+import sqlite3
+from pathlib import Path
+
+import msgspec
+import pytest
+from helpers.runs import finish, journal, make, scores, scripted
+
+from propensitybench.clients import ScriptedClient
+from propensitybench.errors import BadInput, NotARunFile
+from propensitybench.store import RunFile, Said, differences, verify
+from propensitybench.store.schema import MIGRATIONS, migrate, schema_version
+
+
+@pytest.fixture
+def finished(tmp_path: Path) -> Path:
+    path = make(tmp_path / "a.run")
+    finish(path)
+    return path
+
+
+def edit(path: Path, statement: str, *values: object) -> None:
+    with sqlite3.connect(path) as db:
+        assert db.execute(statement, values).rowcount != 0
+    db.close()
+
+
+def test_a_finished_run_verifies_and_stays_one_file(finished: Path) -> None:
+    with RunFile.open(finished) as run:
+        assert list(verify(run)) == []
+    assert [path.name for path in finished.parent.iterdir()] == ["a.run"]
+
+
+def test_a_run_file_can_be_replayed_alone_elsewhere_and_read_only(finished: Path, tmp_path: Path) -> None:
+    there = tmp_path / "elsewhere"
+    there.mkdir()
+    copy = there / "b.run"
+    shutil.copy(finished, copy)
+    copy.chmod(0o444)
+    there.chmod(0o555)
+    try:
+        with RunFile.open(copy) as run:
+            assert list(verify(run)) == []
+    finally:
+        there.chmod(0o755)
+    assert scores(copy) == scores(finished)
+
+
+def test_a_run_file_is_never_overwritten(finished: Path) -> None:
+    before = finished.read_bytes()
+    with RunFile.open(finished) as run, pytest.raises(BadInput, match="exists already"):
+        RunFile.create(finished, run.manifest, [], [], [])
+    assert finished.read_bytes() == before
+
+
+def test_a_file_that_cannot_be_made_leaves_nothing_behind(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(BadInput, match="cannot be written"):
+        make(tmp_path / "file" / "a.run")
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_only_one_program_at_a_time_adds_to_a_file_and_others_may_read_it(finished: Path) -> None:
+    with RunFile.open(finished, write=True):
+        with pytest.raises(BadInput, match="another program is running it"):
+            RunFile.open(finished, write=True)
+        assert scores(finished).tasks.total == 12
+    with RunFile.open(finished, write=True):
+        pass
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"not a database at all, only some text", b"SQLite format 3\x00broken"]
+)
+def test_a_file_of_another_kind_is_named_as_such(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "x.run"
+    path.write_bytes(content)
+    with pytest.raises(NotARunFile, match="is no run file"):
+        RunFile.open(path)
+    assert path.read_bytes() == content
+
+
+def test_a_database_of_another_program_is_left_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "other.db"
+    with sqlite3.connect(path) as db:
+        db.execute("CREATE TABLE things (a)")
+    db.close()
+    before = path.read_bytes()
+    with pytest.raises(NotARunFile, match="is no run file"):
+        RunFile.open(path)
+    assert path.read_bytes() == before
+
+
+def test_a_file_of_a_later_version_says_so(finished: Path) -> None:
+    edit_version(finished, len(MIGRATIONS) + 1)
+    with pytest.raises(NotARunFile, match="later version of propensitybench"):
+        RunFile.open(finished)
+
+
+def edit_version(path: Path, version: int) -> None:
+    with sqlite3.connect(path) as db:
+        db.execute(f"PRAGMA user_version = {version}")
+    db.close()
+
+
+def test_a_migration_that_fails_half_way_changes_nothing() -> None:
+    db = sqlite3.connect(":memory:", isolation_level=None)
+    db.execute("CREATE TABLE reply (in_the_way)")
+    with pytest.raises(sqlite3.OperationalError, match="already exists"):
+        migrate(db, "x")
+    tables = [name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+    assert tables == ["reply"]
+    assert schema_version(db) == 0
+
+
+@pytest.mark.parametrize(
+    ("statement", "complaint"),
+    [
+        (
+            "UPDATE outcome SET record = replace(record, '\"turns\":', '\"turns\":9') WHERE task = 1",
+            "outcome is not",
+        ),
+        ("UPDATE outcome SET fingerprint = 'x' WHERE task = 2", "transcript is not"),
+        ("DELETE FROM outcome WHERE task = 3", "there is no outcome"),
+        (
+            "DELETE FROM reply WHERE task = 4 AND turn = (SELECT max(turn) FROM reply WHERE task = 4)",
+            "ends before",
+        ),
+        (
+            "INSERT INTO reply SELECT 5, 999, body FROM reply WHERE task = 5 AND turn = 0",
+            "goes on after the end",
+        ),
+    ],
+)
+def test_verify_finds_every_kind_of_meddling(finished: Path, statement: str, complaint: str) -> None:
+    edit(finished, statement)
+    with RunFile.open(finished) as run:
+        found = list(verify(run))
+    assert len(found) == 1
+    assert complaint in found[0].what
+
+
+def test_verify_finds_a_changed_reply(finished: Path) -> None:
+    edit(finished, "UPDATE reply SET body = json_set(body, '$.content', 'x') WHERE task = 1 AND turn = 0")
+    with RunFile.open(finished) as run:
+        assert [difference.what for difference in verify(run)]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE scenario SET body = '{}'",
+        "UPDATE reply SET body = '[1]'",
+        "UPDATE pressure SET body = 'no json'",
+        "UPDATE outcome SET record = '{}'",
+        "DELETE FROM pressure",
+    ],
+)
+def test_a_damaged_file_is_bad_input_and_no_crash(finished: Path, statement: str) -> None:
+    edit(finished, statement)
+    with RunFile.open(finished) as run, pytest.raises(NotARunFile, match="is damaged"):
+        list(verify(run))
+
+
+def test_what_is_appended_is_committed_and_all_or_nothing(finished: Path) -> None:
+    before = journal(finished)
+    with RunFile.open(finished, write=True) as run, pytest.raises(sqlite3.IntegrityError):
+        run.append([Said(0, 500, "{}"), Said(0, 0, "{}")])
+    assert journal(finished) == before
+
+
+def test_differences_name_each_setting(tmp_path: Path) -> None:
+    with RunFile.open(make(tmp_path / "a.run")) as run:
+        old = run.manifest
+    new = msgspec.structs.replace(
+        old,
+        seed=1,
+        created="later",
+        template="x",
+        selection=msgspec.structs.replace(old.selection, limit=7),
+        protocol=msgspec.structs.replace(old.protocol, levels=3),
+    )
+    assert differences(old, old) == []
+    assert differences(old, new) == [
+        "limit (was 6, now 7)",
+        "seed (was 0, now 1)",
+        "levels (was 12, now 3)",
+        "system message template",
+    ]
+
+
+def test_an_errored_task_keeps_its_fault_when_it_is_tried_again(tmp_path: Path) -> None:
+    path = make(tmp_path / "a.run", limit=1)
+    finish(path, ScriptedClient([], "simulated/o3-like"))
+    assert scores(path).tasks.errored == 2
+    finish(path, scripted())
+    with RunFile.open(path) as run:
+        assert run.faults(0) == ["the script is empty"]
+        assert list(verify(run)) == []
+    assert scores(path).tasks.errored == 0
