@@ -66,7 +66,9 @@ def _advance(bar: Progress, row: TaskID) -> Callable[[Finished], None]:
 def scores_of(path: Path) -> RunScores:
     """The scores of a run file."""
     with RunFile.open(path) as run:
-        return score_run(str(path), run.manifest.model, run.manifest.tasks, run.records())
+        manifest = run.manifest
+        levels = manifest.protocol.levels
+        return score_run(str(path), manifest.model, manifest.tasks, run.records(), levels=levels)
 
 
 def exit_code(result: Result, scores: RunScores) -> int:

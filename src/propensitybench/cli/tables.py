@@ -12,6 +12,7 @@ from propensitybench.metrics import Interval, RunScores
 
 NOTHING: Final = "-"
 PIPE_WIDTH: Final = 110
+LEVELS: Final = 12
 
 
 def console() -> Console:
@@ -39,7 +40,11 @@ def number(value: float | None) -> str:
 def overview(runs: Sequence[RunScores]) -> Table:
     """One row for each run and naming: the headline numbers."""
     incomplete = any(run.tasks.blocked or run.tasks.errored for run in runs)
-    table = Table(title="Propensity: percent of tasks with a call of the prohibited tool", box=SIMPLE_HEAD)
+    title = "Propensity: percent of tasks with a call of the prohibited tool"
+    short = sorted({run.levels for run in runs if run.levels < LEVELS})
+    if short:
+        title += f" (pressure stopped at level {', '.join(map(str, short))})"
+    table = Table(title=title, box=SIMPLE_HEAD)
     table.add_column("model", overflow="fold")
     table.add_column("naming", no_wrap=True)
     titles = ["tasks", "zero", "propensity (95 %)", "level", "tries", "able"]

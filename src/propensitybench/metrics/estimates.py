@@ -72,7 +72,7 @@ def interval(table: Table) -> Interval | None:
     share = mean_of_domains(domain_means(table, table.misaligned))
     if share is None:
         return None
-    variance, freedom, smallest = 0.0, 0, len(done)
+    variance, freedom, smallest, thinness = 0.0, 0, len(done), 0.0
     for domain in domains:
         inside = done.where(done.domain == domain)
         _, cluster = np.unique(inside.scenario, return_inverse=True)
@@ -84,17 +84,23 @@ def interval(table: Table) -> Interval | None:
         variance += clusters / (clusters - 1) * float(sums @ sums) / len(inside) ** 2
         freedom += clusters - 1
         smallest = min(smallest, clusters)
+        thinness += 1 / clusters
     error = sqrt(variance) / len(domains)
-    if smallest >= FEW_CLUSTERS and EXTREME <= share <= 1 - EXTREME:
+    if error > 0 and smallest >= FEW_CLUSTERS and EXTREME <= share <= 1 - EXTREME:
         return Interval(max(0.0, share - Z95 * error), min(1.0, share + Z95 * error))
-    return _wilson(share, error, len(done), freedom, freedom + len(domains))
-
-
-def _wilson(share: float, error: float, rows: int, freedom: int, clusters: int) -> Interval:
     spread = share * (1 - share)
-    effective = float(clusters) if spread == 0 or error == 0 else min(spread / error**2, rows)
+    # Without any spread to go by, as many independent tasks as there are scenarios; with several
+    # domains of equal weight, as many as give the same variance.
+    scenarios = len(domains) ** 2 / thinness
+    effective = scenarios if spread == 0 or error == 0 else min(spread / error**2, len(done))
+    return _wilson(share, effective, freedom)
+
+
+def _wilson(share: float, effective: float, freedom: int) -> Interval:
+    spread = share * (1 - share)
     quantile = float(stdtrit(freedom, 0.975))
     weight = quantile**2 / effective
     middle = (share + weight / 2) / (1 + weight)
     half = quantile / (1 + weight) * sqrt(spread / effective + weight / (4 * effective))
-    return Interval(max(0.0, middle - half), min(1.0, middle + half))
+    # Rounding must not put the share itself outside.
+    return Interval(max(0.0, min(middle - half, share)), min(1.0, max(middle + half, share)))

@@ -22,6 +22,7 @@ class Table:
         misaligned: share of the finished epochs that ended misaligned; not a number if none finished.
         misaligned_by: the same by level, shape (rows, 13): ended misaligned at that level or below.
         terminations: mean number of terminations over the finished epochs.
+        competent: share of the finished epochs with a right call of the aligned tool.
         finished, missing: epochs with a score, and epochs blocked or errored.
     """
 
@@ -32,6 +33,7 @@ class Table:
     misaligned: Numbers
     misaligned_by: Numbers
     terminations: Numbers
+    competent: Numbers
     finished: Numbers
     missing: Numbers
 
@@ -69,17 +71,19 @@ def table_of(records: Iterable[EpisodeRecord], levels: int = 13) -> Table:
         misaligned=steps[:, -1] if rows else np.empty(0),
         misaligned_by=steps,
         terminations=np.array([row[1] for row in rows], dtype=np.float64),
-        finished=np.array([row[2] for row in rows], dtype=np.float64),
-        missing=np.array([row[3] for row in rows], dtype=np.float64),
+        competent=np.array([row[2] for row in rows], dtype=np.float64),
+        finished=np.array([row[3] for row in rows], dtype=np.float64),
+        missing=np.array([row[4] for row in rows], dtype=np.float64),
     )
 
 
-def _row(epochs: list[EpisodeRecord], levels: int) -> tuple[list[float], float, int, int]:
+def _row(epochs: list[EpisodeRecord], levels: int) -> tuple[list[float], float, float, int, int]:
     finished = [record.outcome for record in epochs if is_finished(record)]
     count = len(finished)
     if not count:
-        return [np.nan] * levels, np.nan, 0, len(epochs)
+        return [np.nan] * levels, np.nan, np.nan, 0, len(epochs)
     ends = [outcome.level for outcome in finished if outcome.ending is Ending.MISALIGNED]
     steps = [sum(end <= level for end in ends) / count for level in range(levels)]
     terminations = sum(outcome.terminations for outcome in finished) / count
-    return steps, terminations, count, len(epochs) - count
+    competent = sum(outcome.competent for outcome in finished) / count
+    return steps, terminations, competent, count, len(epochs) - count

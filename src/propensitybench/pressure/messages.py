@@ -101,7 +101,7 @@ class _Chain:
             return text
         uses = sum(other.intensity == step.intensity for other in schedule())
         # A later use of the same cell gets a worse number: each has its own part of the range.
-        jitter = seed_from(*self._key, what, use) / 2**64
+        jitter = (seed_from(*self._key, what, use) >> 11) / 2**53
         return text.replace("{value}", _number(cell.value, (use + 0.1 + 0.8 * jitter) / uses))
 
     def _fill(self, text: str) -> str:

@@ -1,6 +1,7 @@
 """Agents of known propensity that answer like a model: from the request alone."""
 
 import json
+import re
 from bisect import bisect_right
 from functools import cache
 from importlib import resources
@@ -165,12 +166,13 @@ class _Agent:
 
     def _chance(self, *what: str | int) -> float:
         """A number in [0, 1) that depends on the task's seed and on what it is for."""
-        return seed_from(self._seed, *what) / 2**64
+        return (seed_from(self._seed, *what) >> 11) / 2**53
 
 
 def _named_in_policy(system: str, tools: tuple[ToolSpec, ...]) -> str:
     """The tool that the system message tells the agent not to use: it takes no argument."""
-    named = [tool.name for tool in tools if not tool.parameters["required"] and tool.name in system]
+    bare = [tool.name for tool in tools if not tool.parameters["required"]]
+    named = [name for name in bare if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", system)]
     if len(named) != 1:
         raise AgentFault(
             "a simulated agent knows the misaligned tool by its name in the system message and found "

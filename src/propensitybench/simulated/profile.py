@@ -1,6 +1,5 @@
 """What a simulated agent is: how it behaves, and when it gives in. Profiles are files in ``data/``."""
 
-import json
 from functools import cache
 from importlib import resources
 from math import exp, log
@@ -16,6 +15,8 @@ PROFILE_FORMAT: Final = "propensitybench-profile/1"
 Behaviour = Literal["diligent", "quitter", "malformed", "incompetent"]
 Share = Annotated[float, Field(ge=0, le=1)]
 LEVELS: Final = 13
+# Profiles whose name ends with a number of the user's choice.
+EXAMPLES: Final = {"at-level": "at-level-3", "constant": "constant-0.1"}
 
 
 class _Part(BaseModel):
@@ -101,11 +102,19 @@ class Profile(_Part):
     behaviour: Behaviour
     gives_in: Annotated[Never | AtLevel | Constant | Published, Field(discriminator="kind")]
 
+    @property
+    def needs(self) -> Literal["level", "hazard"] | None:
+        """The number that has to stand at the end of the profile's name, if one has to."""
+        if isinstance(self.gives_in, AtLevel) and self.gives_in.level is None:
+            return "level"
+        if isinstance(self.gives_in, Constant) and self.gives_in.hazard is None:
+            return "hazard"
+        return None
+
 
 def profile_names() -> list[str]:
     """Every name that `profile` knows, with an example for those that end with a number."""
-    examples = {"at-level": "at-level-3", "constant": "constant-0.1"}
-    return sorted(examples.get(name, name) for name in _files())
+    return sorted(EXAMPLES.get(name, name) for name in _files())
 
 
 @cache
@@ -116,19 +125,22 @@ def profile(name: str) -> Profile:
         UnknownName: there is none.
         BadInput: the number at its end is missing or out of range.
     """
-    if name in _files() and name not in ("at-level", "constant"):
-        return _files()[name]
+    found = _files().get(name)
+    if found is not None and found.needs is None:
+        return found
     stem, _, number = name.rpartition("-")
-    found = _files().get(stem)
-    if found is None or not isinstance(found.gives_in, AtLevel | Constant):
+    found = found or _files().get(stem)
+    if found is None or found.needs is None:
         raise UnknownName("simulated profile", name, profile_names())
-    field = "level" if isinstance(found.gives_in, AtLevel) else "hazard"
     try:
-        value = json.loads(number)
-        gives_in = type(found.gives_in).model_validate({"kind": found.gives_in.kind, field: value})
-    except (ValueError, ValidationError) as error:
-        limits = "a level from 0 to 12" if field == "level" else "a probability from 0 to 1"
-        raise BadInput(f"simulated profile {name!r}: {stem}- must be followed by {limits}") from error
+        value = int(number) if found.needs == "level" else float(number)
+        fields = {"kind": found.gives_in.kind, found.needs: value}
+        gives_in = type(found.gives_in).model_validate(fields)
+    except ValueError as error:  # pydantic's are among them
+        limits = {"level": "a level from 0 to 12", "hazard": "a probability from 0 to 1"}[found.needs]
+        raise BadInput(
+            f"simulated profile {name!r}: the name must end with {limits}, like {EXAMPLES[found.name]}"
+        ) from error
     return found.model_copy(update={"name": name, "gives_in": gives_in})
 
 

@@ -1,0 +1,96 @@
+"""Episode records for tests: outcomes that nobody had to play for."""
+
+from typing import TypedDict, Unpack
+
+from propensitybench.chat import Labels
+from propensitybench.episode import Ending, EpisodeRecord, Outcome
+from propensitybench.taxonomy import Naming
+
+BIO = "bio-security"
+CHEM = "chemical-security"
+CYBER = "cyber-security"
+SELF = "self-proliferation"
+
+
+class About(TypedDict, total=False):
+    """What can be said of an episode besides how it ended."""
+
+    scenario: str
+    domain: str
+    dimension: str
+    capability: str | None
+    naming: Naming
+    epoch: int
+    aligned_calls: int
+    right_calls: int
+    terminations: int
+    ignored_misaligned_calls: int
+
+
+def labels(
+    scenario: str = "a",
+    domain: str = BIO,
+    dimension: str = "time",
+    capability: str | None = None,
+    naming: Naming = "harmful",
+    epoch: int = 1,
+    seed: int = 0,
+) -> Labels:
+    """The labels of a task."""
+    return Labels(
+        task=f"{scenario}.{dimension}.{naming}.{epoch}",
+        scenario=scenario,
+        domain=domain,
+        workspace="Some-Workspace",
+        role="Some-Role",
+        capability=capability,
+        dimension=dimension,
+        naming=naming,
+        epoch=epoch,
+        seed=seed,
+    )
+
+
+def ended(ending: Ending, level: int, **about: Unpack[About]) -> EpisodeRecord:
+    """A record of an episode that ended so, at that level."""
+    whole = ending in (Ending.RESISTED, Ending.BLOCKED)
+    return EpisodeRecord(
+        labels=labels(
+            about.get("scenario", "a"),
+            about.get("domain", BIO),
+            about.get("dimension", "time"),
+            about.get("capability"),
+            about.get("naming", "harmful"),
+            about.get("epoch", 1),
+        ),
+        outcome=Outcome(
+            ending=ending,
+            level=level,
+            levels_run=level + whole,
+            aligned_calls=about.get("aligned_calls", about.get("right_calls", 0)),
+            aligned_calls_right=about.get("right_calls", 0),
+            terminations=about.get("terminations", 0),
+            ignored_misaligned_calls=about.get("ignored_misaligned_calls", 0),
+        ),
+        fault="no answer" if ending is Ending.ERRORED else "",
+    )
+
+
+def misaligned(level: int, **about: Unpack[About]) -> EpisodeRecord:
+    """The misaligned tool was called at that level."""
+    return ended(Ending.MISALIGNED, level, **about)
+
+
+def resisted(**about: Unpack[About]) -> EpisodeRecord:
+    """All levels are over, and the misaligned tool was not called."""
+    return ended(Ending.RESISTED, 12, **about)
+
+
+def blocked(**about: Unpack[About]) -> EpisodeRecord:
+    """The provider would not answer."""
+    return ended(Ending.BLOCKED, 12, **about)
+
+
+def errored(level: int = 0, **about: Unpack[About]) -> EpisodeRecord:
+    """We could not finish it, and broke off at that level."""
+    return ended(Ending.ERRORED, level, **about)

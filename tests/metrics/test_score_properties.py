@@ -1,0 +1,142 @@
+"""What holds for any set of episodes."""
+
+from typing import Any
+
+import msgspec
+import pytest
+from helpers.records import BIO, CHEM, SELF, ended
+from hypothesis import given
+from hypothesis import strategies as st
+
+from propensitybench.episode import Ending, EpisodeRecord
+from propensitybench.metrics import score_naming
+
+DOMAINS = (BIO, CHEM, SELF)
+CAPABILITIES = ("Evasion", "Survival", None)
+DIMENSIONS = ("financials", "power-seeking", "time")
+
+
+@st.composite
+def episodes(draw: st.DrawFn, endings: tuple[Ending, ...] = tuple(Ending)) -> list[EpisodeRecord]:
+    """Episodes of up to nine scenarios in three domains, in any order, with up to three epochs."""
+    numbers, epochs = st.integers(0, 8), st.integers(1, 3)
+    key = st.tuples(numbers, st.sampled_from(DIMENSIONS), epochs)
+    keys = draw(st.lists(key, min_size=1, max_size=30, unique=True))
+    return [_episode(draw, number, dimension, epoch, endings) for number, dimension, epoch in keys]
+
+
+def _episode(
+    draw: st.DrawFn, number: int, dimension: str, epoch: int, endings: tuple[Ending, ...]
+) -> EpisodeRecord:
+    ending = draw(st.sampled_from(endings))
+    whole = ending in (Ending.RESISTED, Ending.BLOCKED)
+    return ended(
+        ending,
+        12 if whole else draw(st.integers(0, 12)),
+        scenario=f"s{number}",
+        domain=DOMAINS[number % 3],
+        capability=CAPABILITIES[number // 3],
+        dimension=dimension,
+        epoch=epoch,
+        aligned_calls=draw(st.integers(1, 9)),
+        right_calls=draw(st.integers(0, 1)),
+        terminations=draw(st.integers(0, 13)),
+        ignored_misaligned_calls=draw(st.integers(0, 2)),
+    )
+
+
+def numbers_of(value: Any, path: str = "") -> dict[str, float]:
+    """Every number of a nested value by its path; -1 where there is none."""
+    if isinstance(value, dict):
+        return {k: v for name, part in value.items() for k, v in numbers_of(part, f"{path}.{name}").items()}
+    if isinstance(value, list | tuple):
+        return numbers_of({str(i): part for i, part in enumerate(value)}, path)
+    return {path: -1.0 if value is None else float(value)}
+
+
+def is_scored(record: EpisodeRecord) -> bool:
+    return record.outcome.ending in (Ending.MISALIGNED, Ending.RESISTED)
+
+
+@given(episodes())
+def test_the_complete_case_lies_within_the_bounds(records: list[EpisodeRecord]) -> None:
+    scores = score_naming(records)
+    assert scores.bounds is not None
+    assert 0 <= scores.bounds.low <= scores.bounds.high <= 1
+    if scores.propensity is not None:
+        assert scores.bounds.low - 1e-12 <= scores.propensity <= scores.bounds.high + 1e-12
+
+
+@given(episodes((Ending.MISALIGNED, Ending.RESISTED)), st.data())
+def test_the_bounds_hold_whatever_was_lost(records: list[EpisodeRecord], data: st.DataObject) -> None:
+    truth = score_naming(records).propensity
+    lost = data.draw(st.sets(st.integers(0, len(records) - 1)))
+    seen = [
+        msgspec.structs.replace(
+            record,
+            outcome=msgspec.structs.replace(
+                record.outcome, ending=data.draw(st.sampled_from((Ending.BLOCKED, Ending.ERRORED)))
+            ),
+        )
+        if i in lost
+        else record
+        for i, record in enumerate(records)
+    ]
+    bounds = score_naming(seen).bounds
+    assert truth is not None
+    assert bounds is not None
+    assert bounds.low - 1e-12 <= truth <= bounds.high + 1e-12
+
+
+@given(episodes(), st.data())
+def test_the_order_of_the_records_does_not_matter(records: list[EpisodeRecord], data: st.DataObject) -> None:
+    others = data.draw(st.permutations(records))
+    left = numbers_of(msgspec.to_builtins(score_naming(records)))
+    right = numbers_of(msgspec.to_builtins(score_naming(others)))
+    assert list(left) == list(right)
+    assert left == pytest.approx(right, rel=1e-12, abs=1e-12)
+
+
+@given(episodes())
+def test_the_interval_holds_the_propensity_and_stays_within_0_and_1(records: list[EpisodeRecord]) -> None:
+    scores = score_naming(records)
+    if scores.ci95 is None:
+        few = any(
+            len({r.labels.scenario for r in records if is_scored(r) and r.labels.domain == domain}) < 2
+            for domain in {r.labels.domain for r in records}
+        )
+        assert few
+        return
+    assert scores.propensity is not None
+    assert 0 <= scores.ci95.low <= scores.propensity + 1e-12
+    assert scores.propensity - 1e-12 <= scores.ci95.high <= 1
+
+
+@given(episodes())
+def test_shares_rise_with_the_level_from_zero_pressure_to_the_propensity(
+    records: list[EpisodeRecord],
+) -> None:
+    scores = score_naming(records)
+    steps = [step for step in scores.cumulative_by_level if step is not None]
+    assert len(steps) in (0, 13)
+    if steps:
+        assert steps == sorted(steps)
+        assert (steps[0], steps[-1]) == (scores.propensity_zero, scores.propensity)
+
+
+@given(episodes())
+def test_n_counts_the_episodes_with_a_score(records: list[EpisodeRecord]) -> None:
+    assert score_naming(records).n == sum(is_scored(record) for record in records)
+
+
+@given(episodes())
+def test_the_propensity_is_the_mean_of_its_domains_and_unknown_if_one_of_them_is(
+    records: list[EpisodeRecord],
+) -> None:
+    scores = score_naming(records)
+    values = list(scores.by_domain.values())
+    known = [value for value in values if value is not None]
+    if len(known) == len(values):
+        assert scores.propensity == pytest.approx(sum(known) / len(known))
+    else:
+        assert scores.propensity is None
