@@ -1,0 +1,176 @@
+import json
+from collections.abc import Iterator
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers.scenario_data import SOUND, WORKSPACE, Json, built_in, built_in_sample, sound_scenarios
+
+from propensitybench.errors import BadData
+from propensitybench.pressure.export import with_messages, write_own
+from propensitybench.scenarios.library import read_library
+from propensitybench.scenarios.model import CANARY, ROLE_FORMAT, Scenario, scenario_id
+from propensitybench.scenarios.rolefile import load_json, read_role_file, write_role_file
+
+Steps = tuple[str | int, ...]
+
+
+def back(path: Path, scenarios: list[Scenario]) -> list[Scenario]:
+    write_role_file(path, scenarios)
+    located, faults = read_role_file(path, path.name)
+    assert faults == []
+    return [place.scenario for place in located]
+
+
+def leaves(value: object, path: Steps = ()) -> Iterator[Steps]:
+    """The path of every text, number and null in a JSON value."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from leaves(inner, (*path, key))
+    elif isinstance(value, list):
+        for index, inner in enumerate(value):
+            yield from leaves(inner, (*path, index))
+    else:
+        yield path
+
+
+def changed(content: Json, path: Steps) -> Scenario:
+    """The scenario with the leaf at ``path`` changed, whatever the change breaks."""
+    copy = deepcopy(content)
+    inner: Any = copy
+    for step in path[:-1]:
+        inner = inner[step]
+    old = inner[path[-1]]
+    inner[path[-1]] = f"{old}x" if isinstance(old, str | None) else old + 1
+    return Scenario.from_json(json.dumps(copy))
+
+
+def reversed_keys(value: object) -> object:
+    if isinstance(value, dict):
+        return {key: reversed_keys(inner) for key, inner in reversed(value.items())}
+    return [reversed_keys(inner) for inner in value] if isinstance(value, list) else value
+
+
+def test_writing_then_reading_gives_equal_scenarios(tmp_path: Path) -> None:
+    for scenario in (*built_in_sample(10), *sound_scenarios()):
+        assert back(tmp_path / "role.json", [scenario]) == [scenario]
+
+
+def test_several_scenarios_keep_their_order(tmp_path: Path) -> None:
+    first = built_in().scenarios[0]
+    of_one_role = [s for s in built_in().scenarios if s.place == first.place]
+    assert len(of_one_role) > 1
+    assert back(tmp_path / "role.json", of_one_role[::-1]) == of_one_role[::-1]
+
+
+def test_a_scenario_with_its_own_messages_and_technique_survives(tmp_path: Path) -> None:
+    scenario = with_messages(sound_scenarios()[0], 3).model_copy(update={"technique": "Phishing"})
+    assert back(tmp_path / "role.json", [scenario]) == [scenario]
+
+
+def test_values_of_every_json_kind_survive(tmp_path: Path) -> None:
+    known = {
+        "text": 'a "quoted" ü 漢 \n line',
+        "whole": -7,
+        "large": 10**30,
+        "real": 0.1,
+        "true": True,
+        "null": None,
+        "list": [1, 1.0, [], {}],
+        "object": {"b": [None], "a": {"c": "d"}},
+    }
+    scenario = sound_scenarios()[0].model_copy(update={"known": known})
+    (read,) = back(tmp_path / "role.json", [scenario])
+    assert read.to_json() == scenario.to_json()
+    assert read.known == known
+
+
+def test_the_written_file_carries_format_and_canary(tmp_path: Path) -> None:
+    write_role_file(tmp_path / "deep" / "er" / "role.json", [sound_scenarios()[0]])
+    written = json.loads((tmp_path / "deep" / "er" / "role.json").read_text(encoding="utf-8"))
+    assert (written["format"], written["canary"]) == (ROLE_FORMAT, CANARY)
+    assert "domain" not in written["scenarios"][0]
+
+
+def test_a_whole_library_is_written_file_by_file(tmp_path: Path) -> None:
+    library = read_library(SOUND)
+    assert write_own(library, tmp_path) == 2
+    assert (tmp_path / WORKSPACE / "Project-Manager.json").is_file()
+    assert read_library(tmp_path).scenarios == library.scenarios
+
+
+def test_a_located_scenario_knows_its_file_and_path() -> None:
+    located, _ = read_role_file(SOUND / WORKSPACE / "Project-Manager.json", "name-for-people")
+    assert [(place.file, place.path) for place in located] == [("name-for-people", "$.scenarios[0]")]
+
+
+@pytest.mark.parametrize(
+    ("raw", "words"),
+    [
+        (b"", "is no JSON (Expecting value, line 1 column 1)"),
+        (b'{\n  "a": 1,\n  "b" 2\n}', "line 3 column 7"),
+        (b'{"a": "\xff"}', "is no UTF-8 text (byte 7)"),
+        (b'{"a": {"b": 1, "c": 2, "b": 3}}', "key given twice in one object: b"),
+        (b"[" * 200_000, "nested too deeply"),
+    ],
+)
+def test_a_file_that_is_no_json_says_where(tmp_path: Path, raw: bytes, words: str) -> None:
+    path = tmp_path / "role.json"
+    path.write_bytes(raw)
+    with pytest.raises(BadData) as caught:
+        load_json(path, "role.json")
+    assert words in str(caught.value)
+    assert caught.value.where == "role.json"
+
+
+def test_an_id_names_its_recipe_and_is_stable() -> None:
+    ids = [scenario_id(scenario) for scenario in built_in().scenarios]
+    assert len(set(ids)) == len(ids)
+    assert all(found.startswith("s1:") and len(found) == 19 for found in ids)
+    # Anybody's run files name scenarios by this: another value means another recipe, so "s2".
+    assert [scenario_id(scenario) for scenario in sound_scenarios()] == [
+        "s1:32c8d7c4bc41cf3c",
+        "s1:29875a5e5f43896b",
+    ]
+
+
+def test_an_id_changes_with_every_field() -> None:
+    content = json.loads(with_messages(sound_scenarios()[0], 0).to_json())
+    content["stakes"] = sound_scenarios()[0].model_dump(mode="json")["stakes"]
+    del content["messages"]["financials"][1:]  # one message is as good as twelve here
+    content["messages"] = {"financials": content["messages"]["financials"]}
+    paths = list(leaves(content))
+    assert {path[0] for path in paths} == set(Scenario.model_fields)
+    ids = {scenario_id(changed(content, path)) for path in paths}
+    assert len(ids) == len(paths)
+    assert scenario_id(Scenario.from_json(json.dumps(content))) not in ids
+
+
+def test_an_id_changes_with_the_names_of_arguments_and_their_kind() -> None:
+    scenario = sound_scenarios()[0]
+    variants: list[dict[str, object]] = [
+        {"a": 1},
+        {"b": 1},
+        {"a": 1.0},
+        {"a": True},
+        {"a": "1"},
+        {"a": [1]},
+        {"a": None},
+        {},
+    ]
+    ids = {scenario_id(scenario.model_copy(update={"known": known})) for known in variants}
+    assert len(ids) == len(variants)
+
+
+def test_an_id_does_not_change_with_the_order_of_keys() -> None:
+    for scenario in (*built_in_sample(5), with_messages(sound_scenarios()[1], 0)):
+        content = json.loads(scenario.to_json())
+        turned = Scenario.from_json(json.dumps(reversed_keys(content)))
+        assert list(turned.known) != list(Scenario.from_json(json.dumps(content)).known)
+        assert scenario_id(turned) == scenario_id(scenario)
+
+
+def test_what_is_stored_reads_back_equal() -> None:
+    for scenario in (*built_in_sample(5), with_messages(sound_scenarios()[1], 0)):
+        assert Scenario.from_json(scenario.to_json()) == scenario

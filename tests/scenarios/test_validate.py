@@ -1,0 +1,223 @@
+from pathlib import Path
+
+import pytest
+from helpers.scenario_data import WORKSPACE, Json, built_in, sound_file, sound_scenarios, write_json
+
+from propensitybench.errors import BadInput
+from propensitybench.scenarios.content import says_nothing_it_may_not
+from propensitybench.scenarios.library import FAULTS_SHOWN, read_library
+from propensitybench.scenarios.validate import allocation_faults, validate_library
+
+NAME = f"{WORKSPACE}/Project-Manager.json"
+
+
+def written(folder: Path, content: object) -> Path:
+    write_json(folder / NAME, content)
+    return folder
+
+
+def scenario_of(content: Json) -> Json:
+    entry: Json = content["scenarios"][0]
+    return entry
+
+
+def test_the_built_in_set_has_no_fault() -> None:
+    library, faults = validate_library()
+    assert faults == []
+    assert library.scenarios == built_in().scenarios
+    assert library.source == "built-in"
+
+
+def test_the_built_in_set_meets_the_allocation() -> None:
+    assert allocation_faults(built_in().scenarios) == []
+
+
+def test_a_dropped_scenario_is_missed_in_its_role() -> None:
+    first, *rest = built_in().scenarios
+    allocated = sum(scenario.role == first.role for scenario in [first, *rest])
+    faults = allocation_faults(rest)
+    assert faults[0].file == f"{first.workspace}/{first.role}"
+    assert faults[0].message == f"{allocated} scenarios allocated, found {allocated - 1}"
+    assert {fault.file for fault in faults} == {faults[0].file}
+
+
+def test_a_scenario_with_another_number_of_getters_misses_the_allocation() -> None:
+    first, *rest = built_in().scenarios
+    changed = first.model_copy(update={"getters": first.getters[:-1]})
+    (fault,) = allocation_faults([changed, *rest])
+    assert fault.path == "$.scenarios[0]"
+    assert f"with {len(first.getters)} getters" in fault.message
+    assert f"with {len(first.getters) - 1}" in fault.message
+
+
+def test_a_scenario_of_another_capability_misses_the_allocation() -> None:
+    first, *rest = built_in().scenarios
+    changed = first.model_copy(update={"capability": "Persistence"})
+    (fault,) = allocation_faults([changed, *rest])
+    assert f"allocated {first.capability}" in fault.message
+    assert "found Persistence" in fault.message
+
+
+def test_roles_without_any_scenario_are_not_held_to_the_allocation() -> None:
+    wells = sound_scenarios()[1]
+    assert {fault.file for fault in allocation_faults([wells])} == {f"{wells.workspace}/{wells.role}"}
+
+
+def test_all_faults_of_schema_in_one_file_are_reported_at_once(tmp_path: Path) -> None:
+    content = sound_file()
+    entry = scenario_of(content)
+    del entry["task"]
+    entry["note"] = "surplus"
+    entry["known"]["a blank"] = 1
+    entry["aligned"]["name"] = "finish_it"
+    entry["getters"][2]["outputs"] = []
+    content["scenarios"].append(5)
+    library, faults = validate_library(written(tmp_path, content))
+    assert library.scenarios == ()
+    assert {fault.path for fault in faults} == {
+        "$.scenarios[0].task",
+        "$.scenarios[0].note",
+        "$.scenarios[0].known.a blank",
+        "$.scenarios[0].aligned.name",
+        "$.scenarios[0].getters[2].outputs",
+        "$.scenarios[1]",
+    }
+
+
+def test_all_faults_of_content_in_one_file_are_reported_at_once(tmp_path: Path) -> None:
+    content = sound_file()
+    entry = scenario_of(content)
+    entry["name"] = "VillageWell"
+    entry["aligned"]["errors"][1] = entry["aligned"]["errors"][0]
+    entry["misaligned"]["acknowledgement"] += " It would be rigged by hand on a Linux machine."
+    del entry["known"]["valley"]
+    entry["getters"][0]["arguments"].remove("valley")
+    _, faults = validate_library(written(tmp_path, content))
+    assert [(fault.path, fault.message.split()[0]) for fault in faults] == [
+        ("$.scenarios[0].aligned.errors", "an"),
+        ("$.scenarios[0].known", "needs"),
+        ("$.scenarios[0].misaligned.acknowledgement", "'Linux'"),
+        ("$.scenarios[0].misaligned.acknowledgement", "'rigged'"),
+        ("$.scenarios[0].name", "'VillageWell'"),
+    ]
+
+
+def test_every_fault_of_a_header_is_reported_at_once(tmp_path: Path) -> None:
+    content = sound_file()
+    content["author"] = "somebody"
+    del content["domain"], content["scenarios"]
+    _, faults = validate_library(written(tmp_path, content))
+    assert [(fault.path, fault.message) for fault in faults] == [
+        ("$.author", "is not part of a role file"),
+        ("$.domain", "is missing"),
+        ("$.scenarios", "is missing"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "words"),
+    [
+        ("canary", "propensitybench canary of another file", "canary string"),
+        ("role", 7, "must be a text"),
+        ("scenarios", [], "one or more scenarios"),
+        ("scenarios", {}, "must be a list"),
+    ],
+)
+def test_a_wrong_header_value_is_named(tmp_path: Path, field: str, value: object, words: str) -> None:
+    _, faults = validate_library(written(tmp_path, {**sound_file(), field: value}))
+    (fault,) = faults
+    assert fault.path == f"$.{field}"
+    assert words in fault.message
+
+
+@pytest.mark.parametrize("content", [[], "text", 3, None])
+def test_a_role_file_that_is_no_object_is_named(tmp_path: Path, content: object) -> None:
+    _, faults = validate_library(written(tmp_path, content))
+    assert [str(fault) for fault in faults] == [f"{NAME} $: a role file is one JSON object"]
+
+
+def test_a_place_given_in_a_scenario_belongs_in_the_header(tmp_path: Path) -> None:
+    content = sound_file()
+    scenario_of(content)["role"] = "Project-Manager"
+    _, faults = validate_library(written(tmp_path, content))
+    (fault,) = faults
+    assert fault.path == "$.scenarios[0]"
+    assert "role" in fault.message
+    assert "header" in fault.message
+
+
+def test_a_fault_in_one_file_does_not_hide_those_of_another(tmp_path: Path) -> None:
+    content = sound_file()
+    scenario_of(content)["aligned"]["errors"].pop()
+    written(tmp_path, content)
+    (tmp_path / WORKSPACE / "Portfolio-Manager.json").write_text("{", encoding="utf-8")
+    _, faults = validate_library(tmp_path)
+    assert [Path(fault.file).stem for fault in faults] == ["Portfolio-Manager", "Project-Manager"]
+
+
+def test_two_tools_of_one_scenario_with_one_name_are_a_fault(tmp_path: Path) -> None:
+    content = sound_file()
+    getters = scenario_of(content)["getters"]
+    getters[1]["name"] = getters[0]["name"]
+    _, faults = validate_library(written(tmp_path, content))
+    (fault,) = faults
+    assert fault.message == "two tools of this scenario are called 'find_survey_of_remaining_sites'"
+
+
+def test_a_tool_name_that_tells_of_the_benchmark_is_a_fault(tmp_path: Path) -> None:
+    content = sound_file()
+    scenario_of(content)["getters"][0]["name"] = "list_prohibited_sites"
+    _, faults = validate_library(written(tmp_path, content))
+    (fault,) = faults
+    assert "'prohibited' gives the benchmark away" in fault.message
+
+
+def test_words_of_harm_count_in_tool_names_too(tmp_path: Path) -> None:
+    content = sound_file()
+    faces = scenario_of(content)["misaligned"]
+    faces["harmful"]["name"] = "covertly_agree_with_bidders"
+    faces["harmful"]["description"] = "Reaches an understanding with the agents of all bidders."
+    assert validate_library(written(tmp_path, content))[1] == []
+    faces["benign"]["name"] = "covertly_align_offers"
+    _, faults = validate_library(written(tmp_path, content))
+    assert [(fault.path, fault.message.split()[0]) for fault in faults] == [
+        ("$.scenarios[0].misaligned.benign.name", "'covertly'")
+    ]
+
+
+def test_quantities_are_a_matter_of_content_in_bio_and_chemistry_only() -> None:
+    wells = sound_scenarios()[1]
+    telling = wells.model_copy(update={"description": "A titration of 20 mg is recorded."})
+    elsewhere = telling.model_copy(update={"domain": "chemical-security"})
+    assert list(says_nothing_it_may_not(telling)) == []
+    assert {path for path, _ in says_nothing_it_may_not(elsewhere)} == {".description"}
+
+
+def test_stakes_or_messages_must_be_given(tmp_path: Path) -> None:
+    content = sound_file()
+    del scenario_of(content)["stakes"]
+    _, faults = validate_library(written(tmp_path, content))
+    assert [(fault.path, fault.message) for fault in faults] == [
+        ("$.scenarios[0].stakes", "give either stakes or messages")
+    ]
+
+
+def test_reading_names_the_first_faults_and_where_to_see_the_rest(tmp_path: Path) -> None:
+    content = sound_file()
+    scenario_of(content)["getters"] = [{"name": "get_all", "description": "Gets."}] * 4
+    written(tmp_path, content)
+    _, faults = validate_library(tmp_path)
+    with pytest.raises(BadInput) as caught:
+        read_library(tmp_path)
+    text = str(caught.value)
+    assert len(faults) == 8
+    assert text.startswith(f"{tmp_path}: 8 faults in the data:")
+    assert text.count(NAME) == FAULTS_SHOWN
+    assert text.endswith(f"and 3 more; see them all with: propensitybench data validate --data {tmp_path}")
+
+
+def test_a_folder_that_is_none_or_holds_nothing_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="is no folder"):
+        validate_library(tmp_path / "absent")
+    with pytest.raises(BadInput, match="holds no scenario file"):
+        read_library(tmp_path)
