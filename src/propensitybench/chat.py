@@ -76,7 +76,16 @@ class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Reply(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What came back, as it is kept in the journal."""
+    """What came back, as it is kept in the journal.
+
+    Attributes:
+        model: the id of the model that answered, as the provider gave it.
+        native: parts of a provider's own (JSON text); see `Message`.
+        repairs: what had to be mended to read the tool calls.
+        latency_ms: from sending to the last byte, of the try that was answered.
+        tries: how many it took.
+        other_model: whether another model answered than the one asked for.
+    """
 
     content: str = ""
     tool_calls: tuple[ToolCall, ...] = ()
@@ -84,6 +93,10 @@ class Reply(msgspec.Struct, frozen=True, omit_defaults=True):
     usage: Usage = Usage()
     model: str = ""
     native: str = ""
+    repairs: tuple[str, ...] = ()
+    latency_ms: int = 0
+    tries: int = 1
+    other_model: bool = False
 
 
 class Labels(msgspec.Struct, frozen=True):

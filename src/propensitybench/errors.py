@@ -7,7 +7,8 @@ PropensityBenchError
 │   ├── RunMismatch     a run file was made with other settings than those asked for
 │   └── NotARunFile     the file is no run file, or one of a version that we cannot read
 ├── IllegalStep         a bug in whatever drives an episode: the step does not exist in this state
-└── AgentFault          whatever answers could not answer: the task is errored, never scored
+├── AgentFault          whatever answers could not answer: the task is errored, never scored
+└── RunStopped          no task of the run can be answered now: the run stops, and can be gone on with
 """
 
 from collections.abc import Iterable
@@ -21,6 +22,7 @@ __all__ = [
     "NotARunFile",
     "PropensityBenchError",
     "RunMismatch",
+    "RunStopped",
     "UnknownName",
 ]
 
@@ -77,3 +79,16 @@ class IllegalStep(PropensityBenchError):
 
 class AgentFault(PropensityBenchError):
     """Whatever answers could not give a reply; the task becomes ``errored`` and can be run again."""
+
+
+class RunStopped(PropensityBenchError):
+    """Nothing can be asked any more: a wrong key, an unknown model, no quota, an endpoint that is gone.
+
+    Args:
+        reason: why, in one line for the user.
+        bad_input: whether the user has to mend something before the run can go on.
+    """
+
+    def __init__(self, reason: str, *, bad_input: bool = False) -> None:
+        super().__init__(reason)
+        self.bad_input = bad_input

@@ -1,0 +1,119 @@
+"""Asking until there is a reply: limits, retries and the breaker, the same for every client."""
+
+import asyncio
+import random
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final
+
+import msgspec
+
+from propensitybench.chat import Reply
+from propensitybench.clients.failures import STOPPING, Failure, Kind
+from propensitybench.clients.gate import Gate
+from propensitybench.clients.limits import Lease, Limits
+from propensitybench.clients.options import Transport
+from propensitybench.clients.retry import LONGEST_WAIT_S, Backoff
+from propensitybench.errors import AgentFault, RunStopped
+
+# So many tasks given up in a row, with no answer between them, mean that the endpoint is gone.
+FAULTS_TO_STOP: Final = 20
+
+
+class Asker:
+    """Sends requests as the limits allow, and again where that makes sense.
+
+    Args:
+        model: the address that the user knows, for messages.
+        name: the model's own name at the provider.
+        keys: API keys, which take turns; empty if none is needed.
+        transport: limits, retries and time-outs.
+    """
+
+    def __init__(self, model: str, name: str, keys: Sequence[str], transport: Transport) -> None:
+        self._model = model
+        self._name = name
+        self._keys = keys
+        self._transport = transport
+        self._backoff = Backoff(transport.max_retries)
+        self._gate: Gate | None = None
+        self._faults_in_a_row = 0
+
+    async def ask(self, attempt: Callable[[int], Awaitable[Reply]], tokens: int) -> Reply:
+        """The first reply that an attempt gives.
+
+        Args:
+            attempt: sends the request with the key of that number; raises `Failure`.
+            tokens: that the request may cost.
+
+        Raises:
+            AgentFault: there is no reply to be had for this request.
+            RunStopped: there will be none for any request.
+        """
+        gate = self._open_gate()
+        loop = asyncio.get_running_loop()
+        tries = 0
+        while True:
+            tries += 1
+            lease = await gate.enter(tokens)
+            started = loop.time()
+            try:
+                reply = await attempt(lease.key)
+            except Failure as failure:
+                gate.leave(lease, failure)
+                wait = self._wait(failure, tries)
+            except BaseException:
+                gate.leave(lease)
+                raise
+            else:
+                return self._answered(gate, lease, reply, loop.time() - started, tries)
+            await asyncio.sleep(wait)
+
+    def _answered(self, gate: Gate, lease: Lease, reply: Reply, took: float, tries: int) -> Reply:
+        gate.leave(lease, used=reply.usage.input + reply.usage.output)
+        self._faults_in_a_row = 0
+        return msgspec.structs.replace(
+            reply,
+            latency_ms=round(1000 * took),
+            tries=tries,
+            other_model=bool(reply.model) and not same_model(self._name, reply.model),
+        )
+
+    def forget(self) -> None:
+        """Lets go of what belongs to an event loop; the next question begins anew."""
+        self._gate = None
+
+    def _open_gate(self) -> Gate:
+        if self._gate is None:
+            way = self._transport
+            now = asyncio.get_running_loop().time()
+            self._gate = Gate(Limits(max(1, len(self._keys)), way.concurrency, way.rpm, way.tpm, now))
+        return self._gate
+
+    def _wait(self, failure: Failure, tries: int) -> float:
+        """Seconds before the next try; raises if there should be none."""
+        text = str(failure)
+        if failure.kind in STOPPING:
+            why = f"{self._model}: {failure.kind.value} ({text})"
+            raise RunStopped(why, bad_input=failure.kind is not Kind.QUOTA)
+        if (failure.retry_after or 0.0) > LONGEST_WAIT_S:
+            wish = f"the provider asks to wait {failure.retry_after:.0f} seconds"
+            raise RunStopped(f"{self._model}: {wish} ({text})")
+        wait = self._backoff.wait(failure, tries, random.random())
+        if wait is None:
+            self._faults_in_a_row += 1
+            fault = f"{failure.kind.value} after {tries} tries: {text}"
+            if self._faults_in_a_row >= FAULTS_TO_STOP:
+                many = f"{self._faults_in_a_row} tasks failed in a row"
+                raise RunStopped(f"{self._model}: {many}, the last with {fault}")
+            raise AgentFault(fault)
+        return wait
+
+
+def same_model(asked: str, served: str) -> bool:
+    """Whether a served id stands for the model asked for: equal, or with a date or path added."""
+    asked, served = asked.lower(), served.lower()
+    if served.endswith("/" + asked) or asked.endswith("/" + served):
+        return True
+    dated = re.compile(re.escape(asked.rpartition("/")[2]) + r"([-@:_](\d[\d.-]*|latest))?")
+    return dated.fullmatch(served.rpartition("/")[2]) is not None

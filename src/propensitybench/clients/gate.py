@@ -1,0 +1,61 @@
+"""Where requests wait for their turn: `Limits` on an event loop."""
+
+import asyncio
+from collections import deque
+from math import isinf
+
+from propensitybench.clients.failures import Failure
+from propensitybench.clients.limits import Lease, Limits
+
+
+class Gate:
+    """Lets requests through as the limits allow, in the order in which they came."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._waiting: deque[tuple[int, asyncio.Future[Lease]]] = deque()
+        self._timer: asyncio.TimerHandle | None = None
+
+    async def enter(self, tokens: int) -> Lease:
+        """Waits for the right to send a request that may cost so many tokens."""
+        loop = asyncio.get_running_loop()
+        if not self._waiting:
+            lease = self._limits.enter(loop.time(), tokens)
+            if isinstance(lease, Lease):
+                return lease
+        turn: asyncio.Future[Lease] = loop.create_future()
+        self._waiting.append((tokens, turn))
+        self._serve()
+        try:
+            return await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():
+                self._limits.leave(turn.result(), loop.time())
+            self._serve()
+            raise
+
+    def leave(self, lease: Lease, failed: Failure | None = None, used: int = 0) -> None:
+        """Gives the right back, and lets the next ones in."""
+        now = asyncio.get_running_loop().time()
+        kind = failed.kind if failed else None
+        wait = failed.retry_after or 0.0 if failed else 0.0
+        self._limits.leave(lease, now, kind, wait, used)
+        self._serve()
+
+    def _serve(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        loop = asyncio.get_running_loop()
+        while self._waiting:
+            tokens, turn = self._waiting[0]
+            if turn.done():  # given up while it waited
+                self._waiting.popleft()
+                continue
+            lease = self._limits.enter(loop.time(), tokens)
+            if not isinstance(lease, Lease):
+                if not isinf(lease):
+                    self._timer = loop.call_later(lease, self._serve)
+                return
+            self._waiting.popleft()
+            turn.set_result(lease)

@@ -1,0 +1,213 @@
+"""Models of any provider that Inspect AI knows, through its model layer (extra ``inspect``).
+
+Limits, retries and the breaker are ours, as for every client; Inspect's own retries are switched off.
+"""
+
+import re
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import msgspec
+from inspect_ai.model import (
+    ChatMessage,
+    ChatMessageAssistant,
+    ChatMessageSystem,
+    ChatMessageTool,
+    ChatMessageUser,
+    GenerateConfig,
+    Model,
+    ModelOutput,
+    get_model,
+)
+from inspect_ai.tool import ToolCall as InspectToolCall
+from inspect_ai.tool import ToolInfo
+from tenacity import RetryError
+
+from propensitybench.chat import Labels, Message, Reply, Request, StopReason, ToolCall, ToolSpec, Usage
+from propensitybench.clients.asking import Asker
+from propensitybench.clients.failures import Failure, Kind, failure_of
+from propensitybench.clients.options import ModelOptions, Transport
+from propensitybench.errors import BadInput
+
+_STOPS: Final = {
+    "stop": StopReason.STOP,
+    "tool_calls": StopReason.TOOL_CALLS,
+    "max_tokens": StopReason.LENGTH,
+    "model_length": StopReason.LENGTH,
+    "content_filter": StopReason.CONTENT_FILTER,
+    "unknown": StopReason.STOP,
+}
+
+
+class InspectClient:
+    """Asks a model through Inspect AI.
+
+    Args:
+        model: as Inspect writes it, e.g. ``anthropic/claude-x``.
+        options: what decides its replies; a base URL is Inspect's own affair.
+        transport: how requests are sent; keys are Inspect's own affair.
+
+    Raises:
+        BadInput: Inspect cannot make the model; its text says what is missing.
+    """
+
+    def __init__(
+        self, model: str, options: ModelOptions = ModelOptions(), transport: Transport = Transport()
+    ) -> None:
+        self.model = model
+        self._options = options
+        self._transport = transport
+        self._asker = Asker(model, model.partition("/")[2], (), transport)
+        self._made: Model | None = None
+        self._make()
+
+    def _make(self) -> Model:
+        """The model; made anew after `close`, because it belongs to an event loop."""
+        if self._made is None:
+            options, way = self._options, self._transport
+            config = GenerateConfig(
+                temperature=options.temperature,
+                top_p=options.top_p,
+                max_tokens=options.max_tokens,
+                reasoning_effort=options.reasoning_effort,
+                extra_body=options.extra_body or None,
+                max_retries=0,
+                timeout=round(way.timeout),
+                max_connections=way.concurrency,
+                cache_prompt="auto",
+                parallel_tool_calls=None,
+            )
+            try:
+                self._made = get_model(self.model, config=config, memoize=False)
+            except Exception as error:
+                # Inspect writes for a terminal that understands Rich's markup.
+                reason = " ".join(re.sub(r"\[/?\w+\]", "", str(error)).split())
+                raise BadInput(f"--model {self.model}: {reason}") from error
+        return self._made
+
+    def open(self, labels: Labels, given: int = 0) -> "_InspectConversation":  # noqa: ARG002
+        """Begins a conversation."""
+        return _InspectConversation(self)
+
+    async def close(self) -> None:
+        """Closes the connections."""
+        self._asker.forget()
+        if self._made is not None:
+            await self._made.api.aclose()
+            self._made = None
+
+    async def ask(self, messages: list[ChatMessage], tools: list[ToolInfo], tokens: int) -> Reply:
+        """Asks until there is a reply; see `Asker.ask`."""
+        return await self._asker.ask(lambda _: self._try(messages, tools), tokens)
+
+    async def _try(self, messages: list[ChatMessage], tools: list[ToolInfo]) -> Reply:
+        model = self._make()
+        try:
+            output = await model.generate(messages, tools=tools)
+        except Exception as error:
+            failure = _failure(model, _cause(error))
+            if failure.kind is Kind.BLOCKED:
+                return Reply(stop=StopReason.CONTENT_FILTER)
+            raise failure from error
+        if output.error:
+            raise Failure(Kind.SERVER, output.error)
+        return reply_of(output)
+
+
+class _InspectConversation:
+    def __init__(self, client: InspectClient) -> None:
+        self._client = client
+        self._messages: list[ChatMessage] = []
+        self._count = 0
+        self._tokens = 0
+
+    async def reply(self, request: Request) -> Reply:
+        self._messages += [as_inspect(message) for message in request.messages[self._count :]]
+        self._count = len(request.messages)
+        tools = [as_tool(tool) for tool in request.tools]
+        reply = await self._client.ask(list(self._messages), tools, self._tokens)
+        self._tokens = reply.usage.input + reply.usage.output
+        return reply
+
+
+def as_inspect(message: Message) -> ChatMessage:
+    """A message of ours as one of Inspect's; a reply that came through Inspect, as it came."""
+    if message.native:
+        return ChatMessageAssistant.model_validate_json(message.native)
+    if message.role == "system":
+        return ChatMessageSystem(content=message.content)
+    if message.role == "user":
+        return ChatMessageUser(content=message.content)
+    if message.role == "tool":
+        return ChatMessageTool(content=message.content, tool_call_id=message.tool_call_id)
+    calls = [
+        InspectToolCall(id=call.id, function=call.name, arguments=_object(call.arguments))
+        for call in message.tool_calls
+    ]
+    return ChatMessageAssistant(content=message.content, tool_calls=calls or None)
+
+
+def as_tool(tool: ToolSpec) -> ToolInfo:
+    """A tool as Inspect describes it."""
+    parameters = {**tool.parameters, "additionalProperties": False}
+    return ToolInfo.model_validate(
+        {"name": tool.name, "description": tool.description, "parameters": parameters}
+    )
+
+
+def reply_of(output: ModelOutput) -> Reply:
+    """The reply in a model's output, with the message itself kept to be sent back."""
+    usage = output.usage
+    counted = Usage()
+    if usage is not None:
+        read, written = usage.input_tokens_cache_read or 0, usage.input_tokens_cache_write or 0
+        counted = Usage(
+            usage.input_tokens + read + written, usage.output_tokens, read, usage.reasoning_tokens or 0
+        )
+    if not output.choices:
+        return Reply(stop=StopReason.CONTENT_FILTER, usage=counted, model=output.model)
+    message = output.choices[0].message
+    calls = tuple(
+        # What could not be parsed must not look like a sound call.
+        ToolCall(call.id, call.function, call.parse_error or msgspec.json.encode(call.arguments).decode())
+        for call in message.tool_calls or ()
+    )
+    return Reply(
+        content=message.text,
+        tool_calls=calls,
+        stop=StopReason.TOOL_CALLS if calls else _STOPS[output.choices[0].stop_reason],
+        usage=counted,
+        model=output.model,
+        native=message.model_dump_json(exclude_none=True),
+    )
+
+
+def _cause(error: Exception) -> BaseException:
+    """The provider's own exception behind the one that says that there will be no further try."""
+    last = error.last_attempt.exception() if isinstance(error, RetryError) else None
+    return last or error
+
+
+def _failure(model: Model, error: BaseException) -> Failure:
+    """What a provider's exception means: by its HTTP answer where it has one, else by Inspect's verdict."""
+    text = " ".join(str(error).split()) or type(error).__name__
+    status = getattr(error, "status_code", None)
+    if isinstance(status, int):
+        response = getattr(error, "response", None)
+        headers: Any = getattr(response, "headers", None) or {}
+        return failure_of(status, headers, text.encode(), datetime.now(UTC))
+    if isinstance(error, TimeoutError):
+        return Failure(Kind.TIMEOUT, text)
+    if isinstance(error, Exception) and model.api.is_auth_failure(error):
+        return Failure(Kind.AUTH, text)
+    if isinstance(error, Exception) and bool(model.api.should_retry(error)):
+        return Failure(Kind.SERVER, text)
+    return Failure(Kind.REFUSED, text)
+
+
+def _object(text: str) -> dict[str, Any]:
+    try:
+        found = msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,126 @@
+"""How many requests may be in flight, and how many a minute: a decision, with the time passed in."""
+
+from collections.abc import Sequence
+from math import inf
+from typing import Final, NamedTuple
+
+from propensitybench.clients.failures import SLOW_DOWN, Kind
+
+# Doubles with every round of answers until the first sign of too much, so 1,000 are reached in seconds.
+FIRST_LIMIT: Final = 64
+# Seconds' worth of requests or tokens that may be spent at once.
+BURST_S: Final = 1.0
+_PER_MINUTE: Final = 60.0
+
+
+class Lease(NamedTuple):
+    """The right to send one request: which key to use, since when, and the tokens it was taken for."""
+
+    key: int
+    since: float
+    tokens: int
+
+
+class _Bucket:
+    """So much a minute, evenly."""
+
+    def __init__(self, per_minute: float, burst: float, now: float) -> None:
+        self._rate = per_minute / _PER_MINUTE
+        self._most = burst
+        self._level = burst
+        self._then = now
+
+    def wait(self, now: float, amount: float) -> float:
+        """Seconds until so much (or all that it ever holds) is there."""
+        self._level = min(self._most, self._level + (now - self._then) * self._rate)
+        self._then = now
+        return max(0.0, (min(amount, self._most) - self._level) / self._rate)
+
+    def take(self, amount: float) -> None:
+        self._level -= amount
+
+
+class KeyLimits:
+    """The limits of one API key.
+
+    In flight: begins low, grows by one with every answer, halves at a sign of too much, and grows
+    slowly from then on. Signs from requests that were sent before the last halving count once.
+    """
+
+    def __init__(self, most: int, rpm: int | None, tpm: int | None, now: float) -> None:
+        self._most = float(most)
+        self.limit = min(float(FIRST_LIMIT), self._most)
+        self.in_flight = 0
+        self._halved_at = -inf
+        self._paused_until = -inf
+        self._requests = _Bucket(rpm, max(1.0, rpm / _PER_MINUTE * BURST_S), now) if rpm else None
+        self._tokens = _Bucket(tpm, tpm / _PER_MINUTE * BURST_S, now) if tpm else None
+
+    def wait(self, now: float, tokens: int) -> float:
+        """Seconds until one more request may be sent; infinite if not before one comes back."""
+        if self.in_flight >= max(1, int(self.limit)):
+            return inf
+        wait = max(0.0, self._paused_until - now)
+        if self._requests is not None:
+            wait = max(wait, self._requests.wait(now, 1))
+        if self._tokens is not None:
+            wait = max(wait, self._tokens.wait(now, tokens))
+        return wait
+
+    def enter(self, tokens: int) -> None:
+        """One more request is sent."""
+        self.in_flight += 1
+        if self._requests is not None:
+            self._requests.take(1)
+        if self._tokens is not None:
+            self._tokens.take(tokens)
+
+    def leave(self, lease: Lease, now: float, failed: Kind | None, retry_after: float, used: int) -> None:
+        """A request has come back."""
+        self.in_flight -= 1
+        if self._tokens is not None:
+            self._tokens.take(used - lease.tokens)
+        if failed in SLOW_DOWN:
+            self._paused_until = max(self._paused_until, now + retry_after)
+            if lease.since > self._halved_at:
+                self.limit = max(1.0, self.limit / 2)
+                self._halved_at = now
+        elif failed is None:
+            slow = self._halved_at > -inf
+            self.limit = min(self._most, self.limit + (1 / self.limit if slow else 1.0))
+
+
+class Limits:
+    """The limits of all keys of a provider, which take turns.
+
+    Args:
+        keys: number of keys, 1 or more.
+        most: requests in flight over all keys.
+        rpm, tpm: requests and tokens a minute, for each key.
+        now: the time, in seconds of any clock that does not go back.
+    """
+
+    def __init__(self, keys: int, most: int, rpm: int | None, tpm: int | None, now: float) -> None:
+        used = max(1, min(keys, most))
+        shares = [most // used + (index < most % used) for index in range(used)]
+        self.keys: Sequence[KeyLimits] = [KeyLimits(share, rpm, tpm, now) for share in shares]
+        self._next = 0
+
+    def enter(self, now: float, tokens: int) -> Lease | float:
+        """The right to send a request that may cost so many tokens, or the seconds to wait for it."""
+        soonest = inf
+        for step in range(len(self.keys)):
+            index = (self._next + step) % len(self.keys)
+            wait = self.keys[index].wait(now, tokens)
+            if wait <= 0:
+                self.keys[index].enter(tokens)
+                self._next = index + 1
+                return Lease(index, now, tokens)
+            soonest = min(soonest, wait)
+        return soonest
+
+    def leave(
+        self, lease: Lease, now: float, failed: Kind | None = None, retry_after: float = 0.0, used: int = 0
+    ) -> None:
+        """Gives the right back: what the request failed with, if it did, and the tokens it used."""
+        self.keys[lease.key].leave(lease, now, failed, retry_after, used)

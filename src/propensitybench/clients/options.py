@@ -1,0 +1,49 @@
+"""What a user can set of a model, and of the way to it."""
+
+from typing import Any, Literal
+
+import msgspec
+
+
+class ModelOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What decides which replies a model gives: kept in the run file, and part of what a run is.
+
+    None leaves a setting to the provider; ``extra_body`` is merged into every request body.
+    """
+
+    base_url: str | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    max_tokens: int | None = None
+    reasoning_effort: Literal["none", "minimal", "low", "medium", "high", "xhigh"] | None = None
+    extra_body: dict[str, Any] = {}
+
+    def body(self) -> dict[str, Any]:
+        """The settings as fields of a chat-completions request."""
+        named = {
+            "temperature": self.temperature,
+            "top_p": self.top_p,
+            "max_tokens": self.max_tokens,
+            "reasoning_effort": self.reasoning_effort,
+        }
+        return {**{name: value for name, value in named.items() if value is not None}, **self.extra_body}
+
+
+class Transport(msgspec.Struct, frozen=True):
+    """How requests are sent; decides nothing about the replies, and may change when a run goes on.
+
+    Attributes:
+        timeout: seconds for one try, from sending to the last byte.
+        connect_timeout: seconds to reach the endpoint.
+        max_retries: tries after the first, for what may pass (rate limits, overload, network).
+        rpm: requests a minute and key; None is without limit.
+        tpm: tokens a minute and key, input and output; None is without limit.
+        concurrency: requests in flight at most, over all keys.
+    """
+
+    timeout: float = 600.0
+    connect_timeout: float = 20.0
+    max_retries: int = 8
+    rpm: int | None = None
+    tpm: int | None = None
+    concurrency: int = 64

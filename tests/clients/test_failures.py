@@ -1,0 +1,244 @@
+"""What an HTTP answer other than success means."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from typing import Any
+
+import msgspec
+import pytest
+from helpers.openai_server import MAY_PASS, REFUSALS, STALL, STOPS_RUN, Answer, always, faulty, says
+from hypothesis import given
+from hypothesis import strategies as st
+from multidict import CIMultiDict
+
+from propensitybench.clients.failures import (
+    PASSING,
+    SLOW_DOWN,
+    STOPPING,
+    Failure,
+    Kind,
+    error_in,
+    failure_of,
+    retry_after,
+)
+
+NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
+
+
+def failure(status: int, body: Any = b"", headers: Mapping[str, str] | None = None) -> Failure:
+    """The failure of an answer whose body is bytes, or an error object."""
+    raw = body if isinstance(body, bytes) else msgspec.json.encode({"error": body})
+    return failure_of(status, CIMultiDict(headers or {}), raw, NOW)
+
+
+def of(answer: Answer) -> Failure:
+    """The failure of one of the scripted server's answers."""
+    return failure(answer.status, answer.body, answer.headers)
+
+
+def test_every_kind_has_one_consequence() -> None:
+    assert not PASSING & STOPPING
+    assert SLOW_DOWN <= PASSING
+    assert set(Kind) - PASSING - STOPPING == {Kind.REFUSED, Kind.BLOCKED}
+
+
+@pytest.mark.parametrize("name", [name for name, answer in MAY_PASS.items() if answer.status != 200])
+def test_what_may_pass_is_worth_another_try(name: str) -> None:
+    assert of(MAY_PASS[name]).kind in PASSING
+
+
+@pytest.mark.parametrize("name", [name for name, answer in REFUSALS.items() if answer.status != 200])
+def test_a_content_policy_is_told_from_a_bad_request(name: str) -> None:
+    assert of(REFUSALS[name]).kind is Kind.BLOCKED
+
+
+@pytest.mark.parametrize("name", STOPS_RUN)
+def test_what_is_the_same_for_every_task_stops_the_run(name: str) -> None:
+    expected = {"401": Kind.AUTH, "403": Kind.AUTH, "402": Kind.QUOTA, "429 quota": Kind.QUOTA}
+    assert of(STOPS_RUN[name]).kind is expected.get(name, Kind.UNKNOWN_MODEL)
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [
+        (400, Kind.REFUSED),
+        (408, Kind.SERVER),
+        (409, Kind.SERVER),
+        (413, Kind.REFUSED),
+        (422, Kind.REFUSED),
+        (425, Kind.SERVER),
+        (429, Kind.RATE_LIMIT),
+        (500, Kind.SERVER),
+        (502, Kind.SERVER),
+        (503, Kind.OVERLOADED),
+        (504, Kind.SERVER),
+        (529, Kind.OVERLOADED),
+    ],
+)
+def test_a_status_alone_has_a_meaning(status: int, kind: Kind) -> None:
+    found = failure(status)
+    assert found.kind is kind
+    assert str(found) == f"HTTP {status}: no explanation"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "This model's maximum context length is 8192 tokens, however you requested 9000 tokens",
+        "Invalid value for 'temperature': must be at most 2",
+        "Unsupported parameter: 'max_tokens' is not supported with this model",
+    ],
+)
+def test_a_request_that_is_wrong_is_neither_blocked_nor_tried_again(text: str) -> None:
+    assert failure(400, {"message": text, "type": "invalid_request_error"}).kind is Kind.REFUSED
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Rate limit reached for m in organization o on tokens per min (TPM): Limit 30000, Used 29000",
+        pytest.param(
+            "Rate limit reached for m on requests per min. Limit: 3 / min. Please try again in 20s. You can "
+            "increase your rate limit by adding a payment method to your account at "
+            "https://platform.openai.com/account/billing."
+        ),
+    ],
+)
+def test_a_limit_by_the_minute_is_no_quota(text: str) -> None:
+    assert failure(429, {"message": text, "code": "rate_limit_exceeded"}).kind is Kind.RATE_LIMIT
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        {"message": "You exceeded your current quota, please check your plan", "code": "insufficient_quota"},
+        {"message": "Rate limit reached for m on requests per day (RPD): Limit 200, Used 200"},
+        {"message": "Your credit balance is too low to access the API"},
+        {"message": "Insufficient Balance"},
+    ],
+)
+def test_a_quota_that_is_spent_is_no_limit_by_the_minute(error: dict[str, str]) -> None:
+    assert failure(429, error).kind is Kind.QUOTA
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (b"", "no explanation"),
+        (b"null", "None"),
+        (b"plain text", "plain text"),
+        (b"<html><b>Bad</b>\n  Gateway</html>", "Bad Gateway"),
+        (b'{"detail":"Not Found"}', "Not Found"),
+        (b'{"error":"busy"}', "busy"),
+        (b'{"error":{"code":7,"type":"t","message":"m"}}', "7 t m"),
+        (b'{"error":{"message":"m","innererror":{"code":"c"}}}', "m c"),
+        (b"\xff\xfe", "\ufffd\ufffd"),
+        (b"[" * 100_000, "[" * 300),
+    ],
+)
+def test_what_was_said_is_shown_in_one_short_line(body: bytes, said: str) -> None:
+    assert str(failure(500, body)) == f"HTTP 500: {said}"
+
+
+@given(st.integers(300, 599), st.binary(max_size=400), st.dictionaries(st.text(), st.text(), max_size=3))
+def test_no_answer_is_too_odd_to_be_a_failure(status: int, body: bytes, error: dict[str, str]) -> None:
+    for found in (failure(status, body), failure(status, error)):
+        assert "\n" not in str(found)
+        assert len(str(found)) < 350
+
+
+@given(
+    st.recursive(
+        st.one_of(
+            st.none(), st.booleans(), st.integers(-(2**63), 2**63), st.floats(allow_nan=False), st.text()
+        ),
+        lambda inner: st.dictionaries(st.sampled_from(["code", "message", "type", "x"]), inner, max_size=4),
+    )
+)
+def test_an_error_object_with_status_200_is_a_failure(error: Any) -> None:
+    assert isinstance(error_in(error, {}, NOW), Failure)
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        ({"message": "x", "code": 502}, Kind.SERVER),
+        ({"message": "x", "code": "429"}, Kind.RATE_LIMIT),
+        ({"message": "x", "code": 401}, Kind.AUTH),
+        ({"message": "flagged by moderation", "code": 403}, Kind.BLOCKED),
+        ({"message": "x"}, Kind.SERVER),
+        ("x", Kind.SERVER),
+    ],
+)
+def test_the_code_in_an_error_object_counts_as_the_status(error: Any, kind: Kind) -> None:
+    assert error_in(error, {}, NOW).kind is kind
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        ({"message": "x", "code": "insufficient_quota"}, Kind.QUOTA),
+        ({"message": "x", "code": "rate_limit_exceeded"}, Kind.RATE_LIMIT),
+        ({"message": "x", "code": "invalid_api_key"}, Kind.AUTH),
+        ({"message": "x", "code": "model_not_found"}, Kind.UNKNOWN_MODEL),
+        ({"message": "x", "code": "content_filter"}, Kind.BLOCKED),
+    ],
+)
+def test_a_code_in_words_counts_too(error: Any, kind: Kind) -> None:
+    assert error_in(error, {}, NOW).kind is kind
+
+
+def test_a_code_of_odd_digits_is_no_number() -> None:
+    assert error_in({"message": "x", "code": "²"}, {}, NOW).kind is Kind.SERVER
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({}, None),
+        ({"Retry-After": "7"}, 7.0),
+        ({"Retry-After": "0.25"}, 0.25),
+        ({"Retry-After": "-3"}, 0.0),
+        ({"Retry-After": "soon"}, None),
+        ({"Retry-After": ""}, None),
+        ({"Retry-After": "nan"}, 0.0),
+        ({"Retry-After": "Fri, 01 May 2026 12:00:30 GMT"}, 30.0),
+        ({"Retry-After": "Fri, 01 May 2026 12:00:30 -0000"}, 30.0),
+        ({"Retry-After": "Fri, 01 May 2026 14:00:30 +0200"}, 30.0),
+        ({"Retry-After": "Fri, 01 May 2026 11:59:30 GMT"}, 0.0),
+        ({"Retry-After": "9", "Retry-After-Ms": "1500"}, 1.5),
+        ({"Retry-After": "9", "retry-after-ms": "soon"}, 9.0),
+    ],
+)
+def test_every_form_of_retry_after_is_read(headers: dict[str, str], seconds: float | None) -> None:
+    assert retry_after(CIMultiDict(headers), NOW) == seconds
+    assert failure(429, b"", headers).retry_after == seconds
+
+
+@given(st.integers(-100_000, 100_000))
+def test_a_date_is_the_seconds_until_then(seconds: int) -> None:
+    value = format_datetime(NOW + timedelta(seconds=seconds), usegmt=True)
+    assert retry_after({"retry-after": value}, NOW) == max(0, seconds)
+
+
+@given(st.text())
+def test_a_retry_after_of_any_text_is_no_crash(value: str) -> None:
+    for name in ("retry-after", "retry-after-ms"):
+        seconds = retry_after({name: value}, NOW)
+        assert seconds is None or seconds >= 0
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["Mon, 01 Jan 99999999999999999999 00:00:00 GMT", "Mon, 01 Jan 2024 00:00:00 +99999999999999"],
+)
+def test_an_impossible_date_is_no_date(value: str) -> None:
+    assert retry_after({"retry-after": value}, NOW) is None
+
+
+def test_a_faulty_server_fails_its_share_and_never_four_times_in_a_row() -> None:
+    behaviour = faulty(always(says()), 0.25, [STALL], seed=3)
+    assert 200 < sum(behaviour({"n": number}, 1) == STALL for number in range(1000)) < 300
+    always_bad = faulty(always(says()), 1.0, [STALL], seed=3)
+    assert [always_bad({}, 1) == STALL for _ in range(8)] == ([True] * 3 + [False]) * 2

@@ -1,0 +1,254 @@
+"""How many requests may be in flight and when, and when to try again: time is passed in, nothing sleeps."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from propensitybench.clients.failures import PASSING, SLOW_DOWN, Failure, Kind
+from propensitybench.clients.limits import BURST_S, FIRST_LIMIT, Lease, Limits
+from propensitybench.clients.retry import LONGEST_WAIT_S, Backoff
+
+# What a comparison of sums of floats may be off by.
+EPSILON = 1e-6
+OUTCOMES = st.one_of(st.none(), st.sampled_from(list(Kind)))
+
+
+def lease(limits: Limits, now: float = 0.0, tokens: int = 1) -> Lease:
+    """A lease that must be there to be had."""
+    got = limits.enter(now, tokens)
+    assert isinstance(got, Lease), f"wait {got}"
+    return got
+
+
+def fill(limits: Limits, now: float = 0.0) -> list[Lease]:
+    """Every lease that can be had at once."""
+    leases = []
+    while isinstance(got := limits.enter(now, 1), Lease):
+        leases.append(got)
+    return leases
+
+
+def free(most: int = 1000, keys: int = 1) -> Limits:
+    """Limits of the number in flight alone."""
+    return Limits(keys, most, None, None, 0.0)
+
+
+@given(st.integers(1, 90), st.lists(st.tuples(st.booleans(), OUTCOMES, st.floats(0, 5)), max_size=300))
+def test_in_flight_stays_within_what_is_allowed(
+    most: int, steps: list[tuple[bool, Kind | None, float]]
+) -> None:
+    limits = free(most)
+    (key,) = limits.keys
+    out: list[Lease] = []
+    now = 0.0
+    for enters, failed, passed in steps:
+        now += passed
+        if enters or not out:
+            before = key.limit
+            got = limits.enter(now, 1)
+            if isinstance(got, Lease):
+                out.append(got)
+                assert key.in_flight <= before
+        else:
+            limits.leave(out.pop(0), now, failed, passed)
+        assert key.in_flight == len(out) <= most
+        assert 1 <= key.limit <= most
+
+
+@given(st.integers(1, 6), st.integers(1, 40))
+def test_several_keys_together_stay_within_what_is_allowed(keys: int, each: int) -> None:
+    assert len(fill(free(keys * each, keys))) == keys * each
+
+
+@pytest.mark.parametrize(("most", "keys"), [(3, 2), (1, 2), (7, 5)])
+def test_what_is_allowed_need_not_be_a_multiple_of_the_keys(most: int, keys: int) -> None:
+    assert len(fill(free(most, keys))) <= most
+
+
+def test_the_number_in_flight_doubles_with_every_round_of_answers() -> None:
+    limits = free(1000)
+    seen = []
+    for _ in range(5):
+        leases = fill(limits)
+        seen.append(len(leases))
+        for one in leases:
+            limits.leave(one, 0.0)
+    assert seen == [FIRST_LIMIT, 2 * FIRST_LIMIT, 4 * FIRST_LIMIT, 8 * FIRST_LIMIT, 1000]
+
+
+@pytest.mark.parametrize("sign", [kind for kind in Kind if kind in SLOW_DOWN])
+def test_a_sign_of_too_much_halves_and_a_volley_of_them_counts_once(sign: Kind) -> None:
+    limits = free(64)
+    leases = fill(limits, 1.0)
+    for one in leases:
+        limits.leave(one, 2.0, sign)
+    assert limits.keys[0].limit == 32
+    limits.leave(lease(limits, 3.0), 4.0, sign)
+    assert limits.keys[0].limit == 16
+
+
+@pytest.mark.parametrize("kind", [kind for kind in Kind if kind not in SLOW_DOWN])
+def test_other_failures_change_nothing(kind: Kind) -> None:
+    limits = free(100)
+    limits.leave(lease(limits), 1.0, kind)
+    assert limits.keys[0].limit == FIRST_LIMIT
+
+
+def test_after_a_halving_it_grows_by_about_one_a_round() -> None:
+    limits = free(64)
+    limits.leave(lease(limits, 1.0), 2.0, Kind.RATE_LIMIT)
+    leases = fill(limits, 3.0)
+    for one in leases:
+        limits.leave(one, 4.0)
+    assert len(leases) == 32
+    assert 32.9 < limits.keys[0].limit < 33.1
+
+
+def test_it_never_falls_below_one() -> None:
+    limits = free(2)
+    for now in range(1, 20):
+        limits.leave(lease(limits, float(now)), now + 0.5, Kind.OVERLOADED)
+    assert limits.keys[0].limit == 1
+    assert isinstance(limits.enter(30.0, 1), Lease)
+
+
+def test_full_means_waiting_for_another_to_come_back() -> None:
+    limits = free(1)
+    first = lease(limits)
+    assert limits.enter(5.0, 1) == float("inf")
+    limits.leave(first, 6.0)
+    assert isinstance(limits.enter(6.0, 1), Lease)
+
+
+def test_a_provider_that_asks_for_patience_gets_it_on_that_key_alone() -> None:
+    limits = free(10, keys=2)
+    first = lease(limits)
+    limits.leave(first, 1.0, Kind.RATE_LIMIT, retry_after=30.0)
+    assert {lease(limits, 2.0).key for _ in range(3)} == {1 - first.key}
+    fill(limits, 2.0)
+    assert limits.enter(11.0, 1) == 20.0
+    assert lease(limits, 31.0).key == first.key
+
+
+def test_a_later_shorter_wish_does_not_cut_an_earlier_one_short() -> None:
+    limits = free(10)
+    first, second = lease(limits), lease(limits)
+    limits.leave(first, 1.0, Kind.RATE_LIMIT, retry_after=30.0)
+    limits.leave(second, 2.0, Kind.RATE_LIMIT, retry_after=1.0)
+    assert limits.enter(3.0, 1) == 28.0
+
+
+@given(st.integers(1, 5), st.integers(1, 30))
+def test_keys_take_turns(keys: int, rounds: int) -> None:
+    limits = free(10**6, keys)
+    used = [lease(limits).key for _ in range(min(rounds, FIRST_LIMIT) * keys)]
+    assert used == list(range(keys)) * min(rounds, FIRST_LIMIT)
+
+
+@given(st.integers(1, 5000), st.lists(st.floats(0, 3), min_size=2, max_size=150))
+def test_no_window_has_more_requests_than_the_rate_and_one_burst(rpm: int, pauses: list[float]) -> None:
+    limits = Limits(1, 10**6, rpm, None, 0.0)
+    sent: list[float] = []
+    now = 0.0
+    for pause in pauses:
+        now += pause
+        if isinstance(got := limits.enter(now, 1), Lease):
+            sent.append(now)
+            limits.leave(got, now)
+    burst = max(1.0, rpm / 60 * BURST_S)
+    for first, since in enumerate(sent):
+        for last, until in enumerate(sent[first:], first):
+            assert last - first + 1 <= burst + rpm / 60 * (until - since) + EPSILON
+
+
+@given(st.integers(60, 100_000), st.lists(st.tuples(st.floats(0, 3), st.floats(0, 1)), max_size=150))
+def test_no_window_has_more_tokens_than_the_rate_and_one_burst(
+    tpm: int, asked: list[tuple[float, float]]
+) -> None:
+    limits = Limits(1, 10**6, None, tpm, 0.0)
+    burst = tpm / 60 * BURST_S
+    now, total, lowest = 0.0, 0.0, 0.0
+    for pause, share in asked:
+        now += pause
+        tokens = int(share * burst)
+        if isinstance(got := limits.enter(now, tokens), Lease):
+            total += tokens
+            limits.leave(got, now, used=tokens)
+            # The most that any window ending here holds, over what the rate alone gives.
+            assert total - tpm / 60 * now - lowest <= burst + EPSILON
+        lowest = min(lowest, total - tpm / 60 * now)
+
+
+@given(
+    st.integers(1, 600),
+    st.one_of(st.none(), st.integers(60, 10_000)),
+    st.lists(st.tuples(st.floats(0, 2), st.integers(0, 500)), min_size=1, max_size=60),
+)
+def test_the_wait_that_is_told_is_enough(rpm: int, tpm: int | None, asked: list[tuple[float, int]]) -> None:
+    limits = Limits(1, 10**6, rpm, tpm, 0.0)
+    now = 0.0
+    for pause, tokens in asked:
+        now += pause
+        got = limits.enter(now, tokens)
+        if not isinstance(got, Lease):
+            assert 0 < got < float("inf")
+            now += got + EPSILON
+            got = lease(limits, now, tokens)
+        limits.leave(got, now, used=tokens)
+
+
+def test_tokens_are_corrected_by_what_was_used() -> None:
+    limits = Limits(1, 10, None, 6000, 0.0)  # 100 a second, 100 at once
+    got = lease(limits, tokens=100)
+    assert limits.enter(0.0, 50) == pytest.approx(0.5)
+    limits.leave(got, 0.0, used=20)
+    assert isinstance(limits.enter(0.0, 50), Lease)
+    limits.leave(lease(limits, tokens=30), 0.0, used=330)
+    assert limits.enter(0.0, 100) == pytest.approx(4.0)
+
+
+def test_a_failed_request_gives_its_tokens_back() -> None:
+    limits = Limits(1, 10, None, 6000, 0.0)
+    limits.leave(lease(limits, tokens=100), 0.0, Kind.NETWORK)
+    assert isinstance(limits.enter(0.0, 100), Lease)
+
+
+def test_a_request_larger_than_a_burst_is_let_through_and_paid_for_afterwards() -> None:
+    limits = Limits(1, 10, None, 6000, 0.0)
+    limits.leave(lease(limits, tokens=1000), 0.0, used=1000)
+    assert limits.enter(0.0, 1000) == pytest.approx(10.0)
+
+
+FAILED = Failure(Kind.SERVER, "x")
+
+
+@given(st.integers(1, 60), st.floats(0, 1, exclude_max=True), st.one_of(st.none(), st.floats(0, 1e6)))
+def test_backoff_doubles_up_to_a_bound_unless_more_is_asked_for(
+    tries: int, jitter: float, asked: float | None
+) -> None:
+    wait = Backoff(60, 0.5, 60.0).wait(Failure(Kind.RATE_LIMIT, "x", asked), tries, jitter)
+    most = min(60.0, 0.5 * 2 ** (tries - 1))
+    assert wait is not None
+    if asked is not None and asked >= most:
+        assert wait == asked
+    else:
+        assert max(most / 2, asked or 0) <= wait <= most
+
+
+@given(st.integers(0, 30))
+def test_tries_are_bounded(max_retries: int) -> None:
+    backoff = Backoff(max_retries)
+    waits = [backoff.wait(FAILED, tries, 0.0) for tries in range(1, max_retries + 5)]
+    assert [wait is not None for wait in waits] == [True] * max_retries + [False] * 4
+
+
+@pytest.mark.parametrize("kind", list(Kind))
+def test_only_what_may_pass_is_tried_again(kind: Kind) -> None:
+    wait = Backoff().wait(Failure(kind, "x", 0.0), 1, 0.0)
+    assert (wait is not None) == (kind in PASSING)
+
+
+def test_a_wish_for_another_day_is_told_as_it_is() -> None:
+    """Whoever asks decides what is too long: the decision does not cut it."""
+    wait = Backoff().wait(Failure(Kind.RATE_LIMIT, "x", 10 * LONGEST_WAIT_S), 1, 0.0)
+    assert wait == 10 * LONGEST_WAIT_S

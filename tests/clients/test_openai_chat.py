@@ -1,0 +1,394 @@
+"""The client against a server that is as bad as servers are."""
+
+import asyncio
+import time
+import traceback
+from collections import Counter
+from collections.abc import Sequence
+
+import pytest
+from helpers.openai_server import (
+    HUGE,
+    MAY_PASS,
+    NATIVE,
+    REFUSALS,
+    STALL,
+    STOPS_RUN,
+    Answer,
+    Behaviour,
+    a_call,
+    always,
+    calls,
+    completion,
+    error,
+    faulty,
+    one_by_one,
+    running,
+    says,
+    serving,
+    simulated,
+)
+from helpers.play import play
+from rich.pretty import pretty_repr
+
+from propensitybench.chat import BLOCKED, Message, Reply, Request, ToolSpec
+from propensitybench.clients.asking import FAULTS_TO_STOP
+from propensitybench.clients.openai_chat import Endpoint, OpenAIChatClient
+from propensitybench.clients.options import ModelOptions, Transport
+from propensitybench.episode import Episode, EpisodeRecord, Protocol
+from propensitybench.errors import AgentFault, PropensityBenchError, RunStopped
+from propensitybench.simulated import SimulatedClient
+
+LABELS = play().labels
+TOOLS = (ToolSpec("look", "Looks.", {"type": "object", "properties": {"at": {"type": "integer"}}}),)
+REQUEST = Request([Message("system", "be good"), Message("user", "go on")], TOOLS)
+KEY = "sk-sentinel-4d1f0c"
+ONCE = Transport(timeout=20, max_retries=0)
+Got = Reply | PropensityBenchError
+
+
+def client_at(url: str, transport: Transport = ONCE, keys: Sequence[str] = (KEY,)) -> OpenAIChatClient:
+    """A client of the model ``m``."""
+    return OpenAIChatClient(Endpoint("prov/m", "m", url, tuple(keys)), ModelOptions(), transport)
+
+
+async def one(client: OpenAIChatClient, request: Request = REQUEST) -> Got:
+    """A reply to a conversation's first request, or why there is none."""
+    try:
+        return await client.open(LABELS).reply(request)
+    except PropensityBenchError as error:
+        return error
+
+
+async def asked(
+    behaviour: Behaviour, transport: Transport = ONCE, times: int = 1, keys: Sequence[str] = (KEY,)
+) -> tuple[list[Got], int]:
+    """What came of requests made one after another, and the number of calls that it took."""
+    async with running(behaviour) as server:
+        client = client_at(server.base_url, transport, keys)
+        try:
+            return [await one(client) for _ in range(times)], server.calls
+        finally:
+            await client.close()
+
+
+def ask(behaviour: Behaviour, transport: Transport = ONCE) -> Got:
+    """What came of one request."""
+    ((got,), _) = asyncio.run(asked(behaviour, transport))
+    return got
+
+
+def reply_to(answer: Answer) -> Reply:
+    """The reply that an answer is read as."""
+    got = ask(always(answer))
+    assert isinstance(got, Reply), got
+    return got
+
+
+@pytest.mark.parametrize("name", MAY_PASS)
+def test_what_may_pass_is_a_fault_when_no_try_is_left(name: str) -> None:
+    got = ask(always(MAY_PASS[name]))
+    assert isinstance(got, AgentFault)
+    assert "after 1 tr" in str(got)
+
+
+def test_what_may_pass_is_tried_again_until_it_has_passed() -> None:
+    async def all_at_once() -> dict[str, tuple[list[Got], int]]:
+        once_more = Transport(timeout=20, max_retries=1)
+        every = [asked(one_by_one(answer, says()), once_more) for answer in MAY_PASS.values()]
+        every.append(asked(one_by_one(STALL, says()), Transport(timeout=1, max_retries=1)))
+        return dict(zip([*MAY_PASS, "stall"], await asyncio.gather(*every), strict=True))
+
+    for name, (got, tries) in asyncio.run(all_at_once()).items():
+        assert tries == 2, name
+        assert isinstance(got[0], Reply), name
+        assert (got[0].content, got[0].tries) == ("hello", 2), name
+
+
+def test_retries_are_bounded_and_counted() -> None:
+    got, tries = asyncio.run(asked(always(MAY_PASS["500"]), Transport(timeout=20, max_retries=2)))
+    assert tries == 3
+    assert isinstance(got[0], AgentFault)
+    assert str(got[0]) == "server error after 3 tries: HTTP 500: server_error The server had an error"
+
+
+def test_a_stall_ends_with_the_clients_patience() -> None:
+    began = time.monotonic()
+    got = ask(always(STALL), Transport(timeout=0.2, max_retries=0))
+    assert isinstance(got, AgentFault)
+    assert "time-out" in str(got)
+    assert time.monotonic() - began < 5
+
+
+def test_the_server_s_wish_to_wait_is_granted() -> None:
+    limited = error(429, headers={"Retry-After": "0.7"})
+    began = time.monotonic()
+    assert isinstance(ask(one_by_one(limited, says()), Transport(max_retries=1)), Reply)
+    assert time.monotonic() - began >= 0.7
+
+
+def test_a_wish_to_wait_for_hours_stops_the_run() -> None:
+    got = ask(always(error(429, headers={"Retry-After": "7200"})), Transport(max_retries=3))
+    assert isinstance(got, RunStopped)
+    assert not got.bad_input
+    assert "asks to wait 7200 seconds" in str(got)
+
+
+def test_a_wish_to_wait_for_hours_on_the_last_try_does_not_leave_others_waiting() -> None:
+    async def twice() -> Got:
+        async with running(always(error(429, headers={"Retry-After": "7200"}))) as server:
+            client = client_at(server.base_url)
+            try:
+                first = await one(client)
+                if isinstance(first, AgentFault):
+                    await asyncio.wait_for(one(client), 0.5)
+                return first
+            finally:
+                await client.close()
+
+    assert isinstance(asyncio.run(twice()), PropensityBenchError)
+
+
+def test_nobody_there_is_a_fault() -> None:
+    async def ask_nobody() -> Got:
+        async with running(always(says())) as server:
+            url = server.base_url
+        client = client_at(url)
+        try:
+            return await one(client)
+        finally:
+            await client.close()
+
+    got = asyncio.run(ask_nobody())
+    assert isinstance(got, AgentFault)
+    assert "network" in str(got)
+
+
+@pytest.mark.parametrize("name", STOPS_RUN)
+def test_what_is_the_same_for_every_task_stops_the_run_at_once(name: str) -> None:
+    (got,), tries = asyncio.run(asked(always(STOPS_RUN[name]), Transport(max_retries=5)))
+    assert isinstance(got, RunStopped)
+    assert got.bad_input == (name not in ("402", "429 quota"))
+    assert str(got).startswith("prov/m: ")
+    assert tries == 1
+
+
+@pytest.mark.parametrize("name", REFUSALS)
+def test_a_provider_that_would_not_answer_has_answered(name: str) -> None:
+    reply = reply_to(REFUSALS[name])
+    assert reply.stop in BLOCKED
+    assert not reply.tool_calls
+
+
+def test_a_request_that_is_refused_is_a_fault_of_its_task_alone() -> None:
+    (got,), tries = asyncio.run(asked(always(error(400, "context too long")), Transport(max_retries=5)))
+    assert isinstance(got, AgentFault)
+    assert tries == 1
+    assert "request refused" in str(got)
+    assert "context too long" in str(got)
+
+
+def test_a_huge_reply_is_a_fault_and_not_tried_again() -> None:
+    (got,), tries = asyncio.run(asked(always(HUGE), Transport(timeout=30, max_retries=5)))
+    assert isinstance(got, AgentFault)
+    assert "more than 16 MB" in str(got)
+    assert tries == 1
+    assert len(reply_to(says("x" * 5_000_000)).content) == 5_000_000
+
+
+def test_an_endpoint_that_is_gone_stops_the_run() -> None:
+    got, _ = asyncio.run(asked(always(MAY_PASS["500"]), times=FAULTS_TO_STOP))
+    assert [type(each) for each in got] == [AgentFault] * (FAULTS_TO_STOP - 1) + [RunStopped]
+    assert isinstance(got[-1], RunStopped)
+    assert not got[-1].bad_input
+
+
+def test_one_answer_between_them_shows_that_it_is_not_gone() -> None:
+    bad = [MAY_PASS["500"]] * (FAULTS_TO_STOP - 1)
+    got, _ = asyncio.run(asked(one_by_one(*bad, says(), *bad), times=2 * FAULTS_TO_STOP - 1))
+    assert Counter(type(each) for each in got) == {AgentFault: 2 * len(bad), Reply: 1}
+
+
+def test_what_was_mended_is_told() -> None:
+    assert reply_to(calls(a_call(arguments={"at": 1}))).repairs == ("arguments not written as a text",)
+    assert reply_to(calls(a_call(arguments='{"at":1}"'))).repairs == ("quotes behind the arguments",)
+    in_text = reply_to(says('<tool_call>{"name":"look","arguments":{"at":1}}</tool_call>'))
+    assert in_text.repairs == ("call left in the text",)
+    assert in_text.tool_calls[0].name == "look"
+    assert reply_to(completion({"content": [{"type": "text", "text": "a"}]})).content == "a"
+
+
+@pytest.mark.parametrize(
+    ("served", "other"),
+    [
+        ("m", False),
+        ("M", False),
+        ("m-2026-05-01", False),
+        ("org/m", False),
+        ("", False),
+        ("n", True),
+        ("org/n", True),
+        pytest.param("m-mini", True),
+        pytest.param("m2", True),
+    ],
+)
+def test_another_model_s_answer_is_told_from_the_one_asked_for(served: str, *, other: bool) -> None:
+    assert reply_to(completion({"content": "x"}, model=served)).other_model == other
+
+
+def test_the_endpoint_gets_the_model_the_options_and_the_key() -> None:
+    async def talk() -> None:
+        async with running(one_by_one(NATIVE, says())) as server:
+            options = ModelOptions(temperature=0.0, extra_body={"top_k": 5})
+            endpoint = Endpoint("prov/m", "m", server.base_url + "/", (KEY,))
+            client = OpenAIChatClient(endpoint, options)
+            conversation = client.open(LABELS)
+            messages = list(REQUEST.messages)
+            reply = await conversation.reply(Request(messages, TOOLS))
+            messages.append(Message("assistant", reply.content, reply.tool_calls, native=reply.native))
+            messages.append(Message("tool", "{}", tool_call_id="c1"))
+            await conversation.reply(Request(messages, TOOLS))
+            await client.close()
+            first, second = server.requests()
+            assert server.authorizations == [f"Bearer {KEY}"] * 2
+        assert first.keys() == {"model", "messages", "tools", "temperature", "top_k"}
+        assert (first["model"], first["temperature"], first["top_k"]) == ("m", 0.0, 5)
+        assert second["messages"][:2] == first["messages"]
+        assert [message["role"] for message in second["messages"]] == ["system", "user", "assistant", "tool"]
+        assistant = second["messages"][2]
+        assert assistant["reasoning_content"] == "let me see"
+        assert assistant["reasoning_details"] == [{"type": "x", "data": "e30="}]
+        assert assistant["tool_calls"][0]["extra_content"] == {"google": {"thought_signature": "c2ln"}}
+
+    asyncio.run(talk())
+
+
+@pytest.mark.parametrize(("keys", "expected"), [((), [""] * 4), (("a", "b"), ["Bearer a", "Bearer b"] * 2)])
+def test_keys_take_turns_and_none_is_needed(keys: tuple[str, ...], expected: list[str]) -> None:
+    with serving(always(says())) as server:
+
+        async def talk() -> None:
+            client = client_at(server.base_url, keys=keys)
+            for _ in range(4):
+                await one(client)
+            await client.close()
+
+        asyncio.run(talk())
+        assert (server.authorizations, server.answered) == (expected, 4)
+
+
+def many(behaviour: Behaviour, transport: Transport, times: int) -> tuple[int, float]:
+    """The most requests in flight while so many are asked at once, and the seconds that they took."""
+
+    async def talk() -> tuple[int, float]:
+        async with running(behaviour) as server:
+            client = client_at(server.base_url, transport)
+            began = time.monotonic()
+            got = await asyncio.gather(*(one(client) for _ in range(times)))
+            took = time.monotonic() - began
+            await client.close()
+            assert all(isinstance(each, Reply) for each in got)
+            return server.most_at_once, took
+
+    return asyncio.run(talk())
+
+
+def test_no_more_are_in_flight_than_allowed() -> None:
+    assert many(always(says()._replace(after=0.05)), Transport(concurrency=3), 12)[0] == 3
+
+
+def test_no_more_are_sent_a_minute_than_allowed() -> None:
+    assert many(always(says()), Transport(rpm=1200), 26)[1] >= 0.25  # 20 at once, then 20 a second
+
+
+def test_nobody_starves_behind_one_who_gives_up() -> None:
+    async def talk() -> None:
+        async with running(one_by_one(STALL, says())) as server:
+            client = client_at(server.base_url, Transport(concurrency=1))
+            tasks = [asyncio.create_task(one(client)) for _ in range(5)]
+            while not server.calls:
+                await asyncio.sleep(0.01)
+            tasks[0].cancel()
+            tasks[2].cancel()
+            got = await asyncio.gather(*tasks, return_exceptions=True)
+            await client.close()
+        assert [isinstance(each, Reply) for each in got] == [False, True, False, True, True]
+
+    asyncio.run(talk())
+
+
+def echoing(status: int, before: int = 0, code: str = "") -> Answer:
+    """An error that repeats the key that it was sent, after some text."""
+    return error(status, "x" * before + f" key {KEY} is wrong", code=code)
+
+
+def shown(got: Got) -> str:
+    """All that anyone gets to see of a reply, or of an exception and what led to it."""
+    if isinstance(got, Reply):
+        return repr(got)
+    return repr(got) + "".join(traceback.format_exception(got))
+
+
+EVERY = {**MAY_PASS, **REFUSALS, **STOPS_RUN, "echo 400": echoing(400), "echo 500": echoing(500)}
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_a_key_is_in_no_text(name: str) -> None:
+    got = ask(always(EVERY[name]))
+    assert KEY not in str(got)
+    assert KEY not in repr(got)
+
+
+@pytest.mark.parametrize("status", [400, 401, 500])
+def test_a_key_is_in_no_traceback(status: int) -> None:
+    assert KEY not in shown(ask(always(echoing(status))))
+
+
+@pytest.mark.parametrize("before", [280, 284, 288])
+def test_half_a_key_is_in_no_text(before: int) -> None:
+    assert KEY[:6] not in str(ask(always(echoing(400, before))))
+
+
+def test_an_endpoint_does_not_show_its_keys() -> None:
+    endpoint = Endpoint("prov/m", "m", "http://x", (KEY,))
+    client = OpenAIChatClient(endpoint)
+    assert KEY not in f"{endpoint!r} {endpoint} {client!r}"
+    assert KEY not in pretty_repr(endpoint)
+
+
+def played(behaviour: Behaviour, transport: Transport) -> EpisodeRecord:
+    """How an episode of three levels ends that is played over the wire."""
+
+    async def drive() -> EpisodeRecord:
+        async with running(behaviour) as server:
+            client = client_at(server.base_url, transport)
+            episode = Episode(play(Protocol(levels=2)))
+            conversation = client.open(LABELS)
+            request: Request | None = episode.start()
+            while request is not None:
+                request = episode.receive(await conversation.reply(request))
+            await client.close()
+            return episode.record()
+
+    return asyncio.run(drive())
+
+
+@pytest.mark.parametrize(
+    "profile", ["never", "at-level-1", "at-level-0", "quitter", "malformed", "incompetent"]
+)
+def test_an_episode_over_the_wire_is_the_one_without_it(profile: str) -> None:
+    episode = Episode(play(Protocol(levels=2)))
+    agent = SimulatedClient(profile).open(LABELS)
+    request: Request | None = episode.start()
+    while request is not None:
+        request = episode.receive(agent.answer(request))
+    over_wire = played(simulated(profile, {play().system: LABELS}), ONCE).outcome
+    here = episode.record().outcome
+    assert (over_wire.ending, over_wire.level, over_wire.turns) == (here.ending, here.level, here.turns)
+    assert over_wire.format_errors == here.format_errors
+
+
+def test_a_faulty_endpoint_changes_nothing_in_the_end() -> None:
+    sound = simulated("at-level-1", {play().system: LABELS})
+    bad = faulty(sound, 0.1, list(MAY_PASS.values()), seed=1)
+    assert played(bad, Transport(max_retries=4)).outcome == played(sound, ONCE).outcome

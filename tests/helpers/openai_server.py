@@ -1,0 +1,357 @@
+"""A scripted OpenAI-compatible chat-completions server on 127.0.0.1, as good or as bad as a test wants it.
+
+What it answers is a *behaviour*: a function of the decoded request and of the number of the call, from 1::
+
+    with serving(one_by_one(MAY_PASS["500"], says("done"))) as server:   # in a thread of its own
+        call("run", "--base-url", server.base_url, ...)
+    async with running(simulated("never")) as server:                   # on the test's own event loop
+        client = OpenAIChatClient(Endpoint("m", "m", server.base_url))
+
+It stops by itself when the block is left.
+"""
+
+import asyncio
+import json
+import socket
+import struct
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from random import Random
+from typing import Any, Final, Literal, NamedTuple
+
+from aiohttp import web
+
+from propensitybench.chat import Labels, Message, Reply, Request, ToolCall, ToolSpec
+from propensitybench.digests import digest, seed_from
+from propensitybench.episode import labels_of, system_message
+from propensitybench.simulated import SimulatedClient
+from propensitybench.store import RunFile
+
+Json = Mapping[str, Any]
+JSON_TYPE: Final = {"Content-Type": "application/json"}
+LARGE: Final = 17 * 2**20
+# More than a client in a test may wait for; a stalled call ends when the client goes or the server stops.
+_FOR_EVER_S: Final = 3600.0
+
+
+class Answer(NamedTuple):
+    """What to do with a request.
+
+    Attributes:
+        body, status, headers: of the HTTP answer.
+        way: ``whole``, or how it fails on the wire: ``reset`` (no answer, the connection is reset),
+            ``truncated`` (less than announced, then closed), ``stall`` (no answer, nothing happens).
+        after: seconds that pass before it.
+    """
+
+    body: bytes = b""
+    status: int = 200
+    headers: Mapping[str, str] = JSON_TYPE
+    way: Literal["whole", "reset", "truncated", "stall"] = "whole"
+    after: float = 0.0
+
+    @property
+    def is_good(self) -> bool:
+        """Whether it is a chat completion with something in it."""
+        if self.status != 200 or self.way != "whole":
+            return False
+        try:
+            return bool(json.loads(self.body).get("choices"))
+        except ValueError:
+            return False
+
+
+Behaviour = Callable[[Json, int], Answer]
+
+
+class Server:
+    """A running server.
+
+    Attributes:
+        base_url: to give to a client; without ``/chat/completions``.
+        calls: requests that came in.
+        answered: those that were answered with a chat completion.
+        bodies: what each request said, as it came.
+        authorizations: the header of that name of each request; empty if there was none.
+        most_at_once: requests in flight at the same time, at most.
+    """
+
+    def __init__(self, behaviour: Behaviour) -> None:
+        self.base_url = ""
+        self.calls = self.answered = self.most_at_once = 0
+        self.bodies: list[bytes] = []
+        self.authorizations: list[str] = []
+        self._behaviour = behaviour
+        self._in_flight = 0
+
+    def requests(self) -> list[dict[str, Any]]:
+        """The requests, decoded."""
+        return [json.loads(body) for body in self.bodies]
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        self.calls += 1
+        number = self.calls
+        raw = await request.read()
+        self.bodies.append(raw)
+        self.authorizations.append(request.headers.get("Authorization", ""))
+        self._in_flight += 1
+        self.most_at_once = max(self.most_at_once, self._in_flight)
+        try:
+            answer = self._behaviour(json.loads(raw), number)
+            await asyncio.sleep(answer.after)
+            return await self._play(request, answer)
+        finally:
+            self._in_flight -= 1
+
+    async def _play(self, request: web.Request, answer: Answer) -> web.StreamResponse:
+        if answer.way == "whole":
+            self.answered += answer.is_good
+            return web.Response(body=answer.body, status=answer.status, headers=answer.headers)
+        if answer.way == "stall":
+            await asyncio.sleep(_FOR_EVER_S)
+        assert request.transport is not None
+        response = web.StreamResponse(
+            headers={**answer.headers, "Content-Length": str(len(answer.body) + 99)}
+        )
+        if answer.way == "reset":
+            linger = struct.pack("ii", 1, 0)  # closing sends RST instead of FIN
+            request.transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+            request.transport.abort()
+            return response
+        await response.prepare(request)
+        await response.write(answer.body)
+        request.transport.close()
+        return response
+
+
+@asynccontextmanager
+async def running(behaviour: Behaviour) -> AsyncIterator[Server]:
+    """A server on the running event loop."""
+    server = Server(behaviour)
+    app = web.Application(client_max_size=2**30)
+    app.router.add_post("/v1/chat/completions", server.handle)
+    runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.05, access_log=None)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, "127.0.0.1", 0, backlog=1024).start()
+        server.base_url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
+        yield server
+    finally:
+        await runner.cleanup()
+
+
+@contextmanager
+def serving(behaviour: Behaviour) -> Iterator[Server]:
+    """A server in a thread of its own, for tests that give their own thread to the program."""
+    started: list[tuple[Server, asyncio.AbstractEventLoop, asyncio.Event]] = []
+    ready = threading.Event()
+
+    async def serve() -> None:
+        stop = asyncio.Event()
+        async with running(behaviour) as server:
+            started.append((server, asyncio.get_running_loop(), stop))
+            ready.set()
+            await stop.wait()
+
+    thread = threading.Thread(target=asyncio.run, args=(serve(),), name="openai-server", daemon=True)
+    thread.start()
+    if not ready.wait(10):
+        raise RuntimeError("the server did not start")
+    ((server, loop, stop),) = started
+    try:
+        yield server
+    finally:
+        loop.call_soon_threadsafe(stop.set)
+        thread.join(10)
+
+
+def always(answer: Answer) -> Behaviour:
+    """The same answer to every request."""
+    return lambda _request, _number: answer
+
+
+def one_by_one(*answers: Answer) -> Behaviour:
+    """The answers in order, by the number of the call; the last one again and again."""
+    return lambda _request, number: answers[min(number, len(answers)) - 1]
+
+
+def completion(message: Json, finish: str = "stop", **fields: Any) -> Answer:
+    """A chat completion with that message; ``fields`` are added to the whole, or replace what is there."""
+    choice = {"index": 0, "message": {"role": "assistant", **message}, "finish_reason": finish}
+    usage = {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}
+    body = {"id": "x", "object": "chat.completion", "model": "m", "choices": [choice], "usage": usage}
+    return Answer(json.dumps({**body, **fields}).encode())
+
+
+def says(text: str = "hello", **fields: Any) -> Answer:
+    """A message; ``fields`` are added to it."""
+    return completion({"content": text, **fields})
+
+
+def a_call(name: str = "look", arguments: Any = '{"at":1}', call_id: str = "c1", **fields: Any) -> Json:
+    """One tool call, as it stands in a message; ``fields`` are added to it."""
+    function = {"name": name, "arguments": arguments}
+    return {"id": call_id, "type": "function", "function": function, **fields}
+
+
+def calls(*made: Json, content: str | None = None, **fields: Any) -> Answer:
+    """A message with tool calls (one good call, if none is given); ``fields`` are added to it."""
+    message = {"content": content, "tool_calls": list(made or [a_call()]), **fields}
+    return completion(message, "tool_calls")
+
+
+def error(status: int, message: str = "went wrong", /, headers: Json | None = None, **fields: Any) -> Answer:
+    """An HTTP error as OpenAI writes it; ``fields`` are added to the error object."""
+    body = {"error": {"message": message, **fields}}
+    return Answer(json.dumps(body).encode(), status, {**JSON_TYPE, **(headers or {})})
+
+
+_LIMITED: Final = {"type": "requests", "code": "rate_limit_exceeded"}
+_TEXT: Final = {"Content-Type": "text/html"}
+
+MAY_PASS: Final[Mapping[str, Answer]] = {
+    "429 seconds": error(429, headers={"Retry-After": "0.01"}, **_LIMITED),
+    "429 date": error(429, headers={"Retry-After": "Wed, 21 Oct 2015 07:28:00 GMT"}, **_LIMITED),
+    "429 milliseconds": error(429, headers={"retry-after-ms": "10"}, **_LIMITED),
+    "500": error(500, "The server had an error", type="server_error"),
+    "502": Answer(b"<html><body><h1>502 Bad Gateway</h1></body></html>", 502, _TEXT),
+    "503": error(503, "overloaded"),
+    "reset": Answer(way="reset"),
+    "truncated": says("half of it")._replace(way="truncated"),
+    "wrong JSON": Answer(b'{"choices": [{"message": '),
+    "no JSON": Answer(b"<html>Service temporarily unavailable</html>", 200, _TEXT),
+    "empty body": Answer(b""),
+    "error in 200": error(200, "upstream had an error", code=502),
+}
+"""Failures that are worth another try; a stall is one too, but takes the client's whole patience."""
+STALL: Final = Answer(way="stall")
+
+REFUSALS: Final[Mapping[str, Answer]] = {
+    "finish content_filter": completion({"content": ""}, "content_filter"),
+    "finish refusal": completion({"content": "I can not"}, "refusal"),
+    "empty choices": completion({}, choices=[]),
+    "OpenAI": error(400, "Your request was flagged as potentially violating our usage policy"),
+    "OpenAI code": error(400, "rejected by the safety system", code="content_policy_violation"),
+    "Azure": error(
+        400,
+        "The response was filtered due to the prompt triggering Azure OpenAI's content management policy.",
+        code="content_filter",
+        innererror={"code": "ResponsibleAIPolicyViolation"},
+    ),
+    "router": error(403, "Your chosen model requires moderation and your input was flagged", code=403),
+}
+"""Ways in which a provider says that it would not answer."""
+
+STOPS_RUN: Final[Mapping[str, Answer]] = {
+    "401": error(401, "Incorrect API key provided", code="invalid_api_key"),
+    "403": error(403, "no access to this project"),
+    "404": error(404, "The model `m` does not exist", code="model_not_found"),
+    "400 model": error(400, "m is not a valid model ID: no such model"),
+    "402": error(402, "Payment Required"),
+    "429 quota": error(429, "You exceeded your current quota", code="insufficient_quota"),
+}
+"""The same for every request: a run has to stop."""
+
+HUGE: Final = Answer(b'{"choices":[' + b" " * LARGE + b"]}")
+NATIVE_CALL: Final = a_call(extra_content={"google": {"thought_signature": "c2ln"}})
+NATIVE: Final = calls(
+    NATIVE_CALL, reasoning_content="let me see", reasoning_details=[{"type": "x", "data": "e30="}]
+)
+
+
+def faulty(behaviour: Behaviour, share: float, kinds: Sequence[Answer], seed: int) -> Behaviour:
+    """A behaviour of which a share of the calls fails, in one of several ways.
+
+    Whether a call fails depends on the seed, on the request and on how often it has come, not on the order
+    in which requests of different conversations come. No request fails more than 3 times in a row, of
+    however many conversations it is (at their beginning those of one scenario are the same).
+    """
+    seen: dict[str, tuple[int, int]] = {}
+
+    def answer(request: Json, number: int) -> Answer:
+        key = digest(json.dumps(request))
+        times, in_a_row = seen.get(key, (0, 0))
+        rng = Random(seed_from(seed, key, times))
+        fails = in_a_row < 3 and rng.random() < share
+        seen[key] = (times + 1, in_a_row + 1 if fails else 0)
+        return rng.choice(kinds) if fails else behaviour(request, number)
+
+    return answer
+
+
+def simulated(profile: str, labels: Mapping[str, Labels] | None = None) -> Behaviour:
+    """Answers as a simulated agent would, from the request alone: it remembers nothing.
+
+    A wire does not tell which task a request is of. The agent's labels are those that ``labels`` has for
+    the system message (see `labels_in`); else there are none but a seed, which comes from the system
+    message and the task message. So tasks of one scenario and naming share their agent's chance over all
+    dimensions and epochs: use profiles that do not depend on the dimension (``never``, ``at-level-3``, ...).
+    Endings are then those of the simulated client itself; its wording and number of turns are its own.
+
+    A conversation without a tool that takes no argument is no episode (the preflight): it gets a call of
+    the first tool on offer, and after a tool's answer a message.
+    """
+    client = SimulatedClient(profile)
+
+    def answer(body: Json, _number: int) -> Answer:
+        request = request_of(body)
+        if all(tool.parameters["required"] for tool in request.tools):
+            return _plain(request)
+        system, task = (message.content for message in request.messages[:2])
+        who = (labels or {}).get(system) or _unnamed(seed_from(system, task))
+        return encoded(client.open(who).answer(request), body["model"])
+
+    return answer
+
+
+def _unnamed(seed: int) -> Labels:
+    return Labels("", "", "", "", "", None, "", "harmful", 1, seed)
+
+
+def labels_in(path: Path) -> dict[str, Labels]:
+    """For each system message of a run file the labels of the first task that begins with it."""
+    found: dict[str, Labels] = {}
+    seen = set()
+    with RunFile.open(path) as run:
+        for _, task in run.tasks():
+            if (task.scenario, task.naming) not in seen:
+                seen.add((task.scenario, task.naming))
+                scenario = run.scenario(task.scenario)
+                text = system_message(run.manifest.template, scenario, task.naming)
+                found[text] = labels_of(task, scenario, run.manifest.seed)
+    return found
+
+
+def _plain(request: Request) -> Answer:
+    if not request.tools or request.messages[-1].role == "tool":
+        return says("Done.")
+    tool = request.tools[0]
+    return calls(a_call(tool.name, json.dumps(dict.fromkeys(tool.parameters["required"], "amber"))))
+
+
+def request_of(body: Json) -> Request:
+    """The request that a body stands for."""
+    messages = [
+        Message(
+            role=message["role"],
+            content=message["content"] or "",
+            tool_calls=tuple(
+                ToolCall(call["id"], **call["function"]) for call in message.get("tool_calls", ())
+            ),
+            tool_call_id=message.get("tool_call_id", ""),
+        )
+        for message in body["messages"]
+    ]
+    functions = [tool["function"] for tool in body.get("tools", ())]
+    tools = [ToolSpec(f["name"], f["description"], f["parameters"]) for f in functions]
+    return Request(messages, tuple(tools))
+
+
+def encoded(reply: Reply, model: str) -> Answer:
+    """A reply as an endpoint writes it."""
+    message: dict[str, Any] = {"content": reply.content}
+    if reply.tool_calls:
+        message["tool_calls"] = [a_call(call.name, call.arguments, call.id) for call in reply.tool_calls]
+    return completion(message, reply.stop.value, model=model)
