@@ -19,7 +19,7 @@ import msgspec
 
 from propensitybench.chat import Labels, Reply
 from propensitybench.clients import ScriptedClient, calls
-from propensitybench.engine import Progress, RunSpec, prepare, run_tasks
+from propensitybench.engine import Progress, RunSpec, Terms, prepare, run_tasks
 from propensitybench.episode import PAPER
 from propensitybench.scenarios import Scenario, Selection, read_library
 from propensitybench.store import RunFile, encode_reply, replay
@@ -86,7 +86,7 @@ def play(run: RunFile, concurrency: int) -> tuple[float, list[float]]:
             peaks.append(megabytes())
 
     start = time.process_time()
-    run_tasks(run, ScriptedClient(full_length, MODEL), concurrency=concurrency, on_progress=note)
+    run_tasks(run, ScriptedClient(full_length, MODEL), Terms(concurrency), on_progress=note)
     return time.process_time() - start, peaks
 
 

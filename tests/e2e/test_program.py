@@ -110,7 +110,7 @@ def test_a_stop_in_the_middle_leaves_a_file_that_resume_finishes(tmp_path: Path,
     ("arguments", "complaint"),
     [
         (["run", "--model", "simulated/nver", "--run", "x.run"], "did you mean 'never'"),
-        (["run", "--model", "openai/gpt", "--run", "x.run"], "this version plays simulated models"),
+        (["run", "--model", "openai/gpt", "--run", "x.run"], "needs a key; type: export OPENAI_API_KEY"),
         (["run", "--model", "simulated/never", "--run", "x.run", "--domain", "cyber"], "'cyber-security'"),
         (["run", "--model", "simulated/never", "--run", "x.run", "--dimension", "tme"], "'time'"),
         (["run", "--model", "simulated/never", "--run", "x.run", "--workspace", "x"], "unknown workspace"),

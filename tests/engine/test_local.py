@@ -8,7 +8,7 @@ from helpers.runs import client_of, finish, journal, make, scores, scripted
 
 from propensitybench.chat import Labels, Reply, Request
 from propensitybench.clients import Conversation
-from propensitybench.engine import Progress, RunSpec, Stop, client_for, prepare, run_tasks
+from propensitybench.engine import Progress, RunSpec, Stop, Terms, client_for, prepare, run_tasks
 from propensitybench.errors import AgentFault, BadInput, RunMismatch, UnknownName
 from propensitybench.scenarios import Selection
 from propensitybench.simulated import SimulatedClient
@@ -78,7 +78,7 @@ def test_a_stopped_run_goes_on_where_it_was_and_asks_nothing_twice(tmp_path: Pat
         watch = Watching()
         watch.stop_after = 37
         with RunFile.open(broken, write=True) as run:
-            interrupted = run_tasks(run, watch, concurrency=5, stop=watch.stop).interrupted
+            interrupted = run_tasks(run, watch, Terms(5), stop=watch.stop).cause is not None
         asked += watch.asked
         rounds += 1
     assert rounds > 3
@@ -115,7 +115,7 @@ def test_no_more_episodes_are_in_flight_than_asked_for(tmp_path: Path) -> None:
     watch = Watching()
     watch.stop_after = 1
     with RunFile.open(path, write=True) as run:
-        run_tasks(run, watch, concurrency=3, stop=watch.stop)
+        run_tasks(run, watch, Terms(3), stop=watch.stop)
     assert watch.open_at_once <= 3
 
 
@@ -150,7 +150,7 @@ def test_another_model_is_refused(tmp_path: Path) -> None:
         RunFile.open(path, write=True) as run,
         pytest.raises(BadInput, match="concurrency must be 1 or more"),
     ):
-        run_tasks(run, scripted(), concurrency=0)
+        run_tasks(run, scripted(), Terms(0))
 
 
 @pytest.mark.parametrize(
@@ -189,5 +189,5 @@ def test_model_addresses() -> None:
     assert client_for("simulated/at-level-3").model == "simulated/at-level-3"
     with pytest.raises(UnknownName, match="o3-like"):
         client_for("simulated/o3")
-    with pytest.raises(BadInput, match="this version plays simulated models"):
-        client_for("openai/gpt")
+    with pytest.raises(BadInput, match="needs a key; type: export OPENAI_API_KEY"):
+        client_for("openai/gpt", environment={})

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from propensitybench.chat import Labels, Reply, Request
 from propensitybench.clients import Conversation
-from propensitybench.engine import run_tasks
+from propensitybench.engine import Terms, run_tasks
 from propensitybench.simulated import SimulatedClient
 from propensitybench.store import RunFile
 
@@ -42,7 +42,7 @@ class _Counting:
 def main() -> None:
     with RunFile.open(Path(sys.argv[1]), write=True) as run:
         name = run.manifest.model.removeprefix("simulated/")
-        run_tasks(run, CountingClient(name), concurrency=16)
+        run_tasks(run, CountingClient(name), Terms(16))
 
 
 if __name__ == "__main__":

@@ -27,7 +27,9 @@ def argv(*arguments: str | Path) -> list[str]:
     return [sys.executable, "-c", program, *map(str, arguments)]
 
 
-def call(*arguments: str | Path, typed: str = "", cwd: Path | None = None) -> Done:
+def call(
+    *arguments: str | Path, typed: str = "", cwd: Path | None = None, env: dict[str, str] | None = None
+) -> Done:
     """Calls the program and waits for its end."""
     done = subprocess.run(
         argv(*arguments),
@@ -35,7 +37,7 @@ def call(*arguments: str | Path, typed: str = "", cwd: Path | None = None) -> Do
         capture_output=True,
         text=True,
         cwd=cwd,
-        env={**os.environ, "COLUMNS": "120"},
+        env={**os.environ, "COLUMNS": "120", **(env or {})},
         check=False,
         timeout=120,
     )

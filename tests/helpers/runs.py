@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from propensitybench.clients import Client, ScriptedClient, calls, says
-from propensitybench.engine import Result, RunSpec, prepare, run_tasks
+from propensitybench.engine import Result, RunSpec, Terms, prepare, run_tasks
 from propensitybench.metrics import RunScores, score_run
 from propensitybench.scenarios import Selection
 from propensitybench.simulated import SimulatedClient
@@ -24,7 +24,7 @@ def client_of(model: str) -> Client:
 def finish(path: Path, client: Client | None = None, concurrency: int = 8) -> Result:
     """Plays what is unfinished in a run file."""
     with RunFile.open(path, write=True) as run:
-        return run_tasks(run, client or client_of(run.manifest.model), concurrency=concurrency)
+        return run_tasks(run, client or client_of(run.manifest.model), Terms(concurrency))
 
 
 def scores(path: Path) -> RunScores:

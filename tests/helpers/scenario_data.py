@@ -95,3 +95,14 @@ def edit_published(
                 if name in role["scenarios"]:
                     edit(role["scenarios"][name])
     path.write_text(json.dumps(content), encoding="utf-8")
+
+
+def written_role_file(
+    folder: Path, edit: Callable[[Json], object], header: Callable[[Json], object] = dict
+) -> Path:
+    """The sound role file below ``folder``, its scenario and its header edited; the folder."""
+    content = sound_file()
+    edit(content["scenarios"][0])
+    header(content)
+    write_json(folder / WORKSPACE / "Project-Manager.json", content)
+    return folder

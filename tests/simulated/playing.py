@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from propensitybench.chat import Message
-from propensitybench.engine import DEFAULT_CONCURRENCY, RunSpec, client_for, prepare, run_tasks
+from propensitybench.engine import DEFAULT_CONCURRENCY, RunSpec, Terms, client_for, prepare, run_tasks
 from propensitybench.episode import EpisodeRecord
 from propensitybench.scenarios.selection import Selection
 from propensitybench.store import RunFile, replay
@@ -23,7 +23,7 @@ def play_run(spec: RunSpec, path: Path, *, concurrency: int = DEFAULT_CONCURRENC
     """Plays a run to its end; its records."""
     prepare(spec, path)
     with RunFile.open(path, write=True) as run:
-        result = run_tasks(run, client_for(spec.model), concurrency=concurrency)
+        result = run_tasks(run, client_for(spec.model), Terms(concurrency))
         assert result.finished == result.total == run.manifest.tasks
         return list(run.records())
 

@@ -21,6 +21,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "score": "Print the scores of run files.",
     "verify": "Replay a run file and compare with what it says.",
     "show": "Print one transcript of a run file.",
+    "export": "Write a run as a table: one row for each task.",
     "data": "Look at, check, list and export data sets.",
     "play": "Answer as the agent yourself.",
 }

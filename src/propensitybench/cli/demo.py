@@ -6,9 +6,9 @@ from typing import Annotated
 import typer
 
 from propensitybench.cli import options, tables
-from propensitybench.cli.playing import exit_code, play_file, say_how_it_ended, scores_of
+from propensitybench.cli.playing import Way, exit_code, play_file, say_how_it_ended, scores_of
 from propensitybench.cli.text import print_json
-from propensitybench.engine import DEFAULT_CONCURRENCY, RunSpec, prepare
+from propensitybench.engine import RunSpec, prepare
 from propensitybench.episode import Ending
 from propensitybench.metrics import RunScores
 from propensitybench.store import RunFile
@@ -27,7 +27,7 @@ def command(
     for model in MODELS:
         path = out / f"{model.removeprefix('simulated/')}.run"
         prepare(RunSpec(model, seed=seed), path)
-        result = play_file(path, DEFAULT_CONCURRENCY)
+        result = play_file(path, Way())
         scores = scores_of(path)
         if code := exit_code(result, scores):
             say_how_it_ended(path, result, scores)

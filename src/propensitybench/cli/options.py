@@ -1,9 +1,13 @@
 """Options that several commands share, written once."""
 
+import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
 import typer
+
+from propensitybench.engine import Budget, Price
+from propensitybench.errors import BadInput
 
 Data = Annotated[
     Path | None,
@@ -16,7 +20,6 @@ Data = Annotated[
 RunPath = Annotated[Path, typer.Argument(metavar="FILE", help="A run file.", show_default=False)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object to standard output.")]
 Seed = Annotated[int, typer.Option("--seed", help="Of the order of tasks and of all chance in them.")]
-Concurrency = Annotated[int, typer.Option("--concurrency", help="Episodes in flight.", min=1)]
 Domains = Annotated[list[str] | None, typer.Option("--domain", help="Only this domain; may be repeated.")]
 Workspaces = Annotated[
     list[str] | None, typer.Option("--workspace", help="Only this workspace; may be repeated.")
@@ -28,3 +31,79 @@ Capabilities = Annotated[
 Dimensions = Annotated[
     list[str] | None, typer.Option("--dimension", help="Only this pressure dimension; may be repeated.")
 ]
+
+# What decides a model's replies: part of what a run is.
+BaseUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--base-url", metavar="URL", help="An OpenAI-compatible endpoint; --model is then its own name."
+    ),
+]
+Temperature = Annotated[
+    float | None, typer.Option("--temperature", help="Left to the provider if not given.")
+]
+TopP = Annotated[float | None, typer.Option("--top-p", help="Left to the provider if not given.")]
+MaxTokens = Annotated[int | None, typer.Option("--max-tokens", min=1, help="Of one reply.")]
+ReasoningEffort = Annotated[
+    Literal["none", "minimal", "low", "medium", "high", "xhigh"] | None,
+    typer.Option("--reasoning-effort", help="For models that reason."),
+]
+ExtraBody = Annotated[
+    str | None, typer.Option("--extra-body", metavar="JSON", help="An object merged into every request body.")
+]
+
+# How requests are sent, and when to stop: may change when a run goes on.
+Concurrency = Annotated[int, typer.Option("--concurrency", help="Episodes and requests in flight.", min=1)]
+Timeout = Annotated[float, typer.Option("--timeout", min=1.0, help="Seconds for one try of a request.")]
+MaxRetries = Annotated[int, typer.Option("--max-retries", min=0, help="Tries after the first.")]
+Rpm = Annotated[int | None, typer.Option("--rpm", min=1, help="Requests a minute, for each key.")]
+Tpm = Annotated[int | None, typer.Option("--tpm", min=1, help="Tokens a minute, for each key.")]
+BudgetUsd = Annotated[
+    float | None, typer.Option("--budget-usd", min=0.0, help="Stop when the run has cost so much.")
+]
+MaxTokensTotal = Annotated[
+    int | None, typer.Option("--max-tokens-total", min=1, help="Stop when the run has used so many tokens.")
+]
+PriceGiven = Annotated[
+    str | None,
+    typer.Option(
+        "--price",
+        metavar="IN,OUT[,CACHED]",
+        help="US dollars a million tokens, if the table lacks the model.",
+    ),
+]
+Preflight = Annotated[
+    bool, typer.Option("--preflight/--no-preflight", help="Ask the endpoint for a tool call before the run.")
+]
+
+
+def extra_body(text: str | None) -> dict[str, Any]:
+    """The object that --extra-body gives."""
+    try:
+        found = json.loads(text) if text else {}
+    except ValueError as error:
+        raise BadInput(f"--extra-body: is no JSON ({error})") from error
+    if not isinstance(found, dict):
+        raise BadInput("--extra-body: must be a JSON object, like '{\"seed\": 1}'")
+    for taken in ("model", "messages", "tools", "stream"):
+        if taken in found:
+            raise BadInput(f"--extra-body: {taken!r} is set by the program")
+    return found
+
+
+def price(text: str | None) -> Price | None:
+    """The price that --price gives."""
+    if text is None:
+        return None
+    try:
+        numbers = [float(part) for part in text.split(",")]
+        if not 2 <= len(numbers) <= 3 or min(numbers) < 0:
+            raise ValueError(text)
+    except ValueError as error:
+        raise BadInput(f"--price {text}: must be like 2.5,10 or 2.5,10,1.25") from error
+    return Price(*numbers)
+
+
+def budget(usd: float | None, tokens: int | None) -> Budget:
+    """The budget that the options give."""
+    return Budget(usd, tokens)

@@ -1,9 +1,12 @@
 """What `run`, `resume` and `demo` share: playing a run file with progress, and how it ended."""
 
+import asyncio
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -15,29 +18,54 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from propensitybench.cli import tables
+from propensitybench.cli.text import print_json, safe
+from propensitybench.clients.options import ModelOptions, Transport
+from propensitybench.engine import Budget, Cause, Price, Result, Terms, client_for, price_table, run_tasks
 from propensitybench.engine import Progress as Finished
-from propensitybench.engine import Result, client_for, run_tasks
+from propensitybench.engine.preflight import preflight
 from propensitybench.episode import Ending
 from propensitybench.metrics import RunScores, score_run
+from propensitybench.simulated import PREFIX
 from propensitybench.store import RunFile
 
-INTERRUPTED = 130
+EXIT = {Cause.INTERRUPTED: 130, Cause.BUDGET: 1, Cause.PROVIDER: 1, Cause.BAD_INPUT: 2}
 LEFT_ERRORED = 1
 
 
-def play_file(path: Path, concurrency: int) -> Result:
+@dataclass(frozen=True)
+class Way:
+    """How a run is to be played: everything that may change when it is gone on with."""
+
+    transport: Transport = Transport()
+    budget: Budget = Budget()
+    price: Price | None = None
+    preflight: bool = False
+
+
+def check_endpoint(model: str, model_options: ModelOptions, way: Way) -> None:
+    """Makes sure that the model answers and calls tools, unless that is not wanted."""
+    if way.preflight and not model.startswith(PREFIX):
+        # Somebody is waiting for it: a wrong address should not take minutes of patience to show.
+        quick = msgspec.structs.replace(way.transport, max_retries=min(2, way.transport.max_retries))
+        asyncio.run(preflight(client_for(model, model_options, quick)))
+
+
+def play_file(path: Path, way: Way) -> Result:
     """Plays the unfinished tasks of a run file, with a bar on standard error."""
     with RunFile.open(path) as run:
         tasks, endings = run.manifest.tasks, run.endings()
     if sum(endings.values()) == tasks and Ending.ERRORED not in endings:
-        return Result(tasks, tasks, interrupted=False)  # nothing to do: the file is left alone
+        return Result(tasks, tasks, None, "")  # nothing to do: the file is left alone
     with RunFile.open(path, write=True) as run:
-        client = client_for(run.manifest.model)
+        model = run.manifest.model
+        client = client_for(model, msgspec.convert(run.manifest.options, ModelOptions), way.transport)
+        price = way.price or price_table().find(model)
+        terms = Terms(way.transport.concurrency, way.budget, price)
         with _bar() as bar:
-            before = run.count("outcome") - run.endings().get(Ending.ERRORED, 0)
-            row = bar.add_task(run.manifest.model, total=run.manifest.tasks, completed=before, rate="")
-            result = run_tasks(run, client, concurrency=concurrency, on_progress=_advance(bar, row))
-    return result
+            before = run.count("outcome") - endings.get(Ending.ERRORED, 0)
+            row = bar.add_task(safe(model), total=tasks, completed=before, note="")
+            return run_tasks(run, client, terms, on_progress=_advance(bar, row))
 
 
 def _bar() -> Progress:
@@ -46,21 +74,29 @@ def _bar() -> Progress:
         TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("{task.fields[rate]}"),
         TimeElapsedColumn(),
         TimeRemainingColumn(),
+        TextColumn("{task.fields[note]}", markup=False),
         console=Console(file=sys.stderr),
         disable=not sys.stderr.isatty(),
     )
 
 
 def _advance(bar: Progress, row: TaskID) -> Callable[[Finished], None]:
-    def advance(finished: Finished) -> None:
-        speed = bar.tasks[0].speed
-        rate = f"{speed:.1f} tasks/s" if speed else ""
-        bar.update(row, completed=finished.finished, rate=rate)
+    def advance(now: Finished) -> None:
+        elapsed = bar.tasks[0].elapsed or 0.0
+        notes = [f"{now.calls / elapsed:.1f} calls/s"] if elapsed > 1 else []
+        if now.tokens:
+            notes.append(f"{now.tokens / 1e6:.2f}M tokens, " + cost(now.usd))
+        notes += [f"{safe(key)} waits {seconds:.0f} s" for key, seconds in now.stalled]
+        bar.update(row, completed=now.finished, note="; ".join(notes))
 
     return advance
+
+
+def cost(usd: float | None) -> str:
+    """A cost for people; an unknown one is called so, and is not 0."""
+    return "price unknown" if usd is None else f"${usd:.2f}"
 
 
 def scores_of(path: Path) -> RunScores:
@@ -71,18 +107,33 @@ def scores_of(path: Path) -> RunScores:
         return score_run(str(path), manifest.model, manifest.tasks, run.records(), levels=levels)
 
 
+def play_and_print(path: Path, way: Way, *, as_json: bool) -> int:
+    """Plays a run file, prints its scores, and gives the exit code."""
+    result = play_file(path, way)
+    scores = scores_of(path)
+    if as_json:
+        stopped = result.cause.value if result.cause else None
+        print_json({"stopped": stopped, **msgspec.structs.asdict(scores)})
+    else:
+        tables.console().print(tables.overview([scores]))
+        print(tables.LEGEND)
+    say_how_it_ended(path, result, scores)
+    return exit_code(result, scores)
+
+
 def exit_code(result: Result, scores: RunScores) -> int:
-    """0 done, 1 tasks were left errored, 130 interrupted."""
-    if result.interrupted and result.finished < result.total:
-        return INTERRUPTED
+    """0 done, 1 tasks were left errored or unplayed, 2 something has to be mended, 130 interrupted."""
+    if result.cause is not None and result.finished < result.total:
+        return EXIT[result.cause]
     return LEFT_ERRORED if scores.tasks.errored else 0
 
 
 def say_how_it_ended(path: Path, result: Result, scores: RunScores) -> None:
     """On standard error: what is left to do, and how."""
-    if result.interrupted and result.finished < result.total:
+    if result.cause is not None and result.finished < result.total:
         left = result.total - result.finished
-        print(f"stopped with {left} of {result.total} tasks to go; go on with:", file=sys.stderr)
+        print(f"stopped, {safe(result.reason)}", file=sys.stderr)
+        print(f"{left} of {result.total} tasks are left; go on with:", file=sys.stderr)
         print(f"  propensitybench resume {path}", file=sys.stderr)
     elif scores.tasks.errored:
         print(f"{scores.tasks.errored} tasks could not be finished; try them again with:", file=sys.stderr)

@@ -1,15 +1,39 @@
 """``propensitybench resume``: go on with a run that was stopped."""
 
+import msgspec
 import typer
 
 from propensitybench.cli import options
-from propensitybench.cli.run import play_and_print
+from propensitybench.cli.playing import Way, check_endpoint, play_and_print
+from propensitybench.clients.options import ModelOptions, Transport
 from propensitybench.engine import DEFAULT_CONCURRENCY
+from propensitybench.store import RunFile
+
+DEFAULTS = Transport()
 
 
 def command(
     file: options.RunPath,
     concurrency: options.Concurrency = DEFAULT_CONCURRENCY,
+    timeout: options.Timeout = DEFAULTS.timeout,
+    max_retries: options.MaxRetries = DEFAULTS.max_retries,
+    rpm: options.Rpm = None,
+    tpm: options.Tpm = None,
+    budget_usd: options.BudgetUsd = None,
+    max_tokens_total: options.MaxTokensTotal = None,
+    price: options.PriceGiven = None,
+    preflight: options.Preflight = True,
     as_json: options.AsJson = False,
 ) -> None:
-    raise typer.Exit(play_and_print(file, concurrency, as_json=as_json))
+    way = Way(
+        Transport(timeout=timeout, max_retries=max_retries, rpm=rpm, tpm=tpm, concurrency=concurrency),
+        options.budget(budget_usd, max_tokens_total),
+        options.price(price),
+        preflight,
+    )
+    with RunFile.open(file) as run:
+        manifest = run.manifest
+        complete = run.count("outcome") - run.endings().get("errored", 0) == manifest.tasks
+    if not complete:
+        check_endpoint(manifest.model, msgspec.convert(manifest.options, ModelOptions), way)
+    raise typer.Exit(play_and_print(file, way, as_json=as_json))

@@ -86,9 +86,15 @@ def breakdown(run: RunScores) -> Table:
 
 
 def missing(run: RunScores) -> str:
-    """In words, the tasks without a score; empty if there are none."""
+    """In words, the tasks without a score or with a doubtful one; empty if there are none."""
     counts = {"blocked": run.tasks.blocked, "errored": run.tasks.errored, "not played": run.tasks.unplayed}
     found = [f"{count} {what}" for what, count in counts.items() if count]
+    partly = sum(scores.partly_blocked for scores in run.naming.values())
+    other = sum(scores.other_model for scores in run.naming.values())
+    if partly:
+        found.append(f"{partly} scored although the provider kept back some reply")
+    if other:
+        found.append(f"{other} in which another model answered than the one asked for")
     return f"{safe(run.file)}: of {run.tasks.total} tasks, {', '.join(found)}" if found else ""
 
 

@@ -1,20 +1,120 @@
 """From a model's address to whatever answers."""
 
+import json
+import os
+from collections.abc import Mapping
+from functools import cache
+from importlib import resources
+from typing import Any, Final, NamedTuple
+from urllib.parse import urlsplit
+
 from propensitybench.clients import Client
-from propensitybench.errors import BadInput
-from propensitybench.simulated import PREFIX, SimulatedClient, profile_names
+from propensitybench.clients.openai_chat import Endpoint, OpenAIChatClient
+from propensitybench.clients.options import ModelOptions, Transport
+from propensitybench.errors import BadInput, UnknownName
+from propensitybench.simulated import PREFIX, SimulatedClient
+
+ANY_KEY: Final = "PROPENSITYBENCH_API_KEY"
 
 
-def client_for(model: str) -> Client:
+class Provider(NamedTuple):
+    """Where a provider's models are, and the environment variable with its key, if it needs one."""
+
+    base_url: str
+    key: str | None
+
+
+@cache
+def providers() -> Mapping[str, Provider]:
+    """The providers with an OpenAI-compatible endpoint, by name."""
+    return {name: Provider(**entry) for name, entry in _data()["providers"].items()}
+
+
+@cache
+def through_inspect() -> tuple[str, ...]:
+    """The providers that are asked through Inspect AI."""
+    return tuple(_data()["inspect"])
+
+
+def _data() -> dict[str, Any]:
+    raw = resources.files(__package__).joinpath("data", "providers.json").read_text(encoding="utf-8")
+    loaded: dict[str, Any] = json.loads(raw)
+    return loaded
+
+
+def client_for(
+    model: str,
+    options: ModelOptions = ModelOptions(),
+    transport: Transport = Transport(),
+    environment: Mapping[str, str] = os.environ,
+) -> Client:
     """The client of a model address.
 
+    Args:
+        model: ``simulated/NAME``, ``provider/name``, or with a base URL the endpoint's own name.
+        options: what decides the model's replies.
+        transport: how requests are sent.
+        environment: where keys are looked up.
+
     Raises:
-        UnknownName: there is no simulated profile of that name.
-        BadInput: this version knows no other provider.
+        BadInput: no such provider or simulated profile, a missing key, or options that cannot be used.
     """
     if model.startswith(PREFIX):
+        if options != ModelOptions():
+            raise BadInput(f"--model {model}: a simulated model takes no base URL and no sampling options")
         return SimulatedClient(model.removeprefix(PREFIX))
-    raise BadInput(
-        f"--model {model!r}: this version plays simulated models; give {PREFIX}NAME with NAME one of "
-        + ", ".join(profile_names())
-    )
+    if options.base_url is None and model.partition("/")[0] in through_inspect():
+        return _inspect_client(model, options, transport)
+    return OpenAIChatClient(_endpoint(model, options.base_url, environment), options, transport)
+
+
+def _inspect_client(model: str, options: ModelOptions, transport: Transport) -> Client:
+    try:
+        from propensitybench.clients.inspect_models import InspectClient
+    except ModuleNotFoundError as error:
+        raise BadInput(
+            f"--model {model}: is asked through Inspect AI, which is not installed ({error.name}); "
+            "type: pip install 'propensitybench[inspect]'"
+        ) from error
+    return InspectClient(model, options, transport)
+
+
+def _endpoint(model: str, base_url: str | None, environment: Mapping[str, str]) -> Endpoint:
+    if base_url is not None:
+        check_base_url(base_url)
+        keys = environment.get(ANY_KEY) or environment.get("OPENAI_API_KEY", "")
+        return Endpoint(model, model, base_url, _split(keys))
+    name, _, rest = model.partition("/")
+    if not rest:
+        raise BadInput(
+            f"--model {model}: give provider/name, for example openai/{model}, or --base-url with "
+            "the address of an OpenAI-compatible endpoint"
+        )
+    known = providers()
+    if name not in known:
+        raise UnknownName(
+            "provider", name, [*known, *through_inspect(), PREFIX.rstrip("/")], f"--model {model}"
+        )
+    provider = known[name]
+    url = environment.get(f"{name.upper().replace('-', '_')}_BASE_URL") or provider.base_url
+    check_base_url(url)
+    keys = environment.get(provider.key, "") if provider.key else ""
+    if provider.key and not keys:
+        raise BadInput(f"--model {model}: needs a key; type: export {provider.key}=...")
+    return Endpoint(model, rest, url, _split(keys))
+
+
+def check_base_url(url: str) -> None:
+    """Raises `BadInput` for an address that is none, or that holds a password or a query."""
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise BadInput(f"--base-url {url}: must be like http://127.0.0.1:8000/v1")
+    if parts.username or parts.password or parts.query or parts.fragment:
+        raise BadInput(
+            "--base-url: must hold no user, password, query or fragment, since it is kept in the run file; "
+            f"put a key into {ANY_KEY}"
+        )
+
+
+def _split(keys: str) -> tuple[str, ...]:
+    return tuple(key.strip() for key in keys.split(",") if key.strip())

@@ -2,10 +2,14 @@
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
-from propensitybench.clients import Client
+from propensitybench.chat import Reply, Request
+from propensitybench.clients import Client, Conversation
+from propensitybench.engine.prices import Spending
+from propensitybench.engine.stop import Cause, Stop
 from propensitybench.episode import EpisodeRecord
-from propensitybench.errors import AgentFault, IllegalStep
+from propensitybench.errors import AgentFault, RunStopped
 from propensitybench.store import Ended, NumberedTask, RunFile, Said, encode_reply, replay
 
 
@@ -26,8 +30,8 @@ class GroupCommit:
         self._ended: list[Ended] = []
         self._batch: asyncio.Future[None] | None = None
 
-    def add(self, entry: Said | Ended) -> "asyncio.Future[None]":
-        """Takes an entry; the future is done when it is committed, or has the error that prevented it."""
+    async def add(self, entry: Said | Ended) -> None:
+        """Returns when the entry is committed, or raises what prevented it."""
         if isinstance(entry, Said):
             self._said.append(entry)
         else:
@@ -36,7 +40,8 @@ class GroupCommit:
             loop = asyncio.get_running_loop()
             self._batch = loop.create_future()
             loop.call_soon(self._commit)
-        return self._batch
+        # Shielded: one episode that is cancelled must not take the others' commit with it.
+        await asyncio.shield(self._batch)
 
     def _commit(self) -> None:
         said, ended, batch = self._said, self._ended, self._batch
@@ -50,37 +55,64 @@ class GroupCommit:
             batch.set_result(None)
 
 
-async def drive(
-    run: RunFile,
-    task: NumberedTask,
-    client: Client,
-    commit: GroupCommit,
-    stopping: Callable[[], bool],
-) -> EpisodeRecord:
+@dataclass
+class Floor:
+    """What all episodes of a run share while it is played.
+
+    Attributes:
+        waiting: tasks that wait for a reply, and since when by ``clock``.
+        calls: replies so far in this session.
+    """
+
+    run: RunFile
+    client: Client
+    commit: GroupCommit
+    stop: Stop
+    spending: Spending
+    clock: Callable[[], float]
+    waiting: dict[str, float] = field(default_factory=dict)
+    calls: int = 0
+
+
+async def drive(floor: Floor, task: NumberedTask) -> EpisodeRecord:
     """Plays one task from where its journal ends, and journals its outcome.
 
     Raises:
-        Stopped: ``stopping()`` became true between two turns.
+        Stopped: the run is being stopped; what was answered is journaled.
     """
-    episode, request, turn = replay(run, task)
-    conversation = client.open(episode.labels, turn)
+    episode, request, turn = replay(floor.run, task)
+    conversation = floor.client.open(episode.labels, turn)
     fault = ""
     while request is not None:
-        if stopping():
+        if floor.stop.wished:
             raise Stopped
         try:
-            reply = await conversation.reply(request)
+            reply = await _reply(floor, task.task.key, conversation, request)
         except AgentFault as error:
             fault = str(error)
             break
-        except IllegalStep:
-            raise
+        except RunStopped as error:
+            floor.stop.wish(Cause.BAD_INPUT if error.bad_input else Cause.PROVIDER, str(error))
+            raise Stopped from error
         except Exception as error:  # noqa: BLE001 - the one place: no client may take the run with it
             fault = f"{type(error).__name__}: {error}"
             break
-        await commit.add(Said(task.number, turn, encode_reply(reply)))
+        await floor.commit.add(Said(task.number, turn, encode_reply(reply)))
         turn += 1
         request = episode.receive(reply)
     record = episode.record(fault)
-    await commit.add(Ended(task.number, record, episode.fingerprint()))
+    await floor.commit.add(Ended(task.number, record, episode.fingerprint()))
     return record
+
+
+async def _reply(floor: Floor, key: str, conversation: Conversation, request: Request) -> Reply:
+    floor.waiting[key] = floor.clock()
+    try:
+        reply = await conversation.reply(request)
+    finally:
+        del floor.waiting[key]
+    floor.calls += 1
+    floor.spending.add(reply.usage)
+    if exhausted := floor.spending.exhausted():
+        floor.stop.wish(Cause.BUDGET, exhausted)
+    return reply

@@ -3,74 +3,95 @@
 import asyncio
 import signal
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import NamedTuple
+from contextlib import contextmanager, suppress
+from typing import Any, Final, NamedTuple
 
 from propensitybench.clients import Client
-from propensitybench.engine.drive import GroupCommit, Stopped, drive
-from propensitybench.episode import RULES_VERSION, EpisodeRecord
-from propensitybench.errors import BadInput, RunMismatch
+from propensitybench.engine.drive import Floor, GroupCommit, Stopped, drive
+from propensitybench.engine.prices import Budget, Price, Spending
+from propensitybench.engine.stop import Cause, Stop
+from propensitybench.episode import RULES_VERSION
+from propensitybench.errors import BadInput, PropensityBenchError, RunMismatch
 from propensitybench.store import NumberedTask, RunFile
 
-DEFAULT_CONCURRENCY = 64
+DEFAULT_CONCURRENCY: Final = 64
+# After a wish to stop, what is in flight has so long to come back; it has been paid for.
+GRACE_S: Final = 5.0
+# An episode that waits longer than this for a reply is named on screen.
+STALLED_S: Final = 60.0
+TICK_S: Final = 1.0
+STALLED_SHOWN: Final = 3
 
 
 class Progress(NamedTuple):
-    """How far a run has come; told after each task."""
+    """How far a run has come; told after each task, and every second.
+
+    Attributes:
+        finished, total: tasks.
+        calls: replies in this session.
+        tokens, usd: spent over all sessions; ``usd`` is None where the price is unknown.
+        stalled: tasks that have waited long for a reply, the longest first, with the seconds.
+    """
 
     finished: int
     total: int
-    last: EpisodeRecord
+    calls: int
+    tokens: int
+    usd: float | None
+    stalled: tuple[tuple[str, float], ...]
 
 
 class Result(NamedTuple):
-    """How an engine left a run file."""
+    """How an engine left a run file; ``cause`` is None if it ran to the end."""
 
     finished: int
     total: int
-    interrupted: bool
+    cause: Cause | None
+    reason: str
 
 
-class Stop:
-    """A wish to stop, between the turns of every episode."""
+class Terms(NamedTuple):
+    """On what terms tasks are played.
 
-    def __init__(self) -> None:
-        self.wished = False
+    Attributes:
+        concurrency: episodes in flight.
+        budget: where to stop.
+        price: of the model's tokens; None if unknown.
+    """
 
-    def __call__(self) -> bool:
-        """Whether to stop."""
-        return self.wished
-
-    def wish(self) -> None:
-        """Asks for the stop."""
-        self.wished = True
+    concurrency: int = DEFAULT_CONCURRENCY
+    budget: Budget = Budget()
+    price: Price | None = None
 
 
 def run_tasks(
     run: RunFile,
     client: Client,
+    terms: Terms = Terms(),
     *,
-    concurrency: int = DEFAULT_CONCURRENCY,
     on_progress: Callable[[Progress], None] | None = None,
     stop: Stop | None = None,
 ) -> Result:
     """Plays every task of a run file that is not finished; errored ones are tried again.
 
-    Ctrl-C and SIGTERM stop it between turns: what is journaled stays, the file can be gone on with.
+    Ctrl-C and SIGTERM stop it: replies in flight have a few seconds to come back and are journaled;
+    the file can be gone on with. A second Ctrl-C ends the program at once.
 
     Args:
         run: open for writing.
         client: whatever answers; its address must be the run's.
-        concurrency: episodes in flight.
-        on_progress: called after each task.
+        terms: how many at a time, and up to what cost.
+        on_progress: called after each task, and every second.
         stop: lets others stop the run.
 
     Raises:
         RunMismatch: the client is another model than the run's, or the rules have changed.
-        BadInput: concurrency is not positive.
+        BadInput: the terms cannot be met, or the file cannot be written to.
     """
-    if concurrency < 1:
-        raise BadInput(f"concurrency must be 1 or more, found {concurrency}")
+    if terms.concurrency < 1:
+        raise BadInput(f"concurrency must be 1 or more, found {terms.concurrency}")
+    if terms.budget.usd is not None and terms.price is None:
+        raise BadInput(f"a budget in US dollars needs the price of {client.model}: give --price INPUT,OUTPUT")
     if client.model != run.manifest.model:
         raise RunMismatch(f"{run.path}: is a run of {run.manifest.model}, not of {client.model}")
     if run.manifest.rules != RULES_VERSION:
@@ -79,8 +100,7 @@ def run_tasks(
             f"version {RULES_VERSION}; finish it with propensitybench {run.manifest.package}"
         )
     run.reopen_errored()
-    engine = _Engine(run, client, on_progress, stop or Stop())
-    return asyncio.run(engine.run(concurrency))
+    return asyncio.run(_Engine(run, client, terms, on_progress, stop or Stop()).run())
 
 
 class _Engine:
@@ -88,40 +108,84 @@ class _Engine:
         self,
         run: RunFile,
         client: Client,
+        terms: Terms,
         on_progress: Callable[[Progress], None] | None,
         stop: Stop,
     ) -> None:
         self._run = run
         self._client = client
+        self._terms = terms
         self._on_progress = on_progress
         self._stop = stop
         self._finished = run.count("outcome")
         self._total = run.manifest.tasks
 
-    async def run(self, concurrency: int) -> Result:
-        commit = GroupCommit(self._run)
+    async def run(self) -> Result:
+        loop = asyncio.get_running_loop()
+        spending = Spending(self._run.usage(), self._terms.price, self._terms.budget)
+        floor = Floor(self._run, self._client, GroupCommit(self._run), self._stop, spending, loop.time)
+        if exhausted := spending.exhausted():
+            self._stop.wish(Cause.BUDGET, exhausted)
         todo = self._run.unfinished()
+        number = min(self._terms.concurrency, max(1, self._total - self._finished))
+        ticker = asyncio.create_task(self._tick(floor))
         with _signals(self._stop):
             try:
-                async with asyncio.TaskGroup() as group:
-                    for _ in range(min(concurrency, max(1, self._total - self._finished))):
-                        group.create_task(self._work(todo, commit))
-            except BaseExceptionGroup as group:
-                # Every episode in flight fails in the same way; one sentence tells it.
-                raise group.exceptions[0] from group
+                await self._finish([asyncio.create_task(self._work(floor, todo)) for _ in range(number)])
             finally:
+                ticker.cancel()
                 await self._client.close()
-        return Result(self._finished, self._total, self._stop.wished)
+        return Result(self._finished, self._total, self._stop.cause, self._stop.reason)
 
-    async def _work(self, todo: Iterator[NumberedTask], commit: GroupCommit) -> None:
+    async def _finish(self, workers: "list[asyncio.Task[None]]") -> None:
+        """Waits for the workers; after a wish to stop, for a few seconds."""
+        stopping = asyncio.Event()
+        self._stop.on_wish(stopping.set)
+        if self._stop.wished:
+            stopping.set()
+        wish = asyncio.create_task(stopping.wait())
+        everything = asyncio.gather(*workers)
+        try:
+            watched: set[asyncio.Future[Any]] = {everything, wish}
+            await asyncio.wait(watched, return_when=asyncio.FIRST_COMPLETED)
+            if not everything.done():
+                await asyncio.wait({everything}, timeout=GRACE_S)
+            if everything.done():
+                everything.result()
+        finally:
+            wish.cancel()
+            for worker in workers:
+                worker.cancel()
+            await asyncio.gather(*workers, return_exceptions=True)
+            everything.cancel()
+            with suppress(asyncio.CancelledError, PropensityBenchError):
+                await everything
+
+    async def _work(self, floor: Floor, todo: Iterator[NumberedTask]) -> None:
         for task in todo:
             try:
-                record = await drive(self._run, task, self._client, commit, self._stop)
+                await drive(floor, task)
             except Stopped:
                 return
             self._finished += 1
-            if self._on_progress is not None:
-                self._on_progress(Progress(self._finished, self._total, record))
+            self._tell(floor)
+
+    async def _tick(self, floor: Floor) -> None:
+        while True:
+            await asyncio.sleep(TICK_S)
+            self._tell(floor)
+
+    def _tell(self, floor: Floor) -> None:
+        if self._on_progress is None:
+            return
+        now = floor.clock()
+        # Insertion order is that of asking, so the first ones have waited longest.
+        longest = list(floor.waiting.items())[:STALLED_SHOWN]
+        stalled = tuple((key, now - since) for key, since in longest if now - since > STALLED_S)
+        spent = floor.spending
+        self._on_progress(
+            Progress(self._finished, self._total, floor.calls, spent.tokens, spent.usd, stalled)
+        )
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 
+from propensitybench.clients.options import ModelOptions
 from propensitybench.episode import PAPER, RULES_VERSION, Protocol, built_in_template, system_message
 from propensitybench.errors import BadInput, RunMismatch
 from propensitybench.pressure import pressure_messages
@@ -29,6 +30,7 @@ class RunSpec(msgspec.Struct, frozen=True):
         seed: of the order of tasks and of all chance in them.
         protocol: the numbers of the game.
         template: the system message's template.
+        options: what is set of the model.
     """
 
     model: str
@@ -37,10 +39,25 @@ class RunSpec(msgspec.Struct, frozen=True):
     seed: int = 0
     protocol: Protocol = PAPER
     template: str = msgspec.field(default_factory=built_in_template)
+    options: ModelOptions = ModelOptions()
 
 
 def _now() -> datetime:
     return datetime.now(UTC)
+
+
+def pick(spec: RunSpec) -> tuple[Library, list[Task]]:
+    """The data set of a run and its tasks, in the order of the run.
+
+    Raises:
+        BadInput: nothing is selected, or the data cannot be used.
+    """
+    spec.selection.check()
+    library = read_library(spec.data, spec.selection.takes)
+    chosen = list(tasks(library.scenarios, spec.selection, spec.seed))
+    if not chosen:
+        raise BadInput(f"no task is left: nothing in {library.source} passes all the filters")
+    return library, chosen
 
 
 def prepare(spec: RunSpec, path: Path, *, clock: Clock = _now) -> Library:
@@ -58,11 +75,7 @@ def prepare(spec: RunSpec, path: Path, *, clock: Clock = _now) -> Library:
         BadInput: nothing is selected, or the data or template cannot be used.
         RunMismatch: the file holds another run; the text names what differs.
     """
-    spec.selection.check()
-    library = read_library(spec.data, spec.selection.takes)
-    chosen = list(tasks(library.scenarios, spec.selection, spec.seed))
-    if not chosen:
-        raise BadInput(f"no task is left: nothing in {library.source} passes all the filters")
+    library, chosen = pick(spec)
     used = {task.scenario for task in chosen}
     scenarios = [scenario for scenario in library.scenarios if scenario.name in used]
     manifest = _manifest(spec, library, scenarios, len(chosen), clock().isoformat(timespec="seconds"))
@@ -97,6 +110,7 @@ def _manifest(
         protocol=spec.protocol,
         template=spec.template,
         tasks=count,
+        options=msgspec.to_builtins(spec.options),
     )
 
 

@@ -114,6 +114,7 @@ class Episode:
         self._aligned_calls = 0
         self._ignored = 0
         self._ignored_misaligned = 0
+        self._other_model = 0
         self._usage = [0, 0, 0, 0]
 
     def start(self) -> Request:
@@ -132,6 +133,7 @@ class Episode:
         if self.state is not State.ASKING:
             raise IllegalStep(f"reply in state {self.state.name}, level {self.level} of {self._task}")
         self._count_usage(reply.usage)
+        self._other_model += reply.other_model
         self._here.turns += 1
         event, tool, answer = self._judge(reply)
         self.turns.append(Turn(self.level, self._here.turns, event, tool, len(self.messages)))
@@ -288,5 +290,6 @@ class Episode:
             ignored_misaligned_calls=self._ignored_misaligned,
             empty_replies=count[Event.REPLY_EMPTY],
             blocked_turns=count[Event.REPLY_BLOCKED],
+            other_model_turns=self._other_model,
             usage=Usage(*self._usage),
         )

@@ -40,6 +40,7 @@ class Outcome(msgspec.Struct, frozen=True, omit_defaults=True):
         ignored_misaligned_calls: those of them that named the misaligned tool.
         empty_replies: replies with neither text nor call.
         blocked_turns: replies that the provider would not give.
+        other_model_turns: replies from another model than the one asked for.
         usage: tokens, summed over the replies.
     """
 
@@ -61,6 +62,7 @@ class Outcome(msgspec.Struct, frozen=True, omit_defaults=True):
     ignored_misaligned_calls: int = 0
     empty_replies: int = 0
     blocked_turns: int = 0
+    other_model_turns: int = 0
     usage: Usage = Usage()
 
     @property

@@ -10,7 +10,6 @@ from typing import Any, Final
 import msgspec
 
 from propensitybench.chat import Labels, Message, Reply, Request, StopReason, ToolCall, ToolSpec
-from propensitybench.clients.interface import Conversation
 from propensitybench.digests import seed_from
 from propensitybench.episode.prompt import FORWARDED
 from propensitybench.errors import AgentFault
@@ -43,16 +42,19 @@ class SimulatedClient:
         self._profile = profile(name)
         self.model = PREFIX + name
 
-    def open(self, labels: Labels, given: int = 0) -> Conversation:  # noqa: ARG002
+    def open(self, labels: Labels, given: int = 0) -> "SimulatedAgent":  # noqa: ARG002
         """Begins a conversation; what was said before is read from its first request."""
-        return _Agent(self._profile, labels)
+        return SimulatedAgent(self._profile, labels)
 
     async def close(self) -> None:
         """Nothing to let go of."""
 
 
-class _Agent:
-    """One agent in one conversation: what it has read, and what it will do next."""
+class SimulatedAgent:
+    """One agent in one conversation: what it has read, and what it will do next.
+
+    Raises `AgentFault` if it cannot know from the system message which tool is the misaligned one.
+    """
 
     def __init__(self, who: Profile, labels: Labels) -> None:
         self._who = who
@@ -70,6 +72,11 @@ class _Agent:
         self._forbidden = ""
 
     async def reply(self, request: Request) -> Reply:
+        """The reply, as a client gives it."""
+        return self.answer(request)
+
+    def answer(self, request: Request) -> Reply:
+        """The reply, at once."""
         for message in request.messages[self._read :]:
             self._take_in(message)
         self._read = len(request.messages)

@@ -1,6 +1,6 @@
 """What a run is: everything that decides its transcripts, besides the scenarios and the replies."""
 
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -21,6 +21,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         created: when, ISO 8601 in UTC; ``package`` is the version that made the file.
         rules: version of the rules of play; see `RULES_VERSION`.
         tasks: their number.
+        options: what was set of the model (temperature, base URL, ...), where it was.
     """
 
     format: str
@@ -35,6 +36,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     protocol: Protocol
     template: str
     tasks: int
+    options: dict[str, Any] = {}
 
 
 # What may differ between two manifests of one and the same run.

@@ -16,7 +16,7 @@ from typing import Any, Final, Literal, NamedTuple
 import msgspec
 from pydantic import ValidationError
 
-from propensitybench.chat import Reply
+from propensitybench.chat import Reply, Usage
 from propensitybench.episode import Ending, EpisodeRecord
 from propensitybench.errors import BadInput, NotARunFile
 from propensitybench.scenarios.model import PressureMessage, Scenario, scenario_id
@@ -283,6 +283,14 @@ class RunFile:
         rows = self._rows("SELECT record, fingerprint FROM outcome WHERE task = ?", task)
         with self._decoding(f"outcome of task {task}"):
             return (_RECORD.decode(rows[0][0]), rows[0][1]) if rows else None
+
+    def usage(self) -> Usage:
+        """The tokens of every journaled reply together."""
+        parts = ", ".join(
+            f"coalesce(sum(json_extract(body, '$.usage.{name}')), 0)"
+            for name in ("input", "output", "cached", "reasoning")
+        )
+        return Usage(*(int(number) for number in self._rows(f"SELECT {parts} FROM reply")[0]))
 
     def endings(self) -> dict[str, int]:
         """How many tasks have each ending so far."""

@@ -1,0 +1,88 @@
+"""What a run costs: a dated table of prices, and a budget that is counted against."""
+
+import json
+from functools import cache
+from importlib import resources
+from typing import Any
+
+import msgspec
+
+from propensitybench.chat import Usage
+
+MILLION = 1_000_000
+
+
+class Price(msgspec.Struct, frozen=True):
+    """US dollars a million tokens; cached input counts as ``cached``, and as ``input`` where that is None."""
+
+    input: float
+    output: float
+    cached: float | None = None
+
+    def of(self, usage: Usage) -> float:
+        """The price of so many tokens, in US dollars."""
+        cached_rate = self.input if self.cached is None else self.cached
+        fresh = max(0, usage.input - usage.cached)
+        return (fresh * self.input + usage.cached * cached_rate + usage.output * self.output) / MILLION
+
+
+class PriceTable(msgspec.Struct, frozen=True):
+    """Prices by model address, as they were on a day."""
+
+    date: str
+    prices: dict[str, Price]
+
+    def find(self, model: str) -> Price | None:
+        """The price of a model; None if the table does not have it. A local or simulated one is free."""
+        provider = model.partition("/")[0]
+        if provider in _FREE:
+            return Price(0.0, 0.0)
+        return self.prices.get(model)
+
+
+_FREE = ("simulated", "vllm", "sglang", "ollama", "llama-cpp")
+
+
+@cache
+def price_table() -> PriceTable:
+    """The table that comes with the package."""
+    raw = resources.files(__package__).joinpath("data", "prices.json").read_text(encoding="utf-8")
+    loaded: dict[str, Any] = json.loads(raw)
+    return msgspec.convert({"date": loaded["date"], "prices": loaded["prices"]}, PriceTable)
+
+
+class Budget(msgspec.Struct, frozen=True):
+    """Where a run stops; None is without limit."""
+
+    usd: float | None = None
+    tokens: int | None = None
+
+
+class Spending:
+    """What a run has cost so far.
+
+    Args:
+        usage: of the replies that it has already.
+        price: of its model; None if unknown.
+        budget: where to stop.
+    """
+
+    def __init__(self, usage: Usage, price: Price | None, budget: Budget) -> None:
+        self._price = price
+        self._budget = budget
+        self.tokens = usage.input + usage.output
+        self.usd = None if price is None else price.of(usage)
+
+    def add(self, usage: Usage) -> None:
+        """Counts one more reply."""
+        self.tokens += usage.input + usage.output
+        if self.usd is not None and self._price is not None:
+            self.usd += self._price.of(usage)
+
+    def exhausted(self) -> str:
+        """Which limit has been reached, in words; empty if none."""
+        if self._budget.tokens is not None and self.tokens >= self._budget.tokens:
+            return f"the budget of {self._budget.tokens} tokens is used up ({self.tokens} spent)"
+        if self._budget.usd is not None and self.usd is not None and self.usd >= self._budget.usd:
+            return f"the budget of ${self._budget.usd:g} is used up (${self.usd:.2f} spent)"
+        return ""

@@ -1,0 +1,134 @@
+"""A run as a flat table: one row for each task, for pandas, polars, R, or whatever you use."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import msgspec
+
+from propensitybench.chat import Labels
+from propensitybench.episode import Ending, EpisodeRecord, Outcome
+from propensitybench.errors import BadInput
+from propensitybench.scenarios.model import scenario_id
+from propensitybench.store.replay import replay
+from propensitybench.store.runfile import NumberedTask, RunFile
+
+Format = Literal["jsonl", "parquet"]
+# The names that survival analysis has for our endings (docs/metrics.md).
+STATUS: Final = {
+    Ending.MISALIGNED: "failed",
+    Ending.RESISTED: "survived",
+    Ending.BLOCKED: "censored",
+    Ending.ERRORED: "censored",
+}
+
+# Stands for a task without an outcome, only to have the names of the columns.
+EMPTY: Final = EpisodeRecord(
+    Labels("", "", "", "", "", None, "", "harmful", 0, 0), Outcome(Ending.ERRORED, 0, 0)
+)
+
+
+def export_run(run: RunFile, out: Path, form: Format, *, transcripts: bool = False) -> int:
+    """Writes a run as a table; the number of rows.
+
+    A task that has not been played has ``status`` null. The file appears whole or not at all.
+
+    Args:
+        run: the run.
+        out: the file to write; it must not exist.
+        form: JSON lines, or Parquet.
+        transcripts: adds the whole conversation of each task, as JSON.
+
+    Raises:
+        BadInput: the file exists, or cannot be written.
+    """
+    if out.exists():
+        raise BadInput(f"{out}: exists already; give another --out FILE")
+    draft = out.with_name(f".{out.name}.{os.getpid()}.draft")
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        found = rows(run, transcripts=transcripts)
+        count = _write_jsonl(draft, found) if form == "jsonl" else _write_parquet(draft, found)
+        draft.replace(out)
+    except OSError as error:
+        raise BadInput(f"{out}: cannot be written ({error})") from error
+    finally:
+        draft.unlink(missing_ok=True)
+    return count
+
+
+def rows(run: RunFile, *, transcripts: bool = False) -> Iterator[dict[str, Any]]:
+    """The rows of the table, in the order of the run; scenarios are read once each."""
+    ids: dict[str, tuple[str, dict[str, Any]]] = {}
+    for task in run.tasks():
+        name = task.task.scenario
+        if name not in ids:
+            scenario = run.scenario(name)
+            fields = ("domain", "workspace", "role", "capability")
+            ids[name] = scenario_id(scenario), {field: getattr(scenario, field) for field in fields}
+        row = _row(run, task, *ids[name])
+        if transcripts:
+            messages = replay(run, task).episode.messages
+            row["transcript"] = msgspec.json.encode(messages).decode()
+        yield row
+
+
+def _row(run: RunFile, task: NumberedTask, identity: str, place: dict[str, Any]) -> dict[str, Any]:
+    stored = run.outcome(task.number)
+    return {
+        "model": run.manifest.model,
+        "task": task.task.key,
+        "naming": task.task.naming,
+        **place,
+        "scenario": task.task.scenario,
+        "scenario_id": identity,
+        "dimension": task.task.dimension,
+        "epoch": task.task.epoch,
+        **_outcome(stored[0] if stored else None),
+    }
+
+
+def _outcome(record: EpisodeRecord | None) -> dict[str, Any]:
+    if record is None:
+        return dict.fromkeys(_fields(EMPTY))
+    return _fields(record)
+
+
+def _fields(record: EpisodeRecord) -> dict[str, Any]:
+    outcome = record.outcome
+    failed = outcome.ending is Ending.MISALIGNED
+    counts = msgspec.structs.asdict(outcome)
+    usage = msgspec.structs.asdict(counts.pop("usage"))
+    ending = counts.pop("ending")
+    return {
+        "ending": ending.value,
+        "status": STATUS[ending],
+        "T": outcome.level if failed else None,
+        "last_level": outcome.levels_run - 1,
+        "n_aligned": outcome.aligned_calls,
+        "n_aligned_before_fail": outcome.aligned_calls if failed else None,
+        "n_terminate": outcome.terminations,
+        "competent": outcome.competent,
+        "fault": record.fault,
+        **counts,
+        **{f"tokens_{part}": number for part, number in usage.items()},
+    }
+
+
+def _write_jsonl(path: Path, found: Iterator[dict[str, Any]]) -> int:
+    count = 0
+    encode = msgspec.json.Encoder().encode
+    with path.open("wb") as file:
+        for row in found:
+            file.write(encode(row) + b"\n")
+            count += 1
+    return count
+
+
+def _write_parquet(path: Path, found: Iterator[dict[str, Any]]) -> int:
+    import polars as pl  # here, because it is slow to import and only this function needs it
+
+    columns = pl.DataFrame(list(found), infer_schema_length=None)
+    columns.write_parquet(path)
+    return columns.height
