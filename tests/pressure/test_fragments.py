@@ -1,9 +1,11 @@
 import re
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
 
+import msgspec
 import pytest
 
+from propensitybench.pressure.faults import dimension_faults, fragment_faults, frame_faults, percent_range
 from propensitybench.pressure.fragments import (
     FRAGMENTS_FORMAT,
     FRAMES_FORMAT,
@@ -11,10 +13,8 @@ from propensitybench.pressure.fragments import (
     STAKES,
     Cell,
     Step,
-    fragment_faults,
     fragments,
     frames,
-    percent_range,
     schedule,
 )
 from propensitybench.scenarios.model import CANARY, Stakes
@@ -176,3 +176,80 @@ def test_a_chain_has_an_opening_and_a_call_for_each_time_it_uses_a_voice() -> No
 
 def test_the_lowest_rank_is_a_desk_first_and_a_person_afterwards() -> None:
     assert [Step(1, 1, 0).voice, Step(2, 2, 0).voice, Step(3, 3, 1).voice] == ["desk", "junior", "1"]
+
+
+def without(mapping: Mapping[str, Any], key: str) -> dict[str, Any]:
+    return {name: value for name, value in mapping.items() if name != key}
+
+
+def frames_with(**changes: Any) -> list[tuple[str, str]]:
+    return list(frame_faults(msgspec.structs.replace(frames(), **changes)))
+
+
+def test_format_and_canary_are_checked_in_every_file() -> None:
+    assert [path for path, _ in frames_with(format="x", canary="y")] == ["$.format", "$.canary"]
+    for name, dimension in taxonomy().dimensions.items():
+        changed = msgspec.structs.replace(fragments()[name], format="x", canary="y", dimension="z")
+        found = [path for path, _ in dimension_faults(changed, dimension)]
+        assert found == ["$.format", "$.canary", "$.dimension"]
+
+
+def test_every_voice_stage_and_dimension_must_have_its_frames() -> None:
+    found = frames()
+    assert frames_with(openings=without(found.openings, "3")) == [("$.openings.3", "is missing")]
+    assert frames_with(calls=found.calls | {"desk": ()}) == [("$.calls.desk", "needs at least one text")]
+    assert frames_with(bridges=without(found.bridges, "high")) == [("$.bridges.high", "is missing")]
+    assert frames_with(subjects=without(found.subjects, "time")) == [("$.subjects.time", "is missing")]
+    bands = found.subjects | {"time": without(found.subjects["time"], "top")}
+    assert frames_with(subjects=bands) == [("$.subjects.time.top", "is missing")]
+    assert frames_with(senders=without(found.senders, "default")) == [("$.senders.default", "is missing")]
+    titles = found.senders | {"default": without(found.senders["default"], "junior")}
+    assert frames_with(senders=titles) == [("$.senders.default.junior", "is missing")]
+
+
+def test_frames_that_no_message_asks_for_are_faults() -> None:
+    found = frames()
+    for field in ("openings", "bridges", "again"):
+        ((path, message),) = frames_with(**{field: getattr(found, field) | {"7": ("Text.",)}})
+        assert path == f"$.{field}.7"
+        assert "is never used" in message
+    ((path, _),) = frames_with(senders=found.senders | {"Data-Center": found.senders["default"]})
+    assert path == "$.senders.Data-Center"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("It costs {value} more.", "unknown placeholder value"),
+        ("We wait for {delivery}.", "unknown placeholder delivery"),
+        ("We wait for { title }.", "brace"),
+        ("We feel the pressure.", "gives the benchmark away"),
+        ("This is a benchmark.", "gives the benchmark away"),
+        (" ", "empty text"),
+    ],
+)
+def test_a_frame_that_cannot_be_used_is_named(text: str, words: str) -> None:
+    openings = frames().openings | {"2": ("Good morning.", text)}
+    ((path, message),) = frames_with(openings=openings)
+    assert path == "$.openings.2[1]"
+    assert words in message
+
+
+def test_a_cell_may_quote_its_value_in_this_spelling_alone() -> None:
+    dimension = taxonomy().dimension("time")
+    file = fragments()["time"]
+    component = file.components["B"]
+    cell = msgspec.structs.replace(component.cells[0], wordings=("It is {Value} {revenue}.",), value=None)
+    changed = msgspec.structs.replace(component, cells=(cell, *component.cells[1:]))
+    broken = msgspec.structs.replace(file, components=file.components | {"B": changed})
+    ((path, message),) = dimension_faults(broken, dimension)
+    assert path == "$.components.B.cells[0]"
+    assert "unknown placeholder Value" in message
+
+
+def test_a_phrase_at_the_beginning_of_a_sentence_has_a_capital() -> None:
+    wordings = [text for place in cells() for text in place.cell.wordings]
+    found = frames()
+    for stocks in (found.openings, found.bridges, found.calls):
+        wordings += [text for stock in stocks.values() for text in stock]
+    assert [text for text in wordings if re.search(r"(^|[.!?] )\{[a-z]", text)] == []

@@ -28,7 +28,7 @@ TABLE: dict[str, list[Complaint]] = {
     "04-missing-canary": [Complaint("$.canary", ("missing",))],
     "05-unknown-role": [
         Complaint(
-            IN,
+            "$.role",
             ("unknown role 'Project-Manger'", "did you mean 'Project-Manager'"),
             f"{WORKSPACE}/Project-Manger.json",
         )
@@ -39,7 +39,7 @@ TABLE: dict[str, list[Complaint]] = {
     "07-missing-field": [Complaint(f"{IN}.policy.duties", ("missing",))],
     "08-surplus-field": [Complaint(f"{IN}.difficulty", ("not part of a scenario",))],
     "09-wrong-type": [Complaint(f"{IN}.task", ("string", "found '7'"))],
-    "10-four-errors": [Complaint(f"{IN}.aligned.errors", ("5", "4"))],
+    "10-four-errors": [Complaint(f"{IN}.aligned.errors", ("needs at least 5 items, found 4",))],
     "11-error-twice": [Complaint(f"{IN}.aligned.errors", ("twice",))],
     "12-getter-with-unknown-argument": [
         Complaint(f"{IN}.getters[4].arguments", ("'treasurer_desk'", "neither known nor unknown"))
@@ -59,9 +59,14 @@ TABLE: dict[str, list[Complaint]] = {
         Complaint(f"{IN}.aligned.errors[3]", ("'CVE-2031-00417'", "vulnerability identifier"))
     ],
     "20-real-product-named": [Complaint(f"{IN}.policy.role", ("'GitHub'", "real product"))],
-    "21-tool-name-twice": [Complaint(IN, ("tool 'request_treasurer_release'", "also in", PORTFOLIO))],
+    "21-tool-name-twice": [
+        Complaint(
+            f"{IN}.getters[4].name",
+            ("tool 'request_treasurer_release'", f"also in {PORTFOLIO} {IN}.getters["),
+        )
+    ],
     "22-scenario-name-twice": [
-        Complaint(f"{IN}.name", ("'village_well_second_tranche'", "also in", PORTFOLIO))
+        Complaint(f"{IN}.name", ("'village_well_second_tranche'", f"also in {PORTFOLIO} {IN}"))
     ],
     "23-near-duplicate-task": [Complaint(f"{IN}.task", ("nearly the same", PORTFOLIO, f"{IN}.task", "0.9"))],
     "24-secret-given-away": [

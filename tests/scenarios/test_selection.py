@@ -7,7 +7,7 @@ from helpers.scenario_data import full_layout, small_layout
 from hypothesis import given
 from hypothesis import strategies as st
 
-from propensitybench.errors import UnknownName
+from propensitybench.errors import BadInput, UnknownName
 from propensitybench.scenarios.selection import Selection, Task, spread, tasks
 from propensitybench.taxonomy import taxonomy
 
@@ -205,3 +205,54 @@ def test_a_selection_of_known_names_passes_the_check() -> None:
         capabilities=tuple(lists.capabilities),
         dimensions=DIMENSIONS,
     ).check()
+
+
+@pytest.mark.parametrize(
+    ("selection", "words"),
+    [
+        (Selection(limit=0), "limit: must be 1 or more, found 0"),
+        (Selection(limit=-1), "limit: must be 1 or more, found -1"),
+        (Selection(epochs=0), "epochs: must be 1 or more, found 0"),
+        (
+            Selection(workspaces=("Datacenter",), roles=("Referee",)),
+            "role 'Referee' is in Authorship-and-Citation-Network, which the other filters leave out",
+        ),
+        (
+            Selection(domains=("cyber-security",), roles=("Referee",)),
+            "role 'Referee' is in Authorship-and-Citation-Network",
+        ),
+        (
+            Selection(domains=("bio-security",), workspaces=("Datacenter",)),
+            "workspace 'Datacenter' is in cyber-security, which the other filters leave out",
+        ),
+        (
+            Selection(domains=("bio-security",), capabilities=("Execution",)),
+            "capability 'Execution' is in cyber-security",
+        ),
+        (
+            Selection(workspaces=("Philanthropic-Organization",), capabilities=("Execution",)),
+            "capability 'Execution' is in cyber-security",
+        ),
+    ],
+)
+def test_a_selection_that_leaves_nothing_to_play_is_refused(selection: Selection, words: str) -> None:
+    with pytest.raises(BadInput) as caught:
+        selection.check()
+    assert words in str(caught.value)
+
+
+def test_filters_that_have_something_in_common_pass_the_check() -> None:
+    Selection(
+        domains=("cyber-security", "self-proliferation"),
+        workspaces=("Datacenter", "Philanthropic-Organization"),
+        roles=("Project-Manager",),
+        capabilities=("Execution",),
+        limit=1,
+    ).check()
+
+
+def test_what_is_asked_for_twice_is_played_once() -> None:
+    scenarios = small_layout([2, 1])
+    once = Selection(dimensions=("time", "financials"), namings=("benign",))
+    twice = Selection(dimensions=("time", "financials", "time"), namings=("benign", "benign"))
+    assert list(tasks(scenarios, twice, seed=0)) == list(tasks(scenarios, once, seed=0))

@@ -1,7 +1,16 @@
 from pathlib import Path
 
 import pytest
-from helpers.scenario_data import WORKSPACE, Json, built_in, sound_file, sound_scenarios, write_json
+from helpers.scenario_data import (
+    ROOT,
+    WORKSPACE,
+    Json,
+    built_in,
+    sound_file,
+    sound_scenarios,
+    write_json,
+    written_role_file,
+)
 
 from propensitybench.errors import BadInput
 from propensitybench.scenarios.content import says_nothing_it_may_not
@@ -161,6 +170,7 @@ def test_two_tools_of_one_scenario_with_one_name_are_a_fault(tmp_path: Path) -> 
     getters[1]["name"] = getters[0]["name"]
     _, faults = validate_library(written(tmp_path, content))
     (fault,) = faults
+    assert fault.path == "$.scenarios[0].getters[1].name"
     assert fault.message == "two tools of this scenario are called 'find_survey_of_remaining_sites'"
 
 
@@ -169,6 +179,7 @@ def test_a_tool_name_that_tells_of_the_benchmark_is_a_fault(tmp_path: Path) -> N
     scenario_of(content)["getters"][0]["name"] = "list_prohibited_sites"
     _, faults = validate_library(written(tmp_path, content))
     (fault,) = faults
+    assert fault.path == "$.scenarios[0].getters[0].name"
     assert "'prohibited' gives the benchmark away" in fault.message
 
 
@@ -221,3 +232,80 @@ def test_a_folder_that_is_none_or_holds_nothing_is_refused(tmp_path: Path) -> No
         validate_library(tmp_path / "absent")
     with pytest.raises(BadInput, match="holds no scenario file"):
         read_library(tmp_path)
+
+
+def misplaced(header: Json) -> None:
+    """Gives a role file a header of names that do not exist, and a second scenario with another fault."""
+    header.update(domain="cyber", workspace="Philanthropy", role="Project-Manger")
+    second = header["scenarios"][0] | {"name": "second_scenario", "capability": "Coordination"}
+    header["scenarios"].append(second)
+
+
+def test_each_unknown_name_is_reported_once_at_its_own_path(tmp_path: Path) -> None:
+    _, faults = validate_library(written_role_file(tmp_path, dict, misplaced))
+    unknown = [fault for fault in faults if fault.message.startswith("unknown ")]
+    assert [(fault.path, fault.message.split(";")[0]) for fault in unknown] == [
+        ("$.domain", "unknown domain 'cyber'"),
+        ("$.role", "unknown role 'Project-Manger'"),
+        ("$.scenarios[1].capability", "unknown capability 'Coordination'"),
+        ("$.workspace", "unknown workspace 'Philanthropy'"),
+    ]
+
+
+def test_a_header_of_unknown_names_gets_no_advice_on_where_the_file_belongs(tmp_path: Path) -> None:
+    _, faults = validate_library(written_role_file(tmp_path, dict, misplaced))
+    assert not any("belongs at" in fault.message for fault in faults)
+
+
+def test_a_workspace_of_another_domain_is_named_in_the_header(tmp_path: Path) -> None:
+    folder = written_role_file(tmp_path, dict, lambda header: header.update(workspace="Datacenter"))
+    _, faults = validate_library(folder)
+    assert [(fault.path, fault.message.split(";")[0]) for fault in faults] == [
+        ("$.role", "unknown role 'Project-Manager'"),
+        ("$.workspace", "workspace Datacenter belongs to cyber-security, not self-proliferation"),
+    ]
+
+
+def test_a_scenario_of_our_layout_without_a_capability_says_what_it_must_be(tmp_path: Path) -> None:
+    folder = written_role_file(tmp_path, lambda entry: entry.update(capability=None))
+    (fault,) = validate_library(folder)[1]
+    assert fault.path == "$.scenarios[0].capability"
+    assert fault.message == "must be one of the domain's capabilities"
+
+
+def test_a_content_fault_of_a_value_is_named_where_it_stands(tmp_path: Path) -> None:
+    def spoil(entry: Json) -> None:
+        entry["known"]["valley"] = "GitHub"
+        entry["unknown"]["inspection_day"] = "CVE-2031-00417"
+
+    _, faults = validate_library(written_role_file(tmp_path, spoil))
+    assert [fault.path for fault in faults] == [
+        "$.scenarios[0].known.valley",
+        "$.scenarios[0].unknown.inspection_day",
+    ]
+    assert faults[0].message.endswith("docs/content.md, rule 3: no real product, company or person.")
+    assert faults[1].message.endswith("docs/content.md, rules 2 and 3: no known vulnerability is named.")
+
+
+def test_the_rules_that_reasons_cite_stand_in_the_document() -> None:
+    rules = (ROOT / "docs" / "content.md").read_text(encoding="utf-8")
+    assert "\n2. **No means.**" in rules
+    assert "\n3. **Nothing real.**" in rules
+    cited = (ROOT / "src/propensitybench/scenarios/content_rules.json").read_text(encoding="utf-8")
+    assert "CONTENT.md" not in cited
+
+
+def test_content_words_in_a_tool_name_are_reported_at_the_name(tmp_path: Path) -> None:
+    def spoil(entry: Json) -> None:
+        entry["getters"][2]["name"] = "read_github_price"
+
+    (fault,) = validate_library(written_role_file(tmp_path, spoil))[1]
+    assert fault.path == "$.scenarios[0].getters[2].name"
+
+
+def test_faults_come_in_the_order_of_their_numbers(tmp_path: Path) -> None:
+    def grow(header: Json) -> None:
+        header["scenarios"] = [5] * 12
+
+    _, faults = validate_library(written_role_file(tmp_path, dict, grow))
+    assert [fault.path for fault in faults] == [f"$.scenarios[{index}]" for index in range(12)]

@@ -1,7 +1,7 @@
 """The sentences from which pressure messages are made: files that a person can read and edit."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache
 from importlib import resources
 from typing import Final, Literal, NamedTuple, TypeVar
@@ -9,7 +9,7 @@ from typing import Final, Literal, NamedTuple, TypeVar
 import msgspec
 
 from propensitybench.errors import BadData
-from propensitybench.taxonomy import INTENSITIES, taxonomy
+from propensitybench.taxonomy import taxonomy
 
 T = TypeVar("T")
 FRAGMENTS_FORMAT: Final = "propensitybench-fragments/1"
@@ -18,8 +18,6 @@ PLACEHOLDER: Final = re.compile(r"\{(\w+)\}")
 STAKES: Final = frozenset(
     ("title", "deliverable", "activity", "beneficiary", "loss", "organisation", "revenue", "rival")
 )
-# Intensities that the schedule uses twice in one chain of messages need more than one wording.
-USED_TWICE: Final = (7, 8, 9)
 
 
 class Value(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -89,6 +87,16 @@ class Step(NamedTuple):
             return str(self.authority)
         return "desk" if self.intensity <= 1 else "junior"
 
+    @property
+    def bridge_band(self) -> str:
+        """The key of the bridges that fit the stage."""
+        return "low" if self.intensity <= 3 else "middle" if self.intensity <= 6 else "high"
+
+    @property
+    def subject_band(self) -> str:
+        """The key of the subjects that fit the stage."""
+        return "top" if self.intensity > 8 else self.bridge_band
+
 
 @cache
 def fragments() -> Mapping[str, DimensionFragments]:
@@ -118,55 +126,3 @@ def _read(name: str, kind: type[T]) -> T:
 
 def _data(name: str) -> bytes:
     return resources.files(__package__).joinpath("data", name).read_bytes()
-
-
-def fragment_faults() -> Iterator[tuple[str, str, str]]:
-    """Every fault of the pressure data: file, JSON path, message."""
-    for name, file in fragments().items():
-        dimension = taxonomy().dimension(name)
-        for component in dimension.components:
-            path = f"$.components.{component.letter}"
-            found = file.components.get(component.letter)
-            if found is None or found.name != component.name:
-                yield f"{name}.json", path, f"must be the component {component.name!r}"
-                continue
-            if [cell.intensity for cell in found.cells] != list(INTENSITIES):
-                yield f"{name}.json", path + ".cells", "needs the intensities 0..10 in order"
-            for index, cell in enumerate(found.cells):
-                for message in _cell_faults(cell, component.labels[index]):
-                    yield f"{name}.json", f"{path}.cells[{index}]", message
-
-
-def _cell_faults(cell: Cell, label: str) -> Iterator[str]:
-    needed = 2 if cell.intensity in USED_TWICE else 1
-    if len(cell.wordings) < needed:
-        yield f"needs at least {needed} wordings"
-    if cell.value and not cell.value.low <= cell.value.high:
-        yield "value.low is above value.high"
-    limits = percent_range(label)
-    if cell.value and limits and any("{value} percent" in text for text in cell.wordings):
-        low, high = limits
-        if cell.value.low < low or cell.value.high > high:
-            yield f"value leaves the measured range of {label!r}"
-    for text in cell.wordings:
-        names = set(PLACEHOLDER.findall(text))
-        strangers = {name for name in names if name.lower() not in STAKES | {"value"}}
-        if strangers:
-            yield f"unknown placeholder {', '.join(sorted(strangers))} in {text!r}"
-        if "value" in names and cell.value is None:
-            yield f"quotes a value that the cell does not have: {text!r}"
-        if re.search(r"\b(pressure|misaligned|prohibited|forbidden)\b", text, re.IGNORECASE):
-            yield f"gives the benchmark away: {text!r}"
-
-
-def percent_range(label: str) -> tuple[float, float] | None:
-    """The range in percent that a cell's label states, if it states exactly one."""
-    found = re.findall(r"([<>]?)(\d+(?:\.\d+)?)(?:-(\d+(?:\.\d+)?))?%", label)
-    if len(found) != 1:
-        return None
-    sign, first, last = found[0]
-    if sign == "<":
-        return 0.0, float(first)
-    if sign == ">":
-        return float(first), 100.0
-    return float(first), float(last or first)

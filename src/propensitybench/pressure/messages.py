@@ -74,10 +74,10 @@ class _Chain:
         ]
         second = [*sentences[2:], self._pick(f"call {voice}", frames().calls[voice])]
         if seed_from(*self._key, "bridge", step.level) % BRIDGED_IN == 0:
-            band = _bridge_band(step.intensity)
+            band = step.bridge_band
             second.insert(0, self._pick(f"bridge {band}", frames().bridges[band]))
         titles = frames().senders.get(self._workspace, frames().senders["default"])
-        band = _subject_band(step.intensity)
+        band = step.subject_band
         subjects = frames().subjects[self._dimension][band]
         return PressureMessage(
             sender=self._pick(f"sender {voice}", titles[voice]),
@@ -132,11 +132,3 @@ def _number(value: Value, share: float) -> str:
 
 def _sentence_case(text: str) -> str:
     return re.sub(r"^[a-z]", lambda match: match.group(0).upper(), text)
-
-
-def _bridge_band(intensity: int) -> str:
-    return "low" if intensity <= 3 else "middle" if intensity <= 6 else "high"
-
-
-def _subject_band(intensity: int) -> str:
-    return "low" if intensity <= 3 else "middle" if intensity <= 6 else "high" if intensity <= 8 else "top"

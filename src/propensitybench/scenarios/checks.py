@@ -7,16 +7,13 @@ from typing import Final
 import msgspec
 
 from propensitybench.errors import UnknownName
-from propensitybench.scenarios.model import Scenario
-from propensitybench.scenarios.rolefile import Fault, Located
+from propensitybench.scenarios.model import MESSAGES_PER_DIMENSION, Scenario
+from propensitybench.scenarios.rolefile import Fault, Finding, Located
 from propensitybench.taxonomy import taxonomy
 
 SNAKE: Final = re.compile(r"^[a-z][a-z0-9]*(_[a-z0-9]+)*$")
 FEWEST_ARGUMENTS: Final = 5
 GETTERS: Final = range(4, 7)
-
-Finding = tuple[str, str]
-"""A JSON path below the scenario (``.aligned.errors``) and what is wrong there."""
 
 Check = Callable[[Scenario], Iterator[Finding]]
 
@@ -24,28 +21,69 @@ Check = Callable[[Scenario], Iterator[Finding]]
 def check(located: Iterable[Located], checks: Sequence[Check]) -> list[Fault]:
     """The faults that some checks of single scenarios find."""
     return [
-        Fault(place.file, place.path + path, message)
+        place.fault(path, message)
         for place in located
         for one in checks
         for path, message in one(place.scenario)
     ]
 
 
-def names_exist(scenario: Scenario) -> Iterator[Finding]:
-    """Domain, workspace, role and capability are in the closed lists, and belong together."""
-    lists = taxonomy()
+def check_sound(located: Sequence[Located]) -> list[Fault]:
+    """What keeps scenarios from being played at all: their places, once each, and `SOUND`."""
+    places = {(place.file, place.header): place for place in located}
+    return [fault for place in places.values() for fault in place_faults(place)] + check(located, SOUND)
+
+
+def place_faults(place: Located) -> Iterator[Fault]:
+    """Domain, workspace and role are in the closed lists, and belong together."""
+    lists, scenario = taxonomy(), place.scenario
+    at_domain, at_workspace, at_role = place.header
+    home = lists.workspaces.get(scenario.workspace)
+    domain_known = scenario.domain in lists.domains
+    if not domain_known:
+        yield Fault(place.file, at_domain, str(UnknownName("domain", scenario.domain, lists.domains)))
+    if home is None:
+        message = str(UnknownName("workspace", scenario.workspace, lists.workspaces))
+        yield Fault(place.file, at_workspace, message)
+    elif domain_known and home.domain != scenario.domain:
+        message = f"workspace {home.name} belongs to {home.domain}, not {scenario.domain}"
+        yield Fault(place.file, at_workspace, message)
     try:
-        domain = lists.domain(scenario.domain)
-        workspace = lists.workspace(scenario.workspace)
-        lists.role(scenario.role, scenario.workspace)
-        if workspace.domain != domain.name:
-            yield "", f"workspace {workspace.name} belongs to {workspace.domain}, not {domain.name}"
-        if scenario.capability is None:
-            yield ".capability", f"attack vector {scenario.technique!r} is none of our capabilities"
-        elif lists.capability(scenario.capability).domain != domain.name:
-            yield ".capability", f"{scenario.capability!r} is no capability of {domain.name}"
+        lists.role(scenario.role, home.name if home else None)
     except UnknownName as error:
-        yield "", str(error)
+        yield Fault(place.file, at_role, str(error))
+
+
+def capability_exists(scenario: Scenario) -> Iterator[Finding]:
+    """The capability is in the closed list, and one of the domain's."""
+    lists = taxonomy()
+    name = scenario.capability
+    if name is None and scenario.technique is not None:
+        yield ".capability", f"attack vector {scenario.technique!r} is none of our capabilities"
+    elif name is None:
+        yield ".capability", "must be one of the domain's capabilities"
+    elif name not in lists.capabilities:
+        yield ".capability", str(UnknownName("capability", name, lists.capabilities))
+    elif scenario.domain in lists.domains and lists.capabilities[name].domain != scenario.domain:
+        yield ".capability", f"{name!r} is no capability of {scenario.domain}"
+
+
+def messages_are_whole(scenario: Scenario) -> Iterator[Finding]:
+    """A scenario that brings its own messages has all of them, for every dimension."""
+    if scenario.messages is None:
+        return
+    dimensions = taxonomy().dimensions
+    for name in dimensions:
+        if name not in scenario.messages:
+            yield f".messages.{name}", f"is missing: each dimension has {MESSAGES_PER_DIMENSION} messages"
+    for name, messages in scenario.messages.items():
+        if name not in dimensions:
+            yield f".messages.{name}", str(UnknownName("dimension", name, dimensions))
+        elif len(messages) != MESSAGES_PER_DIMENSION:
+            yield (
+                f".messages.{name}",
+                f"needs exactly {MESSAGES_PER_DIMENSION} messages, found {len(messages)}",
+            )
 
 
 def can_be_solved(scenario: Scenario) -> Iterator[Finding]:
@@ -89,10 +127,7 @@ def has_its_parts(scenario: Scenario) -> Iterator[Finding]:
             yield f".{field}", f"needs at least {FEWEST_ARGUMENTS} arguments, found {count}"
     if len(scenario.getters) not in GETTERS:
         yield ".getters", f"needs 4 to 6 getters, found {len(scenario.getters)}"
-    named = [(".name", scenario.name), (".aligned.name", scenario.aligned.name)]
-    named += [(f".getters[{i}].name", getter.name) for i, getter in enumerate(scenario.getters)]
-    faces = scenario.misaligned
-    named += [(f".misaligned.{n}.name", getattr(faces, n).name) for n in ("harmful", "benign")]
+    named = [(".name", scenario.name), *named_tools(scenario)]
     named += [(".known", name) for name in scenario.known]
     named += [(".unknown", name) for name in scenario.unknown]
     for path, name in named:
@@ -117,10 +152,19 @@ def keeps_its_secrets(scenario: Scenario) -> Iterator[Finding]:
             if shown in text:
                 yield path, f"gives away the value of the unknown argument {name!r}"
     for path, text in texts:
-        if path.startswith((".task", ".policy")):
+        if path.startswith((".task", ".policy", ".messages")):
             for tool in scenario.tool_names():
                 if tool in text:
                     yield path, f"names the tool {tool!r}"
+
+
+def named_tools(scenario: Scenario) -> Iterator[tuple[str, str]]:
+    """The name of each tool, both of the misaligned one's, with its path."""
+    for index, getter in enumerate(scenario.getters):
+        yield f".getters[{index}].name", getter.name
+    yield ".aligned.name", scenario.aligned.name
+    yield ".misaligned.harmful.name", scenario.misaligned.harmful.name
+    yield ".misaligned.benign.name", scenario.misaligned.benign.name
 
 
 def agent_texts(scenario: Scenario) -> Iterator[tuple[str, str]]:
@@ -140,7 +184,11 @@ def agent_texts(scenario: Scenario) -> Iterator[tuple[str, str]]:
     if scenario.stakes is not None:
         for field, phrase in scenario.stakes.model_dump().items():
             yield f".stakes.{field}", phrase
+    for dimension, messages in (scenario.messages or {}).items():
+        for index, message in enumerate(messages):
+            for field, text in message._asdict().items():
+                yield f".messages.{dimension}[{index}].{field}", text
 
 
 # What any scenario must meet to be played at all; the published data set is held to these alone.
-SOUND: Final[Sequence[Check]] = (names_exist, can_be_solved)
+SOUND: Final[Sequence[Check]] = (capability_exists, can_be_solved, messages_are_whole)

@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from propensitybench.scenarios.checks import Finding, agent_texts
+from propensitybench.scenarios.checks import agent_texts, named_tools
 from propensitybench.scenarios.model import Scenario
+from propensitybench.scenarios.rolefile import Finding
 
 
 class _Group(NamedTuple):
@@ -69,15 +70,16 @@ def faces_differ(scenario: Scenario) -> Iterator[Finding]:
 def says_nothing_it_may_not(scenario: Scenario) -> Iterator[Finding]:
     """No telltale word in a tool's name, and no word of the content groups anywhere."""
     rules = _rules()
-    for name in scenario.tool_names():
+    for path, name in named_tools(scenario):
         for match in rules.telltale.finditer(name.replace("_", " ")):
-            yield "", f"tool {name!r}: {match.group(0)!r} gives the benchmark away"
+            yield path, f"tool {name!r}: {match.group(0)!r} gives the benchmark away"
     texts = [*agent_texts(scenario), (".description", scenario.description)]
     texts += [(f".states.{key}", text) for key, text in scenario.states.model_dump().items()]
-    texts += [("", name.replace("_", " ")) for name in scenario.tool_names()]
+    texts += [(path, name.replace("_", " ")) for path, name in named_tools(scenario)]
     texts += [
-        (f".values.{name}", value if isinstance(value, str) else msgspec.json.encode(value).decode())
-        for name, value in scenario.values.items()
+        (f".{field}.{name}", value if isinstance(value, str) else msgspec.json.encode(value).decode())
+        for field, values in (("known", scenario.known), ("unknown", scenario.unknown))
+        for name, value in values.items()
     ]
     for group in rules.groups:
         if group.domains and scenario.domain not in group.domains:

@@ -1,15 +1,16 @@
 """A data set: read from a folder in either layout, or the built-in one."""
 
+import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from propensitybench.errors import BadInput
-from propensitybench.scenarios.checks import SOUND, check
-from propensitybench.scenarios.model import Scenario
+from propensitybench.scenarios.checks import check_sound
+from propensitybench.scenarios.model import LONGEST_NAME, Scenario
 from propensitybench.scenarios.published import published_files, read_published_file
 from propensitybench.scenarios.rolefile import Fault, Located, read_role_file
 
@@ -64,19 +65,30 @@ def read_library(folder: Path | None = None, wanted: Callable[[Scenario], bool] 
     """
     root, source = root_of(folder)
     layout = find_layout(root)
-    scenarios: list[Scenario] = []
+    labels: list[Label] = []
+    scenarios: dict[int, Scenario] = {}  # by the place of their label
     faults: list[Fault] = []
     doubtful: list[Fault] = []
-    for located, wrong in read_each(root, layout):
-        kept = [place for place in located if wanted is None or wanted(place.scenario)]
+    for path in data_files(root, layout):
+        located, wrong = read_file(path, root, layout)
         faults += wrong
-        problems = check(kept, SOUND)
+        kept = []
+        for place in located:
+            if wanted is None or wanted(place.scenario):
+                kept.append(place)
+                scenarios[len(labels)] = place.scenario
+            labels.append(label(place))
         # What a run can bear of data that others made is a warning; in our own layout it is not.
-        (doubtful if layout == "published" else faults).extend(problems)
-        scenarios += [place.scenario for place in kept]
+        (doubtful if layout == "published" else faults).extend(check_sound(kept))
+    names, repeated = unique_names(labels)
+    faults += repeated
     if faults:
         raise BadInput(_summary(source, faults))
-    return Library(source, layout, _unique(scenarios), tuple(str(fault) for fault in doubtful))
+    renamed = tuple(
+        scenario if scenario.name == names[index] else scenario.model_copy(update={"name": names[index]})
+        for index, scenario in scenarios.items()
+    )
+    return Library(source, layout, renamed, tuple(str(fault) for fault in doubtful))
 
 
 def root_of(folder: Path | None) -> tuple[Path, str]:
@@ -84,12 +96,15 @@ def root_of(folder: Path | None) -> tuple[Path, str]:
     return (built_in_folder(), "built-in") if folder is None else (folder, str(folder))
 
 
-def read_each(root: Path, layout: Layout) -> Iterator[tuple[list[Located], list[Fault]]]:
-    """Each file's scenarios and faults, one file after another."""
+def data_files(root: Path, layout: Layout) -> list[Path]:
+    """The scenario files of a data set, in order."""
+    return published_files(root) if layout == "published" else sorted(root.rglob("*.json"))
+
+
+def read_file(path: Path, root: Path, layout: Layout) -> tuple[list[Located], list[Fault]]:
+    """One file's scenarios and faults; raises `BadData` if a published file cannot be read at all."""
     read = read_published_file if layout == "published" else read_role_file
-    paths = published_files(root) if layout == "published" else sorted(root.rglob("*.json"))
-    for path in paths:
-        yield read(path, path.relative_to(root).as_posix())
+    return read(path, path.relative_to(root).as_posix())
 
 
 def _summary(source: str, faults: Sequence[Fault]) -> str:
@@ -100,12 +115,44 @@ def _summary(source: str, faults: Sequence[Fault]) -> str:
     return f"{source}: {count} in the data:\n  {shown}{rest if more > 0 else ''}"
 
 
-def _unique(scenarios: Sequence[Scenario]) -> tuple[Scenario, ...]:
-    """Scenarios with names that occur once: a repeated one gets its role, then its workspace."""
+class Label(NamedTuple):
+    """What tells a scenario of a data set from the others, and where it stands."""
+
+    name: str
+    role: str
+    workspace: str
+    file: str
+    path: str
+
+
+def label(place: Located) -> Label:
+    """The label of a scenario."""
+    scenario = place.scenario
+    return Label(scenario.name, scenario.role, scenario.workspace, place.file, place.path)
+
+
+def unique_names(labels: Sequence[Label]) -> tuple[list[str], list[Fault]]:
+    """A name for each label that no other has, and a fault for each that cannot have one.
+
+    A repeated name gets its role, then its workspace. That depends on the whole data set, never on
+    what is selected of it: a task has one name.
+    """
+    names = [one.name for one in labels]
     for word, field in (("in", "role"), ("at", "workspace")):
-        names = Counter(scenario.name for scenario in scenarios)
-        scenarios = [
-            s.model_copy(update={"name": f"{s.name}_{word}_{getattr(s, field)}"}) if names[s.name] > 1 else s
-            for s in scenarios
+        uses = Counter(names)
+        names = [
+            _joined(name, word, getattr(one, field)) if uses[name] > 1 else name
+            for name, one in zip(names, labels, strict=True)
         ]
-    return tuple(scenarios)
+    first: dict[str, Label] = {}
+    faults = []
+    for name, one in zip(names, labels, strict=True):
+        other = first.setdefault(name, one)
+        if other is not one:
+            text = f"{one.name!r} of the same role and workspace is also in {other.file} {other.path}"
+            faults.append(Fault(one.file, one.path, f"{text}: remove or rename one of the two"))
+    return names, faults
+
+
+def _joined(name: str, word: str, place: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_-]", "_", f"{name}_{word}_{place}")[:LONGEST_NAME]

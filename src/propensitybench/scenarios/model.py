@@ -4,10 +4,12 @@ People write these (see docs/data-format.md), so they are pydantic models: stric
 errors that name the place. Nothing here knows how an episode is played.
 """
 
+from math import isfinite
 from typing import Annotated, Final, NamedTuple
 
 import msgspec
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, StringConstraints
+from pydantic_core import PydanticCustomError
 
 from propensitybench.digests import digest
 
@@ -20,8 +22,23 @@ MESSAGES_PER_DIMENSION: Final = 12
 ERRORS_PER_TASK: Final = 5
 
 Text = Annotated[str, StringConstraints(min_length=1, strip_whitespace=False)]
-# Wide enough for the published release, whose argument and tool names are not all lower case.
-Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_-]*$", max_length=100)]
+# Wide enough for the published release, whose argument and tool names are not all lower case, and
+# for a scenario's name with its role and workspace behind it.
+LONGEST_NAME: Final = 300
+NAME_PATTERN: Final = r"^[A-Za-z_][A-Za-z0-9_-]*$"
+ALIGNED_PATTERN: Final = r"^complete_"
+Name = Annotated[str, StringConstraints(pattern=NAME_PATTERN, max_length=LONGEST_NAME)]
+
+
+def _finite(value: JsonValue) -> JsonValue:
+    if isinstance(value, float) and not isfinite(value):
+        raise PydanticCustomError("finite", "must be a number that JSON can hold, not NaN or Infinity")
+    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        _finite(inner)
+    return value
+
+
+Value = Annotated[JsonValue, AfterValidator(_finite)]
 
 
 class _Part(BaseModel):
@@ -56,7 +73,7 @@ class Getter(_Part):
 class AlignedTool(_Part):
     """The safe way to finish, which always fails with one of its errors."""
 
-    name: Annotated[Name, StringConstraints(pattern=r"^complete_")]
+    name: Annotated[Name, StringConstraints(pattern=ALIGNED_PATTERN)]
     description: Text
     arguments: tuple[Name, ...] = Field(min_length=1)
     errors: tuple[Text, ...] = Field(min_length=ERRORS_PER_TASK, max_length=ERRORS_PER_TASK)
@@ -122,8 +139,8 @@ class Scenario(_Part):
     states: States
     task: Text
     policy: Policy
-    known: dict[Name, JsonValue]
-    unknown: dict[Name, JsonValue]
+    known: dict[Name, Value]
+    unknown: dict[Name, Value]
     getters: tuple[Getter, ...]
     aligned: AlignedTool
     misaligned: MisalignedTool

@@ -5,6 +5,7 @@ never reads; msgspec skips them while decoding, so a file of 40 MB costs little 
 bytes while it is read, and nothing but its scenarios afterwards.
 """
 
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -14,11 +15,32 @@ from pydantic import ValidationError
 
 from propensitybench.errors import BadData
 from propensitybench.scenarios.model import MESSAGES_PER_DIMENSION, PressureMessage, Scenario
-from propensitybench.scenarios.rolefile import Fault, Located, schema_faults
+from propensitybench.scenarios.rolefile import Fault, Located, read_bytes, schema_findings
 from propensitybench.taxonomy import taxonomy
 
 FILE_NAMES: Final = ("scenarios_messages_single.json", "scenarios_messages.json")
 LFS_HEADER: Final = b"version https://git-lfs"
+
+# How the published layout spells the paths of our fields; applied one after another.
+SPELLING: Final = tuple(
+    (re.compile(ours), theirs)
+    for ours, theirs in (
+        (r"^\.messages", ".sys_messages"),
+        (r"^\.task", ".messages.task_message"),
+        (r"^\.capability", ".attack_vector.name"),
+        (r"^\.states\.(\w+)", r".states.\1_state.description"),
+        (r"^\.policy\.(\w+)", r".policy.\1_description"),
+        (r"^\.(known|unknown)", r".configurations.configuration_\1"),
+        (r"^(\.getters\[\d+\]|\.aligned)\.arguments", r"\1.input_arguments"),
+        (r"^(\.getters\[\d+\])\.outputs", r"\1.output_arguments"),
+        (r"^\.getters", ".functions.getter_functions"),
+        (r"^\.aligned", ".functions.target_function"),
+        (r"^\.misaligned\.harmful\.", ".functions.trigger_function.harmful_"),
+        (r"^\.misaligned\.benign\.", ".functions.trigger_function.neutral_"),
+        (r"^\.misaligned\.acknowledgement", ".policy.immediate_outcome_acknowledgment"),
+        (r"^\.misaligned\.consequences", ".policy.negative_consequences"),
+    )
+)
 
 
 class _Named(msgspec.Struct):
@@ -131,11 +153,30 @@ def read_published_file(path: Path, name: str) -> tuple[list[Located], list[Faul
     Raises:
         BadData: the file as a whole cannot be read; the text says what to do.
     """
-    raw = path.read_bytes()
+    domains = _decoded(read_bytes(path, name), name)
+    located: list[Located] = []
+    faults: list[Fault] = []
+    for spot in _spots(domains):
+        header = f"$.{spot.domain}", f"$.{spot.domain}.{spot.workspace}", f"$.{spot.place}"
+        where = f"$.{spot.place}.scenarios.{spot.name}"
+        try:
+            scenario = _scenario(spot)
+        except _Misread as error:
+            faults.append(Fault(name, where + error.path, error.what))
+        except RecursionError:
+            faults.append(Fault(name, where, "is nested too deeply to be read"))
+        except ValidationError as error:
+            faults += [Fault(name, where + spelled(path), what) for path, what in schema_findings(error)]
+        else:
+            located.append(Located(scenario, name, where, header, spelled))
+    return located, faults
+
+
+def _decoded(raw: bytes, name: str) -> dict[str, dict[str, dict[str, _Role]]]:
     if raw.startswith(LFS_HEADER):
         raise BadData(name, "is a Git LFS pointer, not the data: run `git lfs pull` in that clone")
     try:
-        domains = _FILE.decode(raw)
+        return _FILE.decode(raw)
     except msgspec.ValidationError as error:
         raise BadData(name, f"is not in the published layout ({error})") from error
     except msgspec.DecodeError as error:
@@ -143,19 +184,15 @@ def read_published_file(path: Path, name: str) -> tuple[list[Located], list[Faul
         raise BadData(name, f"is no JSON ({error}); {advice}") from error
     except UnicodeDecodeError as error:
         raise BadData(name, f"is no UTF-8 text (byte {error.start}); fetch it again") from error
-    located: list[Located] = []
-    faults: list[Fault] = []
-    for spot in _spots(domains):
-        where = "$." + ".".join((spot.domain, spot.workspace, spot.role, "scenarios", spot.name))
-        try:
-            scenario = _scenario(spot)
-        except _Misread as error:
-            faults.append(Fault(name, where + error.path, error.what))
-        except ValidationError as error:
-            faults.extend(schema_faults(error, name, where + " as scenario "))
-        else:
-            located.append(Located(scenario, name, where))
-    return located, faults
+    except RecursionError as error:
+        raise BadData(name, "is nested too deeply to be read; fetch it again") from error
+
+
+def spelled(path: str) -> str:
+    """The published layout's path for one of a scenario's fields."""
+    for ours, theirs in SPELLING:
+        path = ours.sub(theirs, path)
+    return path
 
 
 class _Spot(NamedTuple):
@@ -164,6 +201,10 @@ class _Spot(NamedTuple):
     role: str
     name: str
     raw: msgspec.Raw
+
+    @property
+    def place(self) -> str:
+        return f"{self.domain}.{self.workspace}.{self.role}"
 
 
 def _spots(domains: dict[str, dict[str, dict[str, _Role]]]) -> Iterator[_Spot]:
@@ -185,6 +226,8 @@ def _scenario(spot: _Spot) -> Scenario:
     except msgspec.ValidationError as error:
         what, _, path = str(error).partition(" - at `$")
         raise _Misread(path.rstrip("`"), what) from error
+    except UnicodeDecodeError as error:  # passed over unread while the file was decoded
+        raise _Misread("", "holds a text that is no UTF-8; fetch the file again") from error
     capability, technique = _capability(spot.domain, entry.attack_vector.name)
     policy, functions = entry.policy, entry.functions
     trigger, harm = functions.trigger_function, policy.negative_consequences

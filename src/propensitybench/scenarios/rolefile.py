@@ -1,15 +1,34 @@
 """One role's file in this project's layout: ``<domain>/<workspace>/<role>.json``, in and out."""
 
 import json
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from pydantic import ValidationError
 
 from propensitybench.errors import BadData
-from propensitybench.scenarios.model import CANARY, ROLE_FORMAT, Scenario
+from propensitybench.scenarios.model import ALIGNED_PATTERN, CANARY, NAME_PATTERN, ROLE_FORMAT, Scenario
 
 HEADER: Final = ("format", "canary", "domain", "workspace", "role", "scenarios")
+
+Finding = tuple[str, str]
+"""A JSON path below the scenario (``.aligned.errors``) and what is wrong there."""
+
+# What pydantic says of Python's types and of its own steps, in the words of whoever wrote the JSON.
+REASONS: Final[Mapping[str, str]] = {
+    "missing": "is missing",
+    "extra_forbidden": "is not part of a scenario",
+    "json_invalid": "is nested too deeply to be read",
+    "too_short": "needs at least {min_length} items, found {actual_length}",
+    "too_long": "takes at most {max_length} items, found {actual_length}",
+    "string_too_short": "must not be empty",
+    "string_too_long": "takes at most {max_length} characters",
+}
+PATTERN_REASONS: Final[Mapping[str, str]] = {
+    NAME_PATTERN: "a name holds only letters (a-z, A-Z), digits, _ and -, and begins with a letter or _",
+    ALIGNED_PATTERN: "must begin with complete_",
+}
 
 
 class Fault(NamedTuple):
@@ -24,11 +43,22 @@ class Fault(NamedTuple):
 
 
 class Located(NamedTuple):
-    """A scenario and where it was read."""
+    """A scenario and where it was read.
+
+    Attributes:
+        header: the paths of the domain, the workspace and the role in the file.
+        spelled: the file's own path, below the scenario, for one of ours.
+    """
 
     scenario: Scenario
     file: str
     path: str
+    header: tuple[str, str, str] = ("$.domain", "$.workspace", "$.role")
+    spelled: Callable[[str], str] = str
+
+    def fault(self, path: str, message: str) -> Fault:
+        """A fault at a path below the scenario."""
+        return Fault(self.file, self.path + self.spelled(path), message)
 
 
 def read_role_file(path: Path, name: str) -> tuple[list[Located], list[Fault]]:
@@ -59,9 +89,12 @@ def read_role_file(path: Path, name: str) -> tuple[list[Located], list[Fault]]:
             continue
         try:
             # Through JSON, so that strict mode takes arrays for tuples, as in any JSON file.
-            scenario = Scenario.from_json(json.dumps({**place, **entry}))
+            scenario = Scenario.from_json(json.dumps({**place, **entry}, ensure_ascii=False).encode())
         except ValidationError as error:
-            faults.extend(schema_faults(error, name, where))
+            faults += [Fault(name, where + path, what) for path, what in schema_findings(error)]
+        except UnicodeEncodeError:
+            message = r"holds a text that is no valid Unicode: half of a pair of escapes (\ud800 to \udfff)"
+            faults.append(Fault(name, where, message))
         else:
             located.append(Located(scenario, name, where))
     return located, faults
@@ -90,7 +123,7 @@ def _entry(scenario: Scenario) -> dict[str, Any]:
 def load_json(path: Path, name: str) -> Any:
     """The JSON value of a file; raises `BadData` with line and column, or for a repeated key."""
     try:
-        return json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=_no_repeats)
+        return json.loads(read_bytes(path, name).decode(), object_pairs_hook=_no_repeats)
     except json.JSONDecodeError as error:
         where = f"line {error.lineno} column {error.colno}"
         raise BadData(name, f"is no JSON ({error.msg}, {where})") from error
@@ -98,8 +131,23 @@ def load_json(path: Path, name: str) -> Any:
         raise BadData(name, f"is no UTF-8 text (byte {error.start})") from error
     except RecursionError as error:
         raise BadData(name, "is nested too deeply to be read") from error
-    except ValueError as error:
-        raise BadData(name, str(error)) from error
+    except _RepeatedKey as error:
+        raise BadData(name, f"key given twice in one object: {error}") from error
+    except ValueError as error:  # Python's limit on the digits of a whole number
+        raise BadData(name, "holds a number too long to be read") from error
+
+
+def read_bytes(path: Path, name: str) -> bytes:
+    """The content of a file; raises `BadData` if there is none to be had."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        advice = "see that it is a file that you may read, or move it away"
+        raise BadData(name, f"cannot be read ({error.strerror}): {advice}") from error
+
+
+class _RepeatedKey(Exception):
+    pass
 
 
 def _no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -107,7 +155,7 @@ def _no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(result) < len(pairs):
         keys = [key for key, _ in pairs]
         repeated = sorted({key for key in keys if keys.count(key) > 1})
-        raise ValueError(f"key given twice in one object: {', '.join(repeated)}")
+        raise _RepeatedKey(", ".join(repeated))
     return result
 
 
@@ -128,20 +176,19 @@ def _header_faults(raw: Any, name: str) -> list[Fault]:
     return faults
 
 
-def schema_faults(error: ValidationError, name: str, base: str) -> list[Fault]:
-    """A fault for each thing that pydantic found, with its JSON path below ``base``."""
-    faults = []
+def schema_findings(error: ValidationError) -> Iterator[Finding]:
+    """Each thing that pydantic found, with its JSON path below the scenario."""
     for detail in error.errors(include_url=False):
-        steps = [step for step in detail["loc"] if step not in ("[key]",)]
-        path = base + "".join(f"[{s}]" if isinstance(s, int) else f".{s}" for s in steps)
-        message = "is missing" if detail["type"] == "missing" else detail["msg"]
-        if detail["type"] == "extra_forbidden":
-            message = "is not part of a scenario"
-        found = detail["input"]
-        if isinstance(found, str | int | float | bool) and detail["type"] not in (
+        kind, found, context = detail["type"], detail["input"], detail.get("ctx", {})
+        steps = [step for step in detail["loc"] if step != "[key]"]
+        path = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
+        message = PATTERN_REASONS.get(context.get("pattern", ""), detail["msg"])
+        if kind in REASONS:
+            message = REASONS[kind].format(**context)
+        if isinstance(found, str | int | float) and kind not in (
             "missing",
             "extra_forbidden",
+            "json_invalid",
         ):
             message += f", found {str(found)[:60]!r}"
-        faults.append(Fault(name, path, message))
-    return faults
+        yield path, message

@@ -1,12 +1,13 @@
 """Which tasks of a data set: filters, the spread sample, and what one task is."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from math import lcm
 from typing import NamedTuple
 
 import msgspec
 
 from propensitybench.digests import digest
+from propensitybench.errors import BadInput
 from propensitybench.scenarios.model import Scenario
 from propensitybench.taxonomy import NAMINGS, Naming, naming, taxonomy
 
@@ -29,19 +30,34 @@ class Selection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     epochs: int = 1
 
     def check(self) -> None:
-        """Raises `UnknownName`, with the near names, for a filter that can match nothing."""
+        """Refuses filters and numbers that leave nothing to play.
+
+        Raises:
+            UnknownName: a filter's name is in no closed list; the text has the near names.
+            BadInput: two filters have nothing in common, or a number is below one.
+        """
+        for name, number in (("limit", self.limit), ("epochs", self.epochs)):
+            if number is not None and number < 1:
+                raise BadInput(f"{name}: must be 1 or more, found {number}")
         lists = taxonomy()
-        looked_up: list[tuple[tuple[str, ...], Callable[[str], object]]] = [
-            (self.domains, lists.domain),
-            (self.workspaces, lists.workspace),
-            (self.roles, lists.role),
-            (self.capabilities, lists.capability),
-            (self.dimensions, lists.dimension),
-            (self.namings, naming),
-        ]
-        for names, look_up in looked_up:
-            for name in names:
-                look_up(name)
+        for name in self.domains:
+            lists.domain(name)
+        for name in self.dimensions:
+            lists.dimension(name)
+        for name in self.namings:
+            naming(name)
+        domains: Collection[str] = self.domains or lists.domains
+        for name in self.workspaces:
+            _must_meet("workspace", name, [lists.workspace(name).domain], domains)
+        workspaces = self.workspaces or [w.name for w in lists.workspaces.values() if w.domain in domains]
+        for name in self.roles:
+            lists.role(name)
+            _must_meet(
+                "role", name, [w.name for w in lists.workspaces.values() if name in w.roles], workspaces
+            )
+        domains = {lists.workspaces[name].domain for name in workspaces}
+        for name in self.capabilities:
+            _must_meet("capability", name, [lists.capability(name).domain], domains)
 
     def takes(self, scenario: Scenario) -> bool:
         """Whether the filters let a scenario through."""
@@ -50,6 +66,14 @@ class Selection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             and (not self.workspaces or scenario.workspace in self.workspaces)
             and (not self.roles or scenario.role in self.roles)
             and (not self.capabilities or scenario.capability in self.capabilities)
+        )
+
+
+def _must_meet(kind: str, name: str, homes: Collection[str], chosen: Collection[str]) -> None:
+    if not set(homes) & set(chosen):
+        places = " and ".join(homes)
+        raise BadInput(
+            f"{kind} {name!r} is in {places}, which the other filters leave out: change them or the {kind}"
         )
 
 
@@ -81,7 +105,7 @@ def tasks(scenarios: Sequence[Scenario], selection: Selection, seed: int) -> Ite
         seed: of the order.
     """
     chosen = [scenario for scenario in scenarios if selection.takes(scenario)]
-    dimensions = selection.dimensions or tuple(taxonomy().dimensions)
+    dimensions = tuple(dict.fromkeys(selection.dimensions)) or tuple(taxonomy().dimensions)
     pairs = spread(chosen, dimensions, seed)
     namings = [name for name in NAMINGS if name in selection.namings]
     for epoch in range(1, selection.epochs + 1):
@@ -94,9 +118,9 @@ def spread(scenarios: Sequence[Scenario], dimensions: Sequence[str], seed: int) 
     """Every pair of a scenario and a dimension, each beginning of the list a balanced sample.
 
     The domains take turns; within a domain each scenario comes once, in an order drawn from the
-    seed, before any comes with a second dimension; the dimensions rotate, so that in the first
-    pass their counts differ by one at most (METHODS "spread" design). The n-sample is the
-    beginning of the m-sample for n < m.
+    seed, before any comes with a second dimension; the dimensions rotate, so that their counts
+    differ by one at most until every scenario of the smallest domain has come once (METHODS
+    "spread" design). The n-sample is the beginning of the m-sample for n < m.
     """
     by_domain: dict[str, list[str]] = {}
     for scenario in scenarios:

@@ -1,21 +1,34 @@
 """Every fault of a data set at once, each with its file and JSON path."""
 
-from collections import Counter, defaultdict
+import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
+from propensitybench.errors import BadData
 from propensitybench.scenarios.checks import (
-    SOUND,
     Check,
     check,
+    check_sound,
     has_its_parts,
     keeps_its_secrets,
+    named_tools,
+    place_faults,
 )
 from propensitybench.scenarios.content import faces_differ, says_nothing_it_may_not
-from propensitybench.scenarios.library import Library, find_layout, read_each, root_of
+from propensitybench.scenarios.library import (
+    Layout,
+    Library,
+    data_files,
+    find_layout,
+    label,
+    read_file,
+    root_of,
+    unique_names,
+)
 from propensitybench.scenarios.model import Scenario
-from propensitybench.scenarios.rolefile import Fault, Located, read_role_file
+from propensitybench.scenarios.rolefile import Fault, Located
 from propensitybench.scenarios.similarity import near_duplicates
 from propensitybench.taxonomy import taxonomy
 
@@ -39,37 +52,38 @@ def validate_library(folder: Path | None = None) -> tuple[Library, list[Fault]]:
     """
     root, source = root_of(folder)
     layout = find_layout(root)
+    located, faults = _read_all(root, layout)
+    faults += check_sound(located)
     if layout == "own":
-        located, faults = validate_folder(root)
-        if folder is None:
-            faults += allocation_faults(place.scenario for place in located)
+        faults += check(located, GOOD)
+        faults += _misplaced(located)
+        faults += _repeated_names(located)
+        faults += _near_duplicates(located)
     else:
-        located, faults = [], []
-        for found, wrong in read_each(root, layout):
-            located += found
-            faults += wrong
-        faults += check(located, SOUND)
-    return Library(source, layout, tuple(place.scenario for place in located)), faults
+        faults += unique_names([label(place) for place in located])[1]
+    if folder is None:
+        faults += allocation_faults(place.scenario for place in located)
+    library = Library(source, layout, tuple(place.scenario for place in located))
+    return library, sorted(set(faults), key=_order)
 
 
-def validate_folder(folder: Path) -> tuple[list[Located], list[Fault]]:
-    """Reads every role file below a folder of our layout; all scenarios and all faults.
-
-    A scenario with a fault of schema is not among the scenarios; any other is.
-    """
+def _read_all(root: Path, layout: Layout) -> tuple[list[Located], list[Fault]]:
+    """All scenarios and all faults; one with a fault of schema is not among the scenarios."""
     located: list[Located] = []
     faults: list[Fault] = []
-    for path in sorted(folder.rglob("*.json")):
-        name = path.relative_to(folder).as_posix()
-        found, wrong = read_role_file(path, name)
+    for path in data_files(root, layout):
+        try:
+            found, wrong = read_file(path, root, layout)
+        except BadData as error:
+            found, wrong = [], [Fault(error.where, "$", error.what)]
         located += found
         faults += wrong
-        faults += _misplaced(found, name)
-    faults += check(located, SOUND)
-    faults += check(located, GOOD)
-    faults += _repeated_names(located)
-    faults += _near_duplicates(located)
-    return located, sorted(set(faults))
+    return located, faults
+
+
+def _order(fault: Fault) -> tuple[str, str, str]:
+    """By file and place, ``[10]`` after ``[2]``."""
+    return fault.file, re.sub(r"\d+", lambda digits: digits.group().zfill(9), fault.path), fault.message
 
 
 def allocation_faults(scenarios: Iterable[Scenario]) -> list[Fault]:
@@ -96,30 +110,30 @@ def allocation_faults(scenarios: Iterable[Scenario]) -> list[Fault]:
     return faults
 
 
-def _misplaced(located: Sequence[Located], name: str) -> list[Fault]:
-    if not located:
-        return []
-    expected = located[0].scenario.place + ".json"
-    if name == expected:
-        return []
-    return [Fault(name, "$", f"by its header this file belongs at {expected}")]
+def _misplaced(located: Sequence[Located]) -> Iterator[Fault]:
+    for name, place in {place.file: place for place in located}.items():
+        expected = place.scenario.place + ".json"
+        # A name that does not exist has its own fault; where it would belong helps nobody.
+        if name != expected and not any(place_faults(place)):
+            yield Fault(name, "$", f"by its header this file belongs at {expected}")
 
 
 def _repeated_names(located: Sequence[Located]) -> Iterator[Fault]:
-    scenarios = Counter(place.scenario.name for place in located)
-    tools = Counter(name for place in located for name in place.scenario.tool_names())
-    first: dict[str, str] = {}
+    scenarios: dict[str, str] = {}
+    tools: dict[str, str] = {}
     for place in located:
-        name = place.scenario.name
-        if scenarios[name] > 1 and first.setdefault(name, place.file + place.path) != place.file + place.path:
-            yield Fault(place.file, place.path + ".name", f"{name!r} is also in {first[name]}")
-        for tool in place.scenario.tool_names():
-            at = f"{place.file} {place.path}"
-            if tools[tool] > 1 and first.setdefault("tool " + tool, at) != at:
-                yield Fault(place.file, place.path, f"tool {tool!r} is also in {first['tool ' + tool]}")
-        own = Counter(place.scenario.tool_names())
-        for tool in (tool for tool, count in own.items() if count > 1):
-            yield Fault(place.file, place.path, f"two tools of this scenario are called {tool!r}")
+        name, where = place.scenario.name, f"{place.file} {place.path}"
+        first = scenarios.setdefault(name, where)
+        if first != where:
+            yield place.fault(".name", f"{name!r} is also in {first}")
+        own: set[str] = set()
+        for path, tool in named_tools(place.scenario):
+            first = tools.setdefault(tool, where + path)
+            if tool in own:
+                yield place.fault(path, f"two tools of this scenario are called {tool!r}")
+            elif first != where + path:
+                yield place.fault(path, f"tool {tool!r} is also in {first}")
+            own.add(tool)
 
 
 def _near_duplicates(located: Sequence[Located]) -> Iterator[Fault]:
@@ -139,4 +153,4 @@ def _near_duplicates(located: Sequence[Located]) -> Iterator[Fault]:
             if path.startswith(".misaligned") and other == place and where.startswith(".misaligned"):
                 continue  # the two faces of one act may share words
             message = f"nearly the same as {other.file} {other.path}{where} (cosine {pair.cosine:.2f})"
-            yield Fault(place.file, place.path + path, message)
+            yield place.fault(path, message)
