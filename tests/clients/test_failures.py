@@ -242,3 +242,23 @@ def test_a_faulty_server_fails_its_share_and_never_four_times_in_a_row() -> None
     assert 200 < sum(behaviour({"n": number}, 1) == STALL for number in range(1000)) < 300
     always_bad = faulty(always(says()), 1.0, [STALL], seed=3)
     assert [always_bad({}, 1) == STALL for _ in range(8)] == ([True] * 3 + [False]) * 2
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        ({"message": "x", "code": "model_overloaded"}, Kind.OVERLOADED),
+        ({"message": "x", "code": "quota_exceeded"}, Kind.QUOTA),
+        ({"message": "x", "code": True}, Kind.SERVER),
+        ({"message": "x", "code": 0}, Kind.SERVER),
+    ],
+)
+def test_a_code_that_stops_no_run_stops_none(error: Any, kind: Kind) -> None:
+    assert error_in(error, {}, NOW).kind is kind
+
+
+def test_a_quota_that_is_there_again_in_a_minute_is_a_rate_limit() -> None:
+    text = b'{"error": {"message": "You exceeded your current quota. Please retry in 34.2s."}}'
+    assert failure_of(429, {}, text, NOW).kind is Kind.RATE_LIMIT
+    daily = text.replace(b"quota.", b"quota of requests per day.")
+    assert failure_of(429, {}, daily, NOW).kind is Kind.QUOTA

@@ -232,7 +232,7 @@ def test_another_model_in_the_answer_is_counted(tmp_path: Path) -> None:
         (STOPS_RUN["401"], "authentication"),
         (STOPS_RUN["404"], "unknown model"),
         (Answer(b"<html>hello</html>"), "no chat completion"),
-        (MAY_PASS["reset"], "network after 1 tries"),
+        (MAY_PASS["reset"], "network after 1 try"),
     ],
 )
 def test_the_preflight_says_what_is_wrong_and_leaves_no_file(
@@ -267,16 +267,15 @@ def test_a_key_is_in_no_artefact(tmp_path: Path) -> None:
 def test_a_plan_asks_nothing_and_is_corrected_by_the_run(tmp_path: Path, undisturbed: Path) -> None:
     with serving(simulated("never")) as server:
         asked = call(
-            "run", "--model", "m", "--base-url", server.base_url, "--run", tmp_path / "a.run", *QUICK, "--plan",
-            "--price", "1,10", "--json",
+            "run", "--model", "m", "--base-url", server.base_url, "--run", tmp_path / "a.run", *QUICK,
+            "--plan", "--price", "1,10", "--json",
         )  # fmt: skip
         assert server.calls == 0
     plan = asked.json
     assert (asked.code, plan["tasks"], plan["finished"]) == (0, 6, 0)
     assert 0 < plan["calls"][0] <= plan["calls"][1] <= 6 * 156
-    assert plan["usd"][0] == pytest.approx(
-        (plan["input_tokens"][0] + 10 * plan["output_tokens"][0]) / 1e6, rel=0.01
-    )
+    price = (plan["input_tokens"][0] + 10 * plan["output_tokens"][0]) / 1e6
+    assert plan["usd"][0] == pytest.approx(price, rel=0.01)
     unpriced = call("run", "--model", "m", "--base-url", "http://127.0.0.1/v1", "--run", "x.run", "--plan")
     assert "unknown" in unpriced.out
     with RunFile.open(undisturbed) as run:

@@ -85,9 +85,6 @@ def extra_body(text: str | None) -> dict[str, Any]:
         raise BadInput(f"--extra-body: is no JSON ({error})") from error
     if not isinstance(found, dict):
         raise BadInput("--extra-body: must be a JSON object, like '{\"seed\": 1}'")
-    for taken in ("model", "messages", "tools", "stream"):
-        if taken in found:
-            raise BadInput(f"--extra-body: {taken!r} is set by the program")
     return found
 
 

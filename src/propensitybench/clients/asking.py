@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 
 from propensitybench.chat import Reply
-from propensitybench.clients.failures import STOPPING, Failure, Kind
+from propensitybench.clients.failures import PASSING, STOPPING, Failure, Kind
 from propensitybench.clients.gate import Gate
 from propensitybench.clients.limits import Lease, Limits
 from propensitybench.clients.options import Transport
@@ -63,7 +63,7 @@ class Asker:
                 gate.leave(lease, failure)
                 wait = self._wait(failure, tries)
             except BaseException:
-                gate.leave(lease)
+                gate.leave(lease, Failure(Kind.NETWORK, "given up"))
                 raise
             else:
                 return self._answered(gate, lease, reply, loop.time() - started, tries)
@@ -96,13 +96,13 @@ class Asker:
         if failure.kind in STOPPING:
             why = f"{self._model}: {failure.kind.value} ({text})"
             raise RunStopped(why, bad_input=failure.kind is not Kind.QUOTA)
-        if (failure.retry_after or 0.0) > LONGEST_WAIT_S:
+        if failure.kind in PASSING and (failure.retry_after or 0.0) > LONGEST_WAIT_S:
             wish = f"the provider asks to wait {failure.retry_after:.0f} seconds"
             raise RunStopped(f"{self._model}: {wish} ({text})")
         wait = self._backoff.wait(failure, tries, random.random())
         if wait is None:
             self._faults_in_a_row += 1
-            fault = f"{failure.kind.value} after {tries} tries: {text}"
+            fault = f"{failure.kind.value} after {tries} {'try' if tries == 1 else 'tries'}: {text}"
             if self._faults_in_a_row >= FAULTS_TO_STOP:
                 many = f"{self._faults_in_a_row} tasks failed in a row"
                 raise RunStopped(f"{self._model}: {many}, the last with {fault}")

@@ -50,6 +50,19 @@ _NO_MODEL: Final = re.compile(
     r"|invalid[_ ]model|no such model",
     re.IGNORECASE | re.DOTALL,
 )
+# Some providers word a limit by the minute like an exhausted quota.
+_SOON: Final = re.compile(r"per[_ ]?minute|(retry|try again) (in|after) \d", re.IGNORECASE)
+_DAILY: Final = re.compile(r"per[_ ]?day|daily", re.IGNORECASE)
+# Error codes in words, and the HTTP status that they would have come with; the first that fits.
+_WORDS: Final = {
+    "rate_limit": 429,
+    "quota": 402,
+    "api_key": 401,
+    "authentication": 401,
+    "model_not_found": 404,
+    "content": 400,
+    "overloaded": 503,
+}
 _SHOWN: Final = 300
 
 
@@ -86,7 +99,8 @@ def failure_of(status: int, headers: Mapping[str, str], body: bytes, now: dateti
 def _kind(status: int, text: str) -> Kind:
     if status in (400, 403, 422, 451) and _POLICY.search(text):
         return Kind.BLOCKED
-    if status == 402 or (status in (403, 429) and _QUOTA.search(text)):
+    soon = _SOON.search(text) is not None and _DAILY.search(text) is None
+    if status == 402 or (status in (403, 429) and _QUOTA.search(text) and not soon):
         return Kind.QUOTA
     if status in (401, 403):
         return Kind.AUTH
@@ -104,17 +118,17 @@ def _kind(status: int, text: str) -> Kind:
 def error_in(body: Any, headers: Mapping[str, str], now: datetime) -> Failure:
     """The failure of an error object that came with HTTP 200, as some routers send it."""
     error = body if isinstance(body, dict) else {"message": str(body)}
+    code = error.get("code", "")
     try:
-        status = int(error.get("code", ""))
+        status = max(int(code), 400) if not isinstance(code, bool) and code else 500
     except (TypeError, ValueError):
-        status = _by_words(str(error.get("code", "")))
+        status = _by_words(str(code))
     return failure_of(status, headers, msgspec.json.encode({"error": error}), now)
 
 
 def _by_words(code: str) -> int:
     """The HTTP status that an error code in words would have come with."""
-    words = {"rate_limit": 429, "quota": 429, "api_key": 401, "auth": 401, "model": 404, "content": 400}
-    return next((status for word, status in words.items() if word in code.lower()), 500)
+    return next((status for word, status in _WORDS.items() if word in code.lower()), 500)
 
 
 def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:

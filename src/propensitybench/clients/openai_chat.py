@@ -83,6 +83,9 @@ class OpenAIChatClient:
                 # An endpoint that repeats the key must not put it into messages or run files.
                 raw = self._redacted(await _read(response))
                 status, answered = response.status, response.headers
+        except aiohttp.ConnectionTimeoutError as error:
+            why = f"no connection within {self._transport.connect_timeout:g} s"
+            raise Failure(Kind.TIMEOUT, why) from error
         except TimeoutError as error:
             raise Failure(Kind.TIMEOUT, f"no answer within {self._transport.timeout:g} s") from error
         except (aiohttp.ClientError, OSError) as error:

@@ -1,8 +1,12 @@
 """What a user can set of a model, and of the way to it."""
 
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import msgspec
+
+from propensitybench.errors import BadInput
+
+_TAKEN: Final = frozenset(("model", "messages", "tools", "stream"))
 
 
 class ModelOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -17,6 +21,11 @@ class ModelOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit
     max_tokens: int | None = None
     reasoning_effort: Literal["none", "minimal", "low", "medium", "high", "xhigh"] | None = None
     extra_body: dict[str, Any] = {}
+
+    def __post_init__(self) -> None:
+        """Raises `BadInput` for an extra field that only the program may set."""
+        for name in _TAKEN & self.extra_body.keys():
+            raise BadInput(f"--extra-body: {name!r} is set by the program")
 
     def body(self) -> dict[str, Any]:
         """The settings as fields of a chat-completions request."""

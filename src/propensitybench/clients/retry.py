@@ -31,5 +31,5 @@ class Backoff(NamedTuple):
         """
         if failure.kind not in PASSING or tries > self.max_retries:
             return None
-        backoff = min(self.longest, self.first * 2.0 ** (tries - 1)) * (0.5 + jitter / 2)
+        backoff = min(self.longest, self.first * 2.0 ** min(tries - 1, 30)) * (0.5 + jitter / 2)
         return max(backoff, failure.retry_after or 0.0)

@@ -25,6 +25,8 @@ _STOPS: Final = {
     "length": StopReason.LENGTH,
     "content_filter": StopReason.CONTENT_FILTER,
     "refusal": StopReason.REFUSAL,
+    "safety": StopReason.CONTENT_FILTER,
+    "max_tokens": StopReason.LENGTH,
 }
 
 
@@ -111,13 +113,13 @@ class _Choice(msgspec.Struct):
 
 
 class _Details(msgspec.Struct):
-    cached_tokens: int | None = 0
-    reasoning_tokens: int | None = 0
+    cached_tokens: float | None = 0
+    reasoning_tokens: float | None = 0
 
 
 class _Usage(msgspec.Struct):
-    prompt_tokens: int | None = 0
-    completion_tokens: int | None = 0
+    prompt_tokens: float | None = 0  # some servers write 12.0
+    completion_tokens: float | None = 0
     prompt_tokens_details: _Details | None = None
     completion_tokens_details: _Details | None = None
 
@@ -256,8 +258,8 @@ def _usage(usage: _Usage | None) -> Usage:
         return Usage()
     prompt, completion = usage.prompt_tokens_details, usage.completion_tokens_details
     return Usage(
-        input=usage.prompt_tokens or 0,
-        output=usage.completion_tokens or 0,
-        cached=(prompt.cached_tokens or 0) if prompt else 0,
-        reasoning=(completion.reasoning_tokens or 0) if completion else 0,
+        input=int(usage.prompt_tokens or 0),
+        output=int(usage.completion_tokens or 0),
+        cached=int(prompt.cached_tokens or 0) if prompt else 0,
+        reasoning=int(completion.reasoning_tokens or 0) if completion else 0,
     )
