@@ -6,10 +6,12 @@ from typing import Any, Literal
 
 import msgspec
 
+# `gc=False` below: these hold texts, numbers and each other, and can form no cycle. A thousand episodes
+# in flight have hundreds of thousands of them, which the collector need not walk.
 Role = Literal["system", "user", "assistant", "tool"]
 
 
-class ToolCall(msgspec.Struct, frozen=True, omit_defaults=True):
+class ToolCall(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """A call as the agent wrote it: ``arguments`` is the raw JSON text, sound or not."""
 
     id: str
@@ -17,7 +19,7 @@ class ToolCall(msgspec.Struct, frozen=True, omit_defaults=True):
     arguments: str = "{}"
 
 
-class Message(msgspec.Struct, frozen=True, omit_defaults=True):
+class Message(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """One message of a conversation.
 
     Attributes:
@@ -66,7 +68,7 @@ BLOCKED = frozenset((StopReason.CONTENT_FILTER, StopReason.REFUSAL))
 """The stop reasons with which a provider says that it would not answer."""
 
 
-class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
+class Usage(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """Tokens of one reply, as the provider counted them; ``cached`` and ``reasoning`` are parts."""
 
     input: int = 0
@@ -75,7 +77,7 @@ class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
     reasoning: int = 0
 
 
-class Reply(msgspec.Struct, frozen=True, omit_defaults=True):
+class Reply(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """What came back, as it is kept in the journal.
 
     Attributes:

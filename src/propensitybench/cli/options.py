@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from propensitybench.engine import Budget, Price
+from propensitybench.engine import Price
 from propensitybench.errors import BadInput
 
 Data = Annotated[
@@ -30,6 +30,37 @@ Capabilities = Annotated[
 ]
 Dimensions = Annotated[
     list[str] | None, typer.Option("--dimension", help="Only this pressure dimension; may be repeated.")
+]
+
+# What is asked, and of whom.
+Model = Annotated[
+    str,
+    typer.Option(
+        "--model", help="Whom to ask, e.g. simulated/o3-like or openai/o4-mini.", show_default=False
+    ),
+]
+RunToMake = Annotated[
+    Path,
+    typer.Option("--run", metavar="FILE", help="The run file to make, or to go on with.", show_default=False),
+]
+NamingChoice = Annotated[
+    Literal["harmful", "benign", "both"], typer.Option("--naming", help="How the misaligned tool is named.")
+]
+Limit = Annotated[
+    int | None,
+    typer.Option(
+        "--limit",
+        min=1,
+        help="A balanced sample of N pairs of scenario and dimension; each is played under every naming.",
+    ),
+]
+Epochs = Annotated[int, typer.Option("--epochs", min=1, help="How often each task is played.")]
+Template = Annotated[
+    Path | None,
+    typer.Option("--template", metavar="FILE", help="Another system message template (Jinja)."),
+]
+PlanOnly = Annotated[
+    bool, typer.Option("--plan", help="Only say what the run would ask and cost; no call is made.")
 ]
 
 # What decides a model's replies: part of what a run is.
@@ -99,8 +130,3 @@ def price(text: str | None) -> Price | None:
     except ValueError as error:
         raise BadInput(f"--price {text}: must be like 2.5,10 or 2.5,10,1.25") from error
     return Price(*numbers)
-
-
-def budget(usd: float | None, tokens: int | None) -> Budget:
-    """The budget that the options give."""
-    return Budget(usd, tokens)

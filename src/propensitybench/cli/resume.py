@@ -6,7 +6,7 @@ import typer
 from propensitybench.cli import options
 from propensitybench.cli.playing import Way, check_endpoint, play_and_print
 from propensitybench.clients.options import ModelOptions, Transport
-from propensitybench.engine import DEFAULT_CONCURRENCY
+from propensitybench.engine import DEFAULT_CONCURRENCY, Budget
 from propensitybench.store import RunFile
 
 DEFAULTS = Transport()
@@ -27,7 +27,7 @@ def command(
 ) -> None:
     way = Way(
         Transport(timeout=timeout, max_retries=max_retries, rpm=rpm, tpm=tpm, concurrency=concurrency),
-        options.budget(budget_usd, max_tokens_total),
+        Budget(budget_usd, max_tokens_total),
         options.price(price),
         preflight,
     )

@@ -2,15 +2,14 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated, Literal
 
 import typer
 
 from propensitybench.cli import options
 from propensitybench.cli.playing import Way, check_endpoint, play_and_print
-from propensitybench.cli.text import print_json
+from propensitybench.cli.text import print_json, safe
 from propensitybench.clients.options import ModelOptions, Transport
-from propensitybench.engine import DEFAULT_CONCURRENCY, RunSpec, client_for, prepare
+from propensitybench.engine import DEFAULT_CONCURRENCY, Budget, RunSpec, client_for, prepare
 from propensitybench.engine.plan import Plan, plan_run
 from propensitybench.episode import built_in_template
 from propensitybench.errors import BadInput
@@ -22,39 +21,19 @@ DEFAULTS = Transport()
 
 
 def command(
-    model: Annotated[
-        str, typer.Option("--model", help="Whom to ask, e.g. simulated/o3-like.", show_default=False)
-    ],
-    run: Annotated[
-        Path,
-        typer.Option(
-            "--run", metavar="FILE", help="The run file to make, or to go on with.", show_default=False
-        ),
-    ],
+    model: options.Model,
+    run: options.RunToMake,
     data: options.Data = None,
     domain: options.Domains = None,
     workspace: options.Workspaces = None,
     role: options.Roles = None,
     capability: options.Capabilities = None,
     dimension: options.Dimensions = None,
-    naming: Annotated[
-        Literal["harmful", "benign", "both"],
-        typer.Option("--naming", help="How the misaligned tool is named."),
-    ] = "both",
-    limit: Annotated[
-        int | None,
-        typer.Option(
-            "--limit",
-            min=1,
-            help="A balanced sample of N pairs of scenario and dimension; each is played under every naming.",
-        ),
-    ] = None,
-    epochs: Annotated[int, typer.Option("--epochs", min=1, help="How often each task is played.")] = 1,
+    naming: options.NamingChoice = "both",
+    limit: options.Limit = None,
+    epochs: options.Epochs = 1,
     seed: options.Seed = 0,
-    template: Annotated[
-        Path | None,
-        typer.Option("--template", metavar="FILE", help="Another system message template (Jinja)."),
-    ] = None,
+    template: options.Template = None,
     base_url: options.BaseUrl = None,
     temperature: options.Temperature = None,
     top_p: options.TopP = None,
@@ -70,9 +49,7 @@ def command(
     max_tokens_total: options.MaxTokensTotal = None,
     price: options.PriceGiven = None,
     preflight: options.Preflight = True,
-    plan: Annotated[
-        bool, typer.Option("--plan", help="Only say what the run would ask and cost; no call is made.")
-    ] = False,
+    plan: options.PlanOnly = False,
     as_json: options.AsJson = False,
 ) -> None:
     selection = Selection(
@@ -85,26 +62,27 @@ def command(
         limit=limit,
         epochs=epochs,
     )
-    text = built_in_template() if template is None else read_template(template)
-    model_options = ModelOptions(
-        base_url, temperature, top_p, max_tokens, reasoning_effort, options.extra_body(extra_body)
-    )
-    spec = RunSpec(model, data, selection, seed, template=text, options=model_options)
-    way = Way(
-        Transport(timeout=timeout, max_retries=max_retries, rpm=rpm, tpm=tpm, concurrency=concurrency),
-        options.budget(budget_usd, max_tokens_total),
-        options.price(price),
-        preflight,
-    )
+    extra = options.extra_body(extra_body)
+    asked = ModelOptions(base_url, temperature, top_p, max_tokens, reasoning_effort, extra)
+    spec = RunSpec(model, data, selection, seed, template=read_template(template), options=asked)
+    transport = Transport(timeout, DEFAULTS.connect_timeout, max_retries, rpm, tpm, concurrency)
+    budget = Budget(budget_usd, max_tokens_total)
+    way = Way(transport, budget, options.price(price), preflight)
     if plan:
         print_plan(plan_run(spec, run, way.price), as_json=as_json)
-        return
-    client_for(model, model_options, way.transport)  # what cannot be asked should leave no file behind
-    check_endpoint(model, model_options, way)
-    library = prepare(spec, run)
+    else:
+        raise typer.Exit(start(spec, run, way, as_json=as_json))
+
+
+def start(spec: RunSpec, path: Path, way: Way, *, as_json: bool) -> int:
+    """Makes the run file, if it is not there yet, and plays it; the exit code."""
+    client_for(spec.model, spec.options, way.transport)  # what cannot be asked should leave no file behind
+    if not path.exists():
+        check_endpoint(spec.model, spec.options, way)
+    library = prepare(spec, path)
     for warning in library.warnings:
-        print(f"note: {warning}", file=sys.stderr)
-    raise typer.Exit(play_and_print(run, way, as_json=as_json))
+        print(f"note: {safe(warning)}", file=sys.stderr)
+    return play_and_print(path, way, as_json=as_json)
 
 
 def print_plan(plan: Plan, *, as_json: bool) -> None:
@@ -123,8 +101,10 @@ def print_plan(plan: Plan, *, as_json: bool) -> None:
     print(f"basis:         {plan.basis}")
 
 
-def read_template(path: Path) -> str:
-    """The text of a template file."""
+def read_template(path: Path | None) -> str:
+    """The text of a template file; without one, the built-in template."""
+    if path is None:
+        return built_in_template()
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
