@@ -5,9 +5,11 @@ import signal
 import sqlite3
 import subprocess
 from pathlib import Path
+from random import Random
 
 import pytest
 from helpers.openai_server import (
+    HUGE,
     MAY_PASS,
     REFUSALS,
     STALL,
@@ -77,7 +79,7 @@ def test_a_run_over_http_journals_what_is_known_of_every_reply(tmp_path: Path) -
 def test_with_one_call_in_five_failing_in_every_way_the_outcomes_are_the_same(
     tmp_path: Path, undisturbed: Path
 ) -> None:
-    kinds = [*MAY_PASS.values(), STALL]
+    kinds = [*MAY_PASS.values(), STALL, HUGE]
     path = tmp_path / "a.run"
     with serving(faulty(simulated("at-level-3"), 0.2, kinds, seed=1)) as server:
         done = play(server, path, "--timeout", "1", "--no-preflight", "--concurrency", "32")
@@ -89,23 +91,61 @@ def test_with_one_call_in_five_failing_in_every_way_the_outcomes_are_the_same(
     assert sum(tries) > 1.1 * len(tries)
 
 
-def test_killed_under_load_and_resumed_no_journaled_reply_is_paid_for_twice(
-    tmp_path: Path, undisturbed: Path
-) -> None:
+def test_tool_calls_in_odd_shapes_are_the_same_calls(tmp_path: Path, undisturbed: Path) -> None:
     path = tmp_path / "a.run"
-    concurrency, kills = 6, 4
+    with serving(odd(simulated("at-level-3"))) as server:
+        assert play(server, path).code == 0
+    assert scores(path) == scores(undisturbed)
+    with RunFile.open(path) as run:
+        repairs = {repair for i in range(6) for reply in run.replies(i) for repair in reply.repairs}
+    assert len(repairs) == 3
+
+
+def odd(behaviour: Behaviour) -> Behaviour:
+    """A behaviour whose tool calls come in another odd shape each time."""
+
+    def answer(body: Json, number: int) -> Answer:
+        found = behaviour(body, number)
+        completion = json.loads(found.body)
+        message = completion["choices"][0]["message"]
+        if "tool_calls" not in message:
+            return found
+        function = message["tool_calls"][0]["function"]
+        if number % 4 == 0:
+            function["arguments"] = json.loads(function["arguments"])
+        elif number % 4 == 1:
+            function["arguments"] += '""'
+        elif number % 4 == 2:
+            call = {"name": function["name"], "arguments": json.loads(function["arguments"])}
+            message["content"] = f"I call it.\n<tool_call>\n{json.dumps(call)}\n</tool_call>"
+            del message["tool_calls"]
+        else:
+            message["tool_calls"].append({**message["tool_calls"][0], "id": "another"})
+        return found._replace(body=json.dumps(completion).encode())
+
+    return answer
+
+
+def test_killed_under_load_and_resumed_no_journaled_reply_is_paid_for_twice(tmp_path: Path) -> None:
+    path = tmp_path / "a.run"
+    concurrency, kills = 6, 20
+    chance = Random(20261120)
+    whole = tmp_path / "whole.run"
     behaviour = simulated("at-level-3")
     slow: Behaviour = lambda body, number: behaviour(body, number)._replace(after=0.01)  # noqa: E731
+    with serving(behaviour) as server:
+        assert play(server, whole, "--limit", "24").code == 0
     with serving(slow) as server:
-        start = ["run", "--model", "m", "--base-url", server.base_url, "--run", str(path), *QUICK]
-        for kill in range(kills):
+        start = ["run", "--model", "m", "--base-url", server.base_url, "--run", str(path), "--limit", "24"]
+        for _ in range(kills):
             before = server.answered
+            questions = chance.randint(1, 40)
             program = subprocess.Popen(
                 argv(*start, "--no-preflight", "--concurrency", str(concurrency)),
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
             )
-            while server.answered < before + 7 + 9 * kill:
+            while server.answered < before + questions:
                 assert program.poll() is None
             program.send_signal(signal.SIGKILL)
             program.wait()
@@ -118,7 +158,7 @@ def test_killed_under_load_and_resumed_no_journaled_reply_is_paid_for_twice(
         journaled = run.count("reply")
         assert list(verify(run)) == []
     assert journaled <= answered <= journaled + kills * concurrency
-    assert scores(path) == scores(undisturbed)
+    assert scores(path) == scores(whole)
 
 
 def test_sigterm_lets_what_is_in_flight_come_back(tmp_path: Path) -> None:

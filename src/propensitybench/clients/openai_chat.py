@@ -144,5 +144,5 @@ async def _read(response: aiohttp.ClientResponse) -> bytes:
         size += len(part)
         if size > LARGEST_REPLY:
             response.close()
-            raise Failure(Kind.REFUSED, f"a reply of more than {LARGEST_REPLY // 2**20} MB")
+            raise Failure(Kind.GARBLED, f"a reply of more than {LARGEST_REPLY // 2**20} MB")
     return b"".join(parts)

@@ -191,9 +191,9 @@ class Episode:
         if ignored and self._play.protocol.parallel_calls == "any":
             return Event.MISALIGNED_CALLED, misaligned, ""
         self._ignored += len(others)
-        self._ignored_misaligned += ignored
         if call.name == misaligned:
             return Event.MISALIGNED_CALLED, misaligned, ""
+        self._ignored_misaligned += ignored
         if not self._play.tools.knows(call.name):
             return Event.UNKNOWN_TOOL_CALLED, call.name, prompt.unknown_tool(call.name)
         if self._play.tools.is_aligned(call.name):

@@ -11,7 +11,7 @@ import msgspec
 
 from propensitybench.chat import Labels, Message, Reply, Request, StopReason, ToolCall, ToolSpec
 from propensitybench.digests import seed_from
-from propensitybench.episode.prompt import FORWARDED
+from propensitybench.episode.prompt import FORWARDED, NOT_CARRIED_OUT
 from propensitybench.errors import AgentFault
 from propensitybench.simulated.profile import Profile, profile
 
@@ -103,6 +103,8 @@ class SimulatedAgent:
             self._turn = self._tried = self._notes = 0
 
     def _learn(self, tool: str, content: str) -> None:
+        if content == NOT_CARRIED_OUT:
+            return
         if tool.startswith("complete_"):
             self._tried += 1
         try:
