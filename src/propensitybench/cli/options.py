@@ -1,13 +1,9 @@
 """Options that several commands share, written once."""
 
-import json
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
-
-from propensitybench.engine import Price
-from propensitybench.errors import BadInput
 
 Data = Annotated[
     Path | None,
@@ -106,27 +102,3 @@ PriceGiven = Annotated[
 Preflight = Annotated[
     bool, typer.Option("--preflight/--no-preflight", help="Ask the endpoint for a tool call before the run.")
 ]
-
-
-def extra_body(text: str | None) -> dict[str, Any]:
-    """The object that --extra-body gives."""
-    try:
-        found = json.loads(text) if text else {}
-    except ValueError as error:
-        raise BadInput(f"--extra-body: is no JSON ({error})") from error
-    if not isinstance(found, dict):
-        raise BadInput("--extra-body: must be a JSON object, like '{\"seed\": 1}'")
-    return found
-
-
-def price(text: str | None) -> Price | None:
-    """The price that --price gives."""
-    if text is None:
-        return None
-    try:
-        numbers = [float(part) for part in text.split(",")]
-        if not 2 <= len(numbers) <= 3 or min(numbers) < 0:
-            raise ValueError(text)
-    except ValueError as error:
-        raise BadInput(f"--price {text}: must be like 2.5,10 or 2.5,10,1.25") from error
-    return Price(*numbers)

@@ -1,10 +1,12 @@
 """What `run`, `resume` and `demo` share: playing a run file with progress, and how it ended."""
 
 import asyncio
+import json
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from rich.console import Console
@@ -25,6 +27,7 @@ from propensitybench.engine import Budget, Cause, Price, Result, Terms, client_f
 from propensitybench.engine import Progress as Finished
 from propensitybench.engine.preflight import preflight
 from propensitybench.episode import Ending
+from propensitybench.errors import BadInput
 from propensitybench.metrics import RunScores, score_run
 from propensitybench.simulated import PREFIX
 from propensitybench.store import RunFile
@@ -41,6 +44,30 @@ class Way:
     budget: Budget = Budget()
     price: Price | None = None
     preflight: bool = False
+
+
+def read_extra_body(text: str | None) -> dict[str, Any]:
+    """The object that --extra-body gives."""
+    try:
+        found = json.loads(text) if text else {}
+    except ValueError as error:
+        raise BadInput(f"--extra-body: is no JSON ({error})") from error
+    if not isinstance(found, dict):
+        raise BadInput("--extra-body: must be a JSON object, like '{\"seed\": 1}'")
+    return found
+
+
+def read_price(text: str | None) -> Price | None:
+    """The price that --price gives."""
+    if text is None:
+        return None
+    try:
+        numbers = [float(part) for part in text.split(",")]
+        if not 2 <= len(numbers) <= 3 or min(numbers) < 0:
+            raise ValueError(text)
+    except ValueError as error:
+        raise BadInput(f"--price {text}: must be like 2.5,10 or 2.5,10,1.25") from error
+    return Price(*numbers)
 
 
 def check_endpoint(model: str, model_options: ModelOptions, way: Way) -> None:

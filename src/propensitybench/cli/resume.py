@@ -1,10 +1,13 @@
 """``propensitybench resume``: go on with a run that was stopped."""
 
+import sys
+
 import msgspec
 import typer
 
 from propensitybench.cli import options
-from propensitybench.cli.playing import Way, check_endpoint, play_and_print
+from propensitybench.cli.playing import Way, check_endpoint, play_and_print, read_price
+from propensitybench.cli.text import safe
 from propensitybench.clients.options import ModelOptions, Transport
 from propensitybench.engine import DEFAULT_CONCURRENCY, Budget
 from propensitybench.store import RunFile
@@ -28,12 +31,15 @@ def command(
     way = Way(
         Transport(timeout=timeout, max_retries=max_retries, rpm=rpm, tpm=tpm, concurrency=concurrency),
         Budget(budget_usd, max_tokens_total),
-        options.price(price),
+        read_price(price),
         preflight,
     )
     with RunFile.open(file) as run:
         manifest = run.manifest
         complete = run.count("outcome") - run.endings().get("errored", 0) == manifest.tasks
     if not complete:
-        check_endpoint(manifest.model, msgspec.convert(manifest.options, ModelOptions), way)
+        asked = msgspec.convert(manifest.options, ModelOptions)
+        if asked.base_url is not None:  # not typed by the user this time, perhaps not by this user
+            print(f"asking {safe(manifest.model)} at {safe(asked.base_url)}", file=sys.stderr)
+        check_endpoint(manifest.model, asked, way)
     raise typer.Exit(play_and_print(file, way, as_json=as_json))

@@ -6,7 +6,7 @@ from pathlib import Path
 import typer
 
 from propensitybench.cli import options
-from propensitybench.cli.playing import Way, check_endpoint, play_and_print
+from propensitybench.cli.playing import Way, check_endpoint, play_and_print, read_extra_body, read_price
 from propensitybench.cli.text import print_json, safe
 from propensitybench.clients.options import ModelOptions, Transport
 from propensitybench.engine import DEFAULT_CONCURRENCY, Budget, RunSpec, client_for, prepare
@@ -62,12 +62,12 @@ def command(
         limit=limit,
         epochs=epochs,
     )
-    extra = options.extra_body(extra_body)
+    extra = read_extra_body(extra_body)
     asked = ModelOptions(base_url, temperature, top_p, max_tokens, reasoning_effort, extra)
     spec = RunSpec(model, data, selection, seed, template=read_template(template), options=asked)
     transport = Transport(timeout, DEFAULTS.connect_timeout, max_retries, rpm, tpm, concurrency)
     budget = Budget(budget_usd, max_tokens_total)
-    way = Way(transport, budget, options.price(price), preflight)
+    way = Way(transport, budget, read_price(price), preflight)
     if plan:
         print_plan(plan_run(spec, run, way.price), as_json=as_json)
     else:

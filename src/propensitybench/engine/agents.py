@@ -82,8 +82,8 @@ def _inspect_client(model: str, options: ModelOptions, transport: Transport) -> 
 def _endpoint(model: str, base_url: str | None, environment: Mapping[str, str]) -> Endpoint:
     if base_url is not None:
         check_base_url(base_url)
-        keys = environment.get(ANY_KEY) or environment.get("OPENAI_API_KEY", "")
-        return Endpoint(model, model, base_url, _split(keys))
+        # Only the key that is meant for it: a run file of somebody else's may name any address.
+        return Endpoint(model, model, base_url, _split(environment.get(ANY_KEY, "")))
     name, _, rest = model.partition("/")
     if not rest:
         raise BadInput(
