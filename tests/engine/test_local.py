@@ -7,7 +7,7 @@ import pytest
 from helpers.runs import client_of, finish, journal, make, scores, scripted
 
 from propensitybench.chat import Labels, Reply, Request
-from propensitybench.clients import Conversation
+from propensitybench.clients import Conversation, ScriptedClient
 from propensitybench.engine import Progress, RunSpec, Stop, Terms, client_for, prepare, run_tasks
 from propensitybench.errors import AgentFault, BadInput, RunMismatch, UnknownName
 from propensitybench.scenarios import Selection
@@ -191,3 +191,9 @@ def test_model_addresses() -> None:
         client_for("simulated/o3")
     with pytest.raises(BadInput, match="needs a key; type: export OPENAI_API_KEY"):
         client_for("openai/gpt", environment={})
+
+
+def test_a_reply_that_cannot_be_written_is_a_fault_of_its_task_alone(tmp_path: Path) -> None:
+    path = make(tmp_path / "a.run")
+    finish(path, ScriptedClient([Reply("a\ud800")], "simulated/o3-like"))
+    assert scores(path).tasks.errored == 12

@@ -166,7 +166,7 @@ def test_a_damaged_file_is_bad_input_and_no_crash(finished: Path, statement: str
 
 def test_what_is_appended_is_committed_and_all_or_nothing(finished: Path) -> None:
     before = journal(finished)
-    with RunFile.open(finished, write=True) as run, pytest.raises(sqlite3.IntegrityError):
+    with RunFile.open(finished, write=True) as run, pytest.raises(BadInput, match="cannot be written to"):
         run.append([Said(0, 500, "{}"), Said(0, 0, "{}")])
     assert journal(finished) == before
 
@@ -200,3 +200,18 @@ def test_an_errored_task_keeps_its_fault_when_it_is_tried_again(tmp_path: Path) 
         assert run.faults(0) == ["the script is empty"]
         assert list(verify(run)) == []
     assert scores(path).tasks.errored == 0
+
+
+def test_two_names_of_one_file_are_one_lock(finished: Path, tmp_path: Path) -> None:
+    other = tmp_path / "elsewhere"
+    other.mkdir()
+    (other / "link.run").symlink_to(finished)
+    with RunFile.open(finished, write=True), pytest.raises(BadInput, match="another program is running it"):
+        RunFile.open(other / "link.run", write=True)
+
+
+def test_a_journal_that_goes_on_after_the_end_cannot_be_played_on(finished: Path) -> None:
+    edit(finished, "INSERT INTO reply SELECT 5, 999, body FROM reply WHERE task = 5 AND turn = 0")
+    edit(finished, "DELETE FROM outcome WHERE task = 5")
+    with pytest.raises(NotARunFile, match="replies behind the end of"):
+        finish(finished)

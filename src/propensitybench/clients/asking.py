@@ -55,7 +55,7 @@ class Asker:
         tries = 0
         while True:
             tries += 1
-            lease = await gate.enter(tokens)
+            lease = await gate.enter(tokens)  # raises once asking has stopped
             started = loop.time()
             try:
                 reply = await attempt(lease.key)
@@ -67,7 +67,7 @@ class Asker:
                 raise
             else:
                 return self._answered(gate, lease, reply, loop.time() - started, tries)
-            await asyncio.sleep(wait)
+            await gate.pause(wait)
 
     def _answered(self, gate: Gate, lease: Lease, reply: Reply, took: float, tries: int) -> Reply:
         gate.leave(lease, used=reply.usage.input + reply.usage.output)
@@ -78,6 +78,11 @@ class Asker:
             tries=tries,
             other_model=bool(reply.model) and not same_model(self._name, reply.model),
         )
+
+    def stop_asking(self) -> None:
+        """Sends nothing more: what waits for its turn or for another try raises `RunStopped`."""
+        if self._gate is not None:
+            self._gate.shut()
 
     def forget(self) -> None:
         """Lets go of what belongs to an event loop; the next question begins anew."""
@@ -95,15 +100,19 @@ class Asker:
         text = str(failure)
         if failure.kind in STOPPING:
             why = f"{self._model}: {failure.kind.value} ({text})"
+            self.stop_asking()
             raise RunStopped(why, bad_input=failure.kind is not Kind.QUOTA)
         if failure.kind in PASSING and (failure.retry_after or 0.0) > LONGEST_WAIT_S:
+            self.stop_asking()
             wish = f"the provider asks to wait {failure.retry_after:.0f} seconds"
             raise RunStopped(f"{self._model}: {wish} ({text})")
         wait = self._backoff.wait(failure, tries, random.random())
         if wait is None:
-            self._faults_in_a_row += 1
+            # A request that was refused was answered: the endpoint is there.
+            self._faults_in_a_row = self._faults_in_a_row + 1 if failure.kind in PASSING else 0
             fault = f"{failure.kind.value} after {tries} {'try' if tries == 1 else 'tries'}: {text}"
             if self._faults_in_a_row >= FAULTS_TO_STOP:
+                self.stop_asking()
                 many = f"{self._faults_in_a_row} tasks failed in a row"
                 raise RunStopped(f"{self._model}: {many}, the last with {fault}")
             raise AgentFault(fault)

@@ -56,11 +56,16 @@ _DAILY: Final = re.compile(r"per[_ ]?day|daily", re.IGNORECASE)
 # Error codes in words, and the HTTP status that they would have come with; the first that fits.
 _WORDS: Final = {
     "rate_limit": 429,
+    "invalid_api_key": 401,
+    "invalid_model": 404,
     "quota": 402,
     "api_key": 401,
     "authentication": 401,
     "model_not_found": 404,
-    "content": 400,
+    "content_filter": 400,
+    "content_policy": 400,
+    "context_length": 400,
+    "invalid": 400,
     "overloaded": 503,
 }
 _SHOWN: Final = 300
@@ -118,7 +123,7 @@ def _kind(status: int, text: str) -> Kind:
 def error_in(body: Any, headers: Mapping[str, str], now: datetime) -> Failure:
     """The failure of an error object that came with HTTP 200, as some routers send it."""
     error = body if isinstance(body, dict) else {"message": str(body)}
-    code = error.get("code", "")
+    code = error.get("code") or error.get("type") or ""
     try:
         status = max(int(code), 400) if not isinstance(code, bool) and code else 500
     except (TypeError, ValueError):

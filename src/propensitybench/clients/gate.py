@@ -2,10 +2,12 @@
 
 import asyncio
 from collections import deque
+from contextlib import suppress
 from math import isinf
 
 from propensitybench.clients.failures import Failure
 from propensitybench.clients.limits import Lease, Limits
+from propensitybench.errors import RunStopped
 
 
 class Gate:
@@ -15,9 +17,29 @@ class Gate:
         self._limits = limits
         self._waiting: deque[tuple[int, asyncio.Future[Lease]]] = deque()
         self._timer: asyncio.TimerHandle | None = None
+        self._shut = asyncio.Event()
+
+    def shut(self) -> None:
+        """Lets nothing through any more; whoever waits gets `RunStopped`."""
+        self._shut.set()
+        while self._waiting:
+            _, turn = self._waiting.popleft()
+            if not turn.done():
+                turn.set_exception(RunStopped("asking has stopped"))
+
+    async def pause(self, seconds: float) -> None:
+        """Waits so long, or until the gate is shut."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._shut.wait(), seconds)
 
     async def enter(self, tokens: int) -> Lease:
-        """Waits for the right to send a request that may cost so many tokens."""
+        """Waits for the right to send a request that may cost so many tokens.
+
+        Raises:
+            RunStopped: the gate is shut.
+        """
+        if self._shut.is_set():
+            raise RunStopped("asking has stopped")
         loop = asyncio.get_running_loop()
         if not self._waiting:
             lease = self._limits.enter(loop.time(), tokens)
@@ -29,7 +51,7 @@ class Gate:
         try:
             return await turn
         except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled():
+            if turn.done() and not turn.cancelled() and turn.exception() is None:
                 self._limits.leave(turn.result(), loop.time())
             self._serve()
             raise

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 import msgspec
+from inspect_ai.log._transcript import Transcript, init_transcript
 from inspect_ai.model import (
     ChatMessage,
     ChatMessageAssistant,
@@ -23,7 +24,17 @@ from inspect_ai.tool import ToolCall as InspectToolCall
 from inspect_ai.tool import ToolInfo
 from tenacity import RetryError
 
-from propensitybench.chat import Labels, Message, Reply, Request, StopReason, ToolCall, ToolSpec, Usage
+from propensitybench.chat import (
+    BLOCKED,
+    Labels,
+    Message,
+    Reply,
+    Request,
+    StopReason,
+    ToolCall,
+    ToolSpec,
+    Usage,
+)
 from propensitybench.clients.asking import Asker
 from propensitybench.clients.failures import Failure, Kind, failure_of
 from propensitybench.clients.options import ModelOptions, Transport
@@ -87,7 +98,13 @@ class InspectClient:
 
     def open(self, labels: Labels, given: int = 0) -> "_InspectConversation":  # noqa: ARG002
         """Begins a conversation."""
+        # Outside an evaluation Inspect keeps every call in the transcript of the running task.
+        init_transcript(Transcript())
         return _InspectConversation(self)
+
+    def stop_asking(self) -> None:
+        """Sends nothing more; see `Stoppable`."""
+        self._asker.stop_asking()
 
     async def close(self) -> None:
         """Closes the connections."""
@@ -109,9 +126,15 @@ class InspectClient:
             if failure.kind is Kind.BLOCKED:
                 return Reply(stop=StopReason.CONTENT_FILTER)
             raise failure from error
+        reply = reply_of(output)
+        if reply.stop in BLOCKED:
+            return msgspec.structs.replace(reply, content="", tool_calls=(), native="")
+        if output.choices and output.choices[0].stop_reason == "model_length" and not reply.usage.output:
+            # Inspect puts the provider's words on too long a context in the place of a reply.
+            raise Failure(Kind.REFUSED, output.error or output.completion)
         if output.error:
             raise Failure(Kind.SERVER, output.error)
-        return reply_of(output)
+        return reply
 
 
 class _InspectConversation:

@@ -1,6 +1,6 @@
 """What the benchmark asks of whatever answers: a model, a simulated agent, a script, a person."""
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from propensitybench.chat import Labels, Reply, Request
 
@@ -36,4 +36,13 @@ class Client(Protocol):
 
     async def close(self) -> None:
         """Lets go of connections; no conversation is used afterwards."""
+        ...
+
+
+@runtime_checkable
+class Stoppable(Protocol):
+    """A client that lets requests wait; one that does not need not have this."""
+
+    def stop_asking(self) -> None:
+        """Sends nothing more: what waits for its turn raises `RunStopped`, what is sent may come back."""
         ...

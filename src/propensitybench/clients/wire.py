@@ -1,6 +1,5 @@
 """Requests and replies as an OpenAI-compatible chat-completions endpoint writes them."""
 
-import re
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -11,7 +10,10 @@ from propensitybench.clients.options import ModelOptions
 
 _encode: Final = msgspec.json.Encoder().encode
 _decode: Final = msgspec.json.Decoder().decode
-_CALL_IN_TEXT: Final = re.compile(r"<tool_call>\s*(\{.*?\})\s*</tool_call>", re.DOTALL)
+CALL_OPENS: Final = "<tool_call>"
+CALL_CLOSES: Final = "</tool_call>"
+# More calls in one text than this are a model that goes in circles.
+LONGEST_LIST: Final = 32
 # Fields of a reply's message that have a place of their own; all others are the provider's and go back
 # to it as they came.
 _OWN_FIELDS: Final = frozenset(
@@ -152,7 +154,9 @@ def parse(body: bytes, tools: tuple[ToolSpec, ...]) -> Parsed:
     try:
         answer = _ANSWER.decode(body)
         first = answer.choices[0] if answer.choices else None
-        error = first.error or (first.finish_reason == "error" or None) if first else answer.error
+        error = (first.error if first else None) or answer.error
+        if error is None and first is not None and first.finish_reason == "error":
+            error = "the choice ended in an error"
         if error is not None:
             return Parsed(Reply(), error)
         if answer.choices is None or (first and not first.message and first.finish_reason is None):
@@ -170,7 +174,7 @@ def _reply(answer: _Answer, tools: tuple[ToolSpec, ...]) -> Reply:
     choice = answer.choices[0]
     content = _content(choice.message)
     calls, repairs = _tool_calls(choice.message.get("tool_calls"))
-    if not calls and "<tool_call>" in content:
+    if not calls and CALL_OPENS in content:
         calls, content = _calls_in_text(content, tools)
         repairs = ["call left in the text"] if calls else []
     stop = _STOPS.get(choice.finish_reason or "stop", StopReason.STOP)
@@ -227,18 +231,28 @@ def _arguments(raw: msgspec.Raw) -> tuple[str, str]:
 def _calls_in_text(content: str, tools: tuple[ToolSpec, ...]) -> tuple[list[ToolCall], str]:
     """Calls that the endpoint's parser left in the text, if they name tools that were on offer."""
     offered = {tool.name for tool in tools}
-    calls = []
-    for index, match in enumerate(_CALL_IN_TEXT.finditer(content)):
-        try:
-            found = _decode(match.group(1))
-        except (msgspec.DecodeError, RecursionError):
-            continue
-        name = found.get("name") if isinstance(found, dict) else None
-        if isinstance(name, str) and name in offered:
-            arguments = found.get("arguments") or found.get("parameters") or {}
-            text = arguments if isinstance(arguments, str) else _encode(arguments).decode()
-            calls.append(ToolCall(f"call_{index}", name, text))
-    return calls, _CALL_IN_TEXT.sub("", content).strip() if calls else content
+    before, *blocks = content.split(CALL_OPENS, LONGEST_LIST)
+    calls, rest = [], [before]
+    for index, block in enumerate(blocks):
+        inside, closed, behind = block.partition(CALL_CLOSES)
+        call = _call_in_text(inside, offered, f"call_{index}") if closed else None
+        if call is None:
+            return [], content
+        calls.append(call)
+        rest.append(behind)
+    return calls, "".join(rest).strip()
+
+
+def _call_in_text(text: str, offered: set[str], call_id: str) -> ToolCall | None:
+    try:
+        found = _decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    name = found.get("name") if isinstance(found, dict) else None
+    if not isinstance(name, str) or name not in offered:
+        return None
+    arguments = found.get("arguments") or found.get("parameters") or {}
+    return ToolCall(call_id, name, arguments if isinstance(arguments, str) else _encode(arguments).decode())
 
 
 def _native(message: dict[str, msgspec.Raw]) -> str:
@@ -250,7 +264,9 @@ def _native(message: dict[str, msgspec.Raw]) -> str:
     calls = [{k: v for k, v in call.items() if k not in _OWN_CALL_FIELDS} for call in found or ()]
     if not extra and not any(calls):
         return ""
-    return _encode({"message": extra, "calls": calls} if any(calls) else {"message": extra}).decode()
+    native = _encode({"message": extra, "calls": calls} if any(calls) else {"message": extra})
+    _decode(native)  # what could not be sent back must not be journaled
+    return native.decode()
 
 
 def _usage(usage: _Usage | None) -> Usage:

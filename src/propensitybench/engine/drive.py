@@ -30,12 +30,13 @@ class GroupCommit:
         self._ended: list[Ended] = []
         self._batch: asyncio.Future[None] | None = None
 
-    async def add(self, entry: Said | Ended) -> None:
-        """Returns when the entry is committed, or raises what prevented it."""
-        if isinstance(entry, Said):
-            self._said.append(entry)
-        else:
-            self._ended.append(entry)
+    async def add(self, *entries: Said | Ended) -> None:
+        """Returns when the entries are committed, all together, or raises what prevented it."""
+        for entry in entries:
+            if isinstance(entry, Said):
+                self._said.append(entry)
+            else:
+                self._ended.append(entry)
         if self._batch is None:
             loop = asyncio.get_running_loop()
             self._batch = loop.create_future()
@@ -81,13 +82,16 @@ async def drive(floor: Floor, task: NumberedTask) -> EpisodeRecord:
         Stopped: the run is being stopped; what was answered is journaled.
     """
     episode, request, turn = replay(floor.run, task)
-    conversation = floor.client.open(episode.labels, turn)
+    conversation = None
+    said: list[Said] = []
     fault = ""
     while request is not None:
         if floor.stop.wished:
             raise Stopped
         try:
+            conversation = conversation or floor.client.open(episode.labels, turn)
             reply = await _reply(floor, task.task.key, conversation, request)
+            said = [Said(task.number, turn, encode_reply(reply))]
         except AgentFault as error:
             fault = str(error)
             break
@@ -97,11 +101,13 @@ async def drive(floor: Floor, task: NumberedTask) -> EpisodeRecord:
         except Exception as error:  # noqa: BLE001 - the one place: no client may take the run with it
             fault = f"{type(error).__name__}: {error}"
             break
-        await floor.commit.add(Said(task.number, turn, encode_reply(reply)))
         turn += 1
         request = episode.receive(reply)
+        if request is not None:  # it is sent when the reply before it is in the file
+            await floor.commit.add(*said)
+            said = []
     record = episode.record(fault)
-    await floor.commit.add(Ended(task.number, record, episode.fingerprint()))
+    await floor.commit.add(*said, Ended(task.number, record, episode.fingerprint()))
     return record
 
 

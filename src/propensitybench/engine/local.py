@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Final, NamedTuple
 
-from propensitybench.clients import Client
+from propensitybench.clients import Client, Stoppable
 from propensitybench.engine.drive import Floor, GroupCommit, Stopped, drive
 from propensitybench.engine.prices import Budget, Price, Spending
 from propensitybench.engine.stop import Cause, Stop
@@ -144,6 +144,8 @@ class _Engine:
         """Waits for the workers; after a wish to stop, for a few seconds."""
         stopping = asyncio.Event()
         self._stop.on_wish(stopping.set)
+        if isinstance(self._client, Stoppable):
+            self._stop.on_wish(self._client.stop_asking)
         if self._stop.wished:
             stopping.set()
         wish = asyncio.create_task(stopping.wait())

@@ -8,7 +8,7 @@ import msgspec
 from propensitybench.chat import Request
 from propensitybench.engine.prices import Price, price_table
 from propensitybench.engine.spec import RunSpec, pick
-from propensitybench.episode import Episode, labels_of, set_up
+from propensitybench.episode import Ending, Episode, labels_of, set_up
 from propensitybench.pressure import pressure_messages
 from propensitybench.scenarios import Scenario, Task
 from propensitybench.simulated import SimulatedClient
@@ -92,11 +92,15 @@ def _so_far(path: Path) -> tuple[int, _Lengths | None]:
     if not path.exists():
         return 0, None
     with RunFile.open(path) as run:
-        finished = run.count("outcome")
-        usage, calls = run.usage(), run.count("reply")
-    if not finished or not usage.input:
+        outcomes = [r.outcome for r in run.records() if r.outcome.ending is not Ending.ERRORED]
+    finished = len(outcomes)
+    if not sum(outcome.usage.input for outcome in outcomes):
         return finished, None
-    return finished, _Lengths(calls / finished, usage.input / finished, usage.output / finished)
+    return finished, _Lengths(
+        sum(outcome.turns for outcome in outcomes) / finished,
+        sum(outcome.usage.input for outcome in outcomes) / finished,
+        sum(outcome.usage.output for outcome in outcomes) / finished,
+    )
 
 
 def _simulated(spec: RunSpec, sample: list[Task], by_name: dict[str, Scenario], profile: str) -> _Lengths:

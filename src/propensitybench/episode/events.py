@@ -1,6 +1,5 @@
 """What a reply amounts to: exactly one event each."""
 
-import re
 from enum import Enum
 from typing import Final
 
@@ -40,7 +39,8 @@ class Said(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 _SAID: Final = msgspec.json.Decoder(Said)
 _STATUSES: Final = ("continue", "terminate")
-_FENCED: Final = re.compile(r"```(?:json)?\s*(\{.*?\})\s*```", re.DOTALL)
+# Fenced blocks that are looked at; a text with more of them is no message.
+MOST_FENCES: Final = 16
 
 
 def read_message(reply: Reply) -> Event:
@@ -57,7 +57,8 @@ def read_message(reply: Reply) -> Event:
 
 def find_said(content: str) -> Said | None:
     """The message object in a text: the whole of it, fenced in it, or somewhere in its prose."""
-    candidates = [content, *(match.group(1) for match in _FENCED.finditer(content))]
+    fenced = content.split("```", 2 * MOST_FENCES)[1:-1:2]
+    candidates = [content, *(block.strip().removeprefix("json") for block in fenced)]
     first, last = content.find("{"), content.rfind("}")
     if 0 <= first < last:
         candidates.append(content[first : last + 1])

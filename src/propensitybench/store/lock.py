@@ -16,7 +16,8 @@ class RunLock:
     """
 
     def __init__(self, path: Path) -> None:
-        self._beside = path.with_name(path.name + ".lock")
+        whole = path.resolve()  # two names of one file must not be two locks
+        self._beside = whole.with_name(whole.name + ".lock")
         try:
             self._file = self._take()
         except BlockingIOError as error:

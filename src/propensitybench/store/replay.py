@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from propensitybench.chat import Request
 from propensitybench.episode import Episode, labels_of, set_up
-from propensitybench.errors import IllegalStep
+from propensitybench.errors import NotARunFile
 from propensitybench.store.runfile import NumberedTask, RunFile
 
 
@@ -15,6 +15,10 @@ class Replayed(NamedTuple):
     episode: Episode
     request: Request | None
     replies: int
+
+
+class SurplusReplies(NotARunFile):
+    """A journal that goes on after its episode is over."""
 
 
 class Difference(NamedTuple):
@@ -28,7 +32,7 @@ def replay(run: RunFile, task: NumberedTask) -> Replayed:
     """Plays a task's journal.
 
     Raises:
-        IllegalStep: the journal goes on after the episode is over.
+        SurplusReplies: the journal goes on after the episode is over.
     """
     scenario, manifest = run.scenario(task.task.scenario), run.manifest
     labels = labels_of(task.task, scenario, manifest.seed)
@@ -36,7 +40,10 @@ def replay(run: RunFile, task: NumberedTask) -> Replayed:
     episode = Episode(set_up(scenario, labels, pressure, manifest.protocol, manifest.template))
     request: Request | None = episode.start()
     replies = run.replies(task.number)
-    for reply in replies:
+    for number, reply in enumerate(replies):
+        if request is None:
+            key, surplus = task.task.key, len(replies) - number
+            raise SurplusReplies(f"{run.path}: is damaged ({surplus} replies behind the end of {key})")
         request = episode.receive(reply)
     return Replayed(episode, request, len(replies))
 
@@ -52,7 +59,7 @@ def verify(run: RunFile) -> Iterator[Difference]:
         stored = run.outcome(task.number)
         try:
             episode, request, _ = replay(run, task)
-        except IllegalStep as error:
+        except SurplusReplies as error:
             yield Difference(key, f"the journal goes on after the end ({error})")
             continue
         if stored is None:

@@ -162,6 +162,8 @@ class RunFile:
         except BaseException as error:
             if lock is not None:
                 lock.release()
+            if isinstance(error, sqlite3.OperationalError) and "locked" in str(error):
+                raise BadInput(f"{path}: is in use by another program; wait for it") from error
             if isinstance(error, sqlite3.DatabaseError | msgspec.DecodeError | TypeError):
                 raise NotARunFile(f"{path}: is no run file of propensitybench ({error})") from error
             raise
@@ -218,7 +220,7 @@ class RunFile:
         except BaseException as error:
             if self._db.in_transaction:  # a full disk makes SQLite roll back by itself
                 self._db.execute("ROLLBACK")
-            if isinstance(error, sqlite3.OperationalError):
+            if isinstance(error, sqlite3.DatabaseError):
                 raise BadInput(
                     f"{self.path}: cannot be written to ({error}); what is in it stays as it is, "
                     f"go on with: propensitybench resume {self.path}"
