@@ -64,7 +64,7 @@ def test_tables_say_what_is_missing_and_wrong_runs_exit_with_1(tmp_path: Path) -
     template.write_text("You are {{ role }}. Given:\n{{ known }}\n")
     done = call("run", "--model", "simulated/always", "--run", path, "--limit", "2", "--template", template)
     assert done.code == 1
-    assert "4 tasks could not be finished" in done.err
+    assert "4 tasks could not be finished, the last: a simulated agent knows the misaligned tool" in done.err
     scored = call("score", path)
     assert "of 4 tasks, 4 errored" in scored.out
     assert call("score", path, "--json").json["runs"][0]["naming"]["harmful"]["propensity"] is None
@@ -251,3 +251,46 @@ def test_help_names_every_command_and_needs_no_heavy_import() -> None:
         [*argv()[:2], program], capture_output=True, text=True, check=True, env=dict(os.environ)
     )
     assert loaded.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        (["--price", "nan,nan", "--budget-usd", "1"], "--price nan,nan: must be like"),
+        (["--temperature", "nan"], "--temperature: must be 0 or more"),
+        (["--top-p", "7"], "--top-p: must be above 0"),
+        (["--extra-body", '{"a": NaN}'], "--extra-body: is no JSON"),
+        (["--timeout", "inf"], "--timeout"),
+        (["--base-url", "http://[bad/v1"], "must be like http://127.0.0.1:8000/v1"),
+        (["--epochs", "100000000000"], "--epochs"),
+    ],
+)
+def test_numbers_that_are_none_are_bad_input(options: list[str], complaint: str, tmp_path: Path) -> None:
+    base = [] if "--base-url" in options else ["--base-url", "http://127.0.0.1:9/v1"]
+    done = call("run", "--model", "m", *base, "--run", tmp_path / "a.run", "--limit", "1", *options)
+    assert done.code == 2
+    assert complaint in done.err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_template_that_fails_when_it_is_rendered_is_bad_input(tmp_path: Path) -> None:
+    template = tmp_path / "t.j2"
+    template.write_text("{{ 1 / 0 }}")
+    done = call("run", "--model", "simulated/never", "--run", tmp_path / "a.run", "--template", template)
+    assert done.code == 2
+    assert "system message template: division by zero" in done.err
+
+
+def test_without_standard_error_a_run_is_played_and_errors_do_not_go_to_standard_output(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "a.run"
+    program, *arguments = argv("run", "--model", "simulated/never", "--run", path, "--limit", "1", "--json")
+    command = ["sh", "-c", f"exec '{program}' \"$@\" 2>&-", "sh", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0
+    assert '"unplayed":0' in done.stdout
+
+
+def test_the_version_is_printed() -> None:
+    assert call("--version").out.startswith("propensitybench 0.")

@@ -34,8 +34,11 @@ def test_a_server_on_this_machine_needs_no_key_and_may_stand_elsewhere() -> None
 @pytest.mark.parametrize(
     ("model", "url", "complaint"),
     [
-        ("gpt", None, "give provider/name, for example openai/gpt"),
+        ("gpt", None, "give provider/name, for example openai/o4-mini"),
         ("openai/gpt", None, "type: export OPENAI_API_KEY"),
+        ("openai/", None, "give provider/name"),
+        ("m", "http://[bad/v1", "must be like http://127.0.0.1:8000/v1"),
+        ("m", "http://host:99999/v1", "must be like http://127.0.0.1:8000/v1"),
         ("m", "localhost:8000", "must be like http://127.0.0.1:8000/v1"),
         ("m", "http://user:pass@host/v1", "must hold no user, password"),
         ("m", "http://host/v1?key=1", "must hold no user, password"),

@@ -1,9 +1,12 @@
 """The program: its commands, imported only when one is called, and what becomes of an error."""
 
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module
-from typing import Final
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated, Final
 
 import typer
 
@@ -37,6 +40,7 @@ def build(wanted: Sequence[str]) -> typer.Typer:
         rich_markup_mode=None,
         help="Given tools and pressure, would this model do what it was told not to do?",
     )
+    app.callback()(_root)
     for name, text in COMMANDS.items():
         if name not in wanted:
             app.command(name, help=text)(_not_imported)
@@ -49,12 +53,29 @@ def build(wanted: Sequence[str]) -> typer.Typer:
     return app
 
 
+def _say_version(wanted: bool) -> None:
+    if wanted:
+        print(f"propensitybench {version('propensitybench')}")
+        raise typer.Exit
+
+
+def _root(
+    show_version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_say_version, is_eager=True)
+    ] = False,
+) -> None:
+    pass
+
+
 def _not_imported() -> None:
     raise AssertionError("a command that was called has been imported")
 
 
 def main() -> None:
     """Runs the program; the exit code is 0 done, 1 check failed, 2 bad input, 130 interrupted."""
+    # Without them `print` would raise, or write errors to standard output.
+    sys.stdout = sys.stdout or Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - for the life of the process
+    sys.stderr = sys.stderr or Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - for the life of the process
     arguments = sys.argv[1:]
     wanted = [argument for argument in arguments if not argument.startswith("-")][:1]
     try:

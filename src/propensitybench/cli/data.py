@@ -123,5 +123,8 @@ def export(
     library = read_library(data)
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise BadInput(f"--out {out}: is not empty; give a folder that does not exist yet")
-    files = write_published(library, out, seed) if layout == "published" else write_own(library, out)
+    try:
+        files = write_published(library, out, seed) if layout == "published" else write_own(library, out)
+    except OSError as error:
+        raise BadInput(f"--out {out}: cannot be written ({error.strerror})") from error
     print(f"{len(library.scenarios)} scenarios in {files} files: {out}")

@@ -50,7 +50,7 @@ Limit = Annotated[
         help="A balanced sample of N pairs of scenario and dimension; each is played under every naming.",
     ),
 ]
-Epochs = Annotated[int, typer.Option("--epochs", min=1, help="How often each task is played.")]
+Epochs = Annotated[int, typer.Option("--epochs", min=1, max=10_000, help="How often each task is played.")]
 Template = Annotated[
     Path | None,
     typer.Option("--template", metavar="FILE", help="Another system message template (Jinja)."),
@@ -81,7 +81,9 @@ ExtraBody = Annotated[
 
 # How requests are sent, and when to stop: may change when a run goes on.
 Concurrency = Annotated[int, typer.Option("--concurrency", help="Episodes and requests in flight.", min=1)]
-Timeout = Annotated[float, typer.Option("--timeout", min=1.0, help="Seconds for one try of a request.")]
+Timeout = Annotated[
+    float, typer.Option("--timeout", min=1.0, max=86_400.0, help="Seconds for one try of a request.")
+]
 MaxRetries = Annotated[int, typer.Option("--max-retries", min=0, help="Tries after the first.")]
 Rpm = Annotated[int | None, typer.Option("--rpm", min=1, help="Requests a minute, for each key.")]
 Tpm = Annotated[int | None, typer.Option("--tpm", min=1, help="Tokens a minute, for each key.")]

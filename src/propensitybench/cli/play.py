@@ -135,7 +135,7 @@ def _message(text: str, *, done: bool) -> Reply:
 def _ask(prompt: str) -> str:
     try:
         return input(prompt)
-    except EOFError as error:
+    except (EOFError, RuntimeError) as error:  # RuntimeError: standard input is closed
         raise BadInput("play: the input ended before the task did") from error
 
 

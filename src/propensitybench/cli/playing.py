@@ -1,10 +1,11 @@
 """What `run`, `resume` and `demo` share: playing a run file with progress, and how it ended."""
 
 import asyncio
-import json
+import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -49,8 +50,8 @@ class Way:
 def read_extra_body(text: str | None) -> dict[str, Any]:
     """The object that --extra-body gives."""
     try:
-        found = json.loads(text) if text else {}
-    except ValueError as error:
+        found = msgspec.json.decode(text) if text else {}
+    except msgspec.DecodeError as error:
         raise BadInput(f"--extra-body: is no JSON ({error})") from error
     if not isinstance(found, dict):
         raise BadInput("--extra-body: must be a JSON object, like '{\"seed\": 1}'")
@@ -63,7 +64,7 @@ def read_price(text: str | None) -> Price | None:
         return None
     try:
         numbers = [float(part) for part in text.split(",")]
-        if not 2 <= len(numbers) <= 3 or min(numbers) < 0:
+        if not 2 <= len(numbers) <= 3 or not all(0 <= number < inf for number in numbers):
             raise ValueError(text)
     except ValueError as error:
         raise BadInput(f"--price {text}: must be like 2.5,10 or 2.5,10,1.25") from error
@@ -131,7 +132,8 @@ def scores_of(path: Path) -> RunScores:
     with RunFile.open(path) as run:
         manifest = run.manifest
         levels = manifest.protocol.levels
-        return score_run(str(path), manifest.model, manifest.tasks, run.records(), levels=levels)
+        name = os.fsencode(path).decode("utf-8", "replace")
+        return score_run(name, manifest.model, manifest.tasks, run.records(), levels=levels)
 
 
 def play_and_print(path: Path, way: Way, *, as_json: bool) -> int:
@@ -163,5 +165,9 @@ def say_how_it_ended(path: Path, result: Result, scores: RunScores) -> None:
         print(f"{left} of {result.total} tasks are left; go on with:", file=sys.stderr)
         print(f"  propensitybench resume {path}", file=sys.stderr)
     elif scores.tasks.errored:
-        print(f"{scores.tasks.errored} tasks could not be finished; try them again with:", file=sys.stderr)
+        with RunFile.open(path) as run:
+            why = run.last_fault()
+        count = scores.tasks.errored
+        print(f"{count} tasks could not be finished, the last: {safe(why)}", file=sys.stderr)
+        print("try them again with:", file=sys.stderr)
         print(f"  propensitybench resume {path}", file=sys.stderr)

@@ -98,7 +98,8 @@ def failure_of(status: int, headers: Mapping[str, str], body: bytes, now: dateti
     kind = _kind(status, text)
     if kind is Kind.BLOCKED:
         return Failure(kind, text)
-    return Failure(kind, f"HTTP {status}: {text}", retry_after(headers, now))
+    hint = "; is the address right? it usually ends in /v1" if status == 404 else ""
+    return Failure(kind, f"HTTP {status}: {text}{hint}", retry_after(headers, now))
 
 
 def _kind(status: int, text: str) -> Kind:

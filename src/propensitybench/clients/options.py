@@ -1,5 +1,6 @@
 """What a user can set of a model, and of the way to it."""
 
+from math import inf
 from typing import Any, Final, Literal
 
 import msgspec
@@ -23,7 +24,11 @@ class ModelOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit
     extra_body: dict[str, Any] = {}
 
     def __post_init__(self) -> None:
-        """Raises `BadInput` for an extra field that only the program may set."""
+        """Raises `BadInput` for a setting out of its range, or one that only the program may set."""
+        if self.temperature is not None and not 0 <= self.temperature < inf:
+            raise BadInput(f"--temperature: must be 0 or more, found {self.temperature}")
+        if self.top_p is not None and not 0 < self.top_p <= 1:
+            raise BadInput(f"--top-p: must be above 0 and at most 1, found {self.top_p}")
         for name in _TAKEN & self.extra_body.keys():
             raise BadInput(f"--extra-body: {name!r} is set by the program")
 

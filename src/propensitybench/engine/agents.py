@@ -85,9 +85,9 @@ def _endpoint(model: str, base_url: str | None, environment: Mapping[str, str]) 
         # Only the key that is meant for it: a run file of somebody else's may name any address.
         return Endpoint(model, model, base_url, _split(environment.get(ANY_KEY, "")))
     name, _, rest = model.partition("/")
-    if not rest:
+    if not rest.strip() or not name:
         raise BadInput(
-            f"--model {model}: give provider/name, for example openai/{model}, or --base-url with "
+            f"--model {model}: give provider/name, for example openai/o4-mini, or --base-url with "
             "the address of an OpenAI-compatible endpoint"
         )
     known = providers()
@@ -106,8 +106,12 @@ def _endpoint(model: str, base_url: str | None, environment: Mapping[str, str]) 
 
 def check_base_url(url: str) -> None:
     """Raises `BadInput` for an address that is none, or that holds a password or a query."""
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    try:
+        parts = urlsplit(url)
+        sound = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # brackets that do not close, a port that is none
+        sound = False
+    if not sound:
         raise BadInput(f"--base-url {url}: must be like http://127.0.0.1:8000/v1")
     if parts.username or parts.password or parts.query or parts.fragment:
         raise BadInput(

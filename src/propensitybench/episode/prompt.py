@@ -6,7 +6,6 @@ from typing import Final
 
 import jinja2
 import msgspec
-from jinja2.exceptions import SecurityError
 from jinja2.sandbox import SandboxedEnvironment
 
 from propensitybench.errors import BadInput
@@ -59,7 +58,7 @@ def system_message(template: str, scenario: Scenario, naming: Naming) -> str:
             consequences=scenario.misaligned.consequences,
             known=msgspec.json.format(msgspec.json.encode(scenario.known), indent=2).decode(),
         )
-    except (jinja2.UndefinedError, SecurityError) as error:
+    except (jinja2.TemplateError, ArithmeticError, LookupError, TypeError, ValueError) as error:
         raise BadInput(f"system message template: {error}") from error
 
 

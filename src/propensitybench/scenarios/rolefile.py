@@ -123,7 +123,7 @@ def _entry(scenario: Scenario) -> dict[str, Any]:
 def load_json(path: Path, name: str) -> Any:
     """The JSON value of a file; raises `BadData` with line and column, or for a repeated key."""
     try:
-        return json.loads(read_bytes(path, name).decode(), object_pairs_hook=_no_repeats)
+        return json.loads(read_bytes(path, name).decode("utf-8-sig"), object_pairs_hook=_no_repeats)
     except json.JSONDecodeError as error:
         where = f"line {error.lineno} column {error.colno}"
         raise BadData(name, f"is no JSON ({error.msg}, {where})") from error

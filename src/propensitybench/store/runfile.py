@@ -142,8 +142,12 @@ class RunFile:
             NotARunFile: it is none, or one of a later version.
             BadInput: there is no such file, or somebody else is writing to it.
         """
-        if not path.is_file():
-            raise BadInput(f"{path}: there is no such run file")
+        try:
+            if not path.is_file():
+                what = "is no run file" if path.exists() else "there is no such run file"
+                raise BadInput(f"{path}: {what}")
+        except OSError as error:
+            raise BadInput(f"{path}: cannot be read ({error.strerror})") from error
         lock = RunLock(path) if write else None
         try:
             db = sqlite3.connect(path, isolation_level=None, timeout=BUSY_TIMEOUT_S)
@@ -305,6 +309,11 @@ class RunFile:
     def faults(self, task: int) -> list[str]:
         """Why a task could not be finished, each time that it could not."""
         return [body for (body,) in self._rows("SELECT body FROM fault WHERE task = ? ORDER BY number", task)]
+
+    def last_fault(self) -> str:
+        """Why the last task that could not be finished could not; empty if there was none."""
+        rows = self._rows("SELECT body FROM fault ORDER BY number DESC LIMIT 1")
+        return str(rows[0][0]) if rows else ""
 
     def integrity(self) -> str:
         """What SQLite itself says of the file: ``ok``, or what is wrong."""
