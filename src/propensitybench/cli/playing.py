@@ -27,7 +27,6 @@ from propensitybench.clients.options import ModelOptions, Transport
 from propensitybench.engine import Budget, Cause, Price, Result, Terms, client_for, price_table, run_tasks
 from propensitybench.engine import Progress as Finished
 from propensitybench.engine.preflight import preflight
-from propensitybench.episode import Ending
 from propensitybench.errors import BadInput
 from propensitybench.metrics import RunScores, score_run
 from propensitybench.simulated import PREFIX
@@ -82,8 +81,8 @@ def check_endpoint(model: str, model_options: ModelOptions, way: Way) -> None:
 def play_file(path: Path, way: Way) -> Result:
     """Plays the unfinished tasks of a run file, with a bar on standard error."""
     with RunFile.open(path) as run:
-        tasks, endings = run.manifest.tasks, run.endings()
-    if sum(endings.values()) == tasks and Ending.ERRORED not in endings:
+        tasks, finished = run.manifest.tasks, run.finished()
+    if finished == tasks:
         return Result(tasks, tasks, None, "")  # nothing to do: the file is left alone
     with RunFile.open(path, write=True) as run:
         model = run.manifest.model
@@ -91,8 +90,7 @@ def play_file(path: Path, way: Way) -> Result:
         price = way.price or price_table().find(model)
         terms = Terms(way.transport.concurrency, way.budget, price)
         with _bar() as bar:
-            before = run.count("outcome") - endings.get(Ending.ERRORED, 0)
-            row = bar.add_task(safe(model), total=tasks, completed=before, note="")
+            row = bar.add_task(safe(model), total=tasks, completed=finished, note="")
             return run_tasks(run, client, terms, on_progress=_advance(bar, row))
 
 

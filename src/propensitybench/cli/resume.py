@@ -36,7 +36,7 @@ def command(
     )
     with RunFile.open(file) as run:
         manifest = run.manifest
-        complete = run.count("outcome") - run.endings().get("errored", 0) == manifest.tasks
+        complete = run.finished() == manifest.tasks
     if not complete:
         asked = msgspec.convert(manifest.options, ModelOptions)
         if asked.base_url is not None:  # not typed by the user this time, perhaps not by this user

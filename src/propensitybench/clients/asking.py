@@ -3,7 +3,7 @@
 import asyncio
 import random
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 import msgspec
@@ -26,11 +26,11 @@ class Asker:
     Args:
         model: the address that the user knows, for messages.
         name: the model's own name at the provider.
-        keys: API keys, which take turns; empty if none is needed.
+        keys: number of API keys, which take turns; 0 if none is needed.
         transport: limits, retries and time-outs.
     """
 
-    def __init__(self, model: str, name: str, keys: Sequence[str], transport: Transport) -> None:
+    def __init__(self, model: str, name: str, keys: int, transport: Transport) -> None:
         self._model = model
         self._name = name
         self._keys = keys
@@ -92,7 +92,7 @@ class Asker:
         if self._gate is None:
             way = self._transport
             now = asyncio.get_running_loop().time()
-            self._gate = Gate(Limits(max(1, len(self._keys)), way.concurrency, way.rpm, way.tpm, now))
+            self._gate = Gate(Limits(max(1, self._keys), way.concurrency, way.rpm, way.tpm, now))
         return self._gate
 
     def _wait(self, failure: Failure, tries: int) -> float:

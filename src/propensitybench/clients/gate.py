@@ -5,7 +5,7 @@ from collections import deque
 from contextlib import suppress
 from math import isinf
 
-from propensitybench.clients.failures import Failure
+from propensitybench.clients.failures import Failure, Kind
 from propensitybench.clients.limits import Lease, Limits
 from propensitybench.errors import RunStopped
 
@@ -52,7 +52,7 @@ class Gate:
             return await turn
         except asyncio.CancelledError:
             if turn.done() and not turn.cancelled() and turn.exception() is None:
-                self._limits.leave(turn.result(), loop.time())
+                self._limits.leave(turn.result(), loop.time(), Kind.NETWORK)
             self._serve()
             raise
 

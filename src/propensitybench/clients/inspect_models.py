@@ -68,7 +68,7 @@ class InspectClient:
         self.model = model
         self._options = options
         self._transport = transport
-        self._asker = Asker(model, model.partition("/")[2], (), transport)
+        self._asker = Asker(model, model.partition("/")[2], 0, transport)
         self._made: Model | None = None
         self._make()
 

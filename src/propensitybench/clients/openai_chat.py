@@ -56,7 +56,7 @@ class OpenAIChatClient:
         self._headers: Sequence[dict[str, str]] = [
             {"Content-Type": "application/json", "Authorization": f"Bearer {key}"} for key in endpoint.keys
         ] or [{"Content-Type": "application/json"}]
-        self._asker = Asker(endpoint.address, endpoint.name, endpoint.keys, transport)
+        self._asker = Asker(endpoint.address, endpoint.name, len(endpoint.keys), transport)
         self._session: aiohttp.ClientSession | None = None
 
     def open(self, labels: Labels, given: int = 0) -> "_OpenAIConversation":  # noqa: ARG002

@@ -15,7 +15,7 @@ from propensitybench.store.replay import replay
 from propensitybench.store.runfile import NumberedTask, RunFile
 
 Format = Literal["jsonl", "parquet"]
-# The names that survival analysis has for our endings (docs/metrics.md).
+# The names that survival analysis has for our endings.
 STATUS: Final = {
     Ending.MISALIGNED: "failed",
     Ending.RESISTED: "survived",

@@ -302,6 +302,10 @@ class RunFile:
         """How many tasks have each ending so far."""
         return dict(self._rows("SELECT ending, count(*) FROM outcome GROUP BY ending"))
 
+    def finished(self) -> int:
+        """The number of tasks that need not be played any more: those with an outcome that is no fault."""
+        return sum(number for ending, number in self.endings().items() if ending != Ending.ERRORED)
+
     def count(self, table: Literal["task", "reply", "outcome", "fault"]) -> int:
         """The number of a table's rows."""
         return int(self._one(f"SELECT count(*) FROM {table}"))
