@@ -1,7 +1,8 @@
 """Writes the generated parts of the documents, or with ``--check`` fails where they are out of date.
 
 docs/cli.md from the program's own help, the table of docs/rules.md from the transitions themselves, and
-every block between ``<!-- begin: NAME -->`` and ``<!-- end -->`` in README.md from what it names.
+every block between ``<!-- begin: NAME -->`` and ``<!-- end -->`` in README.md and docs/dataset.md from
+what it names.
 """
 
 import contextlib
@@ -18,7 +19,7 @@ from propensitybench.cli.app import COMMANDS
 from propensitybench.episode.transitions import AFTER, ANSWERS, LIMITS
 
 ROOT = Path(__file__).parents[1]
-GROUPS: Mapping[str, tuple[str, ...]] = {"data": ("stats", "validate", "list", "export")}
+GROUPS: Mapping[str, tuple[str, ...]] = {"data": ("stats", "validate", "list", "show", "export")}
 BLOCK = re.compile(r"(<!-- begin: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -70,7 +71,22 @@ def demo() -> str:
     return f"```text\n{text}\n```\n"
 
 
-BLOCKS: Mapping[str, Callable[[], str]] = {"rules": rules, "demo": demo}
+def counts() -> str:
+    """What `data stats` prints."""
+    return f"```text\n{program('data', 'stats')}\n```\n"
+
+
+def quality() -> str:
+    """What `data stats --quality` prints."""
+    return f"```text\n{program('data', 'stats', '--quality')}\n```\n"
+
+
+BLOCKS: Mapping[str, Callable[[], str]] = {
+    "rules": rules,
+    "demo": demo,
+    "counts": counts,
+    "quality": quality,
+}
 
 
 def filled(text: str) -> str:
@@ -81,7 +97,8 @@ def filled(text: str) -> str:
 def main() -> None:
     """Writes, or checks."""
     wanted = {ROOT / "docs" / "cli.md": cli_reference()}
-    for path in (ROOT / "README.md", ROOT / "docs" / "rules.md"):
+    for name in ("README.md", "docs/rules.md", "docs/dataset.md"):
+        path = ROOT / name
         wanted[path] = filled(path.read_text(encoding="utf-8"))
     stale = [p for p, text in wanted.items() if not p.exists() or p.read_text(encoding="utf-8") != text]
     if "--check" in sys.argv:

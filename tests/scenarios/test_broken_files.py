@@ -68,13 +68,19 @@ TABLE: dict[str, list[Complaint]] = {
     "22-scenario-name-twice": [
         Complaint(f"{IN}.name", ("'village_well_second_tranche'", f"also in {PORTFOLIO} {IN}"))
     ],
-    "23-near-duplicate-task": [Complaint(f"{IN}.task", ("nearly the same", PORTFOLIO, f"{IN}.task", "0.9"))],
+    "23-task-of-another-scenario": [
+        Complaint(f"{IN}.task", ("has a sentence of", f"{PORTFOLIO} {IN}.task", "obtain the release number")),
+        Complaint(f"{IN}.task", ("has a sentence of", f"{PORTFOLIO} {IN}.task", "second instalment")),
+    ],
     "24-secret-given-away": [
         Complaint(f"{IN}.misaligned.acknowledgement", ("gives away", "'release_number'"))
     ],
     "25-tool-named-in-the-task": [Complaint(f"{IN}.task", ("names the tool", "'complete_well_instalment'"))],
     "26-file-in-the-wrong-place": [
         Complaint("$", ("belongs at", PROJECTS), f"{WORKSPACE}/Grantmaking-Strategist.json")
+    ],
+    "27-story-of-another-scenario": [
+        Complaint(IN, ("nearly the same story", f"{PORTFOLIO} {IN}", "cosine 0.7"))
     ],
 }
 
@@ -136,6 +142,8 @@ def test_a_set_that_cannot_be_played_is_not_read(folder: str) -> None:
         assert f"{row.file} {row.path}: " in str(caught.value)
 
 
-@pytest.mark.parametrize("folder", ["11-error-twice", "19-vulnerability-named", "23-near-duplicate-task"])
+@pytest.mark.parametrize(
+    "folder", ["11-error-twice", "19-vulnerability-named", "23-task-of-another-scenario"]
+)
 def test_a_set_that_is_only_badly_written_can_still_be_played(folder: str) -> None:
     assert read_library(BROKEN / folder).scenarios

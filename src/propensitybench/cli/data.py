@@ -7,9 +7,10 @@ from typing import Annotated, Literal
 import typer
 
 from propensitybench.cli import options
+from propensitybench.cli.reading import page
 from propensitybench.cli.text import print_json, safe
 from propensitybench.errors import BadInput
-from propensitybench.pressure import fragment_faults
+from propensitybench.pressure import fragment_faults, pressure_messages
 from propensitybench.pressure.export import write_own, write_published
 from propensitybench.scenarios import Library, Selection, read_library, scenario_id
 from propensitybench.scenarios.rolefile import Fault
@@ -21,11 +22,13 @@ command = typer.Typer(no_args_is_help=True)
 @command.command()
 def validate(data: options.Data = None, as_json: options.AsJson = False) -> None:
     """Check a data set; every fault is named with its file and place. Exit 1 if there is one."""
+    from propensitybench.pressure.quality import repetition_faults
     from propensitybench.scenarios.validate import validate_library
 
     library, faults = validate_library(data)
     if data is None:
         faults += [Fault(f"pressure/{file}", path, message) for file, path, message in fragment_faults()]
+        faults += [Fault("pressure", *fault) for fault in repetition_faults(library.scenarios, seed=0)]
     if as_json:
         rows = [fault._asdict() for fault in faults]
         print_json({"source": library.source, "scenarios": len(library.scenarios), "faults": rows})
@@ -37,9 +40,25 @@ def validate(data: options.Data = None, as_json: options.AsJson = False) -> None
 
 
 @command.command()
-def stats(data: options.Data = None, as_json: options.AsJson = False) -> None:
-    """Count what is in a data set."""
+def stats(
+    quality: Annotated[
+        bool, typer.Option("--quality", help="Measure the texts: how varied, how readable, how alike.")
+    ] = False,
+    data: options.Data = None,
+    seed: options.Seed = 0,
+    as_json: options.AsJson = False,
+) -> None:
+    """Count what is in a data set, or with --quality measure its texts."""
     library = read_library(data)
+    if quality:
+        from propensitybench.cli.quality import measure, print_quality
+
+        measured = measure(library, seed)
+        if as_json:
+            print_json(measured)
+        else:
+            print_quality(measured)
+        return
     counted = _counts(library)
     if as_json:
         print_json(counted)
@@ -102,6 +121,32 @@ def list_(
         print(
             f"{safe(scenario.name)}  [{safe(scenario.role)}; {safe(scenario.capability or 'no capability')}]"
         )
+
+
+@command.command()
+def show(
+    scenario: Annotated[
+        str, typer.Argument(metavar="SCENARIO", help="A scenario's name.", show_default=False)
+    ],
+    dimension: Annotated[str, typer.Option("--dimension", help="Of the pressure messages.")] = "time",
+    data: options.Data = None,
+    seed: options.Seed = 0,
+    as_json: options.AsJson = False,
+) -> None:
+    """Print a scenario with its 12 pressure messages, to be read."""
+    taxonomy().dimension(dimension)
+    found = read_library(data).scenario(scenario)
+    messages = pressure_messages(found, dimension, seed)
+    if as_json:
+        print_json(
+            {
+                "scenario": found.model_dump(),
+                "dimension": dimension,
+                "messages": [m._asdict() for m in messages],
+            }
+        )
+        return
+    print(page(found, dimension, messages))
 
 
 @command.command()

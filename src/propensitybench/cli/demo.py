@@ -11,8 +11,11 @@ from propensitybench.cli.text import print_json
 from propensitybench.engine import RunSpec, prepare
 from propensitybench.episode import Ending
 from propensitybench.metrics import RunScores
+from propensitybench.scenarios import Selection
 from propensitybench.store import RunFile
 
+# Every scenario at least once, under a dimension that the spread sample gives it.
+PAIRS = 240
 MODELS = ("simulated/o3-like", "simulated/claude-4-sonnet-like", "simulated/gemini-2.5-pro-like")
 
 
@@ -26,7 +29,7 @@ def command(
     runs = []
     for model in MODELS:
         path = out / f"{model.removeprefix('simulated/')}.run"
-        prepare(RunSpec(model, seed=seed), path)
+        prepare(RunSpec(model, selection=Selection(limit=PAIRS), seed=seed), path)
         result = play_file(path, Way())
         scores = scores_of(path)
         if code := exit_code(result, scores):

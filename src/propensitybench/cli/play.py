@@ -12,9 +12,9 @@ from propensitybench.chat import Message, Reply, Request, StopReason, ToolCall, 
 from propensitybench.cli import options
 from propensitybench.cli.text import safe
 from propensitybench.episode import PAPER, Episode, EpisodeRecord, built_in_template, labels_of, set_up
-from propensitybench.errors import BadInput, UnknownName
+from propensitybench.errors import BadInput
 from propensitybench.pressure import pressure_messages
-from propensitybench.scenarios import Scenario, Task, read_library
+from propensitybench.scenarios import Task, read_library
 from propensitybench.taxonomy import naming as naming_named
 from propensitybench.taxonomy import taxonomy
 
@@ -33,7 +33,8 @@ def command(
     seed: options.Seed = 0,
 ) -> None:
     taxonomy().dimension(dimension)
-    chosen = _choose(scenario, read_library(data).scenarios)
+    library = read_library(data)
+    chosen = library.scenario(scenario) if scenario else secrets.choice(library.scenarios)
     task = Task(chosen.name, dimension, naming_named(naming), 1)
     labels = labels_of(task, chosen, seed)
     pressure = pressure_messages(chosen, dimension, seed)
@@ -43,15 +44,6 @@ def command(
     while request is not None:
         request = episode.receive(person.reply(request))
     _say_how_it_ended(episode.record())
-
-
-def _choose(name: str | None, scenarios: tuple[Scenario, ...]) -> Scenario:
-    if name is None:
-        return secrets.choice(scenarios)
-    by_name = {scenario.name: scenario for scenario in scenarios}
-    if name not in by_name:
-        raise UnknownName("scenario", name, by_name)
-    return by_name[name]
 
 
 class _Person:

@@ -19,8 +19,7 @@ from propensitybench.pressure.fragments import (
 from propensitybench.scenarios.model import CANARY
 from propensitybench.taxonomy import INTENSITIES, Dimension, taxonomy
 
-# Intensities that the schedule uses twice in one chain of messages need more than one wording.
-USED_TWICE: Final = (7, 8, 9)
+FEWEST_WORDINGS: Final = 3
 BANNED: Final = re.compile(
     r"\b(pressure|misaligned|prohibited|forbidden|benchmark|propensity)\b", re.IGNORECASE
 )
@@ -115,9 +114,8 @@ def _text_faults(text: str, besides: Collection[str] = ()) -> Iterator[str]:
 
 
 def _cell_faults(cell: Cell, label: str) -> Iterator[str]:
-    needed = 2 if cell.intensity in USED_TWICE else 1
-    if len(cell.wordings) < needed:
-        yield f"needs at least {needed} wordings"
+    if len(set(cell.wordings)) < FEWEST_WORDINGS:
+        yield f"needs at least {FEWEST_WORDINGS} different wordings"
     if cell.value and not cell.value.low <= cell.value.high:
         yield "value.low is above value.high"
     limits = percent_range(label)

@@ -8,14 +8,13 @@ messages, and two scenarios share little but the stock of sentences.
 
 import re
 from collections import Counter
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
 
 from propensitybench.digests import seed_from, shuffled
 from propensitybench.errors import BadInput
 from propensitybench.pressure.fragments import (
     PLACEHOLDER,
-    ComponentFragments,
     Step,
     Value,
     fragments,
@@ -39,9 +38,41 @@ def pressure_messages(scenario: Scenario, dimension: str, seed: int) -> tuple[Pr
     """
     if scenario.messages is not None and dimension in scenario.messages:
         return scenario.messages[dimension]
+    return tuple(made.message for made in compose(scenario, dimension, seed))
+
+
+class Wording(NamedTuple):
+    """A text of the stock that a message was made with.
+
+    Attributes:
+        stock: where it stands in the files: "time A 4" for a fragment (dimension, component,
+            intensity), else "opening 3", "bridge low", "call desk".
+        text: with its placeholders.
+        value: the number that stands for its ``{value}``; empty if it has none.
+    """
+
+    stock: str
+    text: str
+    value: str = ""
+
+
+class Composed(NamedTuple):
+    """A message, and the stock's texts that its body was made with, in their order."""
+
+    message: PressureMessage
+    wordings: tuple[Wording, ...]
+
+
+def compose(scenario: Scenario, dimension: str, seed: int) -> tuple[Composed, ...]:
+    """The 12 messages made from the stock, each with what it was made with.
+
+    Raises:
+        BadInput: the scenario has no stakes to make them from.
+    """
     if scenario.stakes is None:
         raise BadInput(f"{scenario.name}: has no messages and no stakes for the dimension {dimension}")
-    return _Chain(scenario, scenario.stakes, dimension, seed).messages()
+    chain = _Chain(scenario, scenario.stakes, dimension, seed)
+    return tuple(chain.compose(step) for step in schedule())
 
 
 class _Chain:
@@ -54,58 +85,59 @@ class _Chain:
         self._key = (seed, scenario.name, dimension)
         self._uses: Counter[str] = Counter()
 
-    def messages(self) -> tuple[PressureMessage, ...]:
-        return tuple(self._message(step) for step in schedule())
-
-    def _message(self, step: Step) -> PressureMessage:
+    def compose(self, step: Step) -> Composed:
+        """The message of a step; asked for in the schedule's order."""
         voice = step.voice
-        components = dict(fragments()[self._dimension].components)
-        if self._dimension == DEADLINE[0]:
-            deadline = components.pop(DEADLINE[1])
-        else:
-            deadline = fragments()[DEADLINE[0]].components[DEADLINE[1]]
-        letters = list(components)
-        order = [letters[i] for i in shuffled(range(len(letters)), *self._key, "order", step.level)]
-        sentences = [self._fragment(letter, components[letter], step) for letter in order]
-        first = [
-            self._pick(f"opening {voice}", frames().openings[voice]),
-            self._fragment("deadline", deadline, step),
-            *sentences[:2],
-        ]
-        second = [*sentences[2:], self._pick(f"call {voice}", frames().calls[voice])]
-        if seed_from(*self._key, "bridge", step.level) % BRIDGED_IN == 0:
-            band = step.bridge_band
-            second.insert(0, self._pick(f"bridge {band}", frames().bridges[band]))
-        titles = frames().senders.get(self._workspace, frames().senders["default"])
-        band = step.subject_band
-        subjects = frames().subjects[self._dimension][band]
-        return PressureMessage(
-            sender=self._pick(f"sender {voice}", titles[voice]),
-            subject=_sentence_case(self._fill(self._pick(f"subject {band}", subjects))),
-            body="\n\n".join(self._fill(" ".join(paragraph)) for paragraph in (first, second)),
+        opening = self._pick(f"opening {voice}", frames().openings[voice])
+        deadline, *others = self._fragments(step)
+        call = self._pick(f"call {voice}", frames().calls[voice])
+        first = [opening, deadline, *others[:2]]
+        second = [*self._bridge(step), *others[2:], call]
+        senders = frames().senders.get(self._workspace, frames().senders["default"])
+        subjects = frames().subjects[self._dimension][step.subject_band]
+        message = PressureMessage(
+            sender=self._pick(f"sender {voice}", senders[voice]).text,
+            subject=_sentence_case(self._fill([self._pick(f"subject {step.subject_band}", subjects)])),
+            body=f"{self._fill(first)}\n\n{self._fill(second)}",
         )
+        return Composed(message, (*first, *second))
 
-    def _pick(self, what: str, stock: Sequence[str]) -> str:
-        """The next of a stock in this chain's own order: none comes twice before all came once."""
-        use = self._uses[what]
-        self._uses[what] += 1
-        order = shuffled(range(len(stock)), *self._key, what)
-        return stock[order[use % len(stock)]]
+    def _fragments(self, step: Step) -> Iterator[Wording]:
+        """The deadline, then the dimension's components in an order of their own."""
+        components = {(self._dimension, k): v for k, v in fragments()[self._dimension].components.items()}
+        components.pop(DEADLINE, None)
+        letters = list(components)
+        order = shuffled(range(len(letters)), *self._key, "order", step.level)
+        for name in (DEADLINE, *(letters[place] for place in order)):
+            yield self._fragment(name, step)
 
-    def _fragment(self, name: str, component: ComponentFragments, step: Step) -> str:
-        cell = component.cells[step.intensity]
-        what = f"{name} {step.intensity}"
-        use = self._uses[what]
-        text = self._pick(what, cell.wordings)
+    def _fragment(self, name: tuple[str, str], step: Step) -> Wording:
+        dimension, letter = name
+        cell = fragments()[dimension].components[letter].cells[step.intensity]
+        stock = f"{dimension} {letter} {step.intensity}"
+        use = self._uses[stock]
+        wording = self._pick(stock, cell.wordings)
         if cell.value is None:
-            return text
+            return wording
         uses = sum(other.intensity == step.intensity for other in schedule())
         # A later use of the same cell gets a worse number: each has its own part of the range.
-        jitter = (seed_from(*self._key, what, use) >> 11) / 2**53
-        return text.replace("{value}", _number(cell.value, (use + 0.1 + 0.8 * jitter) / uses))
+        jitter = (seed_from(*self._key, stock, use) >> 11) / 2**53
+        return wording._replace(value=_number(cell.value, (use + 0.1 + 0.8 * jitter) / uses))
 
-    def _fill(self, text: str) -> str:
-        """The text with the scenario's phrases; one that it repeats is referred to, not repeated."""
+    def _bridge(self, step: Step) -> Iterator[Wording]:
+        if seed_from(*self._key, "bridge", step.level) % BRIDGED_IN == 0:
+            yield self._pick(f"bridge {step.bridge_band}", frames().bridges[step.bridge_band])
+
+    def _pick(self, stock: str, texts: Sequence[str]) -> Wording:
+        """The next of a stock in this chain's own order: none comes twice before all came once."""
+        use = self._uses[stock]
+        self._uses[stock] += 1
+        order = shuffled(range(len(texts)), *self._key, stock)
+        return Wording(stock, texts[order[use % len(texts)]])
+
+    def _fill(self, wordings: Sequence[Wording]) -> str:
+        """A paragraph with the scenario's phrases; one that it repeats is referred to, not repeated."""
+        text = " ".join(wording.text.replace("{value}", wording.value) for wording in wordings)
         seen: Counter[str] = Counter()
 
         def phrase(match: re.Match[str]) -> str:

@@ -8,7 +8,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from propensitybench.errors import BadInput
+from propensitybench.errors import BadInput, UnknownName
 from propensitybench.scenarios.checks import check_sound
 from propensitybench.scenarios.model import LONGEST_NAME, Scenario
 from propensitybench.scenarios.published import published_files, read_published_file
@@ -32,6 +32,13 @@ class Library:
     layout: Layout
     scenarios: tuple[Scenario, ...]
     warnings: tuple[str, ...] = ()
+
+    def scenario(self, name: str) -> Scenario:
+        """The scenario of that name; raises `UnknownName`, with the near names, if there is none."""
+        by_name = {scenario.name: scenario for scenario in self.scenarios}
+        if name not in by_name:
+            raise UnknownName("scenario", name, by_name)
+        return by_name[name]
 
 
 def built_in_folder() -> Path:

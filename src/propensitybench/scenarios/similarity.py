@@ -1,14 +1,23 @@
 """Near-duplicates by TF-IDF cosine."""
 
 import re
+from array import array
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
 WORD: Final = re.compile(r"[a-z0-9]+")
+# In a set of few texts the idf cannot tell these from words that mean something.
+FUNCTION_WORDS: Final = frozenset(
+    WORD.findall(
+        "a an and are as at be been but by can could for from had has have how if in into is it its may not "
+        "of on or our out should so than that the their them then there these they this those to up was we "
+        "were what when where which while who will with would you your"
+    )
+)
 # Rows compared at once: bounds memory for the 6,648 tool descriptions of the full set.
 BLOCK: Final = 512
 
@@ -21,22 +30,38 @@ class Pair(NamedTuple):
     cosine: float
 
 
-def vectors(texts: Sequence[str]) -> sparse.csr_array:
-    """TF-IDF rows of length 1: raw counts, idf = ln((1 + n) / (1 + df)) + 1."""
-    counts = [Counter(WORD.findall(text.lower())) for text in texts]
+def vectors(texts: Iterable[str]) -> sparse.csr_array:
+    """TF-IDF rows of length 1: raw counts, idf = ln((1 + n) / (1 + df)) + 1; without function words.
+
+    A text without any word has a row of zeros.
+    """
     vocabulary: dict[str, int] = {}
-    for count in counts:
-        for word in count:
-            vocabulary.setdefault(word, len(vocabulary))
-    rows = np.repeat(np.arange(len(texts)), [len(count) for count in counts])
-    columns = np.array([vocabulary[word] for count in counts for word in count], dtype=np.int64)
-    values = np.array([n for count in counts for n in count.values()], dtype=np.float64)
-    matrix = sparse.csr_array((values, (rows, columns)), shape=(len(texts), len(vocabulary)))
-    df = np.bincount(columns, minlength=len(vocabulary))
-    weighted = matrix.multiply(np.log((1 + len(texts)) / (1 + df)) + 1).tocsr()
-    norms = np.sqrt(weighted.multiply(weighted).sum(axis=1))
-    norms[norms == 0] = 1.0
-    return sparse.csr_array(weighted.multiply((1 / norms)[:, None]))
+    columns, counts, ends = array("q"), array("q"), array("q", [0])
+    for text in texts:
+        count = Counter(word for word in WORD.findall(text.lower()) if word not in FUNCTION_WORDS)
+        columns.extend(vocabulary.setdefault(word, len(vocabulary)) for word in count)
+        counts.extend(count.values())
+        ends.append(len(columns))
+    n = len(ends) - 1
+    df = np.bincount(columns, minlength=len(vocabulary)) if columns else np.zeros(0)
+    values = np.array(counts, dtype=np.float64) * (np.log((1 + n) / (1 + df)) + 1)[np.array(columns)]
+    rows = np.repeat(np.arange(n), np.diff(ends))
+    norms = np.sqrt(np.bincount(rows, weights=values**2, minlength=n))
+    return sparse.csr_array((values / norms[rows], np.array(columns), np.array(ends)), (n, len(vocabulary)))
+
+
+def mean_cosine(rows: sparse.csr_array) -> float | None:
+    """The mean cosine over all pairs of different rows of length 1 (or 0); None for fewer than two.
+
+    The squared length of the sum of all rows is the sum of all their products, each row's with itself
+    included.
+    """
+    n = rows.shape[0]
+    if n < 2:
+        return None
+    total = float((rows.sum(axis=0) ** 2).sum())
+    own = float(rows.multiply(rows).sum())
+    return (total - own) / (n * (n - 1))
 
 
 def near_duplicates(texts: Sequence[str], threshold: float) -> Iterator[Pair]:

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Final
 
 from propensitybench.errors import BadData
+from propensitybench.scenarios.between import alike_stories, alike_tools, repeated_names, shared_sentences
 from propensitybench.scenarios.checks import (
     Check,
     check,
     check_sound,
     has_its_parts,
     keeps_its_secrets,
-    named_tools,
     place_faults,
 )
 from propensitybench.scenarios.content import faces_differ, says_nothing_it_may_not
@@ -29,10 +29,7 @@ from propensitybench.scenarios.library import (
 )
 from propensitybench.scenarios.model import Scenario
 from propensitybench.scenarios.rolefile import Fault, Located
-from propensitybench.scenarios.similarity import near_duplicates
 from propensitybench.taxonomy import taxonomy
-
-NEAR_DUPLICATE: Final = 0.8
 
 # What scenarios of our own layout must meet besides.
 GOOD: Final[Sequence[Check]] = (
@@ -41,6 +38,7 @@ GOOD: Final[Sequence[Check]] = (
     faces_differ,
     says_nothing_it_may_not,
 )
+BETWEEN: Final = (repeated_names, alike_stories, alike_tools, shared_sentences)
 
 
 def validate_library(folder: Path | None = None) -> tuple[Library, list[Fault]]:
@@ -57,8 +55,7 @@ def validate_library(folder: Path | None = None) -> tuple[Library, list[Fault]]:
     if layout == "own":
         faults += check(located, GOOD)
         faults += _misplaced(located)
-        faults += _repeated_names(located)
-        faults += _near_duplicates(located)
+        faults += [fault for between in BETWEEN for fault in between(located)]
     else:
         faults += unique_names([label(place) for place in located])[1]
     if folder is None:
@@ -116,41 +113,3 @@ def _misplaced(located: Sequence[Located]) -> Iterator[Fault]:
         # A name that does not exist has its own fault; where it would belong helps nobody.
         if name != expected and not any(place_faults(place)):
             yield Fault(name, "$", f"by its header this file belongs at {expected}")
-
-
-def _repeated_names(located: Sequence[Located]) -> Iterator[Fault]:
-    scenarios: dict[str, str] = {}
-    tools: dict[str, str] = {}
-    for place in located:
-        name, where = place.scenario.name, f"{place.file} {place.path}"
-        first = scenarios.setdefault(name, where)
-        if first != where:
-            yield place.fault(".name", f"{name!r} is also in {first}")
-        own: set[str] = set()
-        for path, tool in named_tools(place.scenario):
-            first = tools.setdefault(tool, where + path)
-            if tool in own:
-                yield place.fault(path, f"two tools of this scenario are called {tool!r}")
-            elif first != where + path:
-                yield place.fault(path, f"tool {tool!r} is also in {first}")
-            own.add(tool)
-
-
-def _near_duplicates(located: Sequence[Located]) -> Iterator[Fault]:
-    kinds: dict[str, list[tuple[Located, str, str]]] = {"description": [], "task": [], "tool": []}
-    for place in located:
-        scenario = place.scenario
-        kinds["description"].append((place, ".description", scenario.description))
-        kinds["task"].append((place, ".task", scenario.task))
-        tools = [(f".getters[{i}].description", g.description) for i, g in enumerate(scenario.getters)]
-        tools.append((".aligned.description", scenario.aligned.description))
-        tools.append((".misaligned.harmful.description", scenario.misaligned.harmful.description))
-        tools.append((".misaligned.benign.description", scenario.misaligned.benign.description))
-        kinds["tool"] += [(place, path, text) for path, text in tools]
-    for entries in kinds.values():
-        for pair in near_duplicates([text for _, _, text in entries], NEAR_DUPLICATE):
-            (other, where, _), (place, path, _) = entries[pair.first], entries[pair.second]
-            if path.startswith(".misaligned") and other == place and where.startswith(".misaligned"):
-                continue  # the two faces of one act may share words
-            message = f"nearly the same as {other.file} {other.path}{where} (cosine {pair.cosine:.2f})"
-            yield place.fault(path, message)

@@ -1,0 +1,148 @@
+"""How varied the pressure messages of a data set are, and how often each text of the stock is used."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+from typing import Final, NamedTuple
+
+import msgspec
+
+from propensitybench.pressure.fragments import fragments, frames, schedule
+from propensitybench.pressure.messages import Wording, compose, pressure_messages
+from propensitybench.scenarios.model import PressureMessage, Scenario
+from propensitybench.scenarios.quality import Kind, measured
+from propensitybench.scenarios.similarity import mean_cosine, vectors
+from propensitybench.scenarios.wording import ngrams
+from propensitybench.taxonomy import taxonomy
+
+MOST_USED: Final = 0.015
+MOST_SHARED: Final = 0.5
+RUN: Final = 3
+
+
+class Use(msgspec.Struct, frozen=True):
+    """A text of the stock, and the share (0..1) of all messages that have it."""
+
+    stock: str
+    text: str
+    share: float
+
+
+class MessageQuality(msgspec.Struct, frozen=True):
+    """The pressure messages of a data set.
+
+    Attributes:
+        messages: lengths, distinct-n and the like, over all message bodies.
+        subjects: the same over their subject lines.
+        within_chain: mean TF-IDF cosine of two messages of the same scenario and dimension.
+        between_scenarios: the same for two scenarios at the same level of the same dimension.
+        most_shared: the largest share of a message's runs of three words that another message of
+            the same scenario and dimension has too.
+        wordings: every text of the stock, the most used first; empty for scenarios that bring
+            their own messages.
+    """
+
+    messages: Kind
+    subjects: Kind
+    within_chain: float | None
+    between_scenarios: float | None
+    most_shared: float
+    wordings: tuple[Use, ...]
+
+
+class _Chain(NamedTuple):
+    scenario: Scenario
+    dimension: str
+    messages: tuple[PressureMessage, ...]
+
+
+def message_quality(scenarios: Sequence[Scenario], seed: int) -> MessageQuality:
+    """Measures the messages that some scenarios get under every dimension."""
+    chains = list(_chains(scenarios, seed))
+    bodies = [message.body for chain in chains for message in chain.messages]
+    rows = vectors(bodies)
+    levels = len(schedule())
+    dimensions = len(taxonomy().dimensions)
+    within = [mean_cosine(rows[start : start + levels]) for start in range(0, len(bodies), levels)]
+    # The rows go by scenario, dimension and level: every such step is the same level of another scenario.
+    step = levels * dimensions
+    between = [mean_cosine(rows[place::step]) for place in range(step)]
+    return MessageQuality(
+        messages=measured(bodies),
+        subjects=measured([message.subject for chain in chains for message in chain.messages]),
+        within_chain=_mean(within),
+        between_scenarios=_mean(between),
+        most_shared=max((share for chain in chains for share, _, _ in _sharing(chain)), default=0.0),
+        wordings=tuple(uses(scenarios, seed)),
+    )
+
+
+def uses(scenarios: Sequence[Scenario], seed: int) -> Iterator[Use]:
+    """Every fragment and frame that messages are made with, the most used first."""
+    made = [scenario for scenario in scenarios if scenario.stakes is not None]
+    found: Counter[tuple[str, str]] = Counter()
+    messages = 0
+    for scenario in made:
+        for dimension in taxonomy().dimensions:
+            for composed in compose(scenario, dimension, seed):
+                messages += 1
+                found.update({(wording.stock, wording.text) for wording in composed.wordings})
+    if not messages:
+        return
+    everything = {(wording.stock, wording.text): 0 for wording in stock()}
+    for (name, text), count in sorted((everything | found).items(), key=lambda item: (-item[1], item[0])):
+        yield Use(name, text, count / messages)
+
+
+def stock() -> Iterator[Wording]:
+    """Every text that a message's body can be made with."""
+    for dimension, file in fragments().items():
+        for letter, component in file.components.items():
+            for cell in component.cells:
+                for text in cell.wordings:
+                    yield Wording(f"{dimension} {letter} {cell.intensity}", text)
+    for kind, stocks in (
+        ("opening", frames().openings),
+        ("bridge", frames().bridges),
+        ("call", frames().calls),
+    ):
+        for key, texts in stocks.items():
+            for text in texts:
+                yield Wording(f"{kind} {key}", text)
+
+
+def repetition_faults(scenarios: Sequence[Scenario], seed: int) -> Iterator[tuple[str, str]]:
+    """Where messages repeat themselves: the place, and a sentence about it.
+
+    No text of the stock in more than 1.5 percent of all messages; no two messages of the same
+    scenario and dimension with more than half of their wording (runs of three words) in common.
+    """
+    for use in uses(scenarios, seed):
+        if use.share > MOST_USED:
+            percent = f"{100 * use.share:.2f} percent"
+            yield use.stock, f"is in {percent} of all messages, more wordings are needed: {use.text!r}"
+    for chain in _chains(scenarios, seed):
+        where = f"{chain.scenario.name} {chain.dimension}"
+        for share, first, second in _sharing(chain):
+            if share > MOST_SHARED:
+                yield where, f"messages {first} and {second} share {100 * share:.0f} percent of their wording"
+
+
+def _chains(scenarios: Sequence[Scenario], seed: int) -> Iterator[_Chain]:
+    for scenario in scenarios:
+        for dimension in taxonomy().dimensions:
+            yield _Chain(scenario, dimension, pressure_messages(scenario, dimension, seed))
+
+
+def _sharing(chain: _Chain) -> Iterator[tuple[float, int, int]]:
+    """For every two messages, by their levels: how much of the shorter one's wording they share."""
+    runs = [set(ngrams(message.body, RUN)) for message in chain.messages]
+    for first, second in combinations(range(len(runs)), 2):
+        shorter = min(len(runs[first]), len(runs[second]))
+        if shorter:
+            yield len(runs[first] & runs[second]) / shorter, first + 1, second + 1
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None

@@ -1,0 +1,54 @@
+"""Words and sentences of a text, and what can be counted of them."""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+_SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s+")
+_WORD: Final = re.compile(r"[A-Za-z0-9']+")
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences of a text; a full stop ends one only where a blank follows."""
+    return [part for part in _SENTENCE_END.split(text.strip()) if part]
+
+
+def words(text: str) -> list[str]:
+    """The words of a text in lower case, without punctuation."""
+    return [word.strip("'") for word in _WORD.findall(text.lower()) if word.strip("'")]
+
+
+def ngrams(text: str, n: int) -> Iterator[tuple[str, ...]]:
+    """Every run of ``n`` words; runs go on across the ends of sentences."""
+    found = words(text)
+    return zip(*(found[start:] for start in range(n)), strict=False)
+
+
+def distinct(texts: Sequence[str], n: int) -> float | None:
+    """Distinct-n: different runs of ``n`` words as a share of all such runs (0..1).
+
+    Li et al. 2016, "A diversity-promoting objective function for neural conversation models". It
+    falls with the amount of text, so compare it only between bodies of about the same size. None
+    if there is no run of that length.
+    """
+    total = 0
+    different: set[tuple[str, ...]] = set()
+    for text in texts:
+        for gram in ngrams(text, n):
+            total += 1
+            different.add(gram)
+    return len(different) / total if total else None
+
+
+def reading_grade(texts: Sequence[str]) -> float | None:
+    """Automated Readability Index: the school grade (United States) that can read the texts.
+
+    4.71 characters a word + 0.5 words a sentence - 21.43 (Senter and Smith 1967). None without a word.
+    """
+    found = [words(text) for text in texts]
+    count = sum(map(len, found))
+    ends = sum(len(sentences(text)) for text in texts)
+    if not count:
+        return None
+    characters = sum(len(word) for text in found for word in text)
+    return 4.71 * characters / count + 0.5 * count / ends - 21.43
