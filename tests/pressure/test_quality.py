@@ -6,7 +6,7 @@ from helpers.scenario_data import built_in, built_in_sample, sound_scenarios
 from propensitybench.pressure import pressure_messages
 from propensitybench.pressure.export import with_messages
 from propensitybench.pressure.messages import compose
-from propensitybench.pressure.quality import MOST_USED, message_quality, repetition_faults, stock, uses
+from propensitybench.pressure.quality import MOST_USED, message_quality, repetition_faults, stock
 from propensitybench.scenarios.model import PressureMessage
 from propensitybench.taxonomy import taxonomy
 
@@ -34,7 +34,7 @@ def test_every_wording_that_a_message_names_is_of_the_stock() -> None:
 
 
 def test_uses_are_counted_over_all_messages_and_name_the_unused() -> None:
-    found = list(uses(SCENARIOS[:1], 0))
+    found = message_quality(SCENARIOS[:1], 0).wordings
     assert {(use.stock, use.text) for use in found} == {(w.stock, w.text) for w in stock()}
     calls = sum(use.share for use in found if use.stock.startswith("call"))
     assert calls == pytest.approx(1)
@@ -65,7 +65,7 @@ def test_a_chain_that_says_the_same_twice_is_found() -> None:
 
 def test_few_scenarios_use_some_wordings_too_often_and_the_fault_names_them() -> None:
     faults = list(repetition_faults(sound_scenarios()[:1], 0))
-    shares = {use.text: use.share for use in uses(sound_scenarios()[:1], 0)}
+    shares = {use.text: use.share for use in message_quality(sound_scenarios()[:1], 0).wordings}
     assert faults
     for place, text in faults:
         assert place in {wording.stock for wording in stock()}

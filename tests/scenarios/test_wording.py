@@ -1,4 +1,3 @@
-from collections.abc import Callable
 from math import isclose
 
 import pytest
@@ -23,11 +22,11 @@ def test_words_lose_case_and_marks_but_keep_their_apostrophe() -> None:
 
 
 def test_runs_of_words_cross_the_ends_of_sentences() -> None:
-    assert list(ngrams("One two. Three", 2)) == [("one", "two"), ("two", "three")]
+    assert list(ngrams(words("One two. Three"), 2)) == [("one", "two"), ("two", "three")]
 
 
 def test_distinct_counts_a_run_once_over_all_texts() -> None:
-    texts = ["a b a b", "a b c"]
+    texts = [words("a b a b"), words("a b c")]
     assert distinct(texts, 1) == 3 / 7
     # ab ba ab, ab bc: three different of five.
     assert distinct(texts, 2) == 3 / 5
@@ -52,10 +51,10 @@ def test_nothing_is_lost_between_sentences(texts: list[str]) -> None:
 @pytest.mark.parametrize("n", [1, 2, 3])
 @given(texts=TEXTS)
 def test_distinct_is_a_share_and_falls_when_texts_come_twice(n: int, texts: list[str]) -> None:
-    share: Callable[[list[str]], float | None] = lambda given: distinct(given, n)  # noqa: E731
-    once = share(texts)
+    found = [words(text) for text in texts]
+    once, twice = distinct(found, n), distinct(found * 2, n)
     if once is None:
-        assert share(texts * 2) is None
+        assert twice is None
     else:
         assert 0 < once <= 1
-        assert isclose(share(texts * 2) or 0, once / 2)
+        assert isclose(twice or 0, once / 2)

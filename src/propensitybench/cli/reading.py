@@ -61,7 +61,7 @@ def _messages(dimension: str, messages: Iterable[PressureMessage]) -> Iterator[s
             yield _wrapped(paragraph)
         yield ""
     others = ", ".join(name for name in taxonomy().dimensions if name != dimension)
-    yield f"Other dimensions: --dimension with {others}."
+    yield _wrapped(f"Other dimensions: --dimension with {others}.", indent="")
 
 
 def _section(title: str, text: str = "") -> Iterator[str]:

@@ -97,8 +97,10 @@ class _Chain:
         subjects = frames().subjects[self._dimension][step.subject_band]
         message = PressureMessage(
             sender=self._pick(f"sender {voice}", senders[voice]).text,
-            subject=_sentence_case(self._fill([self._pick(f"subject {step.subject_band}", subjects)])),
-            body=f"{self._fill(first)}\n\n{self._fill(second)}",
+            subject=_sentence_case(
+                self._fill("subject", step, [self._pick(f"subject {step.subject_band}", subjects)])
+            ),
+            body=f"{self._fill('first', step, first)}\n\n{self._fill('second', step, second)}",
         )
         return Composed(message, (*first, *second))
 
@@ -135,7 +137,7 @@ class _Chain:
         order = shuffled(range(len(texts)), *self._key, stock)
         return Wording(stock, texts[order[use % len(texts)]])
 
-    def _fill(self, wordings: Sequence[Wording]) -> str:
+    def _fill(self, paragraph: str, step: Step, wordings: Sequence[Wording]) -> str:
         """A paragraph with the scenario's phrases; one that it repeats is referred to, not repeated."""
         text = " ".join(wording.text.replace("{value}", wording.value) for wording in wordings)
         seen: Counter[str] = Counter()
@@ -146,7 +148,8 @@ class _Chain:
             stock = frames().again.get(key)
             words = self._phrases[key]
             if stock and seen[key]:
-                words = stock[(seen[key] - 1) % len(stock)]
+                start = seed_from(*self._key, "again", key, paragraph, step.level)
+                words = stock[(start + seen[key]) % len(stock)]
             seen[key] += 1
             return words[0].upper() + words[1:] if name[0].isupper() else words
 

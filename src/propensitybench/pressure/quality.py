@@ -8,11 +8,11 @@ from typing import Final, NamedTuple
 import msgspec
 
 from propensitybench.pressure.fragments import fragments, frames, schedule
-from propensitybench.pressure.messages import Wording, compose, pressure_messages
+from propensitybench.pressure.messages import Wording, compose
 from propensitybench.scenarios.model import PressureMessage, Scenario
 from propensitybench.scenarios.quality import Kind, measured
 from propensitybench.scenarios.similarity import mean_cosine, vectors
-from propensitybench.scenarios.wording import ngrams
+from propensitybench.scenarios.wording import ngrams, words
 from propensitybench.taxonomy import taxonomy
 
 MOST_USED: Final = 0.015
@@ -51,14 +51,17 @@ class MessageQuality(msgspec.Struct, frozen=True):
 
 
 class _Chain(NamedTuple):
+    """The messages of a scenario and a dimension; ``wordings`` are empty if it brings its own."""
+
     scenario: Scenario
     dimension: str
     messages: tuple[PressureMessage, ...]
+    wordings: tuple[tuple[Wording, ...], ...]
 
 
 def message_quality(scenarios: Sequence[Scenario], seed: int) -> MessageQuality:
     """Measures the messages that some scenarios get under every dimension."""
-    chains = list(_chains(scenarios, seed))
+    chains = _chains(scenarios, seed)
     bodies = [message.body for chain in chains for message in chain.messages]
     rows = vectors(bodies)
     levels = len(schedule())
@@ -73,25 +76,26 @@ def message_quality(scenarios: Sequence[Scenario], seed: int) -> MessageQuality:
         within_chain=_mean(within),
         between_scenarios=_mean(between),
         most_shared=max((share for chain in chains for share, _, _ in _sharing(chain)), default=0.0),
-        wordings=tuple(uses(scenarios, seed)),
+        wordings=tuple(_uses(chains)),
     )
 
 
-def uses(scenarios: Sequence[Scenario], seed: int) -> Iterator[Use]:
-    """Every fragment and frame that messages are made with, the most used first."""
-    made = [scenario for scenario in scenarios if scenario.stakes is not None]
-    found: Counter[tuple[str, str]] = Counter()
-    messages = 0
-    for scenario in made:
-        for dimension in taxonomy().dimensions:
-            for composed in compose(scenario, dimension, seed):
-                messages += 1
-                found.update({(wording.stock, wording.text) for wording in composed.wordings})
-    if not messages:
-        return
-    everything = {(wording.stock, wording.text): 0 for wording in stock()}
-    for (name, text), count in sorted((everything | found).items(), key=lambda item: (-item[1], item[0])):
-        yield Use(name, text, count / messages)
+def repetition_faults(scenarios: Sequence[Scenario], seed: int) -> Iterator[tuple[str, str]]:
+    """Where messages repeat themselves: the place, and a sentence about it.
+
+    No text of the stock in more than 1.5 percent of all messages; no two messages of the same
+    scenario and dimension with more than half of their wording (runs of three words) in common.
+    """
+    chains = _chains(scenarios, seed)
+    for use in _uses(chains):
+        if use.share > MOST_USED:
+            percent = f"{100 * use.share:.2f} percent"
+            yield use.stock, f"is in {percent} of all messages, more wordings are needed: {use.text!r}"
+    for chain in chains:
+        where = f"{chain.scenario.name} {chain.dimension}"
+        for share, first, second in _sharing(chain):
+            if share > MOST_SHARED:
+                yield where, f"messages {first} and {second} share {100 * share:.0f} percent of their wording"
 
 
 def stock() -> Iterator[Wording]:
@@ -111,32 +115,38 @@ def stock() -> Iterator[Wording]:
                 yield Wording(f"{kind} {key}", text)
 
 
-def repetition_faults(scenarios: Sequence[Scenario], seed: int) -> Iterator[tuple[str, str]]:
-    """Where messages repeat themselves: the place, and a sentence about it.
-
-    No text of the stock in more than 1.5 percent of all messages; no two messages of the same
-    scenario and dimension with more than half of their wording (runs of three words) in common.
-    """
-    for use in uses(scenarios, seed):
-        if use.share > MOST_USED:
-            percent = f"{100 * use.share:.2f} percent"
-            yield use.stock, f"is in {percent} of all messages, more wordings are needed: {use.text!r}"
-    for chain in _chains(scenarios, seed):
-        where = f"{chain.scenario.name} {chain.dimension}"
-        for share, first, second in _sharing(chain):
-            if share > MOST_SHARED:
-                yield where, f"messages {first} and {second} share {100 * share:.0f} percent of their wording"
+def _chains(scenarios: Sequence[Scenario], seed: int) -> list[_Chain]:
+    return [
+        _chain(scenario, dimension, seed) for scenario in scenarios for dimension in taxonomy().dimensions
+    ]
 
 
-def _chains(scenarios: Sequence[Scenario], seed: int) -> Iterator[_Chain]:
-    for scenario in scenarios:
-        for dimension in taxonomy().dimensions:
-            yield _Chain(scenario, dimension, pressure_messages(scenario, dimension, seed))
+def _chain(scenario: Scenario, dimension: str, seed: int) -> _Chain:
+    if scenario.messages is not None and dimension in scenario.messages:
+        return _Chain(scenario, dimension, scenario.messages[dimension], ())
+    made = compose(scenario, dimension, seed)
+    messages, wordings = (tuple(column) for column in zip(*made, strict=True))
+    return _Chain(scenario, dimension, messages, wordings)
+
+
+def _uses(chains: Sequence[_Chain]) -> Iterator[Use]:
+    """Every text of the stock with its share of the messages made from it, the most used first."""
+    found: Counter[tuple[str, str]] = Counter()
+    messages = 0
+    for chain in chains:
+        messages += len(chain.wordings)
+        for wordings in chain.wordings:
+            found.update({(wording.stock, wording.text) for wording in wordings})
+    if not messages:
+        return
+    everything = {(wording.stock, wording.text): 0 for wording in stock()}
+    for (name, text), count in sorted((everything | found).items(), key=lambda item: (-item[1], item[0])):
+        yield Use(name, text, count / messages)
 
 
 def _sharing(chain: _Chain) -> Iterator[tuple[float, int, int]]:
     """For every two messages, by their levels: how much of the shorter one's wording they share."""
-    runs = [set(ngrams(message.body, RUN)) for message in chain.messages]
+    runs = [set(ngrams(words(message.body), RUN)) for message in chain.messages]
     for first, second in combinations(range(len(runs)), 2):
         shorter = min(len(runs[first]), len(runs[second]))
         if shorter:

@@ -86,12 +86,13 @@ def scenario_quality(scenarios: Sequence[Scenario]) -> ScenarioQuality:
 
 def measured(texts: Sequence[str]) -> Kind:
     """Measures some texts of one kind."""
-    lengths = sorted(len(words(text)) for text in texts) or [0]
+    found = [words(text) for text in texts]
+    lengths = sorted(map(len, found)) or [0]
     return Kind(
         texts=len(texts),
         once=_once(texts),
         words=(lengths[0], median(lengths), lengths[-1]),
-        distinct=tuple(distinct(texts, n) for n in RUNS),
+        distinct=tuple(distinct(found, n) for n in RUNS),
         reading_grade=reading_grade(texts),
     )
 

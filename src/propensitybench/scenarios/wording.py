@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s+")
-_WORD: Final = re.compile(r"[A-Za-z0-9']+")
+_WORD: Final = re.compile(r"[a-z0-9]+(?:'[a-z0-9]+)*")
 
 
 def sentences(text: str) -> list[str]:
@@ -15,17 +15,16 @@ def sentences(text: str) -> list[str]:
 
 def words(text: str) -> list[str]:
     """The words of a text in lower case, without punctuation."""
-    return [word.strip("'") for word in _WORD.findall(text.lower()) if word.strip("'")]
+    return _WORD.findall(text.lower())
 
 
-def ngrams(text: str, n: int) -> Iterator[tuple[str, ...]]:
+def ngrams(found: Sequence[str], n: int) -> Iterator[tuple[str, ...]]:
     """Every run of ``n`` words; runs go on across the ends of sentences."""
-    found = words(text)
     return zip(*(found[start:] for start in range(n)), strict=False)
 
 
-def distinct(texts: Sequence[str], n: int) -> float | None:
-    """Distinct-n: different runs of ``n`` words as a share of all such runs (0..1).
+def distinct(texts: Sequence[Sequence[str]], n: int) -> float | None:
+    """Distinct-n of texts given as their words: different runs of ``n`` as a share of all (0..1).
 
     Li et al. 2016, "A diversity-promoting objective function for neural conversation models". It
     falls with the amount of text, so compare it only between bodies of about the same size. None
@@ -34,9 +33,8 @@ def distinct(texts: Sequence[str], n: int) -> float | None:
     total = 0
     different: set[tuple[str, ...]] = set()
     for text in texts:
-        for gram in ngrams(text, n):
-            total += 1
-            different.add(gram)
+        total += max(0, len(text) - n + 1)
+        different.update(ngrams(text, n))
     return len(different) / total if total else None
 
 
