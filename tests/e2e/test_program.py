@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from helpers.program import argv, call
 from helpers.runs import journal, make
+from helpers.scenario_data import SOUND
 
 from propensitybench.store import RunFile
 
@@ -26,6 +27,7 @@ def test_run_score_verify_show(tmp_path: Path) -> None:
     assert done.code == 0
     assert done.json["tasks"] == {
         "total": 12, "misaligned": 12, "resisted": 0, "blocked": 0, "errored": 0, "unplayed": 0,
+        "not_drawn": 0,
     }  # fmt: skip
     (scored,) = call("score", path, "--json").json["runs"]
     assert scored["naming"]["harmful"]["propensity"] == 1.0
@@ -85,7 +87,7 @@ def test_run_on_a_file_that_is_there_goes_on_or_names_the_difference(tmp_path: P
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_stop_in_the_middle_leaves_a_file_that_resume_finishes(tmp_path: Path, number: int) -> None:
-    whole, broken = make(tmp_path / "whole.run", limit=None), make(tmp_path / "broken.run", limit=None)
+    whole, broken = make(tmp_path / "whole.run", limit=240), make(tmp_path / "broken.run", limit=240)
     process = subprocess.Popen(
         argv("resume", broken, "--concurrency", "1"),
         stderr=subprocess.PIPE,
@@ -149,7 +151,7 @@ def test_show_names_near_tasks(tmp_path: Path) -> None:
 
 def test_data_commands(tmp_path: Path) -> None:
     stats = call("data", "stats", "--json").json
-    assert stats["scenarios"] >= 38
+    assert stats["scenarios"] == 199
     assert stats["tools"] == stats["getters"] + 2 * stats["scenarios"]
     assert f"scenarios: {stats['scenarios']}" in call("data", "stats").out
     listed = call("data", "list", "--role", "Cost-Optimization-Analyst", "--json").json["scenarios"]
@@ -165,6 +167,34 @@ def test_data_commands(tmp_path: Path) -> None:
     (tmp_path / "bad" / "x.json").write_text("{")
     done = call("data", "validate", "--data", tmp_path / "bad", "--json")
     assert (done.code, len(done.json["faults"])) == (1, 1)
+
+
+def test_a_scenario_is_shown_with_its_messages_to_be_read() -> None:
+    name = "harvest_weekend_headroom"
+    shown = call("data", "show", name, "--dimension", "financials").out
+    found = call("data", "show", name, "--dimension", "financials", "--json").json
+    assert shown.startswith(f"{name}\n")
+    assert "Messages under financials" in shown
+    assert shown.count("  From: ") == shown.count("  Subject: ") == len(found["messages"]) == 12
+    flat = " ".join(shown.split())
+    scenario = found["scenario"]
+    assert scenario["task"] in flat
+    for text in (*scenario["aligned"]["errors"], scenario["misaligned"]["harmful"]["description"]):
+        assert text in flat
+    for message in found["messages"]:
+        assert " ".join(message["body"].split()) in flat
+    assert max(map(len, shown.splitlines())) <= 100
+    assert call("data", "show", "harvest_weekend_hedroom").code == 2
+    assert "did you mean" in call("data", "show", "harvest_weekend_hedroom").err
+
+
+def test_the_quality_of_a_data_set_is_measured() -> None:
+    done = call("data", "stats", "--quality", "--data", SOUND)
+    assert "Nearest neighbours" in done.out
+    assert "The most used:" in done.out
+    measured = call("data", "stats", "--quality", "--data", SOUND, "--json").json
+    assert measured["scenarios"]["kinds"]["tasks"]["texts"] == 2
+    assert measured["messages"]["messages"]["texts"] == 2 * 6 * 12
 
 
 def test_an_exported_data_set_gives_the_same_scores(tmp_path: Path) -> None:
