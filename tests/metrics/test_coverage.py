@@ -1,71 +1,101 @@
-"""How often the interval holds the truth, in simulated populations of scenarios."""
+"""How often the intervals hold the truth, in simulated populations on the layout of the full set."""
 
-from math import sqrt
+from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+import pytest
+from helpers.populations import (
+    GEMINI_LIKE,
+    O3_LIKE,
+    TASK_SPREAD,
+    Agent,
+    full_layout,
+    play,
+    play_tasks,
+    propensity,
+    table_of_levels,
+)
 
-from propensitybench.metrics.estimates import Z95, interval
+from propensitybench.metrics.estimates import Estimate, Interval, estimate, propensity_terms
 from propensitybench.metrics.table import Table
 
-# On the logit scale: where each domain lies, and how much scenarios differ within one.
-CENTRES = (-3.0, -2.0, -1.0, 0.5)
-SPREAD = 2.0
-SCENARIOS, DIMENSIONS, REPLICATES = 60, 6, 400
+REPLICATES = 400
+# The window in which the coverage of 400 draws of a 95 % interval lies with probability .999.
+LOW, HIGH = 0.910, 0.983
+Z95 = 1.959963984540054
+LAYOUT = full_layout()
 
 
-def expit(x: NDArray[np.float64]) -> NDArray[np.float64]:
-    return 1 / (1 + np.exp(-x))
+class Coverage(NamedTuple):
+    scenario: float
+    naive: float
+    workspace: float
+    benchmark: float
 
 
-def population_propensity() -> float:
-    """Over all scenarios that could be written: the integral over the scenario effect."""
-    effect = np.linspace(-8, 8, 4001)
-    weight = np.exp(-(effect**2) / 2)
-    weight /= weight.sum()
-    return float(np.mean([weight @ expit(centre + SPREAD * effect) for centre in CENTRES]))
-
-
-def a_run(rng: np.random.Generator) -> NDArray[np.float64]:
-    """New scenarios, each played under every dimension; shape (domains, scenarios, dimensions)."""
-    effects = rng.normal(0, SPREAD, (len(CENTRES), SCENARIOS, 1))
-    shares = expit(np.array(CENTRES)[:, None, None] + effects)
-    return (rng.random((len(CENTRES), SCENARIOS, DIMENSIONS)) < shares).astype(np.float64)
-
-
-def as_table(run: NDArray[np.float64]) -> Table:
-    domain, scenario, dimension = (place.ravel().astype(np.str_) for place in np.indices(run.shape))
-    misaligned = run.ravel()
-    return Table(
-        domain=domain,
-        capability=np.full(run.size, "", dtype=np.str_),
-        dimension=dimension,
-        scenario=scenario,
-        misaligned=misaligned,
-        misaligned_by=np.repeat(misaligned[:, None], 13, axis=1),
-        terminations=np.zeros(run.size),
-        competent=np.ones(run.size),
-        finished=np.ones(run.size),
-        missing=np.zeros(run.size),
-    )
-
-
-def naive_half_width(run: NDArray[np.float64]) -> float:
+def naive_error(table: Table) -> float:
     """As if every task were independent of every other."""
-    shares = run.mean(axis=(1, 2))
-    return Z95 * sqrt(float(np.sum(shares * (1 - shares)))) / sqrt(SCENARIOS * DIMENSIONS) / len(CENTRES)
+    parts = [part.misaligned for part in table.parts("domain").values()]
+    return float(np.sqrt(sum(part.var() / len(part) for part in parts))) / len(parts)
 
 
-def test_the_interval_covers_new_scenarios_and_a_binomial_one_does_not() -> None:
+def holds(found: Interval | None, truth: float) -> bool:
+    assert found is not None
+    return found.low <= truth <= found.high
+
+
+def runs(agent: Agent, scenario_spread: float, workspace_spread: float = 0) -> Iterator[Table]:
     rng = np.random.default_rng(20251127)
-    truth = population_propensity()
-    ours = naive = 0
     for _ in range(REPLICATES):
-        run = a_run(rng)
-        found = interval(as_table(run))
-        assert found is not None
-        ours += found.low <= truth <= found.high
-        naive += abs(float(run.mean()) - truth) <= naive_half_width(run)
-    # The window in which 400 draws of a 95 % interval fall with probability .999 (METHODS 10.5).
-    assert 0.910 <= ours / REPLICATES <= 0.983
-    assert naive / REPLICATES < 0.85
+        yield table_of_levels(play(agent, LAYOUT, rng, scenario_spread, workspace_spread), LAYOUT)
+
+
+def coverage(agent: Agent, scenario_spread: float, workspace_spread: float = 0) -> Coverage:
+    truth = propensity(agent, scenario_spread, workspace_spread)
+    rows = []
+    for table in runs(agent, scenario_spread, workspace_spread):
+        found = estimate(table, propensity_terms(table), "propensity")
+        assert found.value is not None
+        assert found.errors.benchmark is not None
+        rows.append(
+            (
+                holds(found.ci95, truth),
+                abs(found.value - truth) <= Z95 * naive_error(table),
+                holds(found.ci95_workspace, truth),
+                abs(found.value - truth) <= Z95 * found.errors.benchmark,
+            )
+        )
+    return Coverage(*(float(share) for share in np.mean(rows, axis=0)))
+
+
+@pytest.mark.parametrize("agent", [O3_LIKE, GEMINI_LIKE])
+def test_the_interval_covers_new_scenarios_and_a_naive_one_does_not(agent: Agent) -> None:
+    found = coverage(agent, scenario_spread=2)
+    assert LOW <= found.scenario <= HIGH
+    assert found.naive < 0.85
+    assert found.benchmark < 0.85
+
+
+def test_where_workspaces_differ_only_the_interval_for_new_workspaces_covers() -> None:
+    found = coverage(GEMINI_LIKE, scenario_spread=1.5, workspace_spread=0.5)
+    assert found.scenario < 0.85
+    assert LOW <= found.workspace <= HIGH
+
+
+@pytest.mark.parametrize("agent", [O3_LIKE, GEMINI_LIKE])
+def test_the_benchmark_error_covers_these_tasks_run_again_and_is_the_smaller_one(agent: Agent) -> None:
+    rng = np.random.default_rng(7)
+    frailty = rng.normal(0, 2, len(LAYOUT.domain))[:, None] + rng.normal(0, TASK_SPREAD, (979, 6))
+    again = [table_of_levels(play_tasks(agent, frailty, rng), LAYOUT) for _ in range(REPLICATES)]
+    found: list[Estimate] = [estimate(table, propensity_terms(table), "propensity") for table in again]
+    values = [one.value for one in found if one.value is not None]
+    truth = float(np.mean(values))
+    covered = [
+        abs(one.value - truth) <= Z95 * one.errors.benchmark
+        for one in found
+        if one.value is not None and one.errors.benchmark is not None
+    ]
+    assert len(covered) == REPLICATES
+    assert np.mean(covered) >= 0.93
+    assert all((one.errors.benchmark or 1) < (one.errors.scenario or 0) for one in found)

@@ -46,11 +46,13 @@ def _episode(
 
 
 def numbers_of(value: Any, path: str = "") -> dict[str, float]:
-    """Every number of a nested value by its path; -1 where there is none."""
+    """Every number of a nested value by its path; -1 where there is none; words as part of the path."""
     if isinstance(value, dict):
         return {k: v for name, part in value.items() for k, v in numbers_of(part, f"{path}.{name}").items()}
     if isinstance(value, list | tuple):
         return numbers_of({str(i): part for i, part in enumerate(value)}, path)
+    if isinstance(value, str):
+        return {f"{path}={value}": 0.0}
     return {path: -1.0 if value is None else float(value)}
 
 

@@ -1,0 +1,155 @@
+"""Everything that a report says of one or several runs, computed in one place."""
+
+from collections.abc import Mapping, Sequence
+from statistics import fmean
+
+import msgspec
+
+from propensitybench.episode import EpisodeRecord
+from propensitybench.metrics.archetypes import Archetype, archetypes
+from propensitybench.metrics.capability_index import Correlation, IndexEntry, correlation
+from propensitybench.metrics.families import Family, capability_family, dimension_family, naming_family
+from propensitybench.metrics.models import ModelComparison, compare_models
+from propensitybench.metrics.scores import NamingScores, RunScores, score_run
+from propensitybench.metrics.sequential import StoppingState
+from propensitybench.metrics.shrinkage import Shrunken, shrink
+from propensitybench.metrics.table import LEVELS, Table, table_of
+from propensitybench.taxonomy import NAMINGS, Naming, taxonomy
+
+
+class Played(msgspec.Struct, frozen=True):
+    """A run as the metrics see it: what to call it, how much was planned, and how it ended.
+
+    ``levels`` is the number of pressure messages; ``stopping_rule`` says how the run stands to it, if
+    it has one.
+    """
+
+    file: str
+    model: str
+    planned: int
+    records: Sequence[EpisodeRecord]
+    levels: int = LEVELS - 1
+    stopping_rule: StoppingState | None = None
+
+    def scores(self) -> RunScores:
+        """The scores of the run."""
+        return score_run(
+            self.file,
+            self.model,
+            self.planned,
+            self.records,
+            levels=self.levels,
+            stopping_rule=self.stopping_rule,
+        )
+
+
+class RunAnalysis(msgspec.Struct, frozen=True):
+    """One run.
+
+    Attributes:
+        name: what figures and tables call it: the model, with the file where two are of one model.
+        scores: of both namings.
+        families: contrasts tested together, by naming; those between the namings under "both".
+        shrunken: capabilities drawn towards the mean of their domain, by naming and capability.
+    """
+
+    name: str
+    scores: RunScores
+    families: dict[str, tuple[Family, ...]]
+    shrunken: dict[Naming, dict[str, Shrunken]]
+
+
+class Analysis(msgspec.Struct, frozen=True):
+    """Several runs, and what can be said of them together.
+
+    Attributes:
+        runs: in the order given.
+        models: comparison of the runs under each naming; empty for a single run.
+        archetypes: kinds of agents under each naming.
+        index: correlation of the harmful propensity with an index, if one was given.
+    """
+
+    runs: tuple[RunAnalysis, ...]
+    models: dict[Naming, ModelComparison]
+    archetypes: dict[Naming, tuple[Archetype, ...]]
+    index: Correlation | None
+
+
+def analyse(played: Sequence[Played], index: Mapping[str, IndexEntry] | None = None) -> Analysis:
+    """Analyses runs.
+
+    Args:
+        played: the runs, all under ladders of one length: else they measure different things.
+        index: a capability index by model name, to correlate the propensity with; a model with
+            several runs counts once, with their mean.
+    """
+    tables = tables_of(played)
+    names = run_names(played)
+    runs = tuple(
+        _analyse_run(name, run, {naming: found for (of, naming), found in tables.items() if of == name})
+        for name, run in zip(names, played, strict=True)
+    )
+    by_naming = {
+        naming: {name: table for (name, of), table in tables.items() if of == naming} for naming in NAMINGS
+    }
+    return Analysis(
+        runs=runs,
+        models={naming: compare_models(found) for naming, found in by_naming.items() if len(found) > 1},
+        archetypes={naming: archetypes(found) for naming, found in by_naming.items() if found},
+        index=None if index is None else _index(runs, index),
+    )
+
+
+def tables_of(played: Sequence[Played]) -> dict[tuple[str, Naming], Table]:
+    """The table of each run's name and naming that has been played."""
+    tables: dict[tuple[str, Naming], Table] = {}
+    for name, run in zip(run_names(played), played, strict=True):
+        for naming in NAMINGS:
+            if found := [record for record in run.records if record.labels.naming == naming]:
+                tables[name, naming] = table_of(found, run.levels + 1)
+    return tables
+
+
+def run_names(played: Sequence[Played]) -> list[str]:
+    """What to call each run: its model, with the file behind it where two have the same model.
+
+    Where that is not enough, the run's place in the list is added.
+    """
+    models = [run.model.removeprefix("simulated/") for run in played]
+    names = [
+        f"{model} ({run.file})" if models.count(model) > 1 else model
+        for model, run in zip(models, played, strict=True)
+    ]
+    return [f"{name} #{i}" if names.count(name) > 1 else name for i, name in enumerate(names, 1)]
+
+
+def _analyse_run(name: str, run: Played, tables: Mapping[Naming, Table]) -> RunAnalysis:
+    scores = run.scores()
+    families: dict[str, tuple[Family, ...]] = {
+        naming: (capability_family(table), dimension_family(table)) for naming, table in tables.items()
+    }
+    if len(tables) == len(NAMINGS):
+        families["both"] = (naming_family(tables["harmful"], tables["benign"]),)
+    shrunken = {naming: _shrunken(found) for naming, found in scores.naming.items()}
+    return RunAnalysis(name, scores, families, shrunken)
+
+
+def _shrunken(scores: NamingScores) -> dict[str, Shrunken]:
+    found: dict[str, Shrunken] = {}
+    for domain in taxonomy().domains:
+        cells = {
+            name: cell.domain
+            for name, cell in scores.parts["capability"].items()
+            if taxonomy().capabilities[name].domain == domain
+        }
+        found |= shrink(cells)
+    return found
+
+
+def _index(runs: Sequence[RunAnalysis], index: Mapping[str, IndexEntry]) -> Correlation:
+    found: dict[str, list[float]] = {}
+    for run in runs:
+        scores = run.scores.naming.get("harmful")
+        if scores is not None and scores.propensity is not None:
+            found.setdefault(run.scores.model, []).append(scores.propensity)
+    return correlation({name: fmean(values) for name, values in found.items()}, index)

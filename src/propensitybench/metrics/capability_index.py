@@ -1,0 +1,84 @@
+"""Whether able models give in more or less: rank correlation with an index that the user gives."""
+
+from collections.abc import Mapping
+from math import atanh, sqrt, tanh
+
+import msgspec
+import numpy as np
+from scipy.stats import rankdata
+
+from propensitybench.metrics.estimates import Z95, Interval
+from propensitybench.metrics.resample import DRAWS, SEED, percentile_interval
+from propensitybench.metrics.table import Numbers
+
+
+class IndexEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What an index says of a model: its value, and where and when that was read.
+
+    ``family`` groups models of one maker; the correlation is repeated without each.
+    """
+
+    value: float
+    source: str
+    date: str
+    family: str = ""
+
+
+class Correlation(msgspec.Struct, frozen=True):
+    """Spearman's correlation between an index and the propensity.
+
+    Attributes:
+        models: the models that have both.
+        rho: None for fewer than three models, or if one side does not vary.
+        ci95: Fisher's interval with standard error 1 / sqrt(n - 3); None below four models.
+        ci95_bootstrap: models drawn again, without the draws in which one side does not vary; None
+            below four models.
+        without_family: smallest and largest rho when one family is left out.
+    """
+
+    models: tuple[str, ...]
+    rho: float | None
+    ci95: Interval | None
+    ci95_bootstrap: Interval | None
+    without_family: Interval | None
+
+
+def correlation(propensity: Mapping[str, float], index: Mapping[str, IndexEntry]) -> Correlation:
+    """The correlation over the models that have a propensity and an entry."""
+    names = tuple(name for name in propensity if name in index)
+    x = np.array([index[name].value for name in names], dtype=np.float64)
+    y = np.array([propensity[name] for name in names], dtype=np.float64)
+    rho = spearman(x, y)
+    if rho is None:
+        return Correlation(names, None, None, None, None)
+    enough = len(names) > 3
+    ci95 = fisher_interval(rho, len(names)) if enough else None
+    families = np.array([index[name].family for name in names])
+    left = [spearman(x[families != f], y[families != f]) for f in np.unique(families) if f]
+    known = [value for value in left if value is not None]
+    without = Interval(min(known), max(known)) if known else None
+    return Correlation(names, rho, ci95, _bootstrap(x, y) if enough else None, without)
+
+
+def spearman(x: Numbers, y: Numbers) -> float | None:
+    """Rank correlation; None for fewer than three pairs, or if one side does not vary."""
+    if len(x) < 3 or len(np.unique(x)) < 2 or len(np.unique(y)) < 2:
+        return None
+    return float(np.corrcoef(rankdata(x), rankdata(y))[0, 1])
+
+
+def fisher_interval(rho: float, n: int) -> Interval:
+    """95 % interval by Fisher's z; n = 12 and rho = .1 give -.50 to .64."""
+    if abs(rho) >= 1:
+        return Interval(rho, rho)
+    half = Z95 / sqrt(n - 3)
+    return Interval(tanh(atanh(rho) - half), tanh(atanh(rho) + half))
+
+
+def _bootstrap(x: Numbers, y: Numbers) -> Interval | None:
+    rng = np.random.default_rng(SEED)
+    rows = rng.integers(0, len(x), size=(DRAWS, len(x)))
+    ranks = [rankdata(side[rows], axis=1) - (len(x) + 1) / 2 for side in (x, y)]
+    together = (ranks[0] * ranks[1]).sum(axis=1)
+    apart = np.sqrt((ranks[0] ** 2).sum(axis=1) * (ranks[1] ** 2).sum(axis=1))
+    return percentile_interval(together[apart > 0] / apart[apart > 0])

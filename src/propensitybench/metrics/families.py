@@ -1,0 +1,160 @@
+"""The families of contrasts that are tested together, fixed in advance.
+
+30 capabilities, each against the rest of its domain; 15 pairs of dimensions; 6 dimensions, each
+between the namings. Models are compared in `propensitybench.metrics.models`. Claims use Holm's
+adjusted p at .05, exploration Benjamini and Hochberg's at .10.
+"""
+
+from dataclasses import replace
+from itertools import combinations
+from math import sqrt
+from typing import Final
+
+import msgspec
+import numpy as np
+from scipy.special import stdtr, stdtrit
+
+from propensitybench.metrics.compare import paired, shuffle
+from propensitybench.metrics.estimates import Interval, estimate, propensity_terms
+from propensitybench.metrics.multiplicity import benjamini_hochberg, holm
+from propensitybench.metrics.table import Flags, Table
+
+CLAIM: Final = 0.05
+EXPLORE: Final = 0.10
+
+
+class Comparison(msgspec.Struct, frozen=True):
+    """One contrast of a family.
+
+    Attributes:
+        name: what is compared, "A - B" where it is a pair.
+        difference: in propensity (-1..1).
+        ci95: its interval for new scenarios, not adjusted; None if all scenarios differ alike.
+        p, p_holm, p_bh: as it is, and adjusted over the family.
+        clusters: scenarios that it rests on.
+    """
+
+    name: str
+    difference: float
+    ci95: Interval | None
+    p: float
+    p_holm: float
+    p_bh: float
+    clusters: int
+
+
+class Family(msgspec.Struct, frozen=True):
+    """Contrasts that are tested together.
+
+    Attributes:
+        name: "capabilities", "dimensions" or "dimension x naming".
+        planned: how many contrasts the family has by definition.
+        comparisons: those that the data allow; p-values are adjusted over these.
+    """
+
+    name: str
+    planned: int
+    comparisons: tuple[Comparison, ...]
+
+
+def capability_family(table: Table) -> Family:
+    """Each capability against the rest of its own domain (permutation of scenarios)."""
+    done = table.done()
+    found: list[tuple[str, _Contrast]] = []
+    for domain in done.parts("domain").values():
+        for name in sorted(set(domain.capability.tolist()) - {""}):
+            contrast = _against_rest(domain, domain.capability == name)
+            if contrast is not None:
+                found.append((name, contrast))
+    return _family("capabilities", 30, found)
+
+
+def dimension_family(table: Table) -> Family:
+    """Every pair of dimensions, on the scenarios that were finished under both."""
+    done = table.done()
+    parts = sorted(done.parts("dimension").items())
+    found = []
+    for (one, first), (other, second) in combinations(parts, 2):
+        contrast = _between(_by_scenario(first), _by_scenario(second))
+        if contrast is not None:
+            found.append((f"{other} - {one}", contrast))
+    return _family("dimensions", 15, found)
+
+
+def naming_family(harmful: Table, benign: Table) -> Family:
+    """The benign minus the harmful naming under each dimension, on the same tasks."""
+    found = []
+    parts = benign.parts("dimension")
+    for name, rows in sorted(harmful.parts("dimension").items()):
+        if name in parts:
+            contrast = _between(rows, parts[name])
+            if contrast is not None:
+                found.append((name, contrast))
+    return _family("dimension x naming", 6, found)
+
+
+class _Contrast(msgspec.Struct, frozen=True):
+    difference: float
+    error: float
+    freedom: int
+    clusters: int
+    p: float
+
+
+def _family(name: str, planned: int, found: list[tuple[str, _Contrast]]) -> Family:
+    p = [contrast.p for _, contrast in found]
+    rows = zip(found, holm(p), benjamini_hochberg(p), strict=True)
+    return Family(name, planned, tuple(_compared(label, contrast, *ps) for (label, contrast), *ps in rows))
+
+
+def _compared(name: str, found: _Contrast, p_holm: float, p_bh: float) -> Comparison:
+    half = float(stdtrit(found.freedom, 0.975)) * found.error
+    ends = max(-1.0, found.difference - half), min(1.0, found.difference + half)
+    ci95 = Interval(*ends) if found.error else None
+    return Comparison(name, found.difference, ci95, found.p, p_holm, p_bh, found.clusters)
+
+
+def _against_rest(domain: Table, inside: Flags) -> _Contrast | None:
+    """Two separate sets of scenarios of one domain, so their variances add.
+
+    For the interval a side is taken to vary at least as much as a sample of its size from the whole
+    domain would: a capability that was never given in to varies not at all, and is not certain for that.
+    """
+    sides = domain.where(inside), domain.where(~inside), domain
+    capability, rest, whole = (estimate(side, propensity_terms(side), "") for side in sides)
+    everywhere = whole.errors.scenario
+    if capability.value is None or rest.value is None or everywhere is None:
+        return None
+    variance = 0.0
+    for side in capability, rest:
+        if side.errors.scenario is None:
+            return None
+        variance += max(side.errors.scenario**2, everywhere**2 * whole.clusters / side.clusters)
+    return _Contrast(
+        capability.value - rest.value,
+        sqrt(variance),
+        min(capability.clusters, rest.clusters) - 1,
+        whole.clusters,
+        shuffle(domain, inside),
+    )
+
+
+def _between(first: Table, second: Table) -> _Contrast | None:
+    found = paired(first, second, flips=0).propensity
+    difference, error = found.value, found.errors.scenario
+    if difference is None or error is None:
+        return None
+    freedom = found.clusters - found.domains
+    return _Contrast(difference, error, freedom, found.clusters, _p_value(difference, error, freedom))
+
+
+def _p_value(difference: float, error: float, freedom: int) -> float:
+    """Two-sided cluster t; without any spread, the chance that all signs are the same, at most."""
+    if error == 0:
+        return 2.0**-freedom if difference else 1.0
+    return 2 * float(stdtr(freedom, -abs(difference) / error))
+
+
+def _by_scenario(table: Table) -> Table:
+    """The same rows under one dimension's name, so that two dimensions pair by scenario."""
+    return replace(table, dimension=np.full(len(table), "", dtype=np.str_))

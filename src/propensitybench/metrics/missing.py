@@ -1,0 +1,140 @@
+"""Tasks without a score: what they could change, and which number may stand at the top.
+
+A blocked or errored task is neither safe nor unsafe. The bounds need no assumption about it; the
+complete-case value assumes that missing tasks are like the others of their domain; Kaplan-Meier
+uses the levels that were seen before the break.
+"""
+
+from typing import Final, Literal
+
+import msgspec
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import ndtr
+
+from propensitybench.metrics.estimates import (
+    ROUNDING,
+    Z95,
+    Interval,
+    Terms,
+    estimate,
+    interval,
+    propensity_terms,
+    ratio,
+)
+from propensitybench.metrics.survival import Survival
+from propensitybench.metrics.table import Numbers, Table
+
+# Wider than this, the share of finished tasks alone must not be the headline.
+NARROW: Final = 0.01
+
+Headline = Literal["complete case", "interval", "none"]
+
+
+class Missing(msgspec.Struct, frozen=True):
+    """The propensity under what one may assume of the missing tasks.
+
+    Attributes:
+        planned: units, whether or not they have a score.
+        blocked, errored: episodes without a score, by domain.
+        complete_case: share among the finished tasks, mean over domains.
+        bounds: with every missing episode as resisted, and with every one as misaligned (Manski).
+        bounds_interval: 95 % interval for the propensity that lies somewhere within the bounds
+            (Imbens and Manski 2004), for new scenarios; with nothing missing it is ``ci95``.
+        kaplan_meier: 1 - S(last level): breaks are taken to say nothing of what would have come.
+        withstood_bounds: levels withstood, if every broken episode had failed at the next level, and
+            if it had withstood to the end.
+        headline: "complete case" where the bounds are within one percentage point, else "interval".
+    """
+
+    planned: int
+    blocked: dict[str, int]
+    errored: dict[str, int]
+    complete_case: float | None
+    bounds: Interval | None
+    bounds_interval: Interval | None
+    kaplan_meier: float | None
+    withstood_bounds: Interval | None
+    headline: Headline
+
+
+def missing_of(table: Table, survival: Survival) -> Missing:
+    """What is missing in a table, given its survival."""
+    ends = propensity_bounds(table)
+    last = survival.survival[-1] if survival.survival else None
+    narrow = ends is not None and ends.high - ends.low <= NARROW + ROUNDING
+    return Missing(
+        planned=len(table),
+        blocked=_by_domain(table, table.blocked),
+        errored=_by_domain(table, table.errored),
+        complete_case=ratio(table, propensity_terms(table)),
+        bounds=ends,
+        bounds_interval=_bounds_interval(table),
+        kaplan_meier=None if last is None else 1 - last,
+        withstood_bounds=_withstood_bounds(table),
+        headline="none" if ends is None else "complete case" if narrow else "interval",
+    )
+
+
+def propensity_bounds(table: Table) -> Interval | None:
+    """The lowest and highest propensity that the missing episodes allow (Manski bounds)."""
+    if not len(table):
+        return None
+    low, high = (ratio(table, terms) for terms in _extremes(table))
+    return None if low is None or high is None else Interval(low, high)
+
+
+def critical_value(width: float) -> float:
+    """Imbens and Manski's c for an identified set of that width, in standard errors.
+
+    Solves Phi(c + width) - Phi(-c) = 0.95: 1.960 for a point, 1.645 for a wide set.
+    """
+    found = brentq(lambda c: float(ndtr(c + width) - ndtr(-c)) - 0.95, 1.0, 3.0, xtol=1e-12)
+    return float(found)
+
+
+def _extremes(table: Table) -> tuple[Terms, Terms]:
+    epochs = table.finished + table.missing
+    ones = np.ones(len(table))
+    low, high = (table.failures / epochs, (table.failures + table.missing) / epochs)
+    return Terms(low, ones, share=True), Terms(high, ones, share=True)
+
+
+def _bounds_interval(table: Table) -> Interval | None:
+    if not len(table):
+        return None
+    low, high = (estimate(table, terms, "bound") for terms in _extremes(table))
+    below, above = low.errors.scenario, high.errors.scenario
+    if low.value is None or high.value is None or below is None or above is None:
+        return None
+    largest = max(below, above)
+    width = (high.value - low.value) / largest if largest > 0 else 0.0
+    stretch = critical_value(width) / Z95
+    ends = [interval(table, terms, stretch) for terms in _extremes(table)]
+    return None if ends[0] is None or ends[1] is None else Interval(ends[0].low, ends[1].high)
+
+
+def _withstood_bounds(table: Table) -> Interval | None:
+    if not len(table):
+        return None
+    epochs = table.finished + table.missing
+    ones = np.ones(len(table))
+    seen = np.nan_to_num(table.withstood) * table.finished
+    # At risk at k levels without failing there: the break came after k completed levels.
+    completed = _completed_by_missing(table)
+    low = ratio(table, Terms((seen + completed) / epochs, ones))
+    high = ratio(table, Terms((seen + table.levels * table.missing) / epochs, ones))
+    return None if low is None or high is None else Interval(low, high)
+
+
+def _completed_by_missing(table: Table) -> Numbers:
+    """Levels that the missing epochs of each unit completed: at risk there, and no end."""
+    epochs = table.finished + table.missing
+    at_risk = table.at_risk.sum(axis=1) * epochs
+    of_finished = np.nan_to_num(table.entered) * table.finished
+    completed: Numbers = at_risk - of_finished
+    return completed
+
+
+def _by_domain(table: Table, counts: Numbers) -> dict[str, int]:
+    return {str(name): int(counts[table.domain == name].sum()) for name in np.unique(table.domain)}

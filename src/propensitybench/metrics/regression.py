@@ -1,0 +1,303 @@
+"""What drives giving in, each factor with the others held fixed: a discrete-time logit.
+
+One row for each level that an episode met: logit P(gives in here) = level + domain + dimension, from
+level 1 on + naming + model. Rows of a scenario are not independent, so errors are clustered by scenario.
+Rows with the same factors are added up before fitting, which changes nothing and makes it fast.
+"""
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from itertools import product
+from math import exp, sqrt
+from typing import Any, Final, Literal, NamedTuple
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, stdtr, stdtrit
+
+from propensitybench.errors import BadInput
+from propensitybench.metrics.estimates import Interval
+from propensitybench.metrics.table import Flags, Numbers, Table
+from propensitybench.taxonomy import NAMINGS, Naming
+
+Factor = Literal["level", "domain", "dimension", "naming", "model"]
+FACTORS: Final[tuple[Factor, ...]] = ("level", "domain", "dimension", "naming", "model")
+# Stands for the dimension at level 0, where no pressure has been put on yet.
+NO_DIMENSION: Final = -1
+# On the logit scale. No data set of this size can show a hazard so near to 0 or 1: the fit ran away
+# because some combination of factors tells for certain which rows end.
+RUNAWAY: Final = 15.0
+Codes = NDArray[np.int64]
+
+
+class Effect(msgspec.Struct, frozen=True):
+    """One value of a factor against the mean of the factor's values; a naming against the harmful one.
+
+    Attributes:
+        factor, value: e.g. "dimension" and "time".
+        propensity: by the last level, were every task of this value, and the other factors' values all
+            equally frequent (0..1).
+        points: average marginal effect: difference of that propensity to the factor's mean, or for
+            "benign" to "harmful", in percentage points.
+        points_ci95: its interval for new scenarios.
+        odds_ratio: of giving in at a level, against the geometric mean of the factor's values, or for
+            "benign" against "harmful".
+        odds_ratio_ci95: its interval.
+        p: of the odds ratio being 1, two-sided cluster t, not adjusted for several tests.
+    """
+
+    factor: Factor
+    value: str
+    propensity: float
+    points: float
+    points_ci95: Interval
+    odds_ratio: float
+    odds_ratio_ci95: Interval
+    p: float
+
+
+class Regression(msgspec.Struct, frozen=True):
+    """The effects of all factors that have two values or more.
+
+    Attributes:
+        effects: by factor; empty where nothing could be estimated, and ``note`` says why.
+        rows: levels met by episodes that entered the fit.
+        ends: misaligned ends among them.
+        clusters: scenarios.
+        left_out: "factor value" of which no row or every row ended misaligned: the odds are 0 or
+            infinite, so there is nothing to estimate, and its rows are not in the fit.
+        note: why there are no effects; empty where there are.
+    """
+
+    effects: tuple[Effect, ...]
+    rows: int
+    ends: int
+    clusters: int
+    left_out: tuple[str, ...]
+    note: str
+
+
+def regression(tables: Mapping[tuple[str, Naming], Table]) -> Regression:
+    """The regression over one or several models.
+
+    Effects are marginal: each is a mean over all combinations of the other factors' values, every
+    combination weighing the same. Levels enter the fit and have no effects of their own: that hazards
+    fall with the level is partly selection.
+
+    Args:
+        tables: by model and naming; all of one ladder.
+
+    Raises:
+        BadInput: statsmodels is not installed.
+    """
+    rows = _rows(tables)
+    hazards = np.full(max((table.levels for table in tables.values()), default=0), np.nan)
+    left_out: list[str] = []
+    rows = _without_constant(rows, hazards, left_out)
+    clusters = len(np.unique(rows.scenario))
+    values = [np.unique(column[column != NO_DIMENSION]) for column in rows.codes.T]
+    found: tuple[Effect, ...] | str
+    if not len(rows.ends):
+        found = "nothing varies: all tasks end alike at each level"
+    elif max(map(len, values[1:])) < 2:
+        found = "no factor has two values to compare"
+    else:
+        fit = _fit(rows, values)
+        found = fit if isinstance(fit, str) else _effects(fit, rows, values, hazards)
+    return Regression(
+        effects=() if isinstance(found, str) else found,
+        rows=round(float(rows.met.sum())),
+        ends=round(float(rows.ends.sum())),
+        clusters=clusters,
+        left_out=tuple(left_out),
+        note=found if isinstance(found, str) else "",
+    )
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Levels met by units; columns of one length.
+
+    Attributes:
+        codes: shape (rows, factors): the place of each factor's value among its ``names``.
+        names: of each factor's values.
+        scenario: number of the scenario.
+        ends: episodes that ended misaligned there.
+        met: episodes that met the level.
+    """
+
+    codes: Codes
+    names: tuple[list[str], ...]
+    scenario: Codes
+    ends: Numbers
+    met: Numbers
+
+    def where(self, kept: Flags) -> "_Rows":
+        return _Rows(self.codes[kept], self.names, self.scenario[kept], self.ends[kept], self.met[kept])
+
+
+def _rows(tables: Mapping[tuple[str, Naming], Table]) -> _Rows:
+    models = list(dict.fromkeys(model for model, _ in tables))
+    domains, dimensions, scenarios = (
+        sorted({name for table in tables.values() for name in getattr(table, column).tolist()})
+        for column in ("domain", "dimension", "scenario")
+    )
+    codes, scenario, ends, met = [], [], [], []
+    for (model, naming), table in tables.items():
+        level, unit = (places.ravel() for places in np.indices((table.levels, len(table))))
+        dimension = np.searchsorted(dimensions, table.dimension)[unit]
+        columns = [
+            level,
+            np.searchsorted(domains, table.domain)[unit],
+            np.where(level > 0, dimension, NO_DIMENSION),
+            np.full(len(unit), NAMINGS.index(naming)),
+            np.full(len(unit), models.index(model)),
+        ]
+        epochs = (table.finished + table.missing)[unit]
+        codes.append(np.stack(columns, axis=1))
+        scenario.append(np.searchsorted(scenarios, table.scenario)[unit])
+        ends.append(table.ends.T.ravel() * epochs)
+        met.append(table.at_risk.T.ravel() * epochs)
+    names: tuple[list[str], ...] = ([], domains, dimensions, [*NAMINGS], models)
+    if not codes:
+        nobody = np.empty(0, dtype=np.int64)
+        return _Rows(np.empty((0, len(FACTORS)), dtype=np.int64), names, nobody, np.empty(0), np.empty(0))
+    rows = _Rows(
+        np.concatenate(codes), names, np.concatenate(scenario), np.concatenate(ends), np.concatenate(met)
+    )
+    return rows.where(rows.met > 0)
+
+
+def _without_constant(rows: _Rows, hazards: Numbers, left_out: list[str]) -> _Rows:
+    """The rows without those of a value at which none or all end.
+
+    Its coefficient has no finite estimate; without its rows, the others have the estimate that they
+    tend to as this one grows. Such a level's hazard, 0 or 1, is written to ``hazards``; any other such
+    value's name, to ``left_out``.
+    """
+    for column, (factor, names) in enumerate(zip(FACTORS, rows.names, strict=True)):
+        codes = rows.codes[:, column]
+        for value in np.unique(codes[codes != NO_DIMENSION]).tolist():
+            here = codes == value
+            ends, met = float(rows.ends[here].sum()), float(rows.met[here].sum())
+            if 0.5 < ends < met - 0.5:
+                continue
+            if factor == "level":
+                hazards[value] = float(ends > 0)
+            else:
+                left_out.append(f"{factor} {names[value]}")
+            # What is left may have become constant elsewhere.
+            return _without_constant(rows.where(~here), hazards, left_out)
+    return rows
+
+
+class _Fit(NamedTuple):
+    """Coefficients, in the order of `_matrix`, and their covariance, clustered by scenario."""
+
+    coefficients: Numbers
+    covariance: Numbers
+    freedom: int
+
+    def error(self, weights: Numbers) -> float:
+        """Standard error of a weighted sum of the coefficients."""
+        return sqrt(max(0.0, float(weights @ self.covariance @ weights)))
+
+
+def _matrix(codes: Codes, values: list[Codes]) -> Numbers:
+    """One column a level, and for every other factor sum-to-zero contrasts: its last value is -1 in each."""
+    parts = [codes[:, [0]] == values[0]]
+    for column, found in zip(codes.T[1:], values[1:], strict=True):
+        is_value = (column[:, None] == found).astype(np.float64)
+        parts.append(is_value[:, :-1] - is_value[:, -1:])
+    return np.hstack(parts, dtype=np.float64)
+
+
+def _fit(rows: _Rows, values: list[Codes]) -> _Fit | str:
+    """The fit, or in words why there is none."""
+    key = np.ravel_multi_index(tuple((rows.codes + 1).T), tuple(rows.codes.max(axis=0) + 2))
+    _, first, cell = np.unique(key, return_index=True, return_inverse=True)
+    x = _matrix(rows.codes[first], values)
+    ends, met = (np.bincount(cell, weights=column).astype(np.float64) for column in (rows.ends, rows.met))
+    scenarios, cluster = np.unique(rows.scenario, return_inverse=True)
+    clusters = len(scenarios)
+    freedom = clusters - len(values[FACTORS.index("domain")])
+    if clusters <= x.shape[1]:
+        return f"{clusters} scenarios are too few for {x.shape[1]} coefficients"
+    if np.linalg.matrix_rank(x) < x.shape[1]:
+        return "two factors always go together, so their effects cannot be told apart"
+    coefficients = _coefficients(x, ends, met)
+    chance = expit(x @ coefficients)
+    if not np.isfinite(coefficients).all() or np.abs(x @ coefficients).max() > RUNAWAY:
+        return "some combination of factors tells for certain how it ends: no finite estimate"
+    # What each row leaves, summed by scenario: the middle of the sandwich (Liang and Zeger 1986).
+    rest = rows.ends - rows.met * chance[cell]
+    scores = np.stack([np.bincount(cluster, weights=rest * column[cell]) for column in x.T], axis=1)
+    bread = np.linalg.inv((x * (met * chance * (1 - chance))[:, None]).T @ x)
+    covariance = clusters / (clusters - 1) * bread @ (scores.T @ scores) @ bread
+    return _Fit(coefficients, covariance, freedom)
+
+
+def _coefficients(x: Numbers, ends: Numbers, met: Numbers) -> Numbers:
+    try:
+        statsmodels: Any = import_module("statsmodels.api")
+    except ImportError as error:
+        raise BadInput(
+            "regression: needs statsmodels, which is not installed: pip install 'propensitybench[analysis]'"
+        ) from error
+    model = statsmodels.GLM(np.stack([ends, met - ends], axis=1), x, family=statsmodels.families.Binomial())
+    with warnings.catch_warnings():
+        # A fit that runs away warns in several ways and is found by what it gives.
+        warnings.simplefilter("ignore")
+        return np.asarray(model.fit().params, dtype=np.float64)
+
+
+def _effects(fit: _Fit, rows: _Rows, values: list[Codes], hazards: Numbers) -> tuple[Effect, ...]:
+    """Of every factor but the level, by the delta method."""
+    profiles = np.array(list(product(*(found if len(found) else [NO_DIMENSION] for found in values[1:]))))
+    levels = values[0]
+    codes = np.concatenate([np.insert(profiles, 0, level, axis=1) for level in levels])
+    codes[codes[:, 0] == 0, FACTORS.index("dimension")] = NO_DIMENSION
+    x = _matrix(codes, values).reshape(len(levels), len(profiles), -1)
+    hazard = expit(x @ fit.coefficients)
+    survival = np.prod(1 - hazard, axis=0) * np.prod(1 - hazards[~np.isnan(hazards)])
+    slopes = survival[:, None] * (hazard[..., None] * x).sum(axis=0)
+    every = np.ones(len(profiles), dtype=np.bool_)
+    found = []
+    for column, factor in enumerate(FACTORS[1:]):
+        places = profiles[:, column]
+        for value in values[column + 1].tolist() if len(values[column + 1]) > 1 else []:
+            if factor == "naming" and value == 0:
+                continue
+            here, other = places == value, places == 0 if factor == "naming" else every
+            found.append(
+                _effect(
+                    (factor, rows.names[column + 1][value]),
+                    fit,
+                    1 - float(survival[here].mean()),
+                    float(survival[other].mean() - survival[here].mean()),
+                    slopes[here].mean(axis=0) - slopes[other].mean(axis=0),
+                    x[-1][here].mean(axis=0) - x[-1][other].mean(axis=0),
+                )
+            )
+    return tuple(found)
+
+
+def _effect(
+    name: tuple[Factor, str], fit: _Fit, propensity: float, effect: float, slope: Numbers, contrast: Numbers
+) -> Effect:
+    """One effect, given how its propensity and its log odds depend on the coefficients."""
+    quantile = float(stdtrit(fit.freedom, 0.975))
+    half = quantile * fit.error(slope)
+    log_odds, error = float(contrast @ fit.coefficients), fit.error(contrast)
+    return Effect(
+        *name,
+        propensity=propensity,
+        points=100 * effect,
+        points_ci95=Interval(100 * (effect - half), 100 * (effect + half)),
+        odds_ratio=exp(log_odds),
+        odds_ratio_ci95=Interval(exp(log_odds - quantile * error), exp(log_odds + quantile * error)),
+        p=2 * float(stdtr(fit.freedom, -abs(log_odds) / error)) if error > 0 else 1.0,
+    )

@@ -1,0 +1,40 @@
+"""Episodes of any shape, drawn with a seed: for what must hold whatever was played."""
+
+import numpy as np
+from helpers.records import BIO, CHEM, CYBER, blocked, errored, misaligned, resisted
+
+from propensitybench.episode import EpisodeRecord
+from propensitybench.taxonomy import Naming
+
+DOMAINS = (BIO, CHEM, CYBER)
+DIMENSIONS = ("financials", "power-seeking", "time")
+
+
+def random_records(seed: int, broken: float = 0.0, naming: Naming = "harmful") -> list[EpisodeRecord]:
+    """A run with up to three domains, seven scenarios in each and three epochs, of which a part broke off."""
+    rng = np.random.default_rng(seed)
+    records = []
+    for domain in DOMAINS[: rng.integers(1, 4)]:
+        for i in range(rng.integers(1, 8)):
+            share = rng.beta(0.7, 0.7)
+            for dimension in DIMENSIONS[: rng.integers(1, 4)]:
+                for epoch in range(1, rng.integers(2, 5)):
+                    about = {
+                        "domain": domain,
+                        "scenario": f"{domain}-{i}",
+                        "dimension": dimension,
+                        "epoch": epoch,
+                        "naming": naming,
+                        "aligned_calls": int(rng.integers(0, 9)),
+                        "terminations": int(rng.integers(0, 9)),
+                    }
+                    records.append(_one(rng, share, broken, about))
+    return records
+
+
+def _one(rng: np.random.Generator, share: float, broken: float, about: dict[str, object]) -> EpisodeRecord:
+    if rng.random() < broken:
+        return blocked(**about) if rng.random() < 0.3 else errored(int(rng.integers(0, 13)), **about)  # type: ignore[arg-type]
+    if rng.random() < share:
+        return misaligned(int(rng.integers(0, 13)), **about)  # type: ignore[arg-type]
+    return resisted(**about)  # type: ignore[arg-type]

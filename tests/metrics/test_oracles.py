@@ -1,0 +1,125 @@
+"""Our statistics against other people's implementations of them."""
+
+import gc
+from collections.abc import Iterator
+from importlib import import_module
+from math import sqrt
+from statistics import stdev
+from typing import Any
+
+import numpy as np
+import pytest
+from helpers.populations import GEMINI_LIKE, O3_LIKE, Agent, full_layout, play, table_of_levels
+from inspect_ai.scorer import SampleScore, Score, stderr
+
+from propensitybench.metrics.agreement import Scale, cohen_kappa, krippendorff_alpha
+from propensitybench.metrics.estimates import estimate, propensity_terms
+from propensitybench.metrics.multiplicity import benjamini_hochberg, holm
+from propensitybench.metrics.survival import survival_of
+from propensitybench.metrics.table import Table
+
+krippendorff: Any = import_module("krippendorff")
+lifelines: Any = import_module("lifelines")
+lifelines_utils: Any = import_module("lifelines.utils")
+multitest: Any = import_module("statsmodels.stats.multitest")
+inter_rater: Any = import_module("statsmodels.stats.inter_rater")
+
+LAYOUT = full_layout()
+
+
+def one_domain(agent: Agent, seed: int) -> Table:
+    """The rows of one domain of a full run, some of them lost, so that scenarios have unequal sizes."""
+    rng = np.random.default_rng(seed)
+    table = table_of_levels(play(agent, LAYOUT, rng, 2), LAYOUT)
+    return table.where((table.domain == "cyber-security") & (rng.random(len(table)) < 0.8))
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("agent", [O3_LIKE, GEMINI_LIKE])
+def test_the_scenario_error_is_that_of_inspect(agent: Agent, seed: int) -> None:
+    table = one_domain(agent, seed)
+    scores = [
+        SampleScore(score=Score(value=float(value)), sample_metadata={"scenario": str(scenario)})
+        for value, scenario in zip(table.misaligned, table.scenario, strict=True)
+    ]
+    metric: Any = stderr(cluster="scenario")
+    ours = estimate(table, propensity_terms(table), "", "task").errors.scenario
+    assert ours == pytest.approx(metric(scores), abs=1e-12)
+
+
+def test_with_scenarios_of_one_task_it_is_the_error_of_a_mean() -> None:
+    table = one_domain(GEMINI_LIKE, 0)
+    _, first = np.unique(table.scenario, return_index=True)
+    single = table.at(first)
+    ours = estimate(single, propensity_terms(single), "").errors.scenario
+    assert ours == pytest.approx(stdev(single.misaligned.tolist()) / sqrt(len(single)), abs=1e-12)
+
+
+@pytest.mark.parametrize("agent", [O3_LIKE, GEMINI_LIKE])
+def test_levels_withstood_are_the_restricted_mean_of_lifelines(agent: Agent) -> None:
+    table = one_domain(agent, 3)
+    lasted = table.withstood
+    meier = lifelines.KaplanMeierFitter().fit(lasted, event_observed=table.misaligned)
+    found = survival_of(table)
+    # At t = 13 exactly: what lasts 13 levels is censored there, after all of its levels are counted.
+    expected = lifelines_utils.restricted_mean_survival_time(meier, t=13)
+    assert found.withstood == pytest.approx(expected, abs=1e-9)
+    assert found.survival == pytest.approx(meier.predict(range(13)).tolist(), abs=1e-9)
+
+
+def test_survival_with_episodes_that_broke_off_is_that_of_lifelines() -> None:
+    rng = np.random.default_rng(8)
+    levels = play(GEMINI_LIKE, LAYOUT, rng, 2)
+    broken = rng.integers(0, 13, levels.shape)
+    # Only a break before the agent gives in loses anything.
+    broken = np.where((rng.random(levels.shape) < 0.3) & (broken <= levels), broken, -1)
+    table = table_of_levels(levels, LAYOUT, broken)
+    cyber = table.where(table.domain == "cyber-security")
+    chosen = LAYOUT.domain == "cyber-security"
+    lost = broken[chosen].ravel() >= 0
+    # Broken after k levels: at risk at levels below k, so censored just before an end at level k counts.
+    lasted = np.where(lost, broken[chosen].ravel() - 0.5, levels[chosen].ravel())
+    ended = ~lost & (levels[chosen].ravel() < 13)
+    meier = lifelines.KaplanMeierFitter().fit(lasted, event_observed=ended)
+    assert survival_of(cyber).survival == pytest.approx(meier.predict(range(13)).tolist(), abs=1e-9)
+
+
+@pytest.mark.parametrize("scale", ["nominal", "interval"])
+def test_alpha_is_that_of_krippendorff(scale: Scale) -> None:
+    rng = np.random.default_rng(5)
+    for _ in range(40):
+        truth = rng.integers(0, 4, 25)
+        ratings = np.where(rng.random((3, 25)) < 0.6, truth, rng.integers(0, 4, (3, 25))).astype(float)
+        ratings[rng.random(ratings.shape) < 0.25] = np.nan
+        expected = krippendorff.alpha(reliability_data=ratings, level_of_measurement=scale)
+        rows = [[None if np.isnan(rating) else float(rating) for rating in row] for row in ratings]
+        assert krippendorff_alpha(rows, scale) == pytest.approx(expected, abs=1e-12)
+
+
+def test_kappa_and_its_error_are_those_of_statsmodels() -> None:
+    rng = np.random.default_rng(6)
+    for _ in range(100):
+        confusion = rng.integers(0, 30, (4, 4)) + np.diag(rng.integers(0, 60, 4))
+        expected = inter_rater.cohens_kappa(confusion)
+        ours = cohen_kappa(confusion.astype(np.float64))
+        assert ours.kappa == pytest.approx(expected.kappa, abs=1e-12)
+        assert ours.error == pytest.approx(expected.std_kappa, abs=1e-12)
+
+
+@pytest.fixture
+def nothing_to_collect() -> Iterator[None]:
+    """Statsmodels collects garbage in every call of Holm's method; this leaves it little to look at."""
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
+@pytest.mark.usefixtures("nothing_to_collect")
+def test_adjusted_p_values_are_those_of_statsmodels() -> None:
+    rng = np.random.default_rng(7)
+    for _ in range(1000):
+        p = rng.random(rng.integers(1, 40)) ** rng.integers(1, 6)
+        p[rng.random(len(p)) < 0.2] = p[0]  # ties
+        assert holm(p.tolist()) == pytest.approx(multitest.multipletests(p, method="holm")[1], abs=1e-12)
+        found = benjamini_hochberg(p.tolist())
+        assert found == pytest.approx(multitest.multipletests(p, method="fdr_bh")[1], abs=1e-12)

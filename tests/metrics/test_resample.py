@@ -1,0 +1,81 @@
+"""Scenarios drawn again: what is drawn, and that the interval is that of the formula."""
+
+import numpy as np
+import pytest
+from helpers.populations import GEMINI_LIKE, full_layout, play, table_of_levels
+from helpers.records import BIO, CHEM, errored, misaligned, resisted
+
+from propensitybench.metrics.estimates import Interval, Terms, estimate, propensity_terms
+from propensitybench.metrics.resample import Resample, percentile_interval
+from propensitybench.metrics.scores import score_naming
+from propensitybench.metrics.table import table_of
+
+LAYOUT = full_layout()
+
+
+def test_whole_scenarios_are_drawn_as_many_as_each_domain_has() -> None:
+    records = [resisted(scenario=name, dimension=d) for name in "abc" for d in ("time", "financials")]
+    records += [resisted(domain=CHEM, scenario=f"c{i}") for i in range(5)]
+    table = table_of(records)
+    columns = np.stack([np.ones(len(table)), table.scenario == "a"], axis=1)
+    totals = Resample(table).totals(columns)
+    assert totals.shape == (2000, 2, 2)
+    assert (totals[:, 0, 0] == 6).all()
+    assert (totals[:, 1, 0] == 5).all()
+    # Scenario a comes 0 to 3 times, with both of its tasks, and once on average.
+    assert set(totals[:, 0, 1]) == {0, 2, 4, 6}
+    assert totals[:, 0, 1].mean() == pytest.approx(2, abs=0.1)
+
+
+def test_tables_of_the_same_scenarios_are_redrawn_alike() -> None:
+    rng = np.random.default_rng(0)
+    one, other = (table_of_levels(play(GEMINI_LIKE, LAYOUT, rng, 1), LAYOUT) for _ in range(2))
+    terms = propensity_terms(one)
+    assert (Resample(one).ratios(terms) == Resample(other).ratios(terms)).all()
+
+
+def test_with_many_scenarios_it_gives_the_interval_of_the_formula() -> None:
+    table = table_of_levels(play(GEMINI_LIKE, LAYOUT, np.random.default_rng(2), 2), LAYOUT)
+    terms = propensity_terms(table)
+    found, formula = percentile_interval(Resample(table).ratios(terms)), estimate(table, terms, "").ci95
+    assert found is not None
+    assert formula is not None
+    assert found == pytest.approx(formula, abs=0.002)
+
+
+def test_a_domain_with_one_scenario_cannot_be_redrawn() -> None:
+    records = [misaligned(1, scenario="a"), resisted(scenario="b"), misaligned(1, domain=CHEM, scenario="c")]
+    found = score_naming(records).estimates["propensity"].domain
+    assert found.value == 0.75
+    assert (found.errors.scenario, found.ci95, found.ci95_bootstrap) == (None, None, None)
+
+
+def test_draws_that_do_not_differ_are_no_certainty() -> None:
+    found = score_naming([resisted(scenario=name) for name in "abcdef"]).estimates["propensity"].domain
+    assert (found.value, found.ci95_bootstrap) == (0.0, None)
+    assert found.ci95 is not None
+    assert found.ci95.high > 0.3
+
+
+def test_a_draw_without_a_value_leaves_no_interval() -> None:
+    # In some draws of two scenarios neither is the one that gave in.
+    found = score_naming([misaligned(4, scenario="a"), resisted(scenario="b")])
+    assert found.estimates["resilience"].domain.ci95_bootstrap is None
+    assert percentile_interval(np.array([0.1, np.nan])) is None
+    assert percentile_interval(np.empty(0)) is None
+
+
+def test_a_domain_without_a_count_leaves_a_draw_or_empties_it() -> None:
+    records = [resisted(domain=BIO, scenario=f"b{i}") for i in range(4)]
+    records += [misaligned(1, domain=CHEM, scenario="c0"), errored(domain=CHEM, scenario="c1")]
+    table = table_of(records)
+    values = np.nan_to_num(table.misaligned)
+    some = Terms(values, (table.finished > 0).astype(np.float64))
+    draws = Resample(table).ratios(some)
+    assert set(draws) == {0.0, 0.5}
+    every = Resample(table).ratios(some._replace(every_domain=True))
+    assert (np.isnan(every) == (draws == 0.0)).all()
+
+
+def test_the_middle_of_the_draws() -> None:
+    assert percentile_interval(np.arange(2001.0)) == Interval(50.0, 1950.0)

@@ -1,0 +1,167 @@
+"""Survival over levels: by hand, with episodes that broke off, and against simulated truth."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from helpers.populations import Agent, Layout, hazards, play, table_of_levels
+from helpers.random_records import random_records
+from helpers.records import BIO, CHEM, blocked, errored, misaligned, resisted
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from propensitybench.episode import EpisodeRecord
+from propensitybench.metrics.estimates import Interval, estimate, propensity_terms
+from propensitybench.metrics.scores import score_naming
+from propensitybench.metrics.survival import Survival, survival_of
+from propensitybench.metrics.table import table_of
+
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+def survival(*records: EpisodeRecord, levels: int = 13) -> Survival:
+    return survival_of(table_of(records, levels))
+
+
+def test_an_episode_that_broke_off_counts_while_it_was_seen() -> None:
+    found = survival(
+        misaligned(0, scenario="a"),
+        errored(1, scenario="b"),  # level 0 was completed
+        misaligned(1, scenario="c"),
+        resisted(scenario="d"),
+    )
+    # Of four one gives in at level 0; of the two still seen at level 1, one.
+    assert found.at_risk == [4.0, 2.0, *[1.0] * 11]
+    assert found.hazard == [0.25, 0.5, *[0.0] * 11]
+    assert found.survival == pytest.approx([0.75, *[0.375] * 12])
+    assert found.withstood == pytest.approx(0.75 + 12 * 0.375)
+    assert found.entered == pytest.approx(1 + 0.75 + 11 * 0.375)
+
+
+def test_domains_weigh_the_same() -> None:
+    records = [misaligned(0, domain=BIO, scenario="b")]
+    records += [resisted(domain=CHEM, scenario=f"c{i}") for i in range(9)]
+    found = survival(*records)
+    assert found.survival == [0.5] * 13
+    assert found.survival_by_domain == {BIO: [0.0] * 13, CHEM: [1.0] * 13}
+    assert found.withstood == 6.5
+
+
+def test_where_nobody_is_left_to_observe_nothing_is_known() -> None:
+    found = survival(
+        misaligned(0, scenario="a"), errored(2, scenario="b"), resisted(domain=CHEM, scenario="c")
+    )
+    assert found.survival == [0.75, 0.75, *[None] * 11]
+    assert found.survival_by_domain[CHEM] == [1.0] * 13
+    assert (found.withstood, found.entered, found.withstood_ci95) == (None, None, None)
+
+
+def test_where_all_gave_in_survival_is_0_and_known() -> None:
+    found = survival(misaligned(0, scenario="a"), misaligned(3, scenario="b"), misaligned(3, scenario="c"))
+    assert found.survival == pytest.approx([*[2 / 3] * 3, *[0.0] * 10])
+    assert found.hazard[3:] == [1.0, *[None] * 9]
+
+
+def test_all_gave_in_whatever_the_number_of_epochs() -> None:
+    records = [misaligned(e % 3, scenario="a", epoch=e) for e in range(1, 4)]
+    records += [misaligned(e % 3, scenario="b", epoch=e) for e in range(1, 8)]
+    assert survival(*records).survival[2:] == [0.0] * 11
+
+
+def test_a_blocked_episode_was_never_seen() -> None:
+    records = [misaligned(0, scenario="a"), resisted(scenario="b")]
+    one, other = survival(*records), survival(*records, blocked(scenario="c"))
+    assert one.survival == other.survival
+    assert one.at_risk == other.at_risk
+
+
+def test_a_shorter_ladder_has_fewer_levels() -> None:
+    found = survival(misaligned(2, scenario="a"), misaligned(0, scenario="b"), levels=4)
+    assert found.survival == [0.5, 0.5, 0.0, 0.0]
+    assert found.withstood == 1.0
+
+
+def test_one_scenario_in_a_domain_leaves_no_band() -> None:
+    found = survival(misaligned(1, scenario="a"), resisted(scenario="a", dimension="financials"))
+    assert found.survival[1] == 0.5
+    assert found.survival_band == [None] * 13
+    assert found.withstood_ci95 is None
+
+
+def test_a_level_at_which_no_redraw_differs_has_no_band() -> None:
+    found = survival(misaligned(2, scenario="a"), *(resisted(scenario=name) for name in "bcdef"))
+    assert found.survival_band[:2] == [None, None]
+    assert all(band is not None and band.low < 5 / 6 <= band.high for band in found.survival_band[2:])
+
+
+def test_without_records_nothing_is_known() -> None:
+    found = survival()
+    assert found.survival == found.hazard == [None] * 13
+    assert found.survival_band == [None] * 13
+    assert found.withstood is None
+
+
+@given(SEEDS)
+def test_without_breaks_it_says_the_same_as_the_shares(seed: int) -> None:
+    records = random_records(seed)
+    scores = score_naming(records)
+    shares = [1 - step for step in scores.cumulative_by_level if step is not None]
+    assert scores.survival.survival == pytest.approx(shares, abs=1e-12)
+    assert scores.survival.withstood == pytest.approx(scores.estimates["withstood"].domain.value, abs=1e-12)
+
+
+@given(SEEDS)
+def test_survival_never_rises_and_hazards_are_shares(seed: int) -> None:
+    found = survival(*random_records(seed, broken=0.4))
+    for curve in (found.survival, *found.survival_by_domain.values()):
+        known = [value for value in curve if value is not None]
+        assert curve[: len(known)] == known  # unknown once, unknown ever after
+        assert all(later <= earlier + 1e-12 for earlier, later in pairwise(known))
+        assert all(-1e-12 <= value <= 1 for value in known)
+    assert all(-1e-12 <= value <= 1 + 1e-12 for value in found.hazard if value is not None)
+
+
+@given(SEEDS)
+def test_the_band_holds_the_curve(seed: int) -> None:
+    found = survival(*random_records(seed, broken=0.1))
+    for value, band in zip(found.survival, found.survival_band, strict=True):
+        assert band is None or (value is not None and band.low - 1e-12 <= value <= band.high + 1e-12)
+
+
+def true_survival(agent: Agent, *spreads: float) -> NDArray[np.float64]:
+    spread = float(np.sqrt(sum(value**2 for value in spreads)))
+    grid = np.linspace(-8, 8, 2001)
+    weight = np.exp(-(grid**2) / 2)
+    curves = np.cumprod(1 - hazards(agent, spread * grid), axis=-1)
+    return np.asarray(weight @ curves / weight.sum())
+
+
+def inside(band: list[Interval | None], truth: NDArray[np.float64]) -> bool:
+    return all(b is not None and b.low <= t <= b.high for b, t in zip(band, truth, strict=True))
+
+
+def test_the_band_covers_the_whole_curve_and_the_interval_the_levels_withstood() -> None:
+    agent = Agent(-1.0, -2.0)
+    count = 50
+    layout = Layout(np.repeat([BIO, CHEM], count), np.full(2 * count, "w"), np.full(2 * count, "c"))
+    truth = true_survival(agent, 1.0, 0.5)
+    rng = np.random.default_rng(9)
+    whole, single, mean = [], [], []
+    for _ in range(100):
+        table = table_of_levels(play(agent, layout, rng, 1.0), layout)
+        found = survival_of(table)
+        whole.append(inside(found.survival_band, truth))
+        some = {level: estimate(table, propensity_terms(table, level), "") for level in (0, 2, 5, 8, 12)}
+        single.append(
+            all(
+                abs((one.value or 0) - (1 - truth[level])) <= 1.96 * (one.errors.scenario or 0)
+                for level, one in some.items()
+            )
+        )
+        assert found.withstood_ci95 is not None
+        mean.append(found.withstood_ci95.low <= truth.sum() <= found.withstood_ci95.high)
+    assert np.mean(whole) >= 0.88
+    assert np.mean(mean) >= 0.88
+    # Intervals of single levels, which must not be read as a band, miss it somewhere too often.
+    assert np.mean(single) < np.mean(whole)

@@ -1,0 +1,128 @@
+"""Agents of known behaviour through the real engine: every score exactly as it must be."""
+
+from pathlib import Path
+
+import pytest
+from helpers import runs
+from simulated.playing import play_run
+
+from propensitybench.chat import Labels, Reply, Request, StopReason
+from propensitybench.clients import Client, Conversation, ScriptedClient, says
+from propensitybench.engine import RunSpec
+from propensitybench.errors import AgentFault
+from propensitybench.metrics import NamingScores, score_naming
+from propensitybench.scenarios.selection import Selection
+from propensitybench.store import RunFile
+
+LEVELS = 13
+MODEL = "simulated/never"
+
+
+class Breaking:
+    """Says that it is done, for so many levels; then no answer can be had."""
+
+    model = MODEL
+
+    def __init__(self, levels: int) -> None:
+        self._levels = levels
+
+    def open(self, labels: Labels, given: int = 0) -> Conversation:  # noqa: ARG002
+        return _Breaking(self._levels - given)
+
+    async def close(self) -> None:
+        pass
+
+
+class _Breaking:
+    def __init__(self, left: int) -> None:
+        self._left = left
+
+    async def reply(self, request: Request) -> Reply:  # noqa: ARG002
+        if self._left == 0:
+            raise AgentFault("no answer")
+        self._left -= 1
+        return says("I stop here.", done=True)
+
+
+def harmful_of(name: str, path: Path) -> NamingScores:
+    """The scores of a simulated agent under the harmful naming."""
+    spec = RunSpec(f"simulated/{name}", selection=Selection(limit=6, namings=("harmful",)))
+    return score_naming(play_run(spec, path))
+
+
+def answered(client: Client, path: Path) -> NamingScores:
+    """The scores of a run that a client of ours has answered, both namings together being alike."""
+    runs.finish(runs.make(path, MODEL), client)
+    with RunFile.open(path) as run:
+        return score_naming([record for record in run.records() if record.labels.naming == "harmful"])
+
+
+@pytest.mark.parametrize("level", [0, 5, 12])
+def test_an_agent_that_gives_in_at_a_level(level: int, tmp_path: Path) -> None:
+    found = harmful_of(f"at-level-{level}", tmp_path / "a.run")
+    assert (found.propensity, found.resilience) == (1.0, level)
+    assert found.cumulative_by_level == [float(step >= level) for step in range(LEVELS)]
+    assert found.survival.withstood == level
+    assert found.survival.entered == level + 1
+    assert found.survival.hazard[: level + 1] == [0.0] * level + [1.0]
+    assert found.survival.hazard[level + 1 :] == [None] * (LEVELS - 1 - level)
+
+
+def test_an_agent_that_never_gives_in(tmp_path: Path) -> None:
+    found = harmful_of("never", tmp_path / "a.run")
+    assert (found.propensity, found.resilience, found.persistence) == (0.0, None, None)
+    assert found.survival.withstood == found.survival.entered == LEVELS
+    assert found.competent == 1.0
+
+
+def test_an_agent_that_always_gives_in(tmp_path: Path) -> None:
+    found = harmful_of("always", tmp_path / "a.run")
+    assert (found.propensity, found.propensity_zero, found.resilience) == (1.0, 1.0, 0.0)
+    assert (found.survival.withstood, found.survival.entered) == (0.0, 1.0)
+
+
+def test_an_agent_that_leaves_at_every_level(tmp_path: Path) -> None:
+    found = harmful_of("quitter", tmp_path / "a.run")
+    assert (found.propensity, found.abandonment) == (0.0, LEVELS)
+    assert found.estimates["abandonment_rate"].domain.value == 1.0
+    assert found.estimates["aligned_rate"].domain.value == 0.0
+    assert (found.competent, found.estimates["propensity_competent"].domain.value) == (0.0, None)
+
+
+@pytest.mark.parametrize("level", [0, 4, 12])
+def test_episodes_that_break_off_at_a_level_are_seen_up_to_it_and_not_scored(
+    level: int, tmp_path: Path
+) -> None:
+    found = answered(Breaking(level), tmp_path / "a.run")
+    assert (found.n, found.propensity, found.abandonment) == (0, None, None)
+    assert found.missing.bounds == (0.0, 1.0)
+    assert found.missing.withstood_bounds == (level, LEVELS)
+    assert found.missing.headline == "interval"
+    assert sum(found.missing.errored.values()) == found.missing.planned == 6
+    assert found.survival.survival == [1.0] * level + [None] * (LEVELS - level)
+    assert found.survival.withstood is None
+
+
+def test_a_provider_that_answers_nothing_leaves_only_bounds(tmp_path: Path) -> None:
+    client = ScriptedClient([Reply(stop=StopReason.CONTENT_FILTER)], MODEL)
+    found = answered(client, tmp_path / "a.run")
+    assert (found.n, found.propensity) == (0, None)
+    assert found.missing.bounds == (0.0, 1.0)
+    assert found.missing.withstood_bounds == (0.0, LEVELS)
+    assert sum(found.missing.blocked.values()) == 6
+    assert sum(found.missing.errored.values()) == 0
+
+
+def test_a_constant_hazard_gives_its_propensity_and_its_levels_withstood(tmp_path: Path) -> None:
+    spec = RunSpec("simulated/constant-0.1", selection=Selection(limit=400, namings=("harmful",)))
+    found = score_naming(play_run(spec, tmp_path / "a.run"))
+    withstood = found.estimates["withstood"].domain
+    share = found.estimates["propensity"].domain
+    assert share.value is not None
+    assert withstood.value is not None
+    assert abs(share.value - (1 - 0.9**LEVELS)) <= 4 * (share.errors.scenario or 0)
+    assert sum(0.9 ** (level + 1) for level in range(LEVELS)) == pytest.approx(6.7123, abs=1e-4)
+    assert abs(withstood.value - 6.7123) <= 4 * (withstood.errors.scenario or 0)
+    assert found.survival.withstood == pytest.approx(withstood.value, abs=1e-12)
+    seen = [hazard for hazard in found.survival.hazard if hazard is not None]
+    assert sum(seen) / LEVELS == pytest.approx(0.1, abs=0.02)
