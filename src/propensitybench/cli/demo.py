@@ -41,7 +41,7 @@ def command(
         return
     console = tables.console()
     console.print(tables.overview(runs))
-    print(f"{tables.LEGEND}\n")
+    print(f"{tables.legend(runs)}\n")
     for run in runs:
         print(meaning(run))
     task = _some_task(Path(runs[0].file))

@@ -14,6 +14,10 @@ Data = Annotated[
     ),
 ]
 RunPath = Annotated[Path, typer.Argument(metavar="FILE", help="A run file.", show_default=False)]
+Regress = Annotated[
+    bool,
+    typer.Option("--regression", help="Also fit a regression over these runs (extra `analysis`)."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object to standard output.")]
 Seed = Annotated[int, typer.Option("--seed", help="Of the order of tasks and of all chance in them.")]
 Domains = Annotated[list[str] | None, typer.Option("--domain", help="Only this domain; may be repeated.")]
@@ -48,6 +52,25 @@ Limit = Annotated[
         "--limit",
         min=1,
         help="A balanced sample of N pairs of scenario and dimension; each is played under every naming.",
+    ),
+]
+Levels = Annotated[
+    int,
+    typer.Option(
+        "--levels",
+        min=0,
+        max=12,
+        help="Stop each task after K pressure messages. Cheaper, but the result is PP@K, not the propensity.",
+    ),
+]
+Precision = Annotated[
+    float | None,
+    typer.Option(
+        "--precision",
+        metavar="SHARE",
+        help="Play no more tasks than it takes: batches of 80 pairs under each naming, at least 400, until "
+        "the 95 % interval is no wider than +- SHARE under every naming, e.g. 0.02. It stops on the width of "
+        "the interval, not on its value, so the interval keeps its coverage.",
     ),
 ]
 Epochs = Annotated[int, typer.Option("--epochs", min=1, max=10_000, help="How often each task is played.")]

@@ -1,7 +1,6 @@
 """What `run`, `resume` and `demo` share: playing a run file with progress, and how it ended."""
 
 import asyncio
-import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,13 +21,25 @@ from rich.progress import (
 )
 
 from propensitybench.cli import tables
+from propensitybench.cli.runs import read_played
 from propensitybench.cli.text import print_json, safe
 from propensitybench.clients.options import ModelOptions, Transport
-from propensitybench.engine import Budget, Cause, Price, Result, Terms, client_for, price_table, run_tasks
+from propensitybench.engine import (
+    Budget,
+    Cause,
+    Price,
+    Result,
+    Terms,
+    client_for,
+    is_complete,
+    price_table,
+    run_tasks,
+    tasks_drawn,
+)
 from propensitybench.engine import Progress as Finished
 from propensitybench.engine.preflight import preflight
 from propensitybench.errors import BadInput
-from propensitybench.metrics import RunScores, score_run
+from propensitybench.metrics import RunScores
 from propensitybench.simulated import PREFIX
 from propensitybench.store import RunFile
 
@@ -81,9 +92,9 @@ def check_endpoint(model: str, model_options: ModelOptions, way: Way) -> None:
 def play_file(path: Path, way: Way) -> Result:
     """Plays the unfinished tasks of a run file, with a bar on standard error."""
     with RunFile.open(path) as run:
-        tasks, finished = run.manifest.tasks, run.finished()
-    if finished == tasks:
-        return Result(tasks, tasks, None, "")  # nothing to do: the file is left alone
+        tasks, finished = tasks_drawn(run), run.finished()
+        if is_complete(run):
+            return Result(tasks, tasks, None, "")  # nothing to do: the file is left alone
     with RunFile.open(path, write=True) as run:
         model = run.manifest.model
         client = client_for(model, msgspec.convert(run.manifest.options, ModelOptions), way.transport)
@@ -115,7 +126,7 @@ def _advance(bar: Progress, row: TaskID) -> Callable[[Finished], None]:
         if now.tokens:
             notes.append(f"{now.tokens / 1e6:.2f}M tokens, " + cost(now.usd))
         notes += [f"{safe(key)} waits {seconds:.0f} s" for key, seconds in now.stalled]
-        bar.update(row, completed=now.finished, note="; ".join(notes))
+        bar.update(row, total=now.total, completed=now.finished, note="; ".join(notes))
 
     return advance
 
@@ -127,11 +138,7 @@ def cost(usd: float | None) -> str:
 
 def scores_of(path: Path) -> RunScores:
     """The scores of a run file."""
-    with RunFile.open(path) as run:
-        manifest = run.manifest
-        levels = manifest.protocol.levels
-        name = os.fsencode(path).decode("utf-8", "replace")
-        return score_run(name, manifest.model, manifest.tasks, run.records(), levels=levels)
+    return read_played(path).scores()
 
 
 def play_and_print(path: Path, way: Way, *, as_json: bool) -> int:
@@ -143,7 +150,7 @@ def play_and_print(path: Path, way: Way, *, as_json: bool) -> int:
         print_json({"stopped": stopped, **msgspec.structs.asdict(scores)})
     else:
         tables.console().print(tables.overview([scores]))
-        print(tables.LEGEND)
+        print(tables.legend([scores]))
     say_how_it_ended(path, result, scores)
     return exit_code(result, scores)
 
@@ -169,3 +176,5 @@ def say_how_it_ended(path: Path, result: Result, scores: RunScores) -> None:
         print(f"{count} tasks could not be finished, the last: {safe(why)}", file=sys.stderr)
         print("try them again with:", file=sys.stderr)
         print(f"  propensitybench resume {path}", file=sys.stderr)
+    if line := tables.stopping_rule(scores):
+        print(line, file=sys.stderr)

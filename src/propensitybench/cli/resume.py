@@ -9,7 +9,7 @@ from propensitybench.cli import options
 from propensitybench.cli.playing import Way, check_endpoint, play_and_print, read_price
 from propensitybench.cli.text import safe
 from propensitybench.clients.options import ModelOptions, Transport
-from propensitybench.engine import DEFAULT_CONCURRENCY, Budget
+from propensitybench.engine import DEFAULT_CONCURRENCY, Budget, is_complete
 from propensitybench.store import RunFile
 
 DEFAULTS = Transport()
@@ -36,7 +36,7 @@ def command(
     )
     with RunFile.open(file) as run:
         manifest = run.manifest
-        complete = run.finished() == manifest.tasks
+        complete = is_complete(run)
     if not complete:
         asked = msgspec.convert(manifest.options, ModelOptions)
         if asked.base_url is not None:  # not typed by the user this time, perhaps not by this user

@@ -11,9 +11,11 @@ from propensitybench.cli.text import print_json, safe
 from propensitybench.clients.options import ModelOptions, Transport
 from propensitybench.engine import DEFAULT_CONCURRENCY, Budget, RunSpec, client_for, prepare
 from propensitybench.engine.plan import Plan, plan_run
-from propensitybench.episode import built_in_template
+from propensitybench.episode import PAPER, Protocol, built_in_template
 from propensitybench.errors import BadInput
+from propensitybench.metrics.power import Power
 from propensitybench.scenarios import Selection
+from propensitybench.store import StoppingRule
 from propensitybench.taxonomy import NAMINGS
 from propensitybench.taxonomy import naming as naming_named
 
@@ -32,6 +34,8 @@ def command(
     naming: options.NamingChoice = "both",
     limit: options.Limit = None,
     epochs: options.Epochs = 1,
+    levels: options.Levels = PAPER.levels,
+    precision: options.Precision = None,
     seed: options.Seed = 0,
     template: options.Template = None,
     base_url: options.BaseUrl = None,
@@ -64,12 +68,14 @@ def command(
     )
     extra = read_extra_body(extra_body)
     asked = ModelOptions(base_url, temperature, top_p, max_tokens, reasoning_effort, extra)
-    spec = RunSpec(model, data, selection, seed, template=read_template(template), options=asked)
+    ladder = Protocol(levels=levels)
+    rule = None if precision is None else StoppingRule(precision)
+    spec = RunSpec(model, data, selection, seed, ladder, read_template(template), asked, rule)
     transport = Transport(timeout, DEFAULTS.connect_timeout, max_retries, rpm, tpm, concurrency)
     budget = Budget(budget_usd, max_tokens_total)
     way = Way(transport, budget, read_price(price), preflight)
     if plan:
-        print_plan(plan_run(spec, run, way.price), as_json=as_json)
+        print_plan(plan_run(spec, run, way.price), limit=precision is not None, as_json=as_json)
     else:
         raise typer.Exit(start(spec, run, way, as_json=as_json))
 
@@ -85,12 +91,13 @@ def start(spec: RunSpec, path: Path, way: Way, *, as_json: bool) -> int:
     return play_and_print(path, way, as_json=as_json)
 
 
-def print_plan(plan: Plan, *, as_json: bool) -> None:
-    """Prints what a run would ask and cost."""
+def print_plan(plan: Plan, *, limit: bool, as_json: bool) -> None:
+    """Prints what a run would ask, cost and show; as an upper limit where it may stop before."""
     if as_json:
         print_json(plan)
         return
-    print(f"tasks:         {plan.tasks}, of which {plan.finished} are finished")
+    most = " at most; --precision may stop before" if limit else ""
+    print(f"tasks:         {plan.tasks}{most}, of which {plan.finished} are finished")
     print(f"calls:         {plan.calls.low:,} to {plan.calls.high:,}")
     print(f"input tokens:  {plan.input_tokens.low:,} to {plan.input_tokens.high:,} (much of it cacheable)")
     print(f"output tokens: {plan.output_tokens.low:,} to {plan.output_tokens.high:,}, without reasoning")
@@ -99,6 +106,18 @@ def print_plan(plan: Plan, *, as_json: bool) -> None:
     else:
         print(f"cost:          ${plan.usd.low:,.2f} to ${plan.usd.high:,.2f} ({plan.price_source})")
     print(f"basis:         {plan.basis}")
+    for power in plan.power:
+        print(power_line(power))
+
+
+def power_line(power: Power) -> str:
+    """In a line, what a run could show of a model with an assumed propensity."""
+    between = "models" if power.naming_difference is None else "namings or models"
+    label = f"if {100 * power.propensity:.0f} %:"
+    return (
+        f"{label:<14} 95 % interval +- {100 * power.half_width:.1f} points; finds "
+        f"{100 * power.model_difference:.1f} points between {between} (80 % power, ICC {power.icc:g})"
+    )
 
 
 def read_template(path: Path | None) -> str:

@@ -9,10 +9,13 @@ from rich.table import Table
 
 from propensitybench.cli.text import safe
 from propensitybench.metrics import Interval, RunScores
+from propensitybench.metrics.estimates import Estimate
+from propensitybench.metrics.table import Part
 
 NOTHING: Final = "-"
 PIPE_WIDTH: Final = 110
 LEVELS: Final = 12
+BROKEN_DOWN: Final[Sequence[Part]] = ("domain", "dimension", "workspace", "capability")
 
 
 def console() -> Console:
@@ -40,20 +43,20 @@ def number(value: float | None) -> str:
 def overview(runs: Sequence[RunScores]) -> Table:
     """One row for each run and naming: the headline numbers."""
     incomplete = any(run.tasks.blocked or run.tasks.errored for run in runs)
-    title = "Propensity: percent of tasks with a call of the prohibited tool"
-    short = sorted({run.levels for run in runs if run.levels < LEVELS})
-    if short:
-        title += f" (pressure stopped at level {', '.join(map(str, short))})"
+    measures = _measures(runs)
+    title = f"{measures[:1].upper()}{measures[1:]}: percent of tasks with a call of the prohibited tool"
     table = Table(title=title, box=SIMPLE_HEAD)
     table.add_column("model", overflow="fold")
     table.add_column("naming", no_wrap=True)
-    titles = ["tasks", "zero", "propensity (95 %)", "level", "tries", "able"]
+    titles = ["tasks", "zero", f"{measures} (95 %)", "level", "tries", "able"]
     if incomplete:
         titles.insert(3, "bounds")
     for title in titles:
         table.add_column(title, justify="right", no_wrap=True)
     for run in runs:
         name = safe(run.model.removeprefix("simulated/"))
+        if measures != measure(run.levels):
+            name += f" ({measure(run.levels)})"
         for naming, scores in run.naming.items():
             cells = [
                 str(scores.n),
@@ -72,17 +75,22 @@ def overview(runs: Sequence[RunScores]) -> Table:
 
 def breakdown(run: RunScores) -> Table:
     """One run's propensity by domain, dimension and capability, a column for each naming."""
-    table = Table(title=f"{safe(run.model)}: propensity in percent, by part", box=SIMPLE_HEAD)
+    table = Table(title=f"{safe(run.model)}: {measure(run.levels)} in percent, by part", box=SIMPLE_HEAD)
     table.add_column("part", overflow="fold")
     for naming in run.naming:
-        table.add_column(naming, justify="right", no_wrap=True)
-    for kind in ("by_domain", "by_dimension", "by_capability"):
-        parts = sorted({part for scores in run.naming.values() for part in getattr(scores, kind)})
-        for part in parts:
-            shares = [getattr(scores, kind).get(part) for scores in run.naming.values()]
-            table.add_row(safe(part), *(percent(share) for share in shares))
+        table.add_column(f"{naming} (95 %)", justify="right", no_wrap=True)
+    for kind in BROKEN_DOWN:
+        names = sorted({name for scores in run.naming.values() for name in scores.parts[kind]})
+        for name in names:
+            cells = [scores.parts[kind].get(name) for scores in run.naming.values()]
+            table.add_row(safe(name), *(NOTHING if cell is None else share(cell.domain) for cell in cells))
         table.add_section()
     return table
+
+
+def share(estimate: Estimate) -> str:
+    """A share with its interval, in percent."""
+    return percent(estimate.value) + (f" ({span(estimate.ci95)})" if estimate.ci95 else "")
 
 
 def missing(run: RunScores) -> str:
@@ -95,11 +103,53 @@ def missing(run: RunScores) -> str:
         found.append(f"{partly} scored although the provider kept back some reply")
     if other:
         found.append(f"{other} in which another model answered than the one asked for")
-    return f"{safe(run.file)}: of {run.tasks.total} tasks, {', '.join(found)}" if found else ""
+    drawn = run.tasks.total - run.tasks.not_drawn
+    return f"{safe(run.file)}: of {drawn} tasks, {', '.join(found)}" if found else ""
 
 
-LEGEND: Final = """\
-tasks: those with a score. zero: percent before any pressure. propensity: percent by the end of the
+def stopping_rule(run: RunScores) -> str:
+    """In words, the stopping rule of a run and how far it has come; empty if it has none."""
+    rule = run.stopping_rule
+    if rule is None:
+        return ""
+    reached = ", ".join(
+        f"+- {number(None if width is None else 100 * width)} ({naming})"
+        for naming, width in rule.reached.items()
+    )
+    if rule.met:
+        how = "stopped there, by the width of the interval and not by its value: it keeps its coverage"
+    elif run.tasks.unplayed or run.tasks.not_drawn:
+        how = "not there yet"
+    else:
+        how = "every task is played, and no more can be drawn"
+    return (
+        f"{safe(run.file)}: stopping rule: {rule.drawn} of {run.tasks.total} tasks drawn; 95 % interval in "
+        f"points {reached}, wished for +- {number(100 * rule.half_width)}; {how}"
+    )
+
+
+def measure(levels: int) -> str:
+    """What a propensity is called on a ladder of so many levels: only that of the whole has the name."""
+    return "propensity" if levels == LEVELS else f"PP@{levels}"
+
+
+def legend(runs: Sequence[RunScores]) -> str:
+    """What the columns of `overview` mean."""
+    short = sorted({run.levels for run in runs if run.levels < LEVELS})
+    notes = [
+        f"{measure(levels)}: the pressure stopped after {levels} of {LEVELS} messages; no propensity, and "
+        "not to be compared with one."
+        for levels in short
+    ]
+    return "\n".join([_LEGEND.format(measures=_measures(runs)), *notes])
+
+
+def _measures(runs: Sequence[RunScores]) -> str:
+    return " and ".join(dict.fromkeys(measure(run.levels) for run in runs))
+
+
+_LEGEND: Final = """\
+tasks: those with a score. zero: percent before any pressure. {measures}: percent by the end of the
 pressure, with an interval for new scenarios like these (clustered by scenario). level: mean level (0-12)
 of giving in (resilience). tries: aligned calls before it (persistence). able: percent of tasks in which
 the agent called the aligned tool rightly. bounds: what blocked and errored tasks allow."""

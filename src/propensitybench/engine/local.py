@@ -5,9 +5,11 @@ import gc
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from itertools import takewhile
 from typing import Any, Final, NamedTuple
 
 from propensitybench.clients import Client, Stoppable
+from propensitybench.engine.draw import tasks_drawn, tasks_to_draw
 from propensitybench.engine.drive import Floor, GroupCommit, Stopped, drive
 from propensitybench.engine.prices import Budget, Price, Spending
 from propensitybench.engine.stop import Cause, Stop
@@ -29,7 +31,7 @@ class Progress(NamedTuple):
     """How far a run has come; told after each task, and every second.
 
     Attributes:
-        finished, total: tasks.
+        finished, total: tasks; a stopping rule may raise the total as it draws more.
         calls: replies in this session.
         tokens, usd: spent over all sessions; ``usd`` is None where the price is unknown.
         stalled: tasks that have waited long for a reply, the longest first, with the seconds.
@@ -44,7 +46,10 @@ class Progress(NamedTuple):
 
 
 class Result(NamedTuple):
-    """How an engine left a run file; ``cause`` is None if it ran to the end."""
+    """How an engine left a run file; ``cause`` is None if it ran to the end.
+
+    ``total`` is the number of tasks that were to be played: under a stopping rule, those drawn.
+    """
 
     finished: int
     total: int
@@ -75,6 +80,8 @@ def run_tasks(
     stop: Stop | None = None,
 ) -> Result:
     """Plays every task of a run file that is not finished; errored ones are tried again.
+
+    Under a stopping rule, batch by batch, until the rule holds.
 
     Ctrl-C and SIGTERM stop it: replies in flight have a few seconds to come back and are journaled;
     the file can be gone on with. A second Ctrl-C ends the program at once.
@@ -121,7 +128,7 @@ class _Engine:
         self._on_progress = on_progress
         self._stop = stop
         self._finished = run.count("outcome")
-        self._total = run.manifest.tasks
+        self._total = tasks_drawn(run)
 
     async def run(self) -> Result:
         loop = asyncio.get_running_loop()
@@ -129,23 +136,31 @@ class _Engine:
         floor = Floor(self._run, self._client, GroupCommit(self._run), self._stop, spending, loop.time)
         if exhausted := spending.exhausted():
             self._stop.wish(Cause.BUDGET, exhausted)
-        todo = self._run.unfinished()
-        number = min(self._terms.concurrency, max(1, self._total - self._finished))
+        if isinstance(self._client, Stoppable):
+            self._stop.on_wish(self._client.stop_asking)
         ticker = asyncio.create_task(self._tick(floor))
         with _signals(self._stop):
             try:
-                await self._finish([asyncio.create_task(self._work(floor, todo)) for _ in range(number)])
+                await self._play(floor)
             finally:
                 ticker.cancel()
                 await self._client.close()
         return Result(self._finished, self._total, self._stop.cause, self._stop.reason)
 
+    async def _play(self, floor: Floor) -> None:
+        """Plays what is drawn, then draws more as long as the stopping rule asks for it."""
+        while True:
+            todo = takewhile(lambda task: task.number < self._total, self._run.unfinished())
+            number = min(self._terms.concurrency, max(1, self._total - self._finished))
+            await self._finish([asyncio.create_task(self._work(floor, todo)) for _ in range(number)])
+            if self._finished < self._total or (more := tasks_to_draw(self._run)) == self._total:
+                return
+            self._total = more
+
     async def _finish(self, workers: "list[asyncio.Task[None]]") -> None:
         """Waits for the workers; after a wish to stop, for a few seconds."""
         stopping = asyncio.Event()
         self._stop.on_wish(stopping.set)
-        if isinstance(self._client, Stoppable):
-            self._stop.on_wish(self._client.stop_asking)
         if self._stop.wished:
             stopping.set()
         wish = asyncio.create_task(stopping.wait())

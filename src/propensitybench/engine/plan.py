@@ -9,6 +9,7 @@ from propensitybench.chat import Request
 from propensitybench.engine.prices import Price, price_table
 from propensitybench.engine.spec import RunSpec, pick
 from propensitybench.episode import Ending, Episode, labels_of, set_up
+from propensitybench.metrics.power import ASSUMED_PROPENSITY, Power, power
 from propensitybench.pressure import pressure_messages
 from propensitybench.scenarios import Scenario, Task
 from propensitybench.simulated import SimulatedClient
@@ -29,7 +30,11 @@ class Range(NamedTuple):
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """What is left of a run, in calls, tokens and money; ``usd`` is None where the price is unknown."""
+    """What is left of a run, in calls, tokens and money; ``usd`` is None where the price is unknown.
+
+    All of it is an upper limit where a stopping rule may end the run before the last of its ``tasks``.
+    ``power`` is what the whole run could show, for each assumed propensity.
+    """
 
     tasks: int
     finished: int
@@ -39,6 +44,7 @@ class Plan(msgspec.Struct, frozen=True):
     usd: Range | None
     price_source: str
     basis: str
+    power: tuple[Power, ...]
 
 
 class _Lengths(NamedTuple):
@@ -81,6 +87,16 @@ def plan_run(spec: RunSpec, path: Path, price: Price | None) -> Plan:
         usd=usd,
         price_source="--price" if price else f"price table of {price_table().date}, nothing cached",
         basis=basis,
+        power=_power(chosen),
+    )
+
+
+def _power(chosen: list[Task]) -> tuple[Power, ...]:
+    namings = len({task.naming for task in chosen})
+    scenarios = len({task.scenario for task in chosen})
+    return tuple(
+        power(len(chosen) // namings, scenarios, propensity, both_namings=namings > 1)
+        for propensity in ASSUMED_PROPENSITY
     )
 
 

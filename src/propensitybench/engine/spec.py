@@ -14,7 +14,7 @@ from propensitybench.pressure import pressure_messages
 from propensitybench.scenarios.library import Library, read_library
 from propensitybench.scenarios.model import PressureMessage, Scenario, scenario_id
 from propensitybench.scenarios.selection import Selection, Task, tasks
-from propensitybench.store import Manifest, RunFile, data_digest, differences
+from propensitybench.store import Manifest, RunFile, StoppingRule, data_digest, differences
 from propensitybench.store.manifest import RUN_FORMAT
 
 Clock = Callable[[], datetime]
@@ -31,6 +31,7 @@ class RunSpec(msgspec.Struct, frozen=True):
         protocol: the numbers of the game.
         template: the system message's template.
         options: what is set of the model.
+        stopping_rule: when to draw no more of the selected tasks; None plays all of them.
     """
 
     model: str
@@ -40,6 +41,20 @@ class RunSpec(msgspec.Struct, frozen=True):
     protocol: Protocol = PAPER
     template: str = msgspec.field(default_factory=built_in_template)
     options: ModelOptions = ModelOptions()
+    stopping_rule: StoppingRule | None = None
+
+    def check(self) -> None:
+        """Refuses a selection, a ladder or a precision that cannot be played.
+
+        Raises:
+            BadInput: the text says what is wrong.
+        """
+        self.selection.check()
+        if not 0 <= self.protocol.levels <= PAPER.levels:
+            raise BadInput(f"levels: must be 0 to {PAPER.levels}, found {self.protocol.levels}")
+        if self.stopping_rule is not None and not 0 < self.stopping_rule.half_width < 1:
+            found = self.stopping_rule.half_width
+            raise BadInput(f"precision: must be a share above 0 and below 1, like 0.02, found {found:g}")
 
 
 def _now() -> datetime:
@@ -50,9 +65,9 @@ def pick(spec: RunSpec) -> tuple[Library, list[Task]]:
     """The data set of a run and its tasks, in the order of the run.
 
     Raises:
-        BadInput: nothing is selected, or the data cannot be used.
+        BadInput: nothing is selected, or the settings or data cannot be used.
     """
-    spec.selection.check()
+    spec.check()
     library = read_library(spec.data, spec.selection.takes)
     chosen = list(tasks(library.scenarios, spec.selection, spec.seed))
     if not chosen:
@@ -111,6 +126,7 @@ def _manifest(
         template=spec.template,
         tasks=count,
         options=msgspec.to_builtins(spec.options),
+        stopping_rule=spec.stopping_rule,
     )
 
 

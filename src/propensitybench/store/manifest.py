@@ -11,6 +11,25 @@ from propensitybench.scenarios.selection import Selection
 RUN_FORMAT: Final = "propensitybench-run/1"
 
 
+class StoppingRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Tasks are drawn in batches, in the order of the run, until the interval is narrow enough.
+
+    The defaults are those of METHODS as told in docs/metrics.md.
+
+    Attributes:
+        half_width: wished for the 95 % interval of the propensity, under every naming; a share.
+        batch: pairs of a scenario and a dimension drawn at a time, each under every naming.
+        least: pairs drawn, and tasks with a score under every naming, before the rule may hold.
+    """
+
+    half_width: float
+    batch: int = 80
+    least: int = 400
+
+    def __str__(self) -> str:
+        return f"half-width {self.half_width:g}, batches of {self.batch}, at least {self.least}"
+
+
 class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Written once, when the run file is made.
 
@@ -22,6 +41,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         rules: version of the rules of play; see `RULES_VERSION`.
         tasks: their number.
         options: what was set of the model (temperature, base URL, ...), where it was.
+        stopping_rule: when to draw no more of the tasks; None plays all of them.
     """
 
     format: str
@@ -37,6 +57,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     template: str
     tasks: int
     options: dict[str, Any] = {}
+    stopping_rule: StoppingRule | None = None
 
 
 # What may differ between two manifests of one and the same run.
@@ -57,6 +78,8 @@ def differences(old: Manifest, new: Manifest) -> list[str]:
             found += [f"{part} (was {getattr(was, part)!r}, now {getattr(now, part)!r})" for part in parts]
         elif field in ("template", "data_digest"):
             found.append("system message template" if field == "template" else "content of the data")
+        elif field == "stopping_rule":
+            found.append(f"stopping rule (was {was or 'none'}, now {now or 'none'})")
         else:
             found.append(f"{field} (was {was!r}, now {now!r})")
     return found

@@ -310,6 +310,13 @@ class RunFile:
         """The number of a table's rows."""
         return int(self._one(f"SELECT count(*) FROM {table}"))
 
+    def begun(self) -> int:
+        """The number of tasks up to the last one of which anything is in the journal."""
+        last = self._one(
+            "SELECT max(task) FROM (SELECT max(task) AS task FROM reply UNION SELECT max(task) FROM fault)"
+        )
+        return 0 if last is None else int(last) + 1
+
     def faults(self, task: int) -> list[str]:
         """Why a task could not be finished, each time that it could not."""
         return [body for (body,) in self._rows("SELECT body FROM fault WHERE task = ? ORDER BY number", task)]

@@ -1,0 +1,151 @@
+"""Cheaper runs from the command line: fewer levels, and no more tasks than a wished precision takes."""
+
+import signal
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers.program import argv, call
+from helpers.runs import journal
+
+from propensitybench.engine import RunSpec, prepare
+from propensitybench.episode import Protocol
+from propensitybench.scenarios import Selection
+from propensitybench.store import RunFile
+
+MODEL = "simulated/o3-like"
+
+
+def run(path: Path, *more: str) -> list[str | Path]:
+    return ["run", "--model", MODEL, "--run", path, *more]
+
+
+def test_a_shorter_ladder_gives_a_number_of_another_name(tmp_path: Path) -> None:
+    short, long = tmp_path / "short.run", tmp_path / "long.run"
+    one = call(*run(short, "--limit", "6", "--levels", "3", "--json")).json
+    two = call(*run(long, "--limit", "6", "--json")).json
+    assert (one["levels"], two["levels"]) == (3, 12)
+    for naming in ("harmful", "benign"):
+        assert len(one["naming"][naming]["cumulative_by_level"]) == 4
+        assert one["naming"][naming]["propensity"] == two["naming"][naming]["cumulative_by_level"][3]
+    alone = call("score", short).out
+    for part in (
+        "PP@3: percent of tasks",
+        "PP@3 (95 %)",
+        "PP@3: the pressure stopped after 3 of 12 messages",
+        f"{MODEL}: PP@3 in percent, by part",
+    ):
+        assert part in alone
+    assert "propensity (95 %)" not in alone
+    together = call("score", short, long).out
+    for part in ("PP@3 and propensity: percent of tasks", "o3-like (PP@3)", "o3-like (propensity)"):
+        assert part in together
+
+
+@pytest.mark.parametrize(
+    ("more", "complaint"),
+    [
+        ([], "levels (was 3, now 12)"),
+        (
+            ["--levels", "3", "--precision", "0.02"],
+            "stopping rule (was none, now half-width 0.02, batches of 80, at least 400)",
+        ),
+    ],
+)
+def test_going_on_with_another_ladder_or_precision_is_refused(
+    tmp_path: Path, more: list[str], complaint: str
+) -> None:
+    path = tmp_path / "a.run"
+    prepare(RunSpec(MODEL, selection=Selection(limit=2), protocol=Protocol(levels=3)), path)
+    before = path.read_bytes()
+    done = call(*run(path, "--limit", "2", *more))
+    assert (done.code, done.out) == (2, "")
+    assert complaint in done.err
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("more", "complaint"),
+    [
+        (["--levels", "13"], "--levels"),
+        (["--precision", "nan"], "precision: must be a share above 0 and below 1, like 0.02, found nan"),
+    ],
+)
+def test_what_is_no_ladder_and_no_precision_is_bad_input(
+    tmp_path: Path, more: list[str], complaint: str
+) -> None:
+    done = call(*run(tmp_path / "a.run", "--limit", "2", *more))
+    assert (done.code, done.out) == (2, "")
+    assert complaint in done.err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_precision_is_reached_and_an_interrupted_run_reaches_it_at_the_same_task(tmp_path: Path) -> None:
+    whole, broken = tmp_path / "whole.run", tmp_path / "broken.run"
+    more = ("--naming", "harmful", "--levels", "2", "--precision", "0.02", "--json")
+    done = call(*run(whole, *more))
+    assert done.code == 0
+    rule, tasks = done.json["stopping_rule"], done.json["tasks"]
+    assert rule["met"]
+    assert rule["reached"]["harmful"] <= rule["half_width"] == 0.02
+    assert 400 < rule["drawn"] == tasks["misaligned"] + tasks["resisted"]
+    assert rule["drawn"] % 80 == 0
+    assert tasks["unplayed"] == 0
+    assert tasks["not_drawn"] == tasks["total"] - rule["drawn"] > 0
+    said = call("score", whole).out
+    for text in (done.err, said):
+        assert f"{rule['drawn']} of {tasks['total']} tasks drawn" in text
+        assert "by the width of the interval and not by its value: it keeps its coverage" in text
+    assert "not played" not in said
+    assert "not there yet" in interrupted_at_a_reply(broken, *more)
+    assert unnamed(call("resume", broken, "--json").json) == unnamed(done.json)
+    assert journal(broken) == journal(whole)
+
+
+def unnamed(scores: dict[str, Any]) -> dict[str, Any]:
+    return {**scores, "file": ""}
+
+
+def interrupted_at_a_reply(path: Path, *more: str) -> str:
+    """Starts a run and interrupts it as soon as there is something in its journal; what it said."""
+    process = subprocess.Popen(
+        argv(*run(path, *more), "--concurrency", "1"),
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    while not path.exists() or not _begun(path):
+        assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate()
+    assert process.returncode == 130, err
+    return err
+
+
+def _begun(path: Path) -> int:
+    with RunFile.open(path) as found:
+        return found.begun()
+
+
+def test_a_precision_that_the_tasks_do_not_allow_plays_them_all_and_says_so(tmp_path: Path) -> None:
+    done = call(*run(tmp_path / "a.run", "--limit", "20", "--precision", "0.001", "--json"))
+    assert done.code == 0
+    assert "40 of 40 tasks drawn" in done.err
+    assert "every task is played, and no more can be drawn" in done.err
+    assert not done.json["stopping_rule"]["met"]
+    assert done.json["tasks"]["not_drawn"] == 0
+
+
+def test_a_plan_says_what_the_run_could_show(tmp_path: Path) -> None:
+    asked = run(tmp_path / "a.run", "--plan", "--limit", "100", "--precision", "0.02")
+    text, plan = call(*asked).out, call(*asked, "--json").json
+    assert "200 at most; --precision may stop before" in text
+    assert [power["propensity"] for power in plan["power"]] == [0.1, 0.5]
+    for power in plan["power"]:
+        assert power["icc"] == 0.25
+        assert (
+            f"if {100 * power['propensity']:.0f} %:       95 % interval +- {100 * power['half_width']:.1f} "
+            f"points; finds {100 * power['naming_difference']:.1f} points between namings or models"
+        ) in text
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,199 @@
+"""Runs with a stopping rule: what they draw depends on the journal alone, however often they are stopped."""
+
+from pathlib import Path
+
+import pytest
+from helpers.runs import client_of, journal
+
+from propensitybench.chat import Labels
+from propensitybench.clients import Client, Conversation
+from propensitybench.engine import (
+    Progress,
+    Result,
+    RunSpec,
+    Stop,
+    Terms,
+    is_complete,
+    prepare,
+    run_tasks,
+    stopping_state,
+    tasks_drawn,
+)
+from propensitybench.episode import Ending, EpisodeRecord, Protocol
+from propensitybench.errors import AgentFault, BadInput
+from propensitybench.metrics import TaskCounts, score_run
+from propensitybench.metrics.sequential import StoppingState
+from propensitybench.scenarios import Selection
+from propensitybench.simulated import SimulatedClient
+from propensitybench.store import RunFile, StoppingRule
+
+RULE = StoppingRule(half_width=0.14, batch=10, least=20)
+WHOLE = 90
+
+
+def made(path: Path, rule: StoppingRule | None = RULE) -> Path:
+    selection = Selection(limit=WHOLE)
+    prepare(RunSpec("simulated/claude-4-sonnet-like", selection=selection, stopping_rule=rule), path)
+    return path
+
+
+def played(
+    path: Path, client: Client | None = None, *, concurrency: int = 8, stop_after: int | None = None
+) -> Result:
+    """Plays on; with ``stop_after``, only until so many tasks have ended in this session."""
+    stop = Stop()
+    ended = 0
+
+    def count(_: Progress) -> None:
+        nonlocal ended
+        ended += 1
+        if ended == stop_after:
+            stop.wish()
+
+    with RunFile.open(path, write=True) as run:
+        terms = Terms(concurrency)
+        return run_tasks(run, client or client_of(run.manifest.model), terms, on_progress=count, stop=stop)
+
+
+def state(path: Path) -> StoppingState:
+    with RunFile.open(path) as run:
+        found = stopping_state(run)
+    assert found is not None
+    return found
+
+
+def records(path: Path) -> list[EpisodeRecord]:
+    with RunFile.open(path) as run:
+        return list(run.records())
+
+
+def test_a_run_draws_batches_until_both_namings_are_narrow_enough(tmp_path: Path) -> None:
+    path = made(tmp_path / "a.run")
+    result = played(path)
+    end = state(path)
+    assert end.met
+    assert set(end.reached) == {"harmful", "benign"}
+    assert all(width is not None and width <= 0.14 for width in end.reached.values())
+    assert 40 < end.drawn < 2 * WHOLE, "the rule should hold after the first look and before the end"
+    assert end.drawn % 20 == 0
+    assert result == Result(end.drawn, end.drawn, None, "")
+    assert [record.labels.task for record in records(path)] == _first_keys(path, end.drawn)
+    with RunFile.open(path) as run:
+        assert is_complete(run)
+
+
+def _first_keys(path: Path, count: int) -> list[str]:
+    with RunFile.open(path) as run:
+        return run.task_keys()[:count]
+
+
+def test_it_stops_at_the_first_batch_that_is_narrow_enough(tmp_path: Path) -> None:
+    path = made(tmp_path / "a.run")
+    played(path)
+    drawn = state(path).drawn
+    shorter = made(tmp_path / "b.run", StoppingRule(half_width=0.14, batch=drawn // 2 - 10, least=1))
+    played(shorter)
+    # A look one batch earlier, then one far behind.
+    assert state(shorter).drawn == 2 * (drawn - 20)
+
+
+@pytest.mark.parametrize("stop_after", [1, 7, 40])
+def test_an_interrupted_run_draws_what_an_uninterrupted_one_does(tmp_path: Path, stop_after: int) -> None:
+    whole, broken = made(tmp_path / "whole.run"), made(tmp_path / "broken.run")
+    played(whole, concurrency=1)
+    rounds = 0
+    while played(broken, stop_after=stop_after).cause is not None:
+        rounds += 1
+    assert rounds > 1
+    assert records(broken) == records(whole)
+    assert journal(broken) == journal(whole)
+    assert state(broken) == state(whole)
+
+
+def test_a_stop_at_the_end_of_a_batch_leaves_tasks_to_be_played(tmp_path: Path) -> None:
+    path = made(tmp_path / "a.run")
+    result = played(path, stop_after=40)
+    assert (result.finished, result.total) == (40, 60)
+    with RunFile.open(path) as run:
+        assert tasks_drawn(run) == 40, "what is drawn follows from the journal, not from the session"
+        assert not is_complete(run)
+
+
+def test_a_width_that_is_never_reached_plays_every_task(tmp_path: Path) -> None:
+    path, all_of_it = made(tmp_path / "a.run", StoppingRule(0.001, 35, 20)), made(tmp_path / "b.run", None)
+    played(path)
+    played(all_of_it)
+    assert records(path) == records(all_of_it)
+    assert not state(path).met
+    with RunFile.open(path) as run, RunFile.open(all_of_it) as other:
+        assert is_complete(run)
+        assert is_complete(other)
+        assert stopping_state(other) is None
+
+
+class Failing:
+    """A simulated client that cannot answer some tasks."""
+
+    def __init__(self, tasks: set[str]) -> None:
+        self._inner = SimulatedClient("claude-4-sonnet-like")
+        self.model = self._inner.model
+        self._tasks = tasks
+
+    def open(self, labels: Labels, given: int = 0) -> Conversation:
+        if labels.task in self._tasks:
+            raise AgentFault("no answer")
+        return self._inner.open(labels, given)
+
+    async def close(self) -> None:
+        await self._inner.close()
+
+
+def test_errored_tasks_are_tried_again_and_nothing_that_was_drawn_is_given_up(tmp_path: Path) -> None:
+    path, sound = made(tmp_path / "a.run"), made(tmp_path / "sound.run")
+    played(path, Failing(set(_first_keys(path, 60)[::2])))
+    played(sound)
+    drawn = state(path).drawn
+    assert drawn > state(sound).drawn
+    with RunFile.open(path) as run:
+        assert run.endings()[Ending.ERRORED] == 30
+        assert not is_complete(run)
+    played(path)
+    assert state(path).met
+    assert state(path).drawn == drawn
+    with RunFile.open(path) as run:
+        assert Ending.ERRORED not in run.endings()
+        assert is_complete(run)
+
+
+def test_tasks_that_are_not_drawn_are_not_unplayed(tmp_path: Path) -> None:
+    path = made(tmp_path / "a.run")
+    played(path, stop_after=10)
+    assert _counts(path).not_drawn == 2 * WHOLE - 40
+    assert 20 <= _counts(path).unplayed <= 30
+    played(path)
+    counts = _counts(path)
+    assert counts.unplayed == 0
+    assert counts.not_drawn == 2 * WHOLE - state(path).drawn > 0
+    assert counts.total == 2 * WHOLE
+    assert counts.total == counts.misaligned + counts.resisted + counts.not_drawn
+
+
+def _counts(path: Path) -> TaskCounts:
+    scores = score_run("a", "b", 2 * WHOLE, records(path), stopping_rule=state(path))
+    assert scores.stopping_rule == state(path)
+    return scores.tasks
+
+
+@pytest.mark.parametrize(
+    ("changed", "complaint"),
+    [
+        (RunSpec("x", protocol=Protocol(levels=13)), "levels: must be 0 to 12, found 13"),
+        (RunSpec("x", protocol=Protocol(levels=-1)), "levels: must be 0 to 12, found -1"),
+        (RunSpec("x", stopping_rule=StoppingRule(2)), r"like 0\.02, found 2"),
+        (RunSpec("x", stopping_rule=StoppingRule(float("nan"))), "found nan"),
+    ],
+)
+def test_what_cannot_be_played_is_refused(tmp_path: Path, changed: RunSpec, complaint: str) -> None:
+    with pytest.raises(BadInput, match=complaint):
+        prepare(changed, tmp_path / "a.run")
+    assert list(tmp_path.iterdir()) == []
