@@ -1,0 +1,71 @@
+"""``propensitybench compare``: several runs on the tasks that they share."""
+
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+
+from propensitybench.cli import contrasts, effects, options, tables
+from propensitybench.cli.runs import read_comparable
+from propensitybench.cli.text import print_json, safe
+from propensitybench.errors import BadInput
+from propensitybench.metrics.analysis import analyse, tables_of
+from propensitybench.metrics.capability_index import IndexEntry
+from propensitybench.metrics.regression import regression
+
+FEWEST = 2
+
+
+def command(
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE FILE...", help="Run files.", show_default=False)
+    ],
+    index: Annotated[
+        Path | None,
+        typer.Option(
+            "--index",
+            metavar="FILE",
+            help="A JSON file that gives models an index of capability, to correlate the propensity with: "
+            '{"MODEL": {"value": 1.2, "source": "...", "date": "...", "family": "..."}}.',
+        ),
+    ] = None,
+    regress: options.Regress = False,
+    as_json: options.AsJson = False,
+) -> None:
+    runs = read_comparable(files)
+    if len(runs.played) < FEWEST:
+        raise BadInput(
+            "compare: needs two run files or more, or Inspect logs of two runs; `score` is for one"
+        )
+    found = analyse(runs.played, None if index is None else read_index(index))
+    fitted = regression(tables_of(runs.played)) if regress else None
+    if as_json:
+        more = {} if fitted is None else {"regression": fitted}
+        print_json({"notes": runs.notes, **msgspec.structs.asdict(found), **more})
+        return
+    for note in runs.notes:
+        print(f"note: {safe(note)}")
+    out = tables.console()
+    for naming, comparison in found.models.items():
+        out.print(contrasts.pairs(naming, comparison))
+        out.print(contrasts.ranks(naming, comparison))
+    out.print(contrasts.namings(found.runs))
+    out.print(contrasts.kinds(found.archetypes))
+    if found.index is not None:
+        print(contrasts.index_line(found.index))
+    print(contrasts.LEGEND)
+    if fitted is not None:
+        effects.print_regression(fitted)
+
+
+def read_index(path: Path) -> dict[str, IndexEntry]:
+    """The capability index of a file; raises `BadInput` if it is none."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=dict[str, IndexEntry])
+    except OSError as error:
+        raise BadInput(f"--index {path}: cannot be read ({error.strerror})") from error
+    except msgspec.DecodeError as error:
+        raise BadInput(
+            f"--index {path}: {error}; each model needs value, source and date, and may have a family"
+        ) from error
