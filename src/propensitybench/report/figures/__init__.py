@@ -1,0 +1,5 @@
+"""Figures for a paper, drawn from an analysis with matplotlib; slow to import."""
+
+from propensitybench.report.figures.writing import FORMATS, Figure, Format, write_figures
+
+__all__ = ["FORMATS", "Figure", "Format", "write_figures"]

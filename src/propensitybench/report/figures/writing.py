@@ -1,0 +1,133 @@
+"""From an analysis to files."""
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from io import BytesIO
+from pathlib import Path
+from typing import Final, Literal
+
+from propensitybench.errors import BadInput
+from propensitybench.metrics.analysis import Analysis
+from propensitybench.report.figures.archetypes import archetype_drawing
+from propensitybench.report.figures.capabilities import capability_drawing
+from propensitybench.report.figures.layout import Drawing, compose
+from propensitybench.report.figures.levels import hazard_drawing, survival_drawing
+from propensitybench.report.figures.missing import missing_drawing
+from propensitybench.report.figures.pairs import pair_drawing
+from propensitybench.report.figures.plate import plate_drawings
+from propensitybench.report.figures.view import view_of
+from propensitybench.report.style import styled
+
+Format = Literal["svg", "png"]
+FORMATS: Final[tuple[Format, ...]] = ("svg", "png")
+
+# What every file of ours has near its beginning, so that a later call knows it.
+MAKER: Final = "PropensityBench figures"
+_MARK_WITHIN: Final = 4096
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure that was written.
+
+    Attributes:
+        name: of its files, without what follows the dot.
+        title: in a few words.
+        caption: one sentence: what it shows, of how many tasks, and what its lines and bands are.
+        width: inches at its final size, at which all text has 7 points or more.
+        files: one for each format.
+    """
+
+    name: str
+    title: str
+    caption: str
+    width: float
+    files: tuple[Path, ...]
+
+
+def write_figures(analysis: Analysis, out: Path, formats: Sequence[Format] = FORMATS) -> list[Figure]:
+    """Writes every figure that an analysis has the data for; the same analysis gives the same bytes.
+
+    Other files in the folder are left alone; figures of an earlier call are replaced.
+
+    Raises:
+        BadInput: nothing has been played, a file would be overwritten that is not of ours, or the
+            folder cannot be written.
+    """
+    if not any(run.scores.naming for run in analysis.runs):
+        raise BadInput("no task of these runs has ended: there is nothing to draw")
+    with styled():
+        found = drawings(analysis)
+        _refuse_strangers([out / f"{drawing.name}.{form}" for drawing in found for form in formats])
+        return [_write(drawing, out, formats) for drawing in found]
+
+
+def drawings(analysis: Analysis) -> list[Drawing]:
+    """Every figure that an analysis has the data for, before it is drawn."""
+    view = view_of(analysis)
+    if not view.namings:
+        return [missing_drawing(view)]
+    several = len(view.models) > 1
+    numbered = [
+        f"capabilities-{number}-{_slug(model.run.name)}" if several else "capabilities"
+        for number, model in enumerate(view.models, start=1)
+    ]
+    found = [
+        *plate_drawings(view),
+        survival_drawing(view),
+        hazard_drawing(view),
+        *(capability_drawing(view, *row) for row in zip(view.models, numbered, strict=True)),
+        archetype_drawing(view),
+        *(pair_drawing(view, naming) for naming in view.namings),
+        missing_drawing(view),
+    ]
+    return [_with_remarks(drawing, view.remarks) for drawing in found if drawing is not None]
+
+
+def _with_remarks(drawing: Drawing, remarks: Sequence[str]) -> Drawing:
+    return replace(drawing, caption="; ".join([drawing.caption.removesuffix("."), *remarks]) + ".")
+
+
+def _slug(text: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:40] or "run"
+
+
+def _refuse_strangers(paths: Sequence[Path]) -> None:
+    for path in paths:
+        try:
+            with path.open("rb") as file:
+                ours = MAKER.encode() in file.read(_MARK_WITHIN)
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            raise BadInput(f"{path}: cannot be replaced ({error.strerror})") from error
+        if not ours:
+            raise BadInput(f"{path}: is no figure of this program; move it away or give another --out DIR")
+
+
+def _write(drawing: Drawing, out: Path, formats: Sequence[Format]) -> Figure:
+    canvas = compose(drawing)
+    files = []
+    for form in formats:
+        metadata: dict[str, str | None] = {"Title": drawing.title, "Description": drawing.caption}
+        metadata |= {"Creator": MAKER, "Date": None} if form == "svg" else {"Software": MAKER}
+        image = BytesIO()
+        canvas.savefig(image, format=form, metadata=metadata)
+        files.append(_put(out / f"{drawing.name}.{form}", image.getvalue()))
+    return Figure(drawing.name, drawing.title, drawing.caption, drawing.width, tuple(files))
+
+
+def _put(path: Path, content: bytes) -> Path:
+    """The file appears whole or not at all."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft.write_bytes(content)
+        draft.replace(path)
+    except OSError as error:
+        raise BadInput(f"{path}: cannot be written ({error.strerror})") from error
+    finally:
+        draft.unlink(missing_ok=True)
+    return path

@@ -1,0 +1,210 @@
+"""The report in a real browser, where one is installed; without one these tests are skipped."""
+
+import asyncio
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any, Final
+
+import aiohttp
+import pytest
+from helpers.runs import finish, make
+
+from propensitybench.cli.runs import read_comparable
+from propensitybench.report.page_write import Runs, write_report
+
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+BROWSER: Final = next((found for name in NAMES if (found := shutil.which(name))), None)
+PATIENCE_S: Final = 60
+OPTIONS: Final = (
+    "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync", "--remote-debugging-port=0", "about:blank",
+)  # fmt: skip
+
+pytestmark = pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed")
+
+# Gives what an expression gives as soon as that is true, looking once a frame.
+WHEN: Final = """new Promise((done) => {
+  const look = () => { const found = (() => %s)(); found ? done(found) : requestAnimationFrame(look); };
+  look();
+})"""
+
+
+class Gone(Exception):
+    """The page was left while a script ran in it."""
+
+
+class Tab:
+    """A tab of the browser: loads pages, runs scripts, and keeps what went wrong."""
+
+    def __init__(self, socket: aiohttp.ClientWebSocketResponse) -> None:
+        self._socket = socket
+        self._number = 0
+        self.complaints: list[str] = []
+
+    async def ask(self, method: str, **params: Any) -> Any:
+        """One command of the DevTools protocol, and its result."""
+        self._number += 1
+        await self._socket.send_json({"id": self._number, "method": method, "params": params})
+        while True:
+            message = await self._socket.receive_json(timeout=PATIENCE_S)
+            if message.get("id") == self._number:
+                if "error" in message:
+                    raise Gone(message)
+                return message["result"]
+            self._hear(message)
+
+    def _hear(self, message: Any) -> None:
+        method, params = message["method"], message["params"]
+        if method in ("Runtime.exceptionThrown", "Runtime.consoleAPICalled", "Log.entryAdded"):
+            self.complaints.append(json.dumps(params))
+        elif method == "Network.requestWillBeSent" and not params["request"]["url"].startswith(
+            ("file:", "data:", "about:")
+        ):
+            self.complaints.append(params["request"]["url"])
+
+    async def run(self, expression: str) -> Any:
+        """What a JavaScript expression gives; a promise is waited for."""
+        found = await self.ask(
+            "Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True
+        )
+        assert "exceptionDetails" not in found, found
+        return found["result"].get("value")
+
+    async def when(self, expression: str) -> Any:
+        """What an expression gives once that is true."""
+        while True:
+            with suppress(Gone):
+                return await self.run(WHEN % expression)
+
+    async def load(self, path: Path, width: int = 1280) -> None:
+        """Opens a file at a width."""
+        await self.ask(
+            "Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False
+        )
+        await self.ask("Page.navigate", url=path.as_uri())
+        await self.when(
+            f"location.href === {json.dumps(path.as_uri())} && document.readyState === 'complete'"
+        )
+
+
+@asynccontextmanager
+async def tab_of(profile: Path) -> AsyncIterator[Tab]:
+    """A browser of its own, with an empty profile."""
+    assert BROWSER is not None
+    command = [BROWSER, f"--user-data-dir={profile}", *OPTIONS]
+    with subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=os.environ
+    ) as process:
+        try:
+            assert process.stderr is not None
+            lines = iter(process.stderr.readline, b"")
+            address = next(line.split()[-1].decode() for line in lines if b"DevTools listening on" in line)
+            root = address.replace("ws://", "http://").partition("/devtools")[0]
+            async with aiohttp.ClientSession() as session:
+                async with session.get(f"{root}/json/list") as answer:
+                    targets = await answer.json()
+                page = next(target for target in targets if target["type"] == "page")
+                async with session.ws_connect(page["webSocketDebuggerUrl"], max_msg_size=0) as socket:
+                    tab = Tab(socket)
+                    for domain in ("Page", "Runtime", "Log", "Network"):
+                        await tab.ask(f"{domain}.enable")
+                    yield tab
+        finally:
+            process.terminate()
+            with suppress(subprocess.TimeoutExpired):
+                process.communicate(timeout=PATIENCE_S)
+            process.kill()
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("browser")
+    paths = [make(folder / f"{name}.run", f"simulated/{name}", limit=30) for name in ("o3-like", "always")]
+    for path in paths:
+        finish(path)
+    played, notes = read_comparable(paths)
+    return write_report(Runs(paths, played, notes), folder / "report", figures=False).page
+
+
+async def _draws_and_fits(tab: Tab, page: Path) -> None:
+    for width in (1280, 360):
+        await tab.load(page, width)
+        await tab.when("document.querySelector('[data-chart=answer] circle')")
+        assert await tab.run("document.documentElement.scrollWidth <= innerWidth")
+    for name in ("cumulative", "survival", "hazard", "naming", "pairs"):
+        assert await tab.when(f"document.querySelector('[data-chart={name}] svg [aria-label]')") is not None
+
+
+async def _reveals_a_number(tab: Tab, page: Path) -> None:
+    await tab.load(page)
+    await tab.run("document.querySelector('#answer .n').click()")
+    card = await tab.when("card.matches(':popover-open') && card.textContent")
+    assert "share of tasks that end misaligned" in card
+    assert "/analysis/runs/0/scores/naming/harmful/estimates/propensity/domain" in card
+    await tab.run(
+        "[...document.querySelectorAll('.n')].filter((_, place) => place % 9 === 0).forEach((button) => {"
+        " button.click(); if (!card.textContent.includes('in report.json')) throw Error(button.dataset.p); })"
+    )
+
+
+async def _sorts_and_filters(tab: Tab, page: Path) -> None:
+    await tab.load(page)
+    await tab.run("document.getElementById('tab-capability').click()")
+    assert await tab.run("document.getElementById('part-domain').hidden")
+    table = "document.querySelector('#part-capability > .tabular')"
+    rows = f"[...{table}.querySelectorAll('tbody tr')]"
+    values = f"{rows}.map((row) => Number(row.cells[3].dataset.v))"
+    before = await tab.run(values)
+    await tab.run(f"{table}.querySelector('th:nth-child(4) button').click()")
+    assert await tab.run(values) == sorted(before)
+    await tab.run(
+        f"(() => {{ const choice = {table}.querySelector('select');"
+        " choice.value = 'always'; choice.dispatchEvent(new Event('change')); })()"
+    )
+    shown = await tab.run(
+        f"{rows}.filter((row) => !row.hidden).map((row) => row.cells[1].textContent.trim())"
+    )
+    assert set(shown) == {"always"}
+
+
+async def _lists_transcripts(tab: Tab, page: Path) -> None:
+    await tab.load(page)
+    await tab.when("document.querySelector('.tabulator-row a')")
+    assert await tab.run("document.getElementById('episode-count').textContent") == "120 of 120 episodes"
+    await tab.run("document.querySelector('.go[data-run=always][data-naming=benign]').click()")
+    await tab.when("document.getElementById('episode-count').textContent === '30 of 120 episodes'")
+    await tab.run("document.querySelector('.tabulator-row a').click()")
+    await tab.when("document.getElementById('gave-in')")
+    assert not await tab.run("document.querySelector('details').open")
+    await tab.run("document.querySelector('[data-fold]').click()")
+    assert await tab.run("[...document.querySelectorAll('details')].every((fold) => fold.open)")
+    await tab.run("document.querySelector('.ways a').click()")
+    await tab.when("document.getElementById('transcripts') && document.querySelector('.tabulator-row')")
+
+
+async def _turns_dark(tab: Tab, page: Path) -> None:
+    await tab.load(page)
+    colour = "getComputedStyle(document.body).backgroundColor"
+    before = await tab.run(colour)
+    await tab.run("document.getElementById('theme').click()")
+    assert await tab.run(colour) != before
+    await tab.load(page)
+    assert await tab.run(colour) != before  # it is remembered
+
+
+CHECKS: Final = (_draws_and_fits, _reveals_a_number, _sorts_and_filters, _lists_transcripts, _turns_dark)
+
+
+def test_the_page_works_and_asks_nobody(report: Path, tmp_path: Path) -> None:
+    async def look() -> list[str]:
+        async with tab_of(tmp_path / "profile") as tab:
+            for check in CHECKS:
+                await check(tab, report)
+            return tab.complaints
+
+    assert asyncio.run(look()) == []
