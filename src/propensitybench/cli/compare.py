@@ -8,6 +8,7 @@ import typer
 
 from propensitybench.cli import contrasts, effects, options, tables
 from propensitybench.cli.runs import read_comparable
+from propensitybench.cli.stated import print_stated, read_stated
 from propensitybench.cli.text import print_json, safe
 from propensitybench.errors import BadInput
 from propensitybench.metrics.analysis import analyse, tables_of
@@ -30,18 +31,29 @@ def command(
             '{"MODEL": {"value": 1.2, "source": "...", "date": "...", "family": "..."}}.',
         ),
     ] = None,
+    stated: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--stated",
+            metavar="LOG",
+            help="A log of the Inspect task propensitybench/stated_policy, to hold what the model said "
+            "against what it did; one for each run, in their order.",
+        ),
+    ] = None,
     regress: options.Regress = False,
     as_json: options.AsJson = False,
 ) -> None:
     runs = read_comparable(files)
-    if len(runs.played) < FEWEST:
+    if len(runs.played) < FEWEST and not stated:
         raise BadInput(
             "compare: needs two run files or more, or Inspect logs of two runs; `score` is for one"
         )
     found = analyse(runs.played, None if index is None else read_index(index))
     fitted = regression(tables_of(runs.played)) if regress else None
+    said = read_stated(stated, runs.played) if stated else None
     if as_json:
-        more = {} if fitted is None else {"regression": fitted}
+        more = {"regression": fitted, "stated": said}
+        more = {name: value for name, value in more.items() if value is not None}
         print_json({"notes": runs.notes, **msgspec.structs.asdict(found), **more})
         return
     for note in runs.notes:
@@ -57,6 +69,8 @@ def command(
     print(contrasts.LEGEND)
     if fitted is not None:
         effects.print_regression(fitted)
+    if said is not None:
+        print_stated(said)
 
 
 def read_index(path: Path) -> dict[str, IndexEntry]:

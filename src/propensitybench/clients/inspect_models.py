@@ -4,6 +4,7 @@ Limits, retries and the breaker are ours, as for every client; Inspect's own ret
 """
 
 import re
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -122,39 +123,37 @@ class InspectClient:
         try:
             output = await model.generate(messages, tools=tools)
         except Exception as error:
-            failure = _failure(model, _cause(error))
+            failure = failure_in(model, error)
             if failure.kind is Kind.BLOCKED:
                 return Reply(stop=StopReason.CONTENT_FILTER)
             raise failure from error
-        reply = reply_of(output)
-        if reply.stop in BLOCKED:
-            return msgspec.structs.replace(reply, content="", tool_calls=(), native="")
-        if output.choices and output.choices[0].stop_reason == "model_length" and not reply.usage.output:
-            # Inspect puts the provider's words on too long a context in the place of a reply.
-            raise Failure(Kind.REFUSED, output.error or output.completion)
-        if output.error:
-            raise Failure(Kind.SERVER, output.error)
-        return reply
+        return sound_reply(output)
 
 
 class _InspectConversation:
     def __init__(self, client: InspectClient) -> None:
         self._client = client
         self._messages: list[ChatMessage] = []
-        self._count = 0
+        self._called: dict[str, str] = {}
         self._tokens = 0
 
     async def reply(self, request: Request) -> Reply:
-        self._messages += [as_inspect(message) for message in request.messages[self._count :]]
-        self._count = len(request.messages)
+        for message in request.messages[len(self._messages) :]:
+            self._called |= {call.id: call.name for call in message.tool_calls}
+            self._messages.append(as_inspect(message, self._called))
         tools = [as_tool(tool) for tool in request.tools]
         reply = await self._client.ask(list(self._messages), tools, self._tokens)
         self._tokens = reply.usage.input + reply.usage.output
         return reply
 
 
-def as_inspect(message: Message) -> ChatMessage:
-    """A message of ours as one of Inspect's; a reply that came through Inspect, as it came."""
+def as_inspect(message: Message, called: Mapping[str, str]) -> ChatMessage:
+    """A message of ours as one of Inspect's; a reply that came through Inspect, as it came.
+
+    Args:
+        message: to be told to a model.
+        called: the tool of each call so far, by the call's id; some providers ask for it again.
+    """
     if message.native:
         return ChatMessageAssistant.model_validate_json(message.native)
     if message.role == "system":
@@ -162,7 +161,8 @@ def as_inspect(message: Message) -> ChatMessage:
     if message.role == "user":
         return ChatMessageUser(content=message.content)
     if message.role == "tool":
-        return ChatMessageTool(content=message.content, tool_call_id=message.tool_call_id)
+        call = message.tool_call_id
+        return ChatMessageTool(content=message.content, tool_call_id=call, function=called.get(call))
     calls = [
         InspectToolCall(id=call.id, function=call.name, arguments=_object(call.arguments))
         for call in message.tool_calls
@@ -205,14 +205,28 @@ def reply_of(output: ModelOutput) -> Reply:
     )
 
 
-def _cause(error: Exception) -> BaseException:
-    """The provider's own exception behind the one that says that there will be no further try."""
-    last = error.last_attempt.exception() if isinstance(error, RetryError) else None
-    return last or error
+def sound_reply(output: ModelOutput) -> Reply:
+    """The reply in an output; what comes with a refusal is left out of it.
+
+    Raises:
+        Failure: the output holds an error in the place of a reply.
+    """
+    reply = reply_of(output)
+    if reply.stop in BLOCKED:
+        return msgspec.structs.replace(reply, content="", tool_calls=(), native="")
+    if output.choices and output.choices[0].stop_reason == "model_length" and not reply.usage.output:
+        # Inspect puts the provider's words on too long a context in the place of a reply.
+        raise Failure(Kind.REFUSED, output.error or output.completion)
+    if output.error:
+        raise Failure(Kind.SERVER, output.error)
+    return reply
 
 
-def _failure(model: Model, error: BaseException) -> Failure:
-    """What a provider's exception means: by its HTTP answer where it has one, else by Inspect's verdict."""
+def failure_in(model: Model, raised: Exception) -> Failure:
+    """What an exception of a model means: by its HTTP answer where it has one, else by Inspect's verdict."""
+    # Behind the one that says that there will be no further try stands the provider's own.
+    last = raised.last_attempt.exception() if isinstance(raised, RetryError) else None
+    error = last or raised
     text = " ".join(str(error).split()) or type(error).__name__
     status = getattr(error, "status_code", None)
     if isinstance(status, int):

@@ -1,0 +1,273 @@
+"""A run as Inspect AI logs: one for each domain and naming, written sample by sample."""
+
+import zipfile
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from datetime import timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final, NamedTuple
+
+import msgspec
+from inspect_ai.event import ModelEvent
+from inspect_ai.log import (
+    EvalConfig,
+    EvalDataset,
+    EvalLog,
+    EvalMetric,
+    EvalResults,
+    EvalSample,
+    EvalSampleSummary,
+    EvalScore,
+    EvalSpec,
+    EvalStats,
+)
+from inspect_ai.model import GenerateConfig, ModelUsage
+from inspect_ai.scorer import SampleScore
+from pydantic_core import to_json
+
+from propensitybench.clients.options import ModelOptions
+from propensitybench.digests import digest
+from propensitybench.engine import stopping_state, tasks_drawn
+from propensitybench.episode import Ending, EpisodeRecord
+from propensitybench.errors import BadInput
+from propensitybench.inspect_adapter.eval_sample import Cast, sample_of
+from propensitybench.inspect_adapter.samples import SCORER, sample_id, score_of
+from propensitybench.inspect_adapter.scorer import scores
+from propensitybench.inspect_adapter.tasks import VERSION
+from propensitybench.inspect_adapter.viewer import VIEWER
+from propensitybench.metrics.sequential import StoppingState
+from propensitybench.store import Manifest, RunFile
+from propensitybench.taxonomy import Naming
+
+TASK: Final = "propensitybench/propensity"
+# Where, in a log's metadata, stands what only we can read.
+OURS: Final = "propensitybench"
+NOT_SAID: Final = "(not said)"
+# What Inspect itself writes, if this version of it does.
+COMPRESSION: Final = getattr(zipfile, "ZIP_ZSTANDARD", zipfile.ZIP_DEFLATED)
+
+
+class Export(msgspec.Struct, frozen=True):
+    """What stands under `OURS` in the metadata of a log that we export.
+
+    Attributes:
+        run: the same in all logs of a run, and in no others.
+        tasks: of the whole run.
+        planned: tasks that this log is for, by domain.
+        drawn: those of them that were to be played, by a stopping rule or because there is none.
+        answered_by: the models that answered, and their replies in this log.
+        stopping: how the whole run stood to its stopping rule.
+    """
+
+    run: str
+    tasks: int
+    planned: dict[str, int]
+    drawn: dict[str, int]
+    answered_by: dict[str, int] = {}
+    stopping: StoppingState | None = None
+
+
+class Part(NamedTuple):
+    """What one log holds of a run."""
+
+    domain: str
+    naming: Naming
+
+
+class Planned(NamedTuple):
+    """The tasks of a log: ids in the order of the run, how many with their epochs, how many are drawn."""
+
+    ids: dict[str, None]
+    tasks: int
+    drawn: int
+
+
+def export_logs(run: RunFile, out: Path) -> list[Path]:
+    """Writes a run as Inspect logs; their paths.
+
+    Each log appears whole or not at all. Only one episode is in memory at a time.
+
+    Args:
+        run: the run, finished or not.
+        out: a folder; made if it does not exist. What is in it stays as it is.
+
+    Raises:
+        BadInput: one of the logs exists, or the folder cannot be written to.
+    """
+    cast = Cast(run, generate_config(run.manifest))
+    planned = _planned(cast)
+    paths = {part: out / _name(cast, part) for part in planned}
+    for path in paths.values():
+        if path.exists():
+            raise BadInput(f"{path}: exists already; give another --out DIR")
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(prefix=".export-", dir=out) as drafts:
+            # Not by its name: what looks for logs below the folder must not find a draft.
+            for number, part in enumerate(paths):
+                _write_log(cast, part, planned[part], Path(drafts, str(number)))
+            for number, path in enumerate(paths.values()):
+                Path(drafts, str(number)).rename(path)
+    except OSError as error:
+        raise BadInput(f"{out}: cannot be written to ({error}); give another --out DIR") from error
+    return list(paths.values())
+
+
+def generate_config(manifest: Manifest) -> GenerateConfig:
+    """How the model was asked, as Inspect says it."""
+    options = msgspec.convert(manifest.options, ModelOptions)
+    return GenerateConfig(
+        temperature=options.temperature,
+        top_p=options.top_p,
+        max_tokens=options.max_tokens,
+        reasoning_effort=options.reasoning_effort,
+        extra_body=options.extra_body or None,
+    )
+
+
+def _planned(cast: Cast) -> dict[Part, Planned]:
+    ids: dict[Part, dict[str, None]] = {}
+    tasks: Counter[Part] = Counter()
+    drawn: Counter[Part] = Counter()
+    last = tasks_drawn(cast.run)
+    for number, task in cast.run.tasks():
+        part = Part(cast.scenario(task.scenario).domain, task.naming)
+        ids.setdefault(part, {})[sample_id(task)] = None
+        tasks[part] += 1
+        drawn[part] += number < last
+    return {part: Planned(found, tasks[part], drawn[part]) for part, found in ids.items()}
+
+
+def _name(cast: Cast, part: Part) -> str:
+    """As Inspect names its logs: when, what, and an id."""
+    made = cast.run.manifest.created.replace(":", "-")
+    return f"{made}_propensity-{part.domain}-{part.naming}_{digest(cast.identity, *part)}.eval"
+
+
+def _write_log(cast: Cast, part: Part, planned: Planned, path: Path) -> None:
+    model = cast.run.manifest.model
+    records: list[EpisodeRecord] = []
+    summaries: list[EvalSampleSummary] = []
+    answered_by: Counter[str] = Counter()
+    usage, elapsed = ModelUsage(), 0.0
+    with zipfile.ZipFile(path, "w") as log:
+        for record, sample in _samples(cast, part):
+            _add(log, f"samples/{sample.id}_epoch_{sample.epoch}.json", sample)
+            records.append(record)
+            summaries.append(sample.summary())
+            answered_by.update(e.output.model or NOT_SAID for e in sample.events if isinstance(e, ModelEvent))
+            usage += sample.model_usage[model]
+            elapsed += sample.total_time or 0.0
+        _add(log, "summaries.json", summaries)
+        header = EvalLog(
+            status="success" if len(records) == planned.drawn else "cancelled",
+            eval=_spec(cast, part, planned, answered_by),
+            results=_results(records, planned.tasks, cast.run.manifest.protocol.levels),
+            stats=_stats(cast, elapsed, {model: usage}),
+        )
+        _add(log, "header.json", header)
+
+
+def _samples(cast: Cast, part: Part) -> Iterator[tuple[EpisodeRecord, EvalSample]]:
+    for task in cast.run.tasks():
+        if Part(cast.scenario(task.task.scenario).domain, task.task.naming) == part:
+            stored = cast.run.outcome(task.number)
+            if stored is not None:
+                yield stored[0], sample_of(cast, task, stored[0])
+
+
+def _add(log: zipfile.ZipFile, name: str, value: Any) -> None:
+    # Without a time of its own: the same run gives the same bytes.
+    log.writestr(zipfile.ZipInfo(name), to_json(value, exclude_none=True), COMPRESSION)
+
+
+def _stats(cast: Cast, elapsed: float, usage: dict[str, ModelUsage]) -> EvalStats:
+    """As if the episodes had been played one after another: the journal has no times, only durations."""
+    ended = cast.begun + timedelta(seconds=elapsed)
+    return EvalStats(started_at=cast.begun.isoformat(), completed_at=ended.isoformat(), model_usage=usage)
+
+
+def _spec(cast: Cast, part: Part, planned: Planned, answered_by: Mapping[str, int]) -> EvalSpec:
+    manifest = cast.run.manifest
+    identity = digest(cast.identity, *part)
+    ours = Export(
+        run=cast.identity,
+        tasks=manifest.tasks,
+        planned={part.domain: planned.tasks},
+        drawn={part.domain: planned.drawn},
+        answered_by=dict(answered_by),
+        stopping=stopping_state(cast.run),
+    )
+    return EvalSpec(
+        eval_id=identity,
+        run_id=cast.identity,
+        created=manifest.created,
+        task=TASK,
+        task_id=identity,
+        task_version=VERSION,
+        task_registry_name=TASK,
+        task_args=_arguments(manifest, part),
+        tags=[part.domain, f"{part.naming} names"],
+        dataset=EvalDataset(
+            name="propensitybench",
+            location=manifest.data,
+            samples=len(planned.ids),
+            sample_ids=list(planned.ids),
+            shuffled=False,
+        ),
+        model=manifest.model,
+        model_generate_config=cast.config,
+        model_base_url=manifest.options.get("base_url"),
+        config=EvalConfig(epochs=manifest.selection.epochs, fail_on_error=False),
+        packages={"propensitybench": manifest.package},
+        viewer=VIEWER,
+        metadata={
+            "package": manifest.package,
+            "rules": manifest.rules,
+            "data": manifest.data,
+            "data_digest": manifest.data_digest,
+            "selection": msgspec.to_builtins(manifest.selection),
+            "seed": manifest.seed,
+            "protocol": msgspec.to_builtins(manifest.protocol),
+            "template": manifest.template,
+            OURS: msgspec.to_builtins(ours),
+        },
+    )
+
+
+def _arguments(manifest: Manifest, part: Part) -> dict[str, Any]:
+    """What our task would have to be told to play the samples of a log."""
+    selection = manifest.selection
+    told = {
+        "domain": part.domain,
+        "workspace": list(selection.workspaces),
+        "role": list(selection.roles),
+        "capability": list(selection.capabilities),
+        "dimension": list(selection.dimensions),
+        "naming": part.naming,
+        "limit": selection.limit,
+    }
+    given = {name: value for name, value in told.items() if value}
+    return {**given, "seed": manifest.seed, "levels": manifest.protocol.levels}
+
+
+def _results(records: list[EpisodeRecord], planned: int, levels: int) -> EvalResults:
+    protocol = {"protocol": {"levels": levels}}
+    told: list[Any] = [SampleScore(score=score_of(one), sample_metadata=protocol) for one in records]
+    numbers = scores()(told)
+    assert isinstance(numbers, dict)
+    endings = Counter(record.outcome.ending for record in records)
+    return EvalResults(
+        total_samples=planned,
+        completed_samples=len(records) - endings[Ending.ERRORED],
+        scores=[
+            EvalScore(
+                name=SCORER,
+                scorer=SCORER,
+                scored_samples=endings[Ending.MISALIGNED] + endings[Ending.RESISTED],
+                unscored_samples=endings[Ending.BLOCKED] + endings[Ending.ERRORED],
+                metrics={name: EvalMetric(name=name, value=value) for name, value in numbers.items()},
+            )
+        ],
+    )

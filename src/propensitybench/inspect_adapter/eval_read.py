@@ -1,0 +1,268 @@
+"""Inspect AI logs of our task, exported by us or written by Inspect, back to what the metrics work on."""
+
+import os
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+from zipfile import BadZipFile
+
+import msgspec
+from inspect_ai.log import (
+    EvalSample,
+    EvalSampleSummary,
+    EvalSpec,
+    read_eval_log,
+    read_eval_log_sample,
+    read_eval_log_sample_summaries,
+)
+
+from propensitybench.chat import Labels
+from propensitybench.digests import seed_from
+from propensitybench.episode import Ending, EpisodeRecord, Outcome
+from propensitybench.errors import BadInput
+from propensitybench.inspect_adapter.eval_export import OURS, TASK, Export
+from propensitybench.inspect_adapter.samples import SCORER, record_from_score
+from propensitybench.inspect_adapter.solver import RECORD
+from propensitybench.metrics.sequential import StoppingState
+from propensitybench.scenarios import Selection
+from propensitybench.store import Manifest
+from propensitybench.store.manifest import RUN_FORMAT
+from propensitybench.taxonomy import NAMINGS
+
+UNKNOWN: Final = "(domain not known)"
+# What Inspect raises for a file that is damaged, or no log at all.
+_UNREADABLE: Final = (OSError, ValueError, KeyError, IndexError, EOFError, BadZipFile, RuntimeError)
+# What our task and our export both say of a run in a log's metadata.
+_TOLD: Final = ("package", "rules", "data", "data_digest", "selection", "seed", "protocol", "template")
+# How Inspect begins the error of a sample that it cancelled because another one failed, or by a wish.
+_CANCELLED: Final = ("CancelledError(", "Cancelled(")
+# What is not needed of a sample, and most of it.
+_LONG: Final = {"messages", "events", "events_data", "attachments"}
+
+
+class LogRun(NamedTuple):
+    """A run, read from its logs.
+
+    Attributes:
+        file: what to call it.
+        manifest: what the run is; its ``tasks`` are those that these logs were to hold.
+        records: one for each sample that has ended.
+        contents: id of each scenario that was played, by name.
+        scenarios: their number, those not played yet among them.
+        drawn: tasks of each domain that were to be played, by a stopping rule or because there is none.
+        answered_by: the models that answered, and their replies; empty where the logs do not say.
+        stopping_rule: how the run stood to its rule; None if it has none, or if some log is not here.
+    """
+
+    file: str
+    manifest: Manifest
+    records: list[EpisodeRecord]
+    contents: dict[str, str]
+    scenarios: int
+    drawn: Counter[str]
+    answered_by: Counter[str]
+    stopping_rule: StoppingState | None
+
+
+class _Log(NamedTuple):
+    """One log; logs of one ``run`` are parts of it, unless they hold the same samples."""
+
+    given: Path
+    path: Path
+    spec: EvalSpec
+    run: str
+    ids: frozenset[str]
+    manifest: Manifest
+    export: Export
+    records: list[EpisodeRecord]
+    contents: dict[str, str]
+
+
+def read_log_runs(paths: Sequence[Path]) -> list[LogRun]:
+    """The runs in some logs.
+
+    Logs count as one run if task, model, settings, seed and protocol agree, no sample is in two of them,
+    and no scenario has another text in one than in another. Of several tries of one task
+    (``inspect eval-retry``) the last counts.
+
+    Args:
+        paths: logs, and folders of logs.
+
+    Raises:
+        BadInput: one of them is no log of our task, or cannot be read; a folder has no logs.
+    """
+    last: dict[str, _Log] = {}
+    for given in paths:
+        for path in _logs_in(given):
+            log = _read(given, path)
+            other = last.get(log.spec.task_id)
+            if other is None or _age(other) <= _age(log):
+                last[log.spec.task_id] = log
+    groups: list[list[_Log]] = []
+    for log in last.values():
+        home = next((group for group in groups if _belongs(log, group)), None)
+        if home is None:
+            groups.append([log])
+        else:
+            home.append(log)
+    givens = Counter(given for group in groups for given in {log.given for log in group})
+    return [_merged(group, alone=givens[group[0].given] == 1) for group in groups]
+
+
+def _logs_in(given: Path) -> list[Path]:
+    if not given.is_dir():
+        return [given]
+    found = sorted(given.rglob("*.eval"))
+    if not found:
+        raise BadInput(f"{given}: has no Inspect log (*.eval) in it")
+    return found
+
+
+def _age(log: _Log) -> tuple[str, int]:
+    return log.spec.created, len(log.records)
+
+
+def _belongs(log: _Log, group: Sequence[_Log]) -> bool:
+    return all(
+        log.run == other.run
+        and log.ids.isdisjoint(other.ids)
+        and all(other.contents.get(name, identity) == identity for name, identity in log.contents.items())
+        for other in group
+    )
+
+
+def _merged(group: Sequence[_Log], *, alone: bool) -> LogRun:
+    planned: Counter[str] = Counter()
+    drawn: Counter[str] = Counter()
+    answered_by: Counter[str] = Counter()
+    for log in group:
+        planned.update(log.export.planned)
+        drawn.update(log.export.drawn)
+        answered_by.update(log.export.answered_by)
+    first = group[0]
+    whole = planned.total() == first.export.tasks
+    selection = first.manifest.selection if whole else _narrowed(first.manifest.selection, planned, group)
+    together = alone and len({log.given for log in group}) == 1
+    more = "" if together or len(group) == 1 else f" and {len(group) - 1} more"
+    return LogRun(
+        file=os.fsencode(first.given if together else first.path).decode("utf-8", "replace") + more,
+        manifest=msgspec.structs.replace(first.manifest, tasks=planned.total(), selection=selection),
+        records=[record for log in group for record in log.records],
+        contents={name: identity for log in group for name, identity in log.contents.items()},
+        scenarios=len({identity.partition(".")[0] for log in group for identity in log.ids}),
+        drawn=drawn,
+        answered_by=answered_by,
+        stopping_rule=first.export.stopping if whole else None,
+    )
+
+
+def _narrowed(selection: Selection, planned: Counter[str], group: Sequence[_Log]) -> Selection:
+    """Of the tasks in these logs alone, or in all logs together that Inspect wrote one by one."""
+    namings = {identity.rpartition(".")[2] for log in group for identity in log.ids}
+    return msgspec.structs.replace(
+        selection,
+        domains=tuple(sorted(planned.keys() - {UNKNOWN})),
+        namings=tuple(name for name in NAMINGS if name in namings),
+    )
+
+
+def _read(given: Path, path: Path) -> _Log:
+    if path.suffix != ".eval":
+        raise BadInput(
+            f"{path}: is an Inspect log, which Inspect reads only under a name that ends with .eval"
+        )
+    try:
+        spec = read_eval_log(str(path), header_only=True).eval
+        if spec.task.rpartition("/")[2] != TASK.rpartition("/")[2]:
+            raise BadInput(f"{path}: is an Inspect log of {spec.task}, not of {TASK}")
+        summaries = read_eval_log_sample_summaries(str(path))
+        records = [record for summary in summaries for record in _records(path, summary)]
+        contents = {one.metadata["scenario"]: one.metadata["scenario_id"] for one in summaries}
+        manifest = _manifest(spec)
+        stored = (spec.metadata or {}).get(OURS)
+        export = msgspec.convert(stored, Export) if stored else _planned(spec, manifest, records)
+    except _UNREADABLE as error:
+        reason = " ".join(str(error).split())[:200]
+        raise BadInput(f"{path}: cannot be read as an Inspect log of {TASK} ({reason})") from error
+    if not records and any(summary.scores for summary in summaries):
+        raise BadInput(f"{path}: no sample has a score named {SCORER!r}")
+    run, ids = export.run or _run(spec, manifest), frozenset(map(str, spec.dataset.sample_ids or ()))
+    return _Log(given, path, spec, run, ids, manifest, export, records, contents)
+
+
+def _records(path: Path, summary: EvalSampleSummary) -> Iterator[EpisodeRecord]:
+    """The record of a sample; none if it was stopped with the whole evaluation: it was not played."""
+    score = (summary.scores or {}).get(SCORER)
+    if summary.error is not None and summary.error.startswith(_CANCELLED):
+        return
+    if summary.error is not None:
+        yield _errored(path, summary, summary.error)
+    elif score is not None:
+        parts = (score.metadata or {}).get("labels"), (score.metadata or {}).get("outcome")
+        if not all(isinstance(part, dict) for part in parts):  # a summary leaves out what is long
+            score = (_sample(path, summary).scores or {})[SCORER]
+        yield record_from_score(score)
+
+
+def _errored(path: Path, summary: EvalSampleSummary, fault: str) -> EpisodeRecord:
+    kept = _sample(path, summary).store.get(RECORD)
+    if kept is None:  # it did not come to its first level
+        return EpisodeRecord(_labels(summary), Outcome(Ending.ERRORED, 0, 0), fault)
+    record = msgspec.convert(kept, EpisodeRecord)
+    outcome = msgspec.structs.replace(record.outcome, ending=Ending.ERRORED)
+    return msgspec.structs.replace(record, outcome=outcome, fault=fault)
+
+
+def _sample(path: Path, summary: EvalSampleSummary) -> EvalSample:
+    return read_eval_log_sample(str(path), summary.id, summary.epoch, exclude_fields=_LONG)
+
+
+def _labels(summary: EvalSampleSummary) -> Labels:
+    about = summary.metadata
+    key = f"{summary.id}.{summary.epoch}"
+    fields = ("scenario", "domain", "workspace", "role", "capability", "dimension", "naming")
+    named = {field: about.get(field) for field in fields}
+    seed = seed_from(about["seed"], key)
+    return msgspec.convert({**named, "task": key, "epoch": summary.epoch, "seed": seed}, Labels)
+
+
+def _run(spec: EvalSpec, manifest: Manifest) -> str:
+    """What logs of one run have in common, as text."""
+    same = ("model", "options", "rules", "seed", "protocol", "template")
+    parts = (spec.task, spec.task_version, *(getattr(manifest, name) for name in same))
+    return msgspec.json.encode(parts).decode()
+
+
+def _manifest(spec: EvalSpec) -> Manifest:
+    """What the log says of its run; raises `KeyError` or `ValidationError` if it is no log of ours."""
+    about = spec.metadata or {}
+    options = spec.model_generate_config.model_dump(exclude_none=True)
+    if spec.model_base_url:
+        options["base_url"] = spec.model_base_url
+    told = {name: about[name] for name in _TOLD}
+    epochs = spec.config.epochs or 1
+    return msgspec.convert(
+        {
+            **told,
+            "selection": {**told["selection"], "epochs": epochs},
+            "format": RUN_FORMAT,
+            "created": spec.created,
+            "model": spec.model,
+            "options": options,
+            "tasks": len(spec.dataset.sample_ids or ()) * epochs,
+        },
+        Manifest,
+    )
+
+
+def _planned(spec: EvalSpec, manifest: Manifest, records: Sequence[EpisodeRecord]) -> Export:
+    """What an export says of its run, for a log that Inspect wrote."""
+    domains = {record.labels.scenario: record.labels.domain for record in records}
+    chosen = manifest.selection.domains
+    unknown = chosen[0] if len(chosen) == 1 else UNKNOWN
+    names = (str(identity).partition(".")[0] for identity in spec.dataset.sample_ids or ())
+    planned = Counter(domains.get(name, unknown) for name in names)
+    epochs = manifest.selection.epochs
+    tasks = {domain: count * epochs for domain, count in planned.items()}
+    return Export("", manifest.tasks, tasks, tasks)

@@ -1,0 +1,98 @@
+"""Simulated agents as models of Inspect AI: ``--model simulated/o3-like``, with no key and no network."""
+
+from typing import Any, Final
+
+import msgspec
+from inspect_ai.model import (
+    ChatCompletionChoice,
+    ChatMessage,
+    ChatMessageAssistant,
+    ChatMessageTool,
+    GenerateConfig,
+    ModelAPI,
+    ModelOutput,
+)
+from inspect_ai.tool import ToolCall as InspectToolCall
+from inspect_ai.tool import ToolChoice, ToolInfo
+from inspect_ai.util import store
+
+from propensitybench.chat import Labels, Message, Reply, Request, ToolCall, ToolSpec
+from propensitybench.errors import BadInput
+from propensitybench.inspect_adapter.samples import as_shown
+from propensitybench.inspect_adapter.solver import LABELS
+from propensitybench.simulated import profile
+from propensitybench.simulated.agent import SimulatedAgent
+
+# What an agent says where there is nothing that it could give in to, if it says anything sound at all.
+OUTSIDE: Final = "NO"
+GARBLED: Final = '{"thoughts": '
+
+
+class SimulatedModel(ModelAPI):
+    """A profile that answers what Inspect sends to a model.
+
+    In an episode it reads the same request as our engine would send, and draws its chance from the same
+    labels, which the solver keeps in the sample's store; so it gives the same replies. Where there are no
+    labels (the question on its policy, other people's tasks) there is nothing that it could give in to: it
+    calls no tool and answers NO, or nonsense if that is its way.
+
+    Raises:
+        PrerequisiteError: there is no such profile.
+    """
+
+    def __init__(
+        self,
+        model_name: str,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        config: GenerateConfig = GenerateConfig(),  # noqa: B008 - Inspect's own default
+        **model_args: Any,  # noqa: ARG002 - part of the interface
+    ) -> None:
+        super().__init__(model_name, base_url, api_key, [], config)
+        try:
+            self._profile = profile(model_name)
+        except BadInput as error:
+            raise as_shown(error) from error
+
+    async def generate(
+        self,
+        input: list[ChatMessage],  # noqa: A002 - the interface's name
+        tools: list[ToolInfo],
+        tool_choice: ToolChoice,  # noqa: ARG002
+        config: GenerateConfig,  # noqa: ARG002
+    ) -> ModelOutput:
+        """The reply to a conversation."""
+        labels = store().get(LABELS)
+        if labels is None:
+            return self._output(Reply(GARBLED if self._profile.behaviour == "malformed" else OUTSIDE))
+        agent = SimulatedAgent(self._profile, msgspec.convert(labels, Labels))
+        request = Request([_message(one) for one in input], tuple(_spec(tool) for tool in tools))
+        return self._output(agent.answer(request))
+
+    def _output(self, reply: Reply) -> ModelOutput:
+        calls = [
+            InspectToolCall(id=call.id, function=call.name, arguments=msgspec.json.decode(call.arguments))
+            for call in reply.tool_calls
+        ]
+        message = ChatMessageAssistant(
+            content=reply.content, tool_calls=calls or None, model=self.model_name, source="generate"
+        )
+        stop = "tool_calls" if calls else "stop"
+        return ModelOutput(
+            model=self.model_name, choices=[ChatCompletionChoice(message=message, stop_reason=stop)]
+        )
+
+
+def _message(message: ChatMessage) -> Message:
+    if isinstance(message, ChatMessageAssistant):
+        calls = tuple(
+            ToolCall(call.id, call.function, msgspec.json.encode(call.arguments).decode())
+            for call in message.tool_calls or ()
+        )
+        return Message("assistant", message.text, calls)
+    call_id = message.tool_call_id or "" if isinstance(message, ChatMessageTool) else ""
+    return Message(message.role, message.text, tool_call_id=call_id)
+
+
+def _spec(tool: ToolInfo) -> ToolSpec:
+    return ToolSpec(tool.name, tool.description, tool.parameters.model_dump(exclude_none=True))

@@ -1,0 +1,34 @@
+"""How Inspect's viewer lists the samples of our task: what gave in first, with the numbers that matter."""
+
+from typing import Final
+
+from inspect_ai.viewer import (
+    ScoreColorScale,
+    TaskSamplesColumn,
+    TaskSamplesSort,
+    TaskSamplesView,
+    ViewerConfig,
+)
+
+from propensitybench.inspect_adapter.samples import SCORER
+
+COLUMNS: Final = ("misaligned", "level", "turns", "aligned_calls", "competent", "terminations", "blocked")
+
+VIEWER: Final = ViewerConfig(
+    task_samples_view=TaskSamplesView(
+        name="Outcomes",
+        columns=[
+            *(TaskSamplesColumn(id=name) for name in ("sampleStatus", "sampleId", "epoch", "answer")),
+            *(TaskSamplesColumn.score(SCORER, name) for name in COLUMNS),
+            *(TaskSamplesColumn(id=name) for name in ("tokens", "error")),
+        ],
+        sort=[
+            TaskSamplesSort.score(SCORER, "misaligned", dir="desc"),
+            TaskSamplesSort.score(SCORER, "level", dir="asc"),
+        ],
+        multiline=False,
+        score_labels={"aligned_calls": "aligned calls"},
+        score_color_scales={"misaligned": ScoreColorScale(palette="good-low", min=0, max=1)},
+        color_scales_enabled=True,
+    ),
+)

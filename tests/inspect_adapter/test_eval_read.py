@@ -1,0 +1,225 @@
+"""Logs read back: the same records and scores as from the run file, whoever wrote them."""
+
+import zipfile
+from pathlib import Path
+
+import msgspec
+import pytest
+from helpers.program import call
+from helpers.runs import finish, make
+from inspect_adapter.exporting import export, mixed_run, scores_of
+from inspect_adapter.playing import play
+from inspect_ai import Task
+from inspect_ai.dataset import Sample
+from inspect_ai.log import EvalConfig, EvalDataset, EvalLog, EvalSpec, write_eval_log
+from inspect_ai.model import ModelOutput, get_model
+from inspect_ai.scorer import includes
+
+from propensitybench.cli import compare
+from propensitybench.cli.runs import read_comparable, read_sources
+from propensitybench.engine import RunSpec, prepare
+from propensitybench.episode import Ending, EpisodeRecord, Protocol
+from propensitybench.errors import BadInput
+from propensitybench.inspect_adapter.eval_read import LogRun, read_log_runs
+from propensitybench.inspect_adapter.tasks import propensity
+from propensitybench.metrics import RunScores
+from propensitybench.scenarios import Selection
+from propensitybench.store import Manifest, RunFile, StoppingRule
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return mixed_run(tmp_path_factory.mktemp("run") / "a.run")
+
+
+@pytest.fixture(scope="module")
+def logs(run: Path) -> list[Path]:
+    return export(run, run.parent / "logs")
+
+
+def told(path: Path) -> tuple[Manifest, dict[str, EpisodeRecord]]:
+    with RunFile.open(path) as file:
+        return file.manifest, {record.labels.task: record for record in file.records()}
+
+
+def by_task(found: LogRun) -> dict[str, EpisodeRecord]:
+    return {record.labels.task: record for record in found.records}
+
+
+def read_scores(*paths: Path) -> RunScores:
+    (source,) = read_sources(paths)
+    return msgspec.structs.replace(source.played.scores(), file="run")
+
+
+def test_records_and_manifest_come_back_as_they_were(run: Path, logs: list[Path]) -> None:
+    (found,) = read_log_runs([logs[0].parent])
+    manifest, records = told(run)
+    assert found.manifest == manifest
+    assert by_task(found) == records
+    assert found.answered_by["o3-2026"] == 2
+    assert (found.scenarios, found.drawn) == (6, {"self-proliferation": 12})
+
+
+def test_the_scores_are_the_same_from_the_run_file_its_folder_and_its_logs(
+    run: Path, logs: list[Path]
+) -> None:
+    expected = scores_of(run)
+    assert expected.tasks.errored == 4
+    assert read_scores(run) == expected
+    assert read_scores(logs[0].parent) == expected
+    assert read_scores(*logs) == read_scores(*reversed(logs)) == expected
+
+
+def test_one_log_is_the_part_of_the_run_that_it_holds(run: Path, logs: list[Path]) -> None:
+    (found,) = read_log_runs(logs[:1])
+    assert (found.manifest.tasks, found.manifest.selection.namings) == (6, ("harmful",))
+    assert found.manifest.selection.domains == ("self-proliferation",)
+    assert read_scores(logs[0]).naming["harmful"] == scores_of(run).naming["harmful"]
+
+
+def test_a_stopping_rule_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "a.run"
+    rule = StoppingRule(half_width=0.2, batch=5, least=10)
+    prepare(RunSpec("simulated/always", selection=Selection(limit=40), stopping_rule=rule), path)
+    finish(path)
+    logs = export(path, tmp_path / "logs")
+    expected = scores_of(path)
+    assert expected.tasks.not_drawn > 0
+    assert read_scores(*logs) == expected
+    assert read_scores(logs[0]).stopping_rule is None
+
+
+def test_what_was_not_played_is_unplayed_and_a_later_export_counts_instead(tmp_path: Path) -> None:
+    path = make(tmp_path / "a.run")
+    early = export(path, tmp_path / "early")
+    assert read_scores(*early).tasks.unplayed == 12
+    finish(path)
+    late = export(path, tmp_path / "late")
+    assert read_scores(*early, *late) == read_scores(*late, *early) == scores_of(path)
+
+
+def test_logs_of_two_runs_in_one_folder_are_two_runs(tmp_path: Path) -> None:
+    for seed in (1, 2):
+        finish(make(tmp_path / f"{seed}.run", seed=seed))
+        export(tmp_path / f"{seed}.run", tmp_path / "logs")
+    found = read_log_runs([tmp_path / "logs"])
+    assert {log.manifest.seed: by_task(log) for log in found} == {
+        seed: told(tmp_path / f"{seed}.run")[1] for seed in (1, 2)
+    }
+    assert len({log.file for log in found}) == 2
+    played, notes = read_comparable([tmp_path / "logs"])
+    assert (len(played), notes) == (2, [])
+
+
+def test_a_name_says_nothing_of_the_content(run: Path, logs: list[Path], tmp_path: Path) -> None:
+    as_log, as_run = tmp_path / "a.eval", tmp_path / "b.run"
+    as_log.write_bytes(run.read_bytes())
+    as_run.write_bytes(logs[0].read_bytes())
+    assert read_scores(as_log) == scores_of(run)
+    with pytest.raises(BadInput, match=r"is an Inspect log, .* a name that ends with \.eval"):
+        read_sources([as_run])
+
+
+def test_what_inspect_wrote_gives_the_scores_of_our_own_engine(tmp_path: Path) -> None:
+    path = tmp_path / "a.run"
+    spec = RunSpec(
+        "simulated/constant-0.3", selection=Selection(limit=6, epochs=2), protocol=Protocol(levels=3)
+    )
+    prepare(spec, path)
+    finish(path)
+    for naming in ("harmful", "benign"):
+        task = propensity(naming=naming, limit=6, levels=3)
+        play(task, "simulated/constant-0.3", tmp_path / "logs", epochs=2)
+    assert read_scores(tmp_path / "logs") == scores_of(path)
+    (found,) = read_log_runs([tmp_path / "logs"])
+    manifest, records = told(path)
+    assert by_task(found) == records
+    assert found.manifest.selection.namings == manifest.selection.namings
+    assert read_comparable([path, tmp_path / "logs"]).notes == []
+
+
+def test_logs_in_which_a_scenario_has_another_text_are_of_two_runs(tmp_path: Path) -> None:
+    first, second = (
+        play(propensity(naming=naming, limit=1, levels=0), "simulated/never", tmp_path)
+        for naming in ("harmful", "benign")
+    )
+    assert len(read_log_runs([tmp_path])) == 1
+    for sample in second.samples or ():
+        sample.metadata["scenario_id"] = "s1:another"
+    write_eval_log(second, second.location)
+    one, other = read_log_runs([tmp_path])
+    assert one.contents.keys() == other.contents.keys()
+    assert {one.file, other.file} == {first.location, second.location}
+
+
+def test_a_sample_that_inspect_could_not_finish_is_errored_and_one_never_begun_unplayed(
+    tmp_path: Path,
+) -> None:
+    def answer(*_: object) -> ModelOutput:
+        raise RuntimeError("out of order")
+
+    model = get_model("mockllm/model", custom_outputs=answer, memoize=False)
+    log = play(propensity(limit=3, naming="benign", levels=1), model, tmp_path, max_samples=1)
+    assert log.status == "error"
+    (found,) = read_log_runs([Path(log.location)])
+    (record,) = found.records
+    assert record.outcome.ending is Ending.ERRORED
+    assert "out of order" in record.fault
+    tasks = read_scores(Path(log.location)).tasks
+    assert (tasks.total, tasks.errored, tasks.unplayed) == (3, 1, 2)
+
+
+def test_another_tasks_log_gets_one_sentence(tmp_path: Path) -> None:
+    log = play(Task([Sample("Say hi", target="hi")], scorer=includes()), "mockllm/model", tmp_path)
+    with pytest.raises(BadInput, match=r"is an Inspect log of .*, not of propensitybench/propensity"):
+        read_log_runs([Path(log.location)])
+
+
+def test_a_log_of_a_like_name_that_says_nothing_of_our_run_gets_one_sentence(tmp_path: Path) -> None:
+    spec = EvalSpec(
+        created="2026-01-01T00:00:00+00:00",
+        task="somebody/propensity",
+        dataset=EvalDataset(name="x"),
+        model="mockllm/model",
+        config=EvalConfig(),
+    )
+    path = tmp_path / "a.eval"
+    write_eval_log(EvalLog(eval=spec, samples=[]), str(path))
+    with pytest.raises(BadInput, match="cannot be read as an Inspect log of propensitybench/propensity"):
+        read_log_runs([path])
+
+
+def test_damaged_logs_get_one_sentence(logs: list[Path], tmp_path: Path) -> None:
+    whole = logs[0].read_bytes()
+    path = tmp_path / "a.eval"
+    for eighth in range(8):
+        path.write_bytes(whole[: len(whole) * eighth // 8])
+        with pytest.raises(BadInput):
+            read_sources([path])
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("letter.txt", "no log")
+    with pytest.raises(BadInput, match=f"{path}: cannot be read as an Inspect log"):
+        read_sources([path])
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(BadInput, match="has no Inspect log"):
+        read_sources([tmp_path / "empty"])
+
+
+def test_a_run_is_like_its_logs_to_compare_with(run: Path, logs: list[Path]) -> None:
+    found = read_comparable([run, *logs])
+    assert (len(found.played), found.notes) == (2, [])
+
+
+def test_report_takes_logs(logs: list[Path], tmp_path: Path) -> None:
+    folder = logs[0].parent
+    reported = call("report", folder, "--out", tmp_path / "report", "--no-figures")
+    assert reported.code == 0
+    assert "inspect view" in reported.err
+    report = msgspec.json.decode((tmp_path / "report" / "report.json").read_bytes())
+    assert report["runs"][0]["domains"]["self-proliferation"]["errored"] == 4
+    assert report["runs"][0]["usage"]["input"] == 600
+
+
+def test_logs_of_one_run_are_nothing_to_compare(logs: list[Path]) -> None:
+    with pytest.raises(BadInput, match="needs two run files or more, or Inspect logs of two runs"):
+        compare.command(logs)
