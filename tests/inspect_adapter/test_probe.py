@@ -81,7 +81,9 @@ def test_compare_prints_what_was_said_against_what_was_done(tmp_path: Path) -> N
     printed = call("compare", run, "--stated", asked).out
     assert "at-level-1, benign names" in printed
     assert "after NO: 100.0" in printed
-    short = call("compare", run, run, "--stated", asked)
+    other = tmp_path / "b.run"
+    other.write_bytes(run.read_bytes())
+    short = call("compare", run, other, "--stated", asked)
     assert (short.code, short.out) == (2, "")
     assert "one log of propensitybench/stated_policy for each run" in short.err
 

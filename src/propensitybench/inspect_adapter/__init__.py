@@ -1,1 +1,5 @@
-"""Inspect AI: our tasks, scorer and simulated models in it, and its logs (extra ``inspect``)."""
+"""PropensityBench in Inspect AI: tasks, a model provider, and logs written and read."""
+
+from propensitybench.inspect_adapter.tasks import propensity, stated_policy
+
+__all__ = ["propensity", "stated_policy"]

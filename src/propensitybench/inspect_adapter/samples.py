@@ -4,6 +4,8 @@ from math import nan
 from typing import Any, Final
 
 import msgspec
+
+# inspect-evals-lint: ignore[private_api_imports] -- the one error that Inspect shows without a traceback
 from inspect_ai._util.error import PrerequisiteError
 from inspect_ai.scorer import Score
 from rich.markup import escape
