@@ -7,6 +7,9 @@ import pytest
 from helpers.program import call
 from helpers.scenario_data import SOUND
 
+from propensitybench.engine import RunSpec, prepare
+from propensitybench.scenarios import Selection
+
 
 def play(path: Path, model: str, *more: str | Path) -> Path:
     done = call("run", "--model", model, "--run", path, "--limit", "12", *more)
@@ -91,14 +94,47 @@ def test_an_index_is_correlated_with_its_honest_interval(tmp_path: Path) -> None
     [("{", "--index"), ('{"m": {"value": "high"}}', "value, source and date"), (None, "cannot be read")],
 )
 def test_a_bad_index_is_one_sentence(tmp_path: Path, index: str | None, complaint: str) -> None:
-    run = play(tmp_path / "a.run", "simulated/never")
+    runs = [play(tmp_path / f"{name}.run", "simulated/never") for name in "ab"]
     path = tmp_path / "index.json"
     if index is not None:
         path.write_text(index)
-    done = call("compare", run, run, "--index", path)
+    done = call("compare", *runs, "--index", path)
     assert done.code == 2
     assert complaint in done.err
     assert done.out == ""
+
+
+def test_models_that_the_index_does_not_know_are_named(tmp_path: Path) -> None:
+    runs = [play(tmp_path / f"{name}.run", f"simulated/{name}") for name in ("never", "always")]
+    index = tmp_path / "index.json"
+    index.write_text('{"never": {"value": 1, "source": "made up", "date": "2026-01-01"}}')
+    printed = call("compare", *runs, "--index", index).out
+    assert "It takes three models with both numbers, which differ; here are 0." in printed
+    assert "Not in the index by this name, or without a propensity: simulated/always, simulated/n" in printed
+
+
+def test_runs_without_a_common_task_are_not_compared_and_that_is_said(tmp_path: Path) -> None:
+    harmful = play(tmp_path / "harmful.run", "simulated/never", "--naming", "harmful")
+    benign = play(tmp_path / "benign.run", "simulated/always", "--naming", "benign")
+    done = call("compare", harmful, benign)
+    assert f"note: {harmful} and {benign} have no finished task in common" in done.out
+    assert "second minus the first" not in done.out
+    assert "benign minus harmful names" not in done.out
+
+
+def test_what_a_compared_run_lacks_is_said(tmp_path: Path) -> None:
+    whole = play(tmp_path / "whole.run", "simulated/never")
+    prepare(RunSpec("simulated/never", selection=Selection(limit=1)), tmp_path / "empty.run")
+    printed = call("compare", whole, tmp_path / "empty.run").out
+    assert f"{tmp_path / 'empty.run'}: of 2 tasks, 2 not played" in printed
+
+
+@pytest.mark.parametrize("command", ["compare", "score"])
+def test_a_run_given_twice_is_refused(tmp_path: Path, command: str) -> None:
+    run = play(tmp_path / "a.run", "simulated/never")
+    done = call(command, run, run.parent / "." / ".." / run.parent.name / run.name)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.endswith("a.run: is given twice; give each run file once\n")
 
 
 def test_a_regression_over_runs_is_printed_and_in_the_json(tmp_path: Path) -> None:

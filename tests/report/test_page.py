@@ -171,7 +171,7 @@ def test_with_much_missing_the_bounds_stand_at_the_top(evil: Path) -> None:
     answer = read_page(evil / "index.html").all("section", id="answer")[0].text
     data = json.loads((evil / "report.json").read_text(encoding="utf-8"))
     low, high = data["analysis"]["runs"][0]["scores"]["naming"]["harmful"]["bounds"]
-    assert f"in somewhere between {100 * low:.1f} to {100 * high:.1f} % of tasks" in " ".join(answer.split())
+    assert f"in {100 * low:.1f} to {100 * high:.1f} % of tasks, as tasks without" in " ".join(answer.split())
 
 
 def test_the_sections_come_in_the_order_of_a_readers_questions(evil: Path) -> None:
@@ -213,7 +213,8 @@ def test_what_a_run_lacks_is_said_beside_the_answer(two: tuple[Path, Path], tmp_
 def test_a_run_of_which_nothing_was_played_has_a_report_too(tmp_path: Path) -> None:
     out = report_of(make(tmp_path / "a.run"), out=tmp_path / "report")
     found = read_page(out / "index.html")
-    assert "no task has a score yet" in found.all("section", id="answer")[0].text
+    assert "no task has a score, so there is no answer" in found.all("section", id="answer")[0].text
+    assert "Not finished: 12 of 12 tasks have not been played" in found.all("section", id="answer")[0].text
     assert "stopped before the end, 12 of them not played" in found.all("section", id="how")[0].text
     assert dead_links(found, out / "index.html") == []
 
@@ -269,6 +270,17 @@ def test_a_report_that_fails_leaves_the_earlier_one(tmp_path: Path) -> None:
         broken_off(tmp_path / "out")
     assert (tmp_path / "out" / "page").read_text(encoding="utf-8") == "1"
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_a_run_of_errors_claims_nothing(tmp_path: Path) -> None:
+    path, template = tmp_path / "a.run", tmp_path / "hello.j2"
+    template.write_text("Hello")  # in which no simulated agent finds the tool that it is not to call
+    played = call("run", "--model", "simulated/never", "--run", path, "--limit", "1", "--template", template)
+    assert (played.code, "2 tasks could not be finished" in played.err) == (1, True)
+    done = call("report", path, "--out", tmp_path / "out", "--no-figures")
+    assert done.out == f"{tmp_path / 'out' / 'index.html'}: 1 run, 2 transcripts\n"
+    (answer,) = read_page(tmp_path / "out" / "index.html").all("p", klass="answer")
+    assert answer.text.strip() == "never: no task has a score, so there is no answer."
 
 
 def test_the_command_line(two: tuple[Path, Path], tmp_path: Path) -> None:

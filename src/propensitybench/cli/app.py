@@ -5,6 +5,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from importlib.metadata import version
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -12,6 +13,7 @@ import typer
 
 from propensitybench.errors import BadInput
 
+NOT_DONE: Final = 1
 BAD_INPUT: Final = 2
 INTERRUPTED: Final = 130
 
@@ -79,12 +81,31 @@ def main() -> None:
     # Without them `print` would raise, or write errors to standard output.
     sys.stdout = sys.stdout or Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - for the life of the process
     sys.stderr = sys.stderr or Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - for the life of the process
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # file names and scenarios may hold what it cannot encode
+            stream.reconfigure(errors="backslashreplace")
     arguments = sys.argv[1:]
     wanted = [argument for argument in arguments if not argument.startswith("-")][:1]
     try:
-        build(wanted)(prog_name="propensitybench")
+        try:
+            build(wanted)(prog_name="propensitybench")
+        finally:
+            sys.stdout.flush()
     except BadInput as error:
         print(f"propensitybench: {error}", file=sys.stderr)
         sys.exit(BAD_INPUT)
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
+    except OSError as error:
+        sys.exit(_no_output(error))
+
+
+def _no_output(error: OSError) -> int:
+    """Says that something could not be written, unless nobody listens any more; the exit code."""
+    # What is still to be written would fail once more when the interpreter ends, and it would say so.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if isinstance(error, BrokenPipeError):
+        return NOT_DONE
+    what = error.filename or "standard output"
+    print(f"propensitybench: {what}: cannot be used ({error.strerror or error})", file=sys.stderr)
+    return BAD_INPUT

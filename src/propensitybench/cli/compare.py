@@ -11,7 +11,7 @@ from propensitybench.cli.runs import read_comparable
 from propensitybench.cli.stated import print_stated, read_stated
 from propensitybench.cli.text import print_json, safe
 from propensitybench.errors import BadInput
-from propensitybench.metrics.analysis import analyse, tables_of
+from propensitybench.metrics.analysis import Analysis, analyse, tables_of
 from propensitybench.metrics.capability_index import IndexEntry
 from propensitybench.metrics.regression import regression
 
@@ -27,7 +27,8 @@ def command(
         typer.Option(
             "--index",
             metavar="FILE",
-            help="A JSON file that gives models an index of capability, to correlate the propensity with: "
+            help="A JSON file that gives three models or more, by the whole names of --model, an index of "
+            "capability, to correlate the propensity with: "
             '{"MODEL": {"value": 1.2, "source": "...", "date": "...", "family": "..."}}.',
         ),
     ] = None,
@@ -58,19 +59,31 @@ def command(
         return
     for note in runs.notes:
         print(f"note: {safe(note)}")
-    out = tables.console()
-    for naming, comparison in found.models.items():
-        out.print(contrasts.pairs(naming, comparison))
-        out.print(contrasts.ranks(naming, comparison))
-    out.print(contrasts.namings(found.runs))
-    out.print(contrasts.kinds(found.archetypes))
-    if found.index is not None:
-        print(contrasts.index_line(found.index))
-    print(contrasts.LEGEND)
+    print_comparison(found)
     if fitted is not None:
         effects.print_regression(fitted)
     if said is not None:
         print_stated(said)
+    for run in found.runs:
+        if line := tables.missing(run.scores):
+            print(line)
+
+
+def print_comparison(found: Analysis) -> None:
+    """Prints what the runs have to compare."""
+    for naming, comparison in found.models.items():
+        if comparison.common or any(pair.contrast.propensity.n for pair in comparison.pairs):
+            tables.show(contrasts.pairs(naming, comparison))
+            tables.show(contrasts.ranks(naming, comparison))
+    if any(run.scores.naming_contrast for run in found.runs):
+        tables.show(contrasts.namings(found.runs))
+    tables.show(contrasts.kinds(found.archetypes))
+    if found.index is not None:
+        print(contrasts.index_line(found.index))
+        lacking = sorted({run.scores.model for run in found.runs} - set(found.index.models))
+        if lacking:
+            print(f"Not in the index by this name, or without a propensity: {safe(', '.join(lacking))}.")
+    print(contrasts.LEGEND)
 
 
 def read_index(path: Path) -> dict[str, IndexEntry]:

@@ -19,7 +19,8 @@ LEGEND: Final = """\
 difference: second minus first, in percentage points, on the tasks that both have finished, with a 95 %
 interval for new scenarios like these. levels: the same for the levels withstood (0-13; more is safer).
 p: two-sided sign-flip permutation test on the levels withstood, scenarios as units; Holm: adjusted for
-the number of pairs. rank: 1 gives in least; its range when scenarios are drawn again."""
+the number of pairs. order: on the tasks that all have finished; rank 1 gives in least; its range when
+scenarios are drawn again. benign minus harmful: on the tasks finished under both."""
 
 
 def points(value: float | None) -> str:
@@ -62,7 +63,7 @@ def pairs(naming: Naming, comparison: ModelComparison) -> Table:
 
 def ranks(naming: Naming, comparison: ModelComparison) -> Table:
     """The order of the models under a naming."""
-    table = _table(f"{naming} names: order on the {comparison.common} tasks that all have finished")
+    table = _table(f"{naming} names: order on the {comparison.common} common tasks")
     table.add_column("model", overflow="fold")
     for title in ("propensity", "rank", "range (95 %)"):
         table.add_column(title, justify="right", no_wrap=True)
@@ -79,7 +80,7 @@ def ranks(naming: Naming, comparison: ModelComparison) -> Table:
 
 def namings(runs: Sequence[RunAnalysis]) -> Table:
     """What a harmless name of the same tool changes, model by model."""
-    table = _table("benign minus harmful names, on the tasks finished under both")
+    table = _table("benign minus harmful names")
     table.add_column("model", overflow="fold")
     for title in ("tasks", "difference (95 %)", "p"):
         table.add_column(title, justify="right", no_wrap=True)
@@ -96,8 +97,8 @@ def kinds(archetypes: Mapping[Naming, Sequence[Archetype]]) -> Table:
     table = _table("When they give in, and after how much work")
     table.add_column("model", overflow="fold")
     table.add_column("naming", no_wrap=True)
-    for title in ("level", "tries", "kind, relative to these models", "probability"):
-        table.add_column(title, justify="right")
+    for title in ("level", "tries", "kind, relative\nto these models", "probability"):
+        table.add_column(title, justify="right", no_wrap=True)
     for naming, found in archetypes.items():
         for model in found:
             table.add_row(
@@ -115,8 +116,8 @@ def index_line(found: Correlation) -> str:
     """The correlation with an index, with as much as can be said of it."""
     if found.rho is None:
         return (
-            f"Correlation with the index: not known ({len(found.models)} models have both numbers, or all "
-            "have the same)."
+            "Correlation with the index: not known. It takes three models with both numbers, which differ; "
+            f"here are {len(found.models)}."
         )
     interval = f"{found.ci95.low:.2f} to {found.ci95.high:.2f}" if found.ci95 else "not known below 4 models"
     return (

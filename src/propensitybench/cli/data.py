@@ -8,7 +8,7 @@ import typer
 
 from propensitybench.cli import options
 from propensitybench.cli.reading import page
-from propensitybench.cli.text import print_json, safe
+from propensitybench.cli.text import name_of, print_json, safe
 from propensitybench.errors import BadInput
 from propensitybench.pressure import fragment_faults, pressure_messages
 from propensitybench.pressure.export import write_own, write_published
@@ -31,7 +31,7 @@ def validate(data: options.Data = None, as_json: options.AsJson = False) -> None
         faults += [Fault("pressure", *fault) for fault in repetition_faults(library.scenarios, seed=0)]
     if as_json:
         rows = [fault._asdict() for fault in faults]
-        print_json({"source": library.source, "scenarios": len(library.scenarios), "faults": rows})
+        print_json({"source": name_of(library.source), "scenarios": len(library.scenarios), "faults": rows})
     else:
         for fault in faults:
             print(safe(str(fault)))
@@ -77,7 +77,7 @@ def _counts(library: Library) -> dict[str, object]:
     tools = {name for scenario in scenarios for name in scenario.tool_names()}
     getters = sum(len(scenario.getters) for scenario in scenarios)
     return {
-        "source": library.source,
+        "source": name_of(library.source),
         "layout": library.layout,
         "scenarios": len(scenarios),
         "tasks_per_naming": len(scenarios) * len(taxonomy().dimensions),

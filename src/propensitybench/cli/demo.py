@@ -7,7 +7,7 @@ import typer
 
 from propensitybench.cli import options, tables
 from propensitybench.cli.playing import Way, exit_code, play_file, say_how_it_ended, scores_of
-from propensitybench.cli.text import print_json
+from propensitybench.cli.text import print_json, safe, typed
 from propensitybench.engine import RunSpec, prepare
 from propensitybench.episode import Ending
 from propensitybench.metrics import RunScores
@@ -27,8 +27,8 @@ def command(
     as_json: options.AsJson = False,
 ) -> None:
     runs = []
-    for model in MODELS:
-        path = out / f"{model.removeprefix('simulated/')}.run"
+    paths = [out / f"{model.removeprefix('simulated/')}.run" for model in MODELS]
+    for model, path in zip(MODELS, paths, strict=True):
         prepare(RunSpec(model, selection=Selection(limit=PAIRS), seed=seed), path)
         result = play_file(path, Way())
         scores = scores_of(path)
@@ -39,18 +39,17 @@ def command(
     if as_json:
         print_json({"runs": runs})
         return
-    console = tables.console()
-    console.print(tables.overview(runs))
+    tables.show(tables.overview(runs))
     print(f"{tables.legend(runs)}\n")
     for run in runs:
         print(meaning(run))
-    task = _some_task(Path(runs[0].file))
+    first, place = paths[0], safe(str(out))
     print(
         f"""
-These are simulated agents, drawn from published curves: no model was asked. Their runs are in {out}.
+These are simulated agents, drawn from published curves: no model was asked. Their runs are in {place}.
 
-Look at one:   propensitybench score {runs[0].file}
-Read a task:   propensitybench show {runs[0].file} {task}
+Look at one:   propensitybench score {typed(first)}
+Read a task:   propensitybench show {typed(first)} {_some_task(first)}
 Be the agent:  propensitybench play"""
     )
 

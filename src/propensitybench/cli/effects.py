@@ -47,7 +47,7 @@ def print_regression(found: Regression) -> None:
     """Prints the table, and what the regression could not tell."""
     if found.effects:
         print()
-        tables.console().print(effects(found))
+        tables.show(effects(found))
         print(LEGEND)
     if found.note:
         print(f"regression: {found.note}")

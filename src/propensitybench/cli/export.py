@@ -7,7 +7,7 @@ import typer
 
 from propensitybench.cli import options
 from propensitybench.cli.runs import needs_inspect
-from propensitybench.cli.text import safe
+from propensitybench.cli.text import name_of, safe
 from propensitybench.errors import BadInput
 from propensitybench.store import RunFile
 from propensitybench.store.export import export_run
@@ -41,9 +41,11 @@ def command(
             print(safe(str(log)))
         return
     path = out or file.with_suffix(f".{form}")
+    if form == "parquet" and name_of(path) != str(path):
+        raise BadInput(f"{path}: is no UTF-8, as the name of a Parquet file must be; give another --out FILE")
     with RunFile.open(file) as run:
         count = export_run(run, path, form, transcripts=transcripts)
-    print(f"{count} rows: {path}")
+    print(f"{count} rows: {safe(str(path))}")
 
 
 def _export_logs(file: Path, out: Path) -> list[Path]:

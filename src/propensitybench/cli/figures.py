@@ -23,14 +23,11 @@ def command(
         typer.Option("--format", help="SVG to be scaled, PNG at 300 dots an inch."),
     ] = "both",
 ) -> None:
-    again = [
-        path for place, path in enumerate(files) if path.resolve() in [p.resolve() for p in files[:place]]
-    ]
-    if again:
-        raise BadInput(f"{again[0]}: is given twice; give each run file once")
+    if out.exists() and not out.is_dir():
+        raise BadInput(f"--out {out}: is a file; give a folder")
     runs = read_comparable(files)
     for note in runs.notes:
         print(f"note: {safe(note)}", file=sys.stderr)
     for figure in write_figures(analyse(runs.played), out, FORMATS if form == "both" else (form,)):
-        print(f"{safe(figure.title)} ({figure.width} in wide): {', '.join(map(str, figure.files))}")
+        print(f"{safe(figure.title)} ({figure.width} in wide): {safe(', '.join(map(str, figure.files)))}")
         print(f"  {safe(figure.caption)}")

@@ -22,7 +22,7 @@ from rich.progress import (
 
 from propensitybench.cli import tables
 from propensitybench.cli.runs import read_played
-from propensitybench.cli.text import print_json, safe
+from propensitybench.cli.text import print_json, safe, typed
 from propensitybench.clients.options import ModelOptions, Transport
 from propensitybench.engine import (
     Budget,
@@ -149,7 +149,7 @@ def play_and_print(path: Path, way: Way, *, as_json: bool) -> int:
         stopped = result.cause.value if result.cause else None
         print_json({"stopped": stopped, **msgspec.structs.asdict(scores)})
     else:
-        tables.console().print(tables.overview([scores]))
+        tables.show(tables.overview([scores]))
         print(tables.legend([scores]))
     say_how_it_ended(path, result, scores)
     return exit_code(result, scores)
@@ -168,13 +168,13 @@ def say_how_it_ended(path: Path, result: Result, scores: RunScores) -> None:
         left = result.total - result.finished
         print(f"stopped, {safe(result.reason)}", file=sys.stderr)
         print(f"{left} of {result.total} tasks are left; go on with:", file=sys.stderr)
-        print(f"  propensitybench resume {path}", file=sys.stderr)
+        print(f"  propensitybench resume {typed(path)}", file=sys.stderr)
     elif scores.tasks.errored:
         with RunFile.open(path) as run:
             why = run.last_fault()
         count = scores.tasks.errored
         print(f"{count} tasks could not be finished, the last: {safe(why)}", file=sys.stderr)
         print("try them again with:", file=sys.stderr)
-        print(f"  propensitybench resume {path}", file=sys.stderr)
+        print(f"  propensitybench resume {typed(path)}", file=sys.stderr)
     if line := tables.stopping_rule(scores):
         print(line, file=sys.stderr)

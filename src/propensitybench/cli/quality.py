@@ -9,7 +9,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from propensitybench.cli import tables
-from propensitybench.cli.text import safe
+from propensitybench.cli.text import name_of, safe
 from propensitybench.pressure.quality import MessageQuality, message_quality
 from propensitybench.scenarios import Library
 from propensitybench.scenarios.quality import Kind, ScenarioQuality, scenario_quality
@@ -29,14 +29,14 @@ class Quality(msgspec.Struct, frozen=True):
 def measure(library: Library, seed: int) -> Quality:
     """Measures a data set; its messages are those that a run with this seed would use."""
     scenarios = library.scenarios
-    return Quality(library.source, scenario_quality(scenarios), message_quality(scenarios, seed))
+    return Quality(name_of(library.source), scenario_quality(scenarios), message_quality(scenarios, seed))
 
 
 def print_quality(quality: Quality) -> None:
     """Prints all but the use of each single wording, which ``--json`` gives."""
     scenarios, messages = quality.scenarios, quality.messages
     kinds = {**scenarios.kinds, "messages": messages.messages, "subjects": messages.subjects}
-    tables.console().print(_kinds(kinds))
+    tables.show(_kinds(kinds))
     print("once: percent that no other equals. grade: Automated Readability Index (a school grade).")
     print("distinct-n: different runs of n words in percent of all; falls with the amount of text.\n")
     print("Mean TF-IDF cosine (0 nothing in common, 1 the same words):")

@@ -10,7 +10,6 @@ import typer
 from propensitybench.chat import Usage
 from propensitybench.cli.runs import Source, comparable, read_sources
 from propensitybench.cli.text import safe
-from propensitybench.errors import BadInput
 from propensitybench.report.document import Journal, Provenance, provenance
 from propensitybench.report.page_write import Runs, write_report
 
@@ -34,17 +33,14 @@ def command(
         bool, typer.Option("--figures/--no-figures", help="Draw the figures for a paper as well.")
     ] = True,
 ) -> None:
-    places = [path.resolve() for path in files]
-    again = [path for index, path in enumerate(files) if places[index] in places[:index]]
-    if again:
-        raise BadInput(f"{again[0]}: is given twice; give each run file once")
     sources = read_sources(files)
     runs = comparable(sources)
     for note in runs.notes:
         print(f"note: {safe(note)}", file=sys.stderr)
     found = Runs([_origin(source) for source in sources], runs.played, runs.notes)
     written = write_report(found, out, transcripts, figures=figures)
-    print(f"{safe(str(written.page))}: {len(sources)} runs, {written.transcripts} transcripts")
+    count = "1 run" if len(sources) == 1 else f"{len(sources)} runs"
+    print(f"{safe(str(written.page))}: {count}, {written.transcripts} transcripts")
     if transcripts != "none" and any(not isinstance(source.file, Path) for source in sources):
         print("the transcripts of Inspect logs are not among them: see inspect view", file=sys.stderr)
 

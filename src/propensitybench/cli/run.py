@@ -7,7 +7,7 @@ import typer
 
 from propensitybench.cli import options
 from propensitybench.cli.playing import Way, check_endpoint, play_and_print, read_extra_body, read_price
-from propensitybench.cli.text import print_json, safe
+from propensitybench.cli.text import must_be_utf8, print_json, safe
 from propensitybench.clients.options import ModelOptions, Transport
 from propensitybench.engine import DEFAULT_CONCURRENCY, Budget, RunSpec, client_for, prepare
 from propensitybench.engine.plan import Plan, plan_run
@@ -66,6 +66,7 @@ def command(
         limit=limit,
         epochs=epochs,
     )
+    must_be_utf8({"--model": model, "--data": data, "--base-url": base_url, "--extra-body": extra_body})
     extra = read_extra_body(extra_body)
     asked = ModelOptions(base_url, temperature, top_p, max_tokens, reasoning_effort, extra)
     ladder = Protocol(levels=levels)
@@ -96,8 +97,8 @@ def print_plan(plan: Plan, *, limit: bool, as_json: bool) -> None:
     if as_json:
         print_json(plan)
         return
-    most = " at most; --precision may stop before" if limit else ""
-    print(f"tasks:         {plan.tasks}{most}, of which {plan.finished} are finished")
+    most = " at most (--precision may stop before)" if limit else ""
+    print(f"tasks:         {plan.tasks:,}{most}, of which {plan.finished:,} are finished")
     print(f"calls:         {plan.calls.low:,} to {plan.calls.high:,}")
     print(f"input tokens:  {plan.input_tokens.low:,} to {plan.input_tokens.high:,} (much of it cacheable)")
     print(f"output tokens: {plan.output_tokens.low:,} to {plan.output_tokens.high:,}, without reasoning")
@@ -114,9 +115,10 @@ def power_line(power: Power) -> str:
     """In a line, what a run could show of a model with an assumed propensity."""
     between = "models" if power.naming_difference is None else "namings or models"
     label = f"if {100 * power.propensity:.0f} %:"
+    finds = f"{100 * power.model_difference:.1f} points" if power.model_difference < 1 else "no difference"
     return (
-        f"{label:<14} 95 % interval +- {100 * power.half_width:.1f} points; finds "
-        f"{100 * power.model_difference:.1f} points between {between} (80 % power, ICC {power.icc:g})"
+        f"{label:<14} 95 % interval +- {100 * power.half_width:.1f} points; finds {finds} between {between} "
+        f"(80 % power, ICC {power.icc:g})"
     )
 
 
@@ -126,5 +128,7 @@ def read_template(path: Path | None) -> str:
         return built_in_template()
     try:
         return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(f"--template {path}: cannot be read ({error})") from error
+    except OSError as error:
+        raise BadInput(f"--template {path}: cannot be read ({error.strerror})") from error
+    except UnicodeDecodeError as error:
+        raise BadInput(f"--template {path}: is no text in UTF-8; give a Jinja template") from error

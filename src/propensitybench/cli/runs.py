@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
+from propensitybench.cli.text import name_of
 from propensitybench.engine import stopping_state
 from propensitybench.episode import EpisodeRecord
 from propensitybench.errors import BadInput
 from propensitybench.metrics.analysis import Played
 from propensitybench.metrics.sequential import StoppingState
+from propensitybench.metrics.table import is_finished
 from propensitybench.scenarios import scenario_id
 from propensitybench.store import Manifest, RunFile, differences
 
@@ -55,11 +57,6 @@ class Source(NamedTuple):
     contents: dict[str, str]
 
 
-def name_of(path: Path) -> str:
-    """A path as text, whatever its bytes are."""
-    return os.fsencode(path).decode("utf-8", "replace")
-
-
 def read_played(path: Path) -> Played:
     """A run file's episodes."""
     with RunFile.open(path) as run:
@@ -72,8 +69,12 @@ def read_sources(paths: Sequence[Path]) -> list[Source]:
     Logs of one run are one run, at the place of the first that was given.
 
     Raises:
-        BadInput: one of them cannot be read.
+        BadInput: one of them cannot be read, or is given twice.
     """
+    places = [os.path.realpath(path) for path in paths]
+    for path, count in zip(paths, map(places.count, places), strict=True):
+        if count > 1:
+            raise BadInput(f"{path}: is given twice; give each run file once")
     logs = [path for path in paths if is_log(path)]
     found: list[Source] = []
     for path in paths:
@@ -154,6 +155,11 @@ def comparable(sources: Sequence[Source]) -> Comparable:
             f"{', '.join(sorted(changed)[:5])}{' ...' if len(changed) > 5 else ''}"
         )
         played = [_without(run, changed) for run in played]
+    notes += [
+        f"{one.file} and {other.file} have no finished task in common, so they are not compared"
+        for one, other in combinations(played, 2)
+        if not _finished(one) & _finished(other)
+    ]
     return Comparable(played, notes)
 
 
@@ -181,6 +187,14 @@ def _changed(contents: Sequence[dict[str, str]]) -> set[str]:
             if seen.setdefault(name, identity) != identity:
                 changed.add(name)
     return changed
+
+
+def _finished(run: Played) -> set[tuple[str, str, str]]:
+    return {
+        (record.labels.scenario, record.labels.dimension, record.labels.naming)
+        for record in run.records
+        if is_finished(record)
+    }
 
 
 def _without(run: Played, names: set[str]) -> Played:

@@ -24,11 +24,10 @@ def command(
     if as_json:
         print_json({"runs": runs, **({} if fitted is None else {"regression": fitted})})
         return
-    out = tables.console()
-    out.print(tables.overview(runs))
+    tables.show(tables.overview(runs))
     for run in runs:
-        out.print(sureness(run))
-        out.print(tables.breakdown(run))
+        tables.show(sureness(run))
+        tables.show(tables.breakdown(run))
     print(tables.legend(runs))
     print(LEGEND)
     if fitted is not None:

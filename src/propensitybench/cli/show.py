@@ -14,7 +14,14 @@ from propensitybench.store import RunFile, replay
 
 def command(
     file: options.RunPath,
-    task: Annotated[str, typer.Argument(metavar="TASK", help="The task's key.", show_default=False)],
+    task: Annotated[
+        str,
+        typer.Argument(
+            metavar="TASK",
+            help="The task's key, as in `export`: SCENARIO.DIMENSION.NAMING.EPOCH.",
+            show_default=False,
+        ),
+    ],
     as_json: options.AsJson = False,
 ) -> None:
     with RunFile.open(file) as run:

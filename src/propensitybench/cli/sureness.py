@@ -26,15 +26,15 @@ def sureness(run: RunScores) -> Table:
     titles = (
         "scenarios",
         "by task",
-        "same tasks",
-        "new scenarios",
-        "new workplaces",
+        "same\ntasks",
+        "new\nscenarios",
+        "new\nworkplaces",
         "missing",
         "withstood",
         "design",
     )
     for title in titles:
-        table.add_column(title, justify="right")
+        table.add_column(title, justify="right", no_wrap=True)
     for naming, scores in run.naming.items():
         both = scores.estimates["propensity"]
         errors = both.domain.errors

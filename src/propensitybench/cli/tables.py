@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from rich.box import SIMPLE_HEAD
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 
@@ -14,6 +15,7 @@ from propensitybench.metrics.table import Part
 
 NOTHING: Final = "-"
 PIPE_WIDTH: Final = 110
+FOLDED: Final = 12
 LEVELS: Final = 12
 BROKEN_DOWN: Final[Sequence[Part]] = ("domain", "dimension", "workspace", "capability")
 
@@ -23,6 +25,19 @@ def console() -> Console:
     out = Console(markup=False, highlight=False, emoji=False)
     # A file or pipe has no width of its own; a table cut to the usual 80 columns helps nobody there.
     return out if out.is_terminal else Console(markup=False, highlight=False, emoji=False, width=PIPE_WIDTH)
+
+
+def show(table: Table) -> None:
+    """Prints a table; where the terminal is too narrow its lines wrap, but no number loses a digit."""
+    for column in table.columns:
+        lines = (*str(column.header).splitlines(), *map(str, column.cells))
+        widest = max(map(cell_len, lines))
+        column.min_width = widest if column.no_wrap else min(widest, FOLDED)
+    out = console()
+    # A blank on either side of each column, one between columns, and one at either end.
+    needed = sum(column.min_width or 0 for column in table.columns) + 3 * len(table.columns) + 1
+    out.width = max(out.width, needed)
+    out.print(table)
 
 
 def percent(share: float | None) -> str:
@@ -42,7 +57,7 @@ def number(value: float | None) -> str:
 
 def overview(runs: Sequence[RunScores]) -> Table:
     """One row for each run and naming: the headline numbers."""
-    incomplete = any(run.tasks.blocked or run.tasks.errored for run in runs)
+    incomplete = _incomplete(runs)
     measures = _measures(runs)
     title = f"{measures[:1].upper()}{measures[1:]}: percent of tasks with a call of the prohibited tool"
     table = Table(title=title, box=SIMPLE_HEAD)
@@ -61,7 +76,7 @@ def overview(runs: Sequence[RunScores]) -> Table:
             cells = [
                 str(scores.n),
                 percent(scores.propensity_zero),
-                f"{percent(scores.propensity)} ({span(scores.ci95)})",
+                _with_interval(scores.propensity, scores.ci95),
                 number(scores.resilience),
                 number(scores.persistence),
                 percent(scores.competent),
@@ -90,7 +105,11 @@ def breakdown(run: RunScores) -> Table:
 
 def share(estimate: Estimate) -> str:
     """A share with its interval, in percent."""
-    return percent(estimate.value) + (f" ({span(estimate.ci95)})" if estimate.ci95 else "")
+    return _with_interval(estimate.value, estimate.ci95)
+
+
+def _with_interval(value: float | None, interval: Interval | None) -> str:
+    return percent(value) + (f" ({span(interval)})" if interval else "")
 
 
 def missing(run: RunScores) -> str:
@@ -141,7 +160,13 @@ def legend(runs: Sequence[RunScores]) -> str:
         "not to be compared with one."
         for levels in short
     ]
+    if _incomplete(runs):
+        notes.insert(0, "bounds: what blocked and errored tasks allow.")
     return "\n".join([_LEGEND.format(measures=_measures(runs)), *notes])
+
+
+def _incomplete(runs: Sequence[RunScores]) -> bool:
+    return any(run.tasks.blocked or run.tasks.errored for run in runs)
 
 
 def _measures(runs: Sequence[RunScores]) -> str:
@@ -152,4 +177,4 @@ _LEGEND: Final = """\
 tasks: those with a score. zero: percent before any pressure. {measures}: percent by the end of the
 pressure, with an interval for new scenarios like these (clustered by scenario). level: mean level (0-12)
 of giving in (resilience). tries: aligned calls before it (persistence). able: percent of tasks in which
-the agent called the aligned tool rightly. bounds: what blocked and errored tasks allow."""
+the agent called the aligned tool rightly."""

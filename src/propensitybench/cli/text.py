@@ -1,9 +1,15 @@
 """Text from scenarios and models, made safe for a terminal; and JSON for programs."""
 
+import os
 import re
+from collections.abc import Mapping
+from pathlib import Path
+from shlex import quote
 from typing import Any, Final
 
 import msgspec
+
+from propensitybench.errors import BadInput
 
 # Everything that could move the cursor, colour the screen or reorder what is read: control characters
 # but for line feed and tab, and the marks that change the direction of writing.
@@ -15,6 +21,25 @@ _UNSAFE: Final = re.compile(
 def safe(text: str) -> str:
     """The text with every unsafe character written out as its escape sequence."""
     return _UNSAFE.sub(lambda match: match.group(0).encode("unicode_escape", "surrogatepass").decode(), text)
+
+
+def name_of(path: str | Path) -> str:
+    """A path as text, whatever its bytes are."""
+    return os.fsencode(path).decode("utf-8", "replace")
+
+
+def typed(path: str | Path) -> str:
+    """A path as it is typed in a shell."""
+    return safe(quote(str(path)))
+
+
+def must_be_utf8(given: Mapping[str, str | Path | None]) -> None:
+    """Raises `BadInput` for an option whose value no run file can hold."""
+    for option, value in given.items():
+        try:
+            str(value).encode()
+        except UnicodeEncodeError as error:
+            raise BadInput(f"{option} {value}: is no UTF-8, so no run file can hold it; rename it") from error
 
 
 def print_json(value: Any) -> None:

@@ -3,7 +3,7 @@
 import typer
 
 from propensitybench.cli import options
-from propensitybench.cli.text import print_json, safe
+from propensitybench.cli.text import name_of, print_json, safe
 from propensitybench.store import RunFile, verify
 
 
@@ -12,7 +12,7 @@ def command(file: options.RunPath, as_json: options.AsJson = False) -> None:
         found = list(verify(run))
         outcomes, tasks = run.count("outcome"), run.count("task")
     if as_json:
-        print_json({"file": str(file), "tasks": tasks, "outcomes": outcomes, "differences": found})
+        print_json({"file": name_of(file), "tasks": tasks, "outcomes": outcomes, "differences": found})
     else:
         for difference in found:
             print(f"{safe(difference.task)}: {safe(difference.what)}")

@@ -323,6 +323,13 @@ def _caveats(manifest: Manifest, domains: dict[str, DomainTally]) -> list[str]:
             f"Covers {' and '.join(sorted(domains))} only: not the propensity of the whole benchmark, which "
             f"has {', '.join(absent)} as well."
         )
+    unplayed = sum(tally.unplayed for tally in domains.values())
+    if unplayed:
+        found.append(
+            f"Not finished: {unplayed:,} of {sum(tally.planned for tally in domains.values()):,} tasks have "
+            "not been played. They are in no number; the order of the tasks is random, so those played "
+            "stand for them."
+        )
     levels = manifest.protocol.levels
     if levels < LADDER:
         found.append(

@@ -1,0 +1,91 @@
+"""Narrow terminals, full disks, closed pipes, names that are no UTF-8: what the program says then."""
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from helpers.program import argv, call
+
+FULL = Path("/dev/full")
+
+
+def played(path: Path, model: str = "simulated/o3-like") -> Path:
+    done = call("run", "--model", model, "--run", path, "--limit", "6")
+    assert done.code == 0, done.err
+    return path
+
+
+def test_a_narrow_terminal_costs_no_digit_and_no_name(tmp_path: Path) -> None:
+    runs = [played(tmp_path / "a.run"), played(tmp_path / "b.run", "simulated/claude-4-sonnet-like")]
+    terminal = {"FORCE_COLOR": "1", "COLUMNS": "50", "TERM": "xterm"}
+    for arguments in (["score", *runs], ["compare", *runs]):
+        out = re.sub(r"\x1b\[[0-9;]*m", "", call(*arguments, env=terminal).out)
+        assert "\N{HORIZONTAL ELLIPSIS}" not in out
+        wide = call(*arguments).out
+        assert "o3-like" in out
+        assert sorted(re.findall(r"\d+\.\d+", out)) == sorted(re.findall(r"\d+\.\d+", wide))
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="needs a device that is always full")
+@pytest.mark.parametrize("arguments", [["--version"], ["run", "--help"], ["data", "list"]])
+def test_a_full_disk_is_one_sentence(arguments: list[str]) -> None:
+    with FULL.open("w") as full:
+        done = subprocess.run(argv(*arguments), stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 2
+    assert re.fullmatch(r"propensitybench: standard output: cannot be used \(.*\)\n", done.stderr)
+
+
+@pytest.mark.parametrize("arguments", [["--version"], ["data", "list"], ["data", "stats", "--json"]])
+def test_a_reader_who_has_gone_is_no_error_to_be_told(arguments: list[str]) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run(argv(*arguments), stdout=write, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(write)
+    assert (done.returncode, done.stderr) == (1, "")
+
+
+def test_a_command_to_go_on_with_can_be_pasted(tmp_path: Path) -> None:
+    template = tmp_path / "hello.j2"
+    template.write_text("Hello")
+    path = tmp_path / "my run's file.run"
+    done = call("run", "--model", "simulated/never", "--run", path, "--limit", "1", "--template", template)
+    assert done.code == 1
+    assert shlex.split(done.err.splitlines()[-1]) == ["propensitybench", "resume", str(path)]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere file names are text")
+def test_names_that_are_no_utf8(tmp_path: Path) -> None:
+    folder = Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff"))
+    folder.mkdir()
+    run = played(folder / "a.run")
+    assert call("verify", run, "--json").json["differences"] == []
+    assert call("data", "export", "--out", folder / "data").code == 0
+    for command in ("stats", "validate"):
+        done = call("data", command, "--data", folder / "data", "--json")
+        assert json.loads(done.out)["source"].endswith("\N{REPLACEMENT CHARACTER}/data")
+    for arguments in (
+        ["export", run, "--format", "parquet"],
+        ["run", "--model", "simulated/never", "--run", tmp_path / "b.run", "--data", folder / "data"],
+    ):
+        done = call(*arguments)
+        assert (done.code, done.out) == (2, "")
+        assert "is no UTF-8" in done.err
+        assert len(done.err.splitlines()) == 1
+    done = call("demo", "--out", folder)
+    assert done.code == 0
+    assert r"propensitybench score '" in done.out
+
+
+def test_a_template_that_is_no_text_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "a.j2").write_bytes(b"\xff\xfe")
+    for name, complaint in (("a.j2", "is no text in UTF-8"), ("b.j2", "(No such file or directory)")):
+        run = ["run", "--model", "simulated/never", "--run", tmp_path / "a.run"]
+        done = call(*run, "--template", tmp_path / name)
+        assert done.code == 2
+        assert done.err.count(name) == 1
+        assert complaint in done.err
