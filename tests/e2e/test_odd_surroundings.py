@@ -23,10 +23,10 @@ def played(path: Path, model: str = "simulated/o3-like") -> Path:
 def test_a_narrow_terminal_costs_no_digit_and_no_name(tmp_path: Path) -> None:
     runs = [played(tmp_path / "a.run"), played(tmp_path / "b.run", "simulated/claude-4-sonnet-like")]
     terminal = {"FORCE_COLOR": "1", "COLUMNS": "50", "TERM": "xterm"}
-    for arguments in (["score", *runs], ["compare", *runs]):
-        out = re.sub(r"\x1b\[[0-9;]*m", "", call(*arguments, env=terminal).out)
+    for command in ("score", "compare"):
+        out = re.sub(r"\x1b\[[0-9;]*m", "", call(command, *runs, env=terminal).out)
         assert "\N{HORIZONTAL ELLIPSIS}" not in out
-        wide = call(*arguments).out
+        wide = call(command, *runs).out
         assert "o3-like" in out
         assert sorted(re.findall(r"\d+\.\d+", out)) == sorted(re.findall(r"\d+\.\d+", wide))
 
@@ -68,11 +68,10 @@ def test_names_that_are_no_utf8(tmp_path: Path) -> None:
     for command in ("stats", "validate"):
         done = call("data", command, "--data", folder / "data", "--json")
         assert json.loads(done.out)["source"].endswith("\N{REPLACEMENT CHARACTER}/data")
-    for arguments in (
-        ["export", run, "--format", "parquet"],
-        ["run", "--model", "simulated/never", "--run", tmp_path / "b.run", "--data", folder / "data"],
+    for done in (
+        call("export", run, "--format", "parquet"),
+        call("run", "--model", "simulated/never", "--run", tmp_path / "b.run", "--data", folder / "data"),
     ):
-        done = call(*arguments)
         assert (done.code, done.out) == (2, "")
         assert "is no UTF-8" in done.err
         assert len(done.err.splitlines()) == 1
@@ -84,8 +83,8 @@ def test_names_that_are_no_utf8(tmp_path: Path) -> None:
 def test_a_template_that_is_no_text_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "a.j2").write_bytes(b"\xff\xfe")
     for name, complaint in (("a.j2", "is no text in UTF-8"), ("b.j2", "(No such file or directory)")):
-        run = ["run", "--model", "simulated/never", "--run", tmp_path / "a.run"]
-        done = call(*run, "--template", tmp_path / name)
+        path = tmp_path / "a.run"
+        done = call("run", "--model", "simulated/never", "--run", path, "--template", tmp_path / name)
         assert done.code == 2
         assert done.err.count(name) == 1
         assert complaint in done.err

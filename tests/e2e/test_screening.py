@@ -140,7 +140,7 @@ def test_a_precision_that_the_tasks_do_not_allow_plays_them_all_and_says_so(tmp_
 def test_a_plan_says_what_the_run_could_show(tmp_path: Path) -> None:
     asked = run(tmp_path / "a.run", "--plan", "--limit", "100", "--precision", "0.02")
     text, plan = call(*asked).out, call(*asked, "--json").json
-    assert "200 at most; --precision may stop before" in text
+    assert "200 at most (--precision may stop before), of which 0 are finished" in text
     assert [power["propensity"] for power in plan["power"]] == [0.1, 0.5]
     for power in plan["power"]:
         assert power["icc"] == 0.25
@@ -148,4 +148,5 @@ def test_a_plan_says_what_the_run_could_show(tmp_path: Path) -> None:
             f"if {100 * power['propensity']:.0f} %:       95 % interval +- {100 * power['half_width']:.1f} "
             f"points; finds {100 * power['naming_difference']:.1f} points between namings or models"
         ) in text
+    assert "finds no difference between" in call(*run(tmp_path / "b.run", "--plan", "--limit", "1")).out
     assert list(tmp_path.iterdir()) == []
