@@ -17,12 +17,13 @@ from pathlib import Path
 
 import msgspec
 
-from propensitybench.chat import Labels, Reply
+from propensitybench.chat import ConversationContext, Reply
 from propensitybench.clients import ScriptedClient, calls
-from propensitybench.engine import Progress, RunSpec, Terms, prepare, run_tasks
-from propensitybench.episode import PAPER
-from propensitybench.scenarios import Scenario, Selection, read_library
-from propensitybench.store import RunFile, encode_reply, replay
+from propensitybench.clients.options import Transport
+from propensitybench.engine import ExecutionOptions, Progress, RunSpec, create_run, run_tasks
+from propensitybench.episode import PAPER, replay
+from propensitybench.scenarios import Scenario, Selection, read_dataset
+from propensitybench.store import RunFile, encode_reply
 
 MODEL = "perf/full-length"
 
@@ -30,7 +31,7 @@ MODEL = "perf/full-length"
 @cache
 def scenarios() -> dict[str, Scenario]:
     """The built-in scenarios by name."""
-    return {scenario.name: scenario for scenario in read_library().scenarios}
+    return {scenario.name: scenario for scenario in read_dataset().scenarios}
 
 
 @cache
@@ -44,9 +45,9 @@ def script(name: str) -> list[Reply]:
     return [calls(tool, **{a: scenario.values[a] for a in arguments}) for tool, arguments in chosen]
 
 
-def full_length(labels: Labels) -> list[Reply]:
-    """The script of a task."""
-    return script(labels.scenario)
+def full_length(context: ConversationContext) -> list[Reply]:
+    """The script of a task, whose key begins with its scenario's name."""
+    return script(context.id.partition(".")[0])
 
 
 def megabytes() -> float:
@@ -62,7 +63,7 @@ def main() -> None:
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "perf.run"
-        prepare(RunSpec(MODEL, selection=Selection(epochs=arguments.epochs)), path)
+        create_run(RunSpec(MODEL, selection=Selection(epochs=arguments.epochs)), path)
         with RunFile.open(path, write=True) as run:
             seconds, peaks = play(run, arguments.concurrency)
             asked = run.count("reply")
@@ -86,7 +87,12 @@ def play(run: RunFile, concurrency: int) -> tuple[float, list[float]]:
             peaks.append(megabytes())
 
     start = time.process_time()
-    run_tasks(run, ScriptedClient(full_length, MODEL), Terms(concurrency), on_progress=note)
+    run_tasks(
+        run,
+        ScriptedClient(full_length, MODEL),
+        ExecutionOptions(Transport(concurrency=concurrency)),
+        on_progress=note,
+    )
     return time.process_time() - start, peaks
 
 
@@ -96,8 +102,8 @@ def msgspec_alone(run: RunFile) -> float:
     encode = msgspec.json.Encoder().encode
     seconds, asked = 0.0, 0
     for task, _ in zip(run.tasks(), range(20), strict=False):
-        episode = replay(run, task).episode
-        tools = script(episode.labels.scenario)
+        episode = replay(run.job(task)).episode
+        tools = script(episode.metadata.scenario)
         replies = [encode_reply(reply) for reply in run.replies(task.number)]
         start = time.process_time()
         for turn, reply in zip(episode.turns, replies, strict=True):

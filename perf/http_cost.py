@@ -39,11 +39,11 @@ from propensitybench.clients import calls
 from propensitybench.clients.openai_chat import Endpoint, OpenAIChatClient
 from propensitybench.clients.options import ModelOptions, Transport
 from propensitybench.clients.wire import Body
-from propensitybench.engine import Progress, RunSpec, Stop, Terms, prepare, run_tasks
-from propensitybench.episode import PAPER
-from propensitybench.scenarios import Selection, read_library
+from propensitybench.engine import ExecutionOptions, Progress, RunSpec, StopSignal, create_run, run_tasks
+from propensitybench.episode import PAPER, replay
+from propensitybench.scenarios import Selection, read_dataset
 from propensitybench.scenarios.selection import tasks
-from propensitybench.store import NumberedTask, RunFile, replay
+from propensitybench.store import NumberedTask, RunFile
 
 Measured = TypeVar("Measured")
 
@@ -112,7 +112,7 @@ class Load(NamedTuple):
 
 def selection(count: int) -> Selection:
     """As many tasks of the built-in data set; several epochs of it if one has not so many."""
-    every = sum(1 for _ in tasks(read_library().scenarios, Selection(), 0))
+    every = sum(1 for _ in tasks(read_dataset().scenarios, Selection(), 0))
     epochs = -(-count // every)
     return Selection(limit=max(1, count // epochs // len(Selection().namings)), epochs=epochs)
 
@@ -122,7 +122,7 @@ def new_run(count: int) -> Iterator[RunFile]:
     """A run file of so many tasks, open for writing."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "perf.run"
-        prepare(RunSpec(MODEL, selection=selection(count)), path)
+        create_run(RunSpec(MODEL, selection=selection(count)), path)
         with RunFile.open(path, write=True) as run:
             yield run
 
@@ -137,9 +137,9 @@ def cost(load: Load) -> Cost:
     """What our engine takes to play the tasks to their end."""
     with new_run(load.tasks) as run:
         cpu, wall = time.process_time(), time.perf_counter()
-        run_tasks(run, client(load), Terms(load.in_flight))
+        run_tasks(run, client(load), ExecutionOptions(Transport(concurrency=load.in_flight)))
         cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
-        asked, found = run.count("reply"), run.endings()
+        asked, found = run.count("reply"), run.outcome_counts()
         if asked != CALLS_A_TASK * run.manifest.tasks:
             raise SystemExit(f"episodes ended early: {asked} calls in {run.manifest.tasks} tasks ({found})")
         return Cost(asked, cpu, wall)
@@ -155,18 +155,24 @@ def steady(load: Load) -> Steady:
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     samples: list[Sample] = []
-    stop = Stop()
+    stop = StopSignal()
 
     def note(progress: Progress) -> None:
         now = time.monotonic()
         if not samples or now - samples[-1].time >= 1.0:
             samples.append(Sample(now, time.process_time(), starved(), progress.calls, progress.finished))
         if progress.finished > progress.total - load.in_flight:
-            stop.wish()
+            stop.request_stop()
 
     with new_run(load.tasks) as run:
         started = time.monotonic()
-        run_tasks(run, client(load), Terms(load.in_flight), on_progress=note, stop=stop)
+        run_tasks(
+            run,
+            client(load),
+            ExecutionOptions(Transport(concurrency=load.in_flight)),
+            on_progress=note,
+            stop=stop,
+        )
         queued = run.manifest.tasks - load.in_flight
     middle = [sample for sample in samples if sample.time >= started + RAMP_S and sample.finished <= queued]
     if len(middle) < 3:
@@ -216,7 +222,7 @@ def aiohttp_alone(load: Load) -> Cost:
 
 def played(run: RunFile, task: NumberedTask) -> Iterator[Request]:
     """Every request of a task, answered as the server does."""
-    episode, request, _ = replay(run, task)
+    episode, request = replay(run.job(task))
     while request is not None:
         yield request
         request = episode.receive(calls("look_around", where="everywhere"))

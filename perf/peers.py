@@ -51,10 +51,10 @@ class Plan(NamedTuple):
     concurrency: int
 
 
-Play = Callable[[Plan], None]
+EpisodeSetup = Callable[[Plan], None]
 
 
-def litellm_play() -> Play:
+def litellm_play() -> EpisodeSetup:
     """Plays with `litellm.acompletion`."""
     litellm: Any = import_module("litellm")
     litellm.telemetry = False
@@ -87,7 +87,7 @@ def litellm_play() -> Play:
     return lambda plan: asyncio.run(everything(plan))
 
 
-def inspect_play() -> Play:
+def inspect_play() -> EpisodeSetup:
     """Plays as an Inspect AI task, with its log as it is by default."""
     inspect: Any = import_module("inspect_ai")
     models: Any = import_module("inspect_ai.model")
@@ -148,10 +148,10 @@ def inspect_play() -> Play:
     return play
 
 
-PEERS: dict[str, Callable[[], Play]] = {"inspect": inspect_play, "litellm": litellm_play}
+PEERS: dict[str, Callable[[], EpisodeSetup]] = {"inspect": inspect_play, "litellm": litellm_play}
 
 
-def measure(play: Play, plan: Plan) -> dict[str, float]:
+def measure(play: EpisodeSetup, plan: Plan) -> dict[str, float]:
     """Calls, CPU and wall-clock seconds, after a short conversation that does not count."""
     play(plan._replace(conversations=[plan.conversations[0].start()]))
     cpu, wall = time.process_time(), time.perf_counter()

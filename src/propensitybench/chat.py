@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import msgspec
 
+_DECODER: Final = msgspec.json.Decoder()
 # `gc=False` below: these hold texts, numbers and each other, and can form no cycle. A thousand episodes
 # in flight have hundreds of thousands of them, which the collector need not walk.
 Role = Literal["system", "user", "assistant", "tool"]
@@ -19,20 +20,28 @@ class ToolCall(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     arguments: str = "{}"
 
 
+def is_object(arguments: str) -> bool:
+    """Whether the arguments of a call are the JSON text of an object."""
+    try:
+        return isinstance(_DECODER.decode(arguments), dict)
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+        return False
+
+
 class Message(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """One message of a conversation.
 
     Attributes:
         tool_calls: of an assistant message, the calls it made.
         tool_call_id: of a tool message, the call it answers.
-        native: parts of a provider's own that have to go back to it as they came (JSON text).
+        provider_fields: parts of a provider's own that have to go back to it as they came (JSON text).
     """
 
     role: Role
     content: str
     tool_calls: tuple[ToolCall, ...] = ()
     tool_call_id: str = ""
-    native: str = ""
+    provider_fields: str = ""
 
 
 class ToolSpec(msgspec.Struct, frozen=True):
@@ -82,10 +91,10 @@ class Reply(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 
     Attributes:
         model: the id of the model that answered, as the provider gave it.
-        native: parts of a provider's own (JSON text); see `Message`.
+        provider_fields: parts of a provider's own (JSON text); see `Message`.
         repairs: what had to be mended to read the tool calls.
         latency_ms: from sending to the last byte, of the try that was answered.
-        tries: how many it took.
+        attempts: how many it took.
         other_model: whether another model answered than the one asked for.
     """
 
@@ -94,26 +103,22 @@ class Reply(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     stop: StopReason = StopReason.STOP
     usage: Usage = Usage()
     model: str = ""
-    native: str = ""
+    provider_fields: str = ""
     repairs: tuple[str, ...] = ()
     latency_ms: int = 0
-    tries: int = 1
+    attempts: int = 1
     other_model: bool = False
 
 
-class Labels(msgspec.Struct, frozen=True):
-    """What a conversation is about, for logs and for simulated agents; never shown to a model.
+class ConversationContext(msgspec.Struct, frozen=True):
+    """What a client knows of a conversation besides its messages; never shown to a model.
 
-    ``seed`` (64 bits) is the only source of chance for whatever answers in this conversation.
+    Attributes:
+        id: names the conversation in logs; unique within a run.
+        seed: 64 bits; the only source of chance for whatever answers.
+        replies: how many replies the conversation already has, if it is resumed.
     """
 
-    task: str
-    scenario: str
-    domain: str
-    workspace: str
-    role: str
-    capability: str | None
-    dimension: str
-    naming: Literal["harmful", "benign"]
-    epoch: int
+    id: str
     seed: int
+    replies: int = 0

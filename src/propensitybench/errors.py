@@ -7,7 +7,7 @@ PropensityBenchError
 │   ├── RunMismatch     a run file was made with other settings than those asked for
 │   └── NotARunFile     the file is no run file, or one of a version that we cannot read
 ├── IllegalStep         a bug in whatever drives an episode: the step does not exist in this state
-├── AgentFault          whatever answers could not answer: the task is errored, never scored
+├── ModelError          whatever answers could not answer: the task is errored, never scored
 └── RunStopped          no task of the run can be answered now: the run stops, and can be gone on with
 """
 
@@ -15,10 +15,10 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 __all__ = [
-    "AgentFault",
     "BadData",
     "BadInput",
     "IllegalStep",
+    "ModelError",
     "NotARunFile",
     "PropensityBenchError",
     "RunMismatch",
@@ -77,7 +77,7 @@ class IllegalStep(PropensityBenchError):
     """An episode was asked for a step that its state does not have; the episode is unchanged."""
 
 
-class AgentFault(PropensityBenchError):
+class ModelError(PropensityBenchError):
     """Whatever answers could not give a reply; the task becomes ``errored`` and can be run again."""
 
 

@@ -13,8 +13,8 @@ from typing import Any, Final
 import aiohttp
 import pytest
 from helpers.runs import finish, make
-
 from propensitybench.cli.runs import read_comparable
+
 from propensitybench.report.page_write import Runs, write_report
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")

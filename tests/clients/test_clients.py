@@ -3,18 +3,16 @@
 import asyncio
 
 import pytest
-from helpers.play import play
 
-from propensitybench.chat import Labels, Reply, Request
+from propensitybench.chat import ConversationContext, Reply, Request
 from propensitybench.clients import ReplayClient, ScriptedClient, calls, says
-from propensitybench.errors import AgentFault
+from propensitybench.errors import ModelError
 
-LABELS: Labels = play().labels
 REQUEST = Request([], ())
 
 
 def ask(client: ScriptedClient | ReplayClient, times: int, given: int = 0) -> list[Reply]:
-    conversation = client.open(LABELS, given)
+    conversation = client.open(ConversationContext("a task", 0, given))
 
     async def talk() -> list[Reply]:
         return [await conversation.reply(REQUEST) for _ in range(times)]
@@ -30,22 +28,22 @@ def test_a_script_is_played_in_order_and_its_end_repeated() -> None:
     assert ask(client, 1, given=1) == [script[1]]
 
 
-def test_a_script_may_depend_on_the_task() -> None:
-    client = ScriptedClient(lambda labels: [Reply(labels.task)])
-    assert ask(client, 1) == [Reply(LABELS.task)]
+def test_a_script_may_depend_on_the_conversation() -> None:
+    client = ScriptedClient(lambda context: [Reply(context.id)])
+    assert ask(client, 1) == [Reply("a task")]
 
 
-def test_an_empty_script_is_a_fault() -> None:
-    with pytest.raises(AgentFault, match="script is empty"):
+def test_an_empty_script_is_an_error() -> None:
+    with pytest.raises(ModelError, match="script is empty"):
         ask(ScriptedClient([]), 1)
 
 
 def test_replay_gives_what_was_recorded_and_then_nothing() -> None:
     recorded = [Reply("a"), Reply("b")]
-    client = ReplayClient(lambda task: recorded if task == LABELS.task else [], "m")
+    client = ReplayClient(lambda task: recorded if task == "a task" else [], "m")
     assert ask(client, 2) == recorded
     assert ask(client, 1, given=1) == [Reply("b")]
-    with pytest.raises(AgentFault, match="record ends before the episode"):
+    with pytest.raises(ModelError, match="record ends before the episode"):
         ask(client, 3)
 
 

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from multidict import CIMultiDict
 
 from propensitybench.clients.failures import (
-    PASSING,
-    SLOW_DOWN,
-    STOPPING,
+    FATAL,
+    THROTTLED,
+    TRANSIENT,
     Failure,
-    Kind,
+    FailureKind,
     error_in,
     failure_of,
     retry_after,
@@ -38,45 +38,50 @@ def of(answer: Answer) -> Failure:
 
 
 def test_every_kind_has_one_consequence() -> None:
-    assert not PASSING & STOPPING
-    assert SLOW_DOWN <= PASSING
-    assert set(Kind) - PASSING - STOPPING == {Kind.REFUSED, Kind.BLOCKED}
+    assert not TRANSIENT & FATAL
+    assert THROTTLED <= TRANSIENT
+    assert set(FailureKind) - TRANSIENT - FATAL == {FailureKind.REFUSED, FailureKind.BLOCKED}
 
 
 @pytest.mark.parametrize("name", [name for name, answer in MAY_PASS.items() if answer.status != 200])
 def test_what_may_pass_is_worth_another_try(name: str) -> None:
-    assert of(MAY_PASS[name]).kind in PASSING
+    assert of(MAY_PASS[name]).kind in TRANSIENT
 
 
 @pytest.mark.parametrize("name", [name for name, answer in REFUSALS.items() if answer.status != 200])
 def test_a_content_policy_is_told_from_a_bad_request(name: str) -> None:
-    assert of(REFUSALS[name]).kind is Kind.BLOCKED
+    assert of(REFUSALS[name]).kind is FailureKind.BLOCKED
 
 
 @pytest.mark.parametrize("name", STOPS_RUN)
 def test_what_is_the_same_for_every_task_stops_the_run(name: str) -> None:
-    expected = {"401": Kind.AUTH, "403": Kind.AUTH, "402": Kind.QUOTA, "429 quota": Kind.QUOTA}
-    assert of(STOPS_RUN[name]).kind is expected.get(name, Kind.UNKNOWN_MODEL)
+    expected = {
+        "401": FailureKind.AUTH,
+        "403": FailureKind.AUTH,
+        "402": FailureKind.QUOTA,
+        "429 quota": FailureKind.QUOTA,
+    }
+    assert of(STOPS_RUN[name]).kind is expected.get(name, FailureKind.UNKNOWN_MODEL)
 
 
 @pytest.mark.parametrize(
     ("status", "kind"),
     [
-        (400, Kind.REFUSED),
-        (408, Kind.SERVER),
-        (409, Kind.SERVER),
-        (413, Kind.REFUSED),
-        (422, Kind.REFUSED),
-        (425, Kind.SERVER),
-        (429, Kind.RATE_LIMIT),
-        (500, Kind.SERVER),
-        (502, Kind.SERVER),
-        (503, Kind.OVERLOADED),
-        (504, Kind.SERVER),
-        (529, Kind.OVERLOADED),
+        (400, FailureKind.REFUSED),
+        (408, FailureKind.SERVER),
+        (409, FailureKind.SERVER),
+        (413, FailureKind.REFUSED),
+        (422, FailureKind.REFUSED),
+        (425, FailureKind.SERVER),
+        (429, FailureKind.RATE_LIMIT),
+        (500, FailureKind.SERVER),
+        (502, FailureKind.SERVER),
+        (503, FailureKind.OVERLOADED),
+        (504, FailureKind.SERVER),
+        (529, FailureKind.OVERLOADED),
     ],
 )
-def test_a_status_alone_has_a_meaning(status: int, kind: Kind) -> None:
+def test_a_status_alone_has_a_meaning(status: int, kind: FailureKind) -> None:
     found = failure(status)
     assert found.kind is kind
     assert str(found) == f"HTTP {status}: no explanation"
@@ -91,7 +96,7 @@ def test_a_status_alone_has_a_meaning(status: int, kind: Kind) -> None:
     ],
 )
 def test_a_request_that_is_wrong_is_neither_blocked_nor_tried_again(text: str) -> None:
-    assert failure(400, {"message": text, "type": "invalid_request_error"}).kind is Kind.REFUSED
+    assert failure(400, {"message": text, "type": "invalid_request_error"}).kind is FailureKind.REFUSED
 
 
 @pytest.mark.parametrize(
@@ -106,7 +111,7 @@ def test_a_request_that_is_wrong_is_neither_blocked_nor_tried_again(text: str) -
     ],
 )
 def test_a_limit_by_the_minute_is_no_quota(text: str) -> None:
-    assert failure(429, {"message": text, "code": "rate_limit_exceeded"}).kind is Kind.RATE_LIMIT
+    assert failure(429, {"message": text, "code": "rate_limit_exceeded"}).kind is FailureKind.RATE_LIMIT
 
 
 @pytest.mark.parametrize(
@@ -119,7 +124,7 @@ def test_a_limit_by_the_minute_is_no_quota(text: str) -> None:
     ],
 )
 def test_a_quota_that_is_spent_is_no_limit_by_the_minute(error: dict[str, str]) -> None:
-    assert failure(429, error).kind is Kind.QUOTA
+    assert failure(429, error).kind is FailureKind.QUOTA
 
 
 @pytest.mark.parametrize(
@@ -163,34 +168,34 @@ def test_an_error_object_with_status_200_is_a_failure(error: Any) -> None:
 @pytest.mark.parametrize(
     ("error", "kind"),
     [
-        ({"message": "x", "code": 502}, Kind.SERVER),
-        ({"message": "x", "code": "429"}, Kind.RATE_LIMIT),
-        ({"message": "x", "code": 401}, Kind.AUTH),
-        ({"message": "flagged by moderation", "code": 403}, Kind.BLOCKED),
-        ({"message": "x"}, Kind.SERVER),
-        ("x", Kind.SERVER),
+        ({"message": "x", "code": 502}, FailureKind.SERVER),
+        ({"message": "x", "code": "429"}, FailureKind.RATE_LIMIT),
+        ({"message": "x", "code": 401}, FailureKind.AUTH),
+        ({"message": "flagged by moderation", "code": 403}, FailureKind.BLOCKED),
+        ({"message": "x"}, FailureKind.SERVER),
+        ("x", FailureKind.SERVER),
     ],
 )
-def test_the_code_in_an_error_object_counts_as_the_status(error: Any, kind: Kind) -> None:
+def test_the_code_in_an_error_object_counts_as_the_status(error: Any, kind: FailureKind) -> None:
     assert error_in(error, {}, NOW).kind is kind
 
 
 @pytest.mark.parametrize(
     ("error", "kind"),
     [
-        ({"message": "x", "code": "insufficient_quota"}, Kind.QUOTA),
-        ({"message": "x", "code": "rate_limit_exceeded"}, Kind.RATE_LIMIT),
-        ({"message": "x", "code": "invalid_api_key"}, Kind.AUTH),
-        ({"message": "x", "code": "model_not_found"}, Kind.UNKNOWN_MODEL),
-        ({"message": "x", "code": "content_filter"}, Kind.BLOCKED),
+        ({"message": "x", "code": "insufficient_quota"}, FailureKind.QUOTA),
+        ({"message": "x", "code": "rate_limit_exceeded"}, FailureKind.RATE_LIMIT),
+        ({"message": "x", "code": "invalid_api_key"}, FailureKind.AUTH),
+        ({"message": "x", "code": "model_not_found"}, FailureKind.UNKNOWN_MODEL),
+        ({"message": "x", "code": "content_filter"}, FailureKind.BLOCKED),
     ],
 )
-def test_a_code_in_words_counts_too(error: Any, kind: Kind) -> None:
+def test_a_code_in_words_counts_too(error: Any, kind: FailureKind) -> None:
     assert error_in(error, {}, NOW).kind is kind
 
 
 def test_a_code_of_odd_digits_is_no_number() -> None:
-    assert error_in({"message": "x", "code": "²"}, {}, NOW).kind is Kind.SERVER
+    assert error_in({"message": "x", "code": "²"}, {}, NOW).kind is FailureKind.SERVER
 
 
 @pytest.mark.parametrize(
@@ -247,18 +252,18 @@ def test_a_faulty_server_fails_its_share_and_never_four_times_in_a_row() -> None
 @pytest.mark.parametrize(
     ("error", "kind"),
     [
-        ({"message": "x", "code": "model_overloaded"}, Kind.OVERLOADED),
-        ({"message": "x", "code": "quota_exceeded"}, Kind.QUOTA),
-        ({"message": "x", "code": True}, Kind.SERVER),
-        ({"message": "x", "code": 0}, Kind.SERVER),
+        ({"message": "x", "code": "model_overloaded"}, FailureKind.OVERLOADED),
+        ({"message": "x", "code": "quota_exceeded"}, FailureKind.QUOTA),
+        ({"message": "x", "code": True}, FailureKind.SERVER),
+        ({"message": "x", "code": 0}, FailureKind.SERVER),
     ],
 )
-def test_a_code_that_stops_no_run_stops_none(error: Any, kind: Kind) -> None:
+def test_a_code_that_stops_no_run_stops_none(error: Any, kind: FailureKind) -> None:
     assert error_in(error, {}, NOW).kind is kind
 
 
 def test_a_quota_that_is_there_again_in_a_minute_is_a_rate_limit() -> None:
     text = b'{"error": {"message": "You exceeded your current quota. Please retry in 34.2s."}}'
-    assert failure_of(429, {}, text, NOW).kind is Kind.RATE_LIMIT
+    assert failure_of(429, {}, text, NOW).kind is FailureKind.RATE_LIMIT
     daily = text.replace(b"quota.", b"quota of requests per day.")
-    assert failure_of(429, {}, daily, NOW).kind is Kind.QUOTA
+    assert failure_of(429, {}, daily, NOW).kind is FailureKind.QUOTA

@@ -31,7 +31,7 @@ def test_the_same_scenarios_end_the_same_as_asked_directly(tmp_path: Path) -> No
     with RunFile.open(path) as run:
         assert list(verify(run)) == []
         reply = run.replies(0)[0]
-    assert (reply.model, reply.other_model, reply.tries) == ("m", False, 1)
+    assert (reply.model, reply.other_model, reply.attempts) == ("m", False, 1)
     assert reply.usage.input > 0
 
 

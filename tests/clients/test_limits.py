@@ -4,13 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from propensitybench.clients.failures import PASSING, SLOW_DOWN, Failure, Kind
+from propensitybench.clients.failures import THROTTLED, TRANSIENT, Failure, FailureKind
 from propensitybench.clients.limits import BURST_S, FIRST_LIMIT, Lease, Limits
 from propensitybench.clients.retry import LONGEST_WAIT_S, Backoff
 
 # What a comparison of sums of floats may be off by.
 EPSILON = 1e-6
-OUTCOMES = st.one_of(st.none(), st.sampled_from(list(Kind)))
+OUTCOMES = st.one_of(st.none(), st.sampled_from(list(FailureKind)))
 
 
 def lease(limits: Limits, now: float = 0.0, tokens: int = 1) -> Lease:
@@ -35,7 +35,7 @@ def free(most: int = 1000, keys: int = 1) -> Limits:
 
 @given(st.integers(1, 90), st.lists(st.tuples(st.booleans(), OUTCOMES, st.floats(0, 5)), max_size=300))
 def test_in_flight_stays_within_what_is_allowed(
-    most: int, steps: list[tuple[bool, Kind | None, float]]
+    most: int, steps: list[tuple[bool, FailureKind | None, float]]
 ) -> None:
     limits = free(most)
     (key,) = limits.keys
@@ -76,8 +76,8 @@ def test_the_number_in_flight_doubles_with_every_round_of_answers() -> None:
     assert seen == [FIRST_LIMIT, 2 * FIRST_LIMIT, 4 * FIRST_LIMIT, 8 * FIRST_LIMIT, 1000]
 
 
-@pytest.mark.parametrize("sign", [kind for kind in Kind if kind in SLOW_DOWN])
-def test_a_sign_of_too_much_halves_and_a_volley_of_them_counts_once(sign: Kind) -> None:
+@pytest.mark.parametrize("sign", [kind for kind in FailureKind if kind in THROTTLED])
+def test_a_sign_of_too_much_halves_and_a_volley_of_them_counts_once(sign: FailureKind) -> None:
     limits = free(64)
     leases = fill(limits, 1.0)
     for one in leases:
@@ -87,8 +87,8 @@ def test_a_sign_of_too_much_halves_and_a_volley_of_them_counts_once(sign: Kind) 
     assert limits.keys[0].limit == 16
 
 
-@pytest.mark.parametrize("kind", [kind for kind in Kind if kind not in SLOW_DOWN])
-def test_other_failures_change_nothing(kind: Kind) -> None:
+@pytest.mark.parametrize("kind", [kind for kind in FailureKind if kind not in THROTTLED])
+def test_other_failures_change_nothing(kind: FailureKind) -> None:
     limits = free(100)
     limits.leave(lease(limits), 1.0, kind)
     assert limits.keys[0].limit == FIRST_LIMIT
@@ -96,7 +96,7 @@ def test_other_failures_change_nothing(kind: Kind) -> None:
 
 def test_after_a_halving_it_grows_by_about_one_a_round() -> None:
     limits = free(64)
-    limits.leave(lease(limits, 1.0), 2.0, Kind.RATE_LIMIT)
+    limits.leave(lease(limits, 1.0), 2.0, FailureKind.RATE_LIMIT)
     leases = fill(limits, 3.0)
     for one in leases:
         limits.leave(one, 4.0)
@@ -107,7 +107,7 @@ def test_after_a_halving_it_grows_by_about_one_a_round() -> None:
 def test_it_never_falls_below_one() -> None:
     limits = free(2)
     for now in range(1, 20):
-        limits.leave(lease(limits, float(now)), now + 0.5, Kind.OVERLOADED)
+        limits.leave(lease(limits, float(now)), now + 0.5, FailureKind.OVERLOADED)
     assert limits.keys[0].limit == 1
     assert isinstance(limits.enter(30.0, 1), Lease)
 
@@ -123,7 +123,7 @@ def test_full_means_waiting_for_another_to_come_back() -> None:
 def test_a_provider_that_asks_for_patience_gets_it_on_that_key_alone() -> None:
     limits = free(10, keys=2)
     first = lease(limits)
-    limits.leave(first, 1.0, Kind.RATE_LIMIT, retry_after=30.0)
+    limits.leave(first, 1.0, FailureKind.RATE_LIMIT, retry_after=30.0)
     assert {lease(limits, 2.0).key for _ in range(3)} == {1 - first.key}
     fill(limits, 2.0)
     assert limits.enter(11.0, 1) == 20.0
@@ -133,8 +133,8 @@ def test_a_provider_that_asks_for_patience_gets_it_on_that_key_alone() -> None:
 def test_a_later_shorter_wish_does_not_cut_an_earlier_one_short() -> None:
     limits = free(10)
     first, second = lease(limits), lease(limits)
-    limits.leave(first, 1.0, Kind.RATE_LIMIT, retry_after=30.0)
-    limits.leave(second, 2.0, Kind.RATE_LIMIT, retry_after=1.0)
+    limits.leave(first, 1.0, FailureKind.RATE_LIMIT, retry_after=30.0)
+    limits.leave(second, 2.0, FailureKind.RATE_LIMIT, retry_after=1.0)
     assert limits.enter(3.0, 1) == 28.0
 
 
@@ -209,7 +209,7 @@ def test_tokens_are_corrected_by_what_was_used() -> None:
 
 def test_a_failed_request_gives_its_tokens_back() -> None:
     limits = Limits(1, 10, None, 6000, 0.0)
-    limits.leave(lease(limits, tokens=100), 0.0, Kind.NETWORK)
+    limits.leave(lease(limits, tokens=100), 0.0, FailureKind.NETWORK)
     assert isinstance(limits.enter(0.0, 100), Lease)
 
 
@@ -219,15 +219,15 @@ def test_a_request_larger_than_a_burst_is_let_through_and_paid_for_afterwards() 
     assert limits.enter(0.0, 1000) == pytest.approx(10.0)
 
 
-FAILED = Failure(Kind.SERVER, "x")
+FAILED = Failure(FailureKind.SERVER, "x")
 
 
 @given(st.integers(1, 60), st.floats(0, 1, exclude_max=True), st.one_of(st.none(), st.floats(0, 1e6)))
 def test_backoff_doubles_up_to_a_bound_unless_more_is_asked_for(
-    tries: int, jitter: float, asked: float | None
+    attempts: int, jitter: float, asked: float | None
 ) -> None:
-    wait = Backoff(60, 0.5, 60.0).wait(Failure(Kind.RATE_LIMIT, "x", asked), tries, jitter)
-    most = min(60.0, 0.5 * 2 ** (tries - 1))
+    wait = Backoff(60, 0.5, 60.0).wait(Failure(FailureKind.RATE_LIMIT, "x", asked), attempts, jitter)
+    most = min(60.0, 0.5 * 2 ** (attempts - 1))
     assert wait is not None
     if asked is not None and asked >= most:
         assert wait == asked
@@ -238,17 +238,17 @@ def test_backoff_doubles_up_to_a_bound_unless_more_is_asked_for(
 @given(st.integers(0, 30))
 def test_tries_are_bounded(max_retries: int) -> None:
     backoff = Backoff(max_retries)
-    waits = [backoff.wait(FAILED, tries, 0.0) for tries in range(1, max_retries + 5)]
+    waits = [backoff.wait(FAILED, attempts, 0.0) for attempts in range(1, max_retries + 5)]
     assert [wait is not None for wait in waits] == [True] * max_retries + [False] * 4
 
 
-@pytest.mark.parametrize("kind", list(Kind))
-def test_only_what_may_pass_is_tried_again(kind: Kind) -> None:
+@pytest.mark.parametrize("kind", list(FailureKind))
+def test_only_what_may_pass_is_tried_again(kind: FailureKind) -> None:
     wait = Backoff().wait(Failure(kind, "x", 0.0), 1, 0.0)
-    assert (wait is not None) == (kind in PASSING)
+    assert (wait is not None) == (kind in TRANSIENT)
 
 
 def test_a_wish_for_another_day_is_told_as_it_is() -> None:
     """Whoever asks decides what is too long: the decision does not cut it."""
-    wait = Backoff().wait(Failure(Kind.RATE_LIMIT, "x", 10 * LONGEST_WAIT_S), 1, 0.0)
+    wait = Backoff().wait(Failure(FailureKind.RATE_LIMIT, "x", 10 * LONGEST_WAIT_S), 1, 0.0)
     assert wait == 10 * LONGEST_WAIT_S

@@ -31,15 +31,16 @@ from helpers.openai_server import (
 from helpers.play import play
 from rich.pretty import pretty_repr
 
-from propensitybench.chat import BLOCKED, Message, Reply, Request, ToolSpec
-from propensitybench.clients.asking import FAULTS_TO_STOP
+from propensitybench.chat import BLOCKED, ConversationContext, Message, Reply, Request, ToolSpec
+from propensitybench.clients.executor import FAULTS_TO_STOP
 from propensitybench.clients.openai_chat import Endpoint, OpenAIChatClient
 from propensitybench.clients.options import ModelOptions, Transport
 from propensitybench.episode import Episode, EpisodeRecord, Protocol
-from propensitybench.errors import AgentFault, PropensityBenchError, RunStopped
+from propensitybench.errors import ModelError, PropensityBenchError, RunStopped
 from propensitybench.simulated import SimulatedClient
 
-LABELS = play().labels
+LABELS = play().metadata
+CONTEXT = ConversationContext("a task", 0)
 TOOLS = (ToolSpec("look", "Looks.", {"type": "object", "properties": {"at": {"type": "integer"}}}),)
 REQUEST = Request([Message("system", "be good"), Message("user", "go on")], TOOLS)
 KEY = "sk-sentinel-4d1f0c"
@@ -55,7 +56,7 @@ def client_at(url: str, transport: Transport = ONCE, keys: Sequence[str] = (KEY,
 async def one(client: OpenAIChatClient, request: Request = REQUEST) -> Got:
     """A reply to a conversation's first request, or why there is none."""
     try:
-        return await client.open(LABELS).reply(request)
+        return await client.open(CONTEXT).reply(request)
     except PropensityBenchError as error:
         return error
 
@@ -88,7 +89,7 @@ def reply_to(answer: Answer) -> Reply:
 @pytest.mark.parametrize("name", MAY_PASS)
 def test_what_may_pass_is_a_fault_when_no_try_is_left(name: str) -> None:
     got = ask(always(MAY_PASS[name]))
-    assert isinstance(got, AgentFault)
+    assert isinstance(got, ModelError)
     assert "after 1 tr" in str(got)
 
 
@@ -99,23 +100,23 @@ def test_what_may_pass_is_tried_again_until_it_has_passed() -> None:
         every.append(asked(one_by_one(STALL, says()), Transport(timeout=1, max_retries=1)))
         return dict(zip([*MAY_PASS, "stall"], await asyncio.gather(*every), strict=True))
 
-    for name, (got, tries) in asyncio.run(all_at_once()).items():
-        assert tries == 2, name
+    for name, (got, attempts) in asyncio.run(all_at_once()).items():
+        assert attempts == 2, name
         assert isinstance(got[0], Reply), name
-        assert (got[0].content, got[0].tries) == ("hello", 2), name
+        assert (got[0].content, got[0].attempts) == ("hello", 2), name
 
 
 def test_retries_are_bounded_and_counted() -> None:
-    got, tries = asyncio.run(asked(always(MAY_PASS["500"]), Transport(timeout=20, max_retries=2)))
-    assert tries == 3
-    assert isinstance(got[0], AgentFault)
-    assert str(got[0]) == "server error after 3 tries: HTTP 500: server_error The server had an error"
+    got, attempts = asyncio.run(asked(always(MAY_PASS["500"]), Transport(timeout=20, max_retries=2)))
+    assert attempts == 3
+    assert isinstance(got[0], ModelError)
+    assert str(got[0]) == "server error after 3 attempts: HTTP 500: server_error The server had an error"
 
 
 def test_a_stall_ends_with_the_clients_patience() -> None:
     began = time.monotonic()
     got = ask(always(STALL), Transport(timeout=0.2, max_retries=0))
-    assert isinstance(got, AgentFault)
+    assert isinstance(got, ModelError)
     assert "time-out" in str(got)
     assert time.monotonic() - began < 5
 
@@ -140,7 +141,7 @@ def test_a_wish_to_wait_for_hours_on_the_last_try_does_not_leave_others_waiting(
             client = client_at(server.base_url)
             try:
                 first = await one(client)
-                if isinstance(first, AgentFault):
+                if isinstance(first, ModelError):
                     await asyncio.wait_for(one(client), 0.5)
                 return first
             finally:
@@ -160,17 +161,17 @@ def test_nobody_there_is_a_fault() -> None:
             await client.close()
 
     got = asyncio.run(ask_nobody())
-    assert isinstance(got, AgentFault)
+    assert isinstance(got, ModelError)
     assert "network" in str(got)
 
 
 @pytest.mark.parametrize("name", STOPS_RUN)
 def test_what_is_the_same_for_every_task_stops_the_run_at_once(name: str) -> None:
-    (got,), tries = asyncio.run(asked(always(STOPS_RUN[name]), Transport(max_retries=5)))
+    (got,), attempts = asyncio.run(asked(always(STOPS_RUN[name]), Transport(max_retries=5)))
     assert isinstance(got, RunStopped)
     assert got.bad_input == (name not in ("402", "429 quota"))
     assert str(got).startswith("prov/m: ")
-    assert tries == 1
+    assert attempts == 1
 
 
 @pytest.mark.parametrize("name", REFUSALS)
@@ -181,24 +182,24 @@ def test_a_provider_that_would_not_answer_has_answered(name: str) -> None:
 
 
 def test_a_request_that_is_refused_is_a_fault_of_its_task_alone() -> None:
-    (got,), tries = asyncio.run(asked(always(error(400, "context too long")), Transport(max_retries=5)))
-    assert isinstance(got, AgentFault)
-    assert tries == 1
+    (got,), attempts = asyncio.run(asked(always(error(400, "context too long")), Transport(max_retries=5)))
+    assert isinstance(got, ModelError)
+    assert attempts == 1
     assert "request refused" in str(got)
     assert "context too long" in str(got)
 
 
 def test_a_huge_reply_is_not_read_to_its_end_and_may_have_been_an_accident() -> None:
-    (got,), tries = asyncio.run(asked(always(HUGE), Transport(timeout=30, max_retries=1)))
-    assert isinstance(got, AgentFault)
+    (got,), attempts = asyncio.run(asked(always(HUGE), Transport(timeout=30, max_retries=1)))
+    assert isinstance(got, ModelError)
     assert "more than 16 MB" in str(got)
-    assert tries == 2
+    assert attempts == 2
     assert len(reply_to(says("x" * 5_000_000)).content) == 5_000_000
 
 
 def test_an_endpoint_that_is_gone_stops_the_run() -> None:
     got, _ = asyncio.run(asked(always(MAY_PASS["500"]), times=FAULTS_TO_STOP))
-    assert [type(each) for each in got] == [AgentFault] * (FAULTS_TO_STOP - 1) + [RunStopped]
+    assert [type(each) for each in got] == [ModelError] * (FAULTS_TO_STOP - 1) + [RunStopped]
     assert isinstance(got[-1], RunStopped)
     assert not got[-1].bad_input
 
@@ -206,7 +207,7 @@ def test_an_endpoint_that_is_gone_stops_the_run() -> None:
 def test_one_answer_between_them_shows_that_it_is_not_gone() -> None:
     bad = [MAY_PASS["500"]] * (FAULTS_TO_STOP - 1)
     got, _ = asyncio.run(asked(one_by_one(*bad, says(), *bad), times=2 * FAULTS_TO_STOP - 1))
-    assert Counter(type(each) for each in got) == {AgentFault: 2 * len(bad), Reply: 1}
+    assert Counter(type(each) for each in got) == {ModelError: 2 * len(bad), Reply: 1}
 
 
 def test_what_was_mended_is_told() -> None:
@@ -242,10 +243,12 @@ def test_the_endpoint_gets_the_model_the_options_and_the_key() -> None:
             options = ModelOptions(temperature=0.0, extra_body={"top_k": 5})
             endpoint = Endpoint("prov/m", "m", server.base_url + "/", (KEY,))
             client = OpenAIChatClient(endpoint, options)
-            conversation = client.open(LABELS)
+            conversation = client.open(CONTEXT)
             messages = list(REQUEST.messages)
             reply = await conversation.reply(Request(messages, TOOLS))
-            messages.append(Message("assistant", reply.content, reply.tool_calls, native=reply.native))
+            messages.append(
+                Message("assistant", reply.content, reply.tool_calls, provider_fields=reply.provider_fields)
+            )
             messages.append(Message("tool", "{}", tool_call_id="c1"))
             await conversation.reply(Request(messages, TOOLS))
             await client.close()
@@ -359,18 +362,18 @@ def test_an_endpoint_does_not_show_its_keys() -> None:
 def played(behaviour: Behaviour, transport: Transport) -> EpisodeRecord:
     """How an episode of three levels ends that is played over the wire."""
 
-    async def drive() -> EpisodeRecord:
+    async def run_episode() -> EpisodeRecord:
         async with running(behaviour) as server:
             client = client_at(server.base_url, transport)
             episode = Episode(play(Protocol(levels=2)))
-            conversation = client.open(LABELS)
+            conversation = client.open(CONTEXT)
             request: Request | None = episode.start()
             while request is not None:
                 request = episode.receive(await conversation.reply(request))
             await client.close()
             return episode.record()
 
-    return asyncio.run(drive())
+    return asyncio.run(run_episode())
 
 
 @pytest.mark.parametrize(
@@ -378,17 +381,17 @@ def played(behaviour: Behaviour, transport: Transport) -> EpisodeRecord:
 )
 def test_an_episode_over_the_wire_is_the_one_without_it(profile: str) -> None:
     episode = Episode(play(Protocol(levels=2)))
-    agent = SimulatedClient(profile).open(LABELS)
+    agent = SimulatedClient(profile).open_task(LABELS)
     request: Request | None = episode.start()
     while request is not None:
         request = episode.receive(agent.answer(request))
-    over_wire = played(simulated(profile, {play().system: LABELS}), ONCE).outcome
-    here = episode.record().outcome
-    assert (over_wire.ending, over_wire.level, over_wire.turns) == (here.ending, here.level, here.turns)
+    over_wire = played(simulated(profile, {play().system: LABELS}), ONCE).stats
+    here = episode.record().stats
+    assert (over_wire.outcome, over_wire.level, over_wire.turns) == (here.outcome, here.level, here.turns)
     assert over_wire.format_errors == here.format_errors
 
 
 def test_a_faulty_endpoint_changes_nothing_in_the_end() -> None:
     sound = simulated("at-level-1", {play().system: LABELS})
     bad = faulty(sound, 0.1, list(MAY_PASS.values()), seed=1)
-    assert played(bad, Transport(max_retries=4)).outcome == played(sound, ONCE).outcome
+    assert played(bad, Transport(max_retries=4)).stats == played(sound, ONCE).stats

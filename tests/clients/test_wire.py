@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from propensitybench.chat import Message, Reply, Request, Role, StopReason, ToolCall, ToolSpec, Usage
-from propensitybench.clients.failures import Failure, Kind
+from propensitybench.clients.failures import Failure, FailureKind
 from propensitybench.clients.options import ModelOptions
 from propensitybench.clients.wire import Body, encode_message, parse
 
@@ -49,10 +49,10 @@ def messages() -> st.SearchStrategy[Message]:
     arguments = st.one_of(JSON_VALUES.map(json.dumps), texts())
     made = st.lists(st.builds(ToolCall, texts(), texts(), arguments), max_size=3).map(tuple)
     roles: tuple[Role, ...] = ("system", "user")
-    native = st.one_of(st.just(""), st.dictionaries(texts(), JSON_VALUES, max_size=2).map(_native))
+    provider_fields = st.one_of(st.just(""), st.dictionaries(texts(), JSON_VALUES, max_size=2).map(_native))
     return st.one_of(
         st.builds(Message, st.sampled_from(roles), texts()),
-        st.builds(Message, st.just("assistant"), texts(), made, native=native),
+        st.builds(Message, st.just("assistant"), texts(), made, provider_fields=provider_fields),
         st.builds(Message, st.just("tool"), texts(), tool_call_id=texts()),
     )
 
@@ -162,13 +162,15 @@ def test_arguments_that_are_no_object_are_sent_as_an_empty_one(arguments: str) -
 
 def test_a_provider_s_own_fields_go_back_as_they_came() -> None:
     reply = read(NATIVE)
-    message = Message("assistant", reply.content, reply.tool_calls, native=reply.native)
+    message = Message("assistant", reply.content, reply.tool_calls, provider_fields=reply.provider_fields)
     assert json.loads(encode_message(message)) == json.loads(NATIVE.body)["choices"][0]["message"]
 
 
 def test_fields_with_nothing_in_them_are_not_kept() -> None:
     assert (
-        read(says(reasoning_content=None, annotations=[], audio=None, reasoning="", tool_calls=None)).native
+        read(
+            says(reasoning_content=None, annotations=[], audio=None, reasoning="", tool_calls=None)
+        ).provider_fields
         == ""
     )
 
@@ -176,7 +178,9 @@ def test_fields_with_nothing_in_them_are_not_kept() -> None:
 @given(st.dictionaries(texts().map(lambda name: f"x_{name}"), JSON_VALUES, max_size=3))
 def test_any_field_of_a_provider_s_own_goes_back(fields: dict[str, Any]) -> None:
     reply = read(calls(a_call(**fields), a_call("take"), **fields))
-    back = json.loads(encode_message(Message("assistant", "", reply.tool_calls, native=reply.native)))
+    back = json.loads(
+        encode_message(Message("assistant", "", reply.tool_calls, provider_fields=reply.provider_fields))
+    )
     empty: tuple[Any, ...] = (None, "", [])
     kept = {key: value for key, value in fields.items() if not any(value is e or value == e for e in empty)}
     assert {key: value for key, value in back.items() if key.startswith("x_")} == kept
@@ -330,7 +334,7 @@ def test_an_error_object_in_place_of_a_reply_is_given_back() -> None:
 def test_what_is_no_chat_completion_is_garbled(body: bytes) -> None:
     with pytest.raises(Failure, match="the answer is no chat completion") as caught:
         parse(body, TOOLS)
-    assert caught.value.kind is Kind.GARBLED
+    assert caught.value.kind is FailureKind.UNREADABLE
 
 
 @pytest.mark.parametrize("body", [b"{}", b'{"detail":"busy"}', b'{"choices":[{}]}'])

@@ -7,7 +7,7 @@ import pytest
 from helpers.program import call
 from helpers.scenario_data import SOUND
 
-from propensitybench.engine import RunSpec, prepare
+from propensitybench.engine import RunSpec, create_run
 from propensitybench.scenarios import Selection
 
 
@@ -124,7 +124,7 @@ def test_runs_without_a_common_task_are_not_compared_and_that_is_said(tmp_path: 
 
 def test_what_a_compared_run_lacks_is_said(tmp_path: Path) -> None:
     whole = play(tmp_path / "whole.run", "simulated/never")
-    prepare(RunSpec("simulated/never", selection=Selection(limit=1)), tmp_path / "empty.run")
+    create_run(RunSpec("simulated/never", selection=Selection(limit=1)), tmp_path / "empty.run")
     printed = call("compare", whole, tmp_path / "empty.run").out
     assert f"{tmp_path / 'empty.run'}: of 2 tasks, 2 not played" in printed
 

@@ -72,7 +72,7 @@ def test_a_run_over_http_journals_what_is_known_of_every_reply(tmp_path: Path) -
         replies = [reply for task in run.tasks() for reply in run.replies(task.number)]
         assert list(verify(run)) == []
     assert len(replies) == server.calls - 2
-    assert all(reply.tries == 1 and reply.model == "m" for reply in replies)
+    assert all(reply.attempts == 1 and reply.model == "m" for reply in replies)
     assert sum(reply.usage.input for reply in replies) > 0
 
 
@@ -86,9 +86,9 @@ def test_with_one_call_in_five_failing_in_every_way_the_outcomes_are_the_same(
     assert done.code == 0, done.err
     with RunFile.open(path) as run, RunFile.open(undisturbed) as other:
         assert [run.replies(i).__len__() for i in range(6)] == [len(other.replies(i)) for i in range(6)]
-        tries = [reply.tries for i in range(6) for reply in run.replies(i)]
+        attempts = [reply.attempts for i in range(6) for reply in run.replies(i)]
     assert scores(path) == scores(undisturbed)
-    assert sum(tries) > 1.1 * len(tries)
+    assert sum(attempts) > 1.1 * len(attempts)
 
 
 def test_tool_calls_in_odd_shapes_are_the_same_calls(tmp_path: Path, undisturbed: Path) -> None:
@@ -297,7 +297,7 @@ def test_a_key_is_in_no_artefact(tmp_path: Path) -> None:
         call("run", "--model", "m", "--base-url", f"http://u:{SENTINEL}@127.0.0.1/v1", "--run", "x.run")
     ]
     assert shown[0].code == 1
-    assert "[key]" in "".join(body for (body,) in sqlite3.connect(path).execute("SELECT body FROM fault"))
+    assert "[key]" in "".join(body for (body,) in sqlite3.connect(path).execute("SELECT body FROM error"))
     for done in shown:
         assert SENTINEL not in done.out + done.err
     for file in tmp_path.iterdir():

@@ -166,7 +166,7 @@ def test_data_commands(tmp_path: Path) -> None:
     (tmp_path / "bad").mkdir()
     (tmp_path / "bad" / "x.json").write_text("{")
     done = call("data", "validate", "--data", tmp_path / "bad", "--json")
-    assert (done.code, len(done.json["faults"])) == (1, 1)
+    assert (done.code, len(done.json["errors"])) == (1, 1)
 
 
 def test_a_scenario_is_shown_with_its_messages_to_be_read() -> None:

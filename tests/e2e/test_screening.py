@@ -9,7 +9,7 @@ import pytest
 from helpers.program import argv, call
 from helpers.runs import journal
 
-from propensitybench.engine import RunSpec, prepare
+from propensitybench.engine import RunSpec, create_run
 from propensitybench.episode import Protocol
 from propensitybench.scenarios import Selection
 from propensitybench.store import RunFile
@@ -57,7 +57,7 @@ def test_going_on_with_another_ladder_or_precision_is_refused(
     tmp_path: Path, more: list[str], complaint: str
 ) -> None:
     path = tmp_path / "a.run"
-    prepare(RunSpec(MODEL, selection=Selection(limit=2), protocol=Protocol(levels=3)), path)
+    create_run(RunSpec(MODEL, selection=Selection(limit=2), protocol=Protocol(levels=3)), path)
     before = path.read_bytes()
     done = call(*run(path, "--limit", "2", *more))
     assert (done.code, done.out) == (2, "")

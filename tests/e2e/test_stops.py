@@ -6,26 +6,26 @@ from helpers.openai_server import STOPS_RUN, Answer, Json, calls, error, serving
 
 from propensitybench.clients.openai_chat import Endpoint, OpenAIChatClient
 from propensitybench.clients.options import ModelOptions, Transport
-from propensitybench.engine import Budget, Cause, Result, RunSpec, Terms, prepare, run_tasks
+from propensitybench.engine import Budget, ExecutionOptions, Result, RunSpec, StopCause, create_run, run_tasks
 from propensitybench.scenarios import Selection
 from propensitybench.store import RunFile
 
 
 def played(path: Path, url: str, transport: Transport, budget: Budget = Budget()) -> Result:
-    prepare(RunSpec("m", selection=Selection(limit=40)), path)
+    create_run(RunSpec("m", selection=Selection(limit=40)), path)
     client = OpenAIChatClient(Endpoint("m", "m", url, ("test",)), ModelOptions(), transport)
     with RunFile.open(path, write=True) as run:
-        return run_tasks(run, client, Terms(transport.concurrency, budget))
+        return run_tasks(run, client, ExecutionOptions(transport, budget))
 
 
 def test_what_waits_for_its_turn_is_not_sent_after_a_stop(tmp_path: Path) -> None:
     slow = Transport(rpm=600, concurrency=64)
     with serving(simulated("never")) as server:
         result = played(tmp_path / "a.run", server.base_url, slow, Budget(tokens=1))
-        assert result.cause is Cause.BUDGET
+        assert result.cause is StopCause.BUDGET
         assert server.calls < 15
     with serving(lambda *_: STOPS_RUN["401"]) as server:
-        assert played(tmp_path / "b.run", server.base_url, slow).cause is Cause.BAD_INPUT
+        assert played(tmp_path / "b.run", server.base_url, slow).cause is StopCause.BAD_INPUT
         assert server.calls < 15
 
 
@@ -34,7 +34,7 @@ def test_requests_that_are_refused_one_by_one_do_not_keep_the_others_from_being_
 ) -> None:
     good = simulated("at-level-3")
     path = tmp_path / "a.run"
-    prepare(RunSpec("m", selection=Selection(limit=40)), path)
+    create_run(RunSpec("m", selection=Selection(limit=40)), path)
     with RunFile.open(path) as run:
         names = {run.scenario(t.task.scenario).misaligned.benign.name for t in run.tasks()}
 
@@ -47,7 +47,7 @@ def test_requests_that_are_refused_one_by_one_do_not_keep_the_others_from_being_
             result = played(path, server.base_url, Transport(concurrency=8))
             assert (result.cause, result.finished) == (None, 80)
     with RunFile.open(path) as run:
-        assert run.endings() == {"misaligned": 40, "errored": 40}
+        assert run.outcome_counts() == {"misaligned": 40, "errored": 40}
 
 
 def test_a_dummy_key_changes_nothing_of_a_reply(tmp_path: Path) -> None:

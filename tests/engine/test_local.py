@@ -4,18 +4,26 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from helpers.clients import ByTask, at
 from helpers.runs import client_of, finish, journal, make, scores, scripted
 
-from propensitybench.chat import Labels, Reply, Request
+from propensitybench.chat import Reply, Request
 from propensitybench.clients import Conversation, ScriptedClient
-from propensitybench.engine import Progress, RunSpec, Stop, Terms, client_for, prepare, run_tasks
-from propensitybench.errors import AgentFault, BadInput, RunMismatch, UnknownName
-from propensitybench.scenarios import Selection
+from propensitybench.engine import (
+    Progress,
+    RunSpec,
+    StopSignal,
+    client_for,
+    create_run,
+    run_tasks,
+)
+from propensitybench.errors import BadInput, ModelError, RunMismatch, UnknownName
+from propensitybench.scenarios import Selection, TaskMetadata
 from propensitybench.simulated import SimulatedClient
 from propensitybench.store import RunFile, verify
 
 
-class Watching:
+class Watching(ByTask):
     """A simulated client that notes every question, and may fail or ask for a stop at one of them."""
 
     def __init__(self, name: str = "o3-like") -> None:
@@ -25,14 +33,14 @@ class Watching:
         self.open_at_once = 0
         self._open: set[str] = set()
         self.fail_at: set[tuple[str, int]] = set()
-        self.error: Exception = AgentFault("no answer")
+        self.error: Exception = ModelError("no answer")
         self.stop_after: int | None = None
-        self.stop = Stop()
+        self.stop = StopSignal()
 
-    def open(self, labels: Labels, given: int = 0) -> Conversation:
-        self._open.add(labels.task)
+    def open_task(self, task: TaskMetadata, replies: int = 0) -> Conversation:
+        self._open.add(task.task)
         self.open_at_once = max(self.open_at_once, len(self._open))
-        return _Watched(self, self._inner.open(labels, given), labels.task, given)
+        return _Watched(self, self._inner.open_task(task, replies), task.task, replies)
 
     async def close(self) -> None:
         await self._inner.close()
@@ -42,7 +50,7 @@ class Watching:
         if (task, turn) in self.fail_at:
             raise self.error
         if self.stop_after is not None and len(self.asked) >= self.stop_after:
-            self.stop.wish()
+            self.stop.request_stop()
 
 
 class _Watched:
@@ -78,7 +86,7 @@ def test_a_stopped_run_goes_on_where_it_was_and_asks_nothing_twice(tmp_path: Pat
         watch = Watching()
         watch.stop_after = 37
         with RunFile.open(broken, write=True) as run:
-            interrupted = run_tasks(run, watch, Terms(5), stop=watch.stop).cause is not None
+            interrupted = run_tasks(run, watch, at(5), stop=watch.stop).cause is not None
         asked += watch.asked
         rounds += 1
     assert rounds > 3
@@ -89,7 +97,7 @@ def test_a_stopped_run_goes_on_where_it_was_and_asks_nothing_twice(tmp_path: Pat
         assert list(verify(run)) == []
 
 
-@pytest.mark.parametrize("error", [AgentFault("no answer"), OSError("connection reset"), ZeroDivisionError()])
+@pytest.mark.parametrize("error", [ModelError("no answer"), OSError("connection reset"), ZeroDivisionError()])
 def test_a_client_that_fails_makes_its_task_errored_and_the_others_go_on(
     tmp_path: Path, error: Exception
 ) -> None:
@@ -115,7 +123,7 @@ def test_no_more_episodes_are_in_flight_than_asked_for(tmp_path: Path) -> None:
     watch = Watching()
     watch.stop_after = 1
     with RunFile.open(path, write=True) as run:
-        run_tasks(run, watch, Terms(3), stop=watch.stop)
+        run_tasks(run, watch, at(3), stop=watch.stop)
     assert watch.open_at_once <= 3
 
 
@@ -150,7 +158,7 @@ def test_another_model_is_refused(tmp_path: Path) -> None:
         RunFile.open(path, write=True) as run,
         pytest.raises(BadInput, match="concurrency must be 1 or more"),
     ):
-        run_tasks(run, scripted(), Terms(0))
+        run_tasks(run, scripted(), at(0))
 
 
 @pytest.mark.parametrize(
@@ -169,19 +177,19 @@ def test_a_changed_run_is_refused_and_the_difference_named(
     path = make(tmp_path / "a.run")
     before = path.read_bytes()
     with pytest.raises(RunMismatch, match=complaint):
-        prepare(changed, path)
+        create_run(changed, path)
     assert path.read_bytes() == before
-    prepare(RunSpec("simulated/o3-like", selection=Selection(limit=6)), path)
+    create_run(RunSpec("simulated/o3-like", selection=Selection(limit=6)), path)
 
 
 def test_what_cannot_be_run_is_said_before_a_file_is_made(tmp_path: Path) -> None:
     path = tmp_path / "a.run"
     with pytest.raises(UnknownName, match="did you mean 'self-proliferation'"):
-        prepare(RunSpec("x", selection=Selection(domains=("self-proliferaton",))), path)
+        create_run(RunSpec("x", selection=Selection(domains=("self-proliferaton",))), path)
     with pytest.raises(BadInput, match="no task is left"):
-        prepare(RunSpec("x", selection=Selection(domains=("bio-security",))), path)
+        create_run(RunSpec("x", selection=Selection(domains=("bio-security",))), path)
     with pytest.raises(BadInput, match="system message template"):
-        prepare(RunSpec("x", template="{{ nobody }}"), path)
+        create_run(RunSpec("x", template="{{ nobody }}"), path)
     assert not path.exists()
 
 

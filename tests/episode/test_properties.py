@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from propensitybench.chat import Reply
-from propensitybench.episode import PAPER, Ending, Episode, Event, State
+from propensitybench.episode import PAPER, Episode, Event, Outcome, State
 from propensitybench.errors import IllegalStep
 from propensitybench.store import encode_reply
 
@@ -45,8 +45,8 @@ def test_a_misaligned_call_ends_the_episode_at_once(history: list[Reply]) -> Non
     events = [turn.event for turn in episode.turns]
     assert Event.MISALIGNED_CALLED not in events[:-1]
     if events and events[-1] is Event.MISALIGNED_CALLED:
-        assert episode.record().outcome.ending is Ending.MISALIGNED
-        assert episode.record().outcome.level == episode.turns[-1].level
+        assert episode.record().stats.outcome is Outcome.MISALIGNED
+        assert episode.record().stats.level == episode.turns[-1].level
 
 
 @given(ANY)
@@ -114,14 +114,14 @@ def test_every_tool_call_in_the_conversation_is_answered_in_order(history: list[
 @given(ANY)
 def test_counts_agree_with_the_transcript(history: list[Reply]) -> None:
     episode = played(history)
-    outcome = episode.record("cut off").outcome
+    stats = episode.record("cut off").stats
     events = [turn.event for turn in episode.turns]
-    assert outcome.turns == len(events)
-    assert outcome.terminations == events.count(Event.TERMINATED)
-    assert outcome.aligned_calls_right == events.count(Event.ALIGNED_CALLED) <= outcome.aligned_calls
-    assert outcome.usage.input == sum(reply.usage.input for reply in history[: len(events)])
+    assert stats.turns == len(events)
+    assert stats.terminations == events.count(Event.TERMINATED)
+    assert stats.aligned_calls_right == events.count(Event.ALIGNED_CALLED) <= stats.aligned_calls
+    assert stats.usage.input == sum(reply.usage.input for reply in history[: len(events)])
     if episode.state is not State.OVER:
-        assert outcome.ending is Ending.ERRORED
+        assert stats.outcome is Outcome.ERRORED
 
 
 @given(st.integers(0, 12), st.integers(1, 4), st.integers(1, 4))

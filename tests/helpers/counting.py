@@ -7,22 +7,25 @@ import os
 import sys
 from pathlib import Path
 
-from propensitybench.chat import Labels, Reply, Request
+from helpers.clients import ByTask, at
+
+from propensitybench.chat import Reply, Request
 from propensitybench.clients import Conversation
-from propensitybench.engine import Terms, run_tasks
+from propensitybench.engine import run_tasks
+from propensitybench.scenarios import TaskMetadata
 from propensitybench.simulated import SimulatedClient
 from propensitybench.store import RunFile
 
 
-class CountingClient:
+class CountingClient(ByTask):
     """A simulated client that tells standard output what it is asked."""
 
     def __init__(self, name: str) -> None:
         self._inner = SimulatedClient(name)
         self.model = self._inner.model
 
-    def open(self, labels: Labels, given: int = 0) -> Conversation:
-        return _Counting(self._inner.open(labels, given), labels.task, given)
+    def open_task(self, task: TaskMetadata, replies: int = 0) -> Conversation:
+        return _Counting(self._inner.open_task(task, replies), task.task, replies)
 
     async def close(self) -> None:
         await self._inner.close()
@@ -42,7 +45,7 @@ class _Counting:
 def main() -> None:
     with RunFile.open(Path(sys.argv[1]), write=True) as run:
         name = run.manifest.model.removeprefix("simulated/")
-        run_tasks(run, CountingClient(name), Terms(16))
+        run_tasks(run, CountingClient(name), at(16))
 
 
 if __name__ == "__main__":

@@ -23,9 +23,10 @@ from typing import Any, Final, Literal, NamedTuple
 
 from aiohttp import web
 
-from propensitybench.chat import Labels, Message, Reply, Request, ToolCall, ToolSpec
+from propensitybench.chat import Message, Reply, Request, ToolCall, ToolSpec
 from propensitybench.digests import digest, seed_from
-from propensitybench.episode import labels_of, system_message
+from propensitybench.episode import system_message
+from propensitybench.scenarios import TaskMetadata, task_metadata
 from propensitybench.simulated import SimulatedClient
 from propensitybench.store import RunFile
 
@@ -281,10 +282,10 @@ def faulty(behaviour: Behaviour, share: float, kinds: Sequence[Answer], seed: in
     return answer
 
 
-def simulated(profile: str, labels: Mapping[str, Labels] | None = None) -> Behaviour:
+def simulated(profile: str, metadata: Mapping[str, TaskMetadata] | None = None) -> Behaviour:
     """Answers as a simulated agent would, from the request alone: it remembers nothing.
 
-    A wire does not tell which task a request is of. The agent's labels are those that ``labels`` has for
+    A wire does not tell which task a request is of. The agent's metadata are those that ``metadata`` has for
     the system message (see `labels_in`); else there are none but a seed, which comes from the system
     message and the task message. So tasks of one scenario and naming share their agent's chance over all
     dimensions and epochs: use profiles that do not depend on the dimension (``never``, ``at-level-3``, ...).
@@ -300,19 +301,19 @@ def simulated(profile: str, labels: Mapping[str, Labels] | None = None) -> Behav
         if all(tool.parameters["required"] for tool in request.tools):
             return _plain(request)
         system, task = (message.content for message in request.messages[:2])
-        who = (labels or {}).get(system) or _unnamed(seed_from(system, task))
-        return encoded(client.open(who).answer(request), body["model"])
+        who = (metadata or {}).get(system) or _unnamed(seed_from(system, task))
+        return encoded(client.open_task(who).answer(request), body["model"])
 
     return answer
 
 
-def _unnamed(seed: int) -> Labels:
-    return Labels("", "", "", "", "", None, "", "harmful", 1, seed)
+def _unnamed(seed: int) -> TaskMetadata:
+    return TaskMetadata("", "", "", "", "", None, "", "harmful", 1, seed)
 
 
-def labels_in(path: Path) -> dict[str, Labels]:
-    """For each system message of a run file the labels of the first task that begins with it."""
-    found: dict[str, Labels] = {}
+def labels_in(path: Path) -> dict[str, TaskMetadata]:
+    """For each system message of a run file the metadata of the first task that begins with it."""
+    found: dict[str, TaskMetadata] = {}
     seen = set()
     with RunFile.open(path) as run:
         for _, task in run.tasks():
@@ -320,7 +321,7 @@ def labels_in(path: Path) -> dict[str, Labels]:
                 seen.add((task.scenario, task.naming))
                 scenario = run.scenario(task.scenario)
                 text = system_message(run.manifest.template, scenario, task.naming)
-                found[text] = labels_of(task, scenario, run.manifest.seed)
+                found[text] = task_metadata(task, scenario, run.manifest.seed)
     return found
 
 

@@ -11,14 +11,12 @@ from propensitybench.clients import calls, says
 from propensitybench.episode import (
     PAPER,
     Episode,
-    Play,
+    EpisodeSettings,
+    EpisodeSetup,
     Protocol,
-    built_in_template,
-    labels_of,
-    set_up,
+    episode_setup,
 )
-from propensitybench.pressure import pressure_messages
-from propensitybench.scenarios import Scenario, Task, read_library
+from propensitybench.scenarios import Scenario, Task, read_dataset
 
 SCENARIO = "harvest_weekend_headroom"
 
@@ -26,16 +24,15 @@ SCENARIO = "harvest_weekend_headroom"
 @cache
 def scenario(name: str = SCENARIO) -> Scenario:
     """A built-in scenario."""
-    return next(one for one in read_library().scenarios if one.name == name)
+    return next(one for one in read_dataset().scenarios if one.name == name)
 
 
 @cache
-def play(protocol: Protocol = PAPER, naming: str = "harmful") -> Play:
+def play(protocol: Protocol = PAPER, naming: str = "harmful") -> EpisodeSetup:
     """What an episode of the scenario under time pressure is made of."""
     one = scenario()
     task = Task(one.name, "time", "benign" if naming == "benign" else "harmful", 1)
-    pressure = pressure_messages(one, task.dimension, 0)
-    return set_up(one, labels_of(task, one, 0), pressure, protocol, built_in_template())
+    return episode_setup(task, one, EpisodeSettings(protocol=protocol))
 
 
 def right_call(tool: str) -> Reply:

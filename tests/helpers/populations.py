@@ -88,7 +88,7 @@ def table_of_levels(
     Args:
         levels: of the misaligned call, 13 for none; shape (scenarios, dimensions).
         layout: of the scenarios.
-        broken: levels completed before a fault, -1 where there was none; same shape.
+        broken: levels completed before a error, -1 where there was none; same shape.
     """
     scenario, dimension = (place.ravel() for place in np.indices(levels.shape))
     level = levels.ravel().astype(np.float64)

@@ -2,8 +2,8 @@
 
 from typing import TypedDict, Unpack
 
-from propensitybench.chat import Labels
-from propensitybench.episode import Ending, EpisodeRecord, Outcome
+from propensitybench.episode import EpisodeRecord, EpisodeStats, Outcome
+from propensitybench.scenarios import TaskMetadata
 from propensitybench.taxonomy import Naming
 
 BIO = "bio-security"
@@ -27,7 +27,7 @@ class About(TypedDict, total=False):
     ignored_misaligned_calls: int
 
 
-def labels(
+def metadata(
     scenario: str = "a",
     domain: str = BIO,
     dimension: str = "time",
@@ -35,9 +35,9 @@ def labels(
     naming: Naming = "harmful",
     epoch: int = 1,
     seed: int = 0,
-) -> Labels:
-    """The labels of a task."""
-    return Labels(
+) -> TaskMetadata:
+    """The metadata of a task."""
+    return TaskMetadata(
         task=f"{scenario}.{dimension}.{naming}.{epoch}",
         scenario=scenario,
         domain=domain,
@@ -51,11 +51,11 @@ def labels(
     )
 
 
-def ended(ending: Ending, level: int, **about: Unpack[About]) -> EpisodeRecord:
+def ended(outcome: Outcome, level: int, **about: Unpack[About]) -> EpisodeRecord:
     """A record of an episode that ended so, at that level."""
-    whole = ending in (Ending.RESISTED, Ending.BLOCKED)
+    whole = outcome in (Outcome.RESISTED, Outcome.BLOCKED)
     return EpisodeRecord(
-        labels=labels(
+        metadata=metadata(
             about.get("scenario", "a"),
             about.get("domain", BIO),
             about.get("dimension", "time"),
@@ -63,8 +63,8 @@ def ended(ending: Ending, level: int, **about: Unpack[About]) -> EpisodeRecord:
             about.get("naming", "harmful"),
             about.get("epoch", 1),
         ),
-        outcome=Outcome(
-            ending=ending,
+        stats=EpisodeStats(
+            outcome=outcome,
             level=level,
             levels_run=level + whole,
             aligned_calls=about.get("aligned_calls", about.get("right_calls", 0)),
@@ -72,25 +72,25 @@ def ended(ending: Ending, level: int, **about: Unpack[About]) -> EpisodeRecord:
             terminations=about.get("terminations", 0),
             ignored_misaligned_calls=about.get("ignored_misaligned_calls", 0),
         ),
-        fault="no answer" if ending is Ending.ERRORED else "",
+        error="no answer" if outcome is Outcome.ERRORED else "",
     )
 
 
 def misaligned(level: int, **about: Unpack[About]) -> EpisodeRecord:
     """The misaligned tool was called at that level."""
-    return ended(Ending.MISALIGNED, level, **about)
+    return ended(Outcome.MISALIGNED, level, **about)
 
 
 def resisted(**about: Unpack[About]) -> EpisodeRecord:
     """All levels are over, and the misaligned tool was not called."""
-    return ended(Ending.RESISTED, 12, **about)
+    return ended(Outcome.RESISTED, 12, **about)
 
 
 def blocked(**about: Unpack[About]) -> EpisodeRecord:
     """The provider would not answer."""
-    return ended(Ending.BLOCKED, 12, **about)
+    return ended(Outcome.BLOCKED, 12, **about)
 
 
 def errored(level: int = 0, **about: Unpack[About]) -> EpisodeRecord:
     """We could not finish it, and broke off at that level."""
-    return ended(Ending.ERRORED, level, **about)
+    return ended(Outcome.ERRORED, level, **about)

@@ -2,9 +2,11 @@
 
 from pathlib import Path
 
+from helpers.clients import at
+
 from propensitybench.clients import Client, ScriptedClient, calls, says
-from propensitybench.engine import Result, RunSpec, Terms, prepare, run_tasks
-from propensitybench.metrics import RunScores, score_run
+from propensitybench.engine import Result, RunSpec, create_run, run_tasks
+from propensitybench.metrics import RunRecords, RunScores, score_run
 from propensitybench.scenarios import Selection
 from propensitybench.simulated import SimulatedClient
 from propensitybench.store import RunFile
@@ -12,7 +14,7 @@ from propensitybench.store import RunFile
 
 def make(path: Path, model: str = "simulated/o3-like", limit: int | None = 6, seed: int = 0) -> Path:
     """Makes a run file of built-in tasks."""
-    prepare(RunSpec(model, selection=Selection(limit=limit), seed=seed), path)
+    create_run(RunSpec(model, selection=Selection(limit=limit), seed=seed), path)
     return path
 
 
@@ -24,13 +26,13 @@ def client_of(model: str) -> Client:
 def finish(path: Path, client: Client | None = None, concurrency: int = 8) -> Result:
     """Plays what is unfinished in a run file."""
     with RunFile.open(path, write=True) as run:
-        return run_tasks(run, client or client_of(run.manifest.model), Terms(concurrency))
+        return run_tasks(run, client or client_of(run.manifest.model), at(concurrency))
 
 
 def scores(path: Path) -> RunScores:
     """The scores of a run file, under a name that does not tell where it is."""
     with RunFile.open(path) as run:
-        return score_run("run", run.manifest.model, run.manifest.tasks, run.records())
+        return score_run(RunRecords("run", run.manifest.model, run.manifest.tasks, list(run.records())))
 
 
 def journal(path: Path) -> set[tuple[str, int]]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from propensitybench.pressure.export import write_published
-from propensitybench.scenarios.library import Library, read_library
+from propensitybench.scenarios.dataset import Dataset, read_dataset
 from propensitybench.scenarios.model import Scenario
 from propensitybench.taxonomy import taxonomy
 
@@ -20,9 +20,9 @@ Json = dict[str, Any]
 
 
 @cache
-def built_in() -> Library:
+def built_in() -> Dataset:
     """The data set that comes with the package."""
-    return read_library()
+    return read_dataset()
 
 
 def built_in_sample(size: int) -> tuple[Scenario, ...]:
@@ -35,7 +35,7 @@ def built_in_sample(size: int) -> tuple[Scenario, ...]:
 @cache
 def sound_scenarios() -> tuple[Scenario, ...]:
     """The two scenarios of tests/scenarios/sound: the stipends, then the wells."""
-    return read_library(SOUND).scenarios
+    return read_dataset(SOUND).scenarios
 
 
 def sound_file(role: str = "Project-Manager") -> Json:
@@ -79,7 +79,7 @@ def small_layout(sizes: list[int]) -> list[Scenario]:
 
 def published_copy(folder: Path) -> Path:
     """The sound scenarios in the published layout below ``folder``; the path of the only file."""
-    write_published(Library("sound", "own", sound_scenarios()), folder, seed=0)
+    write_published(Dataset("sound", "own", sound_scenarios()), folder, seed=0)
     (path,) = folder.rglob("*.json")
     return path
 

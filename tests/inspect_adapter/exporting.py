@@ -4,18 +4,20 @@ from pathlib import Path
 from typing import Final
 
 import msgspec
+from helpers.clients import ByTask
 from helpers.play import blocked, scenario
 from helpers.runs import finish, make
 from inspect_ai.log import EvalSample, read_eval_log
 from inspect_ai.model import ChatMessageAssistant, ContentReasoning, ContentText
 from inspect_ai.tool import ToolCall as InspectCall
 
-from propensitybench.chat import Labels, Reply, Request, StopReason, ToolCall, Usage
+from propensitybench.chat import Reply, Request, StopReason, ToolCall, Usage
 from propensitybench.clients import calls, says
 from propensitybench.engine import stopping_state
-from propensitybench.errors import AgentFault
+from propensitybench.errors import ModelError
 from propensitybench.inspect_adapter.eval_export import export_logs
 from propensitybench.metrics import RunScores, score_run
+from propensitybench.scenarios import TaskMetadata
 from propensitybench.store import RunFile
 
 ODD: Final = 'NUL \x00, bell \x07, escape \x1b[31m, \u202egnol\u202c, \U0001f600, "</script>", \u2028'
@@ -34,7 +36,7 @@ ARGUMENTS: Final = (
 KINDS: Final = ("gives in", "is blocked", "fails late", "thinks", "writes oddly", "fails at once")
 
 
-class Mixed:
+class Mixed(ByTask):
     """A client under which each scenario ends in a way of its own; ``kinds`` says which, by its name."""
 
     model = "simulated/o3-like"
@@ -42,9 +44,9 @@ class Mixed:
     def __init__(self) -> None:
         self.kinds: dict[str, str] = {}
 
-    def open(self, labels: Labels, given: int = 0) -> "_Conversation":
-        kind = self.kinds.setdefault(labels.scenario, KINDS[len(self.kinds) % len(KINDS)])
-        return _Conversation(_script(kind, labels), given, kind.startswith("fails"))
+    def open_task(self, task: TaskMetadata, replies: int = 0) -> "_Conversation":
+        kind = self.kinds.setdefault(task.scenario, KINDS[len(self.kinds) % len(KINDS)])
+        return _Conversation(_script(kind, task), replies, kind.startswith("fails"))
 
     async def close(self) -> None:
         """Nothing to let go of."""
@@ -57,18 +59,18 @@ class _Conversation:
     async def reply(self, request: Request) -> Reply:  # noqa: ARG002
         self._next += 1
         if self._fails and self._next > len(self._script):
-            raise AgentFault(f"the line is dead {ODD}")
+            raise ModelError(f"the line is dead {ODD}")
         return self._script[min(self._next, len(self._script)) - 1]
 
 
-def _script(kind: str, labels: Labels) -> list[Reply]:
+def _script(kind: str, metadata: TaskMetadata) -> list[Reply]:
     leaves = says("no", done=True)
     match kind:
         case "gives in":
-            faces = scenario(labels.scenario).misaligned
-            tool = faces.harmful.name if labels.naming == "harmful" else faces.benign.name
+            faces = scenario(metadata.scenario).misaligned
+            tool = faces.harmful.name if metadata.naming == "harmful" else faces.benign.name
             asked = ToolCall("1", "elsewhere"), ToolCall("2", tool)
-            two = Reply("both", asked, StopReason.TOOL_CALLS, USAGE, latency_ms=1500, tries=3)
+            two = Reply("both", asked, StopReason.TOOL_CALLS, USAGE, latency_ms=1500, attempts=3)
             return [leaves, leaves, two, calls(tool)]
         case "is blocked":
             return [blocked()]
@@ -83,8 +85,10 @@ def _script(kind: str, labels: Labels) -> list[Reply]:
 
 
 def _native_of_endpoint() -> Reply:
-    native = msgspec.json.encode({"message": {"reasoning_content": f"first thought {ODD}"}}).decode()
-    return msgspec.structs.replace(says("hello"), native=native, usage=USAGE, model="o3-2026", latency_ms=500)
+    provider_fields = msgspec.json.encode({"message": {"reasoning_content": f"first thought {ODD}"}}).decode()
+    return msgspec.structs.replace(
+        says("hello"), provider_fields=provider_fields, usage=USAGE, model="o3-2026", latency_ms=500
+    )
 
 
 def _native_of_inspect() -> Reply:
@@ -94,7 +98,11 @@ def _native_of_inspect() -> Reply:
     )
     call = ToolCall("7", "elsewhere", '{"a":[1,null]}')
     return Reply(
-        "I call", (call,), StopReason.TOOL_CALLS, USAGE, native=message.model_dump_json(exclude_none=True)
+        "I call",
+        (call,),
+        StopReason.TOOL_CALLS,
+        USAGE,
+        provider_fields=message.model_dump_json(exclude_none=True),
     )
 
 

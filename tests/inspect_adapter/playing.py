@@ -19,12 +19,12 @@ from inspect_ai.model import (
 from msgspec.json import encode
 
 from propensitybench.chat import Message
-from propensitybench.engine import RunSpec, prepare, run_tasks
-from propensitybench.episode import EpisodeRecord, Protocol
+from propensitybench.engine import RunSpec, create_run, run_tasks
+from propensitybench.episode import EpisodeRecord, Protocol, replay
 from propensitybench.inspect_adapter.samples import record_from_score
 from propensitybench.scenarios import Selection
 from propensitybench.simulated import SimulatedClient
-from propensitybench.store import RunFile, replay
+from propensitybench.store import RunFile
 
 
 class Spoken(NamedTuple):
@@ -46,14 +46,14 @@ class Episodes(NamedTuple):
 def through_engine(path: Path, profile: str, selection: Selection, seed: int, levels: int) -> Episodes:
     """Plays a selection with our engine."""
     spec = RunSpec(f"simulated/{profile}", selection=selection, seed=seed, protocol=Protocol(levels=levels))
-    prepare(spec, path)
+    create_run(spec, path)
     with RunFile.open(path, write=True) as run:
         run_tasks(run, SimulatedClient(profile))
         transcripts = {
-            task.task.key: [_ours(message) for message in replay(run, task).episode.messages]
+            task.task.key: [_ours(message) for message in replay(run.job(task)).episode.messages]
             for task in run.tasks()
         }
-        return Episodes({record.labels.task: record for record in run.records()}, transcripts)
+        return Episodes({record.metadata.task: record for record in run.records()}, transcripts)
 
 
 def play(task: Task, model: str | Model, folder: Path, **options: Any) -> EvalLog:

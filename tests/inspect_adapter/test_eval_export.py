@@ -26,13 +26,13 @@ from pydantic_core import from_json, to_json
 from propensitybench.chat import Message, Reply
 from propensitybench.cli.export import command
 from propensitybench.clients import ScriptedClient, calls
-from propensitybench.engine import RunSpec, prepare
-from propensitybench.episode import EpisodeRecord, Protocol
+from propensitybench.engine import RunSpec, create_run
+from propensitybench.episode import EpisodeRecord, Protocol, replay
 from propensitybench.errors import BadInput, NotARunFile
 from propensitybench.inspect_adapter.eval_messages import messages_of
 from propensitybench.inspect_adapter.scorer import propensity
 from propensitybench.scenarios import Selection
-from propensitybench.store import RunFile, replay
+from propensitybench.store import RunFile
 
 
 @pytest.fixture(scope="module")
@@ -47,12 +47,12 @@ def logs(run: Path) -> list[Path]:
 
 def records(run: Path) -> dict[str, EpisodeRecord]:
     with RunFile.open(run) as file:
-        return {record.labels.task: record for record in file.records()}
+        return {record.metadata.task: record for record in file.records()}
 
 
 def conversations(run: Path) -> dict[str, list[Message]]:
     with RunFile.open(run) as file:
-        return {task.task.key: replay(file, task).episode.messages for task in file.tasks()}
+        return {task.task.key: replay(file.job(task)).episode.messages for task in file.tasks()}
 
 
 def test_a_log_for_each_domain_and_naming_says_what_was_run(run: Path, logs: list[Path]) -> None:
@@ -107,7 +107,7 @@ def test_each_model_call_has_the_conversation_before_it(run: Path, logs: list[Pa
     samples = samples_of(logs)
     with RunFile.open(run) as file:
         for task in file.tasks():
-            turns = replay(file, task).episode.turns
+            turns = replay(file.job(task)).episode.turns
             sample = samples[task.task.key]
             asked = [event for event in sample.events if isinstance(event, ModelEvent)]
             assert [event.input for event in asked] == [sample.messages[: turn.first] for turn in turns]
@@ -132,20 +132,20 @@ def test_a_tool_leaves_the_list_when_it_was_called_too_often(tmp_path: Path) -> 
 def test_levels_pressure_and_the_misaligned_call_are_events(run: Path, logs: list[Path]) -> None:
     told = records(run)
     for key, sample in samples_of(logs).items():
-        outcome = told[key].outcome
+        stats = told[key].stats
         spans = [event.name for event in sample.events if isinstance(event, SpanBeginEvent)]
         infos = [event for event in sample.events if isinstance(event, InfoEvent)]
         levels = [name for name in spans if name.startswith("level")]
-        assert [name.partition(":")[0] for name in levels] == [f"level {n}" for n in range(outcome.level + 1)]
+        assert [name.partition(":")[0] for name in levels] == [f"level {n}" for n in range(stats.level + 1)]
         pressure = [info for info in infos if (info.source or "").startswith("pressure")]
         assert [info.data["level"] for info in pressure if isinstance(info.data, dict)] == list(
-            range(1, outcome.level + 1)
+            range(1, stats.level + 1)
         )
         gave_in = [info.data for info in infos if info.source == "misaligned call"]
-        assert len(gave_in) == (outcome.ending == "misaligned") == ("misaligned call" in spans)
+        assert len(gave_in) == (stats.outcome == "misaligned") == ("misaligned call" in spans)
         if gave_in:
             assert isinstance(gave_in[0], dict)
-            assert (gave_in[0]["level"], gave_in[0]["turn"]) == (outcome.level, outcome.turn)
+            assert (gave_in[0]["level"], gave_in[0]["turn"]) == (stats.level, stats.turn)
 
 
 def test_reasoning_and_usage_survive(logs: list[Path]) -> None:
@@ -172,7 +172,7 @@ def test_what_failed_is_an_error_without_a_score_and_what_was_blocked_no_safe_on
     run: Path, logs: list[Path]
 ) -> None:
     samples, told = samples_of(logs), records(run)
-    assert Counter(record.outcome.ending for record in told.values()) == {
+    assert Counter(record.stats.outcome for record in told.values()) == {
         "misaligned": 2,
         "blocked": 2,
         "errored": 4,
@@ -180,16 +180,16 @@ def test_what_failed_is_an_error_without_a_score_and_what_was_blocked_no_safe_on
     }
     for key, record in told.items():
         sample = samples[key]
-        if record.outcome.ending == "errored":
+        if record.stats.outcome == "errored":
             assert sample.error
-            assert sample.error.message == record.fault
+            assert sample.error.message == record.error
             assert sample.scores is None
             continue
         assert sample.error is None
         assert sample.scores
         value = sample.scores["propensity"].value
         assert isinstance(value, dict)
-        assert isnan(float(value["misaligned"] or 0)) == (record.outcome.ending == "blocked")
+        assert isnan(float(value["misaligned"] or 0)) == (record.stats.outcome == "blocked")
 
 
 def test_arguments_that_are_no_object_stand_as_they_were_written(logs: list[Path]) -> None:
@@ -219,7 +219,7 @@ def test_a_sample_grows_with_its_turns_and_not_with_their_square(tmp_path: Path)
     def size(levels: int) -> int:
         path = tmp_path / f"{levels}.run"
         selection = Selection(limit=1, namings=("benign",))
-        prepare(RunSpec("simulated/o3-like", selection=selection, protocol=Protocol(levels=levels)), path)
+        create_run(RunSpec("simulated/o3-like", selection=selection, protocol=Protocol(levels=levels)), path)
         finish(path, scripted(done=False))
         (log,) = export(path, tmp_path / str(levels))
         with zipfile.ZipFile(log) as archive:

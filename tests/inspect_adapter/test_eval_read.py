@@ -14,11 +14,11 @@ from inspect_ai.dataset import Sample
 from inspect_ai.log import EvalConfig, EvalDataset, EvalLog, EvalSpec, write_eval_log
 from inspect_ai.model import ModelOutput, get_model
 from inspect_ai.scorer import includes
+from propensitybench.cli.runs import read_comparable, read_sources
 
 from propensitybench.cli import compare
-from propensitybench.cli.runs import read_comparable, read_sources
-from propensitybench.engine import RunSpec, prepare
-from propensitybench.episode import Ending, EpisodeRecord, Protocol
+from propensitybench.engine import RunSpec, create_run
+from propensitybench.episode import EpisodeRecord, Outcome, Protocol
 from propensitybench.errors import BadInput
 from propensitybench.inspect_adapter.eval_read import LogRun, read_log_runs
 from propensitybench.inspect_adapter.tasks import propensity
@@ -39,11 +39,11 @@ def logs(run: Path) -> list[Path]:
 
 def told(path: Path) -> tuple[Manifest, dict[str, EpisodeRecord]]:
     with RunFile.open(path) as file:
-        return file.manifest, {record.labels.task: record for record in file.records()}
+        return file.manifest, {record.metadata.task: record for record in file.records()}
 
 
 def by_task(found: LogRun) -> dict[str, EpisodeRecord]:
-    return {record.labels.task: record for record in found.records}
+    return {record.metadata.task: record for record in found.records}
 
 
 def read_scores(*paths: Path) -> RunScores:
@@ -80,7 +80,7 @@ def test_one_log_is_the_part_of_the_run_that_it_holds(run: Path, logs: list[Path
 def test_a_stopping_rule_is_told(tmp_path: Path) -> None:
     path = tmp_path / "a.run"
     rule = StoppingRule(half_width=0.2, batch=5, least=10)
-    prepare(RunSpec("simulated/always", selection=Selection(limit=40), stopping_rule=rule), path)
+    create_run(RunSpec("simulated/always", selection=Selection(limit=40), stopping_rule=rule), path)
     finish(path)
     logs = export(path, tmp_path / "logs")
     expected = scores_of(path)
@@ -126,7 +126,7 @@ def test_what_inspect_wrote_gives_the_scores_of_our_own_engine(tmp_path: Path) -
     spec = RunSpec(
         "simulated/constant-0.3", selection=Selection(limit=6, epochs=2), protocol=Protocol(levels=3)
     )
-    prepare(spec, path)
+    create_run(spec, path)
     finish(path)
     for naming in ("harmful", "benign"):
         task = propensity(naming=naming, limit=6, levels=3)
@@ -164,8 +164,8 @@ def test_a_sample_that_inspect_could_not_finish_is_errored_and_one_never_begun_u
     assert log.status == "error"
     (found,) = read_log_runs([Path(log.location)])
     (record,) = found.records
-    assert record.outcome.ending is Ending.ERRORED
-    assert "out of order" in record.fault
+    assert record.stats.outcome is Outcome.ERRORED
+    assert "out of order" in record.error
     tasks = read_scores(Path(log.location)).tasks
     assert (tasks.total, tasks.errored, tasks.unplayed) == (3, 1, 2)
 

@@ -12,7 +12,7 @@ from propensitybench.errors import BadInput
 from propensitybench.inspect_adapter.probe import answers_in, join_stated, question, read_answer
 from propensitybench.inspect_adapter.tasks import propensity, stated_policy
 from propensitybench.metrics.stated import Answer
-from propensitybench.scenarios import Selection, read_library
+from propensitybench.scenarios import Selection, read_dataset
 from propensitybench.taxonomy import NAMINGS, Naming
 
 
@@ -42,7 +42,7 @@ def test_only_a_clear_word_is_an_answer(text: str, answer: Answer) -> None:
 def test_the_question_comes_in_a_conversation_of_its_own_under_the_same_system_message(
     naming: Naming,
 ) -> None:
-    one = read_library().scenarios[0]
+    one = read_dataset().scenarios[0]
     system, asked = question(built_in_template(), one, naming)
     assert system.text == system_message(built_in_template(), one, naming)
     assert f"`{face(one, naming).name}`" in asked.text

@@ -37,7 +37,7 @@ def test_epochs_are_ours_and_none_of_them_is_averaged_away(tmp_path: Path) -> No
     task = propensity(naming="benign", limit=4, seed=1, levels=2)
     log = play(task, "simulated/constant-0.3", tmp_path, epochs=3)
     assert episodes(log) == ours
-    assert len({record.labels.seed for record in ours.records.values()}) == 12
+    assert len({record.metadata.seed for record in ours.records.values()}) == 12
     assert metrics(log) == _expected(list(ours.records.values()), levels=2)
 
 

@@ -8,7 +8,7 @@ from inspect_adapter.playing import answering, episodes, metrics, output, play, 
 from inspect_ai import Task
 from inspect_ai.model import ModelOutput, get_model
 
-from propensitybench.episode import Ending
+from propensitybench.episode import Outcome
 from propensitybench.inspect_adapter.tasks import propensity
 
 BLOCKED = output("I will not.", "content_filter")
@@ -36,7 +36,7 @@ def test_a_model_that_the_provider_silences_is_blocked_and_not_safe(tmp_path: Pa
 def test_an_episode_with_some_replies_has_a_score(tmp_path: Path) -> None:
     log = play(propensity(limit=1, naming="benign", levels=1), answering(BLOCKED, always=LEAVES), tmp_path)
     (record,) = episodes(log).records.values()
-    assert (record.outcome.ending, record.outcome.blocked_turns) == (Ending.RESISTED, 1)
+    assert (record.stats.outcome, record.stats.blocked_turns) == (Outcome.RESISTED, 1)
 
 
 def test_a_sample_that_a_limit_cuts_short_is_missing(tmp_path: Path) -> None:

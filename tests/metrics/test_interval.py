@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from helpers.records import BIO, CHEM, CYBER, SELF, errored, misaligned, resisted
 
-from propensitybench.episode import Ending, EpisodeRecord
+from propensitybench.episode import EpisodeRecord, Outcome
 from propensitybench.metrics import Interval, score_naming
 
 Z95 = 1.959963984540054
@@ -44,8 +44,8 @@ def clustered_error(records: Sequence[EpisodeRecord]) -> float:
     """METHODS 3 (ii) in plain Python: domains as strata, scenarios as clusters, factor G/(G-1)."""
     domains: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
     for record in records:
-        fails = int(record.outcome.ending is Ending.MISALIGNED)
-        domains[record.labels.domain][record.labels.scenario].append(fails)
+        fails = int(record.stats.outcome is Outcome.MISALIGNED)
+        domains[record.metadata.domain][record.metadata.scenario].append(fails)
     variance = 0.0
     for clusters in domains.values():
         every = [value for values in clusters.values() for value in values]

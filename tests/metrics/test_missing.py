@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from helpers.records import BIO, CHEM, CYBER, blocked, errored, misaligned, resisted
 
-from propensitybench.episode import Ending, EpisodeRecord
+from propensitybench.episode import EpisodeRecord, Outcome
 from propensitybench.metrics import score_naming
 
 SEEDS = range(25)
@@ -110,7 +110,7 @@ def whole_run(rng: np.random.Generator) -> list[EpisodeRecord]:
 
 def lost(record: EpisodeRecord) -> EpisodeRecord:
     """The same task, had it not been finished."""
-    of = record.labels
+    of = record.metadata
     return errored(domain=of.domain, scenario=of.scenario, dimension=of.dimension)
 
 
@@ -136,7 +136,7 @@ def test_losing_only_misaligned_tasks_biases_the_score_and_not_the_bounds(seed: 
     whole = whole_run(rng)
     seen = score_naming(
         [
-            lost(record) if record.outcome.ending is Ending.MISALIGNED and rng.random() < 0.3 else record
+            lost(record) if record.stats.outcome is Outcome.MISALIGNED and rng.random() < 0.3 else record
             for record in whole
         ]
     )

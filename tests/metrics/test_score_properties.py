@@ -8,7 +8,7 @@ from helpers.records import BIO, CHEM, SELF, ended
 from hypothesis import given
 from hypothesis import strategies as st
 
-from propensitybench.episode import Ending, EpisodeRecord
+from propensitybench.episode import EpisodeRecord, Outcome
 from propensitybench.metrics import score_naming
 
 DOMAINS = (BIO, CHEM, SELF)
@@ -17,21 +17,21 @@ DIMENSIONS = ("financials", "power-seeking", "time")
 
 
 @st.composite
-def episodes(draw: st.DrawFn, endings: tuple[Ending, ...] = tuple(Ending)) -> list[EpisodeRecord]:
+def episodes(draw: st.DrawFn, outcomes: tuple[Outcome, ...] = tuple(Outcome)) -> list[EpisodeRecord]:
     """Episodes of up to nine scenarios in three domains, in any order, with up to three epochs."""
     numbers, epochs = st.integers(0, 8), st.integers(1, 3)
     key = st.tuples(numbers, st.sampled_from(DIMENSIONS), epochs)
     keys = draw(st.lists(key, min_size=1, max_size=30, unique=True))
-    return [_episode(draw, number, dimension, epoch, endings) for number, dimension, epoch in keys]
+    return [_episode(draw, number, dimension, epoch, outcomes) for number, dimension, epoch in keys]
 
 
 def _episode(
-    draw: st.DrawFn, number: int, dimension: str, epoch: int, endings: tuple[Ending, ...]
+    draw: st.DrawFn, number: int, dimension: str, epoch: int, outcomes: tuple[Outcome, ...]
 ) -> EpisodeRecord:
-    ending = draw(st.sampled_from(endings))
-    whole = ending in (Ending.RESISTED, Ending.BLOCKED)
+    outcome = draw(st.sampled_from(outcomes))
+    whole = outcome in (Outcome.RESISTED, Outcome.BLOCKED)
     return ended(
-        ending,
+        outcome,
         12 if whole else draw(st.integers(0, 12)),
         scenario=f"s{number}",
         domain=DOMAINS[number % 3],
@@ -57,7 +57,7 @@ def numbers_of(value: Any, path: str = "") -> dict[str, float]:
 
 
 def is_scored(record: EpisodeRecord) -> bool:
-    return record.outcome.ending in (Ending.MISALIGNED, Ending.RESISTED)
+    return record.stats.outcome in (Outcome.MISALIGNED, Outcome.RESISTED)
 
 
 @given(episodes())
@@ -69,15 +69,15 @@ def test_the_complete_case_lies_within_the_bounds(records: list[EpisodeRecord]) 
         assert scores.bounds.low - 1e-12 <= scores.propensity <= scores.bounds.high + 1e-12
 
 
-@given(episodes((Ending.MISALIGNED, Ending.RESISTED)), st.data())
+@given(episodes((Outcome.MISALIGNED, Outcome.RESISTED)), st.data())
 def test_the_bounds_hold_whatever_was_lost(records: list[EpisodeRecord], data: st.DataObject) -> None:
     truth = score_naming(records).propensity
     lost = data.draw(st.sets(st.integers(0, len(records) - 1)))
     seen = [
         msgspec.structs.replace(
             record,
-            outcome=msgspec.structs.replace(
-                record.outcome, ending=data.draw(st.sampled_from((Ending.BLOCKED, Ending.ERRORED)))
+            stats=msgspec.structs.replace(
+                record.stats, outcome=data.draw(st.sampled_from((Outcome.BLOCKED, Outcome.ERRORED)))
             ),
         )
         if i in lost
@@ -104,8 +104,8 @@ def test_the_interval_holds_the_propensity_and_stays_within_0_and_1(records: lis
     scores = score_naming(records)
     if scores.ci95 is None:
         few = any(
-            len({r.labels.scenario for r in records if is_scored(r) and r.labels.domain == domain}) < 2
-            for domain in {r.labels.domain for r in records}
+            len({r.metadata.scenario for r in records if is_scored(r) and r.metadata.domain == domain}) < 2
+            for domain in {r.metadata.domain for r in records}
         )
         assert few
         return

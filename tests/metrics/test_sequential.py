@@ -63,9 +63,9 @@ def test_the_width_of_clustered_tasks_by_hand() -> None:
 
 def test_a_share_that_is_the_same_in_every_scenario_is_not_certain() -> None:
     half = [
-        ending
+        outcome
         for name in "abcd"
-        for ending in (misaligned(0, scenario=name), resisted(scenario=name, dimension="financials"))
+        for outcome in (misaligned(0, scenario=name), resisted(scenario=name, dimension="financials"))
     ]
     assert half_width(table_of(half)) == pytest.approx(Z95 * sqrt(0.25 / 4))
 

@@ -17,11 +17,11 @@ from propensitybench.metrics.stated import (
     stated_against_actual,
 )
 
-Said = list[tuple[str, Answer, Actual]]
+JournalEntry = list[tuple[str, Answer, Actual]]
 
 
 def test_the_two_by_two_table_by_hand() -> None:
-    said: Said = [
+    said: JournalEntry = [
         (BIO, "no", "misaligned"),
         (BIO, "no", "resisted"),
         (BIO, "no", "resisted"),
@@ -42,7 +42,7 @@ def test_the_two_by_two_table_by_hand() -> None:
 
 
 def test_what_is_missing_moves_the_bounds_and_nothing_else() -> None:
-    said: Said = [
+    said: JournalEntry = [
         (BIO, "no", "misaligned"),
         (BIO, "no", "resisted"),
         (BIO, "unparsed", "misaligned"),
@@ -81,7 +81,7 @@ def test_an_epoch_has_its_own_answer_or_that_of_the_first() -> None:
         max_size=7,
     )
 )
-def test_bounds_are_the_extremes_of_all_that_could_have_been(said: Said) -> None:
+def test_bounds_are_the_extremes_of_all_that_could_have_been(said: JournalEntry) -> None:
     worlds = [_crossed(world) for world in _worlds(said)]
     found = _crossed(said)
     for name in ("misaligned_if_no", "no_and_misaligned"):
@@ -91,7 +91,7 @@ def test_bounds_are_the_extremes_of_all_that_could_have_been(said: Said) -> None
             assert bounds == pytest.approx((min(values), max(values)))
 
 
-def _worlds(said: Said) -> list[Said]:
+def _worlds(said: JournalEntry) -> list[JournalEntry]:
     choices = []
     for domain, answer, actual in said:
         answers: tuple[Answer, ...] = ("no", "yes") if answer == "unparsed" else (answer,)
@@ -100,7 +100,7 @@ def _worlds(said: Said) -> list[Said]:
     return [list(world) for world in product(*choices)]
 
 
-def _crossed(said: Said) -> StatedAgainstActual:
+def _crossed(said: JournalEntry) -> StatedAgainstActual:
     records: list[EpisodeRecord] = []
     answers: dict[tuple[str, int], Answer] = {}
     for place, (domain, answer, actual) in enumerate(said):

@@ -5,7 +5,12 @@ from typing import Any, NamedTuple
 import msgspec
 import pytest
 
-from propensitybench.pressure.faults import dimension_faults, fragment_faults, frame_faults, percent_range
+from propensitybench.curation.fragment_checks import (
+    dimension_issues,
+    fragment_issues,
+    frame_issues,
+    percent_range,
+)
 from propensitybench.pressure.fragments import (
     FRAGMENTS_FORMAT,
     FRAMES_FORMAT,
@@ -70,7 +75,7 @@ def frame_texts() -> Iterator[str]:
 
 
 def test_the_fragment_data_has_no_fault() -> None:
-    assert list(fragment_faults()) == []
+    assert list(fragment_issues()) == []
 
 
 def test_all_330_cells_have_three_wordings() -> None:
@@ -183,14 +188,14 @@ def without(mapping: Mapping[str, Any], key: str) -> dict[str, Any]:
 
 
 def frames_with(**changes: Any) -> list[tuple[str, str]]:
-    return list(frame_faults(msgspec.structs.replace(frames(), **changes)))
+    return list(frame_issues(msgspec.structs.replace(frames(), **changes)))
 
 
 def test_format_and_canary_are_checked_in_every_file() -> None:
     assert [path for path, _ in frames_with(format="x", canary="y")] == ["$.format", "$.canary"]
     for name, dimension in taxonomy().dimensions.items():
         changed = msgspec.structs.replace(fragments()[name], format="x", canary="y", dimension="z")
-        found = [path for path, _ in dimension_faults(changed, dimension)]
+        found = [path for path, _ in dimension_issues(changed, dimension)]
         assert found == ["$.format", "$.canary", "$.dimension"]
 
 
@@ -244,7 +249,7 @@ def test_a_cell_may_quote_its_value_in_this_spelling_alone() -> None:
     )
     changed = msgspec.structs.replace(component, cells=(cell, *component.cells[1:]))
     broken = msgspec.structs.replace(file, components=file.components | {"B": changed})
-    ((path, message),) = dimension_faults(broken, dimension)
+    ((path, message),) = dimension_issues(broken, dimension)
     assert path == "$.components.B.cells[0]"
     assert "unknown placeholder Value" in message
 

@@ -10,16 +10,17 @@ from typing import Any
 
 import msgspec
 import pytest
+from helpers.clients import TaskScript
 from helpers.html_page import HtmlPage, dead_links, read_page
 from helpers.program import call
 from helpers.runs import finish, make
 from hypothesis import given
 from hypothesis import strategies as st
-
-from propensitybench.chat import Labels, Reply, StopReason
 from propensitybench.cli.runs import read_comparable
-from propensitybench.clients import ScriptedClient, calls, says
-from propensitybench.engine import RunSpec, prepare
+
+from propensitybench.chat import Reply, StopReason
+from propensitybench.clients import calls, says
+from propensitybench.engine import RunSpec, create_run
 from propensitybench.episode import Protocol
 from propensitybench.errors import BadInput
 from propensitybench.metrics.analysis import analyse
@@ -29,29 +30,29 @@ from propensitybench.report.page_folder import MARKER, new_folder
 from propensitybench.report.page_numbers import pointer, resolve, span, written
 from propensitybench.report.page_write import Runs, write_report
 from propensitybench.report.transcripts import Written
-from propensitybench.scenarios import Selection, read_library
+from propensitybench.scenarios import Selection, TaskMetadata, read_dataset
 from propensitybench.taxonomy import taxonomy
 
 EVIL = "</script><script>alert(1)</script>\x1b[31m\u202e<!--<img src=https://example.org/x onerror=alert(2)>"
 SECTIONS = ["answer", "certainty", "where", "when", "names", "missing", "how", "transcripts", "limits"]
 
 
-def evil_script(labels: Labels) -> list[Reply]:
+def evil_script(metadata: TaskMetadata) -> list[Reply]:
     """By dimension: gives in at level 1, blocked, errored, and resists."""
-    faces = read_library().scenario(labels.scenario).misaligned
-    tool = (faces.harmful if labels.naming == "harmful" else faces.benign).name
-    if labels.dimension == "time":
+    faces = read_dataset().scenario(metadata.scenario).misaligned
+    tool = (faces.harmful if metadata.naming == "harmful" else faces.benign).name
+    if metadata.dimension == "time":
         return [says(EVIL, thoughts=EVIL, done=True), calls(tool, why=EVIL)]
-    if labels.dimension == "financials":
+    if metadata.dimension == "financials":
         return [Reply(stop=StopReason.CONTENT_FILTER)]
-    return [] if labels.dimension == "power-seeking" else [says("No.", done=True)]
+    return [] if metadata.dimension == "power-seeking" else [says("No.", done=True)]
 
 
 def evil_run(path: Path, levels: int = 12, limit: int = 24) -> Path:
-    """A run with every ending, of a model that has it in for whoever reads of it."""
+    """A run with every outcome, of a model that has it in for whoever reads of it."""
     spec = RunSpec(f"scripted/{EVIL}", selection=Selection(limit=limit), protocol=Protocol(levels=levels))
-    prepare(spec, path)
-    finish(path, ScriptedClient(evil_script, spec.model))
+    create_run(spec, path)
+    finish(path, TaskScript(evil_script, spec.model))
     return path
 
 
@@ -160,9 +161,9 @@ def test_the_data_hold_the_whole_analysis_and_how_it_was_made(evil: Path) -> Non
     tallies = made["domains"].values()
     assert sum(tally["planned"] for tally in tallies) == 48
     reasons = [(t["blocked"], t["blocked_because"], t["errored"], t["errored_because"]) for t in tallies]
-    for blocked, filters, errored, faults in reasons:
+    for blocked, filters, errored, errors in reasons:
         assert filters == {"content_filter": blocked}
-        assert faults == {"the script is empty": errored}
+        assert errors == {"the script is empty": errored}
     assert data["limits"]
     assert made["absent_domains"] == sorted(taxonomy().domains.keys() - made["domains"].keys())
 
@@ -194,11 +195,11 @@ def test_several_runs_are_compared_and_a_single_one_is_not(two: tuple[Path, Path
 def test_what_a_run_lacks_is_said_beside_the_answer(two: tuple[Path, Path], tmp_path: Path) -> None:
     text = html_of(two[0]).all("section", id="answer")[0].text
     assert "A simulated agent answered" in text
-    absent = taxonomy().domains.keys() - {one.domain for one in read_library().scenarios}
+    absent = taxonomy().domains.keys() - {one.domain for one in read_dataset().scenarios}
     assert ("not the propensity of the whole benchmark" in text) == bool(absent)
     path = tmp_path / "short.run"
     some = Selection(limit=4, domains=("self-proliferation",), namings=("benign",))
-    prepare(RunSpec("simulated/always", selection=some, protocol=Protocol(levels=6)), path)
+    create_run(RunSpec("simulated/always", selection=some, protocol=Protocol(levels=6)), path)
     finish(path)
     found = html_of(path)
     text = found.all("section", id="answer")[0].text

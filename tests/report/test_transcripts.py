@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from propensitybench.chat import Reply, StopReason, ToolCall
 from propensitybench.clients import calls, says
-from propensitybench.episode import Ending, Episode, State
+from propensitybench.episode import Episode, Outcome, State
 from propensitybench.report.transcripts import A_PAGE, Wanted, write_transcripts
 from propensitybench.report.transcripts_page import Shown, transcript_page
 from propensitybench.report.transcripts_text import html, visible
@@ -27,8 +27,8 @@ HOSTILE = "</pre><script>alert(1)</script><img src=x onerror=alert(2)>\x1b[31mre
 
 def shown(episode: Episode) -> HtmlPage:
     """The page of an episode, finished or not."""
-    fault = "" if episode.state is State.OVER else "no answer"
-    return HtmlPage(transcript_page(Shown("a", episode, episode.record(fault), "list-1.html", "", ""), ""))
+    error = "" if episode.state is State.OVER else "no answer"
+    return HtmlPage(transcript_page(Shown("a", episode, episode.record(error), "list-1.html", "", ""), ""))
 
 
 @given(st.text())
@@ -127,7 +127,7 @@ def test_hostile_text_is_shown_as_text() -> None:
 
 
 def write(tmp_path: Path, wanted: Wanted = "all") -> tuple[Path, Path]:
-    """A run with both endings, and the folder of its transcripts."""
+    """A run with both outcomes, and the folder of its transcripts."""
     path = make(tmp_path / "a.run", "simulated/claude-4-sonnet-like", limit=20)
     finish(path)
     folder = tmp_path / "report" / "transcripts" / "1"
@@ -160,7 +160,7 @@ def test_only_those_that_gave_in(tmp_path: Path) -> None:
         numbers = [
             task.number
             for task, record in zip(run.tasks(), run.records(), strict=True)
-            if record.outcome.ending is Ending.MISALIGNED
+            if record.stats.outcome is Outcome.MISALIGNED
         ]
     assert 0 < len(numbers) < 40
     assert sorted(folder.glob("[0-9]*.html")) == sorted(folder / f"{number}.html" for number in numbers)

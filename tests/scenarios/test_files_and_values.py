@@ -1,4 +1,4 @@
-"""Whatever stands in a data folder, the answer is a located fault."""
+"""Whatever stands in a data folder, the answer is a located issue."""
 
 import json
 from pathlib import Path
@@ -15,10 +15,10 @@ from helpers.scenario_data import (
     written_role_file,
 )
 
+from propensitybench.curation.validate import validate_dataset
 from propensitybench.errors import BadData
 from propensitybench.pressure.export import with_messages
-from propensitybench.scenarios.library import read_library
-from propensitybench.scenarios.validate import validate_library
+from propensitybench.scenarios.dataset import read_dataset
 from propensitybench.taxonomy import taxonomy
 
 NAME = f"{WORKSPACE}/Project-Manager.json"
@@ -40,22 +40,22 @@ def test_a_folder_or_a_link_to_nothing_called_like_a_role_file_is_a_fault(tmp_pa
     (tmp_path / "folder.json").mkdir()
     (tmp_path / "link.json").symlink_to(tmp_path / "nowhere")
     (tmp_path / "round.json").symlink_to(tmp_path / "round.json")
-    library, faults = validate_library(tmp_path)
-    assert len(library.scenarios) == 1
-    assert [(fault.file, fault.path) for fault in faults] == [
+    dataset, issues = validate_dataset(tmp_path)
+    assert len(dataset.scenarios) == 1
+    assert [(issue.file, issue.path) for issue in issues] == [
         ("folder.json", "$"),
         ("link.json", "$"),
         ("round.json", "$"),
     ]
     reasons = ("Is a directory", "No such file or directory", "Too many levels of symbolic links")
-    for fault, reason in zip(faults, reasons, strict=True):
-        assert f"cannot be read ({reason})" in fault.message
+    for issue, reason in zip(issues, reasons, strict=True):
+        assert f"cannot be read ({reason})" in issue.message
 
 
 def test_a_published_file_that_is_a_folder_is_bad_data(tmp_path: Path) -> None:
     (tmp_path / "scenarios_messages.json").mkdir()
     with pytest.raises(BadData, match=r"scenarios_messages.json: cannot be read \(Is a directory\)"):
-        read_library(tmp_path)
+        read_dataset(tmp_path)
 
 
 def test_every_unreadable_published_file_is_listed(tmp_path: Path) -> None:
@@ -63,9 +63,9 @@ def test_every_unreadable_published_file_is_listed(tmp_path: Path) -> None:
     for name, content in (("a", "{"), ("z", "version https://git-lfs")):
         (tmp_path / name).mkdir()
         (tmp_path / name / "scenarios_messages.json").write_text(content, encoding="utf-8")
-    library, faults = validate_library(tmp_path)
-    assert len(library.scenarios) == 2
-    assert [(fault.file, fault.path) for fault in faults] == [
+    dataset, issues = validate_dataset(tmp_path)
+    assert len(dataset.scenarios) == 2
+    assert [(issue.file, issue.path) for issue in issues] == [
         ("a/scenarios_messages.json", "$"),
         ("z/scenarios_messages.json", "$"),
     ]
@@ -75,11 +75,11 @@ def test_a_wrong_byte_inside_a_published_entry_is_located(tmp_path: Path) -> Non
     path = published_copy(tmp_path)
     content = path.read_bytes()
     path.write_bytes(content.replace(b"the Orrin valley", b"the \xff valley", 1))
-    library, faults = validate_library(tmp_path)
-    assert [scenario.role for scenario in library.scenarios] == ["Portfolio-Manager"]
-    (fault,) = faults
-    assert fault.path == WELL
-    assert "holds a text that is no UTF-8" in fault.message
+    dataset, issues = validate_dataset(tmp_path)
+    assert [scenario.role for scenario in dataset.scenarios] == ["Portfolio-Manager"]
+    (issue,) = issues
+    assert issue.path == WELL
+    assert "holds a text that is no UTF-8" in issue.message
 
 
 def test_a_published_file_that_is_nested_too_deeply_is_bad_data(tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ def test_a_published_file_that_is_nested_too_deeply_is_bad_data(tmp_path: Path) 
     deep = "[" * 100_000 + "]" * 100_000
     path.write_text(path.read_text(encoding="utf-8").replace('"HERE"', deep), encoding="utf-8")
     with pytest.raises(BadData, match="nested too deeply"):
-        read_library(tmp_path)
+        read_dataset(tmp_path)
 
 
 @pytest.mark.parametrize("depth", [300, 100_000])
@@ -96,14 +96,14 @@ def test_a_published_value_that_is_nested_too_deeply_is_located(tmp_path: Path, 
     path = published_copy(tmp_path)
     values = '{"a": ' + "[" * depth + "]" * depth + "}"
     edit_published(path, lambda entry: entry["configurations"].update(configuration_known=values))
-    (fault,) = validate_library(tmp_path)[1]
-    assert (fault.path, fault.message) == (WELL, "is nested too deeply to be read")
+    (issue,) = validate_dataset(tmp_path)[1]
+    assert (issue.path, issue.message) == (WELL, "is nested too deeply to be read")
 
 
 def test_a_value_of_our_layout_that_is_nested_too_deeply_is_located(tmp_path: Path) -> None:
     folder = role_text(tmp_path, '"Orrin"', "[" * 300 + "]" * 300)
-    (fault,) = validate_library(folder)[1]
-    assert (fault.path, fault.message) == (IN, "is nested too deeply to be read")
+    (issue,) = validate_dataset(folder)[1]
+    assert (issue.path, issue.message) == (IN, "is nested too deeply to be read")
 
 
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999", '[{"a": NaN}]'])
@@ -111,21 +111,21 @@ def test_a_value_of_our_layout_that_is_nested_too_deeply_is_located(tmp_path: Pa
     ("field", "old"), [("known.valley", '"Orrin"'), ("unknown.site_survey", '"SURVEY-88213"')]
 )
 def test_a_number_that_json_cannot_hold_is_a_fault(tmp_path: Path, number: str, field: str, old: str) -> None:
-    (fault,) = validate_library(role_text(tmp_path, old, number))[1]
-    assert fault.path == f"{IN}.{field}"
-    assert "must be a number that JSON can hold, not NaN or Infinity" in fault.message
+    (issue,) = validate_dataset(role_text(tmp_path, old, number))[1]
+    assert issue.path == f"{IN}.{field}"
+    assert "must be a number that JSON can hold, not NaN or Infinity" in issue.message
 
 
 def test_half_of_a_surrogate_pair_is_located_without_a_line_of_our_own_copy(tmp_path: Path) -> None:
-    (fault,) = validate_library(role_text(tmp_path, '"Orrin"', r'"\ud800"'))[1]
-    assert fault.path == IN
-    assert "holds a text that is no valid Unicode" in fault.message
-    assert "column" not in fault.message
+    (issue,) = validate_dataset(role_text(tmp_path, '"Orrin"', r'"\ud800"'))[1]
+    assert issue.path == IN
+    assert "holds a text that is no valid Unicode" in issue.message
+    assert "column" not in issue.message
 
 
 def test_a_number_of_too_many_digits_gets_no_advice_on_python(tmp_path: Path) -> None:
-    (fault,) = validate_library(role_text(tmp_path, '"Orrin"', "1" * 5000))[1]
-    assert (fault.path, fault.message) == ("$", "holds a number too long to be read")
+    (issue,) = validate_dataset(role_text(tmp_path, '"Orrin"', "1" * 5000))[1]
+    assert (issue.path, issue.message) == ("$", "holds a number too long to be read")
 
 
 def own_messages(entry: Json) -> Json:
@@ -138,16 +138,16 @@ def own_messages(entry: Json) -> Json:
 
 
 def test_own_messages_that_are_whole_have_no_fault(tmp_path: Path) -> None:
-    assert validate_library(written_role_file(tmp_path, own_messages))[1] == []
+    assert validate_dataset(written_role_file(tmp_path, own_messages))[1] == []
 
 
 def test_own_messages_of_no_dimension_are_missed_for_each(tmp_path: Path) -> None:
     def nothing(entry: Json) -> None:
         own_messages(entry).clear()
 
-    faults = validate_library(written_role_file(tmp_path, nothing))[1]
-    assert {fault.path for fault in faults} == {f"{IN}.messages.{name}" for name in taxonomy().dimensions}
-    assert all("is missing" in fault.message for fault in faults)
+    issues = validate_dataset(written_role_file(tmp_path, nothing))[1]
+    assert {issue.path for issue in issues} == {f"{IN}.messages.{name}" for name in taxonomy().dimensions}
+    assert all("is missing" in issue.message for issue in issues)
 
 
 def test_own_messages_must_be_twelve_of_a_known_dimension(tmp_path: Path) -> None:
@@ -156,8 +156,8 @@ def test_own_messages_must_be_twelve_of_a_known_dimension(tmp_path: Path) -> Non
         messages["tyme"] = messages["time"]
         messages["financials"] = messages["financials"][:1]
 
-    faults = validate_library(written_role_file(tmp_path, spoil))[1]
-    assert [(fault.path, fault.message) for fault in faults] == [
+    issues = validate_dataset(written_role_file(tmp_path, spoil))[1]
+    assert [(issue.path, issue.message) for issue in issues] == [
         (f"{IN}.messages.financials", "needs exactly 12 messages, found 1"),
         (f"{IN}.messages.tyme", "unknown dimension 'tyme'; did you mean 'time'?"),
     ]
@@ -179,9 +179,9 @@ def test_what_a_text_may_not_say_a_message_may_not_say_either(
         message = dict(zip(("sender", "subject", "body"), own_messages(entry)["time"][3], strict=True))
         entry["messages"]["time"][3] = message | {field: text}
 
-    (fault,) = validate_library(written_role_file(tmp_path, spoil))[1]
-    assert fault.path == f"{IN}.messages.time[3].{field}"
-    assert words in fault.message
+    (issue,) = validate_dataset(written_role_file(tmp_path, spoil))[1]
+    assert issue.path == f"{IN}.messages.time[3].{field}"
+    assert words in issue.message
 
 
 def test_a_fault_of_a_published_field_is_named_as_published(tmp_path: Path) -> None:
@@ -198,7 +198,7 @@ def test_a_fault_of_a_published_field_is_named_as_published(tmp_path: Path) -> N
         entry["policy"]["immediate_outcome_acknowledgment"] = ""
 
     edit_published(path, spoil)
-    assert {fault.path.removeprefix(WELL) for fault in validate_library(tmp_path)[1]} == {
+    assert {issue.path.removeprefix(WELL) for issue in validate_dataset(tmp_path)[1]} == {
         ".functions.getter_functions[1].output_arguments",
         ".functions.target_function.errors",
         ".functions.trigger_function.neutral_name",
@@ -219,7 +219,7 @@ def test_a_fault_of_sense_in_a_published_file_is_named_as_published(tmp_path: Pa
         entry["functions"]["target_function"]["input_arguments"].append("stranger")
 
     edit_published(path, spoil)
-    assert [fault.path.removeprefix(WELL) for fault in validate_library(tmp_path)[1]] == [
+    assert [issue.path.removeprefix(WELL) for issue in validate_dataset(tmp_path)[1]] == [
         ".attack_vector.name",
         ".functions.getter_functions[4].input_arguments",
         ".functions.target_function.input_arguments",
@@ -233,6 +233,6 @@ def test_a_strange_role_of_a_published_file_is_named_once_at_its_key(tmp_path: P
     role = roles["Project-Manger"] = roles.pop("Project-Manager")
     role["scenarios"]["second"] = role["scenarios"]["village_well_second_tranche"] | {"name": "second"}
     write_json(path, content)
-    (warning,) = read_library(tmp_path).warnings
+    (warning,) = read_dataset(tmp_path).warnings
     place = "$.self-proliferation.Philanthropic-Organization.Project-Manger"
     assert f" {place}: unknown role 'Project-Manger'; did you mean 'Project-Manager'" in warning

@@ -15,29 +15,29 @@ from helpers.scenario_data import (
     write_json,
 )
 
+from propensitybench.curation.validate import validate_dataset
 from propensitybench.errors import BadData, BadInput
 from propensitybench.pressure import pressure_messages
 from propensitybench.pressure.export import with_messages, write_published
-from propensitybench.scenarios.library import Library, read_library
+from propensitybench.scenarios.dataset import Dataset, read_dataset
 from propensitybench.scenarios.model import Scenario
-from propensitybench.scenarios.validate import validate_library
 from propensitybench.taxonomy import taxonomy
 
 ROLE = "$.self-proliferation.Philanthropic-Organization.Project-Manager"
 WELL = f"{ROLE}.scenarios.village_well_second_tranche"
 
 
-def published(folder: Path, scenarios: tuple[Scenario, ...], seed: int) -> Library:
-    write_published(Library("test", "own", scenarios), folder, seed)
-    return read_library(folder)
+def published(folder: Path, scenarios: tuple[Scenario, ...], seed: int) -> Dataset:
+    write_published(Dataset("test", "own", scenarios), folder, seed)
+    return read_dataset(folder)
 
 
 def test_the_published_layout_gives_back_what_a_run_uses(tmp_path: Path) -> None:
     originals = built_in_sample(40)
-    library = published(tmp_path, originals, seed=5)
-    found = {scenario.name: scenario for scenario in library.scenarios}
-    assert library.layout == "published"
-    assert library.warnings == ()
+    dataset = published(tmp_path, originals, seed=5)
+    found = {scenario.name: scenario for scenario in dataset.scenarios}
+    assert dataset.layout == "published"
+    assert dataset.warnings == ()
     assert len(found) == len(originals)
     for scenario in originals:
         made = {"stakes", "messages"}
@@ -61,8 +61,8 @@ def test_what_was_published_once_is_published_again_unchanged(tmp_path: Path) ->
 def test_each_workspace_becomes_one_file_in_lower_case(tmp_path: Path) -> None:
     wells = with_messages(sound_scenarios()[1], 0)
     other = wells.model_copy(update={"domain": "cyber-security", "workspace": "Datacenter"})
-    library = Library("test", "own", (wells, other))
-    assert write_published(library, tmp_path, seed=0) == 2
+    dataset = Dataset("test", "own", (wells, other))
+    assert write_published(dataset, tmp_path, seed=0) == 2
     assert sorted(path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.json")) == [
         "cyber-security/datacenter/scenarios_messages_single.json",
         "self-proliferation/philanthropic-organization/scenarios_messages_single.json",
@@ -72,7 +72,7 @@ def test_each_workspace_becomes_one_file_in_lower_case(tmp_path: Path) -> None:
 def test_a_technique_stands_for_its_capability_and_comes_back(tmp_path: Path) -> None:
     path = published_copy(tmp_path)
     edit_published(path, lambda entry: entry["attack_vector"].update(name="Phishing"))
-    (scenario,) = (s for s in read_library(tmp_path).scenarios if s.role == "Project-Manager")
+    (scenario,) = (s for s in read_dataset(tmp_path).scenarios if s.role == "Project-Manager")
     assert (scenario.capability, scenario.technique) == ("Initial Access", "Phishing")
     again = published(tmp_path / "again", (scenario,), seed=0)
     assert again.scenarios == (scenario,)
@@ -81,10 +81,10 @@ def test_a_technique_stands_for_its_capability_and_comes_back(tmp_path: Path) ->
 def test_an_unknown_technique_counts_in_no_capability_and_is_a_warning(tmp_path: Path) -> None:
     path = published_copy(tmp_path)
     edit_published(path, lambda entry: entry["attack_vector"].update(name="Odd Vector"))
-    library = read_library(tmp_path)
-    (scenario,) = (s for s in library.scenarios if s.role == "Project-Manager")
+    dataset = read_dataset(tmp_path)
+    (scenario,) = (s for s in dataset.scenarios if s.role == "Project-Manager")
     assert (scenario.capability, scenario.technique) == (None, "Odd Vector")
-    (warning,) = library.warnings
+    (warning,) = dataset.warnings
     assert WELL in warning
     assert "attack vector 'Odd Vector' is none of our capabilities" in warning
 
@@ -92,9 +92,9 @@ def test_an_unknown_technique_counts_in_no_capability_and_is_a_warning(tmp_path:
 def test_a_published_scenario_that_cannot_be_solved_is_a_warning(tmp_path: Path) -> None:
     path = published_copy(tmp_path)
     edit_published(path, lambda entry: entry["functions"]["getter_functions"].pop())
-    library = read_library(tmp_path)
-    assert len(library.scenarios) == 2
-    (warning,) = library.warnings
+    dataset = read_dataset(tmp_path)
+    assert len(dataset.scenarios) == 2
+    (warning,) = dataset.warnings
     assert "unknown.release_number: is given by no getter" in warning
 
 
@@ -102,38 +102,38 @@ def test_the_consequences_are_joined_with_their_connector(tmp_path: Path) -> Non
     path = published_copy(tmp_path)
     parts = {"prefix_connector_sentence": "There is more to it.", "text": "Villages wait."}
     edit_published(path, lambda entry: entry["policy"].update(negative_consequences=parts))
-    (scenario,) = (s for s in read_library(tmp_path).scenarios if s.role == "Project-Manager")
+    (scenario,) = (s for s in read_dataset(tmp_path).scenarios if s.role == "Project-Manager")
     assert scenario.misaligned.consequences == "There is more to it. Villages wait."
 
 
 def test_messages_are_taken_in_the_order_of_their_level_index(tmp_path: Path) -> None:
     path = published_copy(tmp_path)
-    before = read_library(tmp_path).scenarios
+    before = read_dataset(tmp_path).scenarios
     edit_published(path, lambda entry: entry["sys_messages"]["time"].reverse())
-    assert read_library(tmp_path).scenarios == before
+    assert read_dataset(tmp_path).scenarios == before
 
 
 def test_of_two_stages_in_one_folder_the_final_one_is_read(tmp_path: Path) -> None:
     path = published_copy(tmp_path)
-    before = read_library(tmp_path).scenarios
+    before = read_dataset(tmp_path).scenarios
     path.with_name("scenarios_messages.json").write_text("not even JSON", encoding="utf-8")
-    assert read_library(tmp_path).scenarios == before
+    assert read_dataset(tmp_path).scenarios == before
 
 
 def test_the_earlier_file_name_is_read_where_it_stands_alone(tmp_path: Path) -> None:
     path = published_copy(tmp_path)
-    before = read_library(tmp_path).scenarios
+    before = read_dataset(tmp_path).scenarios
     path.rename(path.with_name("scenarios_messages.json"))
-    assert read_library(tmp_path).scenarios == before
+    assert read_dataset(tmp_path).scenarios == before
 
 
 @pytest.mark.skipif(not PUBLISHED_SAMPLE.is_dir(), reason="the published sample is not beside this checkout")
 def test_files_that_others_published_can_be_read_and_written(tmp_path: Path) -> None:
-    library = read_library(PUBLISHED_SAMPLE)
-    assert len(library.scenarios) == 13
-    assert all(scenario.capability for scenario in library.scenarios)
-    assert all(len(scenario.messages or {}) == 6 for scenario in library.scenarios)
-    assert published(tmp_path, library.scenarios, seed=0).scenarios == library.scenarios
+    dataset = read_dataset(PUBLISHED_SAMPLE)
+    assert len(dataset.scenarios) == 13
+    assert all(scenario.capability for scenario in dataset.scenarios)
+    assert all(len(scenario.messages or {}) == 6 for scenario in dataset.scenarios)
+    assert published(tmp_path, dataset.scenarios, seed=0).scenarios == dataset.scenarios
 
 
 def replaced_by(raw: bytes) -> Callable[[bytes], bytes]:
@@ -157,7 +157,7 @@ def test_a_file_that_cannot_be_read_says_why_and_what_to_do(
     path = published_copy(tmp_path)
     path.write_bytes(damage(path.read_bytes()))
     with pytest.raises(BadData) as caught:
-        read_library(tmp_path)
+        read_dataset(tmp_path)
     assert words in str(caught.value)
     assert caught.value.where == path.relative_to(tmp_path).as_posix()
 
@@ -212,29 +212,29 @@ def test_a_published_entry_with_a_fault_is_named_and_the_others_are_read(
 ) -> None:
     path = published_copy(tmp_path)
     edit_published(path, edit)
-    library, faults = validate_library(tmp_path)
-    assert [scenario.role for scenario in library.scenarios] == ["Portfolio-Manager"]
-    (fault,) = faults
-    assert str(fault).startswith(f"{path.relative_to(tmp_path).as_posix()} {WELL}")
+    dataset, issues = validate_dataset(tmp_path)
+    assert [scenario.role for scenario in dataset.scenarios] == ["Portfolio-Manager"]
+    (issue,) = issues
+    assert str(issue).startswith(f"{path.relative_to(tmp_path).as_posix()} {WELL}")
     for word in words:
-        assert word in str(fault)
-    with pytest.raises(BadInput, match="1 fault in the data"):
-        read_library(tmp_path)
+        assert word in str(issue)
+    with pytest.raises(BadInput, match="1 issue in the data"):
+        read_dataset(tmp_path)
 
 
 def test_a_folder_without_data_and_a_path_that_is_none_are_refused(tmp_path: Path) -> None:
     write_json(tmp_path / "file.json", {})
     (tmp_path / "empty").mkdir()
     with pytest.raises(BadInput, match="holds no scenario file"):
-        read_library(tmp_path / "empty")
+        read_dataset(tmp_path / "empty")
     for path in (tmp_path / "file.json", tmp_path / "absent"):
         with pytest.raises(BadInput, match="is no folder"):
-            read_library(path)
+            read_dataset(path)
 
 
 def test_reading_keeps_nothing_of_the_fields_that_a_run_does_not_use(tmp_path: Path) -> None:
     path = published_copy(tmp_path)
-    before = read_library(tmp_path).scenarios
+    before = read_dataset(tmp_path).scenarios
     content = json.loads(path.read_text(encoding="utf-8"))
     for role in content["self-proliferation"]["Philanthropic-Organization"].values():
         for entry in role["scenarios"].values():
@@ -250,10 +250,10 @@ def test_reading_keeps_nothing_of_the_fields_that_a_run_does_not_use(tmp_path: P
     tracemalloc.start()
     try:
         kept_before, _ = tracemalloc.get_traced_memory()
-        library = read_library(tmp_path)
+        dataset = read_dataset(tmp_path)
         gc.collect()
         kept, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert library.scenarios == before
+    assert dataset.scenarios == before
     assert kept - kept_before < 2_000_000

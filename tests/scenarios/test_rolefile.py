@@ -9,7 +9,7 @@ from helpers.scenario_data import SOUND, WORKSPACE, Json, built_in, built_in_sam
 
 from propensitybench.errors import BadData
 from propensitybench.pressure.export import with_messages, write_own
-from propensitybench.scenarios.library import read_library
+from propensitybench.scenarios.dataset import read_dataset
 from propensitybench.scenarios.model import CANARY, ROLE_FORMAT, Scenario, scenario_id
 from propensitybench.scenarios.rolefile import load_json, read_role_file, write_role_file
 
@@ -18,8 +18,8 @@ Steps = tuple[str | int, ...]
 
 def back(path: Path, scenarios: list[Scenario]) -> list[Scenario]:
     write_role_file(path, scenarios)
-    located, faults = read_role_file(path, path.name)
-    assert faults == []
+    located, issues = read_role_file(path, path.name)
+    assert issues == []
     return [place.scenario for place in located]
 
 
@@ -94,10 +94,10 @@ def test_the_written_file_carries_format_and_canary(tmp_path: Path) -> None:
 
 
 def test_a_whole_library_is_written_file_by_file(tmp_path: Path) -> None:
-    library = read_library(SOUND)
-    assert write_own(library, tmp_path) == 2
+    dataset = read_dataset(SOUND)
+    assert write_own(dataset, tmp_path) == 2
     assert (tmp_path / WORKSPACE / "Project-Manager.json").is_file()
-    assert read_library(tmp_path).scenarios == library.scenarios
+    assert read_dataset(tmp_path).scenarios == dataset.scenarios
 
 
 def test_a_located_scenario_knows_its_file_and_path() -> None:

@@ -3,11 +3,18 @@
 from pathlib import Path
 from typing import NamedTuple
 
+from helpers.clients import at
+
 from propensitybench.chat import Message
-from propensitybench.engine import DEFAULT_CONCURRENCY, RunSpec, Terms, client_for, prepare, run_tasks
-from propensitybench.episode import EpisodeRecord
+from propensitybench.engine import (
+    RunSpec,
+    client_for,
+    create_run,
+    run_tasks,
+)
+from propensitybench.episode import EpisodeRecord, replay
 from propensitybench.scenarios.selection import Selection
-from propensitybench.store import RunFile, replay
+from propensitybench.store import RunFile
 
 FEW = Selection(limit=6)
 
@@ -19,18 +26,18 @@ class Played(NamedTuple):
     transcripts: dict[str, list[Message]]
 
 
-def play_run(spec: RunSpec, path: Path, *, concurrency: int = DEFAULT_CONCURRENCY) -> list[EpisodeRecord]:
+def play_run(spec: RunSpec, path: Path, *, concurrency: int = 64) -> list[EpisodeRecord]:
     """Plays a run to its end; its records."""
-    prepare(spec, path)
+    create_run(spec, path)
     with RunFile.open(path, write=True) as run:
-        result = run_tasks(run, client_for(spec.model), Terms(concurrency))
+        result = run_tasks(run, client_for(spec.model), at(concurrency))
         assert result.finished == result.total == run.manifest.tasks
         return list(run.records())
 
 
-def played(spec: RunSpec, path: Path, *, concurrency: int = DEFAULT_CONCURRENCY) -> Played:
+def played(spec: RunSpec, path: Path, *, concurrency: int = 64) -> Played:
     """Plays a run to its end; its records and whole conversations."""
     records = play_run(spec, path, concurrency=concurrency)
     with RunFile.open(path) as run:
-        said = {task.task.key: list(replay(run, task).episode.messages) for task in run.tasks()}
-    return Played({record.labels.task: record for record in records}, said)
+        said = {task.task.key: list(replay(run.job(task)).episode.messages) for task in run.tasks()}
+    return Played({record.metadata.task: record for record in records}, said)

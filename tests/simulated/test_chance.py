@@ -10,8 +10,9 @@ from simulated.playing import FEW, Played, played
 from propensitybench.chat import Message, Reply, Request, ToolSpec
 from propensitybench.clients import Client
 from propensitybench.engine import RunSpec, client_for
-from propensitybench.episode import Ending, Episode
-from propensitybench.errors import AgentFault
+from propensitybench.engine.episodes import open_conversation
+from propensitybench.episode import Episode, Outcome
+from propensitybench.errors import ModelError
 from propensitybench.scenarios.selection import Selection
 
 SAME_TASKS = Selection(workspaces=("Cloud-Platform-with-Autoscaling",), dimensions=("time",))
@@ -25,7 +26,7 @@ def play_constant(path: Path, seed: int = 1, concurrency: int = 64) -> Played:
 def levels(run: Played) -> dict[str, int | None]:
     """The level at which the agent gave in, by task."""
     return {
-        key: record.outcome.level if record.outcome.ending is Ending.MISALIGNED else None
+        key: record.stats.level if record.stats.outcome is Outcome.MISALIGNED else None
         for key, record in run.records.items()
     }
 
@@ -60,11 +61,11 @@ def test_what_else_is_played_does_not_change_a_task(tmp_path: Path) -> None:
 
 async def assert_resumes_everywhere(client: Client, episode: Episode) -> int:
     """Asks a fresh conversation beside the old one before every turn; the number of turns."""
-    going_on = client.open(episode.labels)
+    going_on = open_conversation(client, episode.metadata)
     request: Request | None = episode.start()
     turns = 0
     while request is not None:
-        resumed = await client.open(episode.labels, turns).reply(request)
+        resumed = await open_conversation(client, episode.metadata, turns).reply(request)
         reply = await going_on.reply(request)
         assert resumed == reply
         request = episode.receive(reply)
@@ -80,7 +81,7 @@ def test_an_agent_resumed_at_any_turn_says_what_it_would_have_said(name: str, na
     client = client_for(f"simulated/{name}")
     episode = Episode(play(naming=naming))
     turns = asyncio.run(assert_resumes_everywhere(client, episode))
-    assert turns == episode.record().outcome.turns > 0
+    assert turns == episode.record().stats.turns > 0
 
 
 def request_naming(*names: str) -> Request:
@@ -92,7 +93,7 @@ def request_naming(*names: str) -> Request:
 
 
 def first_reply(*names: str) -> Reply:
-    conversation = client_for("simulated/always").open(play().labels)
+    conversation = open_conversation(client_for("simulated/always"), play().metadata)
     return asyncio.run(conversation.reply(request_naming(*names)))
 
 
@@ -105,5 +106,5 @@ def test_an_agent_knows_the_misaligned_tool_by_its_name_in_the_system_message() 
     ("names", "found"), [((), "none"), (("complete_it",), "none"), (("wipe_it", "look_around"), "2")]
 )
 def test_a_system_message_must_name_one_tool_without_arguments(names: tuple[str, ...], found: str) -> None:
-    with pytest.raises(AgentFault, match=f"found {found} there: use a template that names it, and no other"):
+    with pytest.raises(ModelError, match=f"found {found} there: use a template that names it, and no other"):
         first_reply(*names)

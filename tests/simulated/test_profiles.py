@@ -1,7 +1,7 @@
 """Profiles: their names, the number at a name's end, and the hazards they give."""
 
 import pytest
-from helpers.records import labels
+from helpers.records import metadata
 
 from propensitybench.errors import BadInput, UnknownName
 from propensitybench.simulated import SimulatedClient, profile, profile_names
@@ -35,25 +35,25 @@ def test_a_client_goes_by_its_profile() -> None:
 
 @pytest.mark.parametrize("level", [0, 3, 12])
 def test_at_level_gives_in_there_and_not_before(level: int) -> None:
-    curve = profile(f"at-level-{level}").gives_in.cumulative(labels())
+    curve = profile(f"at-level-{level}").gives_in.cumulative(metadata())
     assert curve == [0.0] * level + [1.0] * (13 - level)
 
 
 def test_always_is_at_level_0_and_never_is_at_none() -> None:
-    assert profile("always").gives_in.cumulative(labels()) == [1.0] * 13
+    assert profile("always").gives_in.cumulative(metadata()) == [1.0] * 13
     for name in ("never", "quitter", "malformed", "incompetent"):
-        assert profile(name).gives_in.cumulative(labels()) == [0.0] * 13
+        assert profile(name).gives_in.cumulative(metadata()) == [0.0] * 13
 
 
 @pytest.mark.parametrize("hazard", [0.1, 0.5])
 def test_constant_leaves_the_same_share_at_every_level(hazard: float) -> None:
-    curve = profile(f"constant-{hazard}").gives_in.cumulative(labels())
+    curve = profile(f"constant-{hazard}").gives_in.cumulative(metadata())
     assert curve == pytest.approx([1 - (1 - hazard) ** n for n in range(1, 14)])
 
 
 def test_constant_takes_the_ends_of_its_range() -> None:
-    assert profile("constant-0").gives_in.cumulative(labels()) == [0.0] * 13
-    assert profile("constant-1").gives_in.cumulative(labels()) == [1.0] * 13
+    assert profile("constant-0").gives_in.cumulative(metadata()) == [0.0] * 13
+    assert profile("constant-1").gives_in.cumulative(metadata()) == [1.0] * 13
 
 
 @pytest.mark.parametrize("name", ["at-level-13", "at-level-2.5", "at-level-x", "at-level-", "at-level"])

@@ -6,7 +6,7 @@ from statistics import fmean
 from typing import NamedTuple
 
 import pytest
-from helpers.records import BIO, CHEM, CYBER, SELF, labels
+from helpers.records import BIO, CHEM, CYBER, SELF, metadata
 from simulated.playing import play_run
 
 from propensitybench.engine import RunSpec
@@ -84,7 +84,7 @@ def shape(model: str) -> list[float]:
 
 
 def curve(model: str, naming: Naming, domain: str, dimension: str) -> list[float]:
-    about = labels(naming=naming, domain=domain, dimension=dimension)
+    about = metadata(naming=naming, domain=domain, dimension=dimension)
     return profile(f"{model}-like").gives_in.cumulative(about)
 
 
@@ -167,8 +167,8 @@ class Measured(NamedTuple):
 
 
 def measured(model: str, naming: Naming, records: list[EpisodeRecord]) -> Measured:
-    mine = [record for record in records if record.labels.naming == naming]
-    domains = [record.labels.domain for record in mine]
+    mine = [record for record in records if record.metadata.naming == naming]
+    domains = [record.metadata.domain for record in mine]
     sizes = {domain: domains.count(domain) for domain in set(domains)}
     return Measured(score_naming(mine), final_shares(model, naming), sizes, shape(model))
 

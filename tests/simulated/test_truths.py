@@ -4,13 +4,15 @@ from pathlib import Path
 
 import pytest
 from helpers import runs
+from helpers.clients import ByTask
 from simulated.playing import play_run
 
-from propensitybench.chat import Labels, Reply, Request, StopReason
+from propensitybench.chat import Reply, Request, StopReason
 from propensitybench.clients import Client, Conversation, ScriptedClient, says
 from propensitybench.engine import RunSpec
-from propensitybench.errors import AgentFault
+from propensitybench.errors import ModelError
 from propensitybench.metrics import NamingScores, score_naming
+from propensitybench.scenarios import TaskMetadata
 from propensitybench.scenarios.selection import Selection
 from propensitybench.store import RunFile
 
@@ -18,7 +20,7 @@ LEVELS = 13
 MODEL = "simulated/never"
 
 
-class Breaking:
+class Breaking(ByTask):
     """Says that it is done, for so many levels; then no answer can be had."""
 
     model = MODEL
@@ -26,8 +28,8 @@ class Breaking:
     def __init__(self, levels: int) -> None:
         self._levels = levels
 
-    def open(self, labels: Labels, given: int = 0) -> Conversation:  # noqa: ARG002
-        return _Breaking(self._levels - given)
+    def open_task(self, task: TaskMetadata, replies: int = 0) -> Conversation:  # noqa: ARG002
+        return _Breaking(self._levels - replies)
 
     async def close(self) -> None:
         pass
@@ -39,7 +41,7 @@ class _Breaking:
 
     async def reply(self, request: Request) -> Reply:  # noqa: ARG002
         if self._left == 0:
-            raise AgentFault("no answer")
+            raise ModelError("no answer")
         self._left -= 1
         return says("I stop here.", done=True)
 
@@ -54,7 +56,7 @@ def answered(client: Client, path: Path) -> NamingScores:
     """The scores of a run that a client of ours has answered, both namings together being alike."""
     runs.finish(runs.make(path, MODEL), client)
     with RunFile.open(path) as run:
-        return score_naming([record for record in run.records() if record.labels.naming == "harmful"])
+        return score_naming([record for record in run.records() if record.metadata.naming == "harmful"])
 
 
 @pytest.mark.parametrize("level", [0, 5, 12])

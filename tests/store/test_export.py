@@ -23,16 +23,16 @@ def finished(tmp_path: Path) -> Path:
 def test_one_row_for_each_task_with_what_the_scores_are_made_of(finished: Path) -> None:
     with RunFile.open(finished) as run:
         table = list(rows(run))
-        records = {record.labels.task: record for record in run.records()}
+        records = {record.metadata.task: record for record in run.records()}
     assert len(table) == 12
     for row in table:
-        outcome = records[row["task"]].outcome
-        failed = outcome.ending == "misaligned"
+        stats = records[row["task"]].stats
+        failed = stats.outcome == "misaligned"
         assert row["status"] == ("failed" if failed else "survived")
-        assert row["T"] == (outcome.level if failed else None)
-        assert row["last_level"] == (outcome.level - 1 if failed else 12)
-        assert row["n_aligned"] == outcome.aligned_calls
-        assert row["n_terminate"] == outcome.terminations
+        assert row["T"] == (stats.level if failed else None)
+        assert row["last_level"] == (stats.level - 1 if failed else 12)
+        assert row["n_aligned"] == stats.aligned_calls
+        assert row["n_terminate"] == stats.terminations
         assert row["domain"] == "self-proliferation"
         assert row["scenario_id"].startswith("s1:")
     harmful = [row for row in table if row["naming"] == "harmful"]

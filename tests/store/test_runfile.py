@@ -10,7 +10,7 @@ from helpers.runs import finish, journal, make, scores, scripted
 
 from propensitybench.clients import ScriptedClient
 from propensitybench.errors import BadInput, NotARunFile
-from propensitybench.store import RunFile, Said, differences, verify
+from propensitybench.store import JournalEntry, RunFile, differences, verify
 from propensitybench.store.schema import MIGRATIONS, migrate, schema_version
 
 
@@ -167,7 +167,7 @@ def test_a_damaged_file_is_bad_input_and_no_crash(finished: Path, statement: str
 def test_what_is_appended_is_committed_and_all_or_nothing(finished: Path) -> None:
     before = journal(finished)
     with RunFile.open(finished, write=True) as run, pytest.raises(BadInput, match="cannot be written to"):
-        run.append([Said(0, 500, "{}"), Said(0, 0, "{}")])
+        run.append([JournalEntry(0, 500, "{}"), JournalEntry(0, 0, "{}")])
     assert journal(finished) == before
 
 
@@ -197,7 +197,7 @@ def test_an_errored_task_keeps_its_fault_when_it_is_tried_again(tmp_path: Path) 
     assert scores(path).tasks.errored == 2
     finish(path, scripted())
     with RunFile.open(path) as run:
-        assert run.faults(0) == ["the script is empty"]
+        assert run.errors(0) == ["the script is empty"]
         assert list(verify(run)) == []
     assert scores(path).tasks.errored == 0
 

@@ -7,7 +7,7 @@ import msgspec
 import typer
 
 from propensitybench.cli import contrasts, effects, options, tables
-from propensitybench.cli.runs import read_comparable
+from propensitybench.cli.reading import read_comparable
 from propensitybench.cli.stated import print_stated, read_stated
 from propensitybench.cli.text import print_json, safe
 from propensitybench.errors import BadInput
@@ -45,13 +45,13 @@ def command(
     as_json: options.AsJson = False,
 ) -> None:
     runs = read_comparable(files)
-    if len(runs.played) < FEWEST and not stated:
+    if len(runs.runs) < FEWEST and not stated:
         raise BadInput(
             "compare: needs two run files or more, or Inspect logs of two runs; `score` is for one"
         )
-    found = analyse(runs.played, None if index is None else read_index(index))
-    fitted = regression(tables_of(runs.played)) if regress else None
-    said = read_stated(stated, runs.played) if stated else None
+    found = analyse(runs.runs, None if index is None else read_index(index))
+    fitted = regression(tables_of(runs.runs)) if regress else None
+    said = read_stated(stated, runs.runs) if stated else None
     if as_json:
         more = {"regression": fitted, "stated": said}
         more = {name: value for name, value in more.items() if value is not None}

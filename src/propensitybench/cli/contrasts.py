@@ -97,7 +97,7 @@ def kinds(archetypes: Mapping[Naming, Sequence[Archetype]]) -> Table:
     table = _table("When they give in, and after how much work")
     table.add_column("model", overflow="fold")
     table.add_column("naming", no_wrap=True)
-    for title in ("level", "tries", "kind, relative\nto these models", "probability"):
+    for title in ("level", "attempts", "kind, relative\nto these models", "probability"):
         table.add_column(title, justify="right", no_wrap=True)
     for naming, found in archetypes.items():
         for model in found:

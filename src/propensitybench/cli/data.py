@@ -7,13 +7,14 @@ from typing import Annotated, Literal
 import typer
 
 from propensitybench.cli import options
-from propensitybench.cli.reading import page
+from propensitybench.cli.scenario_text import page
 from propensitybench.cli.text import name_of, print_json, safe
+from propensitybench.curation.fragment_checks import fragment_issues
 from propensitybench.errors import BadInput
-from propensitybench.pressure import fragment_faults, pressure_messages
+from propensitybench.pressure import pressure_messages
 from propensitybench.pressure.export import write_own, write_published
-from propensitybench.scenarios import Library, Selection, read_library, scenario_id
-from propensitybench.scenarios.rolefile import Fault
+from propensitybench.scenarios import Dataset, Selection, read_dataset, scenario_id
+from propensitybench.scenarios.rolefile import ValidationIssue
 from propensitybench.taxonomy import taxonomy
 
 command = typer.Typer(no_args_is_help=True)
@@ -21,22 +22,26 @@ command = typer.Typer(no_args_is_help=True)
 
 @command.command()
 def validate(data: options.Data = None, as_json: options.AsJson = False) -> None:
-    """Check a data set; every fault is named with its file and place. Exit 1 if there is one."""
-    from propensitybench.pressure.quality import repetition_faults
-    from propensitybench.scenarios.validate import validate_library
+    """Check a data set; every issue is named with its file and place. Exit 1 if there is one."""
+    from propensitybench.curation.message_quality import repetition_issues
+    from propensitybench.curation.validate import validate_dataset
 
-    library, faults = validate_library(data)
+    dataset, issues = validate_dataset(data)
     if data is None:
-        faults += [Fault(f"pressure/{file}", path, message) for file, path, message in fragment_faults()]
-        faults += [Fault("pressure", *fault) for fault in repetition_faults(library.scenarios, seed=0)]
+        issues += [
+            ValidationIssue(f"pressure/{file}", path, message) for file, path, message in fragment_issues()
+        ]
+        issues += [
+            ValidationIssue("pressure", *issue) for issue in repetition_issues(dataset.scenarios, seed=0)
+        ]
     if as_json:
-        rows = [fault._asdict() for fault in faults]
-        print_json({"source": name_of(library.source), "scenarios": len(library.scenarios), "faults": rows})
+        rows = [issue._asdict() for issue in issues]
+        print_json({"source": name_of(dataset.source), "scenarios": len(dataset.scenarios), "issues": rows})
     else:
-        for fault in faults:
-            print(safe(str(fault)))
-        print(f"{len(library.scenarios)} scenarios, {len(faults)} faults ({library.source})")
-    raise typer.Exit(1 if faults else 0)
+        for issue in issues:
+            print(safe(str(issue)))
+        print(f"{len(dataset.scenarios)} scenarios, {len(issues)} issues ({dataset.source})")
+    raise typer.Exit(1 if issues else 0)
 
 
 @command.command()
@@ -49,17 +54,17 @@ def stats(
     as_json: options.AsJson = False,
 ) -> None:
     """Count what is in a data set, or with --quality measure its texts."""
-    library = read_library(data)
+    dataset = read_dataset(data)
     if quality:
         from propensitybench.cli.quality import measure, print_quality
 
-        measured = measure(library, seed)
+        measured = measure(dataset, seed)
         if as_json:
             print_json(measured)
         else:
             print_quality(measured)
         return
-    counted = _counts(library)
+    counted = _counts(dataset)
     if as_json:
         print_json(counted)
         return
@@ -72,13 +77,13 @@ def stats(
             print(f"{name}: {value}")
 
 
-def _counts(library: Library) -> dict[str, object]:
-    scenarios = library.scenarios
+def _counts(dataset: Dataset) -> dict[str, object]:
+    scenarios = dataset.scenarios
     tools = {name for scenario in scenarios for name in scenario.tool_names()}
     getters = sum(len(scenario.getters) for scenario in scenarios)
     return {
-        "source": name_of(library.source),
-        "layout": library.layout,
+        "source": name_of(dataset.source),
+        "layout": dataset.layout,
         "scenarios": len(scenarios),
         "tasks_per_naming": len(scenarios) * len(taxonomy().dimensions),
         "roles": len({scenario.place for scenario in scenarios}),
@@ -111,7 +116,7 @@ def list_(
         capabilities=tuple(capability or ()),
     )
     selection.check()
-    scenarios = read_library(data, selection.takes).scenarios
+    scenarios = read_dataset(data, selection.takes).scenarios
     if as_json:
         fields = ("name", "domain", "workspace", "role", "capability", "description")
         rows = [{"id": scenario_id(s), **{f: getattr(s, f) for f in fields}} for s in scenarios]
@@ -135,7 +140,7 @@ def show(
 ) -> None:
     """Print a scenario with its 12 pressure messages, to be read."""
     taxonomy().dimension(dimension)
-    found = read_library(data).scenario(scenario)
+    found = read_dataset(data).scenario(scenario)
     messages = pressure_messages(found, dimension, seed)
     if as_json:
         print_json(
@@ -165,11 +170,11 @@ def export(
     The published layout holds the pressure messages themselves; those of the built-in data are
     the ones that a run with the same --seed uses.
     """
-    library = read_library(data)
+    dataset = read_dataset(data)
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise BadInput(f"--out {out}: is not empty; give a folder that does not exist yet")
     try:
-        files = write_published(library, out, seed) if layout == "published" else write_own(library, out)
+        files = write_published(dataset, out, seed) if layout == "published" else write_own(dataset, out)
     except OSError as error:
         raise BadInput(f"--out {out}: cannot be written ({error.strerror})") from error
-    print(f"{len(library.scenarios)} scenarios in {files} files: {out}")
+    print(f"{len(dataset.scenarios)} scenarios in {files} files: {out}")

@@ -6,10 +6,10 @@ from typing import Annotated
 import typer
 
 from propensitybench.cli import options, tables
-from propensitybench.cli.playing import Way, exit_code, play_file, say_how_it_ended, scores_of
+from propensitybench.cli.execution import exit_code, play_file, say_how_it_ended, scores_of
 from propensitybench.cli.text import print_json, safe, typed
-from propensitybench.engine import RunSpec, prepare
-from propensitybench.episode import Ending
+from propensitybench.engine import ExecutionOptions, RunSpec, create_run
+from propensitybench.episode import Outcome
 from propensitybench.metrics import RunScores
 from propensitybench.scenarios import Selection
 from propensitybench.store import RunFile
@@ -29,8 +29,8 @@ def command(
     runs = []
     paths = [out / f"{model.removeprefix('simulated/')}.run" for model in MODELS]
     for model, path in zip(MODELS, paths, strict=True):
-        prepare(RunSpec(model, selection=Selection(limit=PAIRS), seed=seed), path)
-        result = play_file(path, Way())
+        create_run(RunSpec(model, selection=Selection(limit=PAIRS), seed=seed), path)
+        result = play_file(path, ExecutionOptions())
         scores = scores_of(path)
         if code := exit_code(result, scores):
             say_how_it_ended(path, result, scores)
@@ -67,5 +67,5 @@ def meaning(run: RunScores) -> str:
 
 def _some_task(path: Path) -> str:
     with RunFile.open(path) as run:
-        failed = (r for r in run.records() if r.outcome.ending is Ending.MISALIGNED and r.outcome.level > 1)
-        return next((record.labels.task for record in failed), run.task_keys()[0])
+        failed = (r for r in run.records() if r.stats.outcome is Outcome.MISALIGNED and r.stats.level > 1)
+        return next((record.metadata.task for record in failed), run.task_keys()[0])

@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 import typer
 
 from propensitybench.cli import options
-from propensitybench.cli.runs import needs_inspect
 from propensitybench.cli.text import name_of, safe
 from propensitybench.errors import BadInput
+from propensitybench.runs.read import needs_inspect
 from propensitybench.store import RunFile
 from propensitybench.store.export import export_run
 

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from propensitybench.cli.runs import read_comparable
+from propensitybench.cli.reading import read_comparable
 from propensitybench.cli.text import safe
 from propensitybench.errors import BadInput
 from propensitybench.metrics.analysis import analyse
@@ -28,6 +28,6 @@ def command(
     runs = read_comparable(files)
     for note in runs.notes:
         print(f"note: {safe(note)}", file=sys.stderr)
-    for figure in write_figures(analyse(runs.played), out, FORMATS if form == "both" else (form,)):
+    for figure in write_figures(analyse(runs.runs), out, FORMATS if form == "both" else (form,)):
         print(f"{safe(figure.title)} ({figure.width} in wide): {safe(', '.join(map(str, figure.files)))}")
         print(f"  {safe(figure.caption)}")

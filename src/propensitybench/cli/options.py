@@ -114,7 +114,8 @@ BudgetUsd = Annotated[
     float | None, typer.Option("--budget-usd", min=0.0, help="Stop when the run has cost so much.")
 ]
 MaxTokensTotal = Annotated[
-    int | None, typer.Option("--max-tokens-total", min=1, help="Stop when the run has used so many tokens.")
+    int | None,
+    typer.Option("--max-tokens-total", min=1, help="Stop when the run has used so many tokens."),
 ]
 PriceGiven = Annotated[
     str | None,

@@ -11,10 +11,9 @@ import typer
 from propensitybench.chat import Message, Reply, Request, StopReason, ToolCall, ToolSpec
 from propensitybench.cli import options
 from propensitybench.cli.text import safe
-from propensitybench.episode import PAPER, Episode, EpisodeRecord, built_in_template, labels_of, set_up
+from propensitybench.episode import Episode, EpisodeRecord, EpisodeSettings, episode_setup
 from propensitybench.errors import BadInput
-from propensitybench.pressure import pressure_messages
-from propensitybench.scenarios import Task, read_library
+from propensitybench.scenarios import Task, read_dataset
 from propensitybench.taxonomy import naming as naming_named
 from propensitybench.taxonomy import taxonomy
 
@@ -33,12 +32,10 @@ def command(
     seed: options.Seed = 0,
 ) -> None:
     taxonomy().dimension(dimension)
-    library = read_library(data)
-    chosen = library.scenario(scenario) if scenario else secrets.choice(library.scenarios)
+    dataset = read_dataset(data)
+    chosen = dataset.scenario(scenario) if scenario else secrets.choice(dataset.scenarios)
     task = Task(chosen.name, dimension, naming_named(naming), 1)
-    labels = labels_of(task, chosen, seed)
-    pressure = pressure_messages(chosen, dimension, seed)
-    episode = Episode(set_up(chosen, labels, pressure, PAPER, built_in_template()))
+    episode = Episode(episode_setup(task, chosen, EpisodeSettings(seed)))
     person = _Person()
     request: Request | None = episode.start()
     while request is not None:
@@ -132,7 +129,7 @@ def _ask(prompt: str) -> str:
 
 
 def _say_how_it_ended(record: EpisodeRecord) -> None:
-    outcome = record.outcome
-    print(f"\nThe episode is over: {outcome.ending.value} at level {outcome.level}, {outcome.turns} turns, ")
-    print(f"{outcome.aligned_calls} calls of the aligned tool, {outcome.terminations} terminations.")
+    stats = record.stats
+    print(f"\nThe episode is over: {stats.outcome.value} at level {stats.level}, {stats.turns} turns, ")
+    print(f"{stats.aligned_calls} calls of the aligned tool, {stats.terminations} terminations.")
     sys.stdout.flush()

@@ -10,9 +10,9 @@ from rich.table import Table
 
 from propensitybench.cli import tables
 from propensitybench.cli.text import name_of, safe
-from propensitybench.pressure.quality import MessageQuality, message_quality
-from propensitybench.scenarios import Library
-from propensitybench.scenarios.quality import Kind, ScenarioQuality, scenario_quality
+from propensitybench.curation.message_quality import MessageQuality, message_quality
+from propensitybench.curation.scenario_quality import Kind, ScenarioQuality, scenario_quality
+from propensitybench.scenarios import Dataset
 
 WIDTH: Final = 100
 WORDINGS_SHOWN: Final = 5
@@ -26,10 +26,10 @@ class Quality(msgspec.Struct, frozen=True):
     messages: MessageQuality
 
 
-def measure(library: Library, seed: int) -> Quality:
+def measure(dataset: Dataset, seed: int) -> Quality:
     """Measures a data set; its messages are those that a run with this seed would use."""
-    scenarios = library.scenarios
-    return Quality(name_of(library.source), scenario_quality(scenarios), message_quality(scenarios, seed))
+    scenarios = dataset.scenarios
+    return Quality(name_of(dataset.source), scenario_quality(scenarios), message_quality(scenarios, seed))
 
 
 def print_quality(quality: Quality) -> None:

@@ -6,10 +6,10 @@ import msgspec
 import typer
 
 from propensitybench.cli import options
-from propensitybench.cli.playing import Way, check_endpoint, play_and_print, read_price
+from propensitybench.cli.execution import check_model, play_and_print, read_price
 from propensitybench.cli.text import safe
 from propensitybench.clients.options import ModelOptions, Transport
-from propensitybench.engine import DEFAULT_CONCURRENCY, Budget, is_complete
+from propensitybench.engine import Budget, ExecutionOptions, is_complete
 from propensitybench.store import RunFile
 
 DEFAULTS = Transport()
@@ -17,7 +17,7 @@ DEFAULTS = Transport()
 
 def command(
     file: options.RunPath,
-    concurrency: options.Concurrency = DEFAULT_CONCURRENCY,
+    concurrency: options.Concurrency = DEFAULTS.concurrency,
     timeout: options.Timeout = DEFAULTS.timeout,
     max_retries: options.MaxRetries = DEFAULTS.max_retries,
     rpm: options.Rpm = None,
@@ -28,7 +28,7 @@ def command(
     preflight: options.Preflight = True,
     as_json: options.AsJson = False,
 ) -> None:
-    way = Way(
+    execution = ExecutionOptions(
         Transport(timeout=timeout, max_retries=max_retries, rpm=rpm, tpm=tpm, concurrency=concurrency),
         Budget(budget_usd, max_tokens_total),
         read_price(price),
@@ -41,5 +41,5 @@ def command(
         asked = msgspec.convert(manifest.options, ModelOptions)
         if asked.base_url is not None:  # not typed by the user this time, perhaps not by this user
             print(f"asking {safe(manifest.model)} at {safe(asked.base_url)}", file=sys.stderr)
-        check_endpoint(manifest.model, asked, way)
-    raise typer.Exit(play_and_print(file, way, as_json=as_json))
+        check_model(manifest.model, asked, execution)
+    raise typer.Exit(play_and_print(file, execution, as_json=as_json))

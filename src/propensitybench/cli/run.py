@@ -6,10 +6,10 @@ from pathlib import Path
 import typer
 
 from propensitybench.cli import options
-from propensitybench.cli.playing import Way, check_endpoint, play_and_print, read_extra_body, read_price
+from propensitybench.cli.execution import check_model, play_and_print, read_extra_body, read_price
 from propensitybench.cli.text import must_be_utf8, print_json, safe
 from propensitybench.clients.options import ModelOptions, Transport
-from propensitybench.engine import DEFAULT_CONCURRENCY, Budget, RunSpec, client_for, prepare
+from propensitybench.engine import Budget, ExecutionOptions, RunSpec, client_for, create_run
 from propensitybench.engine.plan import Plan, plan_run
 from propensitybench.episode import PAPER, Protocol, built_in_template
 from propensitybench.errors import BadInput
@@ -44,7 +44,7 @@ def command(
     max_tokens: options.MaxTokens = None,
     reasoning_effort: options.ReasoningEffort = None,
     extra_body: options.ExtraBody = None,
-    concurrency: options.Concurrency = DEFAULT_CONCURRENCY,
+    concurrency: options.Concurrency = DEFAULTS.concurrency,
     timeout: options.Timeout = DEFAULTS.timeout,
     max_retries: options.MaxRetries = DEFAULTS.max_retries,
     rpm: options.Rpm = None,
@@ -74,22 +74,24 @@ def command(
     spec = RunSpec(model, data, selection, seed, ladder, read_template(template), asked, rule)
     transport = Transport(timeout, DEFAULTS.connect_timeout, max_retries, rpm, tpm, concurrency)
     budget = Budget(budget_usd, max_tokens_total)
-    way = Way(transport, budget, read_price(price), preflight)
+    execution = ExecutionOptions(transport, budget, read_price(price), preflight)
     if plan:
-        print_plan(plan_run(spec, run, way.price), limit=precision is not None, as_json=as_json)
+        print_plan(plan_run(spec, run, execution.price), limit=precision is not None, as_json=as_json)
     else:
-        raise typer.Exit(start(spec, run, way, as_json=as_json))
+        raise typer.Exit(start(spec, run, execution, as_json=as_json))
 
 
-def start(spec: RunSpec, path: Path, way: Way, *, as_json: bool) -> int:
+def start(spec: RunSpec, path: Path, execution: ExecutionOptions, *, as_json: bool) -> int:
     """Makes the run file, if it is not there yet, and plays it; the exit code."""
-    client_for(spec.model, spec.options, way.transport)  # what cannot be asked should leave no file behind
+    client_for(
+        spec.model, spec.options, execution.transport
+    )  # what cannot be asked should leave no file behind
     if not path.exists():
-        check_endpoint(spec.model, spec.options, way)
-    library = prepare(spec, path)
-    for warning in library.warnings:
+        check_model(spec.model, spec.options, execution)
+    dataset = create_run(spec, path)
+    for warning in dataset.warnings:
         print(f"note: {safe(warning)}", file=sys.stderr)
-    return play_and_print(path, way, as_json=as_json)
+    return play_and_print(path, execution, as_json=as_json)
 
 
 def print_plan(plan: Plan, *, limit: bool, as_json: bool) -> None:

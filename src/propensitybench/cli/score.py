@@ -6,9 +6,9 @@ from typing import Annotated
 import typer
 
 from propensitybench.cli import effects, options, tables
-from propensitybench.cli.runs import read_sources
-from propensitybench.cli.sureness import LEGEND, sureness
+from propensitybench.cli.reading import read
 from propensitybench.cli.text import print_json
+from propensitybench.cli.uncertainty import LEGEND, uncertainty
 from propensitybench.metrics.analysis import tables_of
 from propensitybench.metrics.regression import regression
 
@@ -18,15 +18,15 @@ def command(
     regress: options.Regress = False,
     as_json: options.AsJson = False,
 ) -> None:
-    played = [source.played for source in read_sources(files)]
-    fitted = regression(tables_of(played)) if regress else None
-    runs = [run.scores() for run in played]
+    found = read(files)
+    fitted = regression(tables_of(found)) if regress else None
+    runs = [run.score() for run in found]
     if as_json:
         print_json({"runs": runs, **({} if fitted is None else {"regression": fitted})})
         return
     tables.show(tables.overview(runs))
     for run in runs:
-        tables.show(sureness(run))
+        tables.show(uncertainty(run))
         tables.show(tables.breakdown(run))
     print(tables.legend(runs))
     print(LEGEND)

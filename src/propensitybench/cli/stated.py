@@ -8,11 +8,12 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from propensitybench.cli import tables
-from propensitybench.cli.runs import needs_inspect
 from propensitybench.cli.text import safe
 from propensitybench.errors import BadInput
-from propensitybench.metrics.analysis import Played, run_names
+from propensitybench.metrics.analysis import run_names
 from propensitybench.metrics.stated import ACTUALS, ANSWERS, StatedAgainstActual
+from propensitybench.runs import Run
+from propensitybench.runs.read import needs_inspect
 from propensitybench.taxonomy import Naming
 
 LEGEND: Final = """\
@@ -23,21 +24,21 @@ a 95 % interval for new scenarios, and in brackets what answers and scores that 
 Stated = Mapping[str, Mapping[Naming, StatedAgainstActual]]
 
 
-def read_stated(logs: Sequence[Path], played: Sequence[Played]) -> Stated:
+def read_stated(logs: Sequence[Path], runs: Sequence[Run]) -> Stated:
     """What each run's model said, by the run's name; the logs are in the order of the runs."""
-    if len(logs) != len(played):
+    if len(logs) != len(runs):
         raise BadInput(
             f"--stated: needs one log of propensitybench/stated_policy for each run, in their order; found "
-            f"{len(logs)} for {len(played)}"
+            f"{len(logs)} for {len(runs)}"
         )
     try:
         from propensitybench.inspect_adapter.probe import join_stated
     except ModuleNotFoundError as error:
         raise needs_inspect(error) from error
-    names = run_names(played)
+    names = run_names(runs)
     return {
         name: join_stated(log, run.records, run.levels + 1)
-        for name, log, run in zip(names, logs, played, strict=True)
+        for name, log, run in zip(names, logs, runs, strict=True)
     }
 
 

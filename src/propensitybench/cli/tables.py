@@ -63,7 +63,7 @@ def overview(runs: Sequence[RunScores]) -> Table:
     table = Table(title=title, box=SIMPLE_HEAD)
     table.add_column("model", overflow="fold")
     table.add_column("naming", no_wrap=True)
-    titles = ["tasks", "zero", f"{measures} (95 %)", "level", "tries", "able"]
+    titles = ["tasks", "zero", f"{measures} (95 %)", "level", "attempts", "able"]
     if incomplete:
         titles.insert(3, "bounds")
     for title in titles:
@@ -176,5 +176,5 @@ def _measures(runs: Sequence[RunScores]) -> str:
 _LEGEND: Final = """\
 tasks: those with a score. zero: percent before any pressure. {measures}: percent by the end of the
 pressure, with an interval for new scenarios like these (clustered by scenario). level: mean level (0-12)
-of giving in (resilience). tries: aligned calls before it (persistence). able: percent of tasks in which
+of giving in (resilience). attempts: aligned calls before it (persistence). able: percent of tasks in which
 the agent called the aligned tool rightly."""

@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 
 
-class Kind(Enum):
+class FailureKind(Enum):
     """What a failure means: whether to try again, give the task up, or stop the run."""
 
     RATE_LIMIT = "rate limit"
@@ -18,7 +18,7 @@ class Kind(Enum):
     SERVER = "server error"
     NETWORK = "network"
     TIMEOUT = "time-out"
-    GARBLED = "unreadable reply"
+    UNREADABLE = "unreadable reply"
     REFUSED = "request refused"
     BLOCKED = "content policy"
     AUTH = "authentication"
@@ -26,13 +26,20 @@ class Kind(Enum):
     QUOTA = "quota exhausted"
 
 
-PASSING: Final = frozenset(
-    (Kind.RATE_LIMIT, Kind.OVERLOADED, Kind.SERVER, Kind.NETWORK, Kind.TIMEOUT, Kind.GARBLED)
+TRANSIENT: Final = frozenset(
+    (
+        FailureKind.RATE_LIMIT,
+        FailureKind.OVERLOADED,
+        FailureKind.SERVER,
+        FailureKind.NETWORK,
+        FailureKind.TIMEOUT,
+        FailureKind.UNREADABLE,
+    )
 )
 """Worth another try."""
-SLOW_DOWN: Final = frozenset((Kind.RATE_LIMIT, Kind.OVERLOADED))
+THROTTLED: Final = frozenset((FailureKind.RATE_LIMIT, FailureKind.OVERLOADED))
 """A sign that there are too many requests in flight."""
-STOPPING: Final = frozenset((Kind.AUTH, Kind.UNKNOWN_MODEL, Kind.QUOTA))
+FATAL: Final = frozenset((FailureKind.AUTH, FailureKind.UNKNOWN_MODEL, FailureKind.QUOTA))
 """The same for every task: the run stops."""
 
 _POLICY: Final = re.compile(
@@ -79,7 +86,7 @@ class Failure(Exception):
         retry_after: seconds that the provider asks us to wait, if it does.
     """
 
-    def __init__(self, kind: Kind, text: str, retry_after: float | None = None) -> None:
+    def __init__(self, kind: FailureKind, text: str, retry_after: float | None = None) -> None:
         super().__init__(text)
         self.kind = kind
         self.retry_after = retry_after
@@ -96,29 +103,29 @@ def failure_of(status: int, headers: Mapping[str, str], body: bytes, now: dateti
     """
     text = _said(body)
     kind = _kind(status, text)
-    if kind is Kind.BLOCKED:
+    if kind is FailureKind.BLOCKED:
         return Failure(kind, text)
     hint = "; is the address right? it usually ends in /v1" if status == 404 else ""
     return Failure(kind, f"HTTP {status}: {text}{hint}", retry_after(headers, now))
 
 
-def _kind(status: int, text: str) -> Kind:
+def _kind(status: int, text: str) -> FailureKind:
     if status in (400, 403, 422, 451) and _POLICY.search(text):
-        return Kind.BLOCKED
+        return FailureKind.BLOCKED
     soon = _SOON.search(text) is not None and _DAILY.search(text) is None
     if status == 402 or (status in (403, 429) and _QUOTA.search(text) and not soon):
-        return Kind.QUOTA
+        return FailureKind.QUOTA
     if status in (401, 403):
-        return Kind.AUTH
+        return FailureKind.AUTH
     if status == 404 or (status in (400, 422) and _NO_MODEL.search(text)):
-        return Kind.UNKNOWN_MODEL
+        return FailureKind.UNKNOWN_MODEL
     if status == 429:
-        return Kind.RATE_LIMIT
+        return FailureKind.RATE_LIMIT
     if status in (503, 529):
-        return Kind.OVERLOADED
+        return FailureKind.OVERLOADED
     if status in (408, 409, 425) or status >= 500:
-        return Kind.SERVER
-    return Kind.REFUSED
+        return FailureKind.SERVER
+    return FailureKind.REFUSED
 
 
 def error_in(body: Any, headers: Mapping[str, str], now: datetime) -> Failure:

@@ -27,7 +27,7 @@ from tenacity import RetryError
 
 from propensitybench.chat import (
     BLOCKED,
-    Labels,
+    ConversationContext,
     Message,
     Reply,
     Request,
@@ -36,8 +36,8 @@ from propensitybench.chat import (
     ToolSpec,
     Usage,
 )
-from propensitybench.clients.asking import Asker
-from propensitybench.clients.failures import Failure, Kind, failure_of
+from propensitybench.clients.executor import RequestExecutor
+from propensitybench.clients.failures import Failure, FailureKind, failure_of
 from propensitybench.clients.options import ModelOptions, Transport
 from propensitybench.errors import BadInput
 
@@ -69,7 +69,7 @@ class InspectClient:
         self.model = model
         self._options = options
         self._transport = transport
-        self._asker = Asker(model, model.partition("/")[2], 0, transport)
+        self._executor = RequestExecutor(model, model.partition("/")[2], 0, transport)
         self._made: Model | None = None
         self._make()
 
@@ -97,26 +97,26 @@ class InspectClient:
                 raise BadInput(f"--model {self.model}: {reason}") from error
         return self._made
 
-    def open(self, labels: Labels, given: int = 0) -> "_InspectConversation":  # noqa: ARG002
+    def open(self, context: ConversationContext) -> "_InspectConversation":  # noqa: ARG002
         """Begins a conversation."""
         # Outside an evaluation Inspect keeps every call in the transcript of the running task.
         init_transcript(Transcript())
         return _InspectConversation(self)
 
-    def stop_asking(self) -> None:
+    def stop_requests(self) -> None:
         """Sends nothing more; see `Stoppable`."""
-        self._asker.stop_asking()
+        self._executor.stop_requests()
 
     async def close(self) -> None:
         """Closes the connections."""
-        self._asker.forget()
+        self._executor.forget()
         if self._made is not None:
             await self._made.api.aclose()
             self._made = None
 
     async def ask(self, messages: list[ChatMessage], tools: list[ToolInfo], tokens: int) -> Reply:
-        """Asks until there is a reply; see `Asker.ask`."""
-        return await self._asker.ask(lambda _: self._try(messages, tools), tokens)
+        """Asks until there is a reply; see `RequestExecutor.ask`."""
+        return await self._executor.ask(lambda _: self._try(messages, tools), tokens)
 
     async def _try(self, messages: list[ChatMessage], tools: list[ToolInfo]) -> Reply:
         model = self._make()
@@ -124,7 +124,7 @@ class InspectClient:
             output = await model.generate(messages, tools=tools)
         except Exception as error:
             failure = failure_in(model, error)
-            if failure.kind is Kind.BLOCKED:
+            if failure.kind is FailureKind.BLOCKED:
                 return Reply(stop=StopReason.CONTENT_FILTER)
             raise failure from error
         return sound_reply(output)
@@ -154,8 +154,8 @@ def as_inspect(message: Message, called: Mapping[str, str]) -> ChatMessage:
         message: to be told to a model.
         called: the tool of each call so far, by the call's id; some providers ask for it again.
     """
-    if message.native:
-        return ChatMessageAssistant.model_validate_json(message.native)
+    if message.provider_fields:
+        return ChatMessageAssistant.model_validate_json(message.provider_fields)
     if message.role == "system":
         return ChatMessageSystem(content=message.content)
     if message.role == "user":
@@ -201,7 +201,7 @@ def reply_of(output: ModelOutput) -> Reply:
         stop=StopReason.TOOL_CALLS if calls else _STOPS[output.choices[0].stop_reason],
         usage=counted,
         model=output.model,
-        native=message.model_dump_json(exclude_none=True),
+        provider_fields=message.model_dump_json(exclude_none=True),
     )
 
 
@@ -213,12 +213,12 @@ def sound_reply(output: ModelOutput) -> Reply:
     """
     reply = reply_of(output)
     if reply.stop in BLOCKED:
-        return msgspec.structs.replace(reply, content="", tool_calls=(), native="")
+        return msgspec.structs.replace(reply, content="", tool_calls=(), provider_fields="")
     if output.choices and output.choices[0].stop_reason == "model_length" and not reply.usage.output:
         # Inspect puts the provider's words on too long a context in the place of a reply.
-        raise Failure(Kind.REFUSED, output.error or output.completion)
+        raise Failure(FailureKind.REFUSED, output.error or output.completion)
     if output.error:
-        raise Failure(Kind.SERVER, output.error)
+        raise Failure(FailureKind.SERVER, output.error)
     return reply
 
 
@@ -234,12 +234,12 @@ def failure_in(model: Model, raised: Exception) -> Failure:
         headers: Any = getattr(response, "headers", None) or {}
         return failure_of(status, headers, text.encode(), datetime.now(UTC))
     if isinstance(error, TimeoutError):
-        return Failure(Kind.TIMEOUT, text)
+        return Failure(FailureKind.TIMEOUT, text)
     if isinstance(error, Exception) and model.api.is_auth_failure(error):
-        return Failure(Kind.AUTH, text)
+        return Failure(FailureKind.AUTH, text)
     if isinstance(error, Exception) and bool(model.api.should_retry(error)):
-        return Failure(Kind.SERVER, text)
-    return Failure(Kind.REFUSED, text)
+        return Failure(FailureKind.SERVER, text)
+    return Failure(FailureKind.REFUSED, text)
 
 
 def _object(text: str) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from typing import Protocol, runtime_checkable
 
-from propensitybench.chat import Labels, Reply, Request
+from propensitybench.chat import ConversationContext, Reply, Request
 
 
 class Conversation(Protocol):
@@ -12,7 +12,7 @@ class Conversation(Protocol):
         """The answer to a request.
 
         Raises:
-            AgentFault: no answer can be had; the task becomes ``errored`` and can be run again.
+            ModelError: no answer can be had; the task becomes ``errored`` and can be run again.
         """
         ...
 
@@ -25,13 +25,8 @@ class Client(Protocol):
         """The address by which a user names it, e.g. ``simulated/never``."""
         ...
 
-    def open(self, labels: Labels, given: int = 0) -> Conversation:
-        """Begins a conversation, or goes on with one.
-
-        Args:
-            labels: what it is about; not to be shown to a model.
-            given: replies that the episode already has, if it is resumed.
-        """
+    def open(self, context: ConversationContext) -> Conversation:
+        """Begins a conversation, or resumes one."""
         ...
 
     async def close(self) -> None:
@@ -43,6 +38,6 @@ class Client(Protocol):
 class Stoppable(Protocol):
     """A client that lets requests wait; one that does not need not have this."""
 
-    def stop_asking(self) -> None:
+    def stop_requests(self) -> None:
         """Sends nothing more: what waits for its turn raises `RunStopped`, what is sent may come back."""
         ...

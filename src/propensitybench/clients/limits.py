@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from math import inf
 from typing import Final, NamedTuple
 
-from propensitybench.clients.failures import SLOW_DOWN, Kind
+from propensitybench.clients.failures import THROTTLED, FailureKind
 
 # Doubles with every round of answers until the first sign of too much, so 1,000 are reached in seconds.
 FIRST_LIMIT: Final = 64
@@ -75,12 +75,14 @@ class KeyLimits:
         if self._tokens is not None:
             self._tokens.take(tokens)
 
-    def leave(self, lease: Lease, now: float, failed: Kind | None, retry_after: float, used: int) -> None:
+    def leave(
+        self, lease: Lease, now: float, failed: FailureKind | None, retry_after: float, used: int
+    ) -> None:
         """A request has come back."""
         self.in_flight -= 1
         if self._tokens is not None:
             self._tokens.take(used - lease.tokens)
-        if failed in SLOW_DOWN:
+        if failed in THROTTLED:
             self._paused_until = max(self._paused_until, now + retry_after)
             if lease.since > self._halved_at:
                 self.limit = max(1.0, self.limit / 2)
@@ -120,7 +122,12 @@ class Limits:
         return soonest
 
     def leave(
-        self, lease: Lease, now: float, failed: Kind | None = None, retry_after: float = 0.0, used: int = 0
+        self,
+        lease: Lease,
+        now: float,
+        failed: FailureKind | None = None,
+        retry_after: float = 0.0,
+        used: int = 0,
     ) -> None:
         """Gives the right back: what the request failed with, if it did, and the tokens it used."""
         self.keys[lease.key].leave(lease, now, failed, retry_after, used)

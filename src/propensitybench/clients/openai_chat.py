@@ -7,9 +7,9 @@ from typing import Final
 
 import aiohttp
 
-from propensitybench.chat import Labels, Reply, Request, StopReason
-from propensitybench.clients.asking import Asker
-from propensitybench.clients.failures import Failure, Kind, error_in, failure_of
+from propensitybench.chat import ConversationContext, Reply, Request, StopReason
+from propensitybench.clients.executor import RequestExecutor
+from propensitybench.clients.failures import Failure, FailureKind, error_in, failure_of
 from propensitybench.clients.options import ModelOptions, Transport
 from propensitybench.clients.wire import Body, parse
 
@@ -56,28 +56,28 @@ class OpenAIChatClient:
         self._headers: Sequence[dict[str, str]] = [
             {"Content-Type": "application/json", "Authorization": f"Bearer {key}"} for key in endpoint.keys
         ] or [{"Content-Type": "application/json"}]
-        self._asker = Asker(endpoint.address, endpoint.name, len(endpoint.keys), transport)
+        self._executor = RequestExecutor(endpoint.address, endpoint.name, len(endpoint.keys), transport)
         self._session: aiohttp.ClientSession | None = None
 
-    def open(self, labels: Labels, given: int = 0) -> "_OpenAIConversation":  # noqa: ARG002
+    def open(self, context: ConversationContext) -> "_OpenAIConversation":  # noqa: ARG002
         """Begins a conversation."""
         return _OpenAIConversation(self, Body(self._endpoint.name, self.options))
 
-    def stop_asking(self) -> None:
+    def stop_requests(self) -> None:
         """Sends nothing more; see `Stoppable`."""
-        self._asker.stop_asking()
+        self._executor.stop_requests()
 
     async def close(self) -> None:
         """Closes the connections."""
-        self._asker.forget()
+        self._executor.forget()
         if self._session is not None:
             await self._session.close()
             self._session = None
 
     async def ask(self, body: bytes, request: Request, tokens: int) -> Reply:
-        """Sends a body until there is a reply; see `Asker.ask`."""
+        """Sends a body until there is a reply; see `RequestExecutor.ask`."""
         session = self._session or self._connect()
-        return await self._asker.ask(
+        return await self._executor.ask(
             lambda key: self._try(session, body, request, self._headers[key]), tokens
         )
 
@@ -91,11 +91,11 @@ class OpenAIChatClient:
                 status, answered = response.status, response.headers
         except aiohttp.ConnectionTimeoutError as error:
             why = f"no connection within {self._transport.connect_timeout:g} s"
-            raise Failure(Kind.TIMEOUT, why) from error
+            raise Failure(FailureKind.TIMEOUT, why) from error
         except TimeoutError as error:
-            raise Failure(Kind.TIMEOUT, f"no answer within {self._transport.timeout:g} s") from error
+            raise Failure(FailureKind.TIMEOUT, f"no answer within {self._transport.timeout:g} s") from error
         except (aiohttp.ClientError, OSError) as error:
-            raise Failure(Kind.NETWORK, str(error) or type(error).__name__) from error
+            raise Failure(FailureKind.NETWORK, str(error) or type(error).__name__) from error
         now = datetime.now(UTC)
         if status != 200:
             failure = failure_of(status, answered, raw, now)
@@ -104,7 +104,7 @@ class OpenAIChatClient:
             if refused is None:
                 return reply
             failure = error_in(refused, answered, now)
-        if failure.kind is Kind.BLOCKED:
+        if failure.kind is FailureKind.BLOCKED:
             return Reply(stop=StopReason.CONTENT_FILTER)
         raise failure
 
@@ -151,5 +151,5 @@ async def _read(response: aiohttp.ClientResponse) -> bytes:
         size += len(part)
         if size > LARGEST_REPLY:
             response.close()
-            raise Failure(Kind.GARBLED, f"a reply of more than {LARGEST_REPLY // 2**20} MB")
+            raise Failure(FailureKind.UNREADABLE, f"a reply of more than {LARGEST_REPLY // 2**20} MB")
     return b"".join(parts)

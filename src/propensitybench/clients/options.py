@@ -47,9 +47,9 @@ class Transport(msgspec.Struct, frozen=True):
     """How requests are sent; decides nothing about the replies, and may change when a run goes on.
 
     Attributes:
-        timeout: seconds for one try, from sending to the last byte.
+        timeout: seconds for one attempt, from sending to the last byte.
         connect_timeout: seconds to reach the endpoint.
-        max_retries: tries after the first, for what may pass (rate limits, overload, network).
+        max_retries: attempts after the first, for what may pass (rate limits, overload, network).
         rpm: requests a minute and key; None is without limit.
         tpm: tokens a minute and key, input and output; None is without limit.
         concurrency: requests in flight at most, over all keys.

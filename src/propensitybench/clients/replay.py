@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Sequence
 
-from propensitybench.chat import Labels, Reply, Request
+from propensitybench.chat import ConversationContext, Reply, Request
 from propensitybench.clients.interface import Conversation
-from propensitybench.errors import AgentFault
+from propensitybench.errors import ModelError
 
 
 class ReplayClient:
@@ -19,9 +19,9 @@ class ReplayClient:
         self._recorded = recorded
         self.model = model
 
-    def open(self, labels: Labels, given: int = 0) -> Conversation:
-        """Begins with the task's reply number ``given``, counted from 0."""
-        return _Replay(self._recorded(labels.task)[given:], labels.task)
+    def open(self, context: ConversationContext) -> Conversation:
+        """Begins with the task's reply number ``context.replies``, counted from 0."""
+        return _Replay(self._recorded(context.id)[context.replies :], context.id)
 
     async def close(self) -> None:
         """Nothing to let go of."""
@@ -36,4 +36,4 @@ class _Replay:
         try:
             return next(self._replies)
         except StopIteration:
-            raise AgentFault(f"{self._task}: the record ends before the episode does") from None
+            raise ModelError(f"{self._task}: the record ends before the episode does") from None

@@ -5,9 +5,9 @@ from typing import Any
 
 import msgspec
 
-from propensitybench.chat import Labels, Reply, Request, StopReason, ToolCall
+from propensitybench.chat import ConversationContext, Reply, Request, StopReason, ToolCall
 from propensitybench.clients.interface import Conversation
-from propensitybench.errors import AgentFault
+from propensitybench.errors import ModelError
 
 Script = Sequence[Reply]
 
@@ -29,18 +29,20 @@ class ScriptedClient:
     """Plays a script in every conversation, and its last reply again when it is through.
 
     Args:
-        script: the replies, or a function that gives them for a conversation's labels.
+        script: the replies, or a function that gives them for a conversation's context.
         model: the address to go by.
     """
 
-    def __init__(self, script: Script | Callable[[Labels], Script], model: str = "scripted") -> None:
+    def __init__(
+        self, script: Script | Callable[[ConversationContext], Script], model: str = "scripted"
+    ) -> None:
         self._script = script
         self.model = model
 
-    def open(self, labels: Labels, given: int = 0) -> Conversation:
-        """Begins the script at its reply number ``given``, counted from 0."""
-        script = self._script(labels) if callable(self._script) else self._script
-        return _Scripted(script, given)
+    def open(self, context: ConversationContext) -> Conversation:
+        """Begins the script at its reply number ``context.replies``, counted from 0."""
+        script = self._script(context) if callable(self._script) else self._script
+        return _Scripted(script, context.replies)
 
     async def close(self) -> None:
         """Nothing to let go of."""
@@ -53,7 +55,7 @@ class _Scripted:
 
     async def reply(self, request: Request) -> Reply:  # noqa: ARG002
         if not self._script:
-            raise AgentFault("the script is empty")
+            raise ModelError("the script is empty")
         reply = self._script[min(self._next, len(self._script) - 1)]
         self._next += 1
         return reply

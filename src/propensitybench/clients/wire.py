@@ -4,8 +4,8 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from propensitybench.chat import Message, Reply, Request, StopReason, ToolCall, ToolSpec, Usage
-from propensitybench.clients.failures import Failure, Kind
+from propensitybench.chat import Message, Reply, Request, StopReason, ToolCall, ToolSpec, Usage, is_object
+from propensitybench.clients.failures import Failure, FailureKind
 from propensitybench.clients.options import ModelOptions
 
 _encode: Final = msgspec.json.Encoder().encode
@@ -76,10 +76,10 @@ def encode_message(message: Message) -> bytes:
         body["tool_calls"] = [_call(call) for call in message.tool_calls]
         if not message.content:
             body["content"] = None
-    if message.native:
-        native = _decode(message.native)
-        body.update(native.get("message", {}))
-        for call, extra in zip(body.get("tool_calls", ()), native.get("calls", ()), strict=False):
+    if message.provider_fields:
+        provider_fields = _decode(message.provider_fields)
+        body.update(provider_fields.get("message", {}))
+        for call, extra in zip(body.get("tool_calls", ()), provider_fields.get("calls", ()), strict=False):
             call.update(extra)
     return _encode(body)
 
@@ -87,15 +87,8 @@ def encode_message(message: Message) -> bytes:
 def _call(call: ToolCall) -> dict[str, Any]:
     # Chat templates parse the arguments of earlier calls; one that is no object would break every turn
     # after it. The journal has what the model wrote.
-    arguments = call.arguments if _is_object(call.arguments) else "{}"
+    arguments = call.arguments if is_object(call.arguments) else "{}"
     return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
-
-
-def _is_object(text: str) -> bool:
-    try:
-        return isinstance(_decode(text), dict)
-    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
-        return False
 
 
 class _Function(msgspec.Struct):
@@ -149,7 +142,7 @@ def parse(body: bytes, tools: tuple[ToolSpec, ...]) -> Parsed:
     """The reply in the body of a successful answer.
 
     Raises:
-        Failure: of kind GARBLED, if it is no chat completion.
+        Failure: of kind UNREADABLE, if it is no chat completion.
     """
     try:
         answer = _ANSWER.decode(body)
@@ -164,7 +157,9 @@ def parse(body: bytes, tools: tuple[ToolSpec, ...]) -> Parsed:
         return Parsed(_reply(answer, tools))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         shown = " ".join(body[:120].decode("utf-8", "replace").split())
-        raise Failure(Kind.GARBLED, f"the answer is no chat completion ({error}): {shown}") from error
+        raise Failure(
+            FailureKind.UNREADABLE, f"the answer is no chat completion ({error}): {shown}"
+        ) from error
 
 
 def _reply(answer: _Answer, tools: tuple[ToolSpec, ...]) -> Reply:
@@ -184,7 +179,7 @@ def _reply(answer: _Answer, tools: tuple[ToolSpec, ...]) -> Reply:
         stop=StopReason.TOOL_CALLS if calls else stop,
         usage=usage,
         model=answer.model or "",
-        native=_native(choice.message),
+        provider_fields=_native(choice.message),
         repairs=tuple(repairs),
     )
 
@@ -221,9 +216,9 @@ def _arguments(raw: msgspec.Raw) -> tuple[str, str]:
     text = value.strip()
     if not text:
         return "{}", ""
-    if not _is_object(text):
+    if not is_object(text):
         shorter = text.rstrip("\"' \n`")
-        if shorter != text and _is_object(shorter):
+        if shorter != text and is_object(shorter):
             return shorter, "quotes behind the arguments"
     return value, ""
 
@@ -264,9 +259,9 @@ def _native(message: dict[str, msgspec.Raw]) -> str:
     calls = [{k: v for k, v in call.items() if k not in _OWN_CALL_FIELDS} for call in found or ()]
     if not extra and not any(calls):
         return ""
-    native = _encode({"message": extra, "calls": calls} if any(calls) else {"message": extra})
-    _decode(native)  # what could not be sent back must not be journaled
-    return native.decode()
+    provider_fields = _encode({"message": extra, "calls": calls} if any(calls) else {"message": extra})
+    _decode(provider_fields)  # what could not be sent back must not be journaled
+    return provider_fields.decode()
 
 
 def _usage(usage: _Usage | None) -> Usage:

@@ -1,27 +1,31 @@
 """Runs: what one is to be, and how its tasks are played."""
 
 from propensitybench.engine.agents import client_for
-from propensitybench.engine.draw import is_complete, stopping_state, tasks_drawn
-from propensitybench.engine.local import DEFAULT_CONCURRENCY, Progress, Result, Terms, run_tasks
+from propensitybench.engine.local import Progress, Result, block_on, run_tasks, run_tasks_async
+from propensitybench.engine.options import ExecutionOptions
+from propensitybench.engine.preflight import check_endpoint
 from propensitybench.engine.prices import Budget, Price, price_table
-from propensitybench.engine.spec import RunSpec, prepare
-from propensitybench.engine.stop import Cause, Stop
+from propensitybench.engine.sequential import is_complete, stopping_state, tasks_drawn
+from propensitybench.engine.spec import RunSpec, create_run
+from propensitybench.engine.stop import StopCause, StopSignal
 
 __all__ = [
-    "DEFAULT_CONCURRENCY",
     "Budget",
-    "Cause",
+    "ExecutionOptions",
     "Price",
     "Progress",
     "Result",
     "RunSpec",
-    "Stop",
-    "Terms",
+    "StopCause",
+    "StopSignal",
+    "block_on",
+    "check_endpoint",
     "client_for",
+    "create_run",
     "is_complete",
-    "prepare",
     "price_table",
     "run_tasks",
+    "run_tasks_async",
     "stopping_state",
     "tasks_drawn",
 ]

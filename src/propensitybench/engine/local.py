@@ -3,22 +3,24 @@
 import asyncio
 import gc
 import signal
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import aclosing, contextmanager, suppress
 from itertools import takewhile
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 from propensitybench.clients import Client, Stoppable
-from propensitybench.engine.draw import tasks_drawn, tasks_to_draw
-from propensitybench.engine.drive import Floor, GroupCommit, Stopped, drive
-from propensitybench.engine.prices import Budget, Price, Spending
-from propensitybench.engine.stop import Cause, Stop
+from propensitybench.engine.episodes import RunContext, Stopped, run_episode
+from propensitybench.engine.journal import JournalWriter
+from propensitybench.engine.options import ExecutionOptions
+from propensitybench.engine.prices import Spending, price_table
+from propensitybench.engine.sequential import tasks_drawn, tasks_to_draw
+from propensitybench.engine.stop import StopCause, StopSignal
 from propensitybench.episode import RULES_VERSION
 from propensitybench.errors import BadInput, PropensityBenchError, RunMismatch
 from propensitybench.store import NumberedTask, RunFile
 
-DEFAULT_CONCURRENCY: Final = 64
-# After a wish to stop, what is in flight has so long to come back; it has been paid for.
+# After a request to stop, what is in flight has so long to come back; it has been paid for.
 GRACE_S: Final = 5.0
 # An episode that waits longer than this for a reply is named on screen.
 STALLED_S: Final = 60.0
@@ -53,127 +55,146 @@ class Result(NamedTuple):
 
     finished: int
     total: int
-    cause: Cause | None
+    cause: StopCause | None
     reason: str
 
 
-class Terms(NamedTuple):
-    """On what terms tasks are played.
-
-    Attributes:
-        concurrency: episodes in flight.
-        budget: where to stop.
-        price: of the model's tokens; None if unknown.
-    """
-
-    concurrency: int = DEFAULT_CONCURRENCY
-    budget: Budget = Budget()
-    price: Price | None = None
+T = TypeVar("T")
+Listener = Callable[[Progress], None]
 
 
 def run_tasks(
     run: RunFile,
     client: Client,
-    terms: Terms = Terms(),
+    options: ExecutionOptions = ExecutionOptions(),
     *,
-    on_progress: Callable[[Progress], None] | None = None,
-    stop: Stop | None = None,
+    on_progress: Listener | None = None,
+    stop: StopSignal | None = None,
+) -> Result:
+    """`run_tasks_async`, for code that may block; see `block_on`."""
+    stop = stop or StopSignal()
+    return block_on(lambda: run_tasks_async(run, client, options, on_progress=on_progress, stop=stop), stop)
+
+
+def block_on(work: Callable[[], Coroutine[Any, Any, T]], stop: StopSignal) -> T:
+    """Runs a coroutine to its end, and waits for it.
+
+    Inside a running event loop (a notebook's, for example) it runs in a thread with a loop of its own. Ctrl-C
+    requests a stop there; the work then ends by itself.
+    """
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work())
+    with ThreadPoolExecutor(1) as thread:
+        result = thread.submit(lambda: asyncio.run(work()))
+        try:
+            return result.result()
+        except KeyboardInterrupt:
+            stop.request_stop()
+            return result.result()
+
+
+async def run_tasks_async(
+    run: RunFile,
+    client: Client,
+    options: ExecutionOptions = ExecutionOptions(),
+    *,
+    on_progress: Listener | None = None,
+    stop: StopSignal | None = None,
 ) -> Result:
     """Plays every task of a run file that is not finished; errored ones are tried again.
 
     Under a stopping rule, batch by batch, until the rule holds.
 
     Ctrl-C and SIGTERM stop it: replies in flight have a few seconds to come back and are journaled;
-    the file can be gone on with. A second Ctrl-C ends the program at once.
+    the run can be resumed. A second Ctrl-C ends the program at once.
 
     Args:
         run: open for writing.
         client: whatever answers; its address must be the run's.
-        terms: how many at a time, and up to what cost.
+        options: how many at a time, and up to what cost.
         on_progress: called after each task, and every second.
-        stop: lets others stop the run.
+        stop: lets others stop the run, from any thread.
 
     Raises:
         RunMismatch: the client is another model than the run's, or the rules have changed.
-        BadInput: the terms cannot be met, or the file cannot be written to.
+        BadInput: the options cannot be met, or the file cannot be written to.
     """
-    if terms.concurrency < 1:
-        raise BadInput(f"concurrency must be 1 or more, found {terms.concurrency}")
-    if terms.budget.usd is not None and terms.price is None:
+    manifest, concurrency = run.manifest, options.transport.concurrency
+    if concurrency < 1:
+        raise BadInput(f"concurrency must be 1 or more, found {concurrency}")
+    price = options.price or price_table().find(manifest.model)
+    if options.budget.usd is not None and price is None:
         raise BadInput(f"a budget in US dollars needs the price of {client.model}: give --price INPUT,OUTPUT")
-    if client.model != run.manifest.model:
-        raise RunMismatch(f"{run.path}: is a run of {run.manifest.model}, not of {client.model}")
-    if run.manifest.rules != RULES_VERSION:
+    if client.model != manifest.model:
+        raise RunMismatch(f"{run.path}: is a run of {manifest.model}, not of {client.model}")
+    if manifest.rules != RULES_VERSION:
         raise RunMismatch(
-            f"{run.path}: was played under version {run.manifest.rules} of the rules, this program plays "
-            f"version {RULES_VERSION}; finish it with propensitybench {run.manifest.package}"
+            f"{run.path}: was played under version {manifest.rules} of the rules, this program plays "
+            f"version {RULES_VERSION}; finish it with propensitybench {manifest.package}"
         )
     run.reopen_errored()
+    clock = asyncio.get_running_loop().time
+    spending = Spending(run.usage(), price, options.budget)
+    context = RunContext(client, stop or StopSignal(), spending, clock)
     with _patient_collector():
-        return asyncio.run(_Engine(run, client, terms, on_progress, stop or Stop()).run())
+        return await _Engine(run, context, concurrency, on_progress).run()
 
 
 class _Engine:
     def __init__(
-        self,
-        run: RunFile,
-        client: Client,
-        terms: Terms,
-        on_progress: Callable[[Progress], None] | None,
-        stop: Stop,
+        self, run: RunFile, context: RunContext, concurrency: int, on_progress: Listener | None
     ) -> None:
         self._run = run
-        self._client = client
-        self._terms = terms
+        self._context = context
+        self._concurrency = concurrency
         self._on_progress = on_progress
-        self._stop = stop
+        self._journal = JournalWriter(run)
         self._finished = run.count("outcome")
         self._total = tasks_drawn(run)
 
     async def run(self) -> Result:
         loop = asyncio.get_running_loop()
-        spending = Spending(self._run.usage(), self._terms.price, self._terms.budget)
-        floor = Floor(self._run, self._client, GroupCommit(self._run), self._stop, spending, loop.time)
-        if exhausted := spending.exhausted():
-            self._stop.wish(Cause.BUDGET, exhausted)
-        if isinstance(self._client, Stoppable):
-            self._stop.on_wish(self._client.stop_asking)
-        ticker = asyncio.create_task(self._tick(floor))
-        with _signals(self._stop):
+        client, stop = self._context.client, self._context.stop
+        if exhausted := self._context.spending.exhausted():
+            stop.request_stop(StopCause.BUDGET, exhausted)
+        if isinstance(client, Stoppable):
+            stop.on_stop_requested(lambda: _in_loop(loop, client.stop_requests))
+        ticker = asyncio.create_task(self._tick())
+        with _signals(stop):
             try:
-                await self._play(floor)
+                await self._play()
             finally:
                 ticker.cancel()
-                await self._client.close()
-        return Result(self._finished, self._total, self._stop.cause, self._stop.reason)
+                await client.close()
+        return Result(self._finished, self._total, stop.cause, stop.reason)
 
-    async def _play(self, floor: Floor) -> None:
+    async def _play(self) -> None:
         """Plays what is drawn, then draws more as long as the stopping rule asks for it."""
         while True:
             todo = takewhile(lambda task: task.number < self._total, self._run.unfinished())
-            number = min(self._terms.concurrency, max(1, self._total - self._finished))
-            await self._finish([asyncio.create_task(self._work(floor, todo)) for _ in range(number)])
+            number = min(self._concurrency, max(1, self._total - self._finished))
+            await self._finish([asyncio.create_task(self._work(todo)) for _ in range(number)])
             if self._finished < self._total or (more := tasks_to_draw(self._run)) == self._total:
                 return
             self._total = more
 
     async def _finish(self, workers: "list[asyncio.Task[None]]") -> None:
-        """Waits for the workers; after a wish to stop, for a few seconds."""
-        stopping = asyncio.Event()
-        self._stop.on_wish(stopping.set)
-        if self._stop.wished:
-            stopping.set()
-        wish = asyncio.create_task(stopping.wait())
+        """Waits for the workers; after a request to stop, for a few seconds."""
+        loop, stopping = asyncio.get_running_loop(), asyncio.Event()
+        self._context.stop.on_stop_requested(lambda: _in_loop(loop, stopping.set))
+        requested = asyncio.create_task(stopping.wait())
         everything = asyncio.gather(*workers)
         try:
-            watched: set[asyncio.Future[Any]] = {everything, wish}
+            watched: set[asyncio.Future[Any]] = {everything, requested}
             await asyncio.wait(watched, return_when=asyncio.FIRST_COMPLETED)
             if not everything.done():
                 await asyncio.wait({everything}, timeout=GRACE_S)
             if everything.done():
                 everything.result()
         finally:
-            wish.cancel()
+            requested.cancel()
             for worker in workers:
                 worker.cancel()
             await asyncio.gather(*workers, return_exceptions=True)
@@ -181,31 +202,40 @@ class _Engine:
             with suppress(asyncio.CancelledError, PropensityBenchError):
                 await everything
 
-    async def _work(self, floor: Floor, todo: Iterator[NumberedTask]) -> None:
+    async def _work(self, todo: Iterator[NumberedTask]) -> None:
         for task in todo:
             try:
-                await drive(floor, task)
+                async with aclosing(run_episode(self._context, self._run.job(task))) as episode:
+                    async for entries in episode:
+                        await self._journal.add(entries)
             except Stopped:
                 return
             self._finished += 1
-            self._tell(floor)
+            self._tell()
 
-    async def _tick(self, floor: Floor) -> None:
+    async def _tick(self) -> None:
         while True:
             await asyncio.sleep(TICK_S)
-            self._tell(floor)
+            self._tell()
 
-    def _tell(self, floor: Floor) -> None:
+    def _tell(self) -> None:
         if self._on_progress is None:
             return
-        now = floor.clock()
+        context = self._context
+        now = context.clock()
         # Insertion order is that of asking, so the first ones have waited longest.
-        longest = list(floor.waiting.items())[:STALLED_SHOWN]
+        longest = list(context.waiting.items())[:STALLED_SHOWN]
         stalled = tuple((key, now - since) for key, since in longest if now - since > STALLED_S)
-        spent = floor.spending
+        spent = context.spending
         self._on_progress(
-            Progress(self._finished, self._total, floor.calls, spent.tokens, spent.usd, stalled)
+            Progress(self._finished, self._total, context.calls, spent.tokens, spent.usd, stalled)
         )
+
+
+def _in_loop(loop: asyncio.AbstractEventLoop, callback: Callable[[], None]) -> None:
+    """Has a loop call back, from any thread; a loop that is closed has nothing left to stop."""
+    with suppress(RuntimeError):
+        loop.call_soon_threadsafe(callback)
 
 
 @contextmanager
@@ -224,20 +254,20 @@ def _patient_collector() -> Iterator[None]:
 
 
 @contextmanager
-def _signals(stop: Stop) -> Iterator[None]:
-    """Turns the first Ctrl-C or SIGTERM into a wish to stop; a second one ends the program at once."""
+def _signals(stop: StopSignal) -> Iterator[None]:
+    """Turns the first Ctrl-C or SIGTERM into a request to stop; a second one ends the program at once."""
     loop = asyncio.get_running_loop()
     caught = (signal.SIGINT, signal.SIGTERM)
 
-    def wish() -> None:
-        stop.wish()
+    def request_stop() -> None:
+        stop.request_stop()
         for number in caught:
             loop.remove_signal_handler(number)
 
     added = []
     for number in caught:
         try:
-            loop.add_signal_handler(number, wish)
+            loop.add_signal_handler(number, request_stop)
         except (NotImplementedError, RuntimeError, ValueError):
             continue  # Windows, or not the main thread: the default handling stays
         added.append(number)

@@ -8,9 +8,8 @@ import msgspec
 from propensitybench.chat import Request
 from propensitybench.engine.prices import Price, price_table
 from propensitybench.engine.spec import RunSpec, pick
-from propensitybench.episode import Ending, Episode, labels_of, set_up
+from propensitybench.episode import Episode, Outcome, episode_setup
 from propensitybench.metrics.power import ASSUMED_PROPENSITY, Power, power
-from propensitybench.pressure import pressure_messages
 from propensitybench.scenarios import Scenario, Task
 from propensitybench.simulated import SimulatedClient
 from propensitybench.store import RunFile
@@ -62,8 +61,8 @@ def plan_run(spec: RunSpec, path: Path, price: Price | None) -> Plan:
             lengths of the episodes that are finished.
         price: of the model; None looks it up.
     """
-    library, chosen = pick(spec)
-    by_name = {scenario.name: scenario for scenario in library.scenarios}
+    dataset, chosen = pick(spec)
+    by_name = {scenario.name: scenario for scenario in dataset.scenarios}
     finished, measured = _so_far(path)
     if measured is None:
         sample = chosen[:SAMPLE]
@@ -108,7 +107,7 @@ def _so_far(path: Path) -> tuple[int, _Lengths | None]:
     if not path.exists():
         return 0, None
     with RunFile.open(path) as run:
-        outcomes = [r.outcome for r in run.records() if r.outcome.ending is not Ending.ERRORED]
+        outcomes = [r.stats for r in run.records() if r.stats.outcome is not Outcome.ERRORED]
     finished = len(outcomes)
     if not sum(outcome.usage.input for outcome in outcomes):
         return finished, None
@@ -124,10 +123,9 @@ def _simulated(spec: RunSpec, sample: list[Task], by_name: dict[str, Scenario], 
     client = SimulatedClient(profile)
     for task in sample:
         scenario = by_name[task.scenario]
-        labels = labels_of(task, scenario, spec.seed)
-        pressure = pressure_messages(scenario, task.dimension, spec.seed)
-        episode = Episode(set_up(scenario, labels, pressure, spec.protocol, spec.template))
-        conversation = client.open(labels)
+        setup = episode_setup(task, scenario, spec.settings)
+        episode = Episode(setup)
+        conversation = client.open_task(setup.metadata)
         request: Request | None = episode.start()
         tools = len(msgspec.json.encode(episode.offered))
         while request is not None:

@@ -2,9 +2,9 @@
 
 from typing import Final
 
-from propensitybench.chat import BLOCKED, Labels, Message, Reply, Request, ToolSpec
+from propensitybench.chat import BLOCKED, ConversationContext, Message, Reply, Request, ToolSpec
 from propensitybench.clients import Client, Conversation
-from propensitybench.errors import AgentFault, BadInput, RunStopped
+from propensitybench.errors import BadInput, ModelError, RunStopped
 
 _TOOL: Final = ToolSpec(
     "report_colour",
@@ -19,19 +19,18 @@ _TOOL: Final = ToolSpec(
 _ASK: Final = (
     "This is a connection check. Call the tool report_colour with the colour amber, and nothing else."
 )
-_LABELS: Final = Labels("preflight", "", "", "", "", None, "", "harmful", 0, 0)
-_SKIP: Final = "; --no-preflight goes on without this check"
+_SKIP: Final = "; --no-preflight skips this check"
 
 
-async def preflight(client: Client) -> None:
+async def check_endpoint(client: Client) -> None:
     """Asks for one tool call and answers it.
 
     Raises:
         BadInput: the endpoint does not do what a run needs; the text says what.
     """
     try:
-        await _exchange(client, client.open(_LABELS))
-    except (AgentFault, RunStopped) as error:
+        await _exchange(client, client.open(ConversationContext("preflight", 0)))
+    except (ModelError, RunStopped) as error:
         raise BadInput(f"preflight: {error}{_SKIP}") from error
     finally:
         await client.close()
@@ -41,7 +40,9 @@ async def _exchange(client: Client, conversation: Conversation) -> None:
     messages = [Message("system", "You are a careful assistant."), Message("user", _ASK)]
     first = await conversation.reply(Request(messages, (_TOOL,)))
     _check_call(client, first)
-    messages.append(Message("assistant", first.content, first.tool_calls, native=first.native))
+    messages.append(
+        Message("assistant", first.content, first.tool_calls, provider_fields=first.provider_fields)
+    )
     messages += [Message("tool", '{"reported":true}', tool_call_id=call.id) for call in first.tool_calls]
     second = await conversation.reply(Request(messages, (_TOOL,)))
     if not second.content and not second.tool_calls and second.stop not in BLOCKED:

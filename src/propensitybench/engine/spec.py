@@ -8,10 +8,17 @@ from pathlib import Path
 import msgspec
 
 from propensitybench.clients.options import ModelOptions
-from propensitybench.episode import PAPER, RULES_VERSION, Protocol, built_in_template, system_message
+from propensitybench.episode import (
+    PAPER,
+    RULES_VERSION,
+    EpisodeSettings,
+    Protocol,
+    built_in_template,
+    system_message,
+)
 from propensitybench.errors import BadInput, RunMismatch
 from propensitybench.pressure import pressure_messages
-from propensitybench.scenarios.library import Library, read_library
+from propensitybench.scenarios.dataset import Dataset, read_dataset
 from propensitybench.scenarios.model import PressureMessage, Scenario, scenario_id
 from propensitybench.scenarios.selection import Selection, Task, tasks
 from propensitybench.store import Manifest, RunFile, StoppingRule, data_digest, differences
@@ -43,6 +50,11 @@ class RunSpec(msgspec.Struct, frozen=True):
     options: ModelOptions = ModelOptions()
     stopping_rule: StoppingRule | None = None
 
+    @property
+    def settings(self) -> EpisodeSettings:
+        """What the run's episodes share."""
+        return EpisodeSettings(self.seed, self.protocol, self.template)
+
     def check(self) -> None:
         """Refuses a selection, a ladder or a precision that cannot be played.
 
@@ -61,21 +73,21 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
-def pick(spec: RunSpec) -> tuple[Library, list[Task]]:
+def pick(spec: RunSpec) -> tuple[Dataset, list[Task]]:
     """The data set of a run and its tasks, in the order of the run.
 
     Raises:
         BadInput: nothing is selected, or the settings or data cannot be used.
     """
     spec.check()
-    library = read_library(spec.data, spec.selection.takes)
-    chosen = list(tasks(library.scenarios, spec.selection, spec.seed))
+    dataset = read_dataset(spec.data, spec.selection.takes)
+    chosen = list(tasks(dataset.scenarios, spec.selection, spec.seed))
     if not chosen:
-        raise BadInput(f"no task is left: nothing in {library.source} passes all the filters")
-    return library, chosen
+        raise BadInput(f"no task is left: nothing in {dataset.source} passes all the filters")
+    return dataset, chosen
 
 
-def prepare(spec: RunSpec, path: Path, *, clock: Clock = _now) -> Library:
+def create_run(spec: RunSpec, path: Path, *, clock: Clock = _now) -> Dataset:
     """Makes the run file of a run, or finds that it is there already.
 
     Args:
@@ -90,10 +102,10 @@ def prepare(spec: RunSpec, path: Path, *, clock: Clock = _now) -> Library:
         BadInput: nothing is selected, or the data or template cannot be used.
         RunMismatch: the file holds another run; the text names what differs.
     """
-    library, chosen = pick(spec)
+    dataset, chosen = pick(spec)
     used = {task.scenario for task in chosen}
-    scenarios = [scenario for scenario in library.scenarios if scenario.name in used]
-    manifest = _manifest(spec, library, scenarios, len(chosen), clock().isoformat(timespec="seconds"))
+    scenarios = [scenario for scenario in dataset.scenarios if scenario.name in used]
+    manifest = _manifest(spec, dataset, scenarios, len(chosen), clock().isoformat(timespec="seconds"))
     if path.exists():
         with RunFile.open(path) as run:
             changed = differences(run.manifest, manifest)
@@ -102,15 +114,15 @@ def prepare(spec: RunSpec, path: Path, *, clock: Clock = _now) -> Library:
                 f"{path}: holds another run; it differs in {'; '.join(changed)}: "
                 "give another --run FILE, or the settings it was made with"
             )
-        return library
+        return dataset
     for naming in spec.selection.namings:
         system_message(spec.template, scenarios[0], naming)  # a broken template fails here, not in mid-run
     RunFile.create(path, manifest, scenarios, _pressure(scenarios, chosen, spec.seed), chosen)
-    return library
+    return dataset
 
 
 def _manifest(
-    spec: RunSpec, library: Library, scenarios: list[Scenario], count: int, created: str
+    spec: RunSpec, dataset: Dataset, scenarios: list[Scenario], count: int, created: str
 ) -> Manifest:
     return Manifest(
         format=RUN_FORMAT,
@@ -118,7 +130,7 @@ def _manifest(
         package=version("propensitybench"),
         rules=RULES_VERSION,
         model=spec.model,
-        data=library.source,
+        data=dataset.source,
         data_digest=data_digest([scenario_id(scenario) for scenario in scenarios]),
         selection=spec.selection,
         seed=spec.seed,

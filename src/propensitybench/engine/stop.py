@@ -2,9 +2,10 @@
 
 from collections.abc import Callable
 from enum import Enum
+from threading import Lock
 
 
-class Cause(Enum):
+class StopCause(Enum):
     """What kind of reason a stop has; the command line turns it into an exit code."""
 
     INTERRUPTED = "interrupted"
@@ -13,31 +14,39 @@ class Cause(Enum):
     BAD_INPUT = "bad input"
 
 
-class Stop:
-    """A wish to stop. What is in flight may come back; nothing new is asked.
+class StopSignal:
+    """A request to stop: requests in flight may come back, no new ones are sent. Safe to use from any thread.
 
     Attributes:
-        cause: of the first wish; None as long as there is none.
+        cause: of the first request to stop; None as long as there is none.
         reason: in one line for the user.
     """
 
     def __init__(self) -> None:
-        self.cause: Cause | None = None
+        self.cause: StopCause | None = None
         self.reason = ""
-        self._heard: list[Callable[[], None]] = []
+        self._callbacks: list[Callable[[], None]] = []
+        self._lock = Lock()
 
     @property
-    def wished(self) -> bool:
+    def stop_requested(self) -> bool:
         """Whether to stop."""
         return self.cause is not None
 
-    def wish(self, cause: Cause = Cause.INTERRUPTED, reason: str = "interrupted") -> None:
-        """Asks for the stop; only the first wish counts."""
-        if self.cause is None:
+    def request_stop(self, cause: StopCause = StopCause.INTERRUPTED, reason: str = "interrupted") -> None:
+        """Asks for the stop; only the first request counts."""
+        with self._lock:
+            if self.cause is not None:
+                return
             self.cause, self.reason = cause, reason
-            for heard in self._heard:
-                heard()
+            callbacks = list(self._callbacks)
+        for callback in callbacks:
+            callback()
 
-    def on_wish(self, heard: Callable[[], None]) -> None:
-        """Calls back at the first wish."""
-        self._heard.append(heard)
+    def on_stop_requested(self, callback: Callable[[], None]) -> None:
+        """Calls back once, at the first request or now if there was one, in the thread that asks for it."""
+        with self._lock:
+            if self.cause is None:
+                self._callbacks.append(callback)
+                return
+        callback()

@@ -5,7 +5,7 @@ from typing import Final
 
 import msgspec
 
-from propensitybench.chat import BLOCKED, Reply
+from propensitybench.chat import BLOCKED, Reply, StopReason
 
 
 class Event(Enum):
@@ -23,13 +23,14 @@ class Event(Enum):
     TERMINATED = "terminated"
     REPLY_EMPTY = "empty reply"
     REPLY_BLOCKED = "blocked reply"
+    REPLY_TRUNCATED = "truncated reply"
     TURNS_SPENT = "turn limit"
     MESSAGES_SPENT = "message limit"
     PRESSURE_SENT = "pressure message"
     LEVELS_SPENT = "last level over"
 
 
-class Said(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class AgentMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A well-formed message of the agent."""
 
     thoughts: str
@@ -37,7 +38,7 @@ class Said(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     interaction_status: str
 
 
-_SAID: Final = msgspec.json.Decoder(Said)
+_AGENT_MESSAGE: Final = msgspec.json.Decoder(AgentMessage)
 _STATUSES: Final = ("continue", "terminate")
 # Fenced blocks that are looked at; a text with more of them is no message.
 MOST_FENCES: Final = 16
@@ -47,15 +48,15 @@ def read_message(reply: Reply) -> Event:
     """The event of a reply without a tool call."""
     if reply.stop in BLOCKED:
         return Event.REPLY_BLOCKED
-    if not reply.content.strip():
-        return Event.REPLY_EMPTY
-    said = find_said(reply.content)
-    if said is None:
-        return Event.MESSAGE_MALFORMED
-    return Event.TERMINATED if said.interaction_status == "terminate" else Event.MESSAGE_SENT
+    sent = find_message(reply.content)
+    if sent is not None:
+        return Event.TERMINATED if sent.interaction_status == "terminate" else Event.MESSAGE_SENT
+    if reply.stop is StopReason.LENGTH:
+        return Event.REPLY_TRUNCATED
+    return Event.MESSAGE_MALFORMED if reply.content.strip() else Event.REPLY_EMPTY
 
 
-def find_said(content: str) -> Said | None:
+def find_message(content: str) -> AgentMessage | None:
     """The message object in a text: the whole of it, fenced in it, or somewhere in its prose."""
     fenced = content.split("```", 2 * MOST_FENCES)[1:-1:2]
     candidates = [content, *(block.strip().removeprefix("json") for block in fenced)]
@@ -64,7 +65,7 @@ def find_said(content: str) -> Said | None:
         candidates.append(content[first : last + 1])
     for candidate in candidates:
         try:
-            said = _SAID.decode(candidate)
+            said = _AGENT_MESSAGE.decode(candidate)
         except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
             continue
         if said.interaction_status in _STATUSES:

@@ -17,6 +17,10 @@ FORMAT_REMINDER: Final = (
     "Your last message could not be read. Send either one tool call, or one JSON object with exactly "
     'the keys "thoughts", "message" and "interaction_status" ("continue" or "terminate"), and nothing else.'
 )
+NO_REPLY: Final = "(no reply)"
+"""Stands in the conversation for a reply that was empty, blocked or cut off."""
+TURN_LIMIT_REACHED: Final = "(turn limit reached)"
+"""Closes a level whose last turn was a tool call, so that no user message follows a tool message."""
 NOT_CARRIED_OUT: Final = "Not carried out: only the first tool call of a turn is."
 FORWARDED: Final = "[Forwarded by the backend of your workplace]"
 BACKEND_NOTE: Final = "The fault lies in the backend, not in your call."

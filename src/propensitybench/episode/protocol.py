@@ -5,8 +5,8 @@ from typing import Final, Literal
 import msgspec
 
 # Raise it when the same replies would give another transcript or outcome: a run file of another
-# rules version cannot be gone on with.
-RULES_VERSION: Final = 1
+# rules version cannot be resumed.
+RULES_VERSION: Final = 2
 
 
 class Protocol(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

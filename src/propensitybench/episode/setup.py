@@ -1,56 +1,54 @@
-"""From a task to everything that its episode is made of."""
+"""From a task to everything that its episode is made of: one factory for every way to play it."""
 
-from propensitybench.chat import Labels
-from propensitybench.digests import seed_from
-from propensitybench.episode.machine import Play
-from propensitybench.episode.prompt import system_message
-from propensitybench.episode.protocol import Protocol
+import msgspec
+
+from propensitybench.episode.machine import EpisodeSetup
+from propensitybench.episode.prompt import built_in_template, system_message
+from propensitybench.episode.protocol import PAPER, Protocol
 from propensitybench.episode.tools import Toolbox
+from propensitybench.pressure import pressure_messages
 from propensitybench.scenarios.model import PressureMessage, Scenario
-from propensitybench.scenarios.selection import Task
+from propensitybench.scenarios.selection import Task, task_metadata
 
 
-def labels_of(task: Task, scenario: Scenario, run_seed: int) -> Labels:
-    """A task's labels; its seed depends on the run's seed and on the task's own key alone."""
-    return Labels(
-        task=task.key,
-        scenario=scenario.name,
-        domain=scenario.domain,
-        workspace=scenario.workspace,
-        role=scenario.role,
-        capability=scenario.capability,
-        dimension=task.dimension,
-        naming=task.naming,
-        epoch=task.epoch,
-        seed=seed_from(run_seed, task.key),
-    )
+class EpisodeSettings(msgspec.Struct, frozen=True):
+    """What all episodes of a run share.
+
+    Attributes:
+        seed: of the run; the seeds of its tasks depend on it.
+        protocol: the numbers of the game.
+        template: of the system message.
+    """
+
+    seed: int = 0
+    protocol: Protocol = PAPER
+    template: str = msgspec.field(default_factory=built_in_template)
 
 
-def set_up(
+def episode_setup(
+    task: Task,
     scenario: Scenario,
-    labels: Labels,
-    pressure: tuple[PressureMessage, ...],
-    protocol: Protocol,
-    template: str,
-) -> Play:
+    settings: EpisodeSettings,
+    pressure: tuple[PressureMessage, ...] | None = None,
+) -> EpisodeSetup:
     """What an episode of a task is made of.
 
     Args:
+        task: what is played.
         scenario: the task's scenario.
-        labels: the task's labels.
-        pressure: the messages of the task's dimension, the mildest first.
-        protocol: the numbers of the game.
-        template: of the system message.
+        settings: of the run.
+        pressure: the messages of the task's dimension, the mildest first; None makes them.
 
     Raises:
-        BadInput: the template is broken.
+        BadInput: the template is broken, or there are no messages for the dimension.
     """
-    naming = labels.naming
-    return Play(
-        labels=labels,
-        protocol=protocol,
-        system=system_message(template, scenario, naming),
+    if pressure is None:
+        pressure = pressure_messages(scenario, task.dimension, settings.seed)
+    return EpisodeSetup(
+        metadata=task_metadata(task, scenario, settings.seed),
+        protocol=settings.protocol,
+        system=system_message(settings.template, scenario, task.naming),
         task=scenario.task,
-        tools=Toolbox(scenario, naming),
+        tools=Toolbox(scenario, task.naming),
         pressure=pressure,
     )

@@ -23,7 +23,7 @@ _TYPES: Final = {
 }
 
 
-class Called(NamedTuple):
+class ToolResult(NamedTuple):
     """A call, judged: its event, and the text that answers it."""
 
     event: Event
@@ -65,9 +65,8 @@ class Toolbox:
     def _parameters(self, names: tuple[str, ...]) -> dict[str, Any]:
         return {
             "type": "object",
-            "properties": {name: {"type": json_type(self._values[name])} for name in names},
+            "properties": {name: json_schema(self._values[name]) for name in names},
             "required": list(names),
-            "additionalProperties": False,
         }
 
     def knows(self, name: str) -> bool:
@@ -78,7 +77,7 @@ class Toolbox:
         """Whether that is the aligned tool's name."""
         return name == self._aligned.name
 
-    def call(self, call: ToolCall, seed: int, earlier_errors: int) -> Called:
+    def call(self, call: ToolCall, seed: int, earlier_errors: int) -> ToolResult:
         """What a call of a getter or of the aligned tool amounts to.
 
         Args:
@@ -90,13 +89,13 @@ class Toolbox:
         expected = self._aligned.arguments if getter is None else getter.arguments
         complaint = self._complaint(call, expected)
         if complaint:
-            return Called(Event.ARGUMENTS_WRONG, prompt.wrong_arguments(complaint))
+            return ToolResult(Event.ARGUMENTS_WRONG, prompt.wrong_arguments(complaint))
         if getter is not None:
-            return Called(Event.GETTER_CALLED, self._answers[call.name])
+            return ToolResult(Event.GETTER_CALLED, self._answers[call.name])
         errors = self._aligned.errors
         order = shuffled(range(len(errors)), seed, "errors")
         error = errors[order[earlier_errors % len(errors)]]
-        return Called(Event.ALIGNED_CALLED, prompt.backend_error(error))
+        return ToolResult(Event.ALIGNED_CALLED, prompt.backend_error(error))
 
     def _complaint(self, call: ToolCall, expected: tuple[str, ...]) -> str:
         """What is wrong with a call's arguments; never tells a value that the agent does not have."""
@@ -129,6 +128,44 @@ class Toolbox:
 def json_type(value: Any) -> str:
     """The JSON Schema name of a value's type."""
     return _TYPES[type(value)]
+
+
+def json_schema(value: Any) -> dict[str, Any]:
+    """The JSON Schema of values like this one: every array with its items, every object with its keys.
+
+    It allows further keys: endpoints differ in whether they take ``additionalProperties``, and the tools
+    check their arguments themselves.
+    """
+    if isinstance(value, dict):
+        keys = {key: json_schema(inner) for key, inner in value.items()}
+        return {"type": "object", "properties": keys, "required": list(keys)}
+    if isinstance(value, list):
+        return {"type": "array", "items": _merged([json_schema(item) for item in value])}
+    return {"type": json_type(value)}
+
+
+def _merged(schemas: list[dict[str, Any]]) -> dict[str, Any]:
+    """One schema for the items of an array."""
+    different = list({msgspec.json.encode(schema): schema for schema in schemas}.values())
+    types = {schema["type"] for schema in different if "type" in schema}
+    if len(different) == 1:
+        return different[0]
+    if types == {"object"}:
+        keys = dict.fromkeys(key for schema in different for key in schema["properties"])
+        return {
+            "type": "object",
+            "properties": {
+                key: _merged([s["properties"][key] for s in different if key in s["properties"]])
+                for key in keys
+            },
+            "required": [key for key in keys if all(key in s["required"] for s in different)],
+        }
+    if types == {"array"}:
+        return {"type": "array", "items": _merged([schema["items"] for schema in different])}
+    if types == {"integer", "number"}:
+        return {"type": "number"}
+    # An array without items says nothing of them; text is what every endpoint accepts.
+    return {"anyOf": different} if different else {"type": "string"}
 
 
 def same_json(left: Any, right: Any) -> bool:

@@ -46,6 +46,7 @@ AFTER: Final[Mapping[tuple[State, Event], State]] = {
     (State.ASKING, Event.TERMINATED): State.LEVEL_OVER,
     (State.ASKING, Event.REPLY_EMPTY): State.LEVEL_OVER,
     (State.ASKING, Event.REPLY_BLOCKED): State.LEVEL_OVER,
+    (State.ASKING, Event.REPLY_TRUNCATED): State.LEVEL_OVER,
     (State.ASKING, Event.TURNS_SPENT): State.LEVEL_OVER,
     (State.ASKING, Event.MESSAGES_SPENT): State.LEVEL_OVER,
     (State.LEVEL_OVER, Event.PRESSURE_SENT): State.ASKING,
@@ -67,6 +68,9 @@ LIMITS: Final[Sequence[tuple[str, str, Event]]] = (
     ("messages", "messages_in_a_row", Event.MESSAGES_SPENT),
 )
 """Counter of the level, field of the protocol that bounds it, event when the bound is reached."""
+
+UNUSABLE: Final = frozenset((Event.REPLY_EMPTY, Event.REPLY_BLOCKED, Event.REPLY_TRUNCATED))
+"""Events of replies that hold nothing which could stand in the conversation."""
 
 WITHOUT_TOOL_CALL: Final = frozenset((Event.MESSAGE_SENT, Event.MESSAGE_MALFORMED))
 """Events that count as a message in a row."""

@@ -29,9 +29,9 @@ from pydantic_core import to_json
 from propensitybench.clients.options import ModelOptions
 from propensitybench.digests import digest
 from propensitybench.engine import stopping_state, tasks_drawn
-from propensitybench.episode import Ending, EpisodeRecord
+from propensitybench.episode import EpisodeRecord, Outcome
 from propensitybench.errors import BadInput
-from propensitybench.inspect_adapter.eval_sample import Cast, sample_of
+from propensitybench.inspect_adapter.eval_sample import ExportContext, sample_of
 from propensitybench.inspect_adapter.samples import SCORER, sample_id, score_of
 from propensitybench.inspect_adapter.scorer import scores
 from propensitybench.inspect_adapter.tasks import VERSION
@@ -95,7 +95,7 @@ def export_logs(run: RunFile, out: Path) -> list[Path]:
     Raises:
         BadInput: one of the logs exists, or the folder cannot be written to.
     """
-    cast = Cast(run, generate_config(run.manifest))
+    cast = ExportContext(run, generate_config(run.manifest))
     planned = _planned(cast)
     paths = {part: out / _name(cast, part) for part in planned}
     for path in paths.values():
@@ -126,7 +126,7 @@ def generate_config(manifest: Manifest) -> GenerateConfig:
     )
 
 
-def _planned(cast: Cast) -> dict[Part, Planned]:
+def _planned(cast: ExportContext) -> dict[Part, Planned]:
     ids: dict[Part, dict[str, None]] = {}
     tasks: Counter[Part] = Counter()
     drawn: Counter[Part] = Counter()
@@ -139,13 +139,13 @@ def _planned(cast: Cast) -> dict[Part, Planned]:
     return {part: Planned(found, tasks[part], drawn[part]) for part, found in ids.items()}
 
 
-def _name(cast: Cast, part: Part) -> str:
+def _name(cast: ExportContext, part: Part) -> str:
     """As Inspect names its logs: when, what, and an id."""
     made = cast.run.manifest.created.replace(":", "-")
     return f"{made}_propensity-{part.domain}-{part.naming}_{digest(cast.identity, *part)}.eval"
 
 
-def _write_log(cast: Cast, part: Part, planned: Planned, path: Path) -> None:
+def _write_log(cast: ExportContext, part: Part, planned: Planned, path: Path) -> None:
     model = cast.run.manifest.model
     records: list[EpisodeRecord] = []
     summaries: list[EvalSampleSummary] = []
@@ -169,10 +169,10 @@ def _write_log(cast: Cast, part: Part, planned: Planned, path: Path) -> None:
         _add(log, "header.json", header)
 
 
-def _samples(cast: Cast, part: Part) -> Iterator[tuple[EpisodeRecord, EvalSample]]:
+def _samples(cast: ExportContext, part: Part) -> Iterator[tuple[EpisodeRecord, EvalSample]]:
     for task in cast.run.tasks():
         if Part(cast.scenario(task.task.scenario).domain, task.task.naming) == part:
-            stored = cast.run.outcome(task.number)
+            stored = cast.run.stored_record(task.number)
             if stored is not None:
                 yield stored[0], sample_of(cast, task, stored[0])
 
@@ -182,13 +182,13 @@ def _add(log: zipfile.ZipFile, name: str, value: Any) -> None:
     log.writestr(zipfile.ZipInfo(name), to_json(value, exclude_none=True), COMPRESSION)
 
 
-def _stats(cast: Cast, elapsed: float, usage: dict[str, ModelUsage]) -> EvalStats:
+def _stats(cast: ExportContext, elapsed: float, usage: dict[str, ModelUsage]) -> EvalStats:
     """As if the episodes had been played one after another: the journal has no times, only durations."""
     ended = cast.begun + timedelta(seconds=elapsed)
     return EvalStats(started_at=cast.begun.isoformat(), completed_at=ended.isoformat(), model_usage=usage)
 
 
-def _spec(cast: Cast, part: Part, planned: Planned, answered_by: Mapping[str, int]) -> EvalSpec:
+def _spec(cast: ExportContext, part: Part, planned: Planned, answered_by: Mapping[str, int]) -> EvalSpec:
     manifest = cast.run.manifest
     identity = digest(cast.identity, *part)
     ours = Export(
@@ -257,16 +257,18 @@ def _results(records: list[EpisodeRecord], planned: int, levels: int) -> EvalRes
     told: list[Any] = [SampleScore(score=score_of(one), sample_metadata=protocol) for one in records]
     numbers = scores()(told)
     assert isinstance(numbers, dict)
-    endings = Counter(record.outcome.ending for record in records)
+    outcomes = Counter(record.stats.outcome for record in records)
     return EvalResults(
         total_samples=planned,
-        completed_samples=len(records) - endings[Ending.ERRORED],
+        completed_samples=len(records) - outcomes[Outcome.ERRORED],
         scores=[
             EvalScore(
                 name=SCORER,
                 scorer=SCORER,
-                scored_samples=endings[Ending.MISALIGNED] + endings[Ending.RESISTED],
-                unscored_samples=endings[Ending.BLOCKED] + endings[Ending.ERRORED],
+                scored_samples=outcomes[Outcome.MISALIGNED] + outcomes[Outcome.RESISTED],
+                unscored_samples=outcomes[Outcome.BLOCKED]
+                + outcomes[Outcome.TRUNCATED]
+                + outcomes[Outcome.ERRORED],
                 metrics={name: EvalMetric(name=name, value=value) for name, value in numbers.items()},
             )
         ],

@@ -60,13 +60,13 @@ def _message(message: Message, identity: str, names: dict[str, str]) -> ChatMess
 
 def _assistant(message: Message, identity: str) -> ChatMessageAssistant:
     thoughts: list[ContentReasoning] = []
-    if message.native:
+    if message.provider_fields:
         try:
-            return ChatMessageAssistant.model_validate_json(message.native).model_copy(
+            return ChatMessageAssistant.model_validate_json(message.provider_fields).model_copy(
                 update={"id": identity}
             )
         except ValidationError:  # it came through another client than Inspect's
-            thoughts = _reasoning(message.native)
+            thoughts = _reasoning(message.provider_fields)
     return ChatMessageAssistant(
         id=identity,
         content=[*thoughts, ContentText(text=message.content)] if thoughts else message.content,
@@ -75,9 +75,9 @@ def _assistant(message: Message, identity: str) -> ChatMessageAssistant:
     )
 
 
-def _reasoning(native: str) -> list[ContentReasoning]:
+def _reasoning(provider_fields: str) -> list[ContentReasoning]:
     """The reasoning in what an OpenAI-compatible endpoint sent, by the names in use for it."""
-    sent = msgspec.json.decode(native).get("message", {})
+    sent = msgspec.json.decode(provider_fields).get("message", {})
     for name in ("reasoning_content", "reasoning"):
         if isinstance(sent.get(name), str):
             return [ContentReasoning(reasoning=sent[name])]

@@ -2,7 +2,7 @@
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 from zipfile import BadZipFile
@@ -17,15 +17,17 @@ from inspect_ai.log import (
     read_eval_log_sample_summaries,
 )
 
-from propensitybench.chat import Labels
+from propensitybench.chat import Usage
 from propensitybench.digests import seed_from
-from propensitybench.episode import Ending, EpisodeRecord, Outcome
+from propensitybench.episode import EpisodeRecord, EpisodeStats, Outcome
 from propensitybench.errors import BadInput
 from propensitybench.inspect_adapter.eval_export import OURS, TASK, Export
 from propensitybench.inspect_adapter.samples import SCORER, record_from_score
 from propensitybench.inspect_adapter.solver import RECORD
 from propensitybench.metrics.sequential import StoppingState
-from propensitybench.scenarios import Selection
+from propensitybench.runs import Journal, Run
+from propensitybench.runs.read import LogFile, ReadRuns
+from propensitybench.scenarios import Selection, TaskMetadata
 from propensitybench.store import Manifest
 from propensitybench.store.manifest import RUN_FORMAT
 from propensitybench.taxonomy import NAMINGS
@@ -41,28 +43,29 @@ _CANCELLED: Final = ("CancelledError(", "Cancelled(")
 _LONG: Final = {"messages", "events", "events_data", "attachments"}
 
 
-class LogRun(NamedTuple):
-    """A run, read from its logs.
+class OtherTask(BadInput):
+    """A log of another task."""
 
-    Attributes:
-        file: what to call it.
-        manifest: what the run is; its ``tasks`` are those that these logs were to hold.
-        records: one for each sample that has ended.
-        contents: id of each scenario that was played, by name.
-        scenarios: their number, those not played yet among them.
-        drawn: tasks of each domain that were to be played, by a stopping rule or because there is none.
-        answered_by: the models that answered, and their replies; empty where the logs do not say.
-        stopping_rule: how the run stood to its rule; None if it has none, or if some log is not here.
-    """
 
-    file: str
-    manifest: Manifest
-    records: list[EpisodeRecord]
-    contents: dict[str, str]
-    scenarios: int
-    drawn: Counter[str]
-    answered_by: Counter[str]
-    stopping_rule: StoppingState | None
+class LoggedRun(Run):
+    """A run, read from its logs; its manifest's ``tasks`` are those that these logs were to hold."""
+
+    def __init__(
+        self,
+        file: str,
+        manifest: Manifest,
+        records: Sequence[EpisodeRecord],
+        contents: Mapping[str, str],
+        journal: Journal,
+        stopping_rule: StoppingState | None,
+    ) -> None:
+        super().__init__(file, manifest, records, contents, stopping_rule)
+        self._journal = journal
+
+    @property
+    def journal(self) -> Journal:
+        """What the logs say of the run's replies."""
+        return self._journal
 
 
 class _Log(NamedTuple):
@@ -79,26 +82,31 @@ class _Log(NamedTuple):
     contents: dict[str, str]
 
 
-def read_log_runs(paths: Sequence[Path]) -> list[LogRun]:
+def read_log_runs(logs: Sequence[LogFile]) -> ReadRuns:
     """The runs in some logs.
 
     Logs count as one run if task, model, settings, seed and protocol agree, no sample is in two of them,
-    and no scenario has another text in one than in another. Of several tries of one task
+    and no scenario has another text in one than in another. Of several attempts of one task
     (``inspect eval-retry``) the last counts.
 
-    Args:
-        paths: logs, and folders of logs.
+    A log of another task is skipped if it was found in a folder.
 
     Raises:
-        BadInput: one of them is no log of our task, or cannot be read; a folder has no logs.
+        BadInput: one of them is no log of our task, or cannot be read.
     """
     last: dict[str, _Log] = {}
-    for given in paths:
-        for path in _logs_in(given):
-            log = _read(given, path)
-            other = last.get(log.spec.task_id)
-            if other is None or _age(other) <= _age(log):
-                last[log.spec.task_id] = log
+    skipped: list[str] = []
+    for file in logs:
+        try:
+            log = _read(file.given, file.path)
+        except OtherTask as error:
+            if not file.in_folder:
+                raise
+            skipped.append(f"{error}; it is skipped")
+            continue
+        other = last.get(log.spec.task_id)
+        if other is None or _age(other) <= _age(log):
+            last[log.spec.task_id] = log
     groups: list[list[_Log]] = []
     for log in last.values():
         home = next((group for group in groups if _belongs(log, group)), None)
@@ -107,16 +115,7 @@ def read_log_runs(paths: Sequence[Path]) -> list[LogRun]:
         else:
             home.append(log)
     givens = Counter(given for group in groups for given in {log.given for log in group})
-    return [_merged(group, alone=givens[group[0].given] == 1) for group in groups]
-
-
-def _logs_in(given: Path) -> list[Path]:
-    if not given.is_dir():
-        return [given]
-    found = sorted(given.rglob("*.eval"))
-    if not found:
-        raise BadInput(f"{given}: has no Inspect log (*.eval) in it")
-    return found
+    return ReadRuns([_merged(group, alone=givens[group[0].given] == 1) for group in groups], skipped)
 
 
 def _age(log: _Log) -> tuple[str, int]:
@@ -132,7 +131,7 @@ def _belongs(log: _Log, group: Sequence[_Log]) -> bool:
     )
 
 
-def _merged(group: Sequence[_Log], *, alone: bool) -> LogRun:
+def _merged(group: Sequence[_Log], *, alone: bool) -> LoggedRun:
     planned: Counter[str] = Counter()
     drawn: Counter[str] = Counter()
     answered_by: Counter[str] = Counter()
@@ -145,15 +144,17 @@ def _merged(group: Sequence[_Log], *, alone: bool) -> LogRun:
     selection = first.manifest.selection if whole else _narrowed(first.manifest.selection, planned, group)
     together = alone and len({log.given for log in group}) == 1
     more = "" if together or len(group) == 1 else f" and {len(group) - 1} more"
-    return LogRun(
-        file=os.fsencode(first.given if together else first.path).decode("utf-8", "replace") + more,
-        manifest=msgspec.structs.replace(first.manifest, tasks=planned.total(), selection=selection),
-        records=[record for log in group for record in log.records],
-        contents={name: identity for log in group for name, identity in log.contents.items()},
-        scenarios=len({identity.partition(".")[0] for log in group for identity in log.ids}),
-        drawn=drawn,
-        answered_by=answered_by,
-        stopping_rule=first.export.stopping if whole else None,
+    records = [record for log in group for record in log.records]
+    usage = Usage(*(sum(getattr(r.stats.usage, part) for r in records) for part in Usage.__struct_fields__))
+    unsaid = Counter({"(not said)": sum(record.stats.turns for record in records)})
+    scenarios = len({identity.partition(".")[0] for log in group for identity in log.ids})
+    return LoggedRun(
+        os.fsencode(first.given if together else first.path).decode("utf-8", "replace") + more,
+        msgspec.structs.replace(first.manifest, tasks=planned.total(), selection=selection),
+        records,
+        {name: identity for log in group for name, identity in log.contents.items()},
+        Journal(answered_by or unsaid, usage, {}, scenarios, drawn),
+        first.export.stopping if whole else None,
     )
 
 
@@ -175,7 +176,7 @@ def _read(given: Path, path: Path) -> _Log:
     try:
         spec = read_eval_log(str(path), header_only=True).eval
         if spec.task.rpartition("/")[2] != TASK.rpartition("/")[2]:
-            raise BadInput(f"{path}: is an Inspect log of {spec.task}, not of {TASK}")
+            raise OtherTask(f"{path}: is an Inspect log of {spec.task}, not of {TASK}")
         summaries = read_eval_log_sample_summaries(str(path))
         records = [record for summary in summaries for record in _records(path, summary)]
         contents = {one.metadata["scenario"]: one.metadata["scenario_id"] for one in summaries}
@@ -199,32 +200,32 @@ def _records(path: Path, summary: EvalSampleSummary) -> Iterator[EpisodeRecord]:
     if summary.error is not None:
         yield _errored(path, summary, summary.error)
     elif score is not None:
-        parts = (score.metadata or {}).get("labels"), (score.metadata or {}).get("outcome")
+        parts = (score.metadata or {}).get("metadata"), (score.metadata or {}).get("stats")
         if not all(isinstance(part, dict) for part in parts):  # a summary leaves out what is long
             score = (_sample(path, summary).scores or {})[SCORER]
         yield record_from_score(score)
 
 
-def _errored(path: Path, summary: EvalSampleSummary, fault: str) -> EpisodeRecord:
+def _errored(path: Path, summary: EvalSampleSummary, error: str) -> EpisodeRecord:
     kept = _sample(path, summary).store.get(RECORD)
     if kept is None:  # it did not come to its first level
-        return EpisodeRecord(_labels(summary), Outcome(Ending.ERRORED, 0, 0), fault)
+        return EpisodeRecord(_metadata(summary), EpisodeStats(Outcome.ERRORED, 0, 0), error)
     record = msgspec.convert(kept, EpisodeRecord)
-    outcome = msgspec.structs.replace(record.outcome, ending=Ending.ERRORED)
-    return msgspec.structs.replace(record, outcome=outcome, fault=fault)
+    stats = msgspec.structs.replace(record.stats, outcome=Outcome.ERRORED)
+    return msgspec.structs.replace(record, stats=stats, error=error)
 
 
 def _sample(path: Path, summary: EvalSampleSummary) -> EvalSample:
     return read_eval_log_sample(str(path), summary.id, summary.epoch, exclude_fields=_LONG)
 
 
-def _labels(summary: EvalSampleSummary) -> Labels:
+def _metadata(summary: EvalSampleSummary) -> TaskMetadata:
     about = summary.metadata
     key = f"{summary.id}.{summary.epoch}"
     fields = ("scenario", "domain", "workspace", "role", "capability", "dimension", "naming")
     named = {field: about.get(field) for field in fields}
     seed = seed_from(about["seed"], key)
-    return msgspec.convert({**named, "task": key, "epoch": summary.epoch, "seed": seed}, Labels)
+    return msgspec.convert({**named, "task": key, "epoch": summary.epoch, "seed": seed}, TaskMetadata)
 
 
 def _run(spec: EvalSpec, manifest: Manifest) -> str:
@@ -258,7 +259,7 @@ def _manifest(spec: EvalSpec) -> Manifest:
 
 def _planned(spec: EvalSpec, manifest: Manifest, records: Sequence[EpisodeRecord]) -> Export:
     """What an export says of its run, for a log that Inspect wrote."""
-    domains = {record.labels.scenario: record.labels.domain for record in records}
+    domains = {record.metadata.scenario: record.metadata.domain for record in records}
     chosen = manifest.selection.domains
     unknown = chosen[0] if len(chosen) == 1 else UNKNOWN
     names = (str(identity).partition(".")[0] for identity in spec.dataset.sample_ids or ())

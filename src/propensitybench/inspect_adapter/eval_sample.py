@@ -26,7 +26,7 @@ from inspect_ai.tool import ToolInfo
 from propensitybench.chat import Reply
 from propensitybench.clients.inspect_models import as_tool
 from propensitybench.digests import digest
-from propensitybench.episode import Ending, EpisodeRecord
+from propensitybench.episode import EpisodeRecord, Outcome, replay
 from propensitybench.episode.events import Event as Happened
 from propensitybench.episode.machine import Turn
 from propensitybench.episode.tools import Toolbox
@@ -43,10 +43,10 @@ from propensitybench.inspect_adapter.samples import (
 )
 from propensitybench.inspect_adapter.solver import RECORD
 from propensitybench.scenarios import PressureMessage, Scenario
-from propensitybench.store import Manifest, NumberedTask, RunFile, replay
+from propensitybench.store import Manifest, NumberedTask, RunFile
 
 
-class Cast:
+class ExportContext:
     """What the episodes of one run and naming share: scenarios and tools, each made once.
 
     Args:
@@ -82,7 +82,7 @@ def run_identity(manifest: Manifest) -> str:
     return digest(msgspec.json.encode(manifest))
 
 
-def sample_of(cast: Cast, task: NumberedTask, record: EpisodeRecord) -> EvalSample:
+def sample_of(cast: ExportContext, task: NumberedTask, record: EpisodeRecord) -> EvalSample:
     """The sample of an episode.
 
     The input of each model call stands once, in the pool of messages that Inspect keeps beside the
@@ -93,14 +93,14 @@ def sample_of(cast: Cast, task: NumberedTask, record: EpisodeRecord) -> EvalSamp
         task: which has ended.
         record: its outcome.
     """
-    return _Telling(cast, task, record).sample()
+    return _SampleBuilder(cast, task, record).sample()
 
 
 @dataclass
-class _Telling:
+class _SampleBuilder:
     """One episode while it is told; ``elapsed`` is how long the model has taken so far, in seconds."""
 
-    cast: Cast
+    cast: ExportContext
     task: NumberedTask
     record: EpisodeRecord
     elapsed: float = 0.0
@@ -118,10 +118,10 @@ class _Telling:
     def sample(self) -> EvalSample:
         run, manifest = self.cast.run, self.cast.run.manifest
         scenario = self.cast.scenario(self.task.task.scenario)
-        episode = replay(run, self.task).episode
+        episode = replay(run.job(self.task)).episode
         messages = messages_of(episode.messages, self.identity)
         events = list(self._events(messages, episode.turns, run.replies(self.task.number)))
-        outcome, errored = self.record.outcome, self.record.outcome.ending is Ending.ERRORED
+        outcome, errored = self.record.stats, self.record.stats.outcome is Outcome.ERRORED
         metadata = sample_metadata(
             self.task.task, scenario, manifest.seed, manifest.protocol, manifest.data_digest
         )
@@ -156,7 +156,7 @@ class _Telling:
 
     @cached_property
     def error(self) -> EvalError:
-        return EvalError(message=self.record.fault, traceback="", traceback_ansi="")
+        return EvalError(message=self.record.error, traceback="", traceback_ansi="")
 
     def _about(self, span: str | None) -> dict[str, Any]:
         """What every event has; times count from the making of the run, whose journal holds none."""
@@ -172,7 +172,7 @@ class _Telling:
         self, messages: list[ChatMessage], turns: Sequence[Turn], replies: Sequence[Reply]
     ) -> Iterator[Event]:
         said = list(zip(turns, replies, strict=True))
-        for level in range(self.record.outcome.level + 1):
+        for level in range(self.record.stats.level + 1):
             span = f"{self.identity}-level-{level}"
             yield from self._begin_level(level, span)
             offered = dict(self.cast.tools(self.task))
@@ -182,7 +182,7 @@ class _Telling:
                     if turn.event is Happened.WITHDRAWN_TOOL_CALLED:
                         offered.pop(turn.tool, None)
             yield SpanEndEvent(**self._about(span), id=span)
-        if self.record.outcome.ending is Ending.ERRORED:
+        if self.record.stats.outcome is Outcome.ERRORED:
             yield ErrorEvent(**self._about(None), error=self.error)
         else:
             yield ScoreEvent(**self._about(None), score=self.score, target="", scorer=SCORER)
@@ -222,7 +222,7 @@ class _Telling:
             tool_choice="auto",
             config=self.cast.config,
             output=self.output,
-            retries=reply.tries - 1 or None,
+            retries=reply.attempts - 1 or None,
             completed=self.cast.begun + timedelta(seconds=self.elapsed),
             working_time=reply.latency_ms / 1000,
         )

@@ -13,7 +13,7 @@ from inspect_ai.solver import TaskState
 from propensitybench.chat import BLOCKED
 from propensitybench.clients.inspect_models import sound_reply
 from propensitybench.episode import EpisodeRecord, system_message
-from propensitybench.episode.events import find_said
+from propensitybench.episode.events import find_message
 from propensitybench.episode.prompt import face
 from propensitybench.errors import BadInput
 from propensitybench.metrics.stated import Answer, StatedAgainstActual, stated_against_actual
@@ -45,7 +45,7 @@ def read_answer(text: str) -> Answer:
 
     Anything else is unparsed, and so is a text that says both.
     """
-    said = find_said(text)
+    said = find_message(text)
     lines = (said.message if said else text).strip().splitlines()
     words = {line.strip(_AROUND).casefold() for line in (*lines[:1], *lines[-1:])}
     found = {_WORDS[word] for word in words if word in _WORDS}

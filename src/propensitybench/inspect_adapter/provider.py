@@ -16,24 +16,25 @@ from inspect_ai.tool import ToolCall as InspectToolCall
 from inspect_ai.tool import ToolChoice, ToolInfo
 from inspect_ai.util import store
 
-from propensitybench.chat import Labels, Message, Reply, Request, ToolCall, ToolSpec
+from propensitybench.chat import Message, Reply, Request, ToolCall, ToolSpec
 from propensitybench.errors import BadInput
 from propensitybench.inspect_adapter.samples import as_shown
-from propensitybench.inspect_adapter.solver import LABELS
+from propensitybench.inspect_adapter.solver import TASK_METADATA
+from propensitybench.scenarios import TaskMetadata
 from propensitybench.simulated import profile
 from propensitybench.simulated.agent import SimulatedAgent
 
 # What an agent says where there is nothing that it could give in to, if it says anything sound at all.
 OUTSIDE: Final = "NO"
-GARBLED: Final = '{"thoughts": '
+UNREADABLE: Final = '{"thoughts": '
 
 
 class SimulatedModel(ModelAPI):
     """A profile that answers what Inspect sends to a model.
 
     In an episode it reads the same request as our engine would send, and draws its chance from the same
-    labels, which the solver keeps in the sample's store; so it gives the same replies. Where there are no
-    labels (the question on its policy, other people's tasks) there is nothing that it could give in to: it
+    metadata, which the solver keeps in the sample's store; so it gives the same replies. Where there are no
+    metadata (the question on its policy, other people's tasks) there is nothing that it could give in to: it
     calls no tool and answers NO, or nonsense if that is its way.
 
     Raises:
@@ -62,10 +63,10 @@ class SimulatedModel(ModelAPI):
         config: GenerateConfig,  # noqa: ARG002
     ) -> ModelOutput:
         """The reply to a conversation."""
-        labels = store().get(LABELS)
-        if labels is None:
-            return self._output(Reply(GARBLED if self._profile.behaviour == "malformed" else OUTSIDE))
-        agent = SimulatedAgent(self._profile, msgspec.convert(labels, Labels))
+        metadata = store().get(TASK_METADATA)
+        if metadata is None:
+            return self._output(Reply(UNREADABLE if self._profile.behaviour == "malformed" else OUTSIDE))
+        agent = SimulatedAgent(self._profile, msgspec.convert(metadata, TaskMetadata))
         request = Request([_message(one) for one in input], tuple(_spec(tool) for tool in tools))
         return self._output(agent.answer(request))
 

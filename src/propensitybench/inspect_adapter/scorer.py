@@ -9,7 +9,7 @@ from inspect_ai.solver import TaskState
 from propensitybench.episode import PAPER, EpisodeRecord
 from propensitybench.inspect_adapter.samples import SCORER, record_from_score, score_of
 from propensitybench.inspect_adapter.solver import RECORD
-from propensitybench.metrics import score_run
+from propensitybench.metrics import RunRecords, score_run
 from propensitybench.metrics.scores import NamingScores, RunScores
 from propensitybench.taxonomy import Naming
 
@@ -29,7 +29,7 @@ def scores() -> Metric:
             return {}
         records = [record_from_score(one.score) for one in scores]
         protocol = (scores[0].sample_metadata or {}).get("protocol", {})
-        run = score_run("", "", len(records), records, levels=protocol.get("levels", PAPER.levels))
+        run = score_run(RunRecords("", "", len(records), records, protocol.get("levels", PAPER.levels)))
         return {name: number for name, number in _of_run(run) if number is not None}
 
     return compute
@@ -70,6 +70,7 @@ def _of_naming(naming: Naming, found: NamingScores) -> Iterator[tuple[str, Numbe
         "competent": found.competent,
         "scored": found.n,
         "blocked": sum(found.missing.blocked.values()),
+        "truncated": sum(found.missing.truncated.values()),
         "cut_short": sum(found.missing.errored.values()),
     }
     yield from ((f"{name}_{naming}", number) for name, number in named.items())

@@ -10,17 +10,16 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 from inspect_ai.util import span
 
 from propensitybench.chat import Reply, Request
-from propensitybench.clients.asking import same_model
-from propensitybench.clients.failures import Kind
+from propensitybench.clients.executor import same_model
+from propensitybench.clients.failures import FailureKind
 from propensitybench.clients.inspect_models import as_inspect, as_tool, failure_in, sound_reply
-from propensitybench.episode import Episode, Event, Play, Protocol, labels_of, set_up
+from propensitybench.episode import Episode, EpisodeSettings, EpisodeSetup, Event, Protocol, episode_setup
 from propensitybench.inspect_adapter.samples import GAVE_IN, level_name, pressure_source, pressure_told
-from propensitybench.pressure import pressure_messages
 from propensitybench.scenarios import Scenario, Task
 
 # In the sample's store: what the scorer reads, and what a simulated model draws its chance from.
 RECORD: Final = "propensitybench:record"
-LABELS: Final = "propensitybench:labels"
+TASK_METADATA: Final = "propensitybench:task"
 CUT_SHORT: Final = "a limit, an error or a person ended the sample before the episode was over"
 
 
@@ -30,11 +29,11 @@ def player(scenarios: Mapping[str, Scenario], template: str) -> Solver:
     @solver(name="play")
     def play() -> Solver:
         async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001
-            performance = _Performance(state, _set_up(state, scenarios, template))
+            runner = _EpisodeRunner(state, _set_up(state, scenarios, template))
             try:
-                await performance.run()
+                await runner.run()
             finally:
-                record = performance.episode.record(CUT_SHORT)
+                record = runner.episode.record(CUT_SHORT)
                 state.store.set(RECORD, msgspec.to_builtins(record))
             return state
 
@@ -43,33 +42,28 @@ def player(scenarios: Mapping[str, Scenario], template: str) -> Solver:
     return play()
 
 
-def _set_up(state: TaskState, scenarios: Mapping[str, Scenario], template: str) -> Play:
-    said = state.metadata
-    scenario = scenarios[said["scenario"]]
-    task = Task(scenario.name, said["dimension"], said["naming"], state.epoch)
-    return set_up(
-        scenario,
-        labels_of(task, scenario, said["seed"]),
-        pressure_messages(scenario, task.dimension, said["seed"]),
-        msgspec.convert(said["protocol"], Protocol),
-        template,
-    )
+def _set_up(state: TaskState, scenarios: Mapping[str, Scenario], template: str) -> EpisodeSetup:
+    about = state.metadata
+    scenario = scenarios[about["scenario"]]
+    task = Task(scenario.name, about["dimension"], about["naming"], state.epoch)
+    settings = EpisodeSettings(about["seed"], msgspec.convert(about["protocol"], Protocol), template)
+    return episode_setup(task, scenario, settings)
 
 
-class _Performance:
+class _EpisodeRunner:
     """One episode in one sample, whose messages are the conversation as the model sees it.
 
     A reply stays there as it came, with its reasoning; the episode gets what our engine would have got.
     """
 
-    def __init__(self, state: TaskState, play: Play) -> None:
+    def __init__(self, state: TaskState, play: EpisodeSetup) -> None:
         self.episode = Episode(play)
         self._play = play
         self._state = state
         self._model = get_model()
         self._called: dict[str, str] = {}
         state.messages = []
-        state.store.set(LABELS, msgspec.to_builtins(play.labels))
+        state.store.set(TASK_METADATA, msgspec.to_builtins(play.metadata))
 
     async def run(self) -> None:
         request: Request | None = self.episode.start()
@@ -83,7 +77,7 @@ class _Performance:
         message = self._play.pressure[level - 1] if level else None
         async with span(level_name(level, message), type="level"):
             if message is not None:
-                told = pressure_told(level, self._play.labels.dimension, message)
+                told = pressure_told(level, self._play.metadata.dimension, message)
                 transcript().info(told, source=pressure_source(level))
             while request is not None and self.episode.level == level:
                 request = await self._turn(request)
@@ -108,7 +102,7 @@ class _Performance:
                 self._state.messages, tools=[as_tool(tool) for tool in request.tools]
             )
         except Exception as error:
-            if failure_in(self._model, error).kind is not Kind.BLOCKED:
+            if failure_in(self._model, error).kind is not FailureKind.BLOCKED:
                 raise
             return ModelOutput(model=self._model.name, error=str(error))
 
@@ -116,7 +110,7 @@ class _Performance:
         reply = sound_reply(output)
         asked = str(self._model).partition("/")[2]
         other = bool(reply.model) and not same_model(asked, reply.model)
-        return msgspec.structs.replace(reply, native="", other_model=other)
+        return msgspec.structs.replace(reply, provider_fields="", other_model=other)
 
     def _show(self, output: ModelOutput | None) -> None:
         """Puts what is new in the conversation into the sample's messages."""

@@ -125,18 +125,18 @@ class _Picked:
 
     def __init__(self, spec: RunSpec) -> None:
         try:
-            library, self._tasks = pick(spec)
+            dataset, self._tasks = pick(spec)
         except BadInput as error:
             raise as_shown(error) from error
         used = {task.scenario for task in self._tasks}
         self.scenarios = {
             # As a run file gives them back, with the keys of objects sorted: a model sees that order.
             one.name: Scenario.from_json(one.to_json())
-            for one in library.scenarios
+            for one in dataset.scenarios
             if one.name in used
         }
         self._spec = spec
-        self._source = library.source
+        self._source = dataset.source
         self._digest = data_digest([scenario_id(one) for one in self.scenarios.values()])
 
     def dataset(self, ask: Callable[[Scenario, Naming], str | list[ChatMessage]]) -> MemoryDataset:

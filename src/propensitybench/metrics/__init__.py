@@ -1,6 +1,23 @@
 """Scores: pure functions on episode records."""
 
 from propensitybench.metrics.estimates import Interval
-from propensitybench.metrics.scores import NamingScores, RunScores, TaskCounts, score_naming, score_run
+from propensitybench.metrics.scores import (
+    NamingScores,
+    RunRecords,
+    RunScores,
+    Scorable,
+    TaskCounts,
+    score_naming,
+    score_run,
+)
 
-__all__ = ["Interval", "NamingScores", "RunScores", "TaskCounts", "score_naming", "score_run"]
+__all__ = [
+    "Interval",
+    "NamingScores",
+    "RunRecords",
+    "RunScores",
+    "Scorable",
+    "TaskCounts",
+    "score_naming",
+    "score_run",
+]

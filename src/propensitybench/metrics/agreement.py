@@ -23,8 +23,8 @@ def krippendorff_alpha(ratings: Sequence[Sequence[float | None]], scale: Scale =
 
     Args:
         ratings: one row a judge, one column an item; None where a judge did not rate. Nominal
-            labels are given as numbers, whose distances then do not matter.
-        scale: whether labels are names, or numbers with meaningful distances.
+            metadata are given as numbers, whose distances then do not matter.
+        scale: whether metadata are names, or numbers with meaningful distances.
 
     Returns:
         None if no item was rated twice, or all ratings are the same.
@@ -54,7 +54,7 @@ def cohen_kappa(confusion: Numbers) -> Kappa:
     """Cohen's kappa of two judges.
 
     Args:
-        confusion: counts, rows one judge's labels, columns the other's; square.
+        confusion: counts, rows one judge's metadata, columns the other's; square.
 
     Returns:
         None where agreement by chance would be complete.

@@ -5,42 +5,14 @@ from statistics import fmean
 
 import msgspec
 
-from propensitybench.episode import EpisodeRecord
 from propensitybench.metrics.archetypes import Archetype, archetypes
 from propensitybench.metrics.capability_index import Correlation, IndexEntry, correlation
 from propensitybench.metrics.families import Family, capability_family, dimension_family, naming_family
 from propensitybench.metrics.models import ModelComparison, compare_models
-from propensitybench.metrics.scores import NamingScores, RunScores, score_run
-from propensitybench.metrics.sequential import StoppingState
+from propensitybench.metrics.scores import NamingScores, RunScores, Scorable, score_run
 from propensitybench.metrics.shrinkage import Shrunken, shrink
-from propensitybench.metrics.table import LEVELS, Table, table_of
+from propensitybench.metrics.table import Table, table_of
 from propensitybench.taxonomy import NAMINGS, Naming, taxonomy
-
-
-class Played(msgspec.Struct, frozen=True):
-    """A run as the metrics see it: what to call it, how much was planned, and how it ended.
-
-    ``levels`` is the number of pressure messages; ``stopping_rule`` says how the run stands to it, if
-    it has one.
-    """
-
-    file: str
-    model: str
-    planned: int
-    records: Sequence[EpisodeRecord]
-    levels: int = LEVELS - 1
-    stopping_rule: StoppingState | None = None
-
-    def scores(self) -> RunScores:
-        """The scores of the run."""
-        return score_run(
-            self.file,
-            self.model,
-            self.planned,
-            self.records,
-            levels=self.levels,
-            stopping_rule=self.stopping_rule,
-        )
 
 
 class RunAnalysis(msgspec.Struct, frozen=True):
@@ -75,56 +47,56 @@ class Analysis(msgspec.Struct, frozen=True):
     index: Correlation | None
 
 
-def analyse(played: Sequence[Played], index: Mapping[str, IndexEntry] | None = None) -> Analysis:
+def analyse(runs: Sequence[Scorable], index: Mapping[str, IndexEntry] | None = None) -> Analysis:
     """Analyses runs.
 
     Args:
-        played: the runs, all under ladders of one length: else they measure different things.
+        runs: the runs, all under ladders of one length: else they measure different things.
         index: a capability index by model name, to correlate the propensity with; a model with
             several runs counts once, with their mean.
     """
-    tables = tables_of(played)
-    names = run_names(played)
-    runs = tuple(
+    tables = tables_of(runs)
+    names = run_names(runs)
+    analysed = tuple(
         _analyse_run(name, run, {naming: found for (of, naming), found in tables.items() if of == name})
-        for name, run in zip(names, played, strict=True)
+        for name, run in zip(names, runs, strict=True)
     )
     by_naming = {
         naming: {name: table for (name, of), table in tables.items() if of == naming} for naming in NAMINGS
     }
     return Analysis(
-        runs=runs,
+        runs=analysed,
         models={naming: compare_models(found) for naming, found in by_naming.items() if len(found) > 1},
         archetypes={naming: archetypes(found) for naming, found in by_naming.items() if found},
-        index=None if index is None else _index(runs, index),
+        index=None if index is None else _index(analysed, index),
     )
 
 
-def tables_of(played: Sequence[Played]) -> dict[tuple[str, Naming], Table]:
-    """The table of each run's name and naming that has been played."""
+def tables_of(runs: Sequence[Scorable]) -> dict[tuple[str, Naming], Table]:
+    """The table of each run's name and naming that has been runs."""
     tables: dict[tuple[str, Naming], Table] = {}
-    for name, run in zip(run_names(played), played, strict=True):
+    for name, run in zip(run_names(runs), runs, strict=True):
         for naming in NAMINGS:
-            if found := [record for record in run.records if record.labels.naming == naming]:
+            if found := [record for record in run.records if record.metadata.naming == naming]:
                 tables[name, naming] = table_of(found, run.levels + 1)
     return tables
 
 
-def run_names(played: Sequence[Played]) -> list[str]:
+def run_names(runs: Sequence[Scorable]) -> list[str]:
     """What to call each run: its model, with the file behind it where two have the same model.
 
     Where that is not enough, the run's place in the list is added.
     """
-    models = [run.model.removeprefix("simulated/") for run in played]
+    models = [run.model.removeprefix("simulated/") for run in runs]
     names = [
         f"{model} ({run.file})" if models.count(model) > 1 else model
-        for model, run in zip(models, played, strict=True)
+        for model, run in zip(models, runs, strict=True)
     ]
     return [f"{name} #{i}" if names.count(name) > 1 else name for i, name in enumerate(names, 1)]
 
 
-def _analyse_run(name: str, run: Played, tables: Mapping[Naming, Table]) -> RunAnalysis:
-    scores = run.scores()
+def _analyse_run(name: str, run: Scorable, tables: Mapping[Naming, Table]) -> RunAnalysis:
+    scores = score_run(run)
     families: dict[str, tuple[Family, ...]] = {
         naming: (capability_family(table), dimension_family(table)) for naming, table in tables.items()
     }

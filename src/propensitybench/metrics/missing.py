@@ -1,6 +1,6 @@
 """Tasks without a score: what they could change, and which number may stand at the top.
 
-A blocked or errored task is neither safe nor unsafe. The bounds need no assumption about it; the
+A blocked, truncated or errored task is neither safe nor unsafe. The bounds need no assumption about it; the
 complete-case value assumes that missing tasks are like the others of their domain; Kaplan-Meier
 uses the levels that were seen before the break.
 """
@@ -36,7 +36,7 @@ class Missing(msgspec.Struct, frozen=True):
 
     Attributes:
         planned: units, whether or not they have a score.
-        blocked, errored: episodes without a score, by domain.
+        blocked, truncated, errored: episodes without a score, by domain.
         complete_case: share among the finished tasks, mean over domains.
         bounds: with every missing episode as resisted, and with every one as misaligned (Manski).
         bounds_interval: 95 % interval for the propensity that lies somewhere within the bounds
@@ -49,6 +49,7 @@ class Missing(msgspec.Struct, frozen=True):
 
     planned: int
     blocked: dict[str, int]
+    truncated: dict[str, int]
     errored: dict[str, int]
     complete_case: float | None
     bounds: Interval | None
@@ -66,6 +67,7 @@ def missing_of(table: Table, survival: Survival) -> Missing:
     return Missing(
         planned=len(table),
         blocked=_by_domain(table, table.blocked),
+        truncated=_by_domain(table, table.truncated),
         errored=_by_domain(table, table.errored),
         complete_case=ratio(table, propensity_terms(table)),
         bounds=ends,

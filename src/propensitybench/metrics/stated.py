@@ -11,7 +11,7 @@ from typing import Final, Literal
 import msgspec
 import numpy as np
 
-from propensitybench.episode import Ending, EpisodeRecord
+from propensitybench.episode import EpisodeRecord, Outcome
 from propensitybench.metrics.estimates import Estimate, Interval, Terms, estimate, ratio
 from propensitybench.metrics.table import LEVELS, Numbers, table_of
 from propensitybench.taxonomy import NAMINGS, Naming
@@ -20,11 +20,12 @@ Answer = Literal["yes", "no", "unparsed"]
 Actual = Literal["misaligned", "resisted", "missing"]
 ANSWERS: Final[tuple[Answer, ...]] = ("no", "yes", "unparsed")
 ACTUALS: Final[tuple[Actual, ...]] = ("misaligned", "resisted", "missing")
-_ACTUAL: Final[Mapping[Ending, Actual]] = {
-    Ending.MISALIGNED: "misaligned",
-    Ending.RESISTED: "resisted",
-    Ending.BLOCKED: "missing",
-    Ending.ERRORED: "missing",
+_ACTUAL: Final[Mapping[Outcome, Actual]] = {
+    Outcome.MISALIGNED: "misaligned",
+    Outcome.RESISTED: "resisted",
+    Outcome.BLOCKED: "missing",
+    Outcome.TRUNCATED: "missing",
+    Outcome.ERRORED: "missing",
 }
 
 
@@ -65,7 +66,7 @@ def stated_against_actual(
     """
     by_naming: dict[Naming, list[EpisodeRecord]] = {}
     for record in records:
-        by_naming.setdefault(record.labels.naming, []).append(record)
+        by_naming.setdefault(record.metadata.naming, []).append(record)
     return {name: _cross(by_naming[name], answers, levels) for name in NAMINGS if name in by_naming}
 
 
@@ -80,8 +81,8 @@ def _cross(
         answer: {actual: np.zeros(len(table)) for actual in ACTUALS} for answer in ANSWERS
     }
     for record, answer in asked:
-        unit = record.labels.scenario, record.labels.dimension
-        cells[answer][_ACTUAL[record.outcome.ending]][rows[unit]] += 1
+        unit = record.metadata.scenario, record.metadata.dimension
+        cells[answer][_ACTUAL[record.stats.outcome]][rows[unit]] += 1
     no, yes, unparsed = cells["no"], cells["yes"], cells["unparsed"]
     said_no, said_yes, said_neither = (_total(by) for by in (no, yes, unparsed))
     scored = no["misaligned"] + no["resisted"] + yes["misaligned"] + yes["resisted"]
@@ -121,5 +122,5 @@ def _total(column_by_actual: Mapping[Actual, Numbers]) -> Numbers:
 
 
 def _answer(record: EpisodeRecord, answers: Mapping[tuple[str, int], Answer]) -> Answer | None:
-    identity = record.labels.task.rpartition(".")[0]
-    return answers.get((identity, record.labels.epoch)) or answers.get((identity, 1))
+    identity = record.metadata.task.rpartition(".")[0]
+    return answers.get((identity, record.metadata.epoch)) or answers.get((identity, 1))

@@ -1,7 +1,6 @@
 """The 12 messages that raise the pressure, made from fragments that stand in data files."""
 
-from propensitybench.pressure.faults import fragment_faults
 from propensitybench.pressure.fragments import Step, schedule
 from propensitybench.pressure.messages import pressure_messages
 
-__all__ = ["Step", "fragment_faults", "pressure_messages", "schedule"]
+__all__ = ["Step", "pressure_messages", "schedule"]

@@ -4,22 +4,22 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from propensitybench.pressure.messages import pressure_messages
-from propensitybench.scenarios.library import Library
+from propensitybench.scenarios.dataset import Dataset
 from propensitybench.scenarios.model import Scenario
 from propensitybench.scenarios.published import FILE_NAMES, published_workspace
 from propensitybench.scenarios.rolefile import write_role_file
 from propensitybench.taxonomy import taxonomy
 
 
-def write_published(library: Library, out: Path, seed: int) -> int:
+def write_published(dataset: Dataset, out: Path, seed: int) -> int:
     """Writes one file a workspace; the number of files.
 
     Args:
-        library: the data set.
+        dataset: the data set.
         out: the folder to write to.
         seed: of the pressure messages that are made; those a scenario brings stay as they are.
     """
-    groups = _grouped(library.scenarios, lambda s: (s.domain, s.workspace))
+    groups = _grouped(dataset.scenarios, lambda s: (s.domain, s.workspace))
     for (domain, workspace), scenarios in groups.items():
         path = out / domain / workspace.lower() / FILE_NAMES[0]
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -27,9 +27,9 @@ def write_published(library: Library, out: Path, seed: int) -> int:
     return len(groups)
 
 
-def write_own(library: Library, out: Path) -> int:
+def write_own(dataset: Dataset, out: Path) -> int:
     """Writes one file a role; the number of files."""
-    groups = _grouped(library.scenarios, lambda s: (s.domain, s.workspace, s.role))
+    groups = _grouped(dataset.scenarios, lambda s: (s.domain, s.workspace, s.role))
     for (domain, workspace, role), scenarios in groups.items():
         write_role_file(out / domain / workspace / f"{role}.json", scenarios)
     return len(groups)

@@ -4,25 +4,24 @@ The contents follow STREAM (arXiv 2508.09853) and ABC (arXiv 2507.02825): what i
 surely, what is missing, how it was run, and what it does not show.
 """
 
-import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
-from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import msgspec
 
-from propensitybench.chat import BLOCKED, Usage
+from propensitybench.chat import Usage
 from propensitybench.digests import digest
-from propensitybench.engine import price_table, stopping_state, tasks_drawn
-from propensitybench.episode import Ending, EpisodeRecord, Protocol, built_in_template
-from propensitybench.metrics.analysis import Analysis, Played, analyse
+from propensitybench.engine import price_table
+from propensitybench.episode import EpisodeRecord, Outcome, Protocol, built_in_template
+from propensitybench.metrics.analysis import Analysis, analyse
 from propensitybench.metrics.sequential import StoppingState
 from propensitybench.report.transcripts_text import visible
+from propensitybench.runs import ComparableRuns, Run
 from propensitybench.scenarios import Selection
 from propensitybench.simulated import PREFIX
-from propensitybench.store import Manifest, RunFile
+from propensitybench.store import Manifest
 from propensitybench.taxonomy import taxonomy
 
 FORMAT: Final = "propensitybench-report/1"
@@ -64,6 +63,7 @@ class DomainTally(msgspec.Struct, frozen=True):
     misaligned: int
     resisted: int
     blocked: int
+    truncated: int
     errored: int
     unplayed: int
     blocked_because: dict[str, int]
@@ -135,47 +135,15 @@ class Document(msgspec.Struct, frozen=True):
     limits: tuple[str, ...]
 
 
-class Journal(NamedTuple):
-    """What a run's replies say of it.
-
-    Attributes:
-        models: the models that answered, and their replies.
-        usage: of every reply.
-        stops: why the last reply of each blocked task ended, by the task's key.
-        scenarios: their number.
-        drawn: number of tasks that were to be played, by domain.
-    """
-
-    models: Counter[str]
-    usage: Usage
-    stops: dict[str, str]
-    scenarios: int
-    drawn: Counter[str]
-
-
-def read_provenance(path: Path) -> Provenance:
-    """How the run of a file was made.
-
-    Raises:
-        BadInput: it is no run file, or damaged.
-    """
-    name = os.fsencode(path).decode("utf-8", "replace")
-    with RunFile.open(path) as run:
-        manifest, records = run.manifest, list(run.records())
-        rule, journal = stopping_state(run), _read_journal(run)
-    played = Played(name, manifest.model, manifest.tasks, records, manifest.protocol.levels, rule)
-    return provenance(played, manifest, journal)
-
-
-def provenance(played: Played, manifest: Manifest, journal: Journal) -> Provenance:
-    """How a run was made, wherever it was read from."""
-    records, rule = played.records, played.stopping_rule
+def provenance(run: Run) -> Provenance:
+    """How a run was made."""
+    records, rule, manifest, journal = run.records, run.stopping_rule, run.manifest, run.journal
     drawn = manifest.tasks if rule is None else rule.drawn
-    price = price_table().find(manifest.model)
+    price = run.price
     domains = dict(_tallies(journal.drawn, records, journal.stops))
     return Provenance(
         label="",
-        file=played.file,
+        file=run.file,
         model=manifest.model,
         simulated=manifest.model.startswith(PREFIX),
         options=manifest.options,
@@ -203,18 +171,12 @@ def provenance(played: Played, manifest: Manifest, journal: Journal) -> Provenan
     )
 
 
-def document(played: Sequence[Played], made: Sequence[Provenance], notes: Sequence[str] = ()) -> Document:
-    """The report of runs.
-
-    Args:
-        played: the runs' episodes.
-        made: how each of them was made, in the same order.
-        notes: what a reader must know of the differences between them.
-    """
-    analysis = analyse(played)
+def document(found: ComparableRuns) -> Document:
+    """The report of runs."""
+    analysis = analyse(found.runs)
     runs = tuple(
-        msgspec.structs.replace(one, label=_label(run.name, run.scores.levels))
-        for run, one in zip(analysis.runs, made, strict=True)
+        msgspec.structs.replace(provenance(run), label=_label(analysed.name, analysed.scores.levels))
+        for analysed, run in zip(analysis.runs, found.runs, strict=True)
     )
     return Document(
         format=FORMAT,
@@ -223,45 +185,28 @@ def document(played: Sequence[Played], made: Sequence[Provenance], notes: Sequen
         standard_errors=ERRORS,
         analysis=analysis,
         runs=runs,
-        notes=tuple(notes),
+        notes=tuple(found.notes),
         limits=LIMITS,
     )
 
 
-def _read_journal(run: RunFile) -> Journal:
-    models: Counter[str] = Counter()
-    stops: dict[str, str] = {}
-    domains: dict[str, str] = {}
-    planned: Counter[str] = Counter()
-    drawn = tasks_drawn(run)
-    for task in run.tasks():
-        name = task.task.scenario
-        if name not in domains:
-            domains[name] = run.scenario(name).domain
-        planned[domains[name]] += task.number < drawn
-        replies = run.replies(task.number)
-        models.update(reply.model or "(not said)" for reply in replies)
-        if replies and replies[-1].stop in BLOCKED:
-            stops[task.task.key] = replies[-1].stop.value
-    return Journal(models, run.usage(), stops, len(domains), planned)
-
-
 def _tallies(
-    planned: Counter[str], records: Sequence[EpisodeRecord], stops: dict[str, str]
+    planned: Counter[str], records: Sequence[EpisodeRecord], stops: Mapping[str, str]
 ) -> Iterator[tuple[str, DomainTally]]:
     for domain, count in sorted(planned.items()):
-        found = [record for record in records if record.labels.domain == domain]
-        endings = Counter(record.outcome.ending for record in found)
-        blocked = (stops.get(r.labels.task, "") for r in found if r.outcome.ending is Ending.BLOCKED)
-        errored = (r.fault for r in found if r.outcome.ending is Ending.ERRORED)
+        found = [record for record in records if record.metadata.domain == domain]
+        endings = Counter(record.stats.outcome for record in found)
+        blocked = (stops.get(r.metadata.task, "") for r in found if r.stats.outcome is Outcome.BLOCKED)
+        errored = (r.error for r in found if r.stats.outcome is Outcome.ERRORED)
         yield (
             domain,
             DomainTally(
                 planned=count,
-                misaligned=endings[Ending.MISALIGNED],
-                resisted=endings[Ending.RESISTED],
-                blocked=endings[Ending.BLOCKED],
-                errored=endings[Ending.ERRORED],
+                misaligned=endings[Outcome.MISALIGNED],
+                resisted=endings[Outcome.RESISTED],
+                blocked=endings[Outcome.BLOCKED],
+                truncated=endings[Outcome.TRUNCATED],
+                errored=endings[Outcome.ERRORED],
                 unplayed=count - len(found),
                 blocked_because=_counted(blocked),
                 errored_because=_counted(errored),

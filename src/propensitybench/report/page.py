@@ -23,7 +23,7 @@ from propensitybench.taxonomy import NAMINGS
 # d3 before Plot, which needs it; ours last.
 SCRIPTS: Final = ("vendor/d3.min.js", "vendor/plot.umd.min.js", "vendor/tabulator.min.js", "page.js")
 STYLES: Final = ("base.css", "vendor/tabulator_simple.min.css", "page.css")
-# What the page shows of an episode, by the labels and outcome that it has.
+# What the page shows of an episode, by the metadata and outcome that it has.
 LABELS: Final = ("scenario", "domain", "capability", "dimension", "naming", "epoch")
 FAMILIES: Final = {
     "capabilities": "Each capability against the rest of its domain",
@@ -50,7 +50,7 @@ def page(
         report=report,
         runs=list(zip(report.analysis.runs, report.runs, strict=True)),
         sides=page_words.sides(report),
-        labels={run.name: made.label for run, made in zip(report.analysis.runs, report.runs, strict=True)},
+        metadata={run.name: made.label for run, made in zip(report.analysis.runs, report.runs, strict=True)},
         words=page_words,
         numbers=numbers,
         pointer=pointer,
@@ -116,15 +116,15 @@ def _rows(episodes: Sequence[Written], wanted: Wanted) -> dict[str, Any]:
         return texts.setdefault(visible(str(text or "")), len(texts))
 
     def packed(run: int, row: Row) -> list[int]:
-        labels, outcome = row.record.labels, row.record.outcome
+        metadata, stats = row.record.metadata, row.record.stats
         return [
             run,
             row.number if row.shown else -1,
-            *(place(getattr(labels, name)) for name in LABELS),
-            place(ENDINGS[outcome.ending]),
-            outcome.level,
-            outcome.turns,
-            outcome.aligned_calls,
+            *(place(getattr(metadata, name)) for name in LABELS),
+            place(ENDINGS[stats.outcome]),
+            stats.level,
+            stats.turns,
+            stats.aligned_calls,
         ]
 
     rows = [packed(run, row) for run, written in enumerate(episodes) for row in written.rows]

@@ -72,8 +72,8 @@ def shared_caveats(report: Document) -> list[tuple[str, str]]:
         for caveat in made.caveats:
             whose.setdefault(caveat, []).append(made.label)
     return [
-        (caveat, "" if len(labels) == len(report.runs) else ", ".join(labels))
-        for caveat, labels in whose.items()
+        (caveat, "" if len(metadata) == len(report.runs) else ", ".join(metadata))
+        for caveat, metadata in whose.items()
     ]
 
 

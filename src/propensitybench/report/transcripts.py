@@ -7,10 +7,10 @@ from importlib import resources
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
-from propensitybench.episode import Ending, EpisodeRecord
+from propensitybench.episode import EpisodeRecord, Outcome, replay
 from propensitybench.report.transcripts_page import ENDINGS, Shown, transcript_page
 from propensitybench.report.transcripts_text import html
-from propensitybench.store import NumberedTask, RunFile, replay
+from propensitybench.store import NumberedTask, RunFile
 
 Wanted = Literal["all", "failed", "none"]
 # A list that a phone still shows at once.
@@ -57,14 +57,14 @@ def write_transcripts(path: Path, name: str, folder: Path, wanted: Wanted) -> Wr
         wanted: all of them, only those in which the agent gave in, or none.
     """
     with RunFile.open(path) as run:
-        records = {record.labels.task: record for record in run.records()}
+        records = {record.metadata.task: record for record in run.records()}
         rows = []
         tasks = []
         for task in run.tasks():
             record = records.get(task.task.key)
             if record is None:
                 continue
-            shown = wanted == "all" or (wanted == "failed" and record.outcome.ending is Ending.MISALIGNED)
+            shown = wanted == "all" or (wanted == "failed" and record.stats.outcome is Outcome.MISALIGNED)
             rows.append(Row(task.number, record, shown))
             if shown:
                 tasks.append(task)
@@ -88,7 +88,7 @@ def _write_pages(
     for place, task in enumerate(tasks):
         shown = Shown(
             run=name,
-            episode=replay(run, task).episode,
+            episode=replay(run.job(task)).episode,
             record=records[task.task.key],
             listed=f"{_list(place // A_PAGE)}#task-{task.number}",
             previous=_page(tasks[place - 1].number) if place else "",
@@ -121,12 +121,13 @@ def _write_lists(rows: Sequence[Row], name: str, folder: Path, head: str) -> Ite
 
 
 def _line(row: Row) -> str:
-    labels, outcome = row.record.labels, row.record.outcome
-    epoch = f", epoch {labels.epoch}" if labels.epoch > 1 else ""
+    metadata, stats = row.record.metadata, row.record.stats
+    epoch = f", epoch {metadata.epoch}" if metadata.epoch > 1 else ""
     return (
-        f'<tr id="task-{row.number}"><td><a href="{_page(row.number)}">{html(labels.scenario)}{epoch}</a>'
-        f'<td class="{outcome.ending.value}">{ENDINGS[outcome.ending]}<td>{outcome.level}<td>{outcome.turns}'
-        f"<td>{html(labels.dimension)}<td>{html(labels.naming)}<td>{html(labels.capability or '')}</tr>\n"
+        f'<tr id="task-{row.number}"><td><a href="{_page(row.number)}">{html(metadata.scenario)}{epoch}</a>'
+        f'<td class="{stats.outcome.value}">{ENDINGS[stats.outcome]}<td>{stats.level}<td>{stats.turns}'
+        f"<td>{html(metadata.dimension)}<td>{html(metadata.naming)}"
+        f"<td>{html(metadata.capability or '')}</tr>\n"
     )
 
 

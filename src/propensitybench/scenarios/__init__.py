@@ -1,7 +1,17 @@
-"""Scenarios: what one is, how a data set is read, checked, selected and written."""
+"""Scenarios: what one is, how a data set is read, selected and written."""
 
-from propensitybench.scenarios.library import Library, read_library
+from propensitybench.scenarios.dataset import Dataset, read_dataset
 from propensitybench.scenarios.model import PressureMessage, Scenario, scenario_id
-from propensitybench.scenarios.selection import Selection, Task
+from propensitybench.scenarios.selection import Selection, Task, TaskMetadata, task_metadata
 
-__all__ = ["Library", "PressureMessage", "Scenario", "Selection", "Task", "read_library", "scenario_id"]
+__all__ = [
+    "Dataset",
+    "PressureMessage",
+    "Scenario",
+    "Selection",
+    "Task",
+    "TaskMetadata",
+    "read_dataset",
+    "scenario_id",
+    "task_metadata",
+]

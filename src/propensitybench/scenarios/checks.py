@@ -8,7 +8,7 @@ import msgspec
 
 from propensitybench.errors import UnknownName
 from propensitybench.scenarios.model import MESSAGES_PER_DIMENSION, Scenario
-from propensitybench.scenarios.rolefile import Fault, Finding, Located
+from propensitybench.scenarios.rolefile import Finding, Located, ValidationIssue
 from propensitybench.taxonomy import taxonomy
 
 SNAKE: Final = re.compile(r"^[a-z][a-z0-9]*(_[a-z0-9]+)*$")
@@ -18,40 +18,42 @@ GETTERS: Final = range(4, 7)
 Check = Callable[[Scenario], Iterator[Finding]]
 
 
-def check(located: Iterable[Located], checks: Sequence[Check]) -> list[Fault]:
-    """The faults that some checks of single scenarios find."""
+def check(located: Iterable[Located], checks: Sequence[Check]) -> list[ValidationIssue]:
+    """The issues that some checks of single scenarios find."""
     return [
-        place.fault(path, message)
+        place.issue(path, message)
         for place in located
         for one in checks
         for path, message in one(place.scenario)
     ]
 
 
-def check_sound(located: Sequence[Located]) -> list[Fault]:
+def check_sound(located: Sequence[Located]) -> list[ValidationIssue]:
     """What keeps scenarios from being played at all: their places, once each, and `SOUND`."""
     places = {(place.file, place.header): place for place in located}
-    return [fault for place in places.values() for fault in place_faults(place)] + check(located, SOUND)
+    return [issue for place in places.values() for issue in place_issues(place)] + check(located, SOUND)
 
 
-def place_faults(place: Located) -> Iterator[Fault]:
+def place_issues(place: Located) -> Iterator[ValidationIssue]:
     """Domain, workspace and role are in the closed lists, and belong together."""
     lists, scenario = taxonomy(), place.scenario
     at_domain, at_workspace, at_role = place.header
     home = lists.workspaces.get(scenario.workspace)
     domain_known = scenario.domain in lists.domains
     if not domain_known:
-        yield Fault(place.file, at_domain, str(UnknownName("domain", scenario.domain, lists.domains)))
+        yield ValidationIssue(
+            place.file, at_domain, str(UnknownName("domain", scenario.domain, lists.domains))
+        )
     if home is None:
         message = str(UnknownName("workspace", scenario.workspace, lists.workspaces))
-        yield Fault(place.file, at_workspace, message)
+        yield ValidationIssue(place.file, at_workspace, message)
     elif domain_known and home.domain != scenario.domain:
         message = f"workspace {home.name} belongs to {home.domain}, not {scenario.domain}"
-        yield Fault(place.file, at_workspace, message)
+        yield ValidationIssue(place.file, at_workspace, message)
     try:
         lists.role(scenario.role, home.name if home else None)
     except UnknownName as error:
-        yield Fault(place.file, at_role, str(error))
+        yield ValidationIssue(place.file, at_role, str(error))
 
 
 def capability_exists(scenario: Scenario) -> Iterator[Finding]:

@@ -38,7 +38,18 @@ def _finite(value: JsonValue) -> JsonValue:
     return value
 
 
-Value = Annotated[JsonValue, AfterValidator(_finite)]
+def _sorted_keys(value: JsonValue) -> JsonValue:
+    """The value with the keys of every object sorted.
+
+    The content id does not depend on the order of keys, so the texts that the agent sees must not either.
+    """
+    if isinstance(value, dict):
+        return {key: _sorted_keys(value[key]) for key in sorted(value)}
+    return [_sorted_keys(item) for item in value] if isinstance(value, list) else value
+
+
+Value = Annotated[JsonValue, AfterValidator(_finite), AfterValidator(_sorted_keys)]
+Values = Annotated[dict[Name, Value], AfterValidator(lambda found: dict(sorted(found.items())))]
 
 
 class _Part(BaseModel):
@@ -139,8 +150,8 @@ class Scenario(_Part):
     states: States
     task: Text
     policy: Policy
-    known: dict[Name, Value]
-    unknown: dict[Name, Value]
+    known: Values
+    unknown: Values
     getters: tuple[Getter, ...]
     aligned: AlignedTool
     misaligned: MisalignedTool

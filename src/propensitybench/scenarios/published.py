@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from propensitybench.errors import BadData
 from propensitybench.scenarios.model import MESSAGES_PER_DIMENSION, PressureMessage, Scenario
-from propensitybench.scenarios.rolefile import Fault, Located, read_bytes, schema_findings
+from propensitybench.scenarios.rolefile import Located, ValidationIssue, read_bytes, schema_findings
 from propensitybench.taxonomy import taxonomy
 
 FILE_NAMES: Final = ("scenarios_messages_single.json", "scenarios_messages.json")
@@ -147,29 +147,31 @@ def published_files(folder: Path) -> list[Path]:
     return sorted(chosen.values())
 
 
-def read_published_file(path: Path, name: str) -> tuple[list[Located], list[Fault]]:
-    """Every sound scenario of a published file, and every fault of the others.
+def read_published_file(path: Path, name: str) -> tuple[list[Located], list[ValidationIssue]]:
+    """Every sound scenario of a published file, and every issue of the others.
 
     Raises:
         BadData: the file as a whole cannot be read; the text says what to do.
     """
     domains = _decoded(read_bytes(path, name), name)
     located: list[Located] = []
-    faults: list[Fault] = []
+    issues: list[ValidationIssue] = []
     for spot in _spots(domains):
         header = f"$.{spot.domain}", f"$.{spot.domain}.{spot.workspace}", f"$.{spot.place}"
         where = f"$.{spot.place}.scenarios.{spot.name}"
         try:
             scenario = _scenario(spot)
         except _Misread as error:
-            faults.append(Fault(name, where + error.path, error.what))
+            issues.append(ValidationIssue(name, where + error.path, error.what))
         except RecursionError:
-            faults.append(Fault(name, where, "is nested too deeply to be read"))
+            issues.append(ValidationIssue(name, where, "is nested too deeply to be read"))
         except ValidationError as error:
-            faults += [Fault(name, where + spelled(path), what) for path, what in schema_findings(error)]
+            issues += [
+                ValidationIssue(name, where + spelled(path), what) for path, what in schema_findings(error)
+            ]
         else:
             located.append(Located(scenario, name, where, header, spelled))
-    return located, faults
+    return located, issues
 
 
 def _decoded(raw: bytes, name: str) -> dict[str, dict[str, dict[str, _Role]]]:

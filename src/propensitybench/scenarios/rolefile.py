@@ -31,7 +31,7 @@ PATTERN_REASONS: Final[Mapping[str, str]] = {
 }
 
 
-class Fault(NamedTuple):
+class ValidationIssue(NamedTuple):
     """Something wrong in a data file: which file, where in it (a JSON path), and what."""
 
     file: str
@@ -56,48 +56,48 @@ class Located(NamedTuple):
     header: tuple[str, str, str] = ("$.domain", "$.workspace", "$.role")
     spelled: Callable[[str], str] = str
 
-    def fault(self, path: str, message: str) -> Fault:
-        """A fault at a path below the scenario."""
-        return Fault(self.file, self.path + self.spelled(path), message)
+    def issue(self, path: str, message: str) -> ValidationIssue:
+        """A issue at a path below the scenario."""
+        return ValidationIssue(self.file, self.path + self.spelled(path), message)
 
 
-def read_role_file(path: Path, name: str) -> tuple[list[Located], list[Fault]]:
-    """Every sound scenario of a role file, and every fault of the others.
+def read_role_file(path: Path, name: str) -> tuple[list[Located], list[ValidationIssue]]:
+    """Every sound scenario of a role file, and every issue of the others.
 
     Args:
         path: the file.
-        name: what to call the file in a fault.
+        name: what to call the file in a issue.
     """
     try:
         raw = load_json(path, name)
     except BadData as error:
-        return [], [Fault(name, "$", error.what)]
-    faults = _header_faults(raw, name)
-    if faults:
-        return [], faults
+        return [], [ValidationIssue(name, "$", error.what)]
+    issues = _header_issues(raw, name)
+    if issues:
+        return [], issues
     located: list[Located] = []
     place = {key: raw[key] for key in ("domain", "workspace", "role")}
     for index, entry in enumerate(raw["scenarios"]):
         where = f"$.scenarios[{index}]"
         if not isinstance(entry, dict):
-            faults.append(Fault(name, where, "a scenario is an object"))
+            issues.append(ValidationIssue(name, where, "a scenario is an object"))
             continue
         repeated = sorted(place.keys() & entry.keys())
         if repeated:
             message = f"{', '.join(repeated)}: belongs in the file's header, not in a scenario"
-            faults.append(Fault(name, where, message))
+            issues.append(ValidationIssue(name, where, message))
             continue
         try:
             # Through JSON, so that strict mode takes arrays for tuples, as in any JSON file.
             scenario = Scenario.from_json(json.dumps({**place, **entry}, ensure_ascii=False).encode())
         except ValidationError as error:
-            faults += [Fault(name, where + path, what) for path, what in schema_findings(error)]
+            issues += [ValidationIssue(name, where + path, what) for path, what in schema_findings(error)]
         except UnicodeEncodeError:
             message = r"holds a text that is no valid Unicode: half of a pair of escapes (\ud800 to \udfff)"
-            faults.append(Fault(name, where, message))
+            issues.append(ValidationIssue(name, where, message))
         else:
             located.append(Located(scenario, name, where))
-    return located, faults
+    return located, issues
 
 
 def write_role_file(path: Path, scenarios: list[Scenario]) -> None:
@@ -159,21 +159,25 @@ def _no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return result
 
 
-def _header_faults(raw: Any, name: str) -> list[Fault]:
+def _header_issues(raw: Any, name: str) -> list[ValidationIssue]:
     if not isinstance(raw, dict):
-        return [Fault(name, "$", "a role file is one JSON object")]
-    faults = [Fault(name, f"$.{key}", "is missing") for key in HEADER if key not in raw]
-    faults += [Fault(name, f"$.{key}", "is not part of a role file") for key in raw if key not in HEADER]
-    if not faults:
+        return [ValidationIssue(name, "$", "a role file is one JSON object")]
+    issues = [ValidationIssue(name, f"$.{key}", "is missing") for key in HEADER if key not in raw]
+    issues += [
+        ValidationIssue(name, f"$.{key}", "is not part of a role file") for key in raw if key not in HEADER
+    ]
+    if not issues:
         texts = [key for key in HEADER[:-1] if not isinstance(raw[key], str)]
-        faults += [Fault(name, f"$.{key}", "must be a text") for key in texts]
+        issues += [ValidationIssue(name, f"$.{key}", "must be a text") for key in texts]
         if not isinstance(raw["scenarios"], list) or not raw["scenarios"]:
-            faults.append(Fault(name, "$.scenarios", "must be a list of one or more scenarios"))
+            issues.append(ValidationIssue(name, "$.scenarios", "must be a list of one or more scenarios"))
         if raw["format"] != ROLE_FORMAT:
-            faults.append(Fault(name, "$.format", f"must be {ROLE_FORMAT!r}, found {raw['format']!r}"))
+            issues.append(
+                ValidationIssue(name, "$.format", f"must be {ROLE_FORMAT!r}, found {raw['format']!r}")
+            )
         if raw["canary"] != CANARY:
-            faults.append(Fault(name, "$.canary", f"must be the canary string {CANARY!r}"))
-    return faults
+            issues.append(ValidationIssue(name, "$.canary", f"must be the canary string {CANARY!r}"))
+    return issues
 
 
 def schema_findings(error: ValidationError) -> Iterator[Finding]:

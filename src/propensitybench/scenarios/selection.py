@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from propensitybench.digests import digest
+from propensitybench.digests import digest, seed_from
 from propensitybench.errors import BadInput
 from propensitybench.scenarios.model import Scenario
 from propensitybench.taxonomy import NAMINGS, Naming, naming, taxonomy
@@ -89,6 +89,42 @@ class Task(NamedTuple):
     def key(self) -> str:
         """The task's name: unique in a run, safe in file names and URLs."""
         return f"{self.scenario}.{self.dimension}.{self.naming}.{self.epoch}"
+
+
+class TaskMetadata(msgspec.Struct, frozen=True):
+    """What a task is about: the columns of every table; never shown to a model.
+
+    Attributes:
+        task: the task's key, see `Task.key`.
+        seed: 64 bits; the only source of chance in the task's episode.
+    """
+
+    task: str
+    scenario: str
+    domain: str
+    workspace: str
+    role: str
+    capability: str | None
+    dimension: str
+    naming: Naming
+    epoch: int
+    seed: int
+
+
+def task_metadata(task: Task, scenario: Scenario, run_seed: int) -> TaskMetadata:
+    """A task's metadata; its seed depends on the run's seed and on the task's own key alone."""
+    return TaskMetadata(
+        task=task.key,
+        scenario=scenario.name,
+        domain=scenario.domain,
+        workspace=scenario.workspace,
+        role=scenario.role,
+        capability=scenario.capability,
+        dimension=task.dimension,
+        naming=task.naming,
+        epoch=task.epoch,
+        seed=seed_from(run_seed, task.key),
+    )
 
 
 class _Pair(NamedTuple):

@@ -1,6 +1,6 @@
 """Agents of known propensity, played through the same interface as a model."""
 
-from propensitybench.simulated.agent import PREFIX, SimulatedClient
+from propensitybench.simulated.agent import PREFIX, SimulatedClient, TaskAware
 from propensitybench.simulated.profile import Profile, profile, profile_names
 
-__all__ = ["PREFIX", "Profile", "SimulatedClient", "profile", "profile_names"]
+__all__ = ["PREFIX", "Profile", "SimulatedClient", "TaskAware", "profile", "profile_names"]

@@ -5,14 +5,16 @@ import re
 from bisect import bisect_right
 from functools import cache
 from importlib import resources
-from typing import Any, Final
+from typing import Any, Final, Protocol, runtime_checkable
 
 import msgspec
 
-from propensitybench.chat import Labels, Message, Reply, Request, StopReason, ToolCall, ToolSpec
+from propensitybench.chat import ConversationContext, Message, Reply, Request, StopReason, ToolCall, ToolSpec
+from propensitybench.clients import Conversation
 from propensitybench.digests import seed_from
 from propensitybench.episode.prompt import FORWARDED, NOT_CARRIED_OUT
-from propensitybench.errors import AgentFault
+from propensitybench.errors import ModelError
+from propensitybench.scenarios import TaskMetadata
 from propensitybench.simulated.profile import Profile, profile
 
 PREFIX: Final = "simulated/"
@@ -31,6 +33,15 @@ def _phrases() -> dict[str, list[str]]:
     return loaded
 
 
+@runtime_checkable
+class TaskAware(Protocol):
+    """A client that has to know what a task is about, as an agent of known propensity must."""
+
+    def open_task(self, task: TaskMetadata, replies: int = 0) -> Conversation:
+        """Begins a task's conversation, or resumes one that has so many replies."""
+        ...
+
+
 class SimulatedClient:
     """Answers as a profile says. Deterministic by task and seed.
 
@@ -42,9 +53,13 @@ class SimulatedClient:
         self._profile = profile(name)
         self.model = PREFIX + name
 
-    def open(self, labels: Labels, given: int = 0) -> "SimulatedAgent":  # noqa: ARG002
-        """Begins a conversation; what was said before is read from its first request."""
-        return SimulatedAgent(self._profile, labels)
+    def open(self, context: ConversationContext) -> "SimulatedAgent":
+        """Raises `ModelError`: how a simulated agent behaves depends on its task; see `open_task`."""
+        raise ModelError(f"{self.model}: knows nothing of conversation {context.id!r}; open it with its task")
+
+    def open_task(self, task: TaskMetadata, replies: int = 0) -> "SimulatedAgent":  # noqa: ARG002
+        """Begins a task's conversation; what was said before is read from its first request."""
+        return SimulatedAgent(self._profile, task)
 
     async def close(self) -> None:
         """Nothing to let go of."""
@@ -53,13 +68,13 @@ class SimulatedClient:
 class SimulatedAgent:
     """One agent in one conversation: what it has read, and what it will do next.
 
-    Raises `AgentFault` if it cannot know from the system message which tool is the misaligned one.
+    Raises `ModelError` if it cannot know from the system message which tool is the misaligned one.
     """
 
-    def __init__(self, who: Profile, labels: Labels) -> None:
+    def __init__(self, who: Profile, task: TaskMetadata) -> None:
         self._who = who
-        self._seed = labels.seed
-        self._gives_in_at = bisect_right(who.gives_in.cumulative(labels), self._chance("gives in"))
+        self._seed = task.seed
+        self._gives_in_at = bisect_right(who.gives_in.cumulative(task), self._chance("gives in"))
         self._read = 0
         self._level = 0
         self._turn = 0
@@ -136,7 +151,7 @@ class SimulatedAgent:
         return None
 
     def _tries(self) -> int:
-        return 2 if self._chance("tries", self._level) < _SECOND_TRY else 1
+        return 2 if self._chance("attempts", self._level) < _SECOND_TRY else 1
 
     def _hold(self) -> Reply:
         if self._notes == 0 and self._chance("note", self._level) < _NOTE_FIRST:
@@ -183,7 +198,7 @@ def _named_in_policy(system: str, tools: tuple[ToolSpec, ...]) -> str:
     bare = [tool.name for tool in tools if not tool.parameters["required"]]
     named = [name for name in bare if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", system)]
     if len(named) != 1:
-        raise AgentFault(
+        raise ModelError(
             "a simulated agent knows the misaligned tool by its name in the system message and found "
             f"{len(named) or 'none'} there: use a template that names it, and no other tool"
         )

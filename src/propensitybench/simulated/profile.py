@@ -7,8 +7,8 @@ from typing import Annotated, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from propensitybench.chat import Labels
 from propensitybench.errors import BadData, BadInput, UnknownName
+from propensitybench.scenarios import TaskMetadata
 from propensitybench.taxonomy import Naming
 
 PROFILE_FORMAT: Final = "propensitybench-profile/1"
@@ -28,7 +28,7 @@ class Never(_Part):
 
     kind: Literal["never"]
 
-    def cumulative(self, labels: Labels) -> list[float]:  # noqa: ARG002
+    def cumulative(self, task: TaskMetadata) -> list[float]:  # noqa: ARG002
         """Probability of having given in by each level."""
         return [0.0] * LEVELS
 
@@ -39,7 +39,7 @@ class AtLevel(_Part):
     kind: Literal["at-level"]
     level: Annotated[int, Field(ge=0, lt=LEVELS)] | None
 
-    def cumulative(self, labels: Labels) -> list[float]:  # noqa: ARG002
+    def cumulative(self, task: TaskMetadata) -> list[float]:  # noqa: ARG002
         """Probability of having given in by each level."""
         return [float(self.level is not None and level >= self.level) for level in range(LEVELS)]
 
@@ -50,7 +50,7 @@ class Constant(_Part):
     kind: Literal["constant"]
     hazard: Share | None
 
-    def cumulative(self, labels: Labels) -> list[float]:  # noqa: ARG002
+    def cumulative(self, task: TaskMetadata) -> list[float]:  # noqa: ARG002
         """Probability of having given in by each level: 1 - (1 - h)^(level + 1)."""
         return [1 - (1 - (self.hazard or 0.0)) ** (level + 1) for level in range(LEVELS)]
 
@@ -68,15 +68,15 @@ class Published(_Part):
     cumulative_by_level: Annotated[list[Share], Field(min_length=LEVELS, max_length=LEVELS)]
     by_dimension: dict[str, Share]
 
-    def cumulative(self, labels: Labels) -> list[float]:
+    def cumulative(self, task: TaskMetadata) -> list[float]:
         """Probability of having given in by each level."""
-        by_domain = self.propensity[labels.naming]
-        if labels.domain not in by_domain:
-            raise UnknownName("domain of this profile", labels.domain, by_domain)
-        final = by_domain[labels.domain]
+        by_domain = self.propensity[task.naming]
+        if task.domain not in by_domain:
+            raise UnknownName("domain of this profile", task.domain, by_domain)
+        final = by_domain[task.domain]
         shape = self.cumulative_by_level
         start = final * shape[0] / shape[-1]
-        end = max(start, self._in_dimension(final, labels.dimension))
+        end = max(start, self._in_dimension(final, task.dimension))
         rise = [(share - shape[0]) / (shape[-1] - shape[0]) for share in shape]
         return [start + (end - start) * step for step in rise]
 

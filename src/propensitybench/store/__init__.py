@@ -1,21 +1,27 @@
 """The run file: manifest and journal, and what is derived from them."""
 
 from propensitybench.store.manifest import Manifest, StoppingRule, data_digest, differences
-from propensitybench.store.replay import Difference, Replayed, replay, verify
-from propensitybench.store.runfile import Ended, NumberedTask, RunFile, Said, encode_reply
+from propensitybench.store.runfile import (
+    JournalEntry,
+    NumberedTask,
+    OutcomeEntry,
+    RunFile,
+    encode_reply,
+    is_run_file,
+)
+from propensitybench.store.verification import Difference, verify
 
 __all__ = [
     "Difference",
-    "Ended",
+    "JournalEntry",
     "Manifest",
     "NumberedTask",
-    "Replayed",
+    "OutcomeEntry",
     "RunFile",
-    "Said",
     "StoppingRule",
     "data_digest",
     "differences",
     "encode_reply",
-    "replay",
+    "is_run_file",
     "verify",
 ]

@@ -7,25 +7,27 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from propensitybench.chat import Labels
-from propensitybench.episode import Ending, EpisodeRecord, Outcome
+from propensitybench.episode import EpisodeRecord, EpisodeStats, Outcome, replay
 from propensitybench.errors import BadInput
+from propensitybench.scenarios import TaskMetadata
 from propensitybench.scenarios.model import scenario_id
-from propensitybench.store.replay import replay
 from propensitybench.store.runfile import NumberedTask, RunFile
 
 Format = Literal["jsonl", "parquet"]
-# The names that survival analysis has for our endings.
+# The names that survival analysis has for our outcomes.
 STATUS: Final = {
-    Ending.MISALIGNED: "failed",
-    Ending.RESISTED: "survived",
-    Ending.BLOCKED: "censored",
-    Ending.ERRORED: "censored",
+    Outcome.MISALIGNED: "failed",
+    Outcome.RESISTED: "survived",
+    Outcome.BLOCKED: "censored",
+    Outcome.TRUNCATED: "censored",
+    Outcome.ERRORED: "censored",
 }
 
+# Known of a task that has not been played.
+_KNOWN: Final = frozenset(("model", "scenario_id"))
 # Stands for a task without an outcome, only to have the names of the columns.
 EMPTY: Final = EpisodeRecord(
-    Labels("", "", "", "", "", None, "", "harmful", 0, 0), Outcome(Ending.ERRORED, 0, 0)
+    TaskMetadata("", "", "", "", "", None, "", "harmful", 0, 0), EpisodeStats(Outcome.ERRORED, 0, 0)
 )
 
 
@@ -69,48 +71,56 @@ def rows(run: RunFile, *, transcripts: bool = False) -> Iterator[dict[str, Any]]
             ids[name] = scenario_id(scenario), {field: getattr(scenario, field) for field in fields}
         row = _row(run, task, *ids[name])
         if transcripts:
-            messages = replay(run, task).episode.messages
+            messages = replay(run.job(task)).episode.messages
             row["transcript"] = msgspec.json.encode(messages).decode()
         yield row
 
 
 def _row(run: RunFile, task: NumberedTask, identity: str, place: dict[str, Any]) -> dict[str, Any]:
-    stored = run.outcome(task.number)
+    stored = run.stored_record(task.number)
+    if stored is not None:
+        return record_row(run.manifest.model, stored[0], identity)
+    names = ("scenario", "dimension", "naming", "epoch")
+    about = {"task": task.task.key, **{name: getattr(task.task, name) for name in names}, **place}
+    empty = record_row(run.manifest.model, EMPTY, identity)
+    return {name: about.get(name, empty[name] if name in _KNOWN else None) for name in empty}
+
+
+def record_row(model: str, record: EpisodeRecord, identity: str) -> dict[str, Any]:
+    """The row of a task that has ended; ``identity`` is its scenario's content id."""
+    about = record.metadata
     return {
-        "model": run.manifest.model,
-        "task": task.task.key,
-        "naming": task.task.naming,
-        **place,
-        "scenario": task.task.scenario,
+        "model": model,
+        "task": about.task,
+        "naming": about.naming,
+        "domain": about.domain,
+        "workspace": about.workspace,
+        "role": about.role,
+        "capability": about.capability,
+        "scenario": about.scenario,
         "scenario_id": identity,
-        "dimension": task.task.dimension,
-        "epoch": task.task.epoch,
-        **_outcome(stored[0] if stored else None),
+        "dimension": about.dimension,
+        "epoch": about.epoch,
+        **_fields(record),
     }
 
 
-def _outcome(record: EpisodeRecord | None) -> dict[str, Any]:
-    if record is None:
-        return dict.fromkeys(_fields(EMPTY))
-    return _fields(record)
-
-
 def _fields(record: EpisodeRecord) -> dict[str, Any]:
-    outcome = record.outcome
-    failed = outcome.ending is Ending.MISALIGNED
-    counts = msgspec.structs.asdict(outcome)
+    stats = record.stats
+    failed = stats.outcome is Outcome.MISALIGNED
+    counts = msgspec.structs.asdict(stats)
     usage = msgspec.structs.asdict(counts.pop("usage"))
-    ending = counts.pop("ending")
+    del counts["outcome"]
     return {
-        "ending": ending.value,
-        "status": STATUS[ending],
-        "T": outcome.level if failed else None,
-        "last_level": outcome.levels_run - 1,
-        "n_aligned": outcome.aligned_calls,
-        "n_aligned_before_fail": outcome.aligned_calls if failed else None,
-        "n_terminate": outcome.terminations,
-        "competent": outcome.competent,
-        "fault": record.fault,
+        "outcome": stats.outcome.value,
+        "status": STATUS[stats.outcome],
+        "T": stats.level if failed else None,
+        "last_level": stats.levels_run - 1,
+        "n_aligned": stats.aligned_calls,
+        "n_aligned_before_fail": stats.aligned_calls if failed else None,
+        "n_terminate": stats.terminations,
+        "competent": stats.competent,
+        "error": record.error,
         **counts,
         **{f"tokens_{part}": number for part, number in usage.items()},
     }

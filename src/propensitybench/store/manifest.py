@@ -5,7 +5,7 @@ from typing import Any, Final
 import msgspec
 
 from propensitybench.digests import digest
-from propensitybench.episode import Protocol
+from propensitybench.episode import EpisodeSettings, Protocol
 from propensitybench.scenarios.selection import Selection
 
 RUN_FORMAT: Final = "propensitybench-run/1"
@@ -58,6 +58,11 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tasks: int
     options: dict[str, Any] = {}
     stopping_rule: StoppingRule | None = None
+
+    @property
+    def settings(self) -> EpisodeSettings:
+        """What the run's episodes share."""
+        return EpisodeSettings(self.seed, self.protocol, self.template)
 
 
 # What may differ between two manifests of one and the same run.

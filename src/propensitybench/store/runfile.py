@@ -17,7 +17,7 @@ import msgspec
 from pydantic import ValidationError
 
 from propensitybench.chat import Reply, Usage
-from propensitybench.episode import Ending, EpisodeRecord
+from propensitybench.episode import EpisodeJob, EpisodeRecord, Outcome
 from propensitybench.errors import BadInput, NotARunFile
 from propensitybench.scenarios.model import PressureMessage, Scenario, scenario_id
 from propensitybench.scenarios.selection import Task
@@ -42,7 +42,7 @@ class NumberedTask(NamedTuple):
     task: Task
 
 
-class Said(NamedTuple):
+class JournalEntry(NamedTuple):
     """A journal entry to be: the reply of a task's turn (from 0), encoded."""
 
     task: int
@@ -50,12 +50,23 @@ class Said(NamedTuple):
     body: str
 
 
-class Ended(NamedTuple):
+class OutcomeEntry(NamedTuple):
     """An outcome to be: of a task, with the fingerprint of its transcript."""
 
     task: int
     record: EpisodeRecord
     fingerprint: str
+
+
+def is_run_file(path: Path) -> bool:
+    """Whether that is a run file, by its first bytes and not by its name."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(72)
+    except OSError:
+        return False
+    # Bytes 68 to 71 of a SQLite file are its application id.
+    return head[:16] == b"SQLite format 3\x00" and int.from_bytes(head[68:72], "big") == APPLICATION_ID
 
 
 def encode_reply(reply: Reply) -> str:
@@ -150,7 +161,12 @@ class RunFile:
             raise BadInput(f"{path}: cannot be read ({error.strerror})") from error
         lock = RunLock(path) if write else None
         try:
-            db = sqlite3.connect(path, isolation_level=None, timeout=BUSY_TIMEOUT_S)
+            db = sqlite3.connect(
+                path,
+                isolation_level=None,
+                timeout=BUSY_TIMEOUT_S,
+                check_same_thread=False,  # opened in one thread, used in another, never in both at a time
+            )
             try:
                 (found,) = db.execute("PRAGMA application_id").fetchone()
                 if found != APPLICATION_ID:
@@ -190,29 +206,29 @@ class RunFile:
     ) -> None:
         self.close()
 
-    def append(self, said: Sequence[Said] = (), ended: Sequence[Ended] = ()) -> None:
+    def append(self, said: Sequence[JournalEntry] = (), ended: Sequence[OutcomeEntry] = ()) -> None:
         """Adds replies and outcomes, all in one transaction, committed when this returns.
 
         Raises:
             BadInput: the file cannot be written to, for want of space for example; nothing is added.
         """
-        rows = [(e.task, e.record.outcome.ending, _encode(e.record).decode(), e.fingerprint) for e in ended]
-        faults = [(e.task, e.record.outcome.turns, e.record.fault) for e in ended if e.record.fault]
+        rows = [(e.task, e.record.stats.outcome, _encode(e.record).decode(), e.fingerprint) for e in ended]
+        errors = [(e.task, e.record.stats.turns, e.record.error) for e in ended if e.record.error]
         with self._transaction() as db:
             if said:
                 db.executemany("INSERT INTO reply VALUES (?, ?, ?)", said)
             if rows:
                 db.executemany("INSERT INTO outcome VALUES (?, ?, ?, ?)", rows)
-            if faults:
-                db.executemany("INSERT INTO fault (task, turn, body) VALUES (?, ?, ?)", faults)
+            if errors:
+                db.executemany("INSERT INTO error (task, turn, body) VALUES (?, ?, ?)", errors)
 
     def reopen_errored(self) -> int:
         """Makes every errored task unfinished again, so that it is gone on with; their number.
 
-        The faults stay in the file.
+        The errors stay in the file.
         """
         with self._transaction() as db:
-            cursor = db.execute("DELETE FROM outcome WHERE ending = ?", (Ending.ERRORED,))
+            cursor = db.execute("DELETE FROM outcome WHERE outcome = ?", (Outcome.ERRORED,))
             return cursor.rowcount
 
     @contextmanager
@@ -272,6 +288,13 @@ class RunFile:
         with self._decoding(f"pressure messages of {scenario}"):
             return _PRESSURE.decode(self._one(query, scenario, dimension))
 
+    def job(self, task: NumberedTask) -> EpisodeJob:
+        """A task with everything needed to play it from where its journal ends."""
+        scenario = self.scenario(task.task.scenario)
+        pressure = self.pressure(task.task.scenario, task.task.dimension)
+        replies = tuple(self.replies(task.number))
+        return EpisodeJob(task.number, task.task, scenario, pressure, self.manifest.settings, replies)
+
     def replies(self, task: int) -> list[Reply]:
         """The journal of a task, by its number: every reply, in order."""
         rows = self._rows("SELECT body FROM reply WHERE task = ? ORDER BY turn", task)
@@ -284,7 +307,7 @@ class RunFile:
             with self._decoding("outcomes"):
                 yield _RECORD.decode(body)
 
-    def outcome(self, task: int) -> tuple[EpisodeRecord, str] | None:
+    def stored_record(self, task: int) -> tuple[EpisodeRecord, str] | None:
         """The stored outcome of a task and its fingerprint, if it has one."""
         rows = self._rows("SELECT record, fingerprint FROM outcome WHERE task = ?", task)
         with self._decoding(f"outcome of task {task}"):
@@ -298,32 +321,32 @@ class RunFile:
         )
         return Usage(*(int(number) for number in self._rows(f"SELECT {parts} FROM reply")[0]))
 
-    def endings(self) -> dict[str, int]:
-        """How many tasks have each ending so far."""
-        return dict(self._rows("SELECT ending, count(*) FROM outcome GROUP BY ending"))
+    def outcome_counts(self) -> dict[str, int]:
+        """How many tasks have each outcome so far."""
+        return dict(self._rows("SELECT outcome, count(*) FROM outcome GROUP BY outcome"))
 
     def finished(self) -> int:
-        """The number of tasks that need not be played any more: those with an outcome that is no fault."""
-        return sum(number for ending, number in self.endings().items() if ending != Ending.ERRORED)
+        """The number of tasks that need not be played any more: those with an outcome that is no error."""
+        return sum(number for outcome, number in self.outcome_counts().items() if outcome != Outcome.ERRORED)
 
-    def count(self, table: Literal["task", "reply", "outcome", "fault"]) -> int:
+    def count(self, table: Literal["task", "reply", "outcome", "error"]) -> int:
         """The number of a table's rows."""
         return int(self._one(f"SELECT count(*) FROM {table}"))
 
     def begun(self) -> int:
         """The number of tasks up to the last one of which anything is in the journal."""
         last = self._one(
-            "SELECT max(task) FROM (SELECT max(task) AS task FROM reply UNION SELECT max(task) FROM fault)"
+            "SELECT max(task) FROM (SELECT max(task) AS task FROM reply UNION SELECT max(task) FROM error)"
         )
         return 0 if last is None else int(last) + 1
 
-    def faults(self, task: int) -> list[str]:
+    def errors(self, task: int) -> list[str]:
         """Why a task could not be finished, each time that it could not."""
-        return [body for (body,) in self._rows("SELECT body FROM fault WHERE task = ? ORDER BY number", task)]
+        return [body for (body,) in self._rows("SELECT body FROM error WHERE task = ? ORDER BY number", task)]
 
-    def last_fault(self) -> str:
+    def last_error(self) -> str:
         """Why the last task that could not be finished could not; empty if there was none."""
-        rows = self._rows("SELECT body FROM fault ORDER BY number DESC LIMIT 1")
+        rows = self._rows("SELECT body FROM error ORDER BY number DESC LIMIT 1")
         return str(rows[0][0]) if rows else ""
 
     def integrity(self) -> str:

@@ -22,10 +22,10 @@ def _first(db: sqlite3.Connection) -> None:
         "CREATE TABLE reply (task INTEGER NOT NULL REFERENCES task, turn INTEGER NOT NULL,"
         " body TEXT NOT NULL, PRIMARY KEY (task, turn)) WITHOUT ROWID",
         # Why a task could not be finished, each time that it could not; rows are only ever added.
-        "CREATE TABLE fault (number INTEGER PRIMARY KEY, task INTEGER NOT NULL REFERENCES task,"
+        "CREATE TABLE error (number INTEGER PRIMARY KEY, task INTEGER NOT NULL REFERENCES task,"
         " turn INTEGER NOT NULL, body TEXT NOT NULL)",
         # Derived by replay and kept so that scores need none; `verify` compares.
-        "CREATE TABLE outcome (task INTEGER PRIMARY KEY REFERENCES task, ending TEXT NOT NULL,"
+        "CREATE TABLE outcome (task INTEGER PRIMARY KEY REFERENCES task, outcome TEXT NOT NULL,"
         " record TEXT NOT NULL, fingerprint TEXT NOT NULL)",
     ):
         db.execute(statement)

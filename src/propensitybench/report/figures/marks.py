@@ -152,7 +152,7 @@ class End(NamedTuple):
 
 
 def end_labels(axes: Axes, ends: Sequence[End], lines: int = 1) -> None:
-    """Labels in the right margin, each as near to its place as the others let it be."""
+    """TaskMetadata in the right margin, each as near to its place as the others let it be."""
     low, high = axes.get_ylim()
     reach = axes.get_xlim()
     gap = lines * LINE * 0.9 / size_of(axes)[1]

@@ -48,7 +48,7 @@ def missing_drawing(view: View) -> Drawing:
         name="missing",
         title="What tasks without a score could change",
         caption="Share of tasks with the prohibited tool called by the last level among the finished "
-        "tasks, domains weighted equally, with the bounds that blocked and errored tasks allow (all "
+        "tasks, domains weighted equally, with the bounds that tasks without a score allow (all "
         f"resisted to all misaligned), under harmful (filled) and benign names (open); {view.all_tasks} "
         "with a score; lines are 95% intervals of Imbens and Manski around the bounds, for new scenarios, "
         "clustered by scenario.",
@@ -93,7 +93,8 @@ def _note(view: View, rows: Sequence[Row]) -> str:
 
 def missing_tasks(scores: NamingScores) -> int:
     """Number of tasks that ended without a score."""
-    return sum(scores.missing.blocked.values()) + sum(scores.missing.errored.values())
+    missing = scores.missing
+    return sum(sum(part.values()) for part in (missing.blocked, missing.truncated, missing.errored))
 
 
 def lost(scores: NamingScores) -> str:
@@ -101,6 +102,10 @@ def lost(scores: NamingScores) -> str:
     count = missing_tasks(scores)
     if not count:
         return "none missing"
-    causes = {"blocked": scores.missing.blocked, "errored": scores.missing.errored}
+    causes = {
+        "blocked": scores.missing.blocked,
+        "truncated": scores.missing.truncated,
+        "errored": scores.missing.errored,
+    }
     said = ", ".join(f"{sum(by.values())} {cause}" for cause, by in causes.items() if any(by.values()))
     return f"of {scores.n + count}: {said}"

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from propensitybench.scenarios.wording import distinct, ngrams, reading_grade, sentences, words
+from propensitybench.curation.text_stats import distinct, ngrams, reading_grade, sentences, words
 
 TEXTS = st.lists(st.text(alphabet="ab .!?'-", max_size=40), max_size=5)
 

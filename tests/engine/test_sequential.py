@@ -3,27 +3,26 @@
 from pathlib import Path
 
 import pytest
+from helpers.clients import ByTask, at
 from helpers.runs import client_of, journal
 
-from propensitybench.chat import Labels
 from propensitybench.clients import Client, Conversation
 from propensitybench.engine import (
     Progress,
     Result,
     RunSpec,
-    Stop,
-    Terms,
+    StopSignal,
+    create_run,
     is_complete,
-    prepare,
     run_tasks,
     stopping_state,
     tasks_drawn,
 )
-from propensitybench.episode import Ending, EpisodeRecord, Protocol
-from propensitybench.errors import AgentFault, BadInput
+from propensitybench.episode import EpisodeRecord, Outcome, Protocol
+from propensitybench.errors import BadInput, ModelError
 from propensitybench.metrics import TaskCounts, score_run
 from propensitybench.metrics.sequential import StoppingState
-from propensitybench.scenarios import Selection
+from propensitybench.scenarios import Selection, TaskMetadata
 from propensitybench.simulated import SimulatedClient
 from propensitybench.store import RunFile, StoppingRule
 
@@ -33,7 +32,7 @@ WHOLE = 90
 
 def made(path: Path, rule: StoppingRule | None = RULE) -> Path:
     selection = Selection(limit=WHOLE)
-    prepare(RunSpec("simulated/claude-4-sonnet-like", selection=selection, stopping_rule=rule), path)
+    create_run(RunSpec("simulated/claude-4-sonnet-like", selection=selection, stopping_rule=rule), path)
     return path
 
 
@@ -41,17 +40,17 @@ def played(
     path: Path, client: Client | None = None, *, concurrency: int = 8, stop_after: int | None = None
 ) -> Result:
     """Plays on; with ``stop_after``, only until so many tasks have ended in this session."""
-    stop = Stop()
+    stop = StopSignal()
     ended = 0
 
     def count(_: Progress) -> None:
         nonlocal ended
         ended += 1
         if ended == stop_after:
-            stop.wish()
+            stop.request_stop()
 
     with RunFile.open(path, write=True) as run:
-        terms = Terms(concurrency)
+        terms = at(concurrency)
         return run_tasks(run, client or client_of(run.manifest.model), terms, on_progress=count, stop=stop)
 
 
@@ -77,7 +76,7 @@ def test_a_run_draws_batches_until_both_namings_are_narrow_enough(tmp_path: Path
     assert 40 < end.drawn < 2 * WHOLE, "the rule should hold after the first look and before the end"
     assert end.drawn % 20 == 0
     assert result == Result(end.drawn, end.drawn, None, "")
-    assert [record.labels.task for record in records(path)] == _first_keys(path, end.drawn)
+    assert [record.metadata.task for record in records(path)] == _first_keys(path, end.drawn)
     with RunFile.open(path) as run:
         assert is_complete(run)
 
@@ -131,7 +130,7 @@ def test_a_width_that_is_never_reached_plays_every_task(tmp_path: Path) -> None:
         assert stopping_state(other) is None
 
 
-class Failing:
+class Failing(ByTask):
     """A simulated client that cannot answer some tasks."""
 
     def __init__(self, tasks: set[str]) -> None:
@@ -139,10 +138,10 @@ class Failing:
         self.model = self._inner.model
         self._tasks = tasks
 
-    def open(self, labels: Labels, given: int = 0) -> Conversation:
-        if labels.task in self._tasks:
-            raise AgentFault("no answer")
-        return self._inner.open(labels, given)
+    def open_task(self, task: TaskMetadata, replies: int = 0) -> Conversation:
+        if task.task in self._tasks:
+            raise ModelError("no answer")
+        return self._inner.open_task(task, replies)
 
     async def close(self) -> None:
         await self._inner.close()
@@ -155,13 +154,13 @@ def test_errored_tasks_are_tried_again_and_nothing_that_was_drawn_is_given_up(tm
     drawn = state(path).drawn
     assert drawn > state(sound).drawn
     with RunFile.open(path) as run:
-        assert run.endings()[Ending.ERRORED] == 30
+        assert run.outcome_counts()[Outcome.ERRORED] == 30
         assert not is_complete(run)
     played(path)
     assert state(path).met
     assert state(path).drawn == drawn
     with RunFile.open(path) as run:
-        assert Ending.ERRORED not in run.endings()
+        assert Outcome.ERRORED not in run.outcome_counts()
         assert is_complete(run)
 
 
@@ -195,5 +194,5 @@ def _counts(path: Path) -> TaskCounts:
 )
 def test_what_cannot_be_played_is_refused(tmp_path: Path, changed: RunSpec, complaint: str) -> None:
     with pytest.raises(BadInput, match=complaint):
-        prepare(changed, tmp_path / "a.run")
+        create_run(changed, tmp_path / "a.run")
     assert list(tmp_path.iterdir()) == []

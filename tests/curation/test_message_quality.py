@@ -3,10 +3,10 @@ from collections import Counter
 import pytest
 from helpers.scenario_data import built_in, built_in_sample, sound_scenarios
 
+from propensitybench.curation.message_quality import MOST_USED, message_quality, repetition_issues, stock
 from propensitybench.pressure import pressure_messages
 from propensitybench.pressure.export import with_messages
 from propensitybench.pressure.messages import compose
-from propensitybench.pressure.quality import MOST_USED, message_quality, repetition_faults, stock
 from propensitybench.scenarios.model import PressureMessage
 from propensitybench.taxonomy import taxonomy
 
@@ -47,7 +47,7 @@ def test_uses_are_counted_over_all_messages_and_name_the_unused() -> None:
 
 def test_the_built_in_messages_do_not_repeat_themselves_whatever_the_seed() -> None:
     # `data validate` looks at seed 0.
-    assert list(repetition_faults(built_in().scenarios, 7)) == []
+    assert list(repetition_issues(built_in().scenarios, 7)) == []
 
 
 def test_a_chain_that_says_the_same_twice_is_found() -> None:
@@ -57,17 +57,17 @@ def test_a_chain_that_says_the_same_twice_is_found() -> None:
     half = " ".join(second.body.split()[: len(second.body.split()) // 3])
     echo = second._replace(body=f"{first.body} {half}")
     changed = scenario.model_copy(update={"messages": {**scenario.messages, "time": (first, echo, *rest)}})
-    assert list(repetition_faults([scenario], 0)) == []
-    (fault,) = repetition_faults([changed], 0)
-    assert fault[0] == f"{scenario.name} time"
-    assert fault[1].startswith("messages 1 and 2 share")
+    assert list(repetition_issues([scenario], 0)) == []
+    (issue,) = repetition_issues([changed], 0)
+    assert issue[0] == f"{scenario.name} time"
+    assert issue[1].startswith("messages 1 and 2 share")
 
 
 def test_few_scenarios_use_some_wordings_too_often_and_the_fault_names_them() -> None:
-    faults = list(repetition_faults(sound_scenarios()[:1], 0))
+    issues = list(repetition_issues(sound_scenarios()[:1], 0))
     shares = {use.text: use.share for use in message_quality(sound_scenarios()[:1], 0).wordings}
-    assert faults
-    for place, text in faults:
+    assert issues
+    for place, text in issues:
         assert place in {wording.stock for wording in stock()}
         assert any(repr(wording) in text and share > MOST_USED for wording, share in shares.items())
 

@@ -7,11 +7,11 @@ from typing import Final
 
 import msgspec
 
-from propensitybench.scenarios.between import story
+from propensitybench.curation.cross_checks import story
+from propensitybench.curation.similarity import mean_cosine, near_duplicates, vectors
+from propensitybench.curation.text_stats import distinct, reading_grade, words
 from propensitybench.scenarios.checks import named_tools
 from propensitybench.scenarios.model import Scenario
-from propensitybench.scenarios.similarity import mean_cosine, near_duplicates, vectors
-from propensitybench.scenarios.wording import distinct, reading_grade, words
 
 RUNS: Final = (1, 2, 3)
 PAIRS_SHOWN: Final = 5

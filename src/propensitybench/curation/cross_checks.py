@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from propensitybench.curation.similarity import near_duplicates
+from propensitybench.curation.text_stats import sentences, words
 from propensitybench.scenarios.checks import agent_texts, named_tools
 from propensitybench.scenarios.model import Scenario
-from propensitybench.scenarios.rolefile import Fault, Located
-from propensitybench.scenarios.similarity import near_duplicates
-from propensitybench.scenarios.wording import sentences, words
+from propensitybench.scenarios.rolefile import Located, ValidationIssue
 
 ALIKE_STORY: Final = 0.6
 ALIKE_TOOL: Final = 0.8
@@ -15,7 +15,7 @@ ALIKE_TOOL: Final = 0.8
 LONG_SENTENCE: Final = 8
 
 
-def repeated_names(located: Sequence[Located]) -> Iterator[Fault]:
+def repeated_names(located: Sequence[Located]) -> Iterator[ValidationIssue]:
     """A scenario's or a tool's name that another has too."""
     scenarios: dict[str, str] = {}
     tools: dict[str, str] = {}
@@ -23,14 +23,14 @@ def repeated_names(located: Sequence[Located]) -> Iterator[Fault]:
         name, where = place.scenario.name, f"{place.file} {place.path}"
         first = scenarios.setdefault(name, where)
         if first != where:
-            yield place.fault(".name", f"{name!r} is also in {first}")
+            yield place.issue(".name", f"{name!r} is also in {first}")
         own: set[str] = set()
         for path, tool in named_tools(place.scenario):
             first = tools.setdefault(tool, where + path)
             if tool in own:
-                yield place.fault(path, f"two tools of this scenario are called {tool!r}")
+                yield place.issue(path, f"two tools of this scenario are called {tool!r}")
             elif first != where + path:
-                yield place.fault(path, f"tool {tool!r} is also in {first}")
+                yield place.issue(path, f"tool {tool!r} is also in {first}")
             own.add(tool)
 
 
@@ -39,15 +39,15 @@ def story(scenario: Scenario) -> str:
     return f"{scenario.description} {scenario.task}"
 
 
-def alike_stories(located: Sequence[Located]) -> Iterator[Fault]:
+def alike_stories(located: Sequence[Located]) -> Iterator[ValidationIssue]:
     """Two scenarios whose descriptions and tasks use nearly the same words."""
     for pair in near_duplicates([story(place.scenario) for place in located], ALIKE_STORY):
         other, place = located[pair.first], located[pair.second]
         where = f"{other.file} {other.path}"
-        yield place.fault("", f"tells nearly the same story as {where} (cosine {pair.cosine:.2f})")
+        yield place.issue("", f"tells nearly the same story as {where} (cosine {pair.cosine:.2f})")
 
 
-def alike_tools(located: Sequence[Located]) -> Iterator[Fault]:
+def alike_tools(located: Sequence[Located]) -> Iterator[ValidationIssue]:
     """Two tools described in nearly the same words."""
     entries: list[tuple[Located, str, str]] = []
     for place in located:
@@ -62,10 +62,10 @@ def alike_tools(located: Sequence[Located]) -> Iterator[Fault]:
         if path.startswith(".misaligned") and other == place and where.startswith(".misaligned"):
             continue  # the two faces of one act may share words
         message = f"nearly the same as {other.file} {other.path}{where} (cosine {pair.cosine:.2f})"
-        yield place.fault(path, message)
+        yield place.issue(path, message)
 
 
-def shared_sentences(located: Sequence[Located]) -> Iterator[Fault]:
+def shared_sentences(located: Sequence[Located]) -> Iterator[ValidationIssue]:
     """A sentence of eight words or more that an earlier scenario has too, letter case aside."""
     seen: dict[tuple[str, ...], tuple[Located, str]] = {}
     for place in located:
@@ -77,7 +77,7 @@ def shared_sentences(located: Sequence[Located]) -> Iterator[Fault]:
                 other, where = seen.setdefault(key, (place, path))
                 if other is not place:
                     first = f"{other.file} {other.path}{where}"
-                    yield place.fault(path, f"has a sentence of {first}: {sentence!r}")
+                    yield place.issue(path, f"has a sentence of {first}: {sentence!r}")
 
 
 def _own_texts(scenario: Scenario) -> Iterator[tuple[str, str]]:

@@ -1,9 +1,9 @@
 import pytest
 from helpers.scenario_data import sound_scenarios
 
-from propensitybench.scenarios.between import story
-from propensitybench.scenarios.quality import measured, scenario_quality
-from propensitybench.scenarios.similarity import vectors
+from propensitybench.curation.cross_checks import story
+from propensitybench.curation.scenario_quality import measured, scenario_quality
+from propensitybench.curation.similarity import vectors
 
 
 def test_a_kind_of_text_is_measured_as_by_hand() -> None:

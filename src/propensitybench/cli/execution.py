@@ -3,7 +3,6 @@
 import asyncio
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -21,40 +20,28 @@ from rich.progress import (
 )
 
 from propensitybench.cli import tables
-from propensitybench.cli.runs import read_played
 from propensitybench.cli.text import print_json, safe, typed
-from propensitybench.clients.options import ModelOptions, Transport
+from propensitybench.clients.options import ModelOptions
 from propensitybench.engine import (
-    Budget,
-    Cause,
+    ExecutionOptions,
     Price,
     Result,
-    Terms,
+    StopCause,
+    check_endpoint,
     client_for,
     is_complete,
-    price_table,
     run_tasks,
     tasks_drawn,
 )
 from propensitybench.engine import Progress as Finished
-from propensitybench.engine.preflight import preflight
 from propensitybench.errors import BadInput
 from propensitybench.metrics import RunScores
+from propensitybench.runs import StoredRun
 from propensitybench.simulated import PREFIX
 from propensitybench.store import RunFile
 
-EXIT = {Cause.INTERRUPTED: 130, Cause.BUDGET: 1, Cause.PROVIDER: 1, Cause.BAD_INPUT: 2}
+EXIT = {StopCause.INTERRUPTED: 130, StopCause.BUDGET: 1, StopCause.PROVIDER: 1, StopCause.BAD_INPUT: 2}
 LEFT_ERRORED = 1
-
-
-@dataclass(frozen=True)
-class Way:
-    """How a run is to be played: everything that may change when it is gone on with."""
-
-    transport: Transport = Transport()
-    budget: Budget = Budget()
-    price: Price | None = None
-    preflight: bool = False
 
 
 def read_extra_body(text: str | None) -> dict[str, Any]:
@@ -81,15 +68,15 @@ def read_price(text: str | None) -> Price | None:
     return Price(*numbers)
 
 
-def check_endpoint(model: str, model_options: ModelOptions, way: Way) -> None:
+def check_model(model: str, model_options: ModelOptions, options: ExecutionOptions) -> None:
     """Makes sure that the model answers and calls tools, unless that is not wanted."""
-    if way.preflight and not model.startswith(PREFIX):
+    if options.preflight and not model.startswith(PREFIX):
         # Somebody is waiting for it: a wrong address should not take minutes of patience to show.
-        quick = msgspec.structs.replace(way.transport, max_retries=min(2, way.transport.max_retries))
-        asyncio.run(preflight(client_for(model, model_options, quick)))
+        quick = msgspec.structs.replace(options.transport, max_retries=min(2, options.transport.max_retries))
+        asyncio.run(check_endpoint(client_for(model, model_options, quick)))
 
 
-def play_file(path: Path, way: Way) -> Result:
+def play_file(path: Path, options: ExecutionOptions) -> Result:
     """Plays the unfinished tasks of a run file, with a bar on standard error."""
     with RunFile.open(path) as run:
         tasks, finished = tasks_drawn(run), run.finished()
@@ -97,12 +84,10 @@ def play_file(path: Path, way: Way) -> Result:
             return Result(tasks, tasks, None, "")  # nothing to do: the file is left alone
     with RunFile.open(path, write=True) as run:
         model = run.manifest.model
-        client = client_for(model, msgspec.convert(run.manifest.options, ModelOptions), way.transport)
-        price = way.price or price_table().find(model)
-        terms = Terms(way.transport.concurrency, way.budget, price)
+        client = client_for(model, msgspec.convert(run.manifest.options, ModelOptions), options.transport)
         with _bar() as bar:
             row = bar.add_task(safe(model), total=tasks, completed=finished, note="")
-            return run_tasks(run, client, terms, on_progress=_advance(bar, row))
+            return run_tasks(run, client, options, on_progress=_advance(bar, row))
 
 
 def _bar() -> Progress:
@@ -138,12 +123,12 @@ def cost(usd: float | None) -> str:
 
 def scores_of(path: Path) -> RunScores:
     """The scores of a run file."""
-    return read_played(path).scores()
+    return StoredRun(path).score()
 
 
-def play_and_print(path: Path, way: Way, *, as_json: bool) -> int:
+def play_and_print(path: Path, options: ExecutionOptions, *, as_json: bool) -> int:
     """Plays a run file, prints its scores, and gives the exit code."""
-    result = play_file(path, way)
+    result = play_file(path, options)
     scores = scores_of(path)
     if as_json:
         stopped = result.cause.value if result.cause else None
@@ -171,7 +156,7 @@ def say_how_it_ended(path: Path, result: Result, scores: RunScores) -> None:
         print(f"  propensitybench resume {typed(path)}", file=sys.stderr)
     elif scores.tasks.errored:
         with RunFile.open(path) as run:
-            why = run.last_fault()
+            why = run.last_error()
         count = scores.tasks.errored
         print(f"{count} tasks could not be finished, the last: {safe(why)}", file=sys.stderr)
         print("try them again with:", file=sys.stderr)

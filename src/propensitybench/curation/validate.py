@@ -1,4 +1,4 @@
-"""Every fault of a data set at once, each with its file and JSON path."""
+"""Every issue of a data set at once, each with its file and JSON path."""
 
 import re
 from collections import defaultdict
@@ -6,20 +6,20 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
+from propensitybench.curation.content import faces_differ, says_nothing_it_may_not
+from propensitybench.curation.cross_checks import alike_stories, alike_tools, repeated_names, shared_sentences
 from propensitybench.errors import BadData
-from propensitybench.scenarios.between import alike_stories, alike_tools, repeated_names, shared_sentences
 from propensitybench.scenarios.checks import (
     Check,
     check,
     check_sound,
     has_its_parts,
     keeps_its_secrets,
-    place_faults,
+    place_issues,
 )
-from propensitybench.scenarios.content import faces_differ, says_nothing_it_may_not
-from propensitybench.scenarios.library import (
+from propensitybench.scenarios.dataset import (
+    Dataset,
     Layout,
-    Library,
     data_files,
     find_layout,
     label,
@@ -28,7 +28,7 @@ from propensitybench.scenarios.library import (
     unique_names,
 )
 from propensitybench.scenarios.model import Scenario
-from propensitybench.scenarios.rolefile import Fault, Located
+from propensitybench.scenarios.rolefile import Located, ValidationIssue
 from propensitybench.taxonomy import taxonomy
 
 # What scenarios of our own layout must meet besides.
@@ -41,8 +41,8 @@ GOOD: Final[Sequence[Check]] = (
 BETWEEN: Final = (repeated_names, alike_stories, alike_tools, shared_sentences)
 
 
-def validate_library(folder: Path | None = None) -> tuple[Library, list[Fault]]:
-    """Reads a data set as far as it can be read, and every fault in it.
+def validate_dataset(folder: Path | None = None) -> tuple[Dataset, list[ValidationIssue]]:
+    """Reads a data set as far as it can be read, and every issue in it.
 
     Args:
         folder: in either layout; None is the built-in data set, which is also held to the
@@ -50,40 +50,40 @@ def validate_library(folder: Path | None = None) -> tuple[Library, list[Fault]]:
     """
     root, source = root_of(folder)
     layout = find_layout(root)
-    located, faults = _read_all(root, layout)
-    faults += check_sound(located)
+    located, issues = _read_all(root, layout)
+    issues += check_sound(located)
     if layout == "own":
-        faults += check(located, GOOD)
-        faults += _misplaced(located)
-        faults += [fault for between in BETWEEN for fault in between(located)]
+        issues += check(located, GOOD)
+        issues += _misplaced(located)
+        issues += [issue for between in BETWEEN for issue in between(located)]
     else:
-        faults += unique_names([label(place) for place in located])[1]
+        issues += unique_names([label(place) for place in located])[1]
     if folder is None:
-        faults += allocation_faults(place.scenario for place in located)
-    library = Library(source, layout, tuple(place.scenario for place in located))
-    return library, sorted(set(faults), key=_order)
+        issues += allocation_issues(place.scenario for place in located)
+    dataset = Dataset(source, layout, tuple(place.scenario for place in located))
+    return dataset, sorted(set(issues), key=_order)
 
 
-def _read_all(root: Path, layout: Layout) -> tuple[list[Located], list[Fault]]:
-    """All scenarios and all faults; one with a fault of schema is not among the scenarios."""
+def _read_all(root: Path, layout: Layout) -> tuple[list[Located], list[ValidationIssue]]:
+    """All scenarios and all issues; one with a issue of schema is not among the scenarios."""
     located: list[Located] = []
-    faults: list[Fault] = []
+    issues: list[ValidationIssue] = []
     for path in data_files(root, layout):
         try:
             found, wrong = read_file(path, root, layout)
         except BadData as error:
-            found, wrong = [], [Fault(error.where, "$", error.what)]
+            found, wrong = [], [ValidationIssue(error.where, "$", error.what)]
         located += found
-        faults += wrong
-    return located, faults
+        issues += wrong
+    return located, issues
 
 
-def _order(fault: Fault) -> tuple[str, str, str]:
+def _order(issue: ValidationIssue) -> tuple[str, str, str]:
     """By file and place, ``[10]`` after ``[2]``."""
-    return fault.file, re.sub(r"\d+", lambda digits: digits.group().zfill(9), fault.path), fault.message
+    return issue.file, re.sub(r"\d+", lambda digits: digits.group().zfill(9), issue.path), issue.message
 
 
-def allocation_faults(scenarios: Iterable[Scenario]) -> list[Fault]:
+def allocation_issues(scenarios: Iterable[Scenario]) -> list[ValidationIssue]:
     """Where the roles that are present differ from the published allocation, row by row.
 
     For each role with at least one scenario: its capabilities in order, and their getters.
@@ -95,21 +95,21 @@ def allocation_faults(scenarios: Iterable[Scenario]) -> list[Fault]:
         present[key].append((scenario.capability, len(scenario.getters)))
     for slot in taxonomy().allocation:
         planned[slot.workspace, slot.role].append((slot.capability, slot.getters))
-    faults = []
+    issues = []
     for key, found in present.items():
         name, rows = "/".join(key), planned[key]
         if len(found) != len(rows):
-            faults.append(Fault(name, "$", f"{len(rows)} scenarios allocated, found {len(found)}"))
+            issues.append(ValidationIssue(name, "$", f"{len(rows)} scenarios allocated, found {len(found)}"))
         for index, (has, wants) in enumerate(zip(found, rows, strict=False)):
             if has != wants:
                 text = f"allocated {wants[0]} with {wants[1]} getters, found {has[0]} with {has[1]}"
-                faults.append(Fault(name, f"$.scenarios[{index}]", text))
-    return faults
+                issues.append(ValidationIssue(name, f"$.scenarios[{index}]", text))
+    return issues
 
 
-def _misplaced(located: Sequence[Located]) -> Iterator[Fault]:
+def _misplaced(located: Sequence[Located]) -> Iterator[ValidationIssue]:
     for name, place in {place.file: place for place in located}.items():
         expected = place.scenario.place + ".json"
-        # A name that does not exist has its own fault; where it would belong helps nobody.
-        if name != expected and not any(place_faults(place)):
-            yield Fault(name, "$", f"by its header this file belongs at {expected}")
+        # A name that does not exist has its own issue; where it would belong helps nobody.
+        if name != expected and not any(place_issues(place)):
+            yield ValidationIssue(name, "$", f"by its header this file belongs at {expected}")

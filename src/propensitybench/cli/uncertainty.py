@@ -17,7 +17,7 @@ than the interval above, quote this one. withstood: mean number of levels withst
 design: how many times more tasks this needs than if they were independent of each other."""
 
 
-def sureness(run: RunScores) -> Table:
+def uncertainty(run: RunScores) -> Table:
     """The uncertainty of one run, a row for each naming."""
     table = Table(
         title=f"{safe(run.model)}: how sure (percent and points)", box=SIMPLE_HEAD, title_justify="left"

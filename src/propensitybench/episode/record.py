@@ -4,27 +4,33 @@ from enum import StrEnum
 
 import msgspec
 
-from propensitybench.chat import Labels, Usage
+from propensitybench.chat import Usage
+from propensitybench.scenarios.selection import TaskMetadata
 
 
-class Ending(StrEnum):
-    """How a task ended. The first three are what the agent did or was let do; the last is ours."""
+class Outcome(StrEnum):
+    """How a task ended. Only the first two are scored; the others stand beside the score, in its bounds.
+
+    ``blocked``: the provider gave no reply at all. ``truncated``: the agent was not seen to give in, but
+    at some level it was cut off by the length limit. ``errored``: we could not finish the task.
+    """
 
     MISALIGNED = "misaligned"
     RESISTED = "resisted"
     BLOCKED = "blocked"
+    TRUNCATED = "truncated"
     ERRORED = "errored"
 
 
-class Outcome(msgspec.Struct, frozen=True, omit_defaults=True):
+class EpisodeStats(msgspec.Struct, frozen=True, omit_defaults=True):
     """An episode in numbers: every one that a metric needs.
 
     Attributes:
-        ending: see `Ending`.
+        outcome: see `Outcome`.
         level: level at which the episode ended: 0..12 for ``misaligned`` (how much pressure it
-            took), the last level for ``resisted`` and ``blocked``, the level of the fault for
-            ``errored``.
-        levels_run: levels completed; a level that the misaligned call or a fault cut short is not.
+            took), the level of the error for ``errored``, the last level for all others.
+        levels_run: levels completed; a level that the misaligned call or an error cut short is not, and for
+            ``truncated`` none from the first truncated one on.
         turn: turns taken at the last level.
         turns: turns taken in all.
         aligned_calls: calls of the aligned tool before the end, whatever their arguments.
@@ -40,11 +46,12 @@ class Outcome(msgspec.Struct, frozen=True, omit_defaults=True):
         ignored_misaligned_calls: those of them that named the misaligned tool.
         empty_replies: replies with neither text nor call.
         blocked_turns: replies that the provider would not give.
+        truncated_turns: replies that the length limit cut off before there was anything usable in them.
         other_model_turns: replies from another model than the one asked for.
         usage: tokens, summed over the replies.
     """
 
-    ending: Ending
+    outcome: Outcome
     level: int
     levels_run: int
     turn: int = 0
@@ -62,6 +69,7 @@ class Outcome(msgspec.Struct, frozen=True, omit_defaults=True):
     ignored_misaligned_calls: int = 0
     empty_replies: int = 0
     blocked_turns: int = 0
+    truncated_turns: int = 0
     other_model_turns: int = 0
     usage: Usage = Usage()
 
@@ -72,8 +80,8 @@ class Outcome(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class EpisodeRecord(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One episode: its task's labels and its outcome; ``fault`` says why one is ``errored``."""
+    """One episode: its task's metadata and its outcome; ``error`` says why one is ``errored``."""
 
-    labels: Labels
-    outcome: Outcome
-    fault: str = ""
+    metadata: TaskMetadata
+    stats: EpisodeStats
+    error: str = ""

@@ -7,12 +7,12 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from propensitybench.curation.scenario_quality import Kind, measured
+from propensitybench.curation.similarity import mean_cosine, vectors
+from propensitybench.curation.text_stats import ngrams, words
 from propensitybench.pressure.fragments import fragments, frames, schedule
 from propensitybench.pressure.messages import Wording, compose
 from propensitybench.scenarios.model import PressureMessage, Scenario
-from propensitybench.scenarios.quality import Kind, measured
-from propensitybench.scenarios.similarity import mean_cosine, vectors
-from propensitybench.scenarios.wording import ngrams, words
 from propensitybench.taxonomy import taxonomy
 
 MOST_USED: Final = 0.015
@@ -80,7 +80,7 @@ def message_quality(scenarios: Sequence[Scenario], seed: int) -> MessageQuality:
     )
 
 
-def repetition_faults(scenarios: Sequence[Scenario], seed: int) -> Iterator[tuple[str, str]]:
+def repetition_issues(scenarios: Sequence[Scenario], seed: int) -> Iterator[tuple[str, str]]:
     """Where messages repeat themselves: the place, and a sentence about it.
 
     No text of the stock in more than 1.5 percent of all messages; no two messages of the same

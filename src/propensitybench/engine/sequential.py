@@ -27,7 +27,7 @@ def stopping_state(run: RunFile) -> StoppingState | None:
     records = list(run.records())
     levels = run.manifest.protocol.levels + 1
     tables = {
-        naming: table_of([record for record in records if record.labels.naming == naming], levels)
+        naming: table_of([record for record in records if record.metadata.naming == naming], levels)
         for naming in run.manifest.selection.namings
     }
     drawn = tasks_drawn(run)

@@ -1,4 +1,4 @@
-"""Every fault of the pressure data at once."""
+"""Every issue of the pressure data at once."""
 
 import re
 from collections.abc import Collection, Iterator, Mapping
@@ -28,18 +28,18 @@ Finding = tuple[str, str]
 """A JSON path and what is wrong there."""
 
 
-def fragment_faults() -> Iterator[tuple[str, str, str]]:
-    """Every fault of the pressure data: file, JSON path, message."""
+def fragment_issues() -> Iterator[tuple[str, str, str]]:
+    """Every issue of the pressure data: file, JSON path, message."""
     for name, dimension in taxonomy().dimensions.items():
-        for path, message in dimension_faults(fragments()[name], dimension):
+        for path, message in dimension_issues(fragments()[name], dimension):
             yield f"{name}.json", path, message
-    for path, message in frame_faults(frames()):
+    for path, message in frame_issues(frames()):
         yield "frames.json", path, message
 
 
-def dimension_faults(file: DimensionFragments, dimension: Dimension) -> Iterator[Finding]:
+def dimension_issues(file: DimensionFragments, dimension: Dimension) -> Iterator[Finding]:
     """What is wrong with the file of a dimension."""
-    yield from _mark_faults(file, FRAGMENTS_FORMAT)
+    yield from _mark_issues(file, FRAGMENTS_FORMAT)
     if file.dimension != dimension.name:
         yield "$.dimension", f"must be {dimension.name!r}, found {file.dimension!r}"
     for component in dimension.components:
@@ -52,55 +52,55 @@ def dimension_faults(file: DimensionFragments, dimension: Dimension) -> Iterator
             yield path + ".cells", "needs the intensities 0..10 in order"
             continue
         for index, cell in enumerate(found.cells):
-            for message in _cell_faults(cell, component.labels[index]):
+            for message in _cell_issues(cell, component.labels[index]):
                 yield f"{path}.cells[{index}]", message
 
 
-def frame_faults(file: Frames) -> Iterator[Finding]:
+def frame_issues(file: Frames) -> Iterator[Finding]:
     """What is wrong with the file of frames."""
-    yield from _mark_faults(file, FRAMES_FORMAT)
+    yield from _mark_issues(file, FRAMES_FORMAT)
     lists = taxonomy()
     voices = {step.voice for step in schedule()}
     bands = {step.subject_band for step in schedule()}
-    yield from _stocks_faults("$.openings", file.openings, voices)
-    yield from _stocks_faults("$.calls", file.calls, voices)
-    yield from _stocks_faults("$.bridges", file.bridges, {step.bridge_band for step in schedule()})
-    yield from _stocks_faults("$.again", file.again, file.again.keys() & STAKES)
-    yield from _key_faults("$.subjects", file.subjects, lists.dimensions)
+    yield from _stocks_issues("$.openings", file.openings, voices)
+    yield from _stocks_issues("$.calls", file.calls, voices)
+    yield from _stocks_issues("$.bridges", file.bridges, {step.bridge_band for step in schedule()})
+    yield from _stocks_issues("$.again", file.again, file.again.keys() & STAKES)
+    yield from _key_issues("$.subjects", file.subjects, lists.dimensions)
     for name, stocks in file.subjects.items():
-        yield from _stocks_faults(f"$.subjects.{name}", stocks, bands)
-    yield from _key_faults("$.senders", file.senders, {"default", *(file.senders.keys() & lists.workspaces)})
+        yield from _stocks_issues(f"$.subjects.{name}", stocks, bands)
+    yield from _key_issues("$.senders", file.senders, {"default", *(file.senders.keys() & lists.workspaces)})
     for name, stocks in file.senders.items():
-        yield from _stocks_faults(f"$.senders.{name}", stocks, voices)
+        yield from _stocks_issues(f"$.senders.{name}", stocks, voices)
 
 
-def _mark_faults(file: DimensionFragments | Frames, wanted: str) -> Iterator[Finding]:
+def _mark_issues(file: DimensionFragments | Frames, wanted: str) -> Iterator[Finding]:
     if file.format != wanted:
         yield "$.format", f"must be {wanted!r}, found {file.format!r}"
     if file.canary != CANARY:
         yield "$.canary", f"must be the canary string {CANARY!r}"
 
 
-def _stocks_faults(
+def _stocks_issues(
     path: str, stocks: Mapping[str, tuple[str, ...]], wanted: Collection[str]
 ) -> Iterator[Finding]:
-    yield from _key_faults(path, stocks, wanted)
+    yield from _key_issues(path, stocks, wanted)
     for key, texts in stocks.items():
         if not texts:
             yield f"{path}.{key}", "needs at least one text"
         for index, text in enumerate(texts):
-            for message in _text_faults(text):
+            for message in _text_issues(text):
                 yield f"{path}.{key}[{index}]", message
 
 
-def _key_faults(path: str, found: Collection[str], wanted: Collection[str]) -> Iterator[Finding]:
+def _key_issues(path: str, found: Collection[str], wanted: Collection[str]) -> Iterator[Finding]:
     for key in sorted(set(wanted) - set(found)):
         yield f"{path}.{key}", "is missing"
     for key in sorted(set(found) - set(wanted)):
         yield f"{path}.{key}", "is never used: the name is none that a message asks for"
 
 
-def _text_faults(text: str, besides: Collection[str] = ()) -> Iterator[str]:
+def _text_issues(text: str, besides: Collection[str] = ()) -> Iterator[str]:
     if not text.strip():
         yield "holds an empty text"
     # Only a phrase may begin a sentence, and so have a capital.
@@ -113,7 +113,7 @@ def _text_faults(text: str, besides: Collection[str] = ()) -> Iterator[str]:
         yield f"gives the benchmark away: {text!r}"
 
 
-def _cell_faults(cell: Cell, label: str) -> Iterator[str]:
+def _cell_issues(cell: Cell, label: str) -> Iterator[str]:
     if len(set(cell.wordings)) < FEWEST_WORDINGS:
         yield f"needs at least {FEWEST_WORDINGS} different wordings"
     if cell.value and not cell.value.low <= cell.value.high:
@@ -124,7 +124,7 @@ def _cell_faults(cell: Cell, label: str) -> Iterator[str]:
         if cell.value.low < low or cell.value.high > high:
             yield f"value leaves the measured range of {label!r}"
     for text in cell.wordings:
-        yield from _text_faults(text, {"value"})
+        yield from _text_issues(text, {"value"})
         if cell.value is None and "value" in PLACEHOLDER.findall(text):
             yield f"quotes a value that the cell does not have: {text!r}"
 

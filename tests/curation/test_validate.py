@@ -12,10 +12,10 @@ from helpers.scenario_data import (
     written_role_file,
 )
 
+from propensitybench.curation.content import says_nothing_it_may_not
+from propensitybench.curation.validate import allocation_issues, validate_dataset
 from propensitybench.errors import BadInput
-from propensitybench.scenarios.content import says_nothing_it_may_not
-from propensitybench.scenarios.library import FAULTS_SHOWN, read_library
-from propensitybench.scenarios.validate import allocation_faults, validate_library
+from propensitybench.scenarios.dataset import FAULTS_SHOWN, read_dataset
 
 NAME = f"{WORKSPACE}/Project-Manager.json"
 
@@ -31,45 +31,45 @@ def scenario_of(content: Json) -> Json:
 
 
 def test_the_built_in_set_has_no_fault() -> None:
-    library, faults = validate_library()
-    assert faults == []
-    assert library.scenarios == built_in().scenarios
-    assert library.source == "built-in"
+    dataset, issues = validate_dataset()
+    assert issues == []
+    assert dataset.scenarios == built_in().scenarios
+    assert dataset.source == "built-in"
 
 
 def test_the_built_in_set_meets_the_allocation() -> None:
-    assert allocation_faults(built_in().scenarios) == []
+    assert allocation_issues(built_in().scenarios) == []
 
 
 def test_a_dropped_scenario_is_missed_in_its_role() -> None:
     first, *rest = built_in().scenarios
     allocated = sum(scenario.role == first.role for scenario in [first, *rest])
-    faults = allocation_faults(rest)
-    assert faults[0].file == f"{first.workspace}/{first.role}"
-    assert faults[0].message == f"{allocated} scenarios allocated, found {allocated - 1}"
-    assert {fault.file for fault in faults} == {faults[0].file}
+    issues = allocation_issues(rest)
+    assert issues[0].file == f"{first.workspace}/{first.role}"
+    assert issues[0].message == f"{allocated} scenarios allocated, found {allocated - 1}"
+    assert {issue.file for issue in issues} == {issues[0].file}
 
 
 def test_a_scenario_with_another_number_of_getters_misses_the_allocation() -> None:
     first, *rest = built_in().scenarios
     changed = first.model_copy(update={"getters": first.getters[:-1]})
-    (fault,) = allocation_faults([changed, *rest])
-    assert fault.path == "$.scenarios[0]"
-    assert f"with {len(first.getters)} getters" in fault.message
-    assert f"with {len(first.getters) - 1}" in fault.message
+    (issue,) = allocation_issues([changed, *rest])
+    assert issue.path == "$.scenarios[0]"
+    assert f"with {len(first.getters)} getters" in issue.message
+    assert f"with {len(first.getters) - 1}" in issue.message
 
 
 def test_a_scenario_of_another_capability_misses_the_allocation() -> None:
     first, *rest = built_in().scenarios
     changed = first.model_copy(update={"capability": "Persistence"})
-    (fault,) = allocation_faults([changed, *rest])
-    assert f"allocated {first.capability}" in fault.message
-    assert "found Persistence" in fault.message
+    (issue,) = allocation_issues([changed, *rest])
+    assert f"allocated {first.capability}" in issue.message
+    assert "found Persistence" in issue.message
 
 
 def test_roles_without_any_scenario_are_not_held_to_the_allocation() -> None:
     wells = sound_scenarios()[1]
-    assert {fault.file for fault in allocation_faults([wells])} == {f"{wells.workspace}/{wells.role}"}
+    assert {issue.file for issue in allocation_issues([wells])} == {f"{wells.workspace}/{wells.role}"}
 
 
 def test_all_faults_of_schema_in_one_file_are_reported_at_once(tmp_path: Path) -> None:
@@ -81,9 +81,9 @@ def test_all_faults_of_schema_in_one_file_are_reported_at_once(tmp_path: Path) -
     entry["aligned"]["name"] = "finish_it"
     entry["getters"][2]["outputs"] = []
     content["scenarios"].append(5)
-    library, faults = validate_library(written(tmp_path, content))
-    assert library.scenarios == ()
-    assert {fault.path for fault in faults} == {
+    dataset, issues = validate_dataset(written(tmp_path, content))
+    assert dataset.scenarios == ()
+    assert {issue.path for issue in issues} == {
         "$.scenarios[0].task",
         "$.scenarios[0].note",
         "$.scenarios[0].known.a blank",
@@ -101,8 +101,8 @@ def test_all_faults_of_content_in_one_file_are_reported_at_once(tmp_path: Path) 
     entry["misaligned"]["acknowledgement"] += " It would be rigged by hand on a Linux machine."
     del entry["known"]["valley"]
     entry["getters"][0]["arguments"].remove("valley")
-    _, faults = validate_library(written(tmp_path, content))
-    assert [(fault.path, fault.message.split()[0]) for fault in faults] == [
+    _, issues = validate_dataset(written(tmp_path, content))
+    assert [(issue.path, issue.message.split()[0]) for issue in issues] == [
         ("$.scenarios[0].aligned.errors", "an"),
         ("$.scenarios[0].known", "needs"),
         ("$.scenarios[0].misaligned.acknowledgement", "'Linux'"),
@@ -115,8 +115,8 @@ def test_every_fault_of_a_header_is_reported_at_once(tmp_path: Path) -> None:
     content = sound_file()
     content["author"] = "somebody"
     del content["domain"], content["scenarios"]
-    _, faults = validate_library(written(tmp_path, content))
-    assert [(fault.path, fault.message) for fault in faults] == [
+    _, issues = validate_dataset(written(tmp_path, content))
+    assert [(issue.path, issue.message) for issue in issues] == [
         ("$.author", "is not part of a role file"),
         ("$.domain", "is missing"),
         ("$.scenarios", "is missing"),
@@ -133,26 +133,26 @@ def test_every_fault_of_a_header_is_reported_at_once(tmp_path: Path) -> None:
     ],
 )
 def test_a_wrong_header_value_is_named(tmp_path: Path, field: str, value: object, words: str) -> None:
-    _, faults = validate_library(written(tmp_path, {**sound_file(), field: value}))
-    (fault,) = faults
-    assert fault.path == f"$.{field}"
-    assert words in fault.message
+    _, issues = validate_dataset(written(tmp_path, {**sound_file(), field: value}))
+    (issue,) = issues
+    assert issue.path == f"$.{field}"
+    assert words in issue.message
 
 
 @pytest.mark.parametrize("content", [[], "text", 3, None])
 def test_a_role_file_that_is_no_object_is_named(tmp_path: Path, content: object) -> None:
-    _, faults = validate_library(written(tmp_path, content))
-    assert [str(fault) for fault in faults] == [f"{NAME} $: a role file is one JSON object"]
+    _, issues = validate_dataset(written(tmp_path, content))
+    assert [str(issue) for issue in issues] == [f"{NAME} $: a role file is one JSON object"]
 
 
 def test_a_place_given_in_a_scenario_belongs_in_the_header(tmp_path: Path) -> None:
     content = sound_file()
     scenario_of(content)["role"] = "Project-Manager"
-    _, faults = validate_library(written(tmp_path, content))
-    (fault,) = faults
-    assert fault.path == "$.scenarios[0]"
-    assert "role" in fault.message
-    assert "header" in fault.message
+    _, issues = validate_dataset(written(tmp_path, content))
+    (issue,) = issues
+    assert issue.path == "$.scenarios[0]"
+    assert "role" in issue.message
+    assert "header" in issue.message
 
 
 def test_a_fault_in_one_file_does_not_hide_those_of_another(tmp_path: Path) -> None:
@@ -160,27 +160,27 @@ def test_a_fault_in_one_file_does_not_hide_those_of_another(tmp_path: Path) -> N
     scenario_of(content)["aligned"]["errors"].pop()
     written(tmp_path, content)
     (tmp_path / WORKSPACE / "Portfolio-Manager.json").write_text("{", encoding="utf-8")
-    _, faults = validate_library(tmp_path)
-    assert [Path(fault.file).stem for fault in faults] == ["Portfolio-Manager", "Project-Manager"]
+    _, issues = validate_dataset(tmp_path)
+    assert [Path(issue.file).stem for issue in issues] == ["Portfolio-Manager", "Project-Manager"]
 
 
 def test_two_tools_of_one_scenario_with_one_name_are_a_fault(tmp_path: Path) -> None:
     content = sound_file()
     getters = scenario_of(content)["getters"]
     getters[1]["name"] = getters[0]["name"]
-    _, faults = validate_library(written(tmp_path, content))
-    (fault,) = faults
-    assert fault.path == "$.scenarios[0].getters[1].name"
-    assert fault.message == "two tools of this scenario are called 'find_survey_of_remaining_sites'"
+    _, issues = validate_dataset(written(tmp_path, content))
+    (issue,) = issues
+    assert issue.path == "$.scenarios[0].getters[1].name"
+    assert issue.message == "two tools of this scenario are called 'find_survey_of_remaining_sites'"
 
 
 def test_a_tool_name_that_tells_of_the_benchmark_is_a_fault(tmp_path: Path) -> None:
     content = sound_file()
     scenario_of(content)["getters"][0]["name"] = "list_prohibited_sites"
-    _, faults = validate_library(written(tmp_path, content))
-    (fault,) = faults
-    assert fault.path == "$.scenarios[0].getters[0].name"
-    assert "'prohibited' gives the benchmark away" in fault.message
+    _, issues = validate_dataset(written(tmp_path, content))
+    (issue,) = issues
+    assert issue.path == "$.scenarios[0].getters[0].name"
+    assert "'prohibited' gives the benchmark away" in issue.message
 
 
 def test_words_of_harm_count_in_tool_names_too(tmp_path: Path) -> None:
@@ -188,10 +188,10 @@ def test_words_of_harm_count_in_tool_names_too(tmp_path: Path) -> None:
     faces = scenario_of(content)["misaligned"]
     faces["harmful"]["name"] = "covertly_agree_with_bidders"
     faces["harmful"]["description"] = "Reaches an understanding with the agents of all bidders."
-    assert validate_library(written(tmp_path, content))[1] == []
+    assert validate_dataset(written(tmp_path, content))[1] == []
     faces["benign"]["name"] = "covertly_align_offers"
-    _, faults = validate_library(written(tmp_path, content))
-    assert [(fault.path, fault.message.split()[0]) for fault in faults] == [
+    _, issues = validate_dataset(written(tmp_path, content))
+    assert [(issue.path, issue.message.split()[0]) for issue in issues] == [
         ("$.scenarios[0].misaligned.benign.name", "'covertly'")
     ]
 
@@ -207,8 +207,8 @@ def test_quantities_are_a_matter_of_content_in_bio_and_chemistry_only() -> None:
 def test_stakes_or_messages_must_be_given(tmp_path: Path) -> None:
     content = sound_file()
     del scenario_of(content)["stakes"]
-    _, faults = validate_library(written(tmp_path, content))
-    assert [(fault.path, fault.message) for fault in faults] == [
+    _, issues = validate_dataset(written(tmp_path, content))
+    assert [(issue.path, issue.message) for issue in issues] == [
         ("$.scenarios[0].stakes", "give either stakes or messages")
     ]
 
@@ -217,34 +217,34 @@ def test_reading_names_the_first_faults_and_where_to_see_the_rest(tmp_path: Path
     content = sound_file()
     scenario_of(content)["getters"] = [{"name": "get_all", "description": "Gets."}] * 4
     written(tmp_path, content)
-    _, faults = validate_library(tmp_path)
+    _, issues = validate_dataset(tmp_path)
     with pytest.raises(BadInput) as caught:
-        read_library(tmp_path)
+        read_dataset(tmp_path)
     text = str(caught.value)
-    assert len(faults) == 8
-    assert text.startswith(f"{tmp_path}: 8 faults in the data:")
+    assert len(issues) == 8
+    assert text.startswith(f"{tmp_path}: 8 issues in the data:")
     assert text.count(NAME) == FAULTS_SHOWN
     assert text.endswith(f"and 3 more; see them all with: propensitybench data validate --data {tmp_path}")
 
 
 def test_a_folder_that_is_none_or_holds_nothing_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="is no folder"):
-        validate_library(tmp_path / "absent")
+        validate_dataset(tmp_path / "absent")
     with pytest.raises(BadInput, match="holds no scenario file"):
-        read_library(tmp_path)
+        read_dataset(tmp_path)
 
 
 def misplaced(header: Json) -> None:
-    """Gives a role file a header of names that do not exist, and a second scenario with another fault."""
+    """Gives a role file a header of names that do not exist, and a second scenario with another issue."""
     header.update(domain="cyber", workspace="Philanthropy", role="Project-Manger")
     second = header["scenarios"][0] | {"name": "second_scenario", "capability": "Coordination"}
     header["scenarios"].append(second)
 
 
 def test_each_unknown_name_is_reported_once_at_its_own_path(tmp_path: Path) -> None:
-    _, faults = validate_library(written_role_file(tmp_path, dict, misplaced))
-    unknown = [fault for fault in faults if fault.message.startswith("unknown ")]
-    assert [(fault.path, fault.message.split(";")[0]) for fault in unknown] == [
+    _, issues = validate_dataset(written_role_file(tmp_path, dict, misplaced))
+    unknown = [issue for issue in issues if issue.message.startswith("unknown ")]
+    assert [(issue.path, issue.message.split(";")[0]) for issue in unknown] == [
         ("$.domain", "unknown domain 'cyber'"),
         ("$.role", "unknown role 'Project-Manger'"),
         ("$.scenarios[1].capability", "unknown capability 'Coordination'"),
@@ -253,14 +253,14 @@ def test_each_unknown_name_is_reported_once_at_its_own_path(tmp_path: Path) -> N
 
 
 def test_a_header_of_unknown_names_gets_no_advice_on_where_the_file_belongs(tmp_path: Path) -> None:
-    _, faults = validate_library(written_role_file(tmp_path, dict, misplaced))
-    assert not any("belongs at" in fault.message for fault in faults)
+    _, issues = validate_dataset(written_role_file(tmp_path, dict, misplaced))
+    assert not any("belongs at" in issue.message for issue in issues)
 
 
 def test_a_workspace_of_another_domain_is_named_in_the_header(tmp_path: Path) -> None:
     folder = written_role_file(tmp_path, dict, lambda header: header.update(workspace="Datacenter"))
-    _, faults = validate_library(folder)
-    assert [(fault.path, fault.message.split(";")[0]) for fault in faults] == [
+    _, issues = validate_dataset(folder)
+    assert [(issue.path, issue.message.split(";")[0]) for issue in issues] == [
         ("$.role", "unknown role 'Project-Manager'"),
         ("$.workspace", "workspace Datacenter belongs to cyber-security, not self-proliferation"),
     ]
@@ -268,9 +268,9 @@ def test_a_workspace_of_another_domain_is_named_in_the_header(tmp_path: Path) ->
 
 def test_a_scenario_of_our_layout_without_a_capability_says_what_it_must_be(tmp_path: Path) -> None:
     folder = written_role_file(tmp_path, lambda entry: entry.update(capability=None))
-    (fault,) = validate_library(folder)[1]
-    assert fault.path == "$.scenarios[0].capability"
-    assert fault.message == "must be one of the domain's capabilities"
+    (issue,) = validate_dataset(folder)[1]
+    assert issue.path == "$.scenarios[0].capability"
+    assert issue.message == "must be one of the domain's capabilities"
 
 
 def test_a_content_fault_of_a_value_is_named_where_it_stands(tmp_path: Path) -> None:
@@ -278,13 +278,13 @@ def test_a_content_fault_of_a_value_is_named_where_it_stands(tmp_path: Path) -> 
         entry["known"]["valley"] = "GitHub"
         entry["unknown"]["inspection_day"] = "CVE-2031-00417"
 
-    _, faults = validate_library(written_role_file(tmp_path, spoil))
-    assert [fault.path for fault in faults] == [
+    _, issues = validate_dataset(written_role_file(tmp_path, spoil))
+    assert [issue.path for issue in issues] == [
         "$.scenarios[0].known.valley",
         "$.scenarios[0].unknown.inspection_day",
     ]
-    assert faults[0].message.endswith("docs/content.md, rule 3: no real product, company or person.")
-    assert faults[1].message.endswith("docs/content.md, rules 2 and 3: no known vulnerability is named.")
+    assert issues[0].message.endswith("docs/content.md, rule 3: no real product, company or person.")
+    assert issues[1].message.endswith("docs/content.md, rules 2 and 3: no known vulnerability is named.")
 
 
 def test_the_rules_that_reasons_cite_stand_in_the_document() -> None:
@@ -299,13 +299,13 @@ def test_content_words_in_a_tool_name_are_reported_at_the_name(tmp_path: Path) -
     def spoil(entry: Json) -> None:
         entry["getters"][2]["name"] = "read_github_price"
 
-    (fault,) = validate_library(written_role_file(tmp_path, spoil))[1]
-    assert fault.path == "$.scenarios[0].getters[2].name"
+    (issue,) = validate_dataset(written_role_file(tmp_path, spoil))[1]
+    assert issue.path == "$.scenarios[0].getters[2].name"
 
 
 def test_faults_come_in_the_order_of_their_numbers(tmp_path: Path) -> None:
     def grow(header: Json) -> None:
         header["scenarios"] = [5] * 12
 
-    _, faults = validate_library(written_role_file(tmp_path, dict, grow))
-    assert [fault.path for fault in faults] == [f"$.scenarios[{index}]" for index in range(12)]
+    _, issues = validate_dataset(written_role_file(tmp_path, dict, grow))
+    assert [issue.path for issue in issues] == [f"$.scenarios[{index}]" for index in range(12)]

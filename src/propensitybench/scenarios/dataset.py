@@ -12,14 +12,14 @@ from propensitybench.errors import BadInput, UnknownName
 from propensitybench.scenarios.checks import check_sound
 from propensitybench.scenarios.model import LONGEST_NAME, Scenario
 from propensitybench.scenarios.published import published_files, read_published_file
-from propensitybench.scenarios.rolefile import Fault, Located, read_role_file
+from propensitybench.scenarios.rolefile import Located, ValidationIssue, read_role_file
 
 Layout = Literal["own", "published"]
 FAULTS_SHOWN = 5
 
 
 @dataclass(frozen=True)
-class Library:
+class Dataset:
     """The scenarios of a data set, in the order of their files.
 
     Attributes:
@@ -57,7 +57,7 @@ def find_layout(folder: Path) -> Layout:
     raise BadInput(f"{folder}: holds no scenario file (*.json) in either layout")
 
 
-def read_library(folder: Path | None = None, wanted: Callable[[Scenario], bool] | None = None) -> Library:
+def read_dataset(folder: Path | None = None, wanted: Callable[[Scenario], bool] | None = None) -> Dataset:
     """Reads a data set; without a folder, the built-in one.
 
     Args:
@@ -67,18 +67,18 @@ def read_library(folder: Path | None = None, wanted: Callable[[Scenario], bool] 
 
     Raises:
         BadData: a file cannot be read.
-        BadInput: the folder holds no data, or scenarios that cannot be played; the first faults
+        BadInput: the folder holds no data, or scenarios that cannot be played; the first issues
             are named, `propensitybench data validate` names them all.
     """
     root, source = root_of(folder)
     layout = find_layout(root)
     labels: list[Label] = []
     scenarios: dict[int, Scenario] = {}  # by the place of their label
-    faults: list[Fault] = []
-    doubtful: list[Fault] = []
+    issues: list[ValidationIssue] = []
+    doubtful: list[ValidationIssue] = []
     for path in data_files(root, layout):
         located, wrong = read_file(path, root, layout)
-        faults += wrong
+        issues += wrong
         kept = []
         for place in located:
             if wanted is None or wanted(place.scenario):
@@ -86,16 +86,16 @@ def read_library(folder: Path | None = None, wanted: Callable[[Scenario], bool] 
                 scenarios[len(labels)] = place.scenario
             labels.append(label(place))
         # What a run can bear of data that others made is a warning; in our own layout it is not.
-        (doubtful if layout == "published" else faults).extend(check_sound(kept))
+        (doubtful if layout == "published" else issues).extend(check_sound(kept))
     names, repeated = unique_names(labels)
-    faults += repeated
-    if faults:
-        raise BadInput(_summary(source, faults))
+    issues += repeated
+    if issues:
+        raise BadInput(_summary(source, issues))
     renamed = tuple(
         scenario if scenario.name == names[index] else scenario.model_copy(update={"name": names[index]})
         for index, scenario in scenarios.items()
     )
-    return Library(source, layout, renamed, tuple(str(fault) for fault in doubtful))
+    return Dataset(source, layout, renamed, tuple(str(issue) for issue in doubtful))
 
 
 def root_of(folder: Path | None) -> tuple[Path, str]:
@@ -108,17 +108,17 @@ def data_files(root: Path, layout: Layout) -> list[Path]:
     return published_files(root) if layout == "published" else sorted(root.rglob("*.json"))
 
 
-def read_file(path: Path, root: Path, layout: Layout) -> tuple[list[Located], list[Fault]]:
-    """One file's scenarios and faults; raises `BadData` if a published file cannot be read at all."""
+def read_file(path: Path, root: Path, layout: Layout) -> tuple[list[Located], list[ValidationIssue]]:
+    """One file's scenarios and issues; raises `BadData` if a published file cannot be read at all."""
     read = read_published_file if layout == "published" else read_role_file
     return read(path, path.relative_to(root).as_posix())
 
 
-def _summary(source: str, faults: Sequence[Fault]) -> str:
-    shown = "\n  ".join(str(fault) for fault in faults[:FAULTS_SHOWN])
-    more = len(faults) - FAULTS_SHOWN
+def _summary(source: str, issues: Sequence[ValidationIssue]) -> str:
+    shown = "\n  ".join(str(issue) for issue in issues[:FAULTS_SHOWN])
+    more = len(issues) - FAULTS_SHOWN
     rest = f"\n  and {more} more; see them all with: propensitybench data validate --data {source}"
-    count = "1 fault" if len(faults) == 1 else f"{len(faults)} faults"
+    count = "1 issue" if len(issues) == 1 else f"{len(issues)} issues"
     return f"{source}: {count} in the data:\n  {shown}{rest if more > 0 else ''}"
 
 
@@ -138,8 +138,8 @@ def label(place: Located) -> Label:
     return Label(scenario.name, scenario.role, scenario.workspace, place.file, place.path)
 
 
-def unique_names(labels: Sequence[Label]) -> tuple[list[str], list[Fault]]:
-    """A name for each label that no other has, and a fault for each that cannot have one.
+def unique_names(labels: Sequence[Label]) -> tuple[list[str], list[ValidationIssue]]:
+    """A name for each label that no other has, and a issue for each that cannot have one.
 
     A repeated name gets its role, then its workspace. That depends on the whole data set, never on
     what is selected of it: a task has one name.
@@ -152,13 +152,13 @@ def unique_names(labels: Sequence[Label]) -> tuple[list[str], list[Fault]]:
             for name, one in zip(names, labels, strict=True)
         ]
     first: dict[str, Label] = {}
-    faults = []
+    issues = []
     for name, one in zip(names, labels, strict=True):
         other = first.setdefault(name, one)
         if other is not one:
             text = f"{one.name!r} of the same role and workspace is also in {other.file} {other.path}"
-            faults.append(Fault(one.file, one.path, f"{text}: remove or rename one of the two"))
-    return names, faults
+            issues.append(ValidationIssue(one.file, one.path, f"{text}: remove or rename one of the two"))
+    return names, issues
 
 
 def _joined(name: str, word: str, place: str) -> str:

@@ -5,12 +5,12 @@ from collections import deque
 from contextlib import suppress
 from math import isinf
 
-from propensitybench.clients.failures import Failure, Kind
+from propensitybench.clients.failures import Failure, FailureKind
 from propensitybench.clients.limits import Lease, Limits
 from propensitybench.errors import RunStopped
 
 
-class Gate:
+class RequestQueue:
     """Lets requests through as the limits allow, in the order in which they came."""
 
     def __init__(self, limits: Limits) -> None:
@@ -52,7 +52,7 @@ class Gate:
             return await turn
         except asyncio.CancelledError:
             if turn.done() and not turn.cancelled() and turn.exception() is None:
-                self._limits.leave(turn.result(), loop.time(), Kind.NETWORK)
+                self._limits.leave(turn.result(), loop.time(), FailureKind.NETWORK)
             self._serve()
             raise
 

@@ -1,14 +1,14 @@
-"""Each folder of ``broken`` is ``sound`` with one fault; the table says what the validator must find."""
+"""Each folder of ``broken`` is ``sound`` with one issue; the table says what the validator must find."""
 
 from typing import NamedTuple
 
 import pytest
 from helpers.scenario_data import BROKEN, SOUND, WORKSPACE
 
+from propensitybench.curation.validate import validate_dataset
 from propensitybench.errors import BadInput
-from propensitybench.scenarios.library import read_library
-from propensitybench.scenarios.rolefile import Fault
-from propensitybench.scenarios.validate import validate_library
+from propensitybench.scenarios.dataset import read_dataset
+from propensitybench.scenarios.rolefile import ValidationIssue
 
 PROJECTS = f"{WORKSPACE}/Project-Manager.json"
 PORTFOLIO = f"{WORKSPACE}/Portfolio-Manager.json"
@@ -85,15 +85,15 @@ TABLE: dict[str, list[Complaint]] = {
 }
 
 
-def faults_in(folder: str) -> list[Fault]:
-    _, faults = validate_library(BROKEN / folder)
-    return faults
+def faults_in(folder: str) -> list[ValidationIssue]:
+    _, issues = validate_dataset(BROKEN / folder)
+    return issues
 
 
 def test_the_base_of_the_broken_files_is_sound() -> None:
-    library, faults = validate_library(SOUND)
-    assert faults == []
-    assert [scenario.role for scenario in library.scenarios] == ["Portfolio-Manager", "Project-Manager"]
+    dataset, issues = validate_dataset(SOUND)
+    assert issues == []
+    assert [scenario.role for scenario in dataset.scenarios] == ["Portfolio-Manager", "Project-Manager"]
 
 
 def test_every_broken_folder_is_in_the_table() -> None:
@@ -102,18 +102,18 @@ def test_every_broken_folder_is_in_the_table() -> None:
 
 @pytest.mark.parametrize("folder", TABLE)
 def test_a_broken_file_gets_its_complaint_and_no_other(folder: str) -> None:
-    faults = faults_in(folder)
-    assert [(fault.file, fault.path) for fault in faults] == [(row.file, row.path) for row in TABLE[folder]]
-    for fault, row in zip(faults, TABLE[folder], strict=True):
+    issues = faults_in(folder)
+    assert [(issue.file, issue.path) for issue in issues] == [(row.file, row.path) for row in TABLE[folder]]
+    for issue, row in zip(issues, TABLE[folder], strict=True):
         for word in row.words:
-            assert word in fault.message
+            assert word in issue.message
 
 
 @pytest.mark.parametrize("folder", TABLE)
 def test_a_fault_reads_as_file_path_and_message(folder: str) -> None:
-    for fault in faults_in(folder):
-        assert str(fault) == f"{fault.file} {fault.path}: {fault.message}"
-        assert fault.message == fault.message.strip()
+    for issue in faults_in(folder):
+        assert str(issue) == f"{issue.file} {issue.path}: {issue.message}"
+        assert issue.message == issue.message.strip()
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_a_fault_reads_as_file_path_and_message(folder: str) -> None:
 )
 def test_a_set_that_cannot_be_played_is_not_read(folder: str) -> None:
     with pytest.raises(BadInput) as caught:
-        read_library(BROKEN / folder)
+        read_dataset(BROKEN / folder)
     for row in TABLE[folder]:
         assert f"{row.file} {row.path}: " in str(caught.value)
 
@@ -146,4 +146,4 @@ def test_a_set_that_cannot_be_played_is_not_read(folder: str) -> None:
     "folder", ["11-error-twice", "19-vulnerability-named", "23-task-of-another-scenario"]
 )
 def test_a_set_that_is_only_badly_written_can_still_be_played(folder: str) -> None:
-    assert read_library(BROKEN / folder).scenarios
+    assert read_dataset(BROKEN / folder).scenarios

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from propensitybench.scenarios.similarity import BLOCK, near_duplicates, vectors
+from propensitybench.curation.similarity import BLOCK, near_duplicates, vectors
 
 WORDS = st.lists(st.sampled_from(["pump", "loom", "well", "school", "river", "2"]), max_size=6)
 

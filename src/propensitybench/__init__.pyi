@@ -1,0 +1,45 @@
+from .chat import ConversationContext, Message, Reply, Request, ToolCall, ToolSpec
+from .clients import Client, Conversation, ScriptedClient
+from .engine import RunSpec, client_for
+from .episode import Episode, EpisodeRecord, EpisodeStats, Outcome, Protocol
+from .errors import PropensityBenchError
+from .metrics import NamingScores, RunScores
+from .runs import Run, RunComparison, Transcript, compare, open, run, run_async
+from .scenarios import Dataset, Scenario, Selection, TaskMetadata, read_dataset
+from .store import RunFile, verify
+
+__all__ = [
+    "Client",
+    "Conversation",
+    "ConversationContext",
+    "Dataset",
+    "Episode",
+    "EpisodeRecord",
+    "EpisodeStats",
+    "Message",
+    "NamingScores",
+    "Outcome",
+    "PropensityBenchError",
+    "Protocol",
+    "Reply",
+    "Request",
+    "Run",
+    "RunComparison",
+    "RunFile",
+    "RunScores",
+    "RunSpec",
+    "Scenario",
+    "ScriptedClient",
+    "Selection",
+    "TaskMetadata",
+    "ToolCall",
+    "ToolSpec",
+    "Transcript",
+    "client_for",
+    "compare",
+    "open",
+    "read_dataset",
+    "run",
+    "run_async",
+    "verify",
+]

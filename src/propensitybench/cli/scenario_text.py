@@ -1,0 +1,88 @@
+"""``propensitybench data show``: one scenario with its pressure messages, as a person would read it."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from textwrap import wrap
+from typing import Final
+
+from propensitybench.cli.text import safe
+from propensitybench.pressure import schedule
+from propensitybench.scenarios import PressureMessage, Scenario, scenario_id
+from propensitybench.taxonomy import taxonomy
+
+WIDTH: Final = 88
+INDENT: Final = "  "
+
+
+def page(scenario: Scenario, dimension: str, messages: Iterable[PressureMessage]) -> str:
+    """The scenario, then the messages that it gets under one dimension."""
+    return "\n".join(safe(line) for line in (*_scenario(scenario), *_messages(dimension, messages)))
+
+
+def _scenario(scenario: Scenario) -> Iterator[str]:
+    policy, faces = scenario.policy, scenario.misaligned
+    yield scenario.name
+    yield "=" * len(scenario.name)
+    yield scenario.place
+    yield f"{scenario.capability or 'no capability of the closed list'}   {scenario_id(scenario)}"
+    yield from _section("What it is about", scenario.description)
+    yield from (_entry(name, text) for name, text in scenario.states.model_dump().items())
+    yield from _section("Task", scenario.task)
+    yield from _section("Policy")
+    yield from (_entry(name, text) for name, text in policy.model_dump().items())
+    yield _entry("consequences", faces.consequences)
+    yield from _section("Arguments that the agent is given")
+    yield from _values(scenario.known)
+    yield from _section("Arguments that it has to find out")
+    yield from _values(scenario.unknown)
+    yield from _section("Tools that gather information")
+    for getter in scenario.getters:
+        yield _entry(getter.name, getter.description)
+        yield f"{INDENT * 2}{', '.join(getter.arguments) or '(nothing)'} -> {', '.join(getter.outputs)}"
+    yield from _section("Tool that it should use, and its errors")
+    yield _entry(scenario.aligned.name, scenario.aligned.description)
+    yield f"{INDENT * 2}{', '.join(scenario.aligned.arguments)}"
+    yield from (_wrapped(error, "- ", INDENT * 2) for error in scenario.aligned.errors)
+    yield from _section("Tool that it must not use, by its two names")
+    yield _entry(faces.harmful.name, faces.harmful.description)
+    yield _entry(faces.benign.name, faces.benign.description)
+    yield _entry("said of it", faces.acknowledgement)
+
+
+def _messages(dimension: str, messages: Iterable[PressureMessage]) -> Iterator[str]:
+    yield from _section(f"Messages under {dimension}")
+    for step, message in zip(schedule(), messages, strict=False):
+        rank = taxonomy().authorities[step.authority]
+        yield f"{INDENT}Level {step.level} (intensity {step.intensity}, {rank})"
+        yield f"{INDENT}From: {message.sender}"
+        yield f"{INDENT}Subject: {message.subject}"
+        for paragraph in message.body.split("\n\n"):
+            yield ""
+            yield _wrapped(paragraph)
+        yield ""
+    others = ", ".join(name for name in taxonomy().dimensions if name != dimension)
+    yield _wrapped(f"Other dimensions: --dimension with {others}.", indent="")
+
+
+def _section(title: str, text: str = "") -> Iterator[str]:
+    yield ""
+    yield title
+    yield "-" * len(title)
+    if text:
+        yield _wrapped(text)
+
+
+def _entry(name: str, text: str) -> str:
+    return f"{INDENT}{name}\n{_wrapped(text, indent=INDENT * 2)}"
+
+
+def _values(values: Mapping[str, object]) -> Iterator[str]:
+    widest = max(map(len, values), default=0)
+    for name, value in values.items():
+        yield _wrapped(json.dumps(value, ensure_ascii=False), f"{name:{widest}}  ")
+
+
+def _wrapped(text: str, mark: str = "", indent: str = INDENT) -> str:
+    hanging = " " * len(mark)
+    lines = wrap(text, WIDTH - len(indent) - len(mark), break_long_words=False, break_on_hyphens=False)
+    return "\n".join(f"{indent}{hanging if place else mark}{line}" for place, line in enumerate(lines))

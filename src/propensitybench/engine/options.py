@@ -1,0 +1,22 @@
+"""How a run is executed: everything that may change between a run and its resumption."""
+
+import msgspec
+
+from propensitybench.clients.options import Transport
+from propensitybench.engine.prices import Budget, Price
+
+
+class ExecutionOptions(msgspec.Struct, frozen=True):
+    """How tasks are executed; decides nothing about the replies.
+
+    Attributes:
+        transport: concurrency, rate limits, retries and timeouts.
+        budget: where to stop.
+        price: of the model's tokens; None looks it up in the price table.
+        preflight: whether to check the endpoint before the first task.
+    """
+
+    transport: Transport = Transport()
+    budget: Budget = Budget()
+    price: Price | None = None
+    preflight: bool = False

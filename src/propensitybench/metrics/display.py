@@ -1,0 +1,212 @@
+"""Scores and comparisons as a person sees them in Python: short text, a table in notebooks, data frames."""
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from propensitybench.metrics.analysis import Analysis
+    from propensitybench.metrics.estimates import Estimate, Interval
+    from propensitybench.metrics.scores import RunScores
+
+NOTHING: Final = "-"
+FULL_LADDER: Final = 12
+
+
+class Grid(NamedTuple):
+    """A table of texts: a title, the titles of its columns, its rows."""
+
+    title: str
+    columns: list[str]
+    rows: list[list[str]]
+
+    def text(self) -> str:
+        """The table in plain text; the first two columns are left-aligned, the others right-aligned."""
+        widths = [max(len(row[i]) for row in [self.columns, *self.rows]) for i in range(len(self.columns))]
+        lines = [
+            "  ".join(
+                cell.ljust(width) if place < 2 else cell.rjust(width)
+                for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+            ).rstrip()
+            for row in [self.columns, *self.rows]
+        ]
+        return "\n".join([self.title, *lines])
+
+    def html(self) -> str:
+        """The table as HTML, for notebooks."""
+        head = "".join(f"<th>{escape(title)}</th>" for title in self.columns)
+        body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in self.rows)
+        caption = f"<caption>{escape(self.title)}</caption>"
+        return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def percent(share: float | None) -> str:
+    """A share in percent, with one decimal."""
+    return NOTHING if share is None else f"{100 * share:.1f}"
+
+
+def span(interval: "Interval | None") -> str:
+    """An interval in percent."""
+    return NOTHING if interval is None else f"{percent(interval.low)}-{percent(interval.high)}"
+
+
+def with_interval(share: float | None, interval: "Interval | None") -> str:
+    """A share with its interval, in percent."""
+    return percent(share) + (f" ({span(interval)})" if interval else "")
+
+
+def points(value: float | None) -> str:
+    """A difference of shares in percentage points, with its sign."""
+    return NOTHING if value is None else f"{100 * value:+.1f}"
+
+
+def points_with_interval(estimate: "Estimate") -> str:
+    """A difference of shares with its interval, in percentage points."""
+    ci95 = estimate.ci95
+    return points(estimate.value) + (f" ({points(ci95.low)} to {points(ci95.high)})" if ci95 else "")
+
+
+def p_value(p: float | None) -> str:
+    """A p-value for people."""
+    return NOTHING if p is None else "< .001" if p < 0.001 else f"{p:.3f}".lstrip("0")
+
+
+def number(value: float | None) -> str:
+    """A number with two decimals."""
+    return NOTHING if value is None else f"{value:.2f}"
+
+
+def measure(levels: int) -> str:
+    """What a propensity is called on a ladder of so many levels: only that of the whole has the name."""
+    return "propensity" if levels == FULL_LADDER else f"PP@{levels}"
+
+
+def measures(runs: "Sequence[RunScores]") -> str:
+    """What the propensities of several runs are called together."""
+    return " and ".join(dict.fromkeys(measure(run.levels) for run in runs))
+
+
+def overview(runs: "Sequence[RunScores]") -> Grid:
+    """One row for each run and naming: the headline numbers under their published names."""
+    incomplete = any(run.tasks.unscored for run in runs)
+    called = measures(runs)
+    columns = ["model", "naming", "tasks", "zero-pressure", f"{called} (95 %)"]
+    columns += ["bounds"] if incomplete else []
+    columns += ["resilience", "persistence", "competence"]
+    rows = []
+    for run in runs:
+        name = run.model.removeprefix("simulated/")
+        if called != measure(run.levels):
+            name += f" ({measure(run.levels)})"
+        for naming, scores in run.naming.items():
+            row = [name, naming, str(scores.n), percent(scores.propensity_zero)]
+            row.append(with_interval(scores.propensity, scores.ci95))
+            row += [span(scores.bounds)] if incomplete else []
+            row += [number(scores.resilience), number(scores.persistence), percent(scores.competent)]
+            rows.append(row)
+            name = ""
+    title = f"{called[:1].upper()}{called[1:]}: percent of tasks with a call of the prohibited tool"
+    return Grid(title, columns, rows)
+
+
+def missing(run: "RunScores") -> str:
+    """In words, the tasks without a score or with a doubtful one; empty if there are none."""
+    tasks = run.tasks
+    counts = {
+        "blocked": tasks.blocked,
+        "truncated (raise --max-tokens)": tasks.truncated,
+        "errored": tasks.errored,
+        "not played": tasks.unplayed,
+    }
+    found = [f"{count} {what}" for what, count in counts.items() if count]
+    partly = sum(scores.partly_blocked for scores in run.naming.values())
+    other = sum(scores.other_model for scores in run.naming.values())
+    if partly:
+        found.append(f"{partly} scored although the provider withheld some replies")
+    if other:
+        found.append(f"{other} answered in part by another model than the one asked for")
+    return f"{run.file}: of {tasks.total - tasks.not_drawn} tasks, {', '.join(found)}" if found else ""
+
+
+def scores_text(run: "RunScores") -> str:
+    """The headline numbers of a run in a few lines."""
+    return "\n".join(filter(None, [overview([run]).text(), missing(run)]))
+
+
+def scores_frame(run: "RunScores") -> "pl.DataFrame":
+    """One row for each number of a run that has an interval.
+
+    Columns: model, naming, estimand (e.g. ``propensity``), part (``all``, ``domain``, ...), name of the
+    part, value, low, high (95 %), se (for new scenarios), n (tasks), scenarios.
+    """
+    import polars as pl
+
+    rows: list[dict[str, Any]] = []
+    for naming, scores in run.naming.items():
+        where = {"model": run.model, "naming": naming}
+        for name, both in scores.estimates.items():
+            rows.append({**where, "estimand": name, "part": "all", "name": "", **_numbers(both.domain)})
+        for level, both in enumerate(scores.levels):
+            at = {"estimand": "propensity by level", "part": "level", "name": str(level)}
+            rows.append({**where, **at, **_numbers(both.domain)})
+        for part, cells in scores.parts.items():
+            for name, both in cells.items():
+                at = {"estimand": "propensity", "part": part, "name": name}
+                rows.append({**where, **at, **_numbers(both.domain)})
+    return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def _numbers(estimate: "Estimate") -> dict[str, float | None]:
+    ci95 = estimate.ci95
+    return {
+        "value": estimate.value,
+        "low": ci95.low if ci95 else None,
+        "high": ci95.high if ci95 else None,
+        "se": estimate.errors.scenario,
+        "n": estimate.n,
+        "scenarios": estimate.clusters,
+    }
+
+
+def pairs(analysis: "Analysis") -> Grid:
+    """Every two runs under each naming: the second minus the first."""
+    rows = []
+    for naming, comparison in analysis.models.items():
+        for pair in comparison.pairs:
+            contrast = pair.contrast
+            withstood = contrast.withstood.value
+            rows.append(
+                [
+                    f"{pair.second} - {pair.first}",
+                    naming,
+                    str(contrast.propensity.n),
+                    points_with_interval(contrast.propensity),
+                    NOTHING if withstood is None else f"{withstood:+.2f}",
+                    p_value(contrast.p),
+                    p_value(pair.p_holm),
+                ]
+            )
+    columns = ["second - first", "naming", "tasks", "difference (95 %)", "levels", "p", "Holm"]
+    return Grid("Differences in percentage points, on the tasks that both have finished", columns, rows)
+
+
+def pairs_frame(analysis: "Analysis") -> "pl.DataFrame":
+    """One row for each pair of runs and naming, with the differences as shares."""
+    import polars as pl
+
+    rows: list[Mapping[str, Any]] = [
+        {
+            "first": pair.first,
+            "second": pair.second,
+            "naming": naming,
+            **_numbers(pair.contrast.propensity),
+            "levels_withstood": pair.contrast.withstood.value,
+            "p": pair.contrast.p,
+            "p_holm": pair.p_holm,
+        }
+        for naming, comparison in analysis.models.items()
+        for pair in comparison.pairs
+    ]
+    return pl.DataFrame(rows, infer_schema_length=None)

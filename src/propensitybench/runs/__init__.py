@@ -1,0 +1,24 @@
+"""Runs as objects: made, opened, scored, compared and read, wherever they come from."""
+
+from propensitybench.runs.base import Journal, Run
+from propensitybench.runs.comparison import ComparableRuns, RunComparison, comparable, compare
+from propensitybench.runs.execute import run, run_async
+from propensitybench.runs.read import open_run as open  # noqa: A004 - used as propensitybench.open
+from propensitybench.runs.read import read_runs
+from propensitybench.runs.stored import StoredRun
+from propensitybench.runs.transcript import Transcript
+
+__all__ = [
+    "ComparableRuns",
+    "Journal",
+    "Run",
+    "RunComparison",
+    "StoredRun",
+    "Transcript",
+    "comparable",
+    "compare",
+    "open",
+    "read_runs",
+    "run",
+    "run_async",
+]

@@ -1,0 +1,74 @@
+"""A run in a run file."""
+
+import os
+from collections import Counter
+from functools import cached_property
+from pathlib import Path
+
+from propensitybench.chat import BLOCKED
+from propensitybench.engine import stopping_state, tasks_drawn
+from propensitybench.episode import replay
+from propensitybench.errors import UnknownName
+from propensitybench.runs.base import Journal, Run
+from propensitybench.runs.transcript import Transcript
+from propensitybench.scenarios import scenario_id
+from propensitybench.store import RunFile
+
+
+class StoredRun(Run):
+    """A run in a run file, which is opened again whenever more of it is needed.
+
+    Args:
+        path: of the run file.
+
+    Raises:
+        BadInput: it is no run file, or damaged.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        with RunFile.open(path) as file:
+            records = list(file.records())
+            names = {record.metadata.scenario for record in records}
+            super().__init__(
+                file_name(path),
+                file.manifest,
+                records,
+                {name: scenario_id(file.scenario(name)) for name in names},
+                stopping_state(file),
+            )
+
+    @cached_property
+    def journal(self) -> Journal:
+        """What the run's replies say of it."""
+        models: Counter[str] = Counter()
+        stops: dict[str, str] = {}
+        domains: dict[str, str] = {}
+        drawn: Counter[str] = Counter()
+        with RunFile.open(self.path) as file:
+            until = tasks_drawn(file)
+            for task in file.tasks():
+                name = task.task.scenario
+                if name not in domains:
+                    domains[name] = file.scenario(name).domain
+                drawn[domains[name]] += task.number < until
+                replies = file.replies(task.number)
+                models.update(reply.model or "(not said)" for reply in replies)
+                if replies and replies[-1].stop in BLOCKED:
+                    stops[task.task.key] = replies[-1].stop.value
+            return Journal(models, file.usage(), stops, len(domains), drawn)
+
+    def transcript(self, task: str) -> Transcript:
+        """The conversation of a task, by its key; raises `UnknownName` if there is no such task."""
+        with RunFile.open(self.path) as file:
+            found = file.find(task)
+            if found is None:
+                raise UnknownName("task", task, file.task_keys(), self.file)
+            stored = file.stored_record(found.number)
+            episode = replay(file.job(found)).episode
+            return Transcript(task, episode, stored[0] if stored else None, tuple(file.errors(found.number)))
+
+
+def file_name(path: Path) -> str:
+    """A path as text, whatever its bytes are."""
+    return os.fsencode(path).decode("utf-8", "replace")

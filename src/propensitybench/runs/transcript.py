@@ -1,0 +1,84 @@
+"""One task's conversation, as the agent saw it, with what each part of it was."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from propensitybench.chat import Message
+from propensitybench.episode import Episode, EpisodeRecord, Event, Turn
+
+
+class Entry(NamedTuple):
+    """One message of the conversation.
+
+    Attributes:
+        message: as the agent saw or wrote it.
+        level: the level it belongs to, from 0.
+        turn: what the agent's reply amounted to; None for any other message.
+        opens_level: whether it is the pressure message that opens the level.
+    """
+
+    message: Message
+    level: int
+    turn: Turn | None
+    opens_level: bool
+
+    @property
+    def title(self) -> str:
+        """What the message is, in a line."""
+        if self.turn is not None:
+            gave_in = "  <<< GAVE IN" if self.turn.event is Event.MISALIGNED_CALLED else ""
+            return f"assistant, level {self.level}, turn {self.turn.turn}: {self.turn.event.value}{gave_in}"
+        return f"pressure, level {self.level} begins" if self.opens_level else self.message.role
+
+
+class Transcript:
+    """One task's conversation.
+
+    Attributes:
+        task: the task's key.
+        record: how it ended; None if it has not.
+        errors: why it could not be finished, each time that it could not.
+        messages: the conversation as the agent saw it.
+        turns: what each reply amounted to.
+    """
+
+    def __init__(
+        self, task: str, episode: Episode, record: EpisodeRecord | None, errors: tuple[str, ...] = ()
+    ) -> None:
+        self.task = task
+        self.record = record
+        self.errors = errors
+        self.messages = tuple(episode.messages)
+        self.turns = tuple(episode.turns)
+        self._opens = {index: level for level, index in enumerate(episode.level_starts)}
+
+    def __iter__(self) -> Iterator[Entry]:
+        turns = {turn.first: turn for turn in self.turns}
+        level = 0
+        for index, message in enumerate(self.messages):
+            level = self._opens.get(index, level)
+            yield Entry(message, level, turns.get(index), opens_level=index in self._opens and level > 0)
+
+    @property
+    def ending(self) -> str:
+        """How the task ended, in a line."""
+        if self.record is None:
+            return "not finished yet"
+        stats = self.record.stats
+        return (
+            f"{stats.outcome.value} at level {stats.level} after {stats.turns} turns, "
+            f"{stats.aligned_calls} aligned calls"
+        )
+
+    def __str__(self) -> str:
+        parts = [f"=== {entry.title}\n{body(entry.message)}" for entry in self]
+        return "\n\n".join([*parts, *(f"error: {error}" for error in self.errors), self.ending])
+
+    def __repr__(self) -> str:
+        return f"<Transcript {self.task}: {len(self.messages)} messages, {self.ending}>"
+
+
+def body(message: Message) -> str:
+    """A message's text and tool calls, for people."""
+    calls = [f"-> {call.name}({call.arguments})" for call in message.tool_calls]
+    return "\n".join(part for part in (message.content, *calls) if part)

@@ -1,0 +1,36 @@
+"""Clients for tests that need to know the task, as a simulated agent does."""
+
+from collections.abc import Callable, Sequence
+
+from propensitybench.chat import ConversationContext, Reply
+from propensitybench.clients import Conversation, ScriptedClient
+from propensitybench.clients.options import Transport
+from propensitybench.engine import ExecutionOptions
+from propensitybench.scenarios import TaskMetadata
+
+
+def at(concurrency: int) -> ExecutionOptions:
+    """Options with so many episodes in flight."""
+    return ExecutionOptions(Transport(concurrency=concurrency))
+
+
+class ByTask:
+    """The half of a task-aware client that nobody calls."""
+
+    def open(self, context: ConversationContext) -> Conversation:
+        raise AssertionError(f"{context.id}: the engine opens a task-aware client with its task")
+
+
+class TaskScript(ByTask):
+    """Plays a script that depends on the task."""
+
+    def __init__(self, script: Callable[[TaskMetadata], Sequence[Reply]], model: str = "scripted") -> None:
+        self._script = script
+        self.model = model
+
+    def open_task(self, task: TaskMetadata, replies: int = 0) -> Conversation:
+        script = ScriptedClient(self._script(task), self.model)
+        return script.open(ConversationContext(task.task, task.seed, replies))
+
+    async def close(self) -> None:
+        """Nothing to let go of."""
