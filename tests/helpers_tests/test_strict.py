@@ -280,6 +280,24 @@ def test_the_smallest_change_is_refused(provider: str, case: Case) -> None:
     assert case.rule in {violation.rule for violation in found}
 
 
+@pytest.mark.parametrize(
+    ("rule", "change"),
+    [
+        ("version.sampling", {"temperature": 1}),
+        ("version.document", {"messages.1.content.0": {"type": "document", "source": {}}}),
+        ("version.citations", {"messages.0.content": [{**TEXT, "citations": [{}]}]}),
+    ],
+)
+def test_what_a_newer_version_refuses(rule: str, change: Edits) -> None:
+    def rules(body: Any, version: str) -> list[str]:
+        headers = {"authorization": "Bearer k", "anthropic-version": version}
+        return [violation.rule for violation in PROVIDERS["anthropic"].violations(body, headers)]
+
+    assert rules(messages_api(), "2026-10-21") == []
+    assert rules(edited(messages_api(), change), "2023-06-01") == []
+    assert rules(edited(messages_api(), change), "2026-10-21") == [rule]
+
+
 @pytest.mark.parametrize("provider", ["openai", "mistral", "gemini", "groq", "deepseek", "anthropic"])
 def test_every_rule_is_tried(provider: str) -> None:
     text = (Path(str(package.__file__)).parent / f"{provider}.py").read_text(encoding="utf-8")

@@ -45,6 +45,7 @@ def violations(body: Json, headers: Mapping[str, str] = NO_HEADERS) -> list[Viol
     """What Anthropic refuses in a request; headers are looked at if there are any."""
     faults = [
         *_headers(headers),
+        *_of_newest_version(body, headers),
         *_options(body),
         *_system(body),
         *_messages(body),
@@ -81,6 +82,24 @@ def _headers(headers: Mapping[str, str]) -> Iterator[Fault]:
     if given and "anthropic-version" not in given:
         # https://docs.claude.com/en/api/versioning
         yield Fault("headers.version", "anthropic-version: header is required")
+
+
+def _of_newest_version(body: Json, headers: Mapping[str, str]) -> Iterator[Fault]:
+    """What is refused since version 2026-10-21, which newer SDKs ask for by themselves.
+
+    https://platform.claude.com/docs/en/api/versioning; the wording is ours.
+    """
+    given = {name.lower(): value for name, value in headers.items()}
+    if given.get("anthropic-version", "") < "2026-10-21":
+        return
+    for name in ("temperature", "top_p", "top_k"):
+        if name in body:
+            yield Fault("version.sampling", "Extra inputs are not permitted", (name,))
+    for i, message in messages_of(body):
+        if message.get("role") == "assistant" and _of_type(message, "document"):
+            yield Fault("version.document", "document blocks are not permitted here", ("messages", i))
+        if message.get("role") == "user" and any(b.get("citations") for b in _of_type(message, "text")):
+            yield Fault("version.citations", "citations are not permitted here", ("messages", i))
 
 
 def _options(body: Json) -> Iterator[Fault]:

@@ -37,7 +37,7 @@ from helpers.strict.common import (
 Age = Literal["r1", "v3.2", "v4"]
 _UNREAD: Final = "Failed to deserialize the JSON body into the target type: "
 _ROLES: Final = ("system", "user", "assistant", "tool")
-# API reference; `max_completion_tokens` is not among them
+# API reference; `max_completion_tokens` is not read: https://github.com/earendil-works/pi/issues/8018
 _TOP: Final = words(
     "frequency_penalty logprobs max_tokens messages model presence_penalty reasoning_effort response_format "
     "stop stream stream_options temperature thinking tool_choice tools top_logprobs top_p user_id"

@@ -260,6 +260,11 @@ class Server:
         return response
 
 
+async def _count_tokens(_request: web.Request) -> web.StreamResponse:
+    # Inspect AI asks it before a request that it wants to think about
+    return web.json_response({"input_tokens": 100})
+
+
 @asynccontextmanager
 async def running(behaviour: Behaviour) -> AsyncIterator[Server]:
     """A server on the running event loop."""
@@ -267,6 +272,7 @@ async def running(behaviour: Behaviour) -> AsyncIterator[Server]:
     app = web.Application(client_max_size=2**30)
     app.router.add_post("/v1/chat/completions", server.handle)
     app.router.add_post("/v1/messages", server.handle)
+    app.router.add_post("/v1/messages/count_tokens", _count_tokens)
     runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.05, access_log=None)
     await runner.setup()
     try:

@@ -234,8 +234,13 @@ def _is_genuine(text: Any) -> bool:
 
 
 def dress(completion: dict[str, Any], request: Json) -> None:
-    """Make a plain chat completion one of Gemini's: no null content, a signature on the first call."""
+    """Make a plain chat completion one of Gemini's: no null content, a signature on the first call.
+
+    It may say ``stop`` where it calls tools: https://discuss.ai.google.dev/tag/openai-compatibility/417
+    """
     for _, choice in dicts(completion.get("choices")):
+        if choice.get("finish_reason") == "tool_calls":
+            choice["finish_reason"] = "stop"
         message = choice["message"]
         with_ids(message, request, "function-call-", 16)
         for k, call in calls_of(message):
