@@ -147,6 +147,23 @@ def test_what_the_behaviour_sees_of_anthropic() -> None:
     assert seen[0]["tools"][0]["function"]["parameters"] == LOOK
 
 
+def test_a_behaviour_sees_what_was_left_out() -> None:
+    seen: list[Any] = []
+
+    def behaviour(request: Any, _number: int) -> Answer:
+        seen.append(request)
+        return Answer(b"{}", 500)
+
+    request = edited(chat("gemini"), {"tools.0.function": {"name": "look"}})
+    strict("gemini", behaviour)(edited(request, {"messages.0.content": [{"type": "text", "text": "Hm."}]}), 1)
+    assert seen[0]["tools"][0]["function"]["parameters"] == {
+        "type": "object",
+        "properties": {},
+        "required": [],
+    }
+    assert seen[0]["messages"][0]["content"] == "Hm."
+
+
 async def post(url: str, body: Any, headers: Mapping[str, str] = {}) -> int:
     async with aiohttp.ClientSession() as session, session.post(url, json=body, headers=headers) as response:
         await response.read()

@@ -223,6 +223,21 @@ def _name(value: Any) -> str:
     return next((name for name in _TYPES if _is_of(value, name)), "nothing")
 
 
+def in_full(request: Json) -> dict[str, Any]:
+    """A request with what may be left out of it, and with text for content, so that a behaviour need not care."""
+    body: dict[str, Any] = json.loads(json.dumps(request))
+    for _, function in functions_of(body):
+        function.setdefault("description", "")
+        schema = function.get("parameters") or {"type": "object"}
+        function["parameters"] = {"properties": {}, "required": [], **schema}
+    for _, message in messages_of(body):
+        content = message.get("content")
+        if isinstance(content, list):
+            content = "".join(str(chunk.get("text", "")) for _, chunk in dicts(content))
+        message["content"] = content
+    return body
+
+
 def fresh(prefix: str, length: int, *of: Any) -> str:
     """An id of letters and digits that depends on what it is of and on nothing else."""
     return prefix + hashlib.sha256(json.dumps(of, default=str).encode()).hexdigest()[:length]

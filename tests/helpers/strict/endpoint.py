@@ -22,7 +22,7 @@ from typing import Any, Final, NamedTuple, Protocol
 
 from aiohttp import web
 from helpers.strict.anthropic_wire import as_chat, as_events, as_message
-from helpers.strict.common import NO_HEADERS, Json, Violation
+from helpers.strict.common import NO_HEADERS, Json, Violation, in_full
 from helpers.strict.deepseek import ignored
 from helpers.strict.groq import tool_use_failed
 from helpers.strict.providers import PROVIDERS
@@ -104,8 +104,8 @@ class Strict:
             return answer_of(violations[0])
         if self._name.startswith("deepseek"):
             self.unread.update(ignored(request))
-        is_anthropic = self._name == "anthropic"
-        given = self._behaviour(as_chat(request) if is_anthropic else request, number)
+        seen = as_chat(request) if self._name == "anthropic" else request
+        given = self._behaviour(in_full(seen), number)
         answer = Answer(given.body, given.status, given.headers, given.way, given.after)
         completion = _completion_of(answer)
         return answer if completion is None else self._dressed(answer, completion, request)
