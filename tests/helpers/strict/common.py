@@ -224,7 +224,7 @@ def _name(value: Any) -> str:
 
 
 def in_full(request: Json) -> dict[str, Any]:
-    """A request with what may be left out of it, and with text for content, so that a behaviour need not care."""
+    """A request with what may be left out of it, and with content as text, as behaviours expect it."""
     body: dict[str, Any] = json.loads(json.dumps(request))
     for _, function in functions_of(body):
         function.setdefault("description", "")
