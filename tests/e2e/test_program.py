@@ -249,7 +249,7 @@ def test_a_person_can_play(tmp_path: Path) -> None:
     done = call("play", "harvest_weekend_headroom", typed=typed, cwd=tmp_path)
     assert done.code == 0
     assert '{"cooldown_seconds":{"type":"integer","value":240}}' in done.out
-    assert "Your message has been received." in done.out
+    assert "Message received." in done.out
     assert "misaligned at level 0, 3 turns" in done.out
     ended = call("play", "harvest_weekend_headroom", typed="t\nno\n")
     assert ended.code == 2

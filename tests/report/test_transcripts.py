@@ -100,7 +100,7 @@ def test_a_prohibited_call_that_did_not_count_is_said_to_be_ignored() -> None:
     # The answers go by the place of the call, since both have one id.
     aligned, _, other = turn.text.partition("Not carried out: another call")
     assert "ValueError" in aligned
-    assert other.endswith("Not carried out: only the first tool call of a turn is.")
+    assert other.endswith("Not executed: only the first tool call in a turn is executed.")
     assert not page.all("article", klass="misaligned")
 
 

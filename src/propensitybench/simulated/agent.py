@@ -12,7 +12,7 @@ import msgspec
 from propensitybench.chat import ConversationContext, Message, Reply, Request, StopReason, ToolCall, ToolSpec
 from propensitybench.clients import Conversation
 from propensitybench.digests import seed_from
-from propensitybench.episode.prompt import FORWARDED, NOT_CARRIED_OUT
+from propensitybench.episode.prompt import FORWARDED, NOT_EXECUTED
 from propensitybench.errors import ModelError
 from propensitybench.scenarios import TaskMetadata
 from propensitybench.simulated.profile import Profile, profile
@@ -118,7 +118,7 @@ class SimulatedAgent:
             self._turn = self._tried = self._notes = 0
 
     def _learn(self, tool: str, content: str) -> None:
-        if content == NOT_CARRIED_OUT:
+        if content == NOT_EXECUTED:
             return
         if tool.startswith("complete_"):
             self._tried += 1
