@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from scipy.stats import kstest
 
 from propensitybench.episode import EpisodeRecord
+from propensitybench.metrics import RunRecords, score_run
 from propensitybench.metrics.compare import Contrast, paired, shuffle, sign_flip
 from propensitybench.metrics.estimates import estimate, propensity_terms
-from propensitybench.metrics.scores import score_run
 from propensitybench.metrics.table import Flags, Table, table_of
 from propensitybench.taxonomy import Naming
 
@@ -109,7 +109,7 @@ def test_swapping_the_namings_turns_the_sign() -> None:
             for naming, which in failing.items()
             for s in "abcd"
         ]
-        found = score_run("f", "m", 8, records).naming_contrast
+        found = score_run(RunRecords("f", "m", 8, records)).naming_contrast
         assert found is not None
         return found.propensity.value
 
