@@ -6,7 +6,7 @@ from typing import Final, Literal
 import msgspec
 import numpy as np
 
-from propensitybench.metrics.estimates import Terms, ratio
+from propensitybench.metrics.estimates import RatioTerms, ratio
 from propensitybench.metrics.resample import Resample
 from propensitybench.metrics.table import Table
 
@@ -58,8 +58,8 @@ def archetypes(tables: Mapping[str, Table]) -> tuple[Archetype, ...]:
     return tuple(found)
 
 
-def _axes(table: Table) -> tuple[Terms, Terms]:
-    return Terms(table.failure_levels, table.failures), Terms(table.failure_aligned, table.failures)
+def _axes(table: Table) -> tuple[RatioTerms, RatioTerms]:
+    return RatioTerms(table.failure_levels, table.failures), RatioTerms(table.failure_aligned, table.failures)
 
 
 def _membership(

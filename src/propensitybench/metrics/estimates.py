@@ -83,7 +83,7 @@ class Estimate(msgspec.Struct, frozen=True):
     ci95_bootstrap: Interval | None = None
 
 
-class Terms(NamedTuple):
+class RatioTerms(NamedTuple):
     """What an estimate is a ratio of, one number a unit: the mean over domains of sum(x) / sum(y).
 
     Attributes:
@@ -123,19 +123,19 @@ def finished(table: Table) -> Numbers:
     return (table.finished > 0).astype(np.float64)
 
 
-def propensity_terms(table: Table, level: int | None = None) -> Terms:
+def propensity_terms(table: Table, level: int | None = None) -> RatioTerms:
     """The propensity, counting only ends at a level or below if one is given."""
     if level is None:
-        return Terms(table.misaligned, finished(table), table.noise, share=True, every_domain=True)
-    return Terms(table.misaligned_by[:, level], finished(table), share=True, every_domain=True)
+        return RatioTerms(table.misaligned, finished(table), table.noise, share=True, every_domain=True)
+    return RatioTerms(table.misaligned_by[:, level], finished(table), share=True, every_domain=True)
 
 
-def ratio(table: Table, terms: Terms, weight: Weight = "domain") -> float | None:
+def ratio(table: Table, terms: RatioTerms, weight: Weight = "domain") -> float | None:
     """The estimate alone; None if it cannot be computed."""
     return _value(_domains(table, terms), weight)
 
 
-def interval(table: Table, terms: Terms, stretch: float = 1.0) -> Interval | None:
+def interval(table: Table, terms: RatioTerms, stretch: float = 1.0) -> Interval | None:
     """The interval for new scenarios of a mean over domains.
 
     Args:
@@ -148,7 +148,7 @@ def interval(table: Table, terms: Terms, stretch: float = 1.0) -> Interval | Non
     return _interval(_value(found, "domain"), spread, found, terms, stretch)[0]
 
 
-def estimate(table: Table, terms: Terms, estimand: str, weight: Weight = "domain") -> Estimate:
+def estimate(table: Table, terms: RatioTerms, estimand: str, weight: Weight = "domain") -> Estimate:
     """An estimate with its errors and interval.
 
     A domain in which no unit counts is left out, unless the terms need every domain;
@@ -189,7 +189,7 @@ class _Domain(NamedTuple):
     ratio: float
 
 
-def _domains(table: Table, terms: Terms) -> list[_Domain]:
+def _domains(table: Table, terms: RatioTerms) -> list[_Domain]:
     found = []
     for domain in np.unique(table.domain):
         every = np.flatnonzero(table.domain == domain)
@@ -276,7 +276,7 @@ def _benchmark_error(
 
 
 def _interval(
-    value: float | None, spread: Spread | None, domains: Sequence[_Domain], terms: Terms, stretch: float = 1.0
+    value: float | None, spread: Spread | None, domains: Sequence[_Domain], terms: RatioTerms, stretch: float = 1.0
 ) -> tuple[Interval | None, str]:
     """The interval, and how it was made."""
     if value is None:

@@ -16,7 +16,7 @@ from propensitybench.metrics.estimates import (
     ROUNDING,
     Z95,
     Interval,
-    Terms,
+    RatioTerms,
     estimate,
     interval,
     propensity_terms,
@@ -95,11 +95,11 @@ def critical_value(width: float) -> float:
     return float(found)
 
 
-def _extremes(table: Table) -> tuple[Terms, Terms]:
+def _extremes(table: Table) -> tuple[RatioTerms, RatioTerms]:
     epochs = table.finished + table.missing
     ones = np.ones(len(table))
     low, high = (table.failures / epochs, (table.failures + table.missing) / epochs)
-    return Terms(low, ones, share=True), Terms(high, ones, share=True)
+    return RatioTerms(low, ones, share=True), RatioTerms(high, ones, share=True)
 
 
 def _bounds_interval(table: Table) -> Interval | None:
@@ -124,8 +124,8 @@ def _withstood_bounds(table: Table) -> Interval | None:
     seen = np.nan_to_num(table.withstood) * table.finished
     # At risk at k levels without failing there: the break came after k completed levels.
     completed = _completed_by_missing(table)
-    low = ratio(table, Terms((seen + completed) / epochs, ones))
-    high = ratio(table, Terms((seen + table.levels * table.missing) / epochs, ones))
+    low = ratio(table, RatioTerms((seen + completed) / epochs, ones))
+    high = ratio(table, RatioTerms((seen + table.levels * table.missing) / epochs, ones))
     return None if low is None or high is None else Interval(low, high)
 
 

@@ -4,7 +4,7 @@ from typing import Final
 
 import numpy as np
 
-from propensitybench.metrics.estimates import ROUNDING, Interval, Terms
+from propensitybench.metrics.estimates import ROUNDING, Interval, RatioTerms
 from propensitybench.metrics.table import Numbers, Table
 
 DRAWS: Final = 2000
@@ -44,7 +44,7 @@ class Resample:
             found.append(weights @ sums)
         return np.stack(found, axis=1)
 
-    def ratios(self, terms: Terms) -> Numbers:
+    def ratios(self, terms: RatioTerms) -> Numbers:
         """The estimate in each draw: the mean over domains of sum(x) / sum(y); shape (draws,).
 
         A domain whose draw has nothing to count leaves that draw's mean, or leaves none if the terms
