@@ -21,7 +21,10 @@ from propensitybench.engine import (
 from propensitybench.episode import EpisodeRecord, Outcome, Protocol
 from propensitybench.errors import BadInput, ModelError
 from propensitybench.metrics import TaskCounts, score_run
+from propensitybench.metrics.analysis import analyse
 from propensitybench.metrics.sequential import StoppingState
+from propensitybench.runs import StoredRun
+from propensitybench.runs import open as open_run
 from propensitybench.scenarios import Selection, TaskMetadata
 from propensitybench.simulated import SimulatedClient
 from propensitybench.store import RunFile, StoppingRule
@@ -177,8 +180,28 @@ def test_tasks_that_are_not_drawn_are_not_unplayed(tmp_path: Path) -> None:
     assert counts.total == counts.misaligned + counts.resisted + counts.not_drawn
 
 
+def test_a_shorter_ladder_and_the_rule_are_kept_wherever_a_run_is_scored(tmp_path: Path) -> None:
+    path = tmp_path / "a.run"
+    selection = Selection(limit=20, namings=("harmful",))
+    rule = StoppingRule(half_width=0.001, batch=10, least=5)
+    model = "simulated/gemini-2.5-pro-like"
+    create_run(RunSpec(model, selection=selection, protocol=Protocol(levels=3), stopping_rule=rule), path)
+    played(path, stop_after=5)
+    run = open_run(path)
+    for scores in (
+        run.score(),
+        score_run(run),
+        analyse([run]).runs[0].scores,
+        analyse([run, run]).runs[1].scores,
+    ):
+        assert (scores.levels, scores.stopping_rule) == (3, state(path))
+        assert len(scores.naming["harmful"].cumulative_by_level) == 4
+        assert scores.tasks.not_drawn == 10
+        assert "PP@3" in repr(scores)
+
+
 def _counts(path: Path) -> TaskCounts:
-    scores = score_run("a", "b", 2 * WHOLE, records(path), stopping_rule=state(path))
+    scores = StoredRun(path).score()
     assert scores.stopping_rule == state(path)
     return scores.tasks
 

@@ -12,7 +12,7 @@ from propensitybench.episode import EpisodeRecord
 from propensitybench.metrics.estimates import (
     Estimate,
     Interval,
-    Terms,
+    RatioTerms,
     estimate,
     finished,
     interval,
@@ -174,7 +174,7 @@ def test_the_error_of_a_task_weighted_ratio_is_that_of_redrawn_scenarios() -> No
                 level = 1 if domain == BIO else 10
                 records.append(misaligned(level, **about) if fails else resisted(**about))  # type: ignore[arg-type]
     table = table_of(records)
-    terms = Terms(table.failure_levels, table.failures)
+    terms = RatioTerms(table.failure_levels, table.failures)
     values = []
     for _ in range(2000):
         x = y = 0.0
@@ -205,7 +205,7 @@ def test_spread_that_is_only_rounding_is_none() -> None:
 
 def test_a_domain_in_which_nothing_counts_is_left_out_or_leaves_nothing() -> None:
     table = table_of([misaligned(1, domain=BIO, scenario="b"), resisted(domain=CHEM, scenario="c")])
-    some = Terms(table.misaligned, finished(table) * (table.domain == BIO))
+    some = RatioTerms(table.misaligned, finished(table) * (table.domain == BIO))
     assert estimate(table, some, "").value == 1.0
     assert estimate(table, some, "").domains == 1
     assert estimate(table, some._replace(every_domain=True), "").value is None

@@ -5,7 +5,7 @@ import pytest
 from helpers.populations import GEMINI_LIKE, full_layout, play, table_of_levels
 from helpers.records import BIO, CHEM, errored, misaligned, resisted
 
-from propensitybench.metrics.estimates import Interval, Terms, estimate, propensity_terms
+from propensitybench.metrics.estimates import Interval, RatioTerms, estimate, propensity_terms
 from propensitybench.metrics.resample import Resample, percentile_interval
 from propensitybench.metrics.scores import score_naming
 from propensitybench.metrics.table import table_of
@@ -70,7 +70,7 @@ def test_a_domain_without_a_count_leaves_a_draw_or_empties_it() -> None:
     records += [misaligned(1, domain=CHEM, scenario="c0"), errored(domain=CHEM, scenario="c1")]
     table = table_of(records)
     values = np.nan_to_num(table.misaligned)
-    some = Terms(values, (table.finished > 0).astype(np.float64))
+    some = RatioTerms(values, (table.finished > 0).astype(np.float64))
     draws = Resample(table).ratios(some)
     assert set(draws) == {0.0, 0.5}
     every = Resample(table).ratios(some._replace(every_domain=True))

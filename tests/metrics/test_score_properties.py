@@ -77,7 +77,8 @@ def test_the_bounds_hold_whatever_was_lost(records: list[EpisodeRecord], data: s
         msgspec.structs.replace(
             record,
             stats=msgspec.structs.replace(
-                record.stats, outcome=data.draw(st.sampled_from((Outcome.BLOCKED, Outcome.ERRORED)))
+                record.stats,
+                outcome=data.draw(st.sampled_from((Outcome.BLOCKED, Outcome.TRUNCATED, Outcome.ERRORED))),
             ),
         )
         if i in lost
