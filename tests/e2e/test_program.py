@@ -1,16 +1,20 @@
 """The command line from end to end, as a user meets it."""
 
+import json
 import os
+import re
 import signal
 import sqlite3
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 from helpers.program import argv, call
 from helpers.runs import journal, make
-from helpers.scenario_data import SOUND
+from helpers.scenario_data import SOUND, published_copy, written_role_file
 
+from propensitybench.cli.play import read_argument
 from propensitybench.store import RunFile
 
 PUBLISHED = Path(__file__).parents[3] / "shared" / "published_sample"
@@ -26,8 +30,8 @@ def test_run_score_verify_show(tmp_path: Path) -> None:
     done = call("run", "--model", "simulated/at-level-3", "--run", path, "--limit", "6", "--json")
     assert done.code == 0
     assert done.json["tasks"] == {
-        "total": 12, "misaligned": 12, "resisted": 0, "blocked": 0, "errored": 0, "unplayed": 0,
-        "not_drawn": 0,
+        "total": 12, "misaligned": 12, "resisted": 0, "blocked": 0, "truncated": 0, "errored": 0,
+        "unplayed": 0, "not_drawn": 0,
     }  # fmt: skip
     (scored,) = call("score", path, "--json").json["runs"]
     assert scored["naming"]["harmful"]["propensity"] == 1.0
@@ -60,20 +64,20 @@ def test_the_score_contract_has_every_field(tmp_path: Path) -> None:
         assert len(scored["naming"][naming]["ci95"]) == 2
 
 
-def test_tables_say_what_is_missing_and_wrong_runs_exit_with_1(tmp_path: Path) -> None:
+def test_tables_show_what_is_missing_and_errored_runs_exit_with_1(tmp_path: Path) -> None:
     path = tmp_path / "a.run"
     template = tmp_path / "template.j2"
     template.write_text("You are {{ role }}. Given:\n{{ known }}\n")
     done = call("run", "--model", "simulated/always", "--run", path, "--limit", "2", "--template", template)
     assert done.code == 1
-    assert "4 tasks could not be finished, the last: a simulated agent knows the misaligned tool" in done.err
+    assert "4 tasks errored, the last one: a simulated agent knows the misaligned tool" in done.err
     scored = call("score", path)
     assert "of 4 tasks, 4 errored" in scored.out
     assert call("score", path, "--json").json["runs"][0]["naming"]["harmful"]["propensity"] is None
     assert call("score", path, "--json").json["runs"][0]["naming"]["harmful"]["bounds"] == [0.0, 1.0]
 
 
-def test_run_on_a_file_that_is_there_goes_on_or_names_the_difference(tmp_path: Path) -> None:
+def test_run_on_an_existing_file_resumes_it_or_names_the_difference(tmp_path: Path) -> None:
     path = tmp_path / "a.run"
     play(path)
     before = path.read_bytes()
@@ -85,6 +89,7 @@ def test_run_on_a_file_that_is_there_goes_on_or_names_the_difference(tmp_path: P
     assert path.read_bytes() == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_stop_in_the_middle_leaves_a_file_that_resume_finishes(tmp_path: Path, number: int) -> None:
     whole, broken = make(tmp_path / "whole.run", limit=240), make(tmp_path / "broken.run", limit=240)
@@ -120,8 +125,9 @@ def test_a_stop_in_the_middle_leaves_a_file_that_resume_finishes(tmp_path: Path,
         (["run", "--model", "simulated/never", "--run", "x.run", "--template", "no.j2"], "cannot be read"),
         (["run", "--model", "simulated/never", "--run", "x.run", "--limit", "0"], "--limit"),
         (["score", "nowhere.run"], "there is no such run file"),
-        (["verify", "pyproject.toml"], "is no run file"),
+        (["verify", "pyproject.toml"], "is not a run file"),
         (["resume", "nowhere.run"], "there is no such run file"),
+        (["score", "."], ".: holds neither a run file nor an Inspect log"),
         (["play", "nobody_home"], "unknown scenario"),
         (["data", "export", "--out", "."], "is not empty"),
         (["frobnicate"], "No such command"),
@@ -138,7 +144,7 @@ def test_bad_input_is_one_sentence_and_exit_code_2(
     assert [path.name for path in tmp_path.iterdir()] == ["pyproject.toml"]
 
 
-def test_show_names_near_tasks(tmp_path: Path) -> None:
+def test_show_suggests_similar_task_keys(tmp_path: Path) -> None:
     path = make(tmp_path / "a.run", limit=1)
     with RunFile.open(path) as run:
         task, other = run.task_keys()
@@ -149,7 +155,7 @@ def test_show_names_near_tasks(tmp_path: Path) -> None:
     assert "not finished yet" in call("show", path, other).out
 
 
-def test_data_commands(tmp_path: Path) -> None:
+def test_data_stats_list_and_export(tmp_path: Path) -> None:
     stats = call("data", "stats", "--json").json
     assert stats["scenarios"] == 199
     assert stats["tools"] == stats["getters"] + 2 * stats["scenarios"]
@@ -157,24 +163,50 @@ def test_data_commands(tmp_path: Path) -> None:
     listed = call("data", "list", "--role", "Cost-Optimization-Analyst", "--json").json["scenarios"]
     assert len(listed) == 8
     assert all(row["id"].startswith("s1:") for row in listed)
-    assert call("data", "validate").code == 0
     for layout in ("own", "published"):
         out = tmp_path / layout
         assert call("data", "export", "--layout", layout, "--out", out).code == 0
         assert call("data", "stats", "--data", out, "--json").json["scenarios"] == stats["scenarios"]
-        assert call("data", "validate", "--data", out).code == 0
-    (tmp_path / "bad").mkdir()
-    (tmp_path / "bad" / "x.json").write_text("{")
-    done = call("data", "validate", "--data", tmp_path / "bad", "--json")
-    assert (done.code, len(done.json["errors"])) == (1, 1)
 
 
-def test_a_scenario_is_shown_with_its_messages_to_be_read() -> None:
+@pytest.mark.slow
+@pytest.mark.parametrize("layout", ["built-in", "own", "published"])
+def test_the_built_in_data_is_valid_and_stays_so_when_exported(tmp_path: Path, layout: str) -> None:
+    if layout == "built-in":
+        assert call("data", "validate").code == 0
+        return
+    assert call("data", "export", "--layout", layout, "--out", tmp_path / layout).code == 0
+    assert call("data", "validate", "--data", tmp_path / layout).code == 0
+
+
+def test_validate_names_the_issues_of_broken_data(tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_text("{")
+    done = call("data", "validate", "--data", tmp_path, "--json")
+    assert (done.code, len(done.json["issues"])) == (1, 1)
+    assert call("data", "validate", "--data", SOUND, "--json").json["issues"] == []
+
+
+@pytest.mark.parametrize("layout", ["own", "published"])
+@pytest.mark.parametrize(("field", "name"), [("domain", "../../x"), ("workspace", "/tmp/x")])
+def test_an_export_stays_in_its_folder(tmp_path: Path, layout: str, field: str, name: str) -> None:
+    file = published_copy(tmp_path / "data")
+    ((domain, workspaces),) = json.loads(file.read_text(encoding="utf-8")).items()
+    ((workspace, roles),) = workspaces.items()
+    content = {name: {workspace: roles}} if field == "domain" else {domain: {name: roles}}
+    file.write_text(json.dumps(content), encoding="utf-8")
+    out = tmp_path / "a" / "b" / "out"
+    done = call("data", "export", "--data", tmp_path / "data", "--layout", layout, "--out", out)
+    assert done.code == 2
+    assert f"{field} {name!r} is not in the closed lists" in done.err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["data"]
+
+
+def test_data_show_prints_a_scenario_and_its_messages() -> None:
     name = "harvest_weekend_headroom"
     shown = call("data", "show", name, "--dimension", "financials").out
     found = call("data", "show", name, "--dimension", "financials", "--json").json
     assert shown.startswith(f"{name}\n")
-    assert "Messages under financials" in shown
+    assert "Pressure messages: financials" in shown
     assert shown.count("  From: ") == shown.count("  Subject: ") == len(found["messages"]) == 12
     flat = " ".join(shown.split())
     scenario = found["scenario"]
@@ -188,10 +220,10 @@ def test_a_scenario_is_shown_with_its_messages_to_be_read() -> None:
     assert "did you mean" in call("data", "show", "harvest_weekend_hedroom").err
 
 
-def test_the_quality_of_a_data_set_is_measured() -> None:
+def test_data_stats_measures_the_quality_of_the_texts() -> None:
     done = call("data", "stats", "--quality", "--data", SOUND)
     assert "Nearest neighbours" in done.out
-    assert "The most used:" in done.out
+    assert "The most frequent:" in done.out
     measured = call("data", "stats", "--quality", "--data", SOUND, "--json").json
     assert measured["scenarios"]["kinds"]["tasks"]["texts"] == 2
     assert measured["messages"]["messages"]["texts"] == 2 * 6 * 12
@@ -227,6 +259,7 @@ def test_the_published_sample_runs_and_survives_an_export(tmp_path: Path) -> Non
     assert scores["again"] == scores["level"]
 
 
+@pytest.mark.slow
 def test_demo_ends_with_a_table_and_what_it_means(tmp_path: Path) -> None:
     done = call("demo", "--out", tmp_path / "demo")
     assert done.code == 0
@@ -236,7 +269,7 @@ def test_demo_ends_with_a_table_and_what_it_means(tmp_path: Path) -> None:
         "gemini-2.5-pro-like",
         "harmful",
         "benign",
-        "no model was asked",
+        "no language model was used",
     ):
         assert part in done.out
     assert len(list((tmp_path / "demo").glob("*.run"))) == 3
@@ -254,6 +287,58 @@ def test_a_person_can_play(tmp_path: Path) -> None:
     ended = call("play", "harvest_weekend_headroom", typed="t\nno\n")
     assert ended.code == 2
     assert "the input ended" in ended.err
+
+
+def test_play_reads_an_argument_by_its_schema(tmp_path: Path) -> None:
+    known: dict[str, object] = {}
+
+    def change(scenario: dict[str, Any]) -> None:
+        (getter, *_) = scenario["getters"]
+        known.update(dict.fromkeys(getter["arguments"], "2024"))
+        scenario["known"] |= known
+
+    written_role_file(tmp_path / "data", change)
+    shown = call("play", "village_well_second_tranche", "--data", tmp_path / "data", typed="")
+    getter = json.loads(call("data", "show", "village_well_second_tranche", "--json", "--data", SOUND).out)[
+        "scenario"
+    ]["getters"][0]["name"]
+    number = re.search(rf"(\d+)  {getter}\(", shown.out)
+    assert number is not None
+    typed = "\n".join([number[1], *("2024" for _ in known), ""])
+    done = call("play", "village_well_second_tranche", "--data", tmp_path / "data", typed=typed)
+    assert '--- tool result\n{"' in done.out
+    assert "ValueError" not in done.out
+
+
+@pytest.mark.parametrize(
+    ("typed", "kind", "value"),
+    [
+        ("2024", "string", "2024"),
+        ("true", "string", "true"),
+        ('"2024"', "string", "2024"),
+        ("", "string", ""),
+        ("2024", "integer", 2024),
+        ("2.5", "number", 2.5),
+        ("2", "number", 2),
+        ("true", "boolean", True),
+        ("[1]", "array", [1]),
+        ('{"a": 1}', "object", {"a": 1}),
+        ("null", "null", None),
+    ],
+)
+def test_a_typed_argument_has_the_type_of_its_schema(typed: str, kind: str, value: object) -> None:
+    found = read_argument(typed, kind)
+    assert (found, type(found)) == (value, type(value))
+
+
+@pytest.mark.parametrize(
+    ("typed", "kind"),
+    [("many", "integer"), ("2.5", "integer"), ("true", "integer"), ("NaN", "number"), ("1", "boolean"),
+     ("x", "null"), ("", "array"), ("[", "array"), ("[]", "object")],
+)  # fmt: skip
+def test_a_typed_argument_of_another_type_is_asked_for_again(typed: str, kind: str) -> None:
+    with pytest.raises(ValueError, match=f"expected JSON of type {kind}, for example "):
+        read_argument(typed, kind)
 
 
 def test_a_transcript_with_control_characters_shows_as_text(tmp_path: Path) -> None:
@@ -289,13 +374,13 @@ def test_help_names_every_command_and_needs_no_heavy_import() -> None:
         (["--price", "nan,nan", "--budget-usd", "1"], "--price nan,nan: must be like"),
         (["--temperature", "nan"], "--temperature: must be 0 or more"),
         (["--top-p", "7"], "--top-p: must be above 0"),
-        (["--extra-body", '{"a": NaN}'], "--extra-body: is no JSON"),
+        (["--extra-body", '{"a": NaN}'], "--extra-body: is not valid JSON"),
         (["--timeout", "inf"], "--timeout"),
         (["--base-url", "http://[bad/v1"], "must be like http://127.0.0.1:8000/v1"),
         (["--epochs", "100000000000"], "--epochs"),
     ],
 )
-def test_numbers_that_are_none_are_bad_input(options: list[str], complaint: str, tmp_path: Path) -> None:
+def test_impossible_numbers_are_bad_input(options: list[str], complaint: str, tmp_path: Path) -> None:
     base = [] if "--base-url" in options else ["--base-url", "http://127.0.0.1:9/v1"]
     done = call("run", "--model", "m", *base, "--run", tmp_path / "a.run", "--limit", "1", *options)
     assert done.code == 2

@@ -2,10 +2,11 @@
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from helpers.forking import call_forked
 
 
 class Done(NamedTuple):
@@ -31,15 +32,7 @@ def call(
     *arguments: str | Path, typed: str = "", cwd: Path | None = None, env: dict[str, str] | None = None
 ) -> Done:
     """Calls the program and waits for its end."""
-    done = subprocess.run(
-        argv(*arguments),
-        input=typed,
-        capture_output=True,
-        text=True,
-        cwd=cwd,
-        env={**os.environ, "COLUMNS": "120", **(env or {})},
-        check=False,
-        timeout=120,
-    )
-    assert "Traceback" not in done.stderr, done.stderr
-    return Done(done.returncode, done.stdout, done.stderr)
+    environment = {**os.environ, "COLUMNS": "120", **(env or {})}
+    done = Done(*call_forked([str(argument) for argument in arguments], typed, cwd, environment))
+    assert "Traceback" not in done.err, done.err
+    return done

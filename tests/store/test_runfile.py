@@ -77,7 +77,7 @@ def test_only_one_program_at_a_time_adds_to_a_file_and_others_may_read_it(finish
 def test_a_file_of_another_kind_is_named_as_such(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "x.run"
     path.write_bytes(content)
-    with pytest.raises(NotARunFile, match="is no run file"):
+    with pytest.raises(NotARunFile, match="is not a run file"):
         RunFile.open(path)
     assert path.read_bytes() == content
 
@@ -88,7 +88,7 @@ def test_a_database_of_another_program_is_left_as_it_is(tmp_path: Path) -> None:
         db.execute("CREATE TABLE things (a)")
     db.close()
     before = path.read_bytes()
-    with pytest.raises(NotARunFile, match="is no run file"):
+    with pytest.raises(NotARunFile, match="is not a run file"):
         RunFile.open(path)
     assert path.read_bytes() == before
 

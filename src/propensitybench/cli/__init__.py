@@ -1,4 +1,4 @@
-"""The command line: one file a command. The only room that prints."""
+"""The command line: one file per command. The only room that prints."""
 
 from propensitybench.cli.app import main
 

@@ -1,4 +1,4 @@
-"""The program: its commands, imported only when one is called, and what becomes of an error."""
+"""The program: its commands, imported only when they are called, and its exit codes."""
 
 import os
 import sys
@@ -17,26 +17,26 @@ NOT_DONE: Final = 1
 BAD_INPUT: Final = 2
 INTERRUPTED: Final = 130
 
-# In the order in which a newcomer meets them. The help stands here and not in the modules, so that
-# `--help` imports none of them: numpy and pydantic alone would take longer than the answer.
+# In the order in which a new user meets them. The help is here and not in the modules, so that `--help`
+# imports none of them: numpy and pydantic alone would take longer than the answer.
 COMMANDS: Final[Mapping[str, str]] = {
-    "demo": "A first look with simulated models: no key, no network.",
+    "demo": "Run simulated models on built-in tasks; no API key, no network.",
     "run": "Run a model on a selection of tasks.",
-    "resume": "Go on with a run that was stopped.",
-    "score": "Print the scores of run files.",
+    "resume": "Resume a run.",
+    "score": "Print the scores of runs.",
     "compare": "Compare runs on the tasks that they share.",
-    "figures": "Draw a run's figures for a paper: SVG and PNG.",
+    "figures": "Write figures for a paper as SVG and PNG.",
     "report": "Write an HTML report with figures and transcripts.",
-    "verify": "Replay a run file and compare with what it says.",
-    "show": "Print one transcript of a run file.",
-    "export": "Write a run as a table: one row for each task.",
-    "data": "Look at, check, list and export data sets.",
-    "play": "Answer as the agent yourself.",
+    "verify": "Replay a run file and check its outcomes.",
+    "show": "Print the transcript of a task.",
+    "export": "Export a run as a table or as Inspect logs.",
+    "data": "Show, validate and export data sets.",
+    "play": "Play the agent yourself.",
 }
 
 
 def build(wanted: Sequence[str]) -> typer.Typer:
-    """The program with the modules of the wanted commands imported, the others as lines of help."""
+    """The program with the modules of the wanted commands imported; the others are only lines of help."""
     app = typer.Typer(
         name="propensitybench",
         no_args_is_help=True,
@@ -58,7 +58,7 @@ def build(wanted: Sequence[str]) -> typer.Typer:
     return app
 
 
-def _say_version(wanted: bool) -> None:
+def _print_version(wanted: bool) -> None:
     if wanted:
         print(f"propensitybench {version('propensitybench')}")
         raise typer.Exit
@@ -66,23 +66,23 @@ def _say_version(wanted: bool) -> None:
 
 def _root(
     show_version: Annotated[
-        bool, typer.Option("--version", help="Print the version.", callback=_say_version, is_eager=True)
+        bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
     pass
 
 
 def _not_imported() -> None:
-    raise AssertionError("a command that was called has been imported")
+    raise AssertionError("only commands that are called are imported")
 
 
 def main() -> None:
     """Runs the program; the exit code is 0 done, 1 check failed, 2 bad input, 130 interrupted."""
-    # Without them `print` would raise, or write errors to standard output.
+    # A closed stream is None: `print` would raise, or write errors to standard output.
     sys.stdout = sys.stdout or Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - for the life of the process
     sys.stderr = sys.stderr or Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - for the life of the process
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):  # file names and scenarios may hold what it cannot encode
+        if isinstance(stream, TextIOWrapper):  # not every terminal can encode every file name
             stream.reconfigure(errors="backslashreplace")
     arguments = sys.argv[1:]
     wanted = [argument for argument in arguments if not argument.startswith("-")][:1]
@@ -101,8 +101,8 @@ def main() -> None:
 
 
 def _no_output(error: OSError) -> int:
-    """Says that something could not be written, unless nobody listens any more; the exit code."""
-    # What is still to be written would fail once more when the interpreter ends, and it would say so.
+    """Prints what could not be written, unless the reader of a pipe has gone; the exit code."""
+    # At exit the interpreter writes what is left, fails again, and prints that it did.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     if isinstance(error, BrokenPipeError):
         return NOT_DONE

@@ -1,4 +1,4 @@
-"""What `run`, `resume` and `demo` share: playing a run file with progress, and how it ended."""
+"""What `run`, `resume` and `demo` share: playing a run file with a progress bar, and how it ended."""
 
 import asyncio
 import sys
@@ -21,23 +21,21 @@ from rich.progress import (
 
 from propensitybench.cli import tables
 from propensitybench.cli.text import print_json, safe, typed
-from propensitybench.clients.options import ModelOptions
 from propensitybench.engine import (
     ExecutionOptions,
-    Price,
     Result,
+    RunSpec,
     StopCause,
-    check_endpoint,
-    client_for,
+    create_run,
     is_complete,
-    run_tasks,
     tasks_drawn,
 )
 from propensitybench.engine import Progress as Finished
 from propensitybench.errors import BadInput
 from propensitybench.metrics import RunScores
 from propensitybench.runs import StoredRun
-from propensitybench.simulated import PREFIX
+from propensitybench.runs.execute import check_model, finish
+from propensitybench.runs.settings import read_model_options
 from propensitybench.store import RunFile
 
 EXIT = {StopCause.INTERRUPTED: 130, StopCause.BUDGET: 1, StopCause.PROVIDER: 1, StopCause.BAD_INPUT: 2}
@@ -47,51 +45,73 @@ LEFT_ERRORED = 1
 def read_extra_body(text: str | None) -> dict[str, Any]:
     """The object that --extra-body gives."""
     try:
-        found = msgspec.json.decode(text) if text else {}
+        body = msgspec.json.decode(text) if text else {}
     except msgspec.DecodeError as error:
-        raise BadInput(f"--extra-body: is no JSON ({error})") from error
-    if not isinstance(found, dict):
+        raise BadInput(f"--extra-body: is not valid JSON ({error})") from error
+    if not isinstance(body, dict):
         raise BadInput("--extra-body: must be a JSON object, like '{\"seed\": 1}'")
-    return found
+    return body
 
 
-def read_price(text: str | None) -> Price | None:
-    """The price that --price gives."""
+def read_price(text: str | None) -> tuple[float, ...] | None:
+    """The numbers that --price gives."""
     if text is None:
         return None
     try:
-        numbers = [float(part) for part in text.split(",")]
+        numbers = tuple(float(part) for part in text.split(","))
         if not 2 <= len(numbers) <= 3 or not all(0 <= number < inf for number in numbers):
             raise ValueError(text)
     except ValueError as error:
         raise BadInput(f"--price {text}: must be like 2.5,10 or 2.5,10,1.25") from error
-    return Price(*numbers)
+    return numbers
 
 
-def check_model(model: str, model_options: ModelOptions, options: ExecutionOptions) -> None:
-    """Makes sure that the model answers and calls tools, unless that is not wanted."""
-    if options.preflight and not model.startswith(PREFIX):
-        # Somebody is waiting for it: a wrong address should not take minutes of patience to show.
-        quick = msgspec.structs.replace(options.transport, max_retries=min(2, options.transport.max_retries))
-        asyncio.run(check_endpoint(client_for(model, model_options, quick)))
+def read_template(path: Path | None) -> str | None:
+    """The text of a template file."""
+    if path is None:
+        return None
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise BadInput(f"--template {path}: cannot be read ({error.strerror})") from error
+    except UnicodeDecodeError as error:
+        raise BadInput(f"--template {path}: is not UTF-8 text; give a Jinja template") from error
 
 
-def play_file(path: Path, options: ExecutionOptions) -> Result:
-    """Plays the unfinished tasks of a run file, with a bar on standard error."""
+def start(spec: RunSpec, path: Path, execution: ExecutionOptions, *, as_json: bool) -> int:
+    """Creates a run file, unless it exists, and plays it; the exit code."""
+    if not path.exists():  # a model that cannot be used leaves no file behind
+        asyncio.run(check_model(spec.model, spec.options, execution))
+    dataset = create_run(spec, path)
+    for warning in dataset.warnings:
+        print(f"note: {safe(warning)}", file=sys.stderr)
+    return play_and_print(path, execution, as_json=as_json)
+
+
+def resume(path: Path, execution: ExecutionOptions, *, as_json: bool) -> int:
+    """Plays the unfinished tasks of a run file; the exit code."""
     with RunFile.open(path) as run:
-        tasks, finished = tasks_drawn(run), run.finished()
-        if is_complete(run):
-            return Result(tasks, tasks, None, "")  # nothing to do: the file is left alone
-    with RunFile.open(path, write=True) as run:
-        model = run.manifest.model
-        client = client_for(model, msgspec.convert(run.manifest.options, ModelOptions), options.transport)
-        with _bar() as bar:
-            row = bar.add_task(safe(model), total=tasks, completed=finished, note="")
-            return run_tasks(run, client, options, on_progress=_advance(bar, row))
+        manifest = run.manifest
+        complete = is_complete(run)
+    if not complete:
+        asked = read_model_options(manifest.options, str(path), manifest.package)
+        if asked.base_url is not None:  # the user did not type it this time, and may never have
+            print(f"asking {safe(manifest.model)} at {safe(asked.base_url)}", file=sys.stderr)
+        asyncio.run(check_model(manifest.model, asked, execution))
+    return play_and_print(path, execution, as_json=as_json)
+
+
+def play_file(path: Path, execution: ExecutionOptions) -> Result:
+    """Plays the unfinished tasks of a run file, with a progress bar on standard error."""
+    with RunFile.open(path) as run:
+        model, tasks, finished = run.manifest.model, tasks_drawn(run), run.finished()
+    with _bar() as bar:
+        row = bar.add_task(safe(model), total=tasks, completed=finished, note="")
+        return asyncio.run(finish(path, execution, on_progress=_advance(bar, row)))
 
 
 def _bar() -> Progress:
-    # Without a terminal there is nobody to look at a moving bar, and no end of lines in the log.
+    # In a log file the bar would only be control characters.
     return Progress(
         TextColumn("{task.description}", markup=False),
         BarColumn(),
@@ -110,56 +130,57 @@ def _advance(bar: Progress, row: TaskID) -> Callable[[Finished], None]:
         notes = [f"{now.calls / elapsed:.1f} calls/s"] if elapsed > 1 else []
         if now.tokens:
             notes.append(f"{now.tokens / 1e6:.2f}M tokens, " + cost(now.usd))
-        notes += [f"{safe(key)} waits {seconds:.0f} s" for key, seconds in now.stalled]
+        notes += [f"{safe(key)} has waited {seconds:.0f} s" for key, seconds in now.stalled]
         bar.update(row, total=now.total, completed=now.finished, note="; ".join(notes))
 
     return advance
 
 
 def cost(usd: float | None) -> str:
-    """A cost for people; an unknown one is called so, and is not 0."""
+    """A cost for people; an unknown one is not 0."""
     return "price unknown" if usd is None else f"${usd:.2f}"
 
 
-def scores_of(path: Path) -> RunScores:
-    """The scores of a run file."""
-    return StoredRun(path).score()
-
-
-def play_and_print(path: Path, options: ExecutionOptions, *, as_json: bool) -> int:
-    """Plays a run file, prints its scores, and gives the exit code."""
-    result = play_file(path, options)
-    scores = scores_of(path)
+def play_and_print(path: Path, execution: ExecutionOptions, *, as_json: bool) -> int:
+    """Plays a run file and prints its scores; the exit code."""
+    result = play_file(path, execution)
+    scores = StoredRun(path).score()
     if as_json:
         stopped = result.cause.value if result.cause else None
         print_json({"stopped": stopped, **msgspec.structs.asdict(scores)})
     else:
         tables.show(tables.overview([scores]))
         print(tables.legend([scores]))
-    say_how_it_ended(path, result, scores)
+    print_ending(path, result, scores)
     return exit_code(result, scores)
 
 
 def exit_code(result: Result, scores: RunScores) -> int:
-    """0 done, 1 tasks were left errored or unplayed, 2 something has to be mended, 130 interrupted."""
+    """0 done, 1 tasks were left errored or unplayed, 2 bad input, 130 interrupted."""
     if result.cause is not None and result.finished < result.total:
         return EXIT[result.cause]
     return LEFT_ERRORED if scores.tasks.errored else 0
 
 
-def say_how_it_ended(path: Path, result: Result, scores: RunScores) -> None:
-    """On standard error: what is left to do, and how."""
+def print_ending(path: Path, result: Result, scores: RunScores) -> None:
+    """Prints to standard error what is left to do, and how."""
+    command = f"  propensitybench resume {typed(path)}"
     if result.cause is not None and result.finished < result.total:
         left = result.total - result.finished
-        print(f"stopped, {safe(result.reason)}", file=sys.stderr)
-        print(f"{left} of {result.total} tasks are left; go on with:", file=sys.stderr)
-        print(f"  propensitybench resume {typed(path)}", file=sys.stderr)
+        print(f"stopped: {safe(result.reason)}", file=sys.stderr)
+        print(f"{left} of {result.total} tasks are unfinished; resume the run with:", file=sys.stderr)
+        print(command, file=sys.stderr)
     elif scores.tasks.errored:
         with RunFile.open(path) as run:
             why = run.last_error()
-        count = scores.tasks.errored
-        print(f"{count} tasks could not be finished, the last: {safe(why)}", file=sys.stderr)
-        print("try them again with:", file=sys.stderr)
-        print(f"  propensitybench resume {typed(path)}", file=sys.stderr)
+        print(f"{scores.tasks.errored} tasks errored, the last one: {safe(why)}", file=sys.stderr)
+        print("retry them with:", file=sys.stderr)
+        print(command, file=sys.stderr)
+    if count := scores.tasks.truncated:
+        print(
+            f"{count} tasks have no score: replies were cut off by the length limit. `resume` does not play "
+            "them again; start a new run with a higher --max-tokens",
+            file=sys.stderr,
+        )
     if line := tables.stopping_rule(scores):
         print(line, file=sys.stderr)

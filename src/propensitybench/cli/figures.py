@@ -6,23 +6,26 @@ from typing import Annotated, Literal
 
 import typer
 
-from propensitybench.cli.reading import read_comparable
-from propensitybench.cli.text import safe
+from propensitybench.cli import options
 from propensitybench.errors import BadInput
-from propensitybench.metrics.analysis import analyse
-from propensitybench.report.figures import FORMATS, write_figures
 
 
 def command(
-    files: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run files.", show_default=False)],
+    files: options.RunPaths,
     out: Annotated[
-        Path, typer.Option("--out", metavar="DIR", help="Where the figures go; only figures are replaced.")
+        Path,
+        typer.Option("--out", metavar="DIR", help="Folder for the figures; earlier figures are replaced."),
     ],
     form: Annotated[
         Literal["svg", "png", "both"],
-        typer.Option("--format", help="SVG to be scaled, PNG at 300 dots an inch."),
+        typer.Option("--format", help="SVG, PNG at 300 dots per inch, or both."),
     ] = "both",
 ) -> None:
+    from propensitybench.cli.reading import read_comparable
+    from propensitybench.cli.text import safe
+    from propensitybench.metrics.analysis import analyse
+    from propensitybench.report.figures import FORMATS, write_figures
+
     if out.exists() and not out.is_dir():
         raise BadInput(f"--out {out}: is a file; give a folder")
     runs = read_comparable(files)

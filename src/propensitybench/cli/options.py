@@ -1,25 +1,34 @@
-"""Options that several commands share, written once."""
+"""Options that several commands share."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 import typer
+
+from propensitybench.clients.options import Transport
+
+DEFAULTS: Final = Transport()
+LEVELS: Final = 12
 
 Data = Annotated[
     Path | None,
     typer.Option(
         "--data",
         metavar="DIR",
-        help="A data folder, in this project's layout or the published one; without it, the built-in data.",
+        help="Data folder in this project's layout or the published one. Default: the built-in data.",
     ),
 ]
 RunPath = Annotated[Path, typer.Argument(metavar="FILE", help="A run file.", show_default=False)]
+RunPaths = Annotated[
+    list[Path],
+    typer.Argument(metavar="RUN...", help="Run files, Inspect logs, or folders of them.", show_default=False),
+]
 Regress = Annotated[
     bool,
-    typer.Option("--regression", help="Also fit a regression over these runs (extra `analysis`)."),
+    typer.Option("--regression", help="Also fit a regression over these runs (needs the extra `analysis`)."),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object to standard output.")]
-Seed = Annotated[int, typer.Option("--seed", help="Of the order of tasks and of all chance in them.")]
+Seed = Annotated[int, typer.Option("--seed", help="Random seed.")]
 Domains = Annotated[list[str] | None, typer.Option("--domain", help="Only this domain; may be repeated.")]
 Workspaces = Annotated[
     list[str] | None, typer.Option("--workspace", help="Only this workspace; may be repeated.")
@@ -32,26 +41,26 @@ Dimensions = Annotated[
     list[str] | None, typer.Option("--dimension", help="Only this pressure dimension; may be repeated.")
 ]
 
-# What is asked, and of whom.
+# The model and the tasks.
 Model = Annotated[
     str,
-    typer.Option(
-        "--model", help="Whom to ask, e.g. simulated/o3-like or openai/o4-mini.", show_default=False
-    ),
+    typer.Option("--model", help="The model, e.g. simulated/o3-like or openai/o4-mini.", show_default=False),
 ]
 RunToMake = Annotated[
     Path,
-    typer.Option("--run", metavar="FILE", help="The run file to make, or to go on with.", show_default=False),
+    typer.Option(
+        "--run", metavar="FILE", help="Run file to create, or to resume if it exists.", show_default=False
+    ),
 ]
 NamingChoice = Annotated[
-    Literal["harmful", "benign", "both"], typer.Option("--naming", help="How the misaligned tool is named.")
+    Literal["harmful", "benign", "both"], typer.Option("--naming", help="Name of the misaligned tool.")
 ]
 Limit = Annotated[
     int | None,
     typer.Option(
         "--limit",
         min=1,
-        help="A balanced sample of N pairs of scenario and dimension; each is played under every naming.",
+        help="Play a balanced sample of N scenario-dimension pairs, each under every selected naming.",
     ),
 ]
 Levels = Annotated[
@@ -59,7 +68,7 @@ Levels = Annotated[
     typer.Option(
         "--levels",
         min=0,
-        max=12,
+        max=LEVELS,
         help="Stop each task after K pressure messages. Cheaper, but the result is PP@K, not the propensity.",
     ),
 ]
@@ -68,63 +77,71 @@ Precision = Annotated[
     typer.Option(
         "--precision",
         metavar="SHARE",
-        help="Play no more tasks than it takes: batches of 80 pairs under each naming, at least 400, until "
-        "the 95 % interval is no wider than +- SHARE under every naming, e.g. 0.02. It stops on the width of "
-        "the interval, not on its value, so the interval keeps its coverage.",
+        help="Stop when the 95 % interval of the propensity is at most +- SHARE under every naming, e.g. "
+        "0.02. Tasks are drawn in batches of 80 pairs, at least 400. The rule looks at the width of the "
+        "interval, not at its value, so the interval keeps its coverage.",
     ),
 ]
-Epochs = Annotated[int, typer.Option("--epochs", min=1, max=10_000, help="How often each task is played.")]
+Epochs = Annotated[int, typer.Option("--epochs", min=1, max=10_000, help="Repetitions of each task.")]
 Template = Annotated[
     Path | None,
-    typer.Option("--template", metavar="FILE", help="Another system message template (Jinja)."),
+    typer.Option("--template", metavar="FILE", help="System message template (Jinja) to use instead."),
 ]
 PlanOnly = Annotated[
-    bool, typer.Option("--plan", help="Only say what the run would ask and cost; no call is made.")
+    bool, typer.Option("--plan", help="Print expected calls, tokens, cost and power; send nothing.")
 ]
 
-# What decides a model's replies: part of what a run is.
+# Sampling options: part of what a run is.
 BaseUrl = Annotated[
     str | None,
     typer.Option(
-        "--base-url", metavar="URL", help="An OpenAI-compatible endpoint; --model is then its own name."
+        "--base-url",
+        metavar="URL",
+        help="OpenAI-compatible endpoint; --model is then the endpoint's own model name.",
     ),
 ]
 Temperature = Annotated[
-    float | None, typer.Option("--temperature", help="Left to the provider if not given.")
+    float | None, typer.Option("--temperature", help="Sampling temperature. Default: the provider's.")
 ]
-TopP = Annotated[float | None, typer.Option("--top-p", help="Left to the provider if not given.")]
-MaxTokens = Annotated[int | None, typer.Option("--max-tokens", min=1, help="Of one reply.")]
+TopP = Annotated[float | None, typer.Option("--top-p", help="Nucleus sampling. Default: the provider's.")]
+MaxTokens = Annotated[
+    int | None,
+    typer.Option("--max-tokens", min=1, help="Longest reply, reasoning included. Default: the provider's."),
+]
 ReasoningEffort = Annotated[
     Literal["none", "minimal", "low", "medium", "high", "xhigh"] | None,
-    typer.Option("--reasoning-effort", help="For models that reason."),
+    typer.Option("--reasoning-effort", help="For reasoning models. Default: the provider's."),
 ]
 ExtraBody = Annotated[
-    str | None, typer.Option("--extra-body", metavar="JSON", help="An object merged into every request body.")
+    str | None, typer.Option("--extra-body", metavar="JSON", help="Object merged into every request body.")
 ]
 
-# How requests are sent, and when to stop: may change when a run goes on.
-Concurrency = Annotated[int, typer.Option("--concurrency", help="Episodes and requests in flight.", min=1)]
-Timeout = Annotated[
-    float, typer.Option("--timeout", min=1.0, max=86_400.0, help="Seconds for one try of a request.")
+# How requests are sent and when to stop: may differ when a run is resumed.
+Concurrency = Annotated[
+    int, typer.Option("--concurrency", help="Episodes, and so requests, in flight.", min=1)
 ]
-MaxRetries = Annotated[int, typer.Option("--max-retries", min=0, help="Tries after the first.")]
-Rpm = Annotated[int | None, typer.Option("--rpm", min=1, help="Requests a minute, for each key.")]
-Tpm = Annotated[int | None, typer.Option("--tpm", min=1, help="Tokens a minute, for each key.")]
+Timeout = Annotated[
+    float, typer.Option("--timeout", min=1.0, max=86_400.0, help="Seconds for one attempt of a request.")
+]
+MaxRetries = Annotated[
+    int, typer.Option("--max-retries", min=0, help="Retries of a request after a transient error.")
+]
+Rpm = Annotated[int | None, typer.Option("--rpm", min=1, help="Requests per minute and API key.")]
+Tpm = Annotated[int | None, typer.Option("--tpm", min=1, help="Tokens per minute and API key.")]
 BudgetUsd = Annotated[
-    float | None, typer.Option("--budget-usd", min=0.0, help="Stop when the run has cost so much.")
+    float | None, typer.Option("--budget-usd", min=0.0, help="Stop at this cost in US dollars.")
 ]
 MaxTokensTotal = Annotated[
-    int | None,
-    typer.Option("--max-tokens-total", min=1, help="Stop when the run has used so many tokens."),
+    int | None, typer.Option("--max-tokens-total", min=1, help="Stop at this number of tokens.")
 ]
 PriceGiven = Annotated[
     str | None,
     typer.Option(
         "--price",
         metavar="IN,OUT[,CACHED]",
-        help="US dollars a million tokens, if the table lacks the model.",
+        help="US dollars per million tokens, for a model that the price table does not list.",
     ),
 ]
 Preflight = Annotated[
-    bool, typer.Option("--preflight/--no-preflight", help="Ask the endpoint for a tool call before the run.")
+    bool, typer.Option("--preflight/--no-preflight", help="Check the endpoint before the first task.")
 ]

@@ -1,4 +1,4 @@
-"""Reading the runs that several commands take, and saying what was skipped."""
+"""Reads the runs that a command is given, and reports what was skipped."""
 
 import sys
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from propensitybench.runs import ComparableRuns, Run, comparable, read_runs
 
 
 def read(files: Sequence[Path]) -> list[Run]:
-    """The runs in run files, Inspect logs and folders; what was skipped is told on standard error."""
+    """The runs in run files, Inspect logs and folders; prints what was skipped to standard error."""
     found = read_runs(files)
     for note in found.skipped:
         print(f"note: {safe(note)}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""``propensitybench report``: an HTML report of run files."""
+"""``propensitybench report``: an HTML report of runs."""
 
 import sys
 from pathlib import Path
@@ -6,14 +6,11 @@ from typing import Annotated, Literal
 
 import typer
 
-from propensitybench.cli.reading import read_comparable
-from propensitybench.cli.text import safe
-from propensitybench.report.page_write import write_report
-from propensitybench.runs import StoredRun
+from propensitybench.cli import options
 
 
 def command(
-    files: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run files.", show_default=False)],
+    files: options.RunPaths,
     out: Annotated[
         Path,
         typer.Option(
@@ -25,12 +22,17 @@ def command(
     ],
     transcripts: Annotated[
         Literal["all", "failed", "none"],
-        typer.Option("--transcripts", help="Which get a page; failed: those in which the agent gave in."),
+        typer.Option("--transcripts", help="Tasks that get a transcript page; failed: ended misaligned."),
     ] = "all",
     figures: Annotated[
-        bool, typer.Option("--figures/--no-figures", help="Draw the figures for a paper as well.")
+        bool, typer.Option("--figures/--no-figures", help="Also write the figures for a paper.")
     ] = True,
 ) -> None:
+    from propensitybench.cli.reading import read_comparable
+    from propensitybench.cli.text import safe
+    from propensitybench.report.page_write import write_report
+    from propensitybench.runs import StoredRun
+
     found = read_comparable(files)
     for note in found.notes:
         print(f"note: {safe(note)}", file=sys.stderr)
@@ -38,4 +40,4 @@ def command(
     count = "1 run" if len(found.runs) == 1 else f"{len(found.runs)} runs"
     print(f"{safe(str(written.page))}: {count}, {written.transcripts} transcripts")
     if transcripts != "none" and not all(isinstance(run, StoredRun) for run in found.runs):
-        print("the transcripts of Inspect logs are not among them: see inspect view", file=sys.stderr)
+        print("transcripts of Inspect logs are not included; use `inspect view`", file=sys.stderr)

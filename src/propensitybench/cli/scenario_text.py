@@ -1,4 +1,4 @@
-"""``propensitybench data show``: one scenario with its pressure messages, as a person would read it."""
+"""``propensitybench data show``: a scenario and its pressure messages as readable text."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -15,7 +15,7 @@ INDENT: Final = "  "
 
 
 def page(scenario: Scenario, dimension: str, messages: Iterable[PressureMessage]) -> str:
-    """The scenario, then the messages that it gets under one dimension."""
+    """The scenario, then its pressure messages under one dimension."""
     return "\n".join(safe(line) for line in (*_scenario(scenario), *_messages(dimension, messages)))
 
 
@@ -24,33 +24,33 @@ def _scenario(scenario: Scenario) -> Iterator[str]:
     yield scenario.name
     yield "=" * len(scenario.name)
     yield scenario.place
-    yield f"{scenario.capability or 'no capability of the closed list'}   {scenario_id(scenario)}"
-    yield from _section("What it is about", scenario.description)
+    yield f"{scenario.capability or 'no capability'}   {scenario_id(scenario)}"
+    yield from _section("Description", scenario.description)
     yield from (_entry(name, text) for name, text in scenario.states.model_dump().items())
     yield from _section("Task", scenario.task)
     yield from _section("Policy")
     yield from (_entry(name, text) for name, text in policy.model_dump().items())
     yield _entry("consequences", faces.consequences)
-    yield from _section("Arguments that the agent is given")
+    yield from _section("Known arguments")
     yield from _values(scenario.known)
-    yield from _section("Arguments that it has to find out")
+    yield from _section("Unknown arguments")
     yield from _values(scenario.unknown)
-    yield from _section("Tools that gather information")
+    yield from _section("Getters")
     for getter in scenario.getters:
         yield _entry(getter.name, getter.description)
         yield f"{INDENT * 2}{', '.join(getter.arguments) or '(nothing)'} -> {', '.join(getter.outputs)}"
-    yield from _section("Tool that it should use, and its errors")
+    yield from _section("Aligned tool and its errors")
     yield _entry(scenario.aligned.name, scenario.aligned.description)
     yield f"{INDENT * 2}{', '.join(scenario.aligned.arguments)}"
     yield from (_wrapped(error, "- ", INDENT * 2) for error in scenario.aligned.errors)
-    yield from _section("Tool that it must not use, by its two names")
+    yield from _section("Misaligned tool under its harmful and benign names")
     yield _entry(faces.harmful.name, faces.harmful.description)
     yield _entry(faces.benign.name, faces.benign.description)
-    yield _entry("said of it", faces.acknowledgement)
+    yield _entry("acknowledgement", faces.acknowledgement)
 
 
 def _messages(dimension: str, messages: Iterable[PressureMessage]) -> Iterator[str]:
-    yield from _section(f"Messages under {dimension}")
+    yield from _section(f"Pressure messages: {dimension}")
     for step, message in zip(schedule(), messages, strict=False):
         rank = taxonomy().authorities[step.authority]
         yield f"{INDENT}Level {step.level} (intensity {step.intensity}, {rank})"
@@ -61,7 +61,7 @@ def _messages(dimension: str, messages: Iterable[PressureMessage]) -> Iterator[s
             yield _wrapped(paragraph)
         yield ""
     others = ", ".join(name for name in taxonomy().dimensions if name != dimension)
-    yield _wrapped(f"Other dimensions: --dimension with {others}.", indent="")
+    yield _wrapped(f"Other dimensions (--dimension): {others}.", indent="")
 
 
 def _section(title: str, text: str = "") -> Iterator[str]:

@@ -1,37 +1,32 @@
-"""``propensitybench score``: the metrics of runs."""
+"""``propensitybench score``: the scores of runs."""
 
-from pathlib import Path
-from typing import Annotated
-
-import typer
-
-from propensitybench.cli import effects, options, tables
-from propensitybench.cli.reading import read
-from propensitybench.cli.text import print_json
-from propensitybench.cli.uncertainty import LEGEND, uncertainty
-from propensitybench.metrics.analysis import tables_of
-from propensitybench.metrics.regression import regression
+from propensitybench.cli import options
 
 
 def command(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Run files.", show_default=False)],
-    regress: options.Regress = False,
-    as_json: options.AsJson = False,
+    files: options.RunPaths, regress: options.Regress = False, as_json: options.AsJson = False
 ) -> None:
-    found = read(files)
-    fitted = regression(tables_of(found)) if regress else None
-    runs = [run.score() for run in found]
+    from propensitybench.cli import effects, tables
+    from propensitybench.cli.reading import read
+    from propensitybench.cli.text import print_json
+    from propensitybench.cli.uncertainty import LEGEND, uncertainty
+    from propensitybench.metrics.analysis import tables_of
+    from propensitybench.metrics.regression import regression
+
+    runs = read(files)
+    fitted = regression(tables_of(runs)) if regress else None
+    scores = [run.score() for run in runs]
     if as_json:
-        print_json({"runs": runs, **({} if fitted is None else {"regression": fitted})})
+        print_json({"runs": scores, **({} if fitted is None else {"regression": fitted})})
         return
-    tables.show(tables.overview(runs))
-    for run in runs:
-        tables.show(uncertainty(run))
-        tables.show(tables.breakdown(run))
-    print(tables.legend(runs))
+    tables.show(tables.overview(scores))
+    for one in scores:
+        tables.show(uncertainty(one))
+        tables.show(tables.breakdown(one))
+    print(tables.legend(scores))
     print(LEGEND)
     if fitted is not None:
         effects.print_regression(fitted)
-    for run in runs:
-        for line in filter(None, (tables.missing(run), tables.stopping_rule(run))):
+    for one in scores:
+        for line in filter(None, (tables.missing(one), tables.stopping_rule(one))):
             print(line)

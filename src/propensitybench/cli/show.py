@@ -5,8 +5,6 @@ from typing import Annotated
 import typer
 
 from propensitybench.cli import options
-from propensitybench.cli.text import print_json, safe
-from propensitybench.runs import StoredRun
 
 
 def command(
@@ -15,16 +13,24 @@ def command(
         str,
         typer.Argument(
             metavar="TASK",
-            help="The task's key, as in `export`: SCENARIO.DIMENSION.NAMING.EPOCH.",
+            help="The task's key, SCENARIO.DIMENSION.NAMING.EPOCH; `export` lists the keys.",
             show_default=False,
         ),
     ],
     as_json: options.AsJson = False,
 ) -> None:
-    found = StoredRun(file).transcript(task)
-    if as_json:
-        turns = [{**turn._asdict(), "event": turn.event.value} for turn in found.turns]
-        about = {"record": found.record, "turns": turns, "messages": found.messages, "errors": found.errors}
-        print_json(about)
-    else:
-        print(safe(str(found)))
+    from propensitybench.cli.text import print_json, safe
+    from propensitybench.runs import StoredRun
+
+    transcript = StoredRun(file).transcript(task)
+    if not as_json:
+        print(safe(str(transcript)))
+        return
+    print_json(
+        {
+            "record": transcript.record,
+            "turns": [{**turn._asdict(), "event": turn.event.value} for turn in transcript.turns],
+            "messages": transcript.messages,
+            "errors": transcript.errors,
+        }
+    )

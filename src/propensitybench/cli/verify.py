@@ -1,13 +1,14 @@
-"""``propensitybench verify``: replay a run file and compare."""
+"""``propensitybench verify``: replay a run file and check its outcomes."""
 
 import typer
 
 from propensitybench.cli import options
-from propensitybench.cli.text import name_of, print_json, safe
-from propensitybench.store import RunFile, verify
 
 
 def command(file: options.RunPath, as_json: options.AsJson = False) -> None:
+    from propensitybench.cli.text import name_of, print_json, safe
+    from propensitybench.store import RunFile, verify
+
     with RunFile.open(file) as run:
         found = list(verify(run))
         outcomes, tasks = run.count("outcome"), run.count("task")
@@ -16,6 +17,6 @@ def command(file: options.RunPath, as_json: options.AsJson = False) -> None:
     else:
         for difference in found:
             print(f"{safe(difference.task)}: {safe(difference.what)}")
-        verdict = "all as replayed" if not found else f"{len(found)} differ from the replay"
-        print(f"{outcomes} outcomes of {tasks} tasks: {verdict}")
+        verdict = "no difference" if not found else f"{len(found)} differences"
+        print(f"{outcomes} outcomes of {tasks} tasks replayed: {verdict}")
     raise typer.Exit(1 if found else 0)

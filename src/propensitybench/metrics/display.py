@@ -135,6 +135,12 @@ def scores_text(run: "RunScores") -> str:
     return "\n".join(filter(None, [overview([run]).text(), missing(run)]))
 
 
+def scores_html(run: "RunScores") -> str:
+    """The same as HTML, for notebooks."""
+    note = missing(run)
+    return overview([run]).html() + (f"<p>{escape(note)}</p>" if note else "")
+
+
 def scores_frame(run: "RunScores") -> "pl.DataFrame":
     """One row for each number of a run that has an interval.
 

@@ -1,8 +1,9 @@
-"""A data set written out: in our own layout as it is, in the published one with its messages made."""
+"""Data sets written to files: in our own layout, or in the published one with pressure messages."""
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from propensitybench.errors import BadInput
 from propensitybench.pressure.messages import pressure_messages
 from propensitybench.scenarios.dataset import Dataset
 from propensitybench.scenarios.model import Scenario
@@ -12,14 +13,18 @@ from propensitybench.taxonomy import taxonomy
 
 
 def write_published(dataset: Dataset, out: Path, seed: int) -> int:
-    """Writes one file a workspace; the number of files.
+    """Writes one file per workspace; the number of files.
 
     Args:
         dataset: the data set.
         out: the folder to write to.
-        seed: of the pressure messages that are made; those a scenario brings stay as they are.
+        seed: random seed of the generated pressure messages; a scenario's own are kept.
+
+    Raises:
+        BadInput: a domain or workspace is not in the closed lists, so it cannot name a file.
     """
     groups = _grouped(dataset.scenarios, lambda s: (s.domain, s.workspace))
+    _check_names(groups)
     for (domain, workspace), scenarios in groups.items():
         path = out / domain / workspace.lower() / FILE_NAMES[0]
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -28,11 +33,26 @@ def write_published(dataset: Dataset, out: Path, seed: int) -> int:
 
 
 def write_own(dataset: Dataset, out: Path) -> int:
-    """Writes one file a role; the number of files."""
+    """Writes one file per role; the number of files. Raises `BadInput` as `write_published` does."""
     groups = _grouped(dataset.scenarios, lambda s: (s.domain, s.workspace, s.role))
+    _check_names(groups)
     for (domain, workspace, role), scenarios in groups.items():
         write_role_file(out / domain / workspace / f"{role}.json", scenarios)
     return len(groups)
+
+
+def _check_names(groups: Iterable[tuple[str, ...]]) -> None:
+    """Data of others may hold any name, also one like ``../../x``: only names that we know become paths."""
+    lists = taxonomy()
+    roles = {role for workspace in lists.workspaces.values() for role in workspace.roles}
+    kinds = (("domain", lists.domains), ("workspace", lists.workspaces), ("role", roles))
+    for names in groups:
+        for (kind, known), name in zip(kinds, names, strict=False):
+            if name not in known:
+                raise BadInput(
+                    f"data export: {kind} {name!r} is not in the closed lists, so it cannot name a file; "
+                    "correct it in the data"
+                )
 
 
 def with_messages(scenario: Scenario, seed: int) -> Scenario:

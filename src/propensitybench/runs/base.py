@@ -1,4 +1,4 @@
-"""A run, wherever it was read from: what it is, how its tasks ended, and what can be said of it."""
+"""A run, whatever file it was read from: its settings, how its tasks ended, and its scores."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 
 class Journal(NamedTuple):
-    """What a run's replies say of it.
+    """A summary of a run's replies.
 
     Attributes:
-        models: the models that answered, with the number of their replies.
-        usage: tokens of every reply together.
-        stops: why the last reply of each blocked task ended, by the task's key.
-        scenarios: number of scenarios that were to be played.
-        drawn: number of tasks that were to be played, by domain.
+        models: number of replies of each model that answered.
+        usage: tokens of all replies.
+        stops: stop reason of the last reply of each blocked task, by the task's key.
+        scenarios: number of scenarios in the run.
+        drawn: number of tasks to be played, by domain.
     """
 
     models: Counter[str]
@@ -43,11 +43,11 @@ class Run:
     """A run that can be scored, compared and read.
 
     Attributes:
-        file: what to call it; for a run file, its path.
-        manifest: what the run is.
+        file: its name in tables and messages; for a run file, the path.
+        manifest: its settings.
         records: one for each task that has ended, in the order of the run.
         contents: content id of each scenario that was played, by the scenario's name.
-        stopping_rule: how the run stands to its stopping rule; None if it has none.
+        stopping_rule: progress towards the stopping rule; None without one.
     """
 
     def __init__(
@@ -66,35 +66,40 @@ class Run:
 
     @property
     def model(self) -> str:
-        """Address of whatever answered."""
+        """Address of the model."""
         return self.manifest.model
 
     @property
+    def tasks(self) -> list[str]:
+        """Keys of the tasks that have ended, in the order of the run."""
+        return [record.metadata.task for record in self.records]
+
+    @property
     def planned(self) -> int:
-        """Number of tasks of the whole run."""
+        """Number of tasks in the run."""
         return self.manifest.tasks
 
     @property
     def levels(self) -> int:
-        """Number of pressure messages at most."""
+        """Number of pressure messages in each task."""
         return self.manifest.protocol.levels
 
     @property
     def price(self) -> Price | None:
-        """Price of the model's tokens; None if the price table does not have it."""
+        """Price of the model's tokens; None if the price table does not list the model."""
         return price_table().find(self.model)
 
     @cached_property
     def journal(self) -> Journal:
-        """What the run's replies say of it."""
+        """A summary of the run's replies."""
         raise NotImplementedError
 
     def score(self) -> RunScores:
-        """The scores of the run; see docs/metrics.md."""
+        """The scores of the run; docs/metrics.md explains each number."""
         return score_run(self)
 
     def compare(self, *others: "Run") -> RunComparison:
-        """Compares this run with others on the tasks that they share; see `compare`."""
+        """Compares this run with others; see `propensitybench.compare`."""
         return compare(self, *others)
 
     def transcript(self, task: str) -> Transcript:
@@ -102,12 +107,12 @@ class Run:
 
         Raises:
             UnknownName: there is no such task.
-            BadInput: the run was read from where there are no replies.
+            BadInput: the run was read from a file without replies.
         """
-        raise BadInput(f"{self.file}: has no replies to show task {task!r} from; see `inspect view`")
+        raise BadInput(f"{self.file}: holds no replies for task {task!r}; read the log with `inspect view`")
 
     def to_polars(self) -> "pl.DataFrame":
-        """One row for each task that has ended: the columns of ``propensitybench export``."""
+        """One row for each task that has ended, with the columns of ``propensitybench export``."""
         import polars as pl
 
         rows = [
@@ -118,9 +123,9 @@ class Run:
 
     def without(self, scenarios: set[str]) -> "Run":
         """The same run without the tasks of some scenarios."""
-        found = copy(self)
-        found.records = [record for record in self.records if record.metadata.scenario not in scenarios]
-        return found
+        run = copy(self)
+        run.records = [record for record in self.records if record.metadata.scenario not in scenarios]
+        return run
 
     def __repr__(self) -> str:
         ended, planned = len(self.records), self.planned

@@ -1,6 +1,7 @@
-"""Whether runs can be compared, and what comes out of it."""
+"""Which runs can be compared, and the comparison."""
 
 from collections.abc import Mapping, Sequence
+from html import escape
 from itertools import combinations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from propensitybench.runs.base import Run
 
 FEWEST: Final = 2
-# What two runs may differ in and still have been played by the same rules on the same tasks.
+# Two runs that differ only in these were played by the same rules and texts.
 _HARMLESS: Final = ("model", "options", "selection", "tasks", "stopping_rule", "data_digest", "seed")
 _SHOWN: Final = 5
 
@@ -28,8 +29,8 @@ class ComparableRuns(NamedTuple):
     """Runs that can be compared.
 
     Attributes:
-        runs: in the order given; tasks whose texts differ between runs are left out.
-        notes: what a reader must know of the differences between them.
+        runs: in the order given, without the tasks whose texts differ between them.
+        notes: other differences that a reader has to know of.
     """
 
     runs: "list[Run]"
@@ -37,11 +38,11 @@ class ComparableRuns(NamedTuple):
 
 
 class RunComparison(NamedTuple):
-    """Several runs on the tasks that they share.
+    """Runs compared on the tasks that they share.
 
     Attributes:
-        analysis: everything that can be said of the runs together.
-        notes: what a reader must know of the differences between them.
+        analysis: every number of the comparison.
+        notes: differences between the runs that a reader has to know of.
     """
 
     analysis: Analysis
@@ -52,24 +53,25 @@ class RunComparison(NamedTuple):
         return pairs_frame(self.analysis)
 
     def _repr_html_(self) -> str:
-        return pairs(self.analysis).html()
+        notes = "".join(f"<p>note: {escape(note)}</p>" for note in self.notes)
+        return pairs(self.analysis).html() + notes
 
     def __repr__(self) -> str:
         return "\n".join([pairs(self.analysis).text(), *(f"note: {note}" for note in self.notes)])
 
 
 def compare(*runs: "Run", index: Mapping[str, IndexEntry] | None = None) -> RunComparison:
-    """Compares runs on the tasks that they share.
+    """Compares runs on the tasks that they share: paired differences, p-values, ranks.
 
     Args:
         runs: two or more.
         index: a capability index by model name, to correlate the propensity with.
 
     Raises:
-        BadInput: there are fewer than two, or their ladders have different lengths.
+        BadInput: there are fewer than two runs, or they differ in the number of levels.
     """
     if len(runs) < FEWEST:
-        raise BadInput("compare: needs two runs or more")
+        raise BadInput(f"compare: needs two runs or more, got {len(runs)}")
     found = comparable(runs)
     return RunComparison(analyse(found.runs, index), tuple(found.notes))
 
@@ -78,18 +80,18 @@ def comparable(runs: "Sequence[Run]") -> ComparableRuns:
     """The runs without the tasks whose texts differ between them, and notes on other differences.
 
     Raises:
-        BadInput: their ladders have different lengths.
+        BadInput: they differ in the number of levels.
     """
     notes = [note for one, other in combinations(runs, 2) for note in _notes(one, other)]
     changed = _changed([run.contents for run in runs])
     if changed:
+        shown = ", ".join(sorted(changed)[:_SHOWN]) + (", ..." if len(changed) > _SHOWN else "")
         notes.append(
-            f"{len(changed)} scenarios have other texts in one run than in another and are left out: "
-            f"{', '.join(sorted(changed)[:_SHOWN])}{' ...' if len(changed) > _SHOWN else ''}"
+            f"scenarios left out, because their texts differ between the runs: {len(changed)} ({shown})"
         )
     kept = [run.without(changed) if changed else run for run in runs]
     notes += [
-        f"{one.file} and {other.file} have no finished task in common, so they are not compared"
+        f"{one.file} and {other.file} are not compared: they have no finished task in common"
         for one, other in combinations(kept, 2)
         if not _finished(one) & _finished(other)
     ]
@@ -99,8 +101,8 @@ def comparable(runs: "Sequence[Run]") -> ComparableRuns:
 def _notes(one: "Run", other: "Run") -> list[str]:
     if one.levels != other.levels:
         raise BadInput(
-            f"{one.file} and {other.file}: have {one.levels} and {other.levels} pressure messages at most, "
-            "so their scores are of different things; compare runs of one ladder"
+            f"{one.file} and {other.file}: have {one.levels} and {other.levels} pressure messages for each "
+            "task, so their scores measure different things; compare runs with the same number"
         )
     same = {field: getattr(one.manifest, field) for field in _HARMLESS}
     found = differences(one.manifest, Manifest(**{**msgspec.structs.asdict(other.manifest), **same}))
@@ -108,7 +110,7 @@ def _notes(one: "Run", other: "Run") -> list[str]:
 
 
 def _changed(contents: Sequence[Mapping[str, str]]) -> set[str]:
-    """Names under which different scenarios stand."""
+    """Names that stand for different scenarios in different runs."""
     seen: dict[str, str] = {}
     return {
         name

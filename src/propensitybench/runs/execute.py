@@ -1,19 +1,16 @@
-"""Making and playing a run with one call."""
+"""Running a model with one call."""
 
 import os
-import re
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final, Literal, TypedDict, TypeVar, Unpack
+from typing import Unpack
 
 import msgspec
 
 from propensitybench.clients import Client
-from propensitybench.clients.options import ModelOptions, Transport
-from propensitybench.digests import digest
+from propensitybench.clients.options import ModelOptions
 from propensitybench.engine import (
-    Budget,
     ExecutionOptions,
     Progress,
     Result,
@@ -26,49 +23,22 @@ from propensitybench.engine import (
     create_run,
     is_complete,
     run_tasks_async,
+    tasks_drawn,
 )
-from propensitybench.episode import PAPER, Protocol, built_in_template
-from propensitybench.errors import BadInput, RunStopped
-from propensitybench.runs.stored import StoredRun
-from propensitybench.scenarios import Selection
+from propensitybench.errors import RunStopped
+from propensitybench.runs.settings import (
+    Settings,
+    default_file,
+    read_model_options,
+    read_settings,
+)
+from propensitybench.runs.stored import StoredRun, file_name
 from propensitybench.simulated import PREFIX
-from propensitybench.store import RunFile, StoppingRule
-from propensitybench.taxonomy import NAMINGS, naming
+from propensitybench.store import RunFile
 
-T = TypeVar("T")
-FOLDER: Final = Path("propensitybench-runs")
-
-
-class Settings(TypedDict, total=False):
-    """What can be set of a run; the names and meanings are those of ``propensitybench run``."""
-
-    data: str | os.PathLike[str] | None
-    domains: tuple[str, ...]
-    workspaces: tuple[str, ...]
-    roles: tuple[str, ...]
-    capabilities: tuple[str, ...]
-    dimensions: tuple[str, ...]
-    naming: Literal["harmful", "benign", "both"]
-    limit: int | None
-    epochs: int
-    seed: int
-    levels: int
-    precision: float | None
-    template: str
-    base_url: str | None
-    temperature: float | None
-    top_p: float | None
-    max_tokens: int | None
-    reasoning_effort: str | None
-    extra_body: dict[str, Any]
-    concurrency: int
-    timeout: float
-    max_retries: int
-    rpm: int | None
-    tpm: int | None
-    budget_usd: float | None
-    max_tokens_total: int | None
-    preflight: bool
+OnProgress = Callable[[Progress], None]
+# Somebody waits for the preflight: a wrong address must not take minutes to show.
+PREFLIGHT_RETRIES = 2
 
 
 def run(
@@ -76,30 +46,31 @@ def run(
     file: str | os.PathLike[str] | None = None,
     *,
     client: Client | None = None,
-    on_progress: Callable[[Progress], None] | None = None,
+    on_progress: OnProgress | None = None,
     **settings: Unpack[Settings],
 ) -> StoredRun:
-    """Runs a model on a selection of tasks, and waits for it; works in a notebook too.
+    """Runs a model on a selection of tasks and waits for it; also works in a notebook.
 
-    The run is kept in a file. Asked for again with the same settings, it is opened, and finished if it was
-    stopped: no reply is paid for twice.
+    The run is kept in a run file. The same call opens that file again and finishes what is unfinished: no
+    reply is paid for twice.
 
     Args:
-        model: ``simulated/PROFILE``, ``provider/name``, or a plain name with ``base_url``.
-        file: the run file; without one, a file in ``propensitybench-runs`` named after the settings.
-        client: whatever answers in the model's place.
-        on_progress: called after each task, and every second.
+        model: ``simulated/PROFILE``, ``provider/name``, or the endpoint's own name with ``base_url``.
+        file: the run file; by default one in ``propensitybench-runs`` whose name depends on the settings.
+        client: answers in the model's place, without a preflight; ``client.model`` must be ``model``.
+        on_progress: called after each task and every second.
         settings: see `Settings`.
 
     Raises:
-        BadInput: the settings cannot be used, or the file holds another run.
-        RunStopped: the provider cannot answer any more; the run can be resumed.
-        KeyboardInterrupt: Ctrl-C; the run can be resumed.
+        BadInput: a setting cannot be used, or the file holds another run.
+        RunStopped: the provider can no longer answer; the same call resumes the run.
+        KeyboardInterrupt: Ctrl-C; the same call resumes the run.
     """
     spec, options = read_settings(model, settings)
     path = default_file(spec) if file is None else Path(file)
     stop = StopSignal()
-    return block_on(lambda: execute(spec, path, options, client, on_progress, stop), stop)
+    result = block_on(lambda: execute(spec, path, options, client, on_progress, stop), stop)
+    return _opened(path, result)
 
 
 async def run_async(
@@ -107,13 +78,13 @@ async def run_async(
     file: str | os.PathLike[str] | None = None,
     *,
     client: Client | None = None,
-    on_progress: Callable[[Progress], None] | None = None,
+    on_progress: OnProgress | None = None,
     **settings: Unpack[Settings],
 ) -> StoredRun:
-    """`run`, for code in an event loop that must not block."""
+    """`run` for asynchronous code: other tasks of the event loop continue meanwhile."""
     spec, options = read_settings(model, settings)
     path = default_file(spec) if file is None else Path(file)
-    return await execute(spec, path, options, client, on_progress)
+    return _opened(path, await execute(spec, path, options, client, on_progress))
 
 
 async def execute(
@@ -121,72 +92,61 @@ async def execute(
     path: Path,
     options: ExecutionOptions,
     client: Client | None = None,
-    on_progress: Callable[[Progress], None] | None = None,
+    on_progress: OnProgress | None = None,
     stop: StopSignal | None = None,
-) -> StoredRun:
-    """Makes a run's file, unless it is there, and plays what is unfinished in it; raises as `run` does."""
-    client = client or client_for(spec.model, spec.options, options.transport)
-    if options.preflight and not path.exists():
+) -> Result:
+    """Creates a run file, unless it exists, and plays its unfinished tasks; raises as `run` does."""
+    if client is None and not path.exists():
+        await check_model(spec.model, spec.options, options)
+    for warning in create_run(spec, path).warnings:
+        warnings.warn(warning, stacklevel=2)
+    return await finish(path, options, client, on_progress, stop)
+
+
+async def check_model(model: str, options: ModelOptions, execution: ExecutionOptions) -> None:
+    """Checks that a model can be used; with preflight, that its endpoint answers as a run needs.
+
+    Raises:
+        BadInput: its address or options cannot be used, or the endpoint fails the preflight.
+    """
+    transport = execution.transport
+    retries = min(PREFLIGHT_RETRIES, transport.max_retries)
+    client = client_for(model, options, msgspec.structs.replace(transport, max_retries=retries))
+    if execution.preflight and not model.startswith(PREFIX):
         await check_endpoint(client)
-    create_run(spec, path)
+
+
+async def finish(
+    path: Path,
+    options: ExecutionOptions,
+    client: Client | None = None,
+    on_progress: OnProgress | None = None,
+    stop: StopSignal | None = None,
+) -> Result:
+    """Plays the unfinished tasks of a run file; a complete file is not touched.
+
+    Raises:
+        BadInput: the file, its model or its options cannot be used.
+    """
     with RunFile.open(path) as file:
-        complete = is_complete(file)
-    if not complete:
-        with RunFile.open(path, write=True) as file:
-            result = await run_tasks_async(file, client, options, on_progress=on_progress, stop=stop)
-        _raise_unless_done(path, result)
+        manifest, total = file.manifest, tasks_drawn(file)
+        if is_complete(file):
+            return Result(total, total, None, "")
+    if client is None:
+        asked = read_model_options(manifest.options, file_name(path), manifest.package)
+        client = client_for(manifest.model, asked, options.transport)
+    with RunFile.open(path, write=True) as file:
+        return await run_tasks_async(file, client, options, on_progress=on_progress, stop=stop)
+
+
+def _opened(path: Path, result: Result) -> StoredRun:
+    """The run, if it ended as it should; a budget that is spent is a warning."""
+    if result.cause is not None and result.finished < result.total:
+        progress = f"{file_name(path)}: {result.finished} of {result.total} tasks are finished"
+        if result.cause is StopCause.INTERRUPTED:
+            raise KeyboardInterrupt(f"{progress}; the same call resumes the run")
+        if result.cause is not StopCause.BUDGET:
+            bad_input = result.cause is StopCause.BAD_INPUT
+            raise RunStopped(f"{progress}; stopped: {result.reason}", bad_input=bad_input)
+        warnings.warn(f"{progress}; {result.reason}", stacklevel=3)
     return StoredRun(path)
-
-
-def _raise_unless_done(path: Path, result: Result) -> None:
-    if result.cause is None or result.finished == result.total:
-        return
-    if result.cause is StopCause.INTERRUPTED:
-        raise KeyboardInterrupt
-    if result.cause is StopCause.BUDGET:
-        warnings.warn(f"{path}: {result.reason}; {result.finished} of {result.total} tasks", stacklevel=3)
-    else:
-        raise RunStopped(f"{path}: {result.reason}", bad_input=result.cause is StopCause.BAD_INPUT)
-
-
-def read_settings(model: str, settings: Settings) -> tuple[RunSpec, ExecutionOptions]:
-    """What a run is to be and how it is to be executed; raises `BadInput` for a setting of no such name."""
-    left: dict[str, Any] = dict(settings)
-    names = left.pop("naming", "both")
-    selection = {name: left.pop(name) for name in Selection.__struct_fields__ if name in left}
-    selection["namings"] = NAMINGS if names == "both" else (naming(names),)
-    sampling = {name: left.pop(name) for name in ModelOptions.__struct_fields__ if name in left}
-    transport = {name: left.pop(name) for name in Transport.__struct_fields__ if name in left}
-    budget = Budget(left.pop("budget_usd", None), left.pop("max_tokens_total", None))
-    preflight = left.pop("preflight", not model.startswith(PREFIX))
-    data, precision = left.pop("data", None), left.pop("precision", None)
-    spec = RunSpec(
-        model=model,
-        data=None if data is None else Path(data),
-        selection=convert(selection, Selection),
-        seed=left.pop("seed", 0),
-        protocol=Protocol(levels=left.pop("levels", PAPER.levels)),
-        template=left.pop("template", None) or built_in_template(),
-        options=convert(sampling, ModelOptions),
-        stopping_rule=None if precision is None else StoppingRule(precision),
-    )
-    if left:
-        raise BadInput(
-            f"run: there is no setting {', '.join(sorted(left))}; see propensitybench.runs.Settings"
-        )
-    return spec, ExecutionOptions(convert(transport, Transport), budget, preflight=preflight)
-
-
-def convert(found: Mapping[str, Any], kind: type[T]) -> T:
-    """The settings as one of our types; raises `BadInput` if one has the wrong type."""
-    try:
-        return msgspec.convert(found, kind)
-    except msgspec.ValidationError as error:
-        raise BadInput(f"run: {error}") from error
-
-
-def default_file(spec: RunSpec) -> Path:
-    """Where a run is kept if nobody says: the same settings give the same file."""
-    identity = digest(msgspec.json.encode(spec, enc_hook=str, order="sorted"))
-    name = re.sub(r"[^A-Za-z0-9._-]+", "-", spec.model.removeprefix(PREFIX))
-    return FOLDER / f"{name}-{identity[:8]}.run"

@@ -1,4 +1,4 @@
-"""Runs from files: run files, Inspect logs, and folders of either."""
+"""Runs from files: run files, Inspect logs, and folders of them."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -8,13 +8,13 @@ from typing import Final, NamedTuple, cast
 
 from propensitybench.errors import BadInput
 from propensitybench.runs.base import Run
-from propensitybench.runs.stored import StoredRun
+from propensitybench.runs.stored import StoredRun, file_name
 from propensitybench.store import is_run_file
 
-# A package that can make runs of other files names its reader here, by the suffix of those files.
+# Entry points that read runs from other files, named after the suffix of those files.
 READERS: Final = "propensitybench.run_readers"
 LOG_SUFFIX: Final = ".eval"
-# How an Inspect log begins, which is a zip archive.
+# The first bytes of an Inspect log, which is a zip archive.
 _ZIP: Final = b"PK\x03\x04"
 
 
@@ -26,7 +26,7 @@ class LogFile(NamedTuple):
 
     @property
     def in_folder(self) -> bool:
-        """Whether the log was found in a folder: then one of another task is skipped, not refused."""
+        """Whether the log was found in a folder: then a log of another task is skipped, not refused."""
         return self.given != self.path
 
 
@@ -34,7 +34,7 @@ class ReadRuns(NamedTuple):
     """Runs read from files.
 
     Attributes:
-        runs: in the order given; logs of one run are one run, at the place of the first of them.
+        runs: in the order given; the logs of one run count as one run, in the place of the first.
         skipped: what else was in the folders and why it was not read, one sentence each.
     """
 
@@ -49,28 +49,32 @@ def open_run(path: str | os.PathLike[str]) -> Run:
     """The run in a run file, an Inspect log, or a folder that holds one run.
 
     Raises:
-        BadInput: there is none, or more than one.
+        BadInput: it holds no run, or more than one.
     """
-    found = read_runs([Path(path)]).runs
-    if len(found) != 1:
-        names = ", ".join(run.file for run in found)
-        raise BadInput(f"{path}: holds {len(found)} runs; open one of them: {names}")
-    return found[0]
+    runs, skipped = read_runs([Path(path)])
+    if not runs:
+        raise BadInput(f"{path}: holds no run; {'; '.join(skipped)}")
+    if len(runs) > 1:
+        names = ", ".join(run.file for run in runs)
+        raise BadInput(f"{path}: holds {len(runs)} runs; open one of them: {names}")
+    return runs[0]
 
 
 def read_runs(paths: Sequence[Path]) -> ReadRuns:
     """The runs in run files, Inspect logs, and folders of them.
 
     Raises:
-        BadInput: one of them cannot be read, or is given twice; a folder has no run in it.
+        BadInput: a file cannot be read or is given twice, or a folder holds neither run files nor logs.
     """
-    places = [os.path.realpath(path) for path in paths]
-    for path, count in zip(paths, map(places.count, places), strict=True):
-        if count > 1:
-            raise BadInput(f"{path}: is given twice; give each run once")
     files = [
         file for path in paths for file in (_in_folder(path) if path.is_dir() else [LogFile(path, path)])
     ]
+    seen: set[str] = set()
+    for file in files:
+        place = os.path.realpath(file.path)
+        if place in seen:
+            raise BadInput(f"{file_name(file.path)}: is given twice; give each run once")
+        seen.add(place)
     logs = [file for file in files if is_log(file.path)]
     runs: list[Run] = []
     skipped: list[str] = []
@@ -85,16 +89,16 @@ def read_runs(paths: Sequence[Path]) -> ReadRuns:
 
 
 def is_log(path: Path) -> bool:
-    """Whether that is an Inspect log, by its content and not by its name."""
+    """Whether a file is an Inspect log, by its content and not by its name."""
     try:
         with path.open("rb") as file:
             return file.read(len(_ZIP)) == _ZIP
     except OSError:
-        return False  # whoever opens it says why
+        return False  # opening it as a run file gives the reason
 
 
 def needs_inspect(error: ModuleNotFoundError) -> BadInput:
-    """What to tell somebody who lacks the extra."""
+    """The error for a user without the extra ``inspect``."""
     return BadInput(
         f"Inspect logs: need Inspect AI, which is not installed ({error.name}); "
         "type: pip install 'propensitybench[inspect]'"
@@ -102,18 +106,22 @@ def needs_inspect(error: ModuleNotFoundError) -> BadInput:
 
 
 def _in_folder(folder: Path) -> list[LogFile]:
-    """The run files in a folder, or else the logs."""
-    found = sorted(path for path in folder.rglob("*") if path.is_file())
-    files = [path for path in found if is_run_file(path)]
-    files += [path for path in found if path.suffix == LOG_SUFFIX]
+    """The run files below a folder, then the logs; hidden files are drafts."""
+    visible = sorted(path for path in folder.rglob("*") if path.is_file() and not _is_hidden(path, folder))
+    files = [path for path in visible if is_run_file(path)]
+    files += [path for path in visible if path.suffix == LOG_SUFFIX]
     if not files:
-        raise BadInput(f"{folder}: holds neither a run file nor an Inspect log (*{LOG_SUFFIX})")
+        raise BadInput(f"{file_name(folder)}: holds neither a run file nor an Inspect log (*{LOG_SUFFIX})")
     return [LogFile(path, folder) for path in files]
 
 
+def _is_hidden(path: Path, folder: Path) -> bool:
+    return any(part.startswith(".") for part in path.relative_to(folder).parts)
+
+
 def _log_reader() -> RunReader:
-    (found,) = entry_points(group=READERS, name=LOG_SUFFIX.removeprefix("."))
+    (reader,) = entry_points(group=READERS, name=LOG_SUFFIX.removeprefix("."))
     try:
-        return cast(RunReader, found.load())
+        return cast(RunReader, reader.load())
     except ModuleNotFoundError as error:
         raise needs_inspect(error) from error

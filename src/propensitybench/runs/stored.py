@@ -16,13 +16,13 @@ from propensitybench.store import RunFile
 
 
 class StoredRun(Run):
-    """A run in a run file, which is opened again whenever more of it is needed.
+    """A run in a run file. Journal and transcripts are read from the file when they are needed.
 
     Args:
-        path: of the run file.
+        path: the run file.
 
     Raises:
-        BadInput: it is no run file, or damaged.
+        BadInput: it is not a run file, or it is damaged.
     """
 
     def __init__(self, path: Path) -> None:
@@ -40,7 +40,7 @@ class StoredRun(Run):
 
     @cached_property
     def journal(self) -> Journal:
-        """What the run's replies say of it."""
+        """A summary of the run's replies."""
         models: Counter[str] = Counter()
         stops: dict[str, str] = {}
         domains: dict[str, str] = {}
@@ -61,12 +61,13 @@ class StoredRun(Run):
     def transcript(self, task: str) -> Transcript:
         """The conversation of a task, by its key; raises `UnknownName` if there is no such task."""
         with RunFile.open(self.path) as file:
-            found = file.find(task)
-            if found is None:
+            numbered = file.find(task)
+            if numbered is None:
                 raise UnknownName("task", task, file.task_keys(), self.file)
-            stored = file.stored_record(found.number)
-            episode = replay(file.job(found)).episode
-            return Transcript(task, episode, stored[0] if stored else None, tuple(file.errors(found.number)))
+            stored = file.stored_record(numbered.number)
+            errors = tuple(file.errors(numbered.number))
+            episode = replay(file.job(numbered)).episode
+        return Transcript(task, episode, stored[0] if stored else None, errors)
 
 
 def file_name(path: Path) -> str:

@@ -1,4 +1,4 @@
-"""One task's conversation, as the agent saw it, with what each part of it was."""
+"""A task's conversation, as the agent saw it, with the event of each turn."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -8,12 +8,12 @@ from propensitybench.episode import Episode, EpisodeRecord, Event, Turn
 
 
 class Entry(NamedTuple):
-    """One message of the conversation.
+    """One message of a transcript.
 
     Attributes:
-        message: as the agent saw or wrote it.
+        message: as the agent saw it or wrote it.
         level: the level it belongs to, from 0.
-        turn: what the agent's reply amounted to; None for any other message.
+        turn: the turn, if the message is the agent's.
         opens_level: whether it is the pressure message that opens the level.
     """
 
@@ -24,7 +24,7 @@ class Entry(NamedTuple):
 
     @property
     def title(self) -> str:
-        """What the message is, in a line."""
+        """A heading for the message."""
         if self.turn is not None:
             gave_in = "  <<< GAVE IN" if self.turn.event is Event.MISALIGNED_CALLED else ""
             return f"assistant, level {self.level}, turn {self.turn.turn}: {self.turn.event.value}{gave_in}"
@@ -32,14 +32,14 @@ class Entry(NamedTuple):
 
 
 class Transcript:
-    """One task's conversation.
+    """A task's conversation. Iterating gives its entries; ``print`` shows all of it.
 
     Attributes:
         task: the task's key.
-        record: how it ended; None if it has not.
-        errors: why it could not be finished, each time that it could not.
+        record: its record; None if the task has not ended.
+        errors: why the task could not be finished, one entry for each attempt.
         messages: the conversation as the agent saw it.
-        turns: what each reply amounted to.
+        turns: the event of each reply.
     """
 
     def __init__(
@@ -79,6 +79,6 @@ class Transcript:
 
 
 def body(message: Message) -> str:
-    """A message's text and tool calls, for people."""
+    """A message's text and tool calls, one below the other."""
     calls = [f"-> {call.name}({call.arguments})" for call in message.tool_calls]
     return "\n".join(part for part in (message.content, *calls) if part)

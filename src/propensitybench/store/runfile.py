@@ -155,7 +155,7 @@ class RunFile:
         """
         try:
             if not path.is_file():
-                what = "is no run file" if path.exists() else "there is no such run file"
+                what = "is not a run file" if path.exists() else "there is no such run file"
                 raise BadInput(f"{path}: {what}")
         except OSError as error:
             raise BadInput(f"{path}: cannot be read ({error.strerror})") from error
@@ -170,7 +170,7 @@ class RunFile:
             try:
                 (found,) = db.execute("PRAGMA application_id").fetchone()
                 if found != APPLICATION_ID:
-                    raise NotARunFile(f"{path}: is no run file of propensitybench")
+                    raise NotARunFile(f"{path}: is not a run file of propensitybench")
                 migrate(db, str(path))
                 if write:
                     db.execute("PRAGMA journal_mode = WAL")
@@ -185,7 +185,7 @@ class RunFile:
             if isinstance(error, sqlite3.OperationalError) and "locked" in str(error):
                 raise BadInput(f"{path}: is in use by another program; wait for it") from error
             if isinstance(error, sqlite3.DatabaseError | msgspec.DecodeError | TypeError):
-                raise NotARunFile(f"{path}: is no run file of propensitybench ({error})") from error
+                raise NotARunFile(f"{path}: is not a run file of propensitybench ({error})") from error
             raise
 
     def close(self) -> None:

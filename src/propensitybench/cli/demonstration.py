@@ -1,0 +1,65 @@
+"""The runs of `demo`, and what their scores mean."""
+
+from pathlib import Path
+
+from propensitybench.cli import tables
+from propensitybench.cli.execution import exit_code, play_file, print_ending
+from propensitybench.cli.text import print_json, safe, typed
+from propensitybench.engine import ExecutionOptions, RunSpec, create_run
+from propensitybench.episode import Outcome
+from propensitybench.metrics import RunScores
+from propensitybench.metrics.display import percent
+from propensitybench.runs import StoredRun
+from propensitybench.scenarios import Selection
+
+# With these the balanced sample has every scenario at least once.
+PAIRS = 240
+MODELS = ("simulated/o3-like", "simulated/claude-4-sonnet-like", "simulated/gemini-2.5-pro-like")
+
+
+def demonstrate(out: Path, seed: int, *, as_json: bool) -> int:
+    """Runs the simulated models and prints their scores; the exit code."""
+    scores = []
+    paths = [out / f"{model.removeprefix('simulated/')}.run" for model in MODELS]
+    for model, path in zip(MODELS, paths, strict=True):
+        create_run(RunSpec(model, selection=Selection(limit=PAIRS), seed=seed), path)
+        result = play_file(path, ExecutionOptions())
+        scores.append(StoredRun(path).score())
+        if code := exit_code(result, scores[-1]):
+            print_ending(path, result, scores[-1])
+            return code
+    if as_json:
+        print_json({"runs": scores})
+        return 0
+    tables.show(tables.overview(scores))
+    print(f"{tables.legend(scores)}\n")
+    for one in scores:
+        print(meaning(one))
+    first = paths[0]
+    print(
+        f"""
+These are simulated agents that follow published curves; no language model was used.
+The run files are in {safe(str(out))}.
+
+Scores in detail:   propensitybench score {typed(first)}
+A transcript:       propensitybench show {typed(first)} {_some_task(first)}
+Play the agent:     propensitybench play"""
+    )
+    return 0
+
+
+def meaning(run: RunScores) -> str:
+    """A run's headline numbers in a sentence."""
+    harmful, benign = run.naming["harmful"], run.naming["benign"]
+    return (
+        f"- {run.model.removeprefix('simulated/')} called the prohibited tool in "
+        f"{percent(harmful.propensity_zero)} % of tasks before any\n  pressure and in "
+        f"{percent(harmful.propensity)} % by the last level; under a benign name, in "
+        f"{percent(benign.propensity)} %."
+    )
+
+
+def _some_task(path: Path) -> str:
+    run = StoredRun(path)
+    failed = (r for r in run.records if r.stats.outcome is Outcome.MISALIGNED and r.stats.level > 1)
+    return next((record.metadata.task for record in failed), run.tasks[0])

@@ -1,0 +1,39 @@
+"""``propensitybench run --plan``: what a run would cost, and what it could detect."""
+
+from pathlib import Path
+
+from propensitybench.cli.text import print_json
+from propensitybench.engine import Price, RunSpec
+from propensitybench.engine.plan import plan_run
+from propensitybench.metrics.power import Power
+
+
+def show_plan(spec: RunSpec, path: Path, price: Price | None, *, as_json: bool) -> None:
+    """Prints the plan of a run; an upper limit where a stopping rule may end it earlier."""
+    plan = plan_run(spec, path, price)
+    if as_json:
+        print_json(plan)
+        return
+    most = " at most (--precision may stop earlier)" if spec.stopping_rule is not None else ""
+    print(f"tasks:         {plan.tasks:,}{most}, {plan.finished:,} of them finished")
+    print(f"calls:         {plan.calls.low:,} to {plan.calls.high:,}")
+    print(f"input tokens:  {plan.input_tokens.low:,} to {plan.input_tokens.high:,} (mostly cacheable)")
+    print(f"output tokens: {plan.output_tokens.low:,} to {plan.output_tokens.high:,}, without reasoning")
+    if plan.usd is None:
+        print("cost:          unknown, the price table does not list this model; give --price IN,OUT")
+    else:
+        print(f"cost:          ${plan.usd.low:,.2f} to ${plan.usd.high:,.2f} ({plan.price_source})")
+    print(f"basis:         {plan.basis}")
+    for power in plan.power:
+        print(power_line(power))
+
+
+def power_line(power: Power) -> str:
+    """What a run can detect if the model has an assumed propensity, in a line."""
+    between = "models" if power.naming_difference is None else "namings or models"
+    label = f"if {100 * power.propensity:.0f} %:"
+    finds = f"{100 * power.model_difference:.1f} points" if power.model_difference < 1 else "no difference"
+    return (
+        f"{label:<14} 95 % interval +- {100 * power.half_width:.1f} points; detects {finds} between "
+        f"{between} (80 % power, ICC {power.icc:g})"
+    )

@@ -1,0 +1,169 @@
+"""The settings of a run, as `propensitybench.run` takes them."""
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final, Literal, NamedTuple, TypedDict, TypeVar
+
+import msgspec
+
+from propensitybench.clients.options import ModelOptions, Transport
+from propensitybench.digests import digest
+from propensitybench.engine import Budget, ExecutionOptions, Price, RunSpec
+from propensitybench.episode import PAPER, Protocol, built_in_template
+from propensitybench.errors import BadInput, UnknownName
+from propensitybench.scenarios import Selection
+from propensitybench.simulated import PREFIX
+from propensitybench.store import StoppingRule
+from propensitybench.taxonomy import NAMINGS, naming
+
+FOLDER: Final = Path("propensitybench-runs")
+T = TypeVar("T")
+
+
+class _Checked(TypedDict, total=False):
+    domains: tuple[str, ...]
+    workspaces: tuple[str, ...]
+    roles: tuple[str, ...]
+    capabilities: tuple[str, ...]
+    dimensions: tuple[str, ...]
+    naming: Literal["harmful", "benign", "both"]
+    limit: int | None
+    epochs: int
+    seed: int
+    levels: int
+    precision: float | None
+    template: str | None
+    base_url: str | None
+    temperature: float | None
+    top_p: float | None
+    max_tokens: int | None
+    reasoning_effort: str | None
+    extra_body: dict[str, Any]
+    concurrency: int
+    timeout: float
+    max_retries: int
+    rpm: int | None
+    tpm: int | None
+    budget_usd: float | None
+    max_tokens_total: int | None
+    price: tuple[float, ...] | None
+    preflight: bool
+
+
+class Settings(_Checked, total=False):
+    """Settings of a run, named after the options of ``propensitybench run``.
+
+    ``template`` is the text of a system message template; ``price`` is US dollars per million tokens: input,
+    output and, optionally, cached input.
+    """
+
+    data: str | os.PathLike[str] | None
+
+
+class RunSettings(NamedTuple):
+    """What a run is, and how it is executed."""
+
+    spec: RunSpec
+    execution: ExecutionOptions
+
+
+def read_settings(model: str, settings: Settings) -> RunSettings:
+    """The settings of a run, checked; a missing setting has the default of the command line.
+
+    Raises:
+        BadInput: a setting does not exist, or has the wrong type or an impossible value.
+    """
+    if not isinstance(model, str):
+        raise BadInput(f"run: model: expected a name like 'simulated/o3-like', got {type(model).__name__}")
+    given = _checked(settings)
+    names = given.get("naming", "both")
+    precision, data = given.get("precision"), settings.get("data")
+    spec = RunSpec(
+        model=model,
+        data=None if data is None else Path(data),
+        selection=msgspec.structs.replace(
+            _convert(given, Selection), namings=NAMINGS if names == "both" else (naming(names),)
+        ),
+        seed=given.get("seed", 0),
+        protocol=Protocol(levels=given.get("levels", PAPER.levels)),
+        template=given.get("template") or built_in_template(),
+        options=_convert(given, ModelOptions),
+        stopping_rule=None if precision is None else StoppingRule(precision),
+    )
+    execution = read_execution(settings)
+    if "preflight" not in settings:
+        execution = msgspec.structs.replace(execution, preflight=not model.startswith(PREFIX))
+    return RunSettings(spec, execution)
+
+
+def read_execution(settings: Settings) -> ExecutionOptions:
+    """The settings that only decide how a run is executed; raises as `read_settings` does."""
+    given = _checked(settings)
+    return ExecutionOptions(
+        transport=_convert(given, Transport),
+        budget=Budget(given.get("budget_usd"), given.get("max_tokens_total")),
+        price=_price(given.get("price")),
+        preflight=given.get("preflight", True),
+    )
+
+
+def _checked(settings: Settings) -> _Checked:
+    known = [*_Checked.__annotations__, *Settings.__annotations__]
+    for name in settings:
+        if name not in known:
+            raise UnknownName("setting", name, known, "run")
+    return _convert({name: value for name, value in settings.items() if name != "data"}, _Checked)
+
+
+def _price(numbers: tuple[float, ...] | None) -> Price | None:
+    if numbers is None:
+        return None
+    if len(numbers) not in (2, 3) or not all(0 <= number < float("inf") for number in numbers):
+        raise BadInput(f"price: expected US dollars per million tokens like (2.5, 10), got {numbers}")
+    return Price(*numbers)
+
+
+def read_model_options(options: Mapping[str, Any], file: str, package: str) -> ModelOptions:
+    """The model options that a run file stores.
+
+    Args:
+        options: as stored.
+        file: the run file's name.
+        package: version that made the file.
+
+    Raises:
+        BadInput: this version does not know one of them.
+    """
+    unknown = sorted(options.keys() - set(ModelOptions.__struct_fields__))
+    if unknown:
+        raise BadInput(
+            f"{file}: stores the model option {', '.join(map(repr, unknown))}, which this version does not "
+            f"know; resume it with propensitybench {package}, which made it"
+        )
+    try:
+        return msgspec.convert(options, ModelOptions)
+    except msgspec.ValidationError as error:
+        raise BadInput(
+            f"{file}: stores a model option that this version cannot use ({error}); resume it with "
+            f"propensitybench {package}, which made it"
+        ) from error
+
+
+def default_file(spec: RunSpec) -> Path:
+    """Where a run is kept unless a file is named: equal settings give the same file."""
+    identity = digest(msgspec.json.encode(spec, enc_hook=str, order="sorted"))
+    name = re.sub(r"[^A-Za-z0-9._-]+", "-", spec.model.removeprefix(PREFIX))
+    return FOLDER / f"{name}-{identity[:8]}.run"
+
+
+def _convert(found: Mapping[str, Any], kind: type[T]) -> T:
+    """The settings of a type, out of those given."""
+    fields = {name: value for name, value in found.items() if name in kind.__annotations__}
+    try:
+        return msgspec.convert(fields, kind)
+    except msgspec.ValidationError as error:
+        what, _, where = str(error).partition(" - at `$.")
+        what = what[:1].lower() + what[1:]
+        raise BadInput(f"run: {where.rstrip('`')}: {what}" if where else f"run: {what}") from error

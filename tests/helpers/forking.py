@@ -1,0 +1,114 @@
+"""Calls the program in processes of their own, without importing it each time.
+
+A server process imports the program once and forks for every call. ``python -m helpers.forking`` is that
+server: it reads one call per line from standard input and writes one exit code per line.
+"""
+
+import atexit
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final
+
+TIMEOUT_S: Final = 120
+PRELOADED: Final = (
+    "propensitybench.cli.comparison",
+    "propensitybench.cli.counts",
+    "propensitybench.cli.data",
+    "propensitybench.cli.demonstration",
+    "propensitybench.cli.plan",
+    "propensitybench.cli.play",
+    "propensitybench.cli.quality",
+    "propensitybench.cli.reading",
+    "propensitybench.cli.uncertainty",
+    "propensitybench.curation.validate",
+    "propensitybench.report.figures",
+    "propensitybench.report.page_write",
+)
+
+
+def call_forked(
+    arguments: Sequence[str], typed: str, cwd: Path | None, env: Mapping[str, str]
+) -> tuple[int, str, str]:
+    """Exit code, standard output and standard error of a call."""
+    with tempfile.TemporaryDirectory() as folder:
+        streams = [str(Path(folder, name)) for name in ("in", "out", "err")]
+        Path(streams[0]).write_text(typed, encoding="utf-8")
+        server = _server()
+        assert server.stdin is not None
+        assert server.stdout is not None
+        order = {"arguments": arguments, "cwd": str(cwd or Path.cwd()), "env": dict(env), "streams": streams}
+        server.stdin.write(json.dumps(order) + "\n")
+        server.stdin.flush()
+        code = int(server.stdout.readline())
+        out, err = (Path(stream).read_text(encoding="utf-8") for stream in streams[1:])
+    return code, out, err
+
+
+@cache
+def _server() -> "subprocess.Popen[str]":
+    server = subprocess.Popen(
+        [sys.executable, "-m", "helpers.forking"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+
+    def stop() -> None:
+        server.communicate()
+
+    atexit.register(stop)
+    return server
+
+
+def _child(order: Mapping[str, Any]) -> None:
+    """Becomes the program; does not return."""
+    signal.alarm(TIMEOUT_S)
+    os.chdir(order["cwd"])
+    os.environ.clear()
+    os.environ.update(order["env"])
+    modes = (os.O_RDONLY, os.O_WRONLY | os.O_CREAT, os.O_WRONLY | os.O_CREAT)
+    for number, (stream, mode) in enumerate(zip(order["streams"], modes, strict=True)):
+        os.dup2(os.open(stream, mode, 0o600), number)
+    sys.stdin = os.fdopen(0, encoding="utf-8", closefd=False)
+    sys.stdout = os.fdopen(1, "w", encoding="utf-8", closefd=False)
+    sys.stderr = os.fdopen(2, "w", encoding="utf-8", closefd=False)
+    sys.argv = ["propensitybench", *order["arguments"]]
+    from propensitybench.cli import main
+
+    try:
+        main()
+    except SystemExit as error:
+        code = error.code if isinstance(error.code, int) else int(error.code is not None)
+    except BaseException:  # noqa: BLE001 - what the interpreter would print
+        sys.excepthook(*sys.exc_info())
+        code = 1
+    else:
+        code = 0
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
+def main() -> None:
+    """Serves until standard input is closed."""
+    for name in PRELOADED:
+        import_module(name)
+    for line in sys.stdin:
+        pid = os.fork()
+        if pid == 0:
+            _child(json.loads(line))
+        _, status = os.waitpid(pid, 0)
+        print(os.waitstatus_to_exitcode(status), flush=True)
+
+
+if __name__ == "__main__":
+    main()
