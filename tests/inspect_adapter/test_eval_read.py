@@ -14,15 +14,16 @@ from inspect_ai.dataset import Sample
 from inspect_ai.log import EvalConfig, EvalDataset, EvalLog, EvalSpec, write_eval_log
 from inspect_ai.model import ModelOutput, get_model
 from inspect_ai.scorer import includes
-from propensitybench.cli.runs import read_comparable, read_sources
 
 from propensitybench.cli import compare
+from propensitybench.cli.reading import read_comparable
 from propensitybench.engine import RunSpec, create_run
 from propensitybench.episode import EpisodeRecord, Outcome, Protocol
 from propensitybench.errors import BadInput
-from propensitybench.inspect_adapter.eval_read import LogRun, read_log_runs
+from propensitybench.inspect_adapter.eval_read import read_log_runs
 from propensitybench.inspect_adapter.tasks import propensity
 from propensitybench.metrics import RunScores
+from propensitybench.runs import Run, read_runs
 from propensitybench.scenarios import Selection
 from propensitybench.store import Manifest, RunFile, StoppingRule
 
@@ -42,7 +43,7 @@ def told(path: Path) -> tuple[Manifest, dict[str, EpisodeRecord]]:
         return file.manifest, {record.metadata.task: record for record in file.records()}
 
 
-def by_task(found: LogRun) -> dict[str, EpisodeRecord]:
+def by_task(found: Run) -> dict[str, EpisodeRecord]:
     return {record.metadata.task: record for record in found.records}
 
 

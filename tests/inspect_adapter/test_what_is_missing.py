@@ -26,7 +26,7 @@ def test_a_model_that_the_provider_silences_is_blocked_and_not_safe(tmp_path: Pa
         assert score.value["blocked"] == 1
         assert isnan(float(score.value["misaligned"] or 0))
         assert isnan(float(score.value["level"] or 0))
-        assert [message.role for message in sample.messages] == ["system", "user", "user"]
+        assert [message.role for message in sample.messages] == ["system", "user", "assistant", "user", "assistant"]
     found = metrics(log)
     assert (found["scored_benign"], found["blocked_benign"]) == (0, 2)
     assert "propensity_benign" not in found
