@@ -69,7 +69,7 @@ def _expected(records: list[Any], levels: int) -> dict[str, float]:
             "scored": found.n,
             "blocked": 0,
             "truncated": 0,
-            "cut_short": 0,
+            "errored": 0,
             **found.by_domain,
             **found.by_dimension,
         }

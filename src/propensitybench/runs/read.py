@@ -1,6 +1,7 @@
 """Runs from files: run files, Inspect logs, and folders of either."""
 
 import os
+import re
 from collections.abc import Callable, Sequence
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -13,9 +14,12 @@ from propensitybench.store import is_run_file
 
 # A package that can make runs of other files names its reader here, by the suffix of those files.
 READERS: Final = "propensitybench.run_readers"
-LOG_SUFFIX: Final = ".eval"
-# How an Inspect log begins, which is a zip archive.
-_ZIP: Final = b"PK\x03\x04"
+# How an Inspect log begins, by the suffix that Inspect wants for that format.
+_LOG_STARTS: Final = {
+    ".eval": re.compile(rb"PK\x03\x04"),
+    ".json": re.compile(rb'\s*\{\s*"version":\s*\d+,\s*"status":\s*"'),
+}
+_LONGEST_START: Final = 200
 
 
 class LogFile(NamedTuple):
@@ -81,16 +85,24 @@ def read_runs(paths: Sequence[Path]) -> ReadRuns:
             read = _log_reader()(logs)
             runs += read.runs
             skipped += read.skipped
+    if not runs:
+        raise BadInput("; ".join(skipped))
     return ReadRuns(runs, skipped)
 
 
 def is_log(path: Path) -> bool:
-    """Whether that is an Inspect log, by its content and not by its name."""
+    """Whether a file is an Inspect log, by its content and not by its name."""
+    return log_suffix(path) is not None
+
+
+def log_suffix(path: Path) -> str | None:
+    """The suffix that Inspect wants for the log in a file: ``.eval``, ``.json``, or None for no log."""
     try:
         with path.open("rb") as file:
-            return file.read(len(_ZIP)) == _ZIP
+            start = file.read(_LONGEST_START)
     except OSError:
-        return False  # whoever opens it says why
+        return None  # whoever opens it says why
+    return next((suffix for suffix, pattern in _LOG_STARTS.items() if pattern.match(start)), None)
 
 
 def needs_inspect(error: ModuleNotFoundError) -> BadInput:
@@ -105,14 +117,14 @@ def _in_folder(folder: Path) -> list[LogFile]:
     """The run files in a folder, or else the logs."""
     found = sorted(path for path in folder.rglob("*") if path.is_file())
     files = [path for path in found if is_run_file(path)]
-    files += [path for path in found if path.suffix == LOG_SUFFIX]
+    files += [path for path in found if path.suffix == ".eval" or (path.suffix == ".json" and is_log(path))]
     if not files:
-        raise BadInput(f"{folder}: holds neither a run file nor an Inspect log (*{LOG_SUFFIX})")
+        raise BadInput(f"{folder}: holds neither a run file nor an Inspect log (*.eval, *.json)")
     return [LogFile(path, folder) for path in files]
 
 
 def _log_reader() -> RunReader:
-    (found,) = entry_points(group=READERS, name=LOG_SUFFIX.removeprefix("."))
+    (found,) = entry_points(group=READERS, name="eval")
     try:
         return cast(RunReader, found.load())
     except ModuleNotFoundError as error:
