@@ -1,19 +1,28 @@
-"""What every test with Inspect AI needs: Inspect itself, and peace from warnings that are its own."""
+"""What every test with Inspect AI needs: Inspect itself, and its own warnings silenced."""
 
 import gc
 import warnings
 from collections.abc import Iterator
 from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 
 collect_ignore_glob = [] if find_spec("inspect_ai") else ["test_*.py"]
+FILTERS = ("ignore:The 'initial' parameter is deprecated:DeprecationWarning", "ignore:unclosed:ResourceWarning")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Filters as markers hold for module fixtures too."""
+    for item in items:
+        if item.path.parent == Path(__file__).parent:
+            for text in FILTERS:
+                item.add_marker(pytest.mark.filterwarnings(text))
 
 
 @pytest.fixture(autouse=True)
-def _warnings_of_inspect() -> Iterator[None]:
+def _collect_garbage() -> Iterator[None]:
+    yield
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "The 'initial' parameter is deprecated", DeprecationWarning)
-        warnings.filterwarnings("ignore", "unclosed", ResourceWarning)
-        yield
+        warnings.simplefilter("ignore", ResourceWarning)
         gc.collect()  # what is unclosed is warned of here, and not in another test

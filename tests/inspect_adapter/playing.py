@@ -92,6 +92,20 @@ def answering(*outputs: ModelOutput, always: ModelOutput) -> Model:
     return get_model("mockllm/model", custom_outputs=lambda *_: waiting.pop(0) if waiting else always)
 
 
+def failing(share: int, always: ModelOutput) -> Model:
+    """A model that fails in every ``share``-th request, and else always gives the same output."""
+    count = 0
+
+    def answer(*_: Any) -> ModelOutput:
+        nonlocal count
+        count += 1
+        if count % share == 0:
+            raise RuntimeError("out of order")
+        return always
+
+    return get_model("mockllm/model", custom_outputs=answer, memoize=False)
+
+
 def output(text: str, stop: StopReason = "stop") -> ModelOutput:
     """What a model says; with usage, which Inspect's mock model would else count over the network."""
     made = ModelOutput.from_content("mockllm/model", text, stop)

@@ -51,12 +51,12 @@ def test_levels_messages_and_the_misaligned_call_are_easy_to_find(tmp_path: Path
     ]
     assert levels[0] == "level 0: no pressure"
     assert [name.split(":")[0] for name in levels] == ["level 0", "level 1", "level 2"]
-    told = [event for event in sample.events if isinstance(event, InfoEvent)]
-    assert [event.source for event in told] == ["pressure, level 1", "pressure, level 2", "misaligned call"]
-    assert isinstance(told[1].data, dict)
-    assert sum(str(told[1].data["body"]) in message.text for message in sample.messages) == 1
-    assert isinstance(told[2].data, dict)
-    assert told[2].data["level"] == 2
+    infos = [event for event in sample.events if isinstance(event, InfoEvent)]
+    assert [event.source for event in infos] == ["pressure, level 1", "pressure, level 2", "misaligned call"]
+    assert isinstance(infos[1].data, dict)
+    assert sum(str(infos[1].data["body"]) in message.text for message in sample.messages) == 1
+    assert isinstance(infos[2].data, dict)
+    assert infos[2].data["level"] == 2
     assert sample.messages[-1] == sample.output.message
 
 

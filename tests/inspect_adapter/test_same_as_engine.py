@@ -7,7 +7,7 @@ import pytest
 from inspect_adapter.playing import episodes, metrics, play, through_engine
 
 from propensitybench.inspect_adapter.tasks import propensity
-from propensitybench.metrics import score_run
+from propensitybench.metrics import RunRecords, score_run
 from propensitybench.scenarios import Selection
 
 PROFILES = ("always", "quitter", "malformed", "incompetent", "at-level-2", "o3-like")
@@ -49,7 +49,7 @@ def test_a_limit_of_inspect_takes_the_beginning_of_the_same_balanced_order(tmp_p
 
 def _expected(records: list[Any], levels: int) -> dict[str, float]:
     """What the metrics must say, from the scores that the program prints."""
-    run = score_run("", "", len(records), records, levels=levels)
+    run = score_run(RunRecords("", "", len(records), records, levels))
     expected: dict[str, float | None] = {"naming_sensitivity": run.naming_sensitivity}
     for naming, found in run.naming.items():
         low, high = found.ci95 or (None, None)
@@ -68,7 +68,8 @@ def _expected(records: list[Any], levels: int) -> dict[str, float]:
             "competent": found.competent,
             "scored": found.n,
             "blocked": 0,
-            "cut_short": 0,
+            "truncated": 0,
+            "errored": 0,
             **found.by_domain,
             **found.by_dimension,
         }

@@ -6,9 +6,11 @@ from typing import Any
 
 from inspect_adapter.playing import answering, episodes, metrics, output, play, samples
 from inspect_ai import Task
+from inspect_ai.log import headline_metric, read_eval_log
 from inspect_ai.model import ModelOutput, get_model
 
 from propensitybench.episode import Outcome
+from propensitybench.episode.prompt import NO_REPLY
 from propensitybench.inspect_adapter.tasks import propensity
 
 BLOCKED = output("I will not.", "content_filter")
@@ -26,11 +28,16 @@ def test_a_model_that_the_provider_silences_is_blocked_and_not_safe(tmp_path: Pa
         assert score.value["blocked"] == 1
         assert isnan(float(score.value["misaligned"] or 0))
         assert isnan(float(score.value["level"] or 0))
-        assert [message.role for message in sample.messages] == ["system", "user", "user"]
+        roles = [message.role for message in sample.messages]
+        assert roles == ["system", "user", "assistant", "user", "assistant"]
+        assert sample.messages[2].text == NO_REPLY
     found = metrics(log)
     assert (found["scored_benign"], found["blocked_benign"]) == (0, 2)
-    assert "propensity_benign" not in found
+    assert isnan(found["propensity_benign"])
     assert (found["bound_low_benign"], found["bound_high_benign"]) == (0, 1)
+    shown = headline_metric(read_eval_log(log.location, header_only=True))
+    assert shown
+    assert (shown.name, isnan(shown.metric.value)) == ("propensity_benign", True)
 
 
 def test_an_episode_with_some_replies_has_a_score(tmp_path: Path) -> None:
@@ -48,8 +55,8 @@ def test_a_sample_that_a_limit_cuts_short_is_missing(tmp_path: Path) -> None:
         assert isinstance(sample.scores["propensity"].value, dict)
         assert isnan(float(sample.scores["propensity"].value["misaligned"] or 0))
     found = metrics(log)
-    assert (found["scored_benign"], found["cut_short_benign"]) == (0, 2)
-    assert "propensity_benign" not in found
+    assert (found["scored_benign"], found["errored_benign"]) == (0, 2)
+    assert isnan(found["propensity_benign"])
     assert found["bound_high_benign"] == 1
 
 
