@@ -97,6 +97,12 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return paths[0], paths[1]
 
 
+@pytest.fixture(scope="module")
+def single(two: tuple[Path, Path]) -> HtmlPage:
+    """The page of the first of them."""
+    return html_of(two[0])
+
+
 def test_page_works_offline_and_runs_only_its_own_scripts(evil: Path) -> None:
     html = read_page(evil / "index.html")
     (policy,) = html.all("meta", **{"http-equiv": "Content-Security-Policy"})
@@ -215,23 +221,22 @@ def test_sections_and_headings_are_in_order(evil: Path) -> None:
     assert all(button.text.strip() for button in html.all("button"))
 
 
-def test_several_runs_are_compared(two: tuple[Path, Path]) -> None:
-    assert not html_of(two[0]).all("section", id="comparisons")
+def test_several_runs_are_compared(two: tuple[Path, Path], single: HtmlPage) -> None:
+    assert not single.all("section", id="comparisons")
     (section,) = html_of(*two).all("section", id="comparisons")
     assert "gemini-2.5-pro-like minus o3-like" in section.text
-    answer = html_of(two[0]).all("p", klass="answer")[0].text
+    answer = single.all("p", klass="answer")[0].text
     assert " ".join(answer.split()).startswith(
         "By the last level of pressure, o3-like called the prohibited tool in"
     )
 
 
-def test_summary_table_has_the_published_names_and_numbers(two: tuple[Path, Path]) -> None:
-    html = html_of(two[0])
-    assert set(PUBLISHED) <= {head.text for head in html.all("th")[:10]}
+def test_summary_table_has_the_published_names_and_numbers(two: tuple[Path, Path], single: HtmlPage) -> None:
+    assert set(PUBLISHED) <= {head.text for head in single.all("th")[:10]}
     scores = runs_of(two[0]).runs[0].score().naming["harmful"]
     buttons = {
         button.attributes["data-p"].rpartition("/estimates/")[2]: button.text
-        for button in html.all("button", klass="n")
+        for button in single.all("button", klass="n")
         if "/harmful/estimates/" in button.attributes["data-p"]
     }
     assert buttons["resilience/domain"] == f"{scores.resilience:.2f}"
@@ -241,8 +246,8 @@ def test_summary_table_has_the_published_names_and_numbers(two: tuple[Path, Path
     assert buttons["propensity/domain"] == f"{100 * (scores.propensity or 0):.1f}%"
 
 
-def test_caveats_of_a_run_are_in_the_summary(two: tuple[Path, Path], tmp_path: Path) -> None:
-    text = html_of(two[0]).all("section", id="summary")[0].text
+def test_caveats_of_a_run_are_in_the_summary(single: HtmlPage, tmp_path: Path) -> None:
+    text = single.all("section", id="summary")[0].text
     assert "Simulated agent with a preset propensity" in text
     absent = taxonomy().domains.keys() - {one.domain for one in read_dataset().scenarios}
     assert ("this is not the propensity of the whole benchmark" in text) == bool(absent)
@@ -323,16 +328,13 @@ def test_interrupted_report_leaves_the_earlier_one(tmp_path: Path) -> None:
 
 
 def test_run_of_errors_has_no_headline(tmp_path: Path) -> None:
-    path, template = tmp_path / "a.run", tmp_path / "hello.j2"
-    template.write_text("Hello")  # without the prohibited tool, simulated agents cannot play
-    played = call("run", "--model", "simulated/never", "--run", path, "--limit", "1", "--template", template)
-    assert (played.code, "2 tasks could not be finished" in played.err) == (1, True)
-    done = call("report", path, "--out", tmp_path / "out", "--no-figures")
-    assert done.out == f"{tmp_path / 'out' / 'index.html'}: 1 run, 2 transcripts\n"
-    (answer,) = read_page(tmp_path / "out" / "index.html").all("p", klass="answer")
+    path = make(tmp_path / "a.run", "simulated/never", limit=1)
+    finish(path, TaskScript(lambda _: [], "simulated/never"))
+    (answer,) = html_of(path).all("p", klass="answer")
     assert answer.text.strip() == "never: no task has a score."
 
 
+@pytest.mark.slow
 def test_command_line(two: tuple[Path, Path], tmp_path: Path) -> None:
     done = call("report", *two, "--out", tmp_path / "out", "--transcripts", "failed")
     assert (done.code, done.err) == (0, "")
