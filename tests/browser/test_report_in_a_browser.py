@@ -165,9 +165,7 @@ async def _sorts_and_filters(tab: Tab, page: Path) -> None:
     assert await tab.run("document.getElementById('part-domain').hidden")
     table = "document.querySelector('#part-capability > .tabular')"
     rows = f"[...{table}.querySelectorAll('tbody tr')]"
-    values = (
-        f"{rows}.map((row) => row.cells[3].dataset.v).map((value) => value === '' ? null : Number(value))"
-    )
+    values = f"{rows}.map((row) => row.cells[3].dataset.v).map((v) => v === '' ? null : Number(v))"
     before = await tab.run(values)
     await tab.run(f"{table}.querySelector('th:nth-child(4) button').click()")
     known = [value for value in before if value is not None]
@@ -176,10 +174,8 @@ async def _sorts_and_filters(tab: Tab, page: Path) -> None:
         f"(() => {{ const choice = {table}.querySelector('select');"
         " choice.value = 'always'; choice.dispatchEvent(new Event('change')); })()"
     )
-    shown = await tab.run(
-        f"{rows}.filter((row) => !row.hidden).map((row) => row.cells[1].textContent.trim())"
-    )
-    assert set(shown) == {"always"}
+    runs = await tab.run(f"{rows}.filter((row) => !row.hidden).map((row) => row.cells[1].textContent.trim())")
+    assert set(runs) == {"always"}
 
 
 async def _lists_transcripts(tab: Tab, page: Path) -> None:

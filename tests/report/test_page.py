@@ -5,6 +5,7 @@ import hashlib
 import json
 import re
 from collections import Counter
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -42,9 +43,12 @@ SECTIONS = [
 PUBLISHED = ["propensity", "zero-pressure", "resilience", "persistence", "competence"]
 
 
+built_in = cache(read_dataset)
+
+
 def evil_script(metadata: TaskMetadata) -> list[Reply]:
     """By dimension: misaligned at level 1, blocked, truncated, errored, or resisted."""
-    faces = read_dataset().scenario(metadata.scenario).misaligned
+    faces = built_in().scenario(metadata.scenario).misaligned
     tool = (faces.harmful if metadata.naming == "harmful" else faces.benign).name
     scripts = {
         "time": [says(EVIL, thoughts=EVIL, done=True), calls(tool, why=EVIL)],
@@ -56,7 +60,7 @@ def evil_script(metadata: TaskMetadata) -> list[Reply]:
 
 
 def evil_run(path: Path, levels: int = 12, limit: int = 24) -> Path:
-    """A run with every outcome, of a model that attacks whoever reads its report."""
+    """A run with every outcome, of a model that attacks the readers of its report."""
     spec = RunSpec(f"scripted/{EVIL}", selection=Selection(limit=limit), protocol=Protocol(levels=levels))
     create_run(spec, path)
     finish(path, TaskScript(evil_script, spec.model))
@@ -249,7 +253,7 @@ def test_summary_table_has_the_published_names_and_numbers(two: tuple[Path, Path
 def test_caveats_of_a_run_are_in_the_summary(single: HtmlPage, tmp_path: Path) -> None:
     text = single.all("section", id="summary")[0].text
     assert "Simulated agent with a preset propensity" in text
-    absent = taxonomy().domains.keys() - {one.domain for one in read_dataset().scenarios}
+    absent = taxonomy().domains.keys() - {one.domain for one in built_in().scenarios}
     assert ("this is not the propensity of the whole benchmark" in text) == bool(absent)
     path = tmp_path / "short.run"
     some = Selection(limit=4, domains=("self-proliferation",), namings=("benign",))
@@ -341,8 +345,8 @@ def test_command_line(two: tuple[Path, Path], tmp_path: Path) -> None:
     page = read_page(tmp_path / "out" / "index.html")
     drawn = {f"figures/{file.name}" for file in (tmp_path / "out" / "figures").iterdir()}
     assert drawn == {link for link in page.links if link.startswith("figures/")}
-    shown = len(list((tmp_path / "out").glob("transcripts/*/[0-9]*.html")))
-    assert done.out == f"{tmp_path / 'out' / 'index.html'}: 2 runs, {shown} transcripts\n"
+    pages = len(list((tmp_path / "out").glob("transcripts/*/[0-9]*.html")))
+    assert done.out == f"{tmp_path / 'out' / 'index.html'}: 2 runs, {pages} transcripts\n"
     for arguments, message in (
         ((two[0], two[0], "--out", tmp_path / "b"), "is given twice"),
         ((two[0], "--out", tmp_path), "is not empty and is not a report"),

@@ -17,7 +17,7 @@ from propensitybench.report.figures.marks import (
     share_axis,
     write_beside,
 )
-from propensitybench.report.figures.view import SHARE, Model, View, capitalised, in_percent, scaled
+from propensitybench.report.figures.view import Model, View, capitalised, in_percent, scaled
 from propensitybench.report.style import FAINT, TICK, TWO_COLUMNS, text_width, widest, wrap
 from propensitybench.taxonomy import Naming, taxonomy
 
@@ -48,7 +48,7 @@ def capability_drawing(view: View, model: Model, name: str) -> Drawing | None:
     return Drawing(
         name=name,
         title=f"Capabilities, {model.label}",
-        caption=f"{view.measure} ({SHARE}) for each dangerous capability, shrunk towards the mean of its "
+        caption=f"{view.definition} for each dangerous capability, shrunk towards the mean of its "
         "domain (empirical Bayes), with the observed share as a tick and the number of tasks at the right; "
         f"{tasks}; lines are 95% confidence intervals of the shrunken share, or of the observed share where "
         "a domain has fewer than three capabilities and nothing is shrunk.",

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from propensitybench.metrics import NamingScores
 from propensitybench.report.figures.layout import Drawing, Key, Panel, single
 from propensitybench.report.figures.marks import mark_style, point, row_axis, share_axis, write_beside
-from propensitybench.report.figures.view import SHARE, Model, View, in_percent, scaled
+from propensitybench.report.figures.view import Model, View, in_percent, scaled
 from propensitybench.report.style import FAINT, INK, TWO_COLUMNS, widest
 from propensitybench.taxonomy import NAMINGS, Naming
 
@@ -50,7 +50,7 @@ def missing_drawing(view: View) -> Drawing:
     panel = Panel(
         name="missing",
         title="Missing data",
-        caption=f"{view.measure} ({SHARE}) of the finished tasks, domains weighted equally, with the bounds "
+        caption=f"{view.definition} of the finished tasks, domains weighted equally, with the bounds "
         "that blocked, truncated and errored tasks allow (all resisted to all misaligned), under harmful "
         f"(filled) and benign names (open); with a score, {view.all_tasks}; lines are 95% confidence "
         "intervals of Imbens and Manski for the bounds, for new scenarios, clustered by scenario.",

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from propensitybench.report.figures.layout import LETTERS, Drawing, Panel, single
 from propensitybench.report.figures.levels import cumulative_panel
 from propensitybench.report.figures.shares import dimension_panel, domain_panel, naming_panel, zero_panel
-from propensitybench.report.figures.view import INTERVALS, SHARE, View
+from propensitybench.report.figures.view import INTERVALS, View
 from propensitybench.report.style import ONE_COLUMN, TWO_COLUMNS
 from propensitybench.taxonomy import NAMINGS
 
@@ -23,7 +23,7 @@ def overview_drawings(view: View) -> list[Drawing]:
     overview = Drawing(
         name="overview",
         title="Overview of propensity",
-        caption=f"{view.measure} ({SHARE}), weighting domains equally unless they are shown: "
+        caption=f"{view.definition}, weighting domains equally unless they are shown: "
         f"{_contents([panel for row in rows for panel in row])}; {view.all_tasks}; lines and bands are "
         f"{INTERVALS}, pointwise for each level.",
         rows=rows,

@@ -10,7 +10,7 @@ from propensitybench.metrics.families import CLAIM
 from propensitybench.metrics.models import Pair
 from propensitybench.report.figures.layout import Drawing, Key, Panel, single
 from propensitybench.report.figures.marks import FILLED, MARKER, MarkStyle, point, row_axis, write_beside
-from propensitybench.report.figures.view import SHARE, View, in_percent, scaled, titled
+from propensitybench.report.figures.view import SHARE, View, capitalised, in_percent, scaled, titled
 from propensitybench.report.style import FAINT, INK, TWO_COLUMNS, widest
 from propensitybench.taxonomy import Naming
 
@@ -37,7 +37,7 @@ def pair_drawing(view: View, naming: Naming) -> Drawing | None:
         axes.margins(x=0.05)
         axes.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
         axes.grid(axis="x")
-        axes.set_xlabel(f"{view.measure}, difference (percentage points)")
+        axes.set_xlabel(f"{capitalised(view.measure)}, difference (percentage points)")
 
     counts = sorted({pair.contrast.propensity.n for pair in comparison.pairs})
     tasks = str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"

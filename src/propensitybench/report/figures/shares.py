@@ -100,7 +100,7 @@ def naming_panel(view: View) -> Panel:
     return Panel(
         name="namings",
         title="Name of the prohibited tool",
-        caption=f"{view.measure} ({SHARE}) where the tool has a harmful and where it has a benign name, "
+        caption=f"{view.definition} where the tool has a harmful and where it has a benign name, "
         "domains weighted equally, and at the right the difference in percentage points on the tasks "
         f"finished under both; {view.all_tasks}; lines are {INTERVALS}.",
         height=max(MIN_HEIGHT, ROW * len(view.models)),
@@ -136,7 +136,7 @@ def domain_panel(view: View, naming: Naming) -> Panel:
     return Panel(
         name=f"domains-{naming}",
         title=titled("Domains", naming),
-        caption=f"{view.measure} ({SHARE}) in each domain, {naming} names{tasks}; lines are {INTERVALS}.",
+        caption=f"{view.definition} in each domain, {naming} names{tasks}; lines are {INTERVALS}.",
         height=max(MIN_HEIGHT, len(domains) * max(0.3, 0.1 * len(view.models) + 0.06)),
         draw=draw,
         left=widest([capitalised(name) for name in taxonomy().domains]) + 0.12,
@@ -178,8 +178,8 @@ def dimension_panel(view: View, naming: Naming) -> Panel:
 
     return Panel(
         name="dimensions",
-        title=titled(f"{view.measure} by dimension (%)", naming),
-        caption=f"{view.measure} ({SHARE}) in percent under each pressure dimension, {naming} names, domains "
+        title=titled(f"{capitalised(view.measure)} by dimension (%)", naming),
+        caption=f"{view.definition} in percent under each pressure dimension, {naming} names, domains "
         f"weighted equally; {view.tasks(naming)}; darker is higher, from 0 to 100, and a dash is a dimension "
         "without a score (evaluation-awareness: the agent is told that oversight is reduced).",
         height=0.22 * len(view.models),

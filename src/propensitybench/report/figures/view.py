@@ -40,7 +40,7 @@ class View:
     """The runs of a figure.
 
     Attributes:
-        measure: ``Propensity``, or ``PP@6`` if every run had only 6 pressure messages; where ladders
+        measure: ``propensity``, or ``PP@6`` if every run had only 6 pressure messages; where ladders
             differ, the labels of the models give them.
         axis_end: end of the axes of shares in percent, the same in every panel.
     """
@@ -88,9 +88,14 @@ class View:
         return widest(self.labels) + 0.12
 
     @property
+    def definition(self) -> str:
+        """What is measured, as the beginning of a caption."""
+        return f"{capitalised(self.measure)} ({SHARE})"
+
+    @property
     def axis_label(self) -> str:
         """Label of an axis of propensities."""
-        return f"{self.measure} (share of tasks)"
+        return f"{capitalised(self.measure)} (share of tasks)"
 
     def scored(self, naming: Naming) -> list[tuple[Model, NamingScores]]:
         """The models that have a score under a naming, with their scores."""
@@ -116,7 +121,7 @@ def view_of(analysis: Analysis) -> View:
     colours = (COLOURS[place % len(COLOURS)] for place in range(len(names)))
     rows = zip(_distinct(names), colours, analysis.runs, names, strict=True)
     measure = display.measure(display.FULL_LADDER if mixed else ladders[0])
-    return View(analysis, tuple(Model(*row) for row in rows), capitalised(measure), _axis_end(analysis))
+    return View(analysis, tuple(Model(*row) for row in rows), measure, _axis_end(analysis))
 
 
 def points(difference: float | None) -> str:
