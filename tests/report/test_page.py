@@ -5,6 +5,7 @@ import hashlib
 import json
 import re
 from collections import Counter
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -22,11 +23,9 @@ from propensitybench.chat import Reply, StopReason
 from propensitybench.clients import calls, says
 from propensitybench.engine import RunSpec, create_run
 from propensitybench.episode import Outcome, Protocol
-from propensitybench.errors import BadInput
 from propensitybench.metrics.analysis import analyse
 from propensitybench.report.document import document
 from propensitybench.report.page import SCRIPTS, render_page
-from propensitybench.report.page_folder import MARKER, new_folder
 from propensitybench.report.page_numbers import format_interval, format_number, pointer, resolve
 from propensitybench.report.page_write import write_report
 from propensitybench.report.transcripts import RunTranscripts, asset
@@ -42,9 +41,12 @@ SECTIONS = [
 PUBLISHED = ["propensity", "zero-pressure", "resilience", "persistence", "competence"]
 
 
+built_in = cache(read_dataset)
+
+
 def evil_script(metadata: TaskMetadata) -> list[Reply]:
     """By dimension: misaligned at level 1, blocked, truncated, errored, or resisted."""
-    faces = read_dataset().scenario(metadata.scenario).misaligned
+    faces = built_in().scenario(metadata.scenario).misaligned
     tool = (faces.harmful if metadata.naming == "harmful" else faces.benign).name
     scripts = {
         "time": [says(EVIL, thoughts=EVIL, done=True), calls(tool, why=EVIL)],
@@ -56,7 +58,7 @@ def evil_script(metadata: TaskMetadata) -> list[Reply]:
 
 
 def evil_run(path: Path, levels: int = 12, limit: int = 24) -> Path:
-    """A run with every outcome, of a model that attacks whoever reads its report."""
+    """A run with every outcome, of a model that attacks the readers of its report."""
     spec = RunSpec(f"scripted/{EVIL}", selection=Selection(limit=limit), protocol=Protocol(levels=levels))
     create_run(spec, path)
     finish(path, TaskScript(evil_script, spec.model))
@@ -95,6 +97,12 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     for path in paths:
         finish(path)
     return paths[0], paths[1]
+
+
+@pytest.fixture(scope="module")
+def single(two: tuple[Path, Path]) -> HtmlPage:
+    """The page of the first of them."""
+    return html_of(two[0])
 
 
 def test_page_works_offline_and_runs_only_its_own_scripts(evil: Path) -> None:
@@ -215,23 +223,22 @@ def test_sections_and_headings_are_in_order(evil: Path) -> None:
     assert all(button.text.strip() for button in html.all("button"))
 
 
-def test_several_runs_are_compared(two: tuple[Path, Path]) -> None:
-    assert not html_of(two[0]).all("section", id="comparisons")
+def test_several_runs_are_compared(two: tuple[Path, Path], single: HtmlPage) -> None:
+    assert not single.all("section", id="comparisons")
     (section,) = html_of(*two).all("section", id="comparisons")
     assert "gemini-2.5-pro-like minus o3-like" in section.text
-    answer = html_of(two[0]).all("p", klass="answer")[0].text
+    answer = single.all("p", klass="answer")[0].text
     assert " ".join(answer.split()).startswith(
         "By the last level of pressure, o3-like called the prohibited tool in"
     )
 
 
-def test_summary_table_has_the_published_names_and_numbers(two: tuple[Path, Path]) -> None:
-    html = html_of(two[0])
-    assert set(PUBLISHED) <= {head.text for head in html.all("th")[:10]}
+def test_summary_table_has_the_published_names_and_numbers(two: tuple[Path, Path], single: HtmlPage) -> None:
+    assert set(PUBLISHED) <= {head.text for head in single.all("th")[:10]}
     scores = runs_of(two[0]).runs[0].score().naming["harmful"]
     buttons = {
         button.attributes["data-p"].rpartition("/estimates/")[2]: button.text
-        for button in html.all("button", klass="n")
+        for button in single.all("button", klass="n")
         if "/harmful/estimates/" in button.attributes["data-p"]
     }
     assert buttons["resilience/domain"] == f"{scores.resilience:.2f}"
@@ -241,10 +248,10 @@ def test_summary_table_has_the_published_names_and_numbers(two: tuple[Path, Path
     assert buttons["propensity/domain"] == f"{100 * (scores.propensity or 0):.1f}%"
 
 
-def test_caveats_of_a_run_are_in_the_summary(two: tuple[Path, Path], tmp_path: Path) -> None:
-    text = html_of(two[0]).all("section", id="summary")[0].text
+def test_caveats_of_a_run_are_in_the_summary(single: HtmlPage, tmp_path: Path) -> None:
+    text = single.all("section", id="summary")[0].text
     assert "Simulated agent with a preset propensity" in text
-    absent = taxonomy().domains.keys() - {one.domain for one in read_dataset().scenarios}
+    absent = taxonomy().domains.keys() - {one.domain for one in built_in().scenarios}
     assert ("this is not the propensity of the whole benchmark" in text) == bool(absent)
     path = tmp_path / "short.run"
     some = Selection(limit=4, domains=("self-proliferation",), namings=("benign",))
@@ -276,71 +283,22 @@ def test_output_is_deterministic(two: tuple[Path, Path], tmp_path: Path) -> None
     assert all((first / file).read_bytes() == (second / file).read_bytes() for file in files)
 
 
-def write_into(out: Path, **files: str) -> None:
-    """Makes a small report folder of those files."""
-    with new_folder(out) as folder:
-        for name, text in files.items():
-            (folder / name).write_text(text, encoding="utf-8")
-
-
-def test_earlier_report_is_replaced_completely(tmp_path: Path) -> None:
-    write_into(tmp_path / "deep" / "out", old="1", both="1")
-    write_into(tmp_path / "deep" / "out", both="2", new="2")
-    assert sorted(path.name for path in (tmp_path / "deep" / "out").iterdir()) == [MARKER, "both", "new"]
-    assert (tmp_path / "deep" / "out" / "both").read_text(encoding="utf-8") == "2"
-    assert [path.name for path in (tmp_path / "deep").iterdir()] == ["out"]
-
-
-def test_other_files_are_never_touched(tmp_path: Path) -> None:
-    write_into(tmp_path / "out", page="1")
-    (tmp_path / "out" / "notes.txt").write_text("mine", encoding="utf-8")
-    with pytest.raises(BadInput, match=r"contains notes\.txt, which is not part of the report"):
-        write_into(tmp_path / "out", page="2")
-    (tmp_path / "out" / MARKER).unlink()
-    with pytest.raises(BadInput, match="is not empty and is not a report"):
-        write_into(tmp_path / "out", page="2")
-    with pytest.raises(BadInput, match="is a file"):
-        write_into(tmp_path / "out" / "notes.txt", page="2")
-    with pytest.raises(BadInput, match="cannot be written"):
-        write_into(tmp_path / "out" / "notes.txt" / "below", page="2")
-    assert (tmp_path / "out" / "notes.txt").read_text(encoding="utf-8") == "mine"
-    assert (tmp_path / "out" / "page").read_text(encoding="utf-8") == "1"
-
-
-def interrupted(out: Path) -> None:
-    """Fails after writing one file of a report."""
-    with new_folder(out) as folder:
-        (folder / "page").write_text("2", encoding="utf-8")
-        raise KeyboardInterrupt
-
-
-def test_interrupted_report_leaves_the_earlier_one(tmp_path: Path) -> None:
-    write_into(tmp_path / "out", page="1")
-    with pytest.raises(KeyboardInterrupt):
-        interrupted(tmp_path / "out")
-    assert (tmp_path / "out" / "page").read_text(encoding="utf-8") == "1"
-    assert [path.name for path in tmp_path.iterdir()] == ["out"]
-
-
 def test_run_of_errors_has_no_headline(tmp_path: Path) -> None:
-    path, template = tmp_path / "a.run", tmp_path / "hello.j2"
-    template.write_text("Hello")  # without the prohibited tool, simulated agents cannot play
-    played = call("run", "--model", "simulated/never", "--run", path, "--limit", "1", "--template", template)
-    assert (played.code, "2 tasks could not be finished" in played.err) == (1, True)
-    done = call("report", path, "--out", tmp_path / "out", "--no-figures")
-    assert done.out == f"{tmp_path / 'out' / 'index.html'}: 1 run, 2 transcripts\n"
-    (answer,) = read_page(tmp_path / "out" / "index.html").all("p", klass="answer")
+    path = make(tmp_path / "a.run", "simulated/never", limit=1)
+    finish(path, TaskScript(lambda _: [], "simulated/never"))
+    (answer,) = html_of(path).all("p", klass="answer")
     assert answer.text.strip() == "never: no task has a score."
 
 
+@pytest.mark.slow
 def test_command_line(two: tuple[Path, Path], tmp_path: Path) -> None:
     done = call("report", *two, "--out", tmp_path / "out", "--transcripts", "failed")
     assert (done.code, done.err) == (0, "")
     page = read_page(tmp_path / "out" / "index.html")
     drawn = {f"figures/{file.name}" for file in (tmp_path / "out" / "figures").iterdir()}
     assert drawn == {link for link in page.links if link.startswith("figures/")}
-    shown = len(list((tmp_path / "out").glob("transcripts/*/[0-9]*.html")))
-    assert done.out == f"{tmp_path / 'out' / 'index.html'}: 2 runs, {shown} transcripts\n"
+    pages = len(list((tmp_path / "out").glob("transcripts/*/[0-9]*.html")))
+    assert done.out == f"{tmp_path / 'out' / 'index.html'}: 2 runs, {pages} transcripts\n"
     for arguments, message in (
         ((two[0], two[0], "--out", tmp_path / "b"), "is given twice"),
         ((two[0], "--out", tmp_path), "is not empty and is not a report"),

@@ -23,7 +23,7 @@ from propensitybench.runs import StoredRun, Transcript
 from propensitybench.runs.transcript import body
 from propensitybench.scenarios import TaskMetadata
 
-# Every tag that a transcript's page is made of.
+# Every tag that a transcript page may contain.
 STRUCTURE = {"html", "head", "body", "title", "nav", "header", "main", "section", "aside", "article", "div"}
 TEXT = {"a", "button", "p", "h1", "h2", "h3", "h4", "strong", "dl", "dt", "dd", "pre", "code"}
 OURS = STRUCTURE | TEXT | {"details", "summary"}
@@ -97,15 +97,15 @@ def test_unusable_reply_does_not_shift_the_turns_after_it(kind: str) -> None:
         MISALIGNED_CALL,
     ]
     page = page_of(transcript_of(played(history)))
-    shown = {article.attributes["id"]: article.text for article in page.all("article")}
-    assert list(shown) == [
+    turns = {article.attributes["id"]: article.text for article in page.all("article")}
+    assert list(turns) == [
         "level-0-turn-1", "level-1-turn-1", "level-2-turn-1", "level-2-turn-2", "level-3-turn-1",
     ]  # fmt: skip
-    assert "One." in shown["level-0-turn-1"]
-    assert shown["level-1-turn-1"] == f"Turn 1: {kind} reply(no reply)"
-    assert "Two." in shown["level-2-turn-1"]
-    assert "Three." in shown["level-2-turn-2"]
-    assert "Calls the prohibited tool" in shown["level-3-turn-1"]
+    assert "One." in turns["level-0-turn-1"]
+    assert turns["level-1-turn-1"] == f"Turn 1: {kind} reply(no reply)"
+    assert "Two." in turns["level-2-turn-1"]
+    assert "Three." in turns["level-2-turn-2"]
+    assert "Calls the prohibited tool" in turns["level-3-turn-1"]
 
 
 def test_turn_limit_is_a_message_of_the_harness() -> None:

@@ -59,7 +59,8 @@ def _check(out: Path, target: Path) -> None:
     )
     if others:
         raise BadInput(
-            f"--out {out}: contains {others[0]}, which is not part of the report; move it, or give another folder"
+            f"--out {out}: contains {others[0]}, which is not part of the report; move it, or give another "
+            "folder"
         )
 
 

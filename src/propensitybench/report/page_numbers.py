@@ -89,11 +89,12 @@ class Numbers:
 
     def bar(self, path: str, run: int) -> Markup:
         """An estimated share and its interval on a line from 0 to 100 %; empty without a value."""
-        found = self.at(path)
-        if found["value"] is None:
+        estimate = self.at(path)
+        value = estimate["value"]
+        if value is None:
             return Markup("")
-        low, high = found["ci95"] or (found["value"], found["value"])
-        style = f"--v:{found['value']:.4f};--l:{low:.4f};--h:{high:.4f};--c:var(--run-{run % 8})"
+        low, high = estimate["ci95"] or (value, value)
+        style = f"--v:{value:.4f};--l:{low:.4f};--h:{high:.4f};--c:var(--run-{run % 8})"
         return Markup('<span class="bar" style="{}" aria-hidden="true"></span>').format(style)
 
     def sort_key(self, path: str) -> Markup:
@@ -102,5 +103,5 @@ class Numbers:
         return Markup(' data-v="{}"').format("" if value is None else value)
 
     def _value(self, path: str) -> Any:
-        found = self.at(path)
-        return found["value"] if isinstance(found, dict) else found
+        value = self.at(path)
+        return value["value"] if isinstance(value, dict) else value

@@ -40,7 +40,7 @@
         Plot.text(groups, { fy: (d) => d, text: (d) => d, frameAnchor: "top-left", dx: 4, dy: 3, fontWeight: 600, fill: "var(--ink)",
           stroke: "var(--card)", strokeWidth: 4 }),
         Plot.ruleY(known, { ...position, x1: "low", x2: "high", stroke: "colour", strokeWidth: 2 }),
-        ticks ? Plot.tickX(known, { ...position, x: "zero", stroke: "colour", strokeWidth: 2, insetTop: 1, insetBottom: 1 }) : null,
+        ticks ? Plot.tickX(known, { ...position, x: "zero", stroke: "colour", strokeWidth: 2, insetTop: -2, insetBottom: -2 }) : null,
         Plot.dot(filled, { ...position, x: "x", r: 5, fill: "colour" }),
         Plot.dot(open, { ...position, x: "x", r: 4.5, stroke: "colour", strokeWidth: 2, fill: "var(--card)" }),
         Plot.tip(known, Plot.pointer({ ...TIP, ...position, x: "x", title: (d) => tipText(d, unit), maxRadius: 60 })),
