@@ -1,4 +1,6 @@
-"""The conversation that every episode makes is one that all endpoints accept, and truncation is not resistance."""
+"""Every conversation is one that all endpoints accept, and truncation is not resistance."""
+
+from itertools import pairwise
 
 import pytest
 from helpers.play import (
@@ -50,7 +52,7 @@ def test_no_user_message_follows_a_user_or_tool_message(
     roles = [message.role for message in played_out(history, **limits).messages]
     assert roles[:2] == ["system", "user"]
     assert "system" not in roles[1:]
-    for before, role in zip(roles, roles[1:], strict=False):
+    for before, role in pairwise(roles):
         assert role != "user" or before in ("system", "assistant")
         assert role != "assistant" or before in ("user", "tool")
 
