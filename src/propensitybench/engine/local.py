@@ -131,8 +131,8 @@ async def run_tasks_async(
         raise RunMismatch(f"{run.path}: is a run of {manifest.model}, not of {client.model}")
     if manifest.rules != RULES_VERSION:
         raise RunMismatch(
-            f"{run.path}: was made under version {manifest.rules} of the rules, and this version of propensitybench "
-            f"uses version {RULES_VERSION}; resume it with propensitybench {manifest.package}"
+            f"{run.path}: was made under version {manifest.rules} of the rules, and this version of "
+            f"propensitybench uses version {RULES_VERSION}; resume it with propensitybench {manifest.package}"
         )
     run.reopen_errored()
     clock = asyncio.get_running_loop().time

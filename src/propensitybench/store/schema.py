@@ -43,8 +43,8 @@ def migrate(db: sqlite3.Connection, name: str) -> None:
     version = schema_version(db)
     if version > len(MIGRATIONS):
         raise NotARunFile(
-            f"{name}: was written by a later version of propensitybench (schema {version}, this version reads "
-            f"up to {len(MIGRATIONS)}); update the package"
+            f"{name}: was written by a later version of propensitybench (schema {version}, this version "
+            f"reads up to {len(MIGRATIONS)}); update the package"
         )
     for number, step in enumerate(MIGRATIONS[version:], start=version + 1):
         db.execute("BEGIN IMMEDIATE")
