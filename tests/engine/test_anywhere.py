@@ -1,4 +1,4 @@
-"""Where a run can be played: inside a running event loop, in a thread, and its episodes in other processes."""
+"""A run can be played inside a running event loop, and its episodes in other processes."""
 
 import asyncio
 import pickle
@@ -12,7 +12,7 @@ from helpers.runs import client_of, finish, make
 
 from propensitybench.engine import Progress, StopSignal, block_on, run_tasks, run_tasks_async
 from propensitybench.errors import BadInput
-from propensitybench.store import JournalEntry, OutcomeEntry, RunFile, verify
+from propensitybench.store import JournalEntry, OutcomeEntry, RunFile, encode_reply, verify
 
 
 def test_a_run_can_be_played_inside_a_running_event_loop(tmp_path: Path) -> None:
@@ -104,13 +104,8 @@ def test_episodes_played_in_another_process_give_the_same_run(tmp_path: Path) ->
     with RunFile.open(here) as whole, RunFile.open(there, write=True) as run:
         for task in run.tasks():
             replies = whole.replies(task.number)
-            bodies = [body for (body,) in whole._rows("SELECT body FROM reply WHERE task = ?", task.number)]
-            run.append(
-                [
-                    JournalEntry(task.number, turn, body)
-                    for turn, body in enumerate(bodies[: len(replies) // 2])
-                ]
-            )
+            half = [encode_reply(reply) for reply in replies[: len(replies) // 2]]
+            run.append([JournalEntry(task.number, turn, body) for turn, body in enumerate(half)])
     jobs = jobs_of(there)
     assert any(job.replies for job in jobs)
     write_here(there, in_another_process(jobs))

@@ -31,18 +31,20 @@ GETTER = "read_cooldown_guidance"
 CUT = Reply('{"thoughts": "I could', stop=StopReason.LENGTH)
 CUT_CALL = Reply("", (ToolCall("1", GETTER, '{"policy_tem'),), StopReason.LENGTH)
 
+# Small limits, so that most levels of a short history end by one of them.
 LIMITS = st.fixed_dictionaries(
-    {},
+    {"turns_per_level": st.sampled_from([1, 2, 3, 12])},
     optional={
-        "turns_per_level": st.integers(1, 12),
         "messages_in_a_row": st.integers(1, 4),
         "calls_per_tool": st.integers(1, 4),
         "levels": st.integers(0, 12),
         "parallel_calls": st.sampled_from(["first", "any"]),
     },
 )
-MANY = histories(max_size=60)
-WITHOUT_MISALIGNED = st.lists(replies().filter(lambda reply: not names_misaligned(reply)), max_size=40)
+WITHOUT_MISALIGNED = st.lists(
+    replies().filter(lambda reply: not names_misaligned(reply)), min_size=4, max_size=40
+)
+MANY = st.one_of(WITHOUT_MISALIGNED, histories(max_size=60))
 
 
 @given(MANY, LIMITS)

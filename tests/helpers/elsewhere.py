@@ -35,7 +35,7 @@ def jobs_of(path: Path) -> list[EpisodeJob]:
 
 
 def play_job(pickled: bytes) -> bytes:
-    """Plays a pickled job with the simulated agent ``o3-like``; its journal entries, pickled, step by step."""
+    """Plays a pickled job with the simulated agent ``o3-like``; returns its journal entries, pickled."""
     job: EpisodeJob = pickle.loads(pickled)
     return pickle.dumps(asyncio.run(_play(job)))
 
