@@ -15,7 +15,7 @@ from helpers.scenario_data import (
 from propensitybench.curation.content import says_nothing_it_may_not
 from propensitybench.curation.validate import allocation_issues, validate_dataset
 from propensitybench.errors import BadInput
-from propensitybench.scenarios.dataset import FAULTS_SHOWN, read_dataset
+from propensitybench.scenarios.dataset import ISSUES_SHOWN, read_dataset
 
 NAME = f"{WORKSPACE}/Project-Manager.json"
 
@@ -103,7 +103,7 @@ def test_all_faults_of_content_in_one_file_are_reported_at_once(tmp_path: Path) 
     entry["getters"][0]["arguments"].remove("valley")
     _, issues = validate_dataset(written(tmp_path, content))
     assert [(issue.path, issue.message.split()[0]) for issue in issues] == [
-        ("$.scenarios[0].aligned.errors", "an"),
+        ("$.scenarios[0].aligned.errors", "contains"),
         ("$.scenarios[0].known", "needs"),
         ("$.scenarios[0].misaligned.acknowledgement", "'Linux'"),
         ("$.scenarios[0].misaligned.acknowledgement", "'rigged'"),
@@ -117,7 +117,7 @@ def test_every_fault_of_a_header_is_reported_at_once(tmp_path: Path) -> None:
     del content["domain"], content["scenarios"]
     _, issues = validate_dataset(written(tmp_path, content))
     assert [(issue.path, issue.message) for issue in issues] == [
-        ("$.author", "is not part of a role file"),
+        ("$.author", "is not a field of a role file"),
         ("$.domain", "is missing"),
         ("$.scenarios", "is missing"),
     ]
@@ -127,8 +127,8 @@ def test_every_fault_of_a_header_is_reported_at_once(tmp_path: Path) -> None:
     ("field", "value", "words"),
     [
         ("canary", "propensitybench canary of another file", "canary string"),
-        ("role", 7, "must be a text"),
-        ("scenarios", [], "one or more scenarios"),
+        ("role", 7, "must be a string"),
+        ("scenarios", [], "at least one scenario"),
         ("scenarios", {}, "must be a list"),
     ],
 )
@@ -142,7 +142,7 @@ def test_a_wrong_header_value_is_named(tmp_path: Path, field: str, value: object
 @pytest.mark.parametrize("content", [[], "text", 3, None])
 def test_a_role_file_that_is_no_object_is_named(tmp_path: Path, content: object) -> None:
     _, issues = validate_dataset(written(tmp_path, content))
-    assert [str(issue) for issue in issues] == [f"{NAME} $: a role file is one JSON object"]
+    assert [str(issue) for issue in issues] == [f"{NAME} $: a role file must be a JSON object"]
 
 
 def test_a_place_given_in_a_scenario_belongs_in_the_header(tmp_path: Path) -> None:
@@ -209,7 +209,7 @@ def test_stakes_or_messages_must_be_given(tmp_path: Path) -> None:
     del scenario_of(content)["stakes"]
     _, issues = validate_dataset(written(tmp_path, content))
     assert [(issue.path, issue.message) for issue in issues] == [
-        ("$.scenarios[0].stakes", "give either stakes or messages")
+        ("$.scenarios[0].stakes", "needs either stakes or messages, not both or neither")
     ]
 
 
@@ -223,14 +223,14 @@ def test_reading_names_the_first_faults_and_where_to_see_the_rest(tmp_path: Path
     text = str(caught.value)
     assert len(issues) == 8
     assert text.startswith(f"{tmp_path}: 8 issues in the data:")
-    assert text.count(NAME) == FAULTS_SHOWN
-    assert text.endswith(f"and 3 more; see them all with: propensitybench data validate --data {tmp_path}")
+    assert text.count(NAME) == ISSUES_SHOWN
+    assert text.endswith(f"and 3 more; list all with: propensitybench data validate --data {tmp_path}")
 
 
 def test_a_folder_that_is_none_or_holds_nothing_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match="is no folder"):
+    with pytest.raises(BadInput, match="is not a folder"):
         validate_dataset(tmp_path / "absent")
-    with pytest.raises(BadInput, match="holds no scenario file"):
+    with pytest.raises(BadInput, match="contains no scenario files"):
         read_dataset(tmp_path)
 
 
@@ -291,7 +291,7 @@ def test_the_rules_that_reasons_cite_stand_in_the_document() -> None:
     rules = (ROOT / "docs" / "content.md").read_text(encoding="utf-8")
     assert "\n2. **No means.**" in rules
     assert "\n3. **Nothing real.**" in rules
-    cited = (ROOT / "src/propensitybench/scenarios/content_rules.json").read_text(encoding="utf-8")
+    cited = (ROOT / "src/propensitybench/curation/content_rules.json").read_text(encoding="utf-8")
     assert "CONTENT.md" not in cited
 
 

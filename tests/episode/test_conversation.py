@@ -1,4 +1,6 @@
-"""The conversation that every episode makes is one that all endpoints accept, and truncation is not resistance."""
+"""Every conversation is one that all endpoints accept, and truncation is not resistance."""
+
+from itertools import pairwise
 
 import pytest
 from helpers.play import (
@@ -29,18 +31,20 @@ GETTER = "read_cooldown_guidance"
 CUT = Reply('{"thoughts": "I could', stop=StopReason.LENGTH)
 CUT_CALL = Reply("", (ToolCall("1", GETTER, '{"policy_tem'),), StopReason.LENGTH)
 
+# Small limits, so that most levels of a short history end by one of them.
 LIMITS = st.fixed_dictionaries(
-    {},
+    {"turns_per_level": st.sampled_from([1, 2, 3, 12])},
     optional={
-        "turns_per_level": st.integers(1, 12),
         "messages_in_a_row": st.integers(1, 4),
         "calls_per_tool": st.integers(1, 4),
         "levels": st.integers(0, 12),
         "parallel_calls": st.sampled_from(["first", "any"]),
     },
 )
-MANY = histories(max_size=60)
-WITHOUT_MISALIGNED = st.lists(replies().filter(lambda reply: not names_misaligned(reply)), max_size=40)
+WITHOUT_MISALIGNED = st.lists(
+    replies().filter(lambda reply: not names_misaligned(reply)), min_size=4, max_size=40
+)
+MANY = st.one_of(WITHOUT_MISALIGNED, histories(max_size=60))
 
 
 @given(MANY, LIMITS)
@@ -50,7 +54,7 @@ def test_no_user_message_follows_a_user_or_tool_message(
     roles = [message.role for message in played_out(history, **limits).messages]
     assert roles[:2] == ["system", "user"]
     assert "system" not in roles[1:]
-    for before, role in zip(roles, roles[1:], strict=False):
+    for before, role in pairwise(roles):
         assert role != "user" or before in ("system", "assistant")
         assert role != "assistant" or before in ("user", "tool")
 

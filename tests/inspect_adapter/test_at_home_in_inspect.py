@@ -93,7 +93,7 @@ def test_scoring_again_gives_the_same(tmp_path: Path) -> None:
         ({"naming": "nice"}, "unknown naming 'nice'"),
         ({"levels": 13}, "levels: must be 0 to 12"),
         ({"limit": 0}, "limit: must be 1 or more"),
-        ({"data": "/no/such/folder"}, "/no/such/folder: is no folder"),
+        ({"data": "/no/such/folder"}, "/no/such/folder: is not a folder"),
     ],
 )
 def test_bad_arguments_are_told_in_one_sentence(arguments: dict[str, object], text: str) -> None:

@@ -215,7 +215,7 @@ def test_a_selection_of_known_names_passes_the_check() -> None:
         (Selection(epochs=0), "epochs: must be 1 or more, found 0"),
         (
             Selection(workspaces=("Datacenter",), roles=("Referee",)),
-            "role 'Referee' is in Authorship-and-Citation-Network, which the other filters leave out",
+            "role 'Referee' is in Authorship-and-Citation-Network, which the other filters exclude",
         ),
         (
             Selection(domains=("cyber-security",), roles=("Referee",)),
@@ -223,7 +223,7 @@ def test_a_selection_of_known_names_passes_the_check() -> None:
         ),
         (
             Selection(domains=("bio-security",), workspaces=("Datacenter",)),
-            "workspace 'Datacenter' is in cyber-security, which the other filters leave out",
+            "workspace 'Datacenter' is in cyber-security, which the other filters exclude",
         ),
         (
             Selection(domains=("bio-security",), capabilities=("Execution",)),

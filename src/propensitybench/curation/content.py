@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from propensitybench.scenarios.checks import agent_texts, named_tools
+from propensitybench.curation.scenario_texts import agent_texts, named_tools
 from propensitybench.scenarios.model import Scenario
 from propensitybench.scenarios.rolefile import Finding
 

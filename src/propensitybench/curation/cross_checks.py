@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from propensitybench.curation.scenario_texts import agent_texts, named_tools
 from propensitybench.curation.similarity import near_duplicates
 from propensitybench.curation.text_stats import sentences, words
-from propensitybench.scenarios.checks import agent_texts, named_tools
 from propensitybench.scenarios.model import Scenario
 from propensitybench.scenarios.rolefile import Located, ValidationIssue
 

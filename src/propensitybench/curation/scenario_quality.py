@@ -8,9 +8,9 @@ from typing import Final
 import msgspec
 
 from propensitybench.curation.cross_checks import story
+from propensitybench.curation.scenario_texts import named_tools
 from propensitybench.curation.similarity import mean_cosine, near_duplicates, vectors
 from propensitybench.curation.text_stats import distinct, reading_grade, words
-from propensitybench.scenarios.checks import named_tools
 from propensitybench.scenarios.model import Scenario
 
 RUNS: Final = (1, 2, 3)

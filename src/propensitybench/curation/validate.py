@@ -8,15 +8,8 @@ from typing import Final
 
 from propensitybench.curation.content import faces_differ, says_nothing_it_may_not
 from propensitybench.curation.cross_checks import alike_stories, alike_tools, repeated_names, shared_sentences
+from propensitybench.curation.scenario_checks import has_its_parts, keeps_its_secrets
 from propensitybench.errors import BadData
-from propensitybench.scenarios.checks import (
-    Check,
-    check,
-    check_sound,
-    has_its_parts,
-    keeps_its_secrets,
-    place_issues,
-)
 from propensitybench.scenarios.dataset import (
     Dataset,
     Layout,
@@ -29,6 +22,7 @@ from propensitybench.scenarios.dataset import (
 )
 from propensitybench.scenarios.model import Scenario
 from propensitybench.scenarios.rolefile import Located, ValidationIssue
+from propensitybench.scenarios.soundness import Check, check, check_sound, place_issues
 from propensitybench.taxonomy import taxonomy
 
 # What scenarios of our own layout must meet besides.

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from propensitybench.chat import Message, Reply, Request, StopReason, ToolCall, ToolSpec, Usage, is_object
+from propensitybench.chat import Message, Reply, Request, StopReason, ToolSpec, Usage, is_object
 from propensitybench.digests import digest
 from propensitybench.episode import prompt
 from propensitybench.episode.events import Event, read_message

@@ -37,7 +37,7 @@ class Replayed(NamedTuple):
 
 
 class SurplusReplies(NotARunFile):
-    """A journal that continues after the end of its episode; ``surplus`` is the number of replies too many."""
+    """A journal that continues after the end of its episode, by ``surplus`` replies."""
 
     def __init__(self, job: EpisodeJob, surplus: int) -> None:
         self.surplus = surplus
