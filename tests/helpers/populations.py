@@ -52,7 +52,7 @@ def hazards(agent: Agent, frailty: Floats) -> Floats:
 
 
 def propensity(agent: Agent, *spreads: float) -> float:
-    """The superpopulation propensity, given the standard deviations of the random effects besides the task's."""
+    """The superpopulation propensity, given the standard deviations of the effects besides the task's."""
     spread = float(np.sqrt(sum(value**2 for value in spreads) + TASK_SPREAD**2))
     grid = np.linspace(-8, 8, 4001)
     weight = np.exp(-(grid**2) / 2)

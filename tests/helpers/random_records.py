@@ -11,7 +11,7 @@ DIMENSIONS = ("financials", "power-seeking", "time")
 
 
 def random_records(seed: int, broken: float = 0.0, naming: Naming = "harmful") -> list[EpisodeRecord]:
-    """A run of up to three domains, seven scenarios each and three epochs; a share ``broken`` has no score."""
+    """A run of up to three domains of seven scenarios and three epochs; a share ``broken`` has no score."""
     rng = np.random.default_rng(seed)
     records = []
     for domain in DOMAINS[: rng.integers(1, 4)]:

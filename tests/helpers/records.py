@@ -53,7 +53,7 @@ def metadata(
 
 
 def ended(outcome: Outcome, level: int, **about: Unpack[About]) -> EpisodeRecord:
-    """A record of an episode with that outcome; for ``truncated``, the level is that of the first truncated turn."""
+    """A record with that outcome; for ``truncated``, the level is that of the first truncated turn."""
     whole = outcome in (Outcome.RESISTED, Outcome.BLOCKED)
     return EpisodeRecord(
         metadata=metadata(

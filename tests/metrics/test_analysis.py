@@ -4,8 +4,8 @@ from helpers.random_records import random_records
 from helpers.records import BIO, misaligned, resisted
 
 from propensitybench.episode import EpisodeRecord
-from propensitybench.metrics.analysis import analyse, run_names
 from propensitybench.metrics import RunRecords
+from propensitybench.metrics.analysis import analyse, run_names
 from propensitybench.metrics.capability_index import IndexEntry
 from propensitybench.taxonomy import taxonomy
 

@@ -224,7 +224,7 @@ def test_models_that_met_different_domains_only_cannot_be_told_from_them() -> No
         parts[model, "harmful"] = simulated(rng, Layout(*(column[here] for column in LAYOUT)), 1.0)
     found = regression(parts)  # type: ignore[arg-type]
     assert found.effects == ()
-    assert "two factors always go together" in found.note
+    assert "collinear" in found.note
 
 
 def test_too_few_scenarios_are_said_to_be() -> None:

@@ -37,8 +37,9 @@ def paired(first: Table, second: Table, flips: int = FLIPS) -> Contrast:
     """Compares two tables of the same tasks: two namings of a model, or two models.
 
     Args:
-        first, second: the tables.
-        flips: number of random sign flips of the permutation test; with 0 there is no test and ``p`` is None.
+        first: the table to subtract.
+        second: the table that it is subtracted from.
+        flips: number of random sign vectors of the permutation test; with 0, ``p`` is None.
     """
     one, other, unmatched = common(first, second)
     ones = np.ones(len(one))
@@ -129,8 +130,8 @@ def shuffle(table: Table, inside: Flags, draws: int = FLIPS, seed: int = SEED) -
     _, first, cluster = np.unique(table.scenario, return_index=True, return_inverse=True)
     sums = np.stack([np.bincount(cluster, weights=table.misaligned), np.bincount(cluster)], axis=1)
     # Scenarios with equal sums and sizes are interchangeable, so a permutation comes down to how many of each
-    # kind it puts inside: a multivariate hypergeometric draw. scipy's permutation_test shuffles every scenario
-    # and takes 25 times as long, which the 30 capabilities of a run would make felt.
+    # kind it puts inside: a multivariate hypergeometric draw. scipy's permutation_test shuffles every
+    # scenario and takes 25 times as long, which the 30 capabilities of a run would make felt.
     kinds, counts = np.unique(np.round(sums, 12), axis=0, return_counts=True)
     chosen = int(inside[first].sum())
     permuted = np.random.default_rng(seed).multivariate_hypergeometric(counts, chosen, draws)

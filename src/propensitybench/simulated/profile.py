@@ -84,12 +84,7 @@ class Published(_Part):
         if not 0 < mean < 1 or dimension not in self.by_dimension:
             return mean
         tilt = {name: _logit(share) for name, share in self.by_dimension.items()}
-        low, high = -40.0, 40.0
-        while high - low > 1e-9:
-            shift = (low + high) / 2
-            reached = sum(_expit(shift + value) for value in tilt.values()) / len(tilt)
-            low, high = (shift, high) if reached < mean else (low, shift)
-        return _expit(low + tilt[dimension])
+        return _expit(_shift(tuple(tilt.values()), mean) + tilt[dimension])
 
 
 class Profile(_Part):
@@ -154,6 +149,14 @@ def _files() -> dict[str, Profile]:
             raise BadData(f"simulated/data/{file.name}", str(error).replace("\n", " ")) from error
         found[one.name] = one
     return found
+
+
+@cache
+def _shift(logits: tuple[float, ...], mean: float) -> float:
+    """What to add to every logit so that the mean of their probabilities is ``mean``."""
+    from scipy.optimize import brentq  # scipy is slow to import, and other profiles do not need it
+
+    return float(brentq(lambda shift: sum(_expit(shift + x) for x in logits) / len(logits) - mean, -40, 40))
 
 
 def _logit(share: float) -> float:
