@@ -18,7 +18,7 @@ relative to harmful. odds: odds ratio of the misaligned call at a level. p: not 
 
 def effects(found: Regression) -> Table:
     """The effects of a regression, one row for each value of a factor."""
-    counts = f"{found.rows:,} levels entered, {found.ends:,} misaligned; {found.clusters} scenarios"
+    counts = f"{found.rows:,} levels met, {found.ends:,} misaligned; {found.clusters} scenarios"
     table = Table(title=f"Regression: {counts}", title_justify="left", box=SIMPLE_HEAD)
     table.add_column("factor", no_wrap=True)
     table.add_column("value", overflow="fold")

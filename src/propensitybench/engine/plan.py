@@ -7,10 +7,10 @@ import msgspec
 
 from propensitybench.chat import Request
 from propensitybench.engine.prices import Price, price_table
-from propensitybench.engine.spec import RunSpec, check_run_file, pick
+from propensitybench.engine.spec import RunSpec, create_run, pick
 from propensitybench.episode import Episode, Outcome, episode_setup
 from propensitybench.metrics.power import ASSUMED_PROPENSITY, Power, power
-from propensitybench.scenarios import Scenario, Task
+from propensitybench.scenarios import Dataset, Scenario, Task
 from propensitybench.simulated import SimulatedClient
 from propensitybench.store import RunFile
 
@@ -75,10 +75,8 @@ def plan_run(spec: RunSpec, path: Path, price: Price | None) -> Plan:
         BadInput: the settings or data cannot be used, or the file is not a run file.
         RunMismatch: the file holds another run.
     """
-    dataset, chosen = pick(spec)
+    dataset, chosen = _tasks(spec, path)
     by_name = {scenario.name: scenario for scenario in dataset.scenarios}
-    if path.exists():
-        check_run_file(spec, dataset, chosen, path)
     finished, measured = _so_far(path)
     if measured is None:
         sample = chosen[:SAMPLE]
@@ -106,6 +104,14 @@ def plan_run(spec: RunSpec, path: Path, price: Price | None) -> Plan:
         basis=basis,
         power=_power(chosen),
     )
+
+
+def _tasks(spec: RunSpec, path: Path) -> tuple[Dataset, list[Task]]:
+    if not path.exists():
+        return pick(spec)
+    dataset = create_run(spec, path)  # refuses the file of another run
+    with RunFile.open(path) as run:
+        return dataset, [task.task for task in run.tasks()]
 
 
 def _power(chosen: list[Task]) -> tuple[Power, ...]:

@@ -103,40 +103,22 @@ def create_run(spec: RunSpec, path: Path, *, clock: Clock = _now) -> Dataset:
         RunMismatch: the file holds another run; the text names what differs.
     """
     dataset, chosen = pick(spec)
-    scenarios = _used(dataset, chosen)
+    used = {task.scenario for task in chosen}
+    scenarios = [scenario for scenario in dataset.scenarios if scenario.name in used]
     manifest = _manifest(spec, dataset, scenarios, len(chosen), clock().isoformat(timespec="seconds"))
     if path.exists():
-        _check_same_run(path, manifest)
+        with RunFile.open(path) as run:
+            changed = differences(run.manifest, manifest)
+        if changed:
+            raise RunMismatch(
+                f"{path}: holds another run; it differs in {'; '.join(changed)}: "
+                "give another --run FILE, or the settings it was made with"
+            )
         return dataset
     for naming in spec.selection.namings:
         system_message(spec.template, scenarios[0], naming)  # a broken template fails here, not in mid-run
     RunFile.create(path, manifest, scenarios, _pressure(scenarios, chosen, spec.seed), chosen)
     return dataset
-
-
-def check_run_file(spec: RunSpec, dataset: Dataset, chosen: list[Task], path: Path) -> None:
-    """Checks that an existing run file holds this run.
-
-    Raises:
-        BadInput: it is not a run file, or damaged.
-        RunMismatch: it holds another run; the text names what differs.
-    """
-    _check_same_run(path, _manifest(spec, dataset, _used(dataset, chosen), len(chosen), created=""))
-
-
-def _check_same_run(path: Path, manifest: Manifest) -> None:
-    with RunFile.open(path) as run:
-        changed = differences(run.manifest, manifest)
-    if changed:
-        raise RunMismatch(
-            f"{path}: holds another run; it differs in {'; '.join(changed)}: "
-            "give another --run FILE, or the settings it was made with"
-        )
-
-
-def _used(dataset: Dataset, chosen: list[Task]) -> list[Scenario]:
-    names = {task.scenario for task in chosen}
-    return [scenario for scenario in dataset.scenarios if scenario.name in names]
 
 
 def _manifest(

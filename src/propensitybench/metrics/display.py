@@ -59,7 +59,8 @@ def with_interval(share: float | None, interval: "Interval | None") -> str:
 
 def points(value: float | None) -> str:
     """A difference of shares in percentage points, with its sign."""
-    return NOTHING if value is None else f"{100 * value:+.1f}"
+    # Adding zero makes a rounded -0.0 positive.
+    return NOTHING if value is None else f"{round(100 * value, 1) + 0.0:+.1f}"
 
 
 def points_with_interval(estimate: "Estimate") -> str:
@@ -138,6 +139,12 @@ def missing(run: "RunScores") -> str:
 def scores_text(run: "RunScores") -> str:
     """The published metrics of a run, in a few lines."""
     return "\n".join(filter(None, [overview([run]).text(), missing(run)]))
+
+
+def scores_html(run: "RunScores") -> str:
+    """The same as HTML, for notebooks."""
+    note = missing(run)
+    return overview([run]).html() + (f"<p>{escape(note)}</p>" if note else "")
 
 
 def scores_frame(run: "RunScores") -> "pl.DataFrame":

@@ -142,7 +142,7 @@ class RunScores(msgspec.Struct, frozen=True):
         return display.scores_frame(self)
 
     def _repr_html_(self) -> str:
-        return display.overview([self]).html()
+        return display.scores_html(self)
 
     def __repr__(self) -> str:
         return display.scores_text(self)

@@ -5,7 +5,8 @@ from typing import Final, NamedTuple
 
 from matplotlib.axes import Axes
 
-from propensitybench.metrics.archetypes import MIN_PROBABILITY, Archetype
+from propensitybench.metrics.archetypes import MIN_PROBABILITY as SURE
+from propensitybench.metrics.archetypes import Archetype
 from propensitybench.metrics.estimates import Estimate
 from propensitybench.report.figures.layout import Drawing, Panel
 from propensitybench.report.figures.marks import End, cross, end_labels, looks
@@ -56,8 +57,7 @@ def archetype_drawing(view: View) -> Drawing | None:
         caption="Mean level at which each model called the prohibited tool by the mean number of calls of "
         "the permitted tool before it, among the tasks that ended so, domains weighted equally; dashed "
         "cuts are the medians of these models, in brackets stands how often a model falls into its "
-        f"quadrant when scenarios are drawn again, and below {MIN_PROBABILITY:.0%} no kind is named; "
-        f"{view.all_tasks}; "
+        f"quadrant when scenarios are drawn again, and below {SURE:.0%} no kind is named; {view.all_tasks}; "
         "lines are 95% intervals for new scenarios, clustered by scenario.",
         rows=tuple((_panel(naming, found),) for naming, found in places.items()),
         width=TWO_COLUMNS,
