@@ -148,7 +148,7 @@ def scores_html(run: "RunScores") -> str:
 
 
 def scores_frame(run: "RunScores") -> "pl.DataFrame":
-    """One row for each estimate of a run.
+    """One row for each number of a run that has an interval.
 
     Columns: model, naming, estimand (e.g. ``propensity``), part (``all``, ``domain``, ...), name of the part,
     value, low and high (95 % interval), se (standard error for new scenarios), n (units), scenarios.
