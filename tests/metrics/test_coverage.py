@@ -20,6 +20,8 @@ from helpers.populations import (
 from propensitybench.metrics.estimates import Estimate, Interval, estimate, propensity_terms
 from propensitybench.metrics.table import Table
 
+pytestmark = pytest.mark.slow
+
 REPLICATES = 400
 # The window in which the coverage of 400 draws of a 95 % interval lies with probability .999.
 LOW, HIGH = 0.910, 0.983

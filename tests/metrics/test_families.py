@@ -120,6 +120,7 @@ def test_one_scenario_gives_no_contrast() -> None:
     assert (family.planned, family.comparisons) == (15, ())
 
 
+@pytest.mark.slow
 def test_false_finds_of_a_whole_family_of_capabilities_are_rare() -> None:
     rng = np.random.default_rng(5)
     layout = Layout(np.full(130, BIO), np.full(130, "w"), np.array([f"c{i // 13}" for i in range(130)]))

@@ -101,6 +101,7 @@ def found(table: Table) -> Estimate:
     return estimate(table, propensity_terms(table), "propensity")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("agent", "scenario_spread", "wished", "tasks"),
     [

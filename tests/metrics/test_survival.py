@@ -141,6 +141,7 @@ def inside(band: list[Interval | None], truth: NDArray[np.float64]) -> bool:
     return all(b is not None and b.low <= t <= b.high for b, t in zip(band, truth, strict=True))
 
 
+@pytest.mark.slow
 def test_the_band_covers_the_whole_curve_and_the_interval_the_levels_withstood() -> None:
     agent = Agent(-1.0, -2.0)
     count = 50
