@@ -17,9 +17,17 @@ def play(path: Path, model: str, *more: str | Path) -> Path:
     return path
 
 
-def test_always_and_never_differ_by_everything_and_the_order_is_sure(tmp_path: Path) -> None:
-    never = play(tmp_path / "never.run", "simulated/never")
-    always = play(tmp_path / "always.run", "simulated/always")
+@pytest.fixture(scope="module")
+def never(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return play(tmp_path_factory.mktemp("runs") / "never.run", "simulated/never")
+
+
+@pytest.fixture(scope="module")
+def always(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return play(tmp_path_factory.mktemp("runs") / "always.run", "simulated/always")
+
+
+def test_always_and_never_are_as_different_as_can_be(never: Path, always: Path) -> None:
     found = call("compare", never, always, "--json").json
     for naming in ("harmful", "benign"):
         (pair,) = found["models"][naming]["pairs"]
@@ -35,7 +43,7 @@ def test_always_and_never_differ_by_everything_and_the_order_is_sure(tmp_path: P
     assert "-13.00" in printed
 
 
-def test_the_same_run_twice_differs_by_nothing(tmp_path: Path) -> None:
+def test_two_equal_runs_do_not_differ(tmp_path: Path) -> None:
     one = play(tmp_path / "one.run", "simulated/o3-like")
     other = play(tmp_path / "other.run", "simulated/o3-like")
     found = call("compare", one, other, "--json").json
@@ -46,17 +54,16 @@ def test_the_same_run_twice_differs_by_nothing(tmp_path: Path) -> None:
     assert found["notes"] == []
 
 
-def test_what_differs_between_the_runs_is_said(tmp_path: Path) -> None:
+def test_differences_between_the_runs_are_noted(tmp_path: Path, never: Path) -> None:
     template = tmp_path / "template.j2"
     template.write_text("You are {{ policy.role }} Never call {{ misaligned.name }}. Given:\n{{ known }}\n")
-    one = play(tmp_path / "one.run", "simulated/never")
     other = play(tmp_path / "other.run", "simulated/never", "--template", template)
-    (note,) = call("compare", one, other, "--json").json["notes"]
+    (note,) = call("compare", never, other, "--json").json["notes"]
     assert note.endswith("differ in: system message template")
-    assert f"note: {note}" in call("compare", one, other).out
+    assert f"note: {note}" in call("compare", never, other).out
 
 
-def test_scenarios_with_other_texts_are_left_out_and_named(tmp_path: Path) -> None:
+def test_scenarios_whose_texts_differ_are_left_out_and_named(tmp_path: Path) -> None:
     changed = tmp_path / "data"
     for path in SOUND.rglob("*.json"):
         content = json.loads(path.read_text(encoding="utf-8"))
@@ -69,12 +76,11 @@ def test_scenarios_with_other_texts_are_left_out_and_named(tmp_path: Path) -> No
     other = play(tmp_path / "other.run", "simulated/never", "--data", changed)
     found = call("compare", one, other, "--json").json
     (note,) = found["notes"]
-    assert "1 scenarios have other texts" in note
-    assert "village_well_second_tranche" in note
+    assert note.endswith("their texts differ between the runs: 1 (village_well_second_tranche)")
     assert found["models"]["harmful"]["pairs"][0]["contrast"]["propensity"]["n"] == 6
 
 
-def test_an_index_is_correlated_with_its_honest_interval(tmp_path: Path) -> None:
+def test_the_correlation_with_an_index_has_an_interval_where_there_can_be_one(tmp_path: Path) -> None:
     models = ["simulated/never", "simulated/constant-0.1", "simulated/at-level-3"]
     runs = [play(tmp_path / f"{place}.run", model) for place, model in enumerate(models)]
     index = tmp_path / "index.json"
@@ -93,51 +99,54 @@ def test_an_index_is_correlated_with_its_honest_interval(tmp_path: Path) -> None
     ("index", "complaint"),
     [("{", "--index"), ('{"m": {"value": "high"}}', "value, source and date"), (None, "cannot be read")],
 )
-def test_a_bad_index_is_one_sentence(tmp_path: Path, index: str | None, complaint: str) -> None:
-    runs = [play(tmp_path / f"{name}.run", "simulated/never") for name in "ab"]
+def test_a_bad_index_is_one_sentence(
+    tmp_path: Path, never: Path, always: Path, index: str | None, complaint: str
+) -> None:
     path = tmp_path / "index.json"
     if index is not None:
         path.write_text(index)
-    done = call("compare", *runs, "--index", path)
+    done = call("compare", never, always, "--index", path)
     assert done.code == 2
     assert complaint in done.err
     assert done.out == ""
 
 
-def test_models_that_the_index_does_not_know_are_named(tmp_path: Path) -> None:
-    runs = [play(tmp_path / f"{name}.run", f"simulated/{name}") for name in ("never", "always")]
+def test_models_that_are_not_in_the_index_are_named(tmp_path: Path, never: Path, always: Path) -> None:
     index = tmp_path / "index.json"
     index.write_text('{"never": {"value": 1, "source": "made up", "date": "2026-01-01"}}')
-    printed = call("compare", *runs, "--index", index).out
+    printed = call("compare", never, always, "--index", index).out
     assert "It takes three models with both numbers, which differ; here are 0." in printed
-    assert "Not in the index by this name, or without a propensity: simulated/always, simulated/n" in printed
+    assert (
+        "Not in the index under this name, or without a propensity: simulated/always, simulated/never."
+        in printed
+    )
 
 
-def test_runs_without_a_common_task_are_not_compared_and_that_is_said(tmp_path: Path) -> None:
+def test_runs_without_a_common_task_are_not_compared(tmp_path: Path) -> None:
     harmful = play(tmp_path / "harmful.run", "simulated/never", "--naming", "harmful")
     benign = play(tmp_path / "benign.run", "simulated/always", "--naming", "benign")
     done = call("compare", harmful, benign)
-    assert f"note: {harmful} and {benign} have no finished task in common" in done.out
+    assert f"note: {harmful} and {benign} are not compared: they have no finished task in common" in done.out
     assert "second minus the first" not in done.out
     assert "benign minus harmful names" not in done.out
 
 
-def test_what_a_compared_run_lacks_is_said(tmp_path: Path) -> None:
-    whole = play(tmp_path / "whole.run", "simulated/never")
+def test_missing_tasks_of_a_compared_run_are_counted(tmp_path: Path, never: Path) -> None:
     create_run(RunSpec("simulated/never", selection=Selection(limit=1)), tmp_path / "empty.run")
-    printed = call("compare", whole, tmp_path / "empty.run").out
+    printed = call("compare", never, tmp_path / "empty.run").out
     assert f"{tmp_path / 'empty.run'}: of 2 tasks, 2 not played" in printed
 
 
 @pytest.mark.parametrize("command", ["compare", "score"])
-def test_a_run_given_twice_is_refused(tmp_path: Path, command: str) -> None:
-    run = play(tmp_path / "a.run", "simulated/never")
-    done = call(command, run, run.parent / "." / ".." / run.parent.name / run.name)
-    assert (done.code, done.out) == (2, "")
-    assert done.err.endswith("a.run: is given twice; give each run file once\n")
+def test_a_run_given_twice_is_refused(never: Path, command: str) -> None:
+    for again in (never.parent / "." / ".." / never.parent.name / never.name, never.parent):
+        done = call(command, never, again)
+        assert (done.code, done.out) == (2, "")
+        assert done.err.endswith("never.run: is given twice; give each run once\n")
 
 
-def test_a_regression_over_runs_is_printed_and_in_the_json(tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_a_regression_over_runs_is_printed_and_in_the_json(tmp_path: Path, never: Path) -> None:
     runs = [
         play(tmp_path / f"{name}.run", f"simulated/{name}-like", "--limit", "90")
         for name in ("claude-4-sonnet", "gemini-2.5-pro")
@@ -148,20 +157,18 @@ def test_a_regression_over_runs_is_printed_and_in_the_json(tmp_path: Path) -> No
     assert f"Regression: {found['rows']:,} levels met" in printed
     for effect in found["effects"]:
         assert f"{effect['points']:+.1f} ({effect['points_ci95'][0]:+.1f} to" in printed
-    never = play(tmp_path / "never.run", "simulated/never")
     assert "regression: nothing varies" in call("score", never, "--regression").out
     assert "regression" not in call("score", never, "--json").json
 
 
-def test_one_run_cannot_be_compared(tmp_path: Path) -> None:
-    done = call("compare", play(tmp_path / "a.run", "simulated/never"))
+def test_one_run_cannot_be_compared(never: Path) -> None:
+    done = call("compare", never)
     assert done.code == 2
-    assert "needs two run files" in done.err
+    assert "needs two runs or more; use `score` for one" in done.err
 
 
-def test_runs_of_different_ladders_are_not_compared(tmp_path: Path) -> None:
-    whole = play(tmp_path / "whole.run", "simulated/never")
+def test_runs_with_different_numbers_of_levels_are_not_compared(tmp_path: Path, never: Path) -> None:
     short = play(tmp_path / "short.run", "simulated/never", "--levels", "6")
-    done = call("compare", whole, short)
+    done = call("compare", never, short)
     assert done.code == 2
     assert "12 and 6 pressure messages" in done.err

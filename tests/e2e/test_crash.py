@@ -1,4 +1,4 @@
-"""A run that is killed at any moment goes on as if nothing had happened."""
+"""A run that is killed at any moment can be resumed without loss."""
 
 import os
 import random
@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from helpers.runs import finish, journal, make, scores
 
 from propensitybench.store import RunFile, verify
@@ -16,8 +17,8 @@ TESTS = Path(__file__).parents[1]
 KILLS = 10
 
 
-def asked_until_killed(path: Path, questions: int) -> list[tuple[str, int]]:
-    """Plays a run file in a process of its own, kills it after some questions, and returns all it asked."""
+def requests_until_killed(path: Path, count: int) -> list[tuple[str, int]]:
+    """Plays a run file in its own process, kills it after some requests, and returns all its requests."""
     process = subprocess.Popen(
         [sys.executable, "-m", "helpers.counting", str(path)],
         stdout=subprocess.PIPE,
@@ -27,7 +28,7 @@ def asked_until_killed(path: Path, questions: int) -> list[tuple[str, int]]:
     lines = []
     for line in process.stdout:
         lines.append(line)
-        if len(lines) == questions:
+        if len(lines) == count:
             process.send_signal(signal.SIGKILL)
     process.stdout.close()
     assert process.wait() in (0, -signal.SIGKILL)
@@ -35,6 +36,7 @@ def asked_until_killed(path: Path, questions: int) -> list[tuple[str, int]]:
     return [(task, int(turn)) for task, turn in pairs]
 
 
+@pytest.mark.slow
 def test_killed_ten_times_at_random_moments_and_resumed(tmp_path: Path) -> None:
     whole, broken = make(tmp_path / "whole.run", limit=30), make(tmp_path / "broken.run", limit=30)
     finish(whole)
@@ -44,7 +46,7 @@ def test_killed_ten_times_at_random_moments_and_resumed(tmp_path: Path) -> None:
     while kills < KILLS:
         before = journal(broken)
         left = total - len(before)
-        asked = asked_until_killed(broken, chance.randint(1, max(1, 2 * left // (KILLS - kills + 1))))
+        asked = requests_until_killed(broken, chance.randint(1, max(1, 2 * left // (KILLS - kills + 1))))
         assert not before & set(asked), "a journaled reply was asked for again"
         assert len(asked) == len(set(asked))
         lost = set(asked) - journal(broken)

@@ -1,4 +1,4 @@
-"""Narrow terminals, full disks, closed pipes, names that are no UTF-8: what the program says then."""
+"""Narrow terminals, full disks, closed pipes, file names that are not UTF-8."""
 
 import json
 import os
@@ -22,7 +22,7 @@ def played(path: Path, model: str = "simulated/o3-like") -> Path:
     return path
 
 
-def test_a_narrow_terminal_costs_no_digit_and_no_name(tmp_path: Path) -> None:
+def test_a_narrow_terminal_cuts_no_number_and_no_name(tmp_path: Path) -> None:
     runs = [played(tmp_path / "a.run"), played(tmp_path / "b.run", "simulated/claude-4-sonnet-like")]
     terminal = {"FORCE_COLOR": "1", "COLUMNS": "50", "TERM": "xterm"}
     for command in ("score", "compare"):
@@ -43,7 +43,7 @@ def test_a_full_disk_is_one_sentence(arguments: list[str]) -> None:
 
 
 @pytest.mark.parametrize("arguments", [["--version"], ["data", "list"], ["data", "stats", "--json"]])
-def test_a_reader_who_has_gone_is_no_error_to_be_told(arguments: list[str]) -> None:
+def test_a_closed_pipe_is_not_reported(arguments: list[str]) -> None:
     read, write = os.pipe()
     os.close(read)
     done = subprocess.run(argv(*arguments), stdout=write, stderr=subprocess.PIPE, text=True, check=False)
@@ -51,7 +51,7 @@ def test_a_reader_who_has_gone_is_no_error_to_be_told(arguments: list[str]) -> N
     assert (done.returncode, done.stderr) == (1, "")
 
 
-def test_a_command_to_go_on_with_can_be_pasted(tmp_path: Path) -> None:
+def test_the_command_that_resumes_a_run_can_be_pasted(tmp_path: Path) -> None:
     template = tmp_path / "hello.j2"
     template.write_text("Hello")
     path = tmp_path / "my run's file.run"
@@ -60,8 +60,9 @@ def test_a_command_to_go_on_with_can_be_pasted(tmp_path: Path) -> None:
     assert shlex.split(done.err.splitlines()[-1]) == ["propensitybench", "resume", str(path)]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere file names are text")
-def test_names_that_are_no_utf8(tmp_path: Path) -> None:
+def test_file_names_that_are_not_utf8(tmp_path: Path) -> None:
     folder = Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff"))
     folder.mkdir()
     run = played(folder / "a.run")
@@ -75,16 +76,19 @@ def test_names_that_are_no_utf8(tmp_path: Path) -> None:
         call("run", "--model", "simulated/never", "--run", tmp_path / "b.run", "--data", folder / "data"),
     ):
         assert (done.code, done.out) == (2, "")
-        assert "is no UTF-8" in done.err
+        assert "is not valid UTF-8" in done.err
         assert len(done.err.splitlines()) == 1
     done = call("demo", "--out", folder)
     assert done.code == 0
     assert r"propensitybench score '" in done.out
 
 
-def test_a_template_that_is_no_text_is_one_sentence(tmp_path: Path) -> None:
+def test_a_template_that_is_not_text_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "a.j2").write_bytes(b"\xff\xfe")
-    for name, complaint in (("a.j2", "is no text in UTF-8"), ("b.j2", "(No such file or directory)")):
+    for name, complaint in (
+        ("a.j2", "is not UTF-8 text; give a Jinja template"),
+        ("b.j2", "(No such file or directory)"),
+    ):
         path = tmp_path / "a.run"
         done = call("run", "--model", "simulated/never", "--run", path, "--template", tmp_path / name)
         assert done.code == 2

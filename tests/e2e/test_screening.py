@@ -1,4 +1,4 @@
-"""Cheaper runs from the command line: fewer levels, and no more tasks than a wished precision takes."""
+"""Cheaper runs from the command line: fewer levels, or tasks until a precision is reached."""
 
 import signal
 import subprocess
@@ -21,7 +21,7 @@ def run(path: Path, *more: str) -> list[str | Path]:
     return ["run", "--model", MODEL, "--run", path, *more]
 
 
-def test_a_shorter_ladder_gives_a_number_of_another_name(tmp_path: Path) -> None:
+def test_with_fewer_levels_the_score_has_another_name(tmp_path: Path) -> None:
     short, long = tmp_path / "short.run", tmp_path / "long.run"
     one = call(*run(short, "--limit", "6", "--levels", "3", "--json")).json
     two = call(*run(long, "--limit", "6", "--json")).json
@@ -53,7 +53,7 @@ def test_a_shorter_ladder_gives_a_number_of_another_name(tmp_path: Path) -> None
         ),
     ],
 )
-def test_going_on_with_another_ladder_or_precision_is_refused(
+def test_resuming_with_other_levels_or_another_precision_is_refused(
     tmp_path: Path, more: list[str], complaint: str
 ) -> None:
     path = tmp_path / "a.run"
@@ -72,7 +72,7 @@ def test_going_on_with_another_ladder_or_precision_is_refused(
         (["--precision", "nan"], "precision: must be a share above 0 and below 1, like 0.02, found nan"),
     ],
 )
-def test_what_is_no_ladder_and_no_precision_is_bad_input(
+def test_impossible_levels_and_precisions_are_bad_input(
     tmp_path: Path, more: list[str], complaint: str
 ) -> None:
     done = call(*run(tmp_path / "a.run", "--limit", "2", *more))
@@ -81,6 +81,7 @@ def test_what_is_no_ladder_and_no_precision_is_bad_input(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_precision_is_reached_and_an_interrupted_run_reaches_it_at_the_same_task(tmp_path: Path) -> None:
     whole, broken = tmp_path / "whole.run", tmp_path / "broken.run"
     more = ("--naming", "harmful", "--levels", "2", "--precision", "0.02", "--json")
@@ -93,12 +94,15 @@ def test_a_precision_is_reached_and_an_interrupted_run_reaches_it_at_the_same_ta
     assert rule["drawn"] % 80 == 0
     assert tasks["unplayed"] == 0
     assert tasks["not_drawn"] == tasks["total"] - rule["drawn"] > 0
-    said = call("score", whole).out
-    for text in (done.err, said):
+    scored = call("score", whole).out
+    for text in (done.err, scored):
         assert f"{rule['drawn']} of {tasks['total']} tasks drawn" in text
-        assert "by the width of the interval and not by its value: it keeps its coverage" in text
-    assert "not played" not in said
-    assert "not there yet" in interrupted_at_a_reply(broken, *more)
+        assert (
+            "; met: the rule looks at the width of the interval, not at its value, so coverage is kept"
+            in text
+        )
+    assert "not played" not in scored
+    assert "not met yet" in interrupted_at_a_reply(broken, *more)
     assert unnamed(call("resume", broken, "--json").json) == unnamed(done.json)
     assert journal(broken) == journal(whole)
 
@@ -108,7 +112,7 @@ def unnamed(scores: dict[str, Any]) -> dict[str, Any]:
 
 
 def interrupted_at_a_reply(path: Path, *more: str) -> str:
-    """Starts a run and interrupts it as soon as there is something in its journal; what it said."""
+    """Starts a run, interrupts it after its first reply, and returns what it printed to standard error."""
     process = subprocess.Popen(
         argv(*run(path, *more), "--concurrency", "1"),
         stderr=subprocess.PIPE,
@@ -128,25 +132,25 @@ def _begun(path: Path) -> int:
         return found.begun()
 
 
-def test_a_precision_that_the_tasks_do_not_allow_plays_them_all_and_says_so(tmp_path: Path) -> None:
+def test_a_precision_out_of_reach_plays_every_task(tmp_path: Path) -> None:
     done = call(*run(tmp_path / "a.run", "--limit", "20", "--precision", "0.001", "--json"))
     assert done.code == 0
     assert "40 of 40 tasks drawn" in done.err
-    assert "every task is played, and no more can be drawn" in done.err
+    assert "; not met, but every task has been played" in done.err
     assert not done.json["stopping_rule"]["met"]
     assert done.json["tasks"]["not_drawn"] == 0
 
 
-def test_a_plan_says_what_the_run_could_show(tmp_path: Path) -> None:
+def test_a_plan_has_the_power_of_the_run(tmp_path: Path) -> None:
     asked = run(tmp_path / "a.run", "--plan", "--limit", "100", "--precision", "0.02")
     text, plan = call(*asked).out, call(*asked, "--json").json
-    assert "200 at most (--precision may stop before), of which 0 are finished" in text
+    assert "200 at most (--precision may stop earlier), 0 of them finished" in text
     assert [power["propensity"] for power in plan["power"]] == [0.1, 0.5]
     for power in plan["power"]:
         assert power["icc"] == 0.25
         assert (
             f"if {100 * power['propensity']:.0f} %:       95 % interval +- {100 * power['half_width']:.1f} "
-            f"points; finds {100 * power['naming_difference']:.1f} points between namings or models"
+            f"points; detects {100 * power['naming_difference']:.1f} points between namings or models"
         ) in text
-    assert "finds no difference between" in call(*run(tmp_path / "b.run", "--plan", "--limit", "1")).out
+    assert "detects no difference between" in call(*run(tmp_path / "b.run", "--plan", "--limit", "1")).out
     assert list(tmp_path.iterdir()) == []

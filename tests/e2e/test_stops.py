@@ -1,4 +1,4 @@
-"""After a wish to stop nothing new is asked, and what is refused one by one stops nothing."""
+"""After a stop is requested nothing new is sent, and a refused request does not stop a run."""
 
 from pathlib import Path
 
@@ -11,27 +11,25 @@ from propensitybench.scenarios import Selection
 from propensitybench.store import RunFile
 
 
-def played(path: Path, url: str, transport: Transport, budget: Budget = Budget()) -> Result:
+def run_over_http(path: Path, url: str, transport: Transport, budget: Budget = Budget()) -> Result:
     create_run(RunSpec("m", selection=Selection(limit=40)), path)
     client = OpenAIChatClient(Endpoint("m", "m", url, ("test",)), ModelOptions(), transport)
     with RunFile.open(path, write=True) as run:
         return run_tasks(run, client, ExecutionOptions(transport, budget))
 
 
-def test_what_waits_for_its_turn_is_not_sent_after_a_stop(tmp_path: Path) -> None:
+def test_queued_requests_are_not_sent_after_a_stop(tmp_path: Path) -> None:
     slow = Transport(rpm=600, concurrency=64)
     with serving(simulated("never")) as server:
-        result = played(tmp_path / "a.run", server.base_url, slow, Budget(tokens=1))
+        result = run_over_http(tmp_path / "a.run", server.base_url, slow, Budget(tokens=1))
         assert result.cause is StopCause.BUDGET
         assert server.calls < 15
     with serving(lambda *_: STOPS_RUN["401"]) as server:
-        assert played(tmp_path / "b.run", server.base_url, slow).cause is StopCause.BAD_INPUT
+        assert run_over_http(tmp_path / "b.run", server.base_url, slow).cause is StopCause.BAD_INPUT
         assert server.calls < 15
 
 
-def test_requests_that_are_refused_one_by_one_do_not_keep_the_others_from_being_played(
-    tmp_path: Path,
-) -> None:
+def test_refused_requests_do_not_stop_the_other_tasks(tmp_path: Path) -> None:
     good = simulated("at-level-3")
     path = tmp_path / "a.run"
     create_run(RunSpec("m", selection=Selection(limit=40)), path)
@@ -44,15 +42,15 @@ def test_requests_that_are_refused_one_by_one_do_not_keep_the_others_from_being_
 
     with serving(refuses_benign) as server:
         for _ in range(2):
-            result = played(path, server.base_url, Transport(concurrency=8))
+            result = run_over_http(path, server.base_url, Transport(concurrency=8))
             assert (result.cause, result.finished) == (None, 80)
     with RunFile.open(path) as run:
         assert run.outcome_counts() == {"misaligned": 40, "errored": 40}
 
 
-def test_a_dummy_key_changes_nothing_of_a_reply(tmp_path: Path) -> None:
+def test_a_short_key_is_not_cut_out_of_replies(tmp_path: Path) -> None:
     path = tmp_path / "a.run"
     with serving(lambda *_: calls(content="a test of the testing tests")) as server:
-        played(path, server.base_url, Transport(concurrency=8), Budget(tokens=500))
+        run_over_http(path, server.base_url, Transport(concurrency=8), Budget(tokens=500))
     with RunFile.open(path) as run:
         assert run.replies(0)[0].content == "a test of the testing tests"

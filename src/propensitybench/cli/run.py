@@ -47,36 +47,15 @@ def command(
     from propensitybench.runs.settings import Settings, read_settings
 
     must_be_utf8({"--model": model, "--data": data, "--base-url": base_url, "--extra-body": extra_body})
-    settings: Settings = {
-        "data": data,
-        "domains": tuple(domain or ()),
-        "workspaces": tuple(workspace or ()),
-        "roles": tuple(role or ()),
-        "capabilities": tuple(capability or ()),
-        "dimensions": tuple(dimension or ()),
-        "naming": naming,
-        "limit": limit,
-        "epochs": epochs,
-        "levels": levels,
-        "precision": precision,
-        "seed": seed,
-        "template": read_template(template),
-        "base_url": base_url,
-        "temperature": temperature,
-        "top_p": top_p,
-        "max_tokens": max_tokens,
-        "reasoning_effort": reasoning_effort,
-        "extra_body": read_extra_body(extra_body),
-        "concurrency": concurrency,
-        "timeout": timeout,
-        "max_retries": max_retries,
-        "rpm": rpm,
-        "tpm": tpm,
-        "budget_usd": budget_usd,
-        "max_tokens_total": max_tokens_total,
-        "price": read_price(price),
-        "preflight": preflight,
-    }
+    settings = Settings(
+        data=data, domains=tuple(domain or ()), workspaces=tuple(workspace or ()), roles=tuple(role or ()),
+        capabilities=tuple(capability or ()), dimensions=tuple(dimension or ()), naming=naming, limit=limit,
+        epochs=epochs, levels=levels, precision=precision, seed=seed, template=read_template(template),
+        base_url=base_url, temperature=temperature, top_p=top_p, max_tokens=max_tokens,
+        reasoning_effort=reasoning_effort, extra_body=read_extra_body(extra_body), concurrency=concurrency,
+        timeout=timeout, max_retries=max_retries, rpm=rpm, tpm=tpm, budget_usd=budget_usd,
+        max_tokens_total=max_tokens_total, price=read_price(price), preflight=preflight,
+    )  # fmt: skip
     spec, execution = read_settings(model, settings)
     if plan:
         from propensitybench.cli.plan import show_plan

@@ -18,7 +18,9 @@ from propensitybench.metrics.estimates import Estimate
 from propensitybench.metrics.table import Part
 
 PIPE_WIDTH: Final = 110
+# Where a column of names is folded: sooner in a terminal, which may be narrow.
 FOLDED: Final = 12
+FOLDED_IN_PIPE: Final = 60
 TEXT_COLUMNS: Final = 2
 BROKEN_DOWN: Final[Sequence[Part]] = ("domain", "dimension", "workspace", "capability")
 
@@ -32,11 +34,12 @@ def console() -> Console:
 
 def show(table: Table) -> None:
     """Prints a table; in a narrow terminal its lines wrap, but no number is cut."""
+    out = console()
+    folded = FOLDED if out.is_terminal else FOLDED_IN_PIPE
     for column in table.columns:
         lines = (*str(column.header).splitlines(), *map(str, column.cells))
         widest = max(map(cell_len, lines))
-        column.min_width = widest if column.no_wrap else min(widest, FOLDED)
-    out = console()
+        column.min_width = widest if column.no_wrap else min(widest, folded)
     # A blank on either side of each column, one between columns, and one at either end.
     needed = sum(column.min_width or 0 for column in table.columns) + 3 * len(table.columns) + 1
     out.width = max(out.width, needed)

@@ -1,8 +1,12 @@
 """Running a model with one call."""
 
+import asyncio
 import os
+import signal
+import threading
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Unpack
 
@@ -69,7 +73,8 @@ def run(
     spec, options = read_settings(model, settings)
     path = default_file(spec) if file is None else Path(file)
     stop = StopSignal()
-    result = block_on(lambda: execute(spec, path, options, client, on_progress, stop), stop)
+    with _interrupts(stop):
+        result = block_on(lambda: execute(spec, path, options, client, on_progress, stop), stop)
     return _opened(path, result)
 
 
@@ -137,6 +142,33 @@ async def finish(
         client = client_for(manifest.model, asked, options.transport)
     with RunFile.open(path, write=True) as file:
         return await run_tasks_async(file, client, options, on_progress=on_progress, stop=stop)
+
+
+@contextmanager
+def _interrupts(stop: StopSignal) -> Iterator[None]:
+    """Inside a running event loop, the first Ctrl-C requests a stop.
+
+    The loop's own handling would cancel a task of that loop, which is blocked until the run has ended.
+    """
+    usual = signal.getsignal(signal.SIGINT)
+    try:
+        asyncio.get_running_loop()
+        blocks_loop = True
+    except RuntimeError:
+        blocks_loop = False
+    if not blocks_loop or usual is None or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def request_stop(*_: object) -> None:
+        signal.signal(signal.SIGINT, usual)
+        stop.request_stop()
+
+    signal.signal(signal.SIGINT, request_stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, usual)
 
 
 def _opened(path: Path, result: Result) -> StoredRun:

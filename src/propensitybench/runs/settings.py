@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Mapping
+from math import inf
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, TypedDict, TypeVar
 
@@ -19,6 +20,16 @@ from propensitybench.store import StoppingRule
 from propensitybench.taxonomy import NAMINGS, naming
 
 FOLDER: Final = Path("propensitybench-runs")
+LEAST: Final[Mapping[str, int]] = {
+    "concurrency": 1,
+    "timeout": 1,
+    "max_retries": 0,
+    "rpm": 1,
+    "tpm": 1,
+    "max_tokens": 1,
+    "max_tokens_total": 1,
+    "budget_usd": 0,
+}
 T = TypeVar("T")
 
 
@@ -114,13 +125,18 @@ def _checked(settings: Settings) -> _Checked:
     for name in settings:
         if name not in known:
             raise UnknownName("setting", name, known, "run")
-    return _convert({name: value for name, value in settings.items() if name != "data"}, _Checked)
+    checked = _convert({name: value for name, value in settings.items() if name != "data"}, _Checked)
+    for name, least in LEAST.items():
+        value = checked.get(name)
+        if isinstance(value, int | float) and not least <= value < inf:
+            raise BadInput(f"run: {name}: must be {least} or more, found {value}")
+    return checked
 
 
 def _price(numbers: tuple[float, ...] | None) -> Price | None:
     if numbers is None:
         return None
-    if len(numbers) not in (2, 3) or not all(0 <= number < float("inf") for number in numbers):
+    if len(numbers) not in (2, 3) or not all(0 <= number < inf for number in numbers):
         raise BadInput(f"price: expected US dollars per million tokens like (2.5, 10), got {numbers}")
     return Price(*numbers)
 
