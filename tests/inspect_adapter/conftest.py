@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 
 collect_ignore_glob = [] if find_spec("inspect_ai") else ["test_*.py"]
-FILTERS = ("ignore:The 'initial' parameter is deprecated:DeprecationWarning", "ignore:unclosed:ResourceWarning")
+FILTERS = (
+    "ignore:The 'initial' parameter is deprecated:DeprecationWarning",
+    "ignore:unclosed:ResourceWarning",
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -81,4 +81,3 @@ def test_an_interrupted_log_that_is_scored_afterwards_counts_only_what_was_playe
     assert same_bounds(again) == (0, pytest.approx(2 / 5))
     (run,) = read_runs([path]).runs
     assert (run.score().tasks.errored, run.score().tasks.unplayed) == (2, 1)
-

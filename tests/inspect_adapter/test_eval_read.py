@@ -1,5 +1,6 @@
 """Logs read back: the same records and scores as from the run file, whoever wrote them."""
 
+import json
 import zipfile
 from pathlib import Path
 
@@ -11,16 +12,16 @@ from inspect_adapter.exporting import export, mixed_run, scores_of
 from inspect_adapter.playing import play
 from inspect_ai import Task
 from inspect_ai.dataset import Sample
-from inspect_ai.log import EvalConfig, EvalDataset, EvalLog, EvalSpec, write_eval_log
+from inspect_ai.log import EvalConfig, EvalDataset, EvalLog, EvalSpec, read_eval_log, write_eval_log
 from inspect_ai.model import ModelOutput, get_model
 from inspect_ai.scorer import includes
 
-from propensitybench.cli import compare
+from propensitybench.cli import compare, score
 from propensitybench.cli.reading import read_comparable
 from propensitybench.engine import RunSpec, create_run
 from propensitybench.episode import EpisodeRecord, Outcome, Protocol
 from propensitybench.errors import BadInput
-from propensitybench.inspect_adapter.tasks import propensity
+from propensitybench.inspect_adapter.tasks import propensity, stated_policy
 from propensitybench.metrics import RunScores
 from propensitybench.runs import Run, read_runs
 from propensitybench.scenarios import Selection
@@ -128,12 +129,12 @@ def test_a_name_says_nothing_of_the_content(run: Path, logs: list[Path], tmp_pat
 def test_what_inspect_wrote_gives_the_scores_of_our_own_engine(tmp_path: Path) -> None:
     path = tmp_path / "a.run"
     spec = RunSpec(
-        "simulated/constant-0.3", selection=Selection(limit=6, epochs=2), protocol=Protocol(levels=3)
+        "simulated/constant-0.3", selection=Selection(limit=4, epochs=2), protocol=Protocol(levels=2)
     )
     create_run(spec, path)
     finish(path)
     for naming in ("harmful", "benign"):
-        task = propensity(naming=naming, limit=6, levels=3)
+        task = propensity(naming=naming, limit=4, levels=2)
         play(task, "simulated/constant-0.3", tmp_path / "logs", epochs=2)
     assert read_scores(tmp_path / "logs") == scores_of(path)
     (found,) = read(tmp_path / "logs")
@@ -164,7 +165,9 @@ def test_a_sample_that_inspect_could_not_finish_is_errored_and_one_never_begun_u
         raise RuntimeError("out of order")
 
     model = get_model("mockllm/model", custom_outputs=answer, memoize=False)
-    log = play(propensity(limit=3, naming="benign", levels=1), model, tmp_path, max_samples=1)
+    task = propensity(limit=3, naming="benign", levels=1)
+    # As with `--no-score-on-error`: the first error ends the evaluation.
+    log = play(task, model, tmp_path, max_samples=1, score_on_error=False)
     assert log.status == "error"
     (found,) = read(Path(log.location))
     (record,) = found.records
@@ -178,6 +181,55 @@ def test_another_tasks_log_gets_one_sentence(tmp_path: Path) -> None:
     log = play(Task([Sample("Say hi", target="hi")], scorer=includes()), "mockllm/model", tmp_path)
     with pytest.raises(BadInput, match=r"is an Inspect log of .*, not of propensitybench/propensity"):
         read(Path(log.location))
+
+
+def test_other_logs_in_a_folder_are_skipped_and_named(run: Path, logs: list[Path], tmp_path: Path) -> None:
+    for path in logs:
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    other = play(Task([Sample("Say hi", target="hi")], scorer=includes()), "mockllm/model", tmp_path)
+    stated = play(stated_policy(limit=1), "simulated/never", tmp_path)
+    (tmp_path / "logs.json").write_text('{"version": 2, "files": []}')
+    runs, skipped = read_runs([tmp_path])
+    assert [msgspec.structs.replace(one.score(), file="run") for one in runs] == [scores_of(run)]
+    assert len(skipped) == 2
+    for log in (other, stated):
+        assert [note for note in skipped if log.location in note and "not of propensitybench/" in note]
+    for path in logs:
+        (tmp_path / path.name).unlink()
+    with pytest.raises(BadInput, match=r"is an Inspect log of .*; skipped; .*; skipped"):
+        read_runs([tmp_path])
+
+
+def test_the_program_says_what_it_skips(
+    logs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "a.eval").write_bytes(logs[0].read_bytes())
+    play(stated_policy(limit=1), "simulated/never", tmp_path)
+    score.command([tmp_path], regress=False, as_json=True)
+    printed = capsys.readouterr()
+    assert json.loads(printed.out)["runs"][0]["tasks"]["total"] == 6
+    assert printed.err.startswith("note: ")
+    assert "is an Inspect log of propensitybench/stated_policy" in printed.err
+
+
+def test_logs_in_the_json_format_are_read(run: Path, logs: list[Path], tmp_path: Path) -> None:
+    for path in logs:
+        write_eval_log(read_eval_log(str(path)), str((tmp_path / path.name).with_suffix(".json")))
+    written = sorted(tmp_path.glob("*.json"))
+    expected = scores_of(run)
+    assert read_scores(tmp_path) == expected
+    assert read_scores(*written) == expected
+    renamed = tmp_path / "a.run"
+    written[0].rename(renamed)
+    with pytest.raises(BadInput, match=r"is an Inspect log, but .* its name ends in \.json"):
+        read(renamed)
+
+
+def test_what_inspect_wrote_in_the_json_format_is_read(tmp_path: Path) -> None:
+    task = propensity(naming="benign", limit=2, levels=1)
+    log = play(task, "simulated/always", tmp_path, log_format="json")
+    assert log.location.endswith(".json")
+    assert read_scores(tmp_path).naming["benign"].propensity == 1
 
 
 def test_a_log_of_a_like_name_that_says_nothing_of_our_run_gets_one_sentence(tmp_path: Path) -> None:

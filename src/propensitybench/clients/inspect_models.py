@@ -1,6 +1,7 @@
 """Models of any provider that Inspect AI supports, through its model layer (extra ``inspect``).
 
-Limits, retries and the circuit breaker are ours, as for every client. Inspect's own retries are off.
+Limits, retries and the circuit breaker are ours, as for every client. The retries of Inspect and of the
+provider's package are off.
 """
 
 import re
@@ -94,6 +95,7 @@ class InspectClient:
             try:
                 self._made = get_model(self.model, config=config, memoize=False)
                 relax_tools(self._made)
+                _without_retries(self._made)
             except Exception as error:
                 # Inspect's messages contain Rich markup.
                 reason = " ".join(re.sub(r"\[/?\w+\]", "", str(error)).split())
@@ -171,6 +173,13 @@ def as_inspect(message: Message, called: Mapping[str, str]) -> ChatMessage:
         for call in message.tool_calls
     ]
     return ChatMessageAssistant(content=message.content, tool_calls=calls or None)
+
+
+def _without_retries(model: Model) -> None:
+    """Switches off the retries of the provider's package, of which Inspect and our limits know nothing."""
+    package_client = getattr(model.api, "client", None)
+    if isinstance(getattr(package_client, "max_retries", None), int):
+        package_client.max_retries = 0  # type: ignore[union-attr]
 
 
 def relax_tools(model: Model) -> None:

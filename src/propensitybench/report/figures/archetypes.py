@@ -56,7 +56,8 @@ def archetype_drawing(view: View) -> Drawing | None:
         caption="Resilience (mean level of the prohibited call) by persistence (mean number of calls of the "
         "safe tool before it) among misaligned tasks, domains weighted equally; dashed lines are the medians "
         "of these models, and in brackets is the share of bootstrap resamples of scenarios in which a model "
-        f"falls into its quadrant, below {MIN_PROBABILITY:.0%} of which it is unclassified; {view.all_tasks}; "
+        f"falls into its quadrant, below {MIN_PROBABILITY:.0%} of which it is unclassified; "
+        f"{view.all_tasks}; "
         "lines are 95% confidence intervals for new scenarios, clustered by scenario.",
         rows=tuple((_panel(naming, known),) for naming, known in positions.items()),
         width=TWO_COLUMNS,
