@@ -8,6 +8,7 @@ PropensityBenchError
 │   └── NotARunFile     the file is no run file, or one of a version that we cannot read
 ├── IllegalStep         a bug in whatever drives an episode: the step does not exist in this state
 ├── ModelError          whatever answers could not answer: the task is errored, never scored
+│   └── RequestRefused  the endpoint refused the request as such: a retry would be refused too
 └── RunStopped          no task of the run can be answered now: the run stops, and can be gone on with
 """
 
@@ -21,6 +22,7 @@ __all__ = [
     "ModelError",
     "NotARunFile",
     "PropensityBenchError",
+    "RequestRefused",
     "RunMismatch",
     "RunStopped",
     "UnknownName",
@@ -79,6 +81,10 @@ class IllegalStep(PropensityBenchError):
 
 class ModelError(PropensityBenchError):
     """Whatever answers could not give a reply; the task becomes ``errored`` and can be run again."""
+
+
+class RequestRefused(ModelError):
+    """The endpoint refused the request as such; the text is its own message."""
 
 
 class RunStopped(PropensityBenchError):

@@ -2,7 +2,7 @@
 
 import asyncio
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -22,11 +22,13 @@ from rich.progress import (
 from propensitybench.cli import tables
 from propensitybench.cli.text import print_json, safe, typed
 from propensitybench.clients.options import ModelOptions
+from propensitybench.clients.wire_policy import WirePolicy
 from propensitybench.engine import (
     ExecutionOptions,
     Price,
     Result,
     StopCause,
+    adopt,
     check_endpoint,
     client_for,
     is_complete,
@@ -68,12 +70,30 @@ def read_price(text: str | None) -> Price | None:
     return Price(*numbers)
 
 
-def check_model(model: str, model_options: ModelOptions, options: ExecutionOptions) -> None:
-    """Makes sure that the model answers and calls tools, unless that is not wanted."""
-    if options.preflight and not model.startswith(PREFIX):
-        # Somebody is waiting for it: a wrong address should not take minutes of patience to show.
-        quick = msgspec.structs.replace(options.transport, max_retries=min(2, options.transport.max_retries))
-        asyncio.run(check_endpoint(client_for(model, model_options, quick)))
+def check_model(
+    model: str,
+    model_options: ModelOptions,
+    options: ExecutionOptions,
+    recorded: Mapping[str, Any] | None = None,
+) -> WirePolicy | None:
+    """Makes sure that the model answers and calls tools, unless that is not wanted.
+
+    Args:
+        model: its address.
+        model_options: what is set of it.
+        options: how the run is executed.
+        recorded: how the run's requests are written; None for a new run, which may adapt.
+    """
+    if not options.preflight or model.startswith(PREFIX):
+        return None
+    # Somebody is waiting for it: a wrong address should not take minutes of retries to show.
+    quick = msgspec.structs.replace(options.transport, max_retries=min(2, options.transport.max_retries))
+    client = client_for(model, model_options, quick)
+    adopt(client, recorded or {})
+    wire = asyncio.run(check_endpoint(client, adapt=recorded is None))
+    for change in () if wire is None or recorded is not None else wire.adapted:
+        print(f"note: adapted to the endpoint: {safe(change)}", file=sys.stderr)
+    return wire
 
 
 def play_file(path: Path, options: ExecutionOptions) -> Result:

@@ -41,5 +41,5 @@ def command(
         asked = msgspec.convert(manifest.options, ModelOptions)
         if asked.base_url is not None:  # not typed by the user this time, perhaps not by this user
             print(f"asking {safe(manifest.model)} at {safe(asked.base_url)}", file=sys.stderr)
-        check_model(manifest.model, asked, execution)
+        check_model(manifest.model, asked, execution, manifest.wire)
     raise typer.Exit(play_and_print(file, execution, as_json=as_json))

@@ -3,6 +3,7 @@
 import sys
 from pathlib import Path
 
+import msgspec
 import typer
 
 from propensitybench.cli import options
@@ -87,7 +88,8 @@ def start(spec: RunSpec, path: Path, execution: ExecutionOptions, *, as_json: bo
         spec.model, spec.options, execution.transport
     )  # what cannot be asked should leave no file behind
     if not path.exists():
-        check_model(spec.model, spec.options, execution)
+        wire = check_model(spec.model, spec.options, execution)
+        spec = msgspec.structs.replace(spec, wire=wire)
     dataset = create_run(spec, path)
     for warning in dataset.warnings:
         print(f"note: {safe(warning)}", file=sys.stderr)

@@ -127,7 +127,10 @@ async def execute(
     """Makes a run's file, unless it is there, and plays what is unfinished in it; raises as `run` does."""
     client = client or client_for(spec.model, spec.options, options.transport)
     if options.preflight and not path.exists():
-        await check_endpoint(client)
+        wire = await check_endpoint(client)
+        for change in () if wire is None else wire.adapted:
+            warnings.warn(f"adapted to the endpoint: {change}", stacklevel=2)
+        spec = msgspec.structs.replace(spec, wire=wire)
     create_run(spec, path)
     with RunFile.open(path) as file:
         complete = is_complete(file)

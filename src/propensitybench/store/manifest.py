@@ -42,6 +42,8 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         tasks: their number.
         options: what was set of the model (temperature, base URL, ...), where it was.
         stopping_rule: when to draw no more of the tasks; None plays all of them.
+        wire: how requests are written for the endpoint, and what the preflight adapted; empty where
+            requests do not go to an OpenAI-compatible endpoint. It changes nothing that the model is told.
     """
 
     format: str
@@ -58,6 +60,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tasks: int
     options: dict[str, Any] = {}
     stopping_rule: StoppingRule | None = None
+    wire: dict[str, Any] = {}
 
     @property
     def settings(self) -> EpisodeSettings:
@@ -66,7 +69,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 # What may differ between two manifests of one and the same run.
-_INCIDENTAL: Final = ("created", "package", "data")
+_INCIDENTAL: Final = ("created", "package", "data", "wire")
 
 
 def differences(old: Manifest, new: Manifest) -> list[str]:
