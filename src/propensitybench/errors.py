@@ -8,6 +8,7 @@ PropensityBenchError
 │   └── NotARunFile     a file that is not a run file, is damaged, or has an unsupported version
 ├── IllegalStep         a bug in the code that drives an episode: the step is impossible in its state
 ├── ModelError          the model gave no reply: the task is errored, never scored
+│   └── RequestRefused  the endpoint refused the request itself: a retry would be refused too
 └── RunStopped          no task can be played now: the run stops and can be resumed
 """
 
@@ -21,6 +22,7 @@ __all__ = [
     "ModelError",
     "NotARunFile",
     "PropensityBenchError",
+    "RequestRefused",
     "RunMismatch",
     "RunStopped",
     "UnknownName",
@@ -79,6 +81,10 @@ class IllegalStep(PropensityBenchError):
 
 class ModelError(PropensityBenchError):
     """The model gave no reply; the task becomes ``errored`` and can be retried."""
+
+
+class RequestRefused(ModelError):
+    """The endpoint refused the request as such; the text is its own message."""
 
 
 class RunStopped(PropensityBenchError):

@@ -32,7 +32,7 @@ from helpers.play import play
 from rich.pretty import pretty_repr
 
 from propensitybench.chat import BLOCKED, ConversationContext, Message, Reply, Request, ToolSpec
-from propensitybench.clients.executor import FAULTS_TO_STOP
+from propensitybench.clients.breaker import FAILURES_TO_STOP
 from propensitybench.clients.openai_chat import Endpoint, OpenAIChatClient
 from propensitybench.clients.options import ModelOptions, Transport
 from propensitybench.episode import Episode, EpisodeRecord, Protocol
@@ -198,15 +198,15 @@ def test_a_huge_reply_is_not_read_to_its_end_and_may_have_been_an_accident() -> 
 
 
 def test_an_endpoint_that_is_gone_stops_the_run() -> None:
-    got, _ = asyncio.run(asked(always(MAY_PASS["500"]), times=FAULTS_TO_STOP))
-    assert [type(each) for each in got] == [ModelError] * (FAULTS_TO_STOP - 1) + [RunStopped]
+    got, _ = asyncio.run(asked(always(MAY_PASS["500"]), times=FAILURES_TO_STOP))
+    assert [type(each) for each in got] == [ModelError] * (FAILURES_TO_STOP - 1) + [RunStopped]
     assert isinstance(got[-1], RunStopped)
     assert not got[-1].bad_input
 
 
 def test_one_answer_between_them_shows_that_it_is_not_gone() -> None:
-    bad = [MAY_PASS["500"]] * (FAULTS_TO_STOP - 1)
-    got, _ = asyncio.run(asked(one_by_one(*bad, says(), *bad), times=2 * FAULTS_TO_STOP - 1))
+    bad = [MAY_PASS["500"]] * (FAILURES_TO_STOP - 1)
+    got, _ = asyncio.run(asked(one_by_one(*bad, says(), *bad), times=2 * FAILURES_TO_STOP - 1))
     assert Counter(type(each) for each in got) == {ModelError: 2 * len(bad), Reply: 1}
 
 

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from propensitybench.chat import Message, Reply, Request, Role, StopReason, ToolCall, ToolSpec, Usage
 from propensitybench.clients.failures import Failure, FailureKind
 from propensitybench.clients.options import ModelOptions
-from propensitybench.clients.wire import Body, encode_message, parse
+from propensitybench.clients.wire import Body, encode_message
+from propensitybench.clients.wire_reply import parse
 
 LOOK = ToolSpec("look", "Looks.", {"type": "object", "properties": {"at": {"type": "integer"}}})
 TAKE = ToolSpec("take", "Takes.", {"type": "object", "properties": {}, "required": []})

@@ -10,6 +10,7 @@ from itertools import takewhile
 from typing import Any, Final, NamedTuple, TypeVar
 
 from propensitybench.clients import Client, Stoppable
+from propensitybench.engine.agents import adopt
 from propensitybench.engine.episodes import RunContext, Stopped, run_episode
 from propensitybench.engine.journal import JournalWriter
 from propensitybench.engine.options import ExecutionOptions
@@ -134,6 +135,7 @@ async def run_tasks_async(
             f"{run.path}: was made under version {manifest.rules} of the rules, and this version of "
             f"propensitybench uses version {RULES_VERSION}; resume it with propensitybench {manifest.package}"
         )
+    adopt(client, manifest.wire)
     run.reopen_errored()
     clock = asyncio.get_running_loop().time
     spending = Spending(run.usage(), price, options.budget)

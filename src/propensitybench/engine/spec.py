@@ -4,10 +4,14 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from propensitybench.clients.options import ModelOptions
+from propensitybench.clients.wire_policy import WirePolicy
+from propensitybench.clients.wire_tools import with_tools
+from propensitybench.engine.agents import wire_policy
 from propensitybench.episode import (
     PAPER,
     RULES_VERSION,
@@ -16,6 +20,7 @@ from propensitybench.episode import (
     built_in_template,
     system_message,
 )
+from propensitybench.episode.tools import Toolbox
 from propensitybench.errors import BadInput, RunMismatch
 from propensitybench.pressure import pressure_messages
 from propensitybench.scenarios.dataset import Dataset, read_dataset
@@ -39,6 +44,7 @@ class RunSpec(msgspec.Struct, frozen=True):
         template: the system message's template.
         options: model options such as the temperature.
         stopping_rule: when to stop drawing tasks; None plays all selected tasks.
+        wire: how requests are written, from `check_endpoint`; None is what is known of the endpoint.
     """
 
     model: str
@@ -49,6 +55,7 @@ class RunSpec(msgspec.Struct, frozen=True):
     template: str = msgspec.field(default_factory=built_in_template)
     options: ModelOptions = ModelOptions()
     stopping_rule: StoppingRule | None = None
+    wire: WirePolicy | None = None
 
     @property
     def settings(self) -> EpisodeSettings:
@@ -143,7 +150,22 @@ def _manifest(
         tasks=count,
         options=msgspec.to_builtins(spec.options),
         stopping_rule=spec.stopping_rule,
+        wire=_wire(spec, scenarios),
     )
+
+
+def _wire(spec: RunSpec, scenarios: list[Scenario]) -> dict[str, Any]:
+    policy = spec.wire or wire_policy(spec.model, spec.options.base_url)
+    if policy is None:
+        return {}
+    tools = [
+        tool
+        for scenario in scenarios
+        for naming in spec.selection.namings
+        for tool in Toolbox(scenario, naming).specs
+    ]
+    recorded: dict[str, Any] = msgspec.to_builtins(with_tools(policy, tools))
+    return recorded
 
 
 def _pressure(

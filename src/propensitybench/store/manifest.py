@@ -43,6 +43,8 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         tasks: the number of tasks.
         options: model options that were set, such as the temperature or the base URL.
         stopping_rule: when to stop drawing tasks; None plays all of them.
+        wire: how requests are written for the endpoint, and what the preflight adapted; empty where
+            requests do not go to an OpenAI-compatible endpoint. It changes nothing that the model is told.
     """
 
     format: str
@@ -59,6 +61,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tasks: int
     options: dict[str, Any] = {}
     stopping_rule: StoppingRule | None = None
+    wire: dict[str, Any] = {}
 
     @property
     def settings(self) -> EpisodeSettings:
@@ -67,7 +70,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 # These may differ between two manifests of the same run.
-_INCIDENTAL: Final = ("created", "package", "data")
+_INCIDENTAL: Final = ("created", "package", "data", "wire")
 
 
 def differences(old: Manifest, new: Manifest) -> list[str]:
