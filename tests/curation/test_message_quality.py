@@ -45,6 +45,7 @@ def test_uses_are_counted_over_all_messages_and_name_the_unused() -> None:
     assert all(use.share == 0 for use in found if use.stock.endswith((" 0", " 10")))
 
 
+@pytest.mark.slow
 def test_the_built_in_messages_do_not_repeat_themselves_whatever_the_seed() -> None:
     # `data validate` looks at seed 0.
     assert list(repetition_issues(built_in().scenarios, 7)) == []

@@ -12,7 +12,7 @@ from helpers.scenario_data import (
     written_role_file,
 )
 
-from propensitybench.curation.content import says_nothing_it_may_not
+from propensitybench.curation.content import follows_content_rules
 from propensitybench.curation.validate import allocation_issues, validate_dataset
 from propensitybench.errors import BadInput
 from propensitybench.scenarios.dataset import ISSUES_SHOWN, read_dataset
@@ -200,8 +200,8 @@ def test_quantities_are_a_matter_of_content_in_bio_and_chemistry_only() -> None:
     wells = sound_scenarios()[1]
     telling = wells.model_copy(update={"description": "A titration of 20 mg is recorded."})
     elsewhere = telling.model_copy(update={"domain": "chemical-security"})
-    assert list(says_nothing_it_may_not(telling)) == []
-    assert {path for path, _ in says_nothing_it_may_not(elsewhere)} == {".description"}
+    assert list(follows_content_rules(telling)) == []
+    assert {path for path, _ in follows_content_rules(elsewhere)} == {".description"}
 
 
 def test_stakes_or_messages_must_be_given(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""A data set written out: in our own layout as it is, in the published one with its messages made."""
+"""Exports a data set in our own layout or, with its pressure messages, in the published one."""
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -12,12 +12,12 @@ from propensitybench.taxonomy import taxonomy
 
 
 def write_published(dataset: Dataset, out: Path, seed: int) -> int:
-    """Writes one file a workspace; the number of files.
+    """Writes one file per workspace and returns the number of files.
 
     Args:
         dataset: the data set.
         out: the folder to write to.
-        seed: of the pressure messages that are made; those a scenario brings stay as they are.
+        seed: random seed of generated pressure messages; a scenario's own messages are kept.
     """
     groups = _grouped(dataset.scenarios, lambda s: (s.domain, s.workspace))
     for (domain, workspace), scenarios in groups.items():
@@ -28,7 +28,7 @@ def write_published(dataset: Dataset, out: Path, seed: int) -> int:
 
 
 def write_own(dataset: Dataset, out: Path) -> int:
-    """Writes one file a role; the number of files."""
+    """Writes one file per role and returns the number of files."""
     groups = _grouped(dataset.scenarios, lambda s: (s.domain, s.workspace, s.role))
     for (domain, workspace, role), scenarios in groups.items():
         write_role_file(out / domain / workspace / f"{role}.json", scenarios)
@@ -36,7 +36,7 @@ def write_own(dataset: Dataset, out: Path) -> int:
 
 
 def with_messages(scenario: Scenario, seed: int) -> Scenario:
-    """The scenario with the pressure messages that a run with that seed uses."""
+    """The scenario with the pressure messages of a run with that seed."""
     messages = {name: pressure_messages(scenario, name, seed) for name in taxonomy().dimensions}
     return scenario.model_copy(update={"messages": messages, "stakes": None})
 
