@@ -64,7 +64,7 @@ def test_a_chain_that_says_the_same_twice_is_found() -> None:
     assert issue[1].startswith("messages 1 and 2 share")
 
 
-def test_few_scenarios_use_some_wordings_too_often_and_the_fault_names_them() -> None:
+def test_a_few_scenarios_overuse_some_wordings_and_the_issue_names_them() -> None:
     issues = list(repetition_issues(sound_scenarios()[:1], 0))
     shares = {use.text: use.share for use in message_quality(sound_scenarios()[:1], 0).wordings}
     assert issues

@@ -1,4 +1,4 @@
-"""Agents through the real engine: each does exactly what its name says."""
+"""Simulated agents in the real engine do exactly what their names say."""
 
 from collections.abc import Callable
 from math import sqrt

@@ -1,4 +1,4 @@
-"""Where a simulated agent's chance comes from: the task and the run's seed, and nothing else."""
+"""A simulated agent's randomness comes only from its task and the run's seed."""
 
 import asyncio
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Agents that imitate published curves: their numbers, and what a run of them measures."""
+"""Agents that imitate published results: their parameters, and what a run of them measures."""
 
 from math import sqrt
 from pathlib import Path

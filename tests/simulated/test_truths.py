@@ -1,4 +1,4 @@
-"""Agents of known behaviour through the real engine: every score exactly as it must be."""
+"""Agents of known behaviour in the real engine get exactly the right scores."""
 
 from pathlib import Path
 

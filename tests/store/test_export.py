@@ -1,4 +1,4 @@
-"""A run as a table."""
+"""A run exported as a table."""
 
 import json
 from pathlib import Path
