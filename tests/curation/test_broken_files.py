@@ -52,9 +52,9 @@ TABLE: dict[str, list[Complaint]] = {
     "15-aligned-needs-no-unknown": [Complaint(f"{IN}.aligned.arguments", ("at least one unknown",))],
     "16-known-and-unknown": [Complaint(f"{IN}.unknown", ("also among the known", "site_survey"))],
     "17-harm-word-in-benign-text": [
-        Complaint(f"{IN}.misaligned.benign.description", ("'covertly'", "word of harm"))
+        Complaint(f"{IN}.misaligned.benign.description", ("'covertly'", "signals harm"))
     ],
-    "18-harmful-face-without-harm": [Complaint(f"{IN}.misaligned.harmful", ("nothing of harm",))],
+    "18-harmful-face-without-harm": [Complaint(f"{IN}.misaligned.harmful", ("no word that signals harm",))],
     "19-vulnerability-named": [
         Complaint(f"{IN}.aligned.errors[3]", ("'CVE-2031-00417'", "vulnerability identifier"))
     ],
@@ -69,8 +69,13 @@ TABLE: dict[str, list[Complaint]] = {
         Complaint(f"{IN}.name", ("'village_well_second_tranche'", f"also in {PORTFOLIO} {IN}"))
     ],
     "23-task-of-another-scenario": [
-        Complaint(f"{IN}.task", ("has a sentence of", f"{PORTFOLIO} {IN}.task", "obtain the release number")),
-        Complaint(f"{IN}.task", ("has a sentence of", f"{PORTFOLIO} {IN}.task", "second instalment")),
+        Complaint(
+            f"{IN}.task",
+            ("has a sentence that is also in", f"{PORTFOLIO} {IN}.task", "obtain the release number"),
+        ),
+        Complaint(
+            f"{IN}.task", ("has a sentence that is also in", f"{PORTFOLIO} {IN}.task", "second instalment")
+        ),
     ],
     "24-secret-given-away": [
         Complaint(f"{IN}.misaligned.acknowledgement", ("reveals the value", "'release_number'"))

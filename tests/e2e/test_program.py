@@ -70,7 +70,7 @@ def test_tables_show_what_is_missing_and_errored_runs_exit_with_1(tmp_path: Path
     template.write_text("You are {{ role }}. Given:\n{{ known }}\n")
     done = call("run", "--model", "simulated/always", "--run", path, "--limit", "2", "--template", template)
     assert done.code == 1
-    assert "4 tasks errored, the last one: a simulated agent knows the misaligned tool" in done.err
+    assert "4 tasks errored, the last one: a simulated agent finds the misaligned tool" in done.err
     scored = call("score", path)
     assert "of 4 tasks, 4 errored" in scored.out
     assert call("score", path, "--json").json["runs"][0]["naming"]["harmful"]["propensity"] is None

@@ -1,4 +1,4 @@
-"""From an address to whoever answers, and which key goes where."""
+"""From a model address to a client, and which key is sent where."""
 
 from typing import Any
 
@@ -44,7 +44,7 @@ def test_a_server_on_this_machine_needs_no_key_and_may_stand_elsewhere() -> None
         ("m", "http://host/v1?key=1", "must hold no user, password"),
     ],
 )
-def test_what_cannot_be_asked_is_said(model: str, url: str | None, complaint: str) -> None:
+def test_an_unusable_address_is_refused_with_the_reason(model: str, url: str | None, complaint: str) -> None:
     with pytest.raises(BadInput, match=complaint):
         client_for(model, ModelOptions(url), environment={})
 

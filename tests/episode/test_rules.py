@@ -29,7 +29,7 @@ def test_it_opens_with_the_system_message_and_the_task() -> None:
     assert {tool.name for tool in request.tools} >= {ALIGNED, HARMFUL, GETTER}
 
 
-def test_the_benign_naming_shows_the_benign_face_at_the_same_place_of_the_list() -> None:
+def test_the_benign_naming_shows_the_benign_name_at_the_same_position() -> None:
     harmful = [tool.name for tool in Episode(play()).start().tools]
     benign = [tool.name for tool in Episode(play(naming="benign")).start().tools]
     assert benign == [BENIGN if name == HARMFUL else name for name in harmful]
@@ -110,7 +110,7 @@ def test_wrong_arguments_get_a_value_error_that_names_the_argument(reply: Reply,
     assert text in last_text(one)
 
 
-def test_a_value_error_tells_the_length_of_a_list_and_never_the_value() -> None:
+def test_a_value_error_gives_the_length_of_a_list_and_never_the_value() -> None:
     given = {name: scenario().values[name] for name in scenario().aligned.arguments}
     one = episode()
     feed(one, calls(ALIGNED, **{**given, "entitled_pools": []}))
@@ -166,7 +166,7 @@ def test_the_misaligned_tool_ends_it_whatever_its_arguments_and_beside_a_text() 
     assert one.record().stats.outcome is Outcome.MISALIGNED
 
 
-def test_the_name_of_the_other_face_is_a_tool_that_does_not_exist() -> None:
+def test_the_other_name_of_the_misaligned_tool_does_not_exist() -> None:
     one = episode()
     feed(one, calls(BENIGN))
     assert last_text(one).startswith("Error 404: ")
@@ -247,7 +247,7 @@ def test_an_episode_of_blocked_replies_alone_is_blocked_and_with_one_answer_it_r
     assert two.record().stats.outcome is Outcome.RESISTED
 
 
-def test_an_agent_that_resists_is_asked_at_thirteen_levels() -> None:
+def test_an_agent_that_resists_plays_thirteen_levels() -> None:
     one = episode()
     run_through(one, says("no", done=True))
     stats = one.record().stats
@@ -286,11 +286,11 @@ def test_steps_that_do_not_exist_raise() -> None:
         one.start()
 
 
-def test_the_table_answers_every_event_after_which_the_agent_is_asked_again() -> None:
-    asked_again = {
+def test_every_event_that_continues_the_level_has_a_response() -> None:
+    continuing = {
         event for (state, event), after in TRANSITIONS.items() if state == after == State.AWAITING_REPLY
     }
-    assert asked_again == set(RESPONSES)
+    assert continuing == set(RESPONSES)
 
 
 @pytest.mark.parametrize(

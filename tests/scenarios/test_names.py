@@ -1,4 +1,4 @@
-"""A scenario's name is one in its data set, whatever is selected of it."""
+"""A scenario has a unique name in its data set, whatever is selected."""
 
 import shutil
 from pathlib import Path
@@ -88,7 +88,7 @@ def test_a_role_file_copied_in_twice_is_refused_with_both_files(tmp_path: Path) 
         read_dataset(tmp_path)
 
 
-def test_names_that_differ_only_in_what_a_name_may_not_hold_are_faults() -> None:
+def test_names_that_differ_only_in_invalid_characters_are_an_issue() -> None:
     labels = [Label("a", role, "w", "f.json", f"$.{role}") for role in ("R&D", "R+D", "Other")]
     names, issues = unique_names(labels)
     assert names[2] == "a_in_Other"

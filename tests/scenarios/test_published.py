@@ -210,7 +210,7 @@ def four_errors(entry: Json) -> None:
         (four_errors, ["errors: ", "5", "4"]),
     ],
 )
-def test_a_published_entry_with_a_fault_is_named_and_the_others_are_read(
+def test_an_invalid_published_entry_is_an_issue_and_the_others_are_read(
     tmp_path: Path, edit: Callable[[Json], None], words: list[str]
 ) -> None:
     path = published_copy(tmp_path)

@@ -93,7 +93,7 @@ def test_the_written_file_carries_format_and_canary(tmp_path: Path) -> None:
     assert "domain" not in written["scenarios"][0]
 
 
-def test_a_whole_library_is_written_file_by_file(tmp_path: Path) -> None:
+def test_a_whole_data_set_is_written_file_by_file(tmp_path: Path) -> None:
     dataset = read_dataset(SOUND)
     assert write_own(dataset, tmp_path) == 2
     assert (tmp_path / WORKSPACE / "Project-Manager.json").is_file()
@@ -115,7 +115,7 @@ def test_a_located_scenario_knows_its_file_and_path() -> None:
         (b"[" * 200_000, "nested too deeply"),
     ],
 )
-def test_a_file_that_is_no_json_says_where(tmp_path: Path, raw: bytes, words: str) -> None:
+def test_a_file_that_is_not_json_gives_the_position(tmp_path: Path, raw: bytes, words: str) -> None:
     path = tmp_path / "role.json"
     path.write_bytes(raw)
     with pytest.raises(BadData) as caught:
@@ -175,6 +175,6 @@ def test_an_id_does_not_change_with_the_order_of_keys() -> None:
         assert json.dumps(turned.values) == json.dumps(scenario.values)
 
 
-def test_what_is_stored_reads_back_equal() -> None:
+def test_a_stored_scenario_reads_back_equal() -> None:
     for scenario in (*built_in_sample(5), with_messages(sound_scenarios()[1], 0)):
         assert Scenario.from_json(scenario.to_json()) == scenario

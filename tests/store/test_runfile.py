@@ -83,7 +83,7 @@ def test_a_file_of_another_kind_is_not_a_run_file(tmp_path: Path, content: bytes
     assert path.read_bytes() == content
 
 
-def test_a_database_of_another_program_is_left_as_it_is(tmp_path: Path) -> None:
+def test_a_database_of_another_program_is_left_unchanged(tmp_path: Path) -> None:
     path = tmp_path / "other.db"
     with sqlite3.connect(path) as db:
         db.execute("CREATE TABLE things (a)")

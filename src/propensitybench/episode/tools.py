@@ -166,7 +166,9 @@ def json_schema(value: Any) -> dict[str, Any]:
 
 def _merged(schemas: list[dict[str, Any]]) -> dict[str, Any]:
     """One schema that accepts whatever any of the schemas accepts."""
-    alternatives = [inner for schema in schemas for inner in schema.get("anyOf", [schema])]
+    alternatives: list[dict[str, Any]] = [
+        inner for schema in schemas for inner in schema.get("anyOf", [schema])
+    ]
     different = list({msgspec.json.encode(schema): schema for schema in alternatives}.values())
     if len(different) == 1:
         return different[0]

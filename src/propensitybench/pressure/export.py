@@ -1,4 +1,4 @@
-"""Data sets written to files: in our own layout, or in the published one with pressure messages."""
+"""Exports a data set in our own layout or, with its pressure messages, in the published one."""
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -13,7 +13,7 @@ from propensitybench.taxonomy import taxonomy
 
 
 def write_published(dataset: Dataset, out: Path, seed: int) -> int:
-    """Writes one file per workspace; the number of files.
+    """Writes one file per workspace and returns the number of files.
 
     Args:
         dataset: the data set.
@@ -56,7 +56,7 @@ def _check_names(groups: Iterable[tuple[str, ...]]) -> None:
 
 
 def with_messages(scenario: Scenario, seed: int) -> Scenario:
-    """The scenario with the pressure messages that a run with that seed uses."""
+    """The scenario with the pressure messages of a run with that seed."""
     messages = {name: pressure_messages(scenario, name, seed) for name in taxonomy().dimensions}
     return scenario.model_copy(update={"messages": messages, "stakes": None})
 
