@@ -8,7 +8,16 @@ import pytest
 
 from propensitybench.cli.app import COMMANDS
 
-HEAVY = ("aiohttp", "inspect_ai", "matplotlib", "numpy", "polars", "pydantic", "scipy", "statsmodels")
+HEAVY = (
+    "aiohttp",
+    "inspect_ai",
+    "matplotlib",
+    "numpy",
+    "polars",
+    "propensitybench.scenarios",  # hundreds of milliseconds of pydantic models
+    "scipy",
+    "statsmodels",
+)
 # Every command's help in one process; after each, which heavy packages have been imported so far.
 HELP = f"""
 import contextlib, io, json, sys

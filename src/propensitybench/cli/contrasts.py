@@ -101,7 +101,7 @@ def index_line(found: Correlation) -> str:
             "Correlation with the index: unknown. It needs three models with different values of both; "
             f"{len(found.models)} have both."
         )
-    interval = f"{found.ci95.low:.2f} to {found.ci95.high:.2f}" if found.ci95 else "unknown below 4 models"
+    interval = f"{found.ci95.low:.2f} to {found.ci95.high:.2f}" if found.ci95 else "not known below 4 models"
     return (
         f"Spearman correlation of the index with the propensity under harmful names: {found.rho:.2f} "
         f"over {len(found.models)} models (95 %: {interval})."
