@@ -1,9 +1,9 @@
 """Overhead of the engine over HTTP: CPU time per call, and throughput with 1,000 requests in flight.
 
-A server in a separate process (`perf/server.py`) answers immediately or after a fixed latency. Every episode has
-its full length (13 levels of 12 turns), and every reply is stored. Each measurement runs in a fresh process.
-For comparison: aiohttp alone posting bodies of the same sizes, and the same conversations through Inspect AI and
-LiteLLM, if environments with them are given.
+A server in a separate process (`perf/server.py`) answers immediately or after a fixed latency. Every episode
+has its full length (13 levels of 12 turns), and every reply is stored. Each measurement runs in a fresh
+process. For comparison: aiohttp alone posting bodies of the same sizes, and the same conversations through
+Inspect AI and LiteLLM, if environments with them are given.
 
     .venv/bin/python perf/http_cost.py
     .venv/bin/python perf/http_cost.py --inspect-python ONE/bin/python --litellm-python OTHER/bin/python
@@ -148,8 +148,8 @@ def cost(load: Load) -> Cost:
 def steady(load: Load) -> Steady:
     """Plays until the queue is empty, and measures the part with a constant number of episodes in flight.
 
-    That part starts `RAMP_S` after the start and ends when all but ``in_flight`` tasks are finished. The run is
-    stopped there. The engine reports its progress every second.
+    That part starts `RAMP_S` after the start and ends when all but ``in_flight`` tasks are finished. The run
+    is stopped there. The engine reports its progress every second.
     """
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))

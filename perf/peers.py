@@ -2,8 +2,8 @@
 
 It runs in a separate environment with `inspect-ai` and `openai`, or `litellm[mcp]`, and without this package.
 The conversations come in a JSON file; the measurement is one line of JSON on standard output. The
-comparison favours the peers: histories and tool lists are built by hand, and imports and a short warm-up are not
-counted.
+comparison favours the peers: histories and tool lists are built by hand, and imports and a short warm-up are
+not counted.
 """
 
 import argparse
