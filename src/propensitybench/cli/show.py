@@ -13,7 +13,7 @@ def command(
         str | None,
         typer.Argument(
             metavar="[TASK]",
-            help="The task's key, SCENARIO.DIMENSION.NAMING.EPOCH. Default: list the tasks and their outcomes.",
+            help="The task's key, SCENARIO.DIMENSION.NAMING.EPOCH. Default: list tasks and outcomes.",
             show_default=False,
         ),
     ] = None,
