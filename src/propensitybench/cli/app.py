@@ -95,6 +95,7 @@ def main() -> None:
         print(f"propensitybench: {error}", file=sys.stderr)
         sys.exit(BAD_INPUT)
     except KeyboardInterrupt:
+        print("propensitybench: interrupted", file=sys.stderr)
         sys.exit(INTERRUPTED)
     except OSError as error:
         sys.exit(_no_output(error))
