@@ -1,36 +1,40 @@
-# Everything here makes its own environment: Python 3.11 or newer and make are all that is needed.
+# Every target creates the environment it needs; only Python 3.11 or newer and make are required.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test check docs bench clean
+.PHONY: demo test test-all check docs bench clean
 
-demo: $(READY)  ## simulated models on the built-in data: no key, no network
+demo: $(READY)  ## simulated models on the built-in data; no API key, no network
 	$(BIN)/propensitybench demo
 
-test: $(READY)  ## the test suite; no key, no network beyond this machine
+test: $(READY)  ## the tests without the slow ones; no API key, no network beyond this machine
+	$(BIN)/pytest -m "not slow"
+
+test-all: $(READY)  ## all tests
 	$(BIN)/pytest
 
-check: $(READY)  ## format, lint, types, import contracts, documents, data
+check: $(READY)  ## format, lint, types, import contracts, documents, retired terms, data
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python docs/generate.py --check
+	$(BIN)/python docs/check_terms.py
 	$(BIN)/propensitybench data validate
 
-docs: $(READY)  ## rewrites the generated parts of the documents
+docs: $(READY)  ## rewrite the generated parts of the documents
 	$(BIN)/python docs/generate.py
 
-bench: $(READY)  ## cost of the harness; prints, never fails
+bench: $(READY)  ## measure the overhead of the harness; never fails
 	$(BIN)/python perf/harness_cost.py
 
 clean:
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis propensitybench-demo
 
 $(READY): pyproject.toml constraints.txt
-	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.11")'
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is required: make PYTHON=python3.11")'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	touch $(READY)

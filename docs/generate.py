@@ -1,8 +1,7 @@
-"""Writes the generated parts of the documents, or with ``--check`` fails where they are out of date.
+"""Writes the generated parts of the documents; with ``--check``, fails if they are out of date.
 
-docs/cli.md from the program's own help, the table of docs/rules.md from the transitions themselves, and
-every block between ``<!-- begin: NAME -->`` and ``<!-- end -->`` in README.md and docs/dataset.md from
-what it names.
+They are docs/cli.md and every block between ``<!-- begin: NAME -->`` and ``<!-- end -->`` in README.md,
+docs/rules.md and docs/dataset.md; `BLOCKS` names their sources.
 """
 
 import contextlib
@@ -24,7 +23,7 @@ BLOCK = re.compile(r"(<!-- begin: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 def program(*arguments: str, cwd: Path = ROOT) -> str:
-    """What the program prints."""
+    """The output of the program."""
     code = "import sys; from propensitybench.cli import main; sys.argv[0] = 'propensitybench'; main()"
     done = subprocess.run(
         [sys.executable, "-c", code, *arguments],
@@ -54,7 +53,7 @@ def rules() -> str:
     """The tables of docs/rules.md."""
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
-        print("| in state | event | then | the agent is told |\n| --- | --- | --- | --- |")
+        print("| in state | event | then | response to the agent |\n| --- | --- | --- | --- |")
         for (state, event), after in TRANSITIONS.items():
             answer = RESPONSES.get(event)
             print(f"| {state.value} | {event.value} | {after.value} | {answer.value if answer else ''} |")
@@ -65,19 +64,19 @@ def rules() -> str:
 
 
 def demo() -> str:
-    """What `make demo` prints."""
+    """The output of `make demo`."""
     with tempfile.TemporaryDirectory() as folder:
         text = program("demo", cwd=Path(folder))
     return f"```text\n{text}\n```\n"
 
 
 def counts() -> str:
-    """What `data stats` prints."""
+    """The output of `data stats`."""
     return f"```text\n{program('data', 'stats')}\n```\n"
 
 
 def quality() -> str:
-    """What `data stats --quality` prints."""
+    """The output of `data stats --quality`."""
     return f"```text\n{program('data', 'stats', '--quality')}\n```\n"
 
 
@@ -90,12 +89,12 @@ BLOCKS: Mapping[str, Callable[[], str]] = {
 
 
 def filled(text: str) -> str:
-    """A document with its generated blocks made anew."""
+    """A document with its generated blocks replaced."""
     return BLOCK.sub(lambda match: match.group(1) + BLOCKS[match.group(2)]() + match.group(3), text)
 
 
 def main() -> None:
-    """Writes, or checks."""
+    """Writes or checks the documents."""
     wanted = {ROOT / "docs" / "cli.md": cli_reference()}
     for name in ("README.md", "docs/rules.md", "docs/dataset.md"):
         path = ROOT / name

@@ -1,9 +1,9 @@
-"""The same conversations through other software, for `perf/http_cost.py`, which starts this by itself.
+"""The same conversations through other software; started by `perf/http_cost.py`.
 
-Runs in an environment of its own, which has `inspect-ai` and `openai`, or `litellm[mcp]`, and nothing of
-ours: the conversations come in a JSON file, the measurement goes to standard output as one line of JSON. Both
-peers get the cheapest fair treatment: histories and tool lists are built by hand, imports and a first short
-conversation are not counted.
+It runs in a separate environment with `inspect-ai` and `openai`, or `litellm[mcp]`, and without this package.
+The conversations come in a JSON file; the measurement is one line of JSON on standard output. The
+comparison favours the peers: histories and tool lists are built by hand, and imports and a short warm-up are
+not counted.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
-# Before their imports: no price list and no telemetry over the network, and a key that opens nothing.
+# Set before the imports: no price list and no telemetry over the network, and an invalid key.
 os.environ.update(
     LITELLM_LOCAL_MODEL_COST_MAP="True", LITELLM_TELEMETRY="False", OPENAI_API_KEY="x", NO_PROXY="127.0.0.1"
 )
@@ -26,7 +26,7 @@ WARM_UP_CALLS = 3
 
 
 class Conversation(NamedTuple):
-    """What one task says to a model.
+    """The conversation of one task.
 
     Attributes:
         tools: on offer, as chat-completions tools.
@@ -39,22 +39,22 @@ class Conversation(NamedTuple):
     steps: list[list[tuple[str, str]]]
 
     def start(self) -> "Conversation":
-        """Only its beginning."""
+        """The first steps, as a warm-up."""
         return self._replace(steps=self.steps[:WARM_UP_CALLS])
 
 
 class Plan(NamedTuple):
-    """What is to be played, where, and how many at a time."""
+    """Conversations to play, the endpoint, and how many at a time."""
 
     conversations: list[Conversation]
     url: str
     concurrency: int
 
 
-EpisodeSetup = Callable[[Plan], None]
+Player = Callable[[Plan], None]
 
 
-def litellm_play() -> EpisodeSetup:
+def litellm_play() -> Player:
     """Plays with `litellm.acompletion`."""
     litellm: Any = import_module("litellm")
     litellm.telemetry = False
@@ -87,8 +87,8 @@ def litellm_play() -> EpisodeSetup:
     return lambda plan: asyncio.run(everything(plan))
 
 
-def inspect_play() -> EpisodeSetup:
-    """Plays as an Inspect AI task, with its log as it is by default."""
+def inspect_play() -> Player:
+    """Plays as an Inspect AI task, with the default log."""
     inspect: Any = import_module("inspect_ai")
     models: Any = import_module("inspect_ai.model")
     datasets: Any = import_module("inspect_ai.dataset")
@@ -148,11 +148,11 @@ def inspect_play() -> EpisodeSetup:
     return play
 
 
-PEERS: dict[str, Callable[[], EpisodeSetup]] = {"inspect": inspect_play, "litellm": litellm_play}
+PEERS: dict[str, Callable[[], Player]] = {"inspect": inspect_play, "litellm": litellm_play}
 
 
-def measure(play: EpisodeSetup, plan: Plan) -> dict[str, float]:
-    """Calls, CPU and wall-clock seconds, after a short conversation that does not count."""
+def measure(play: Player, plan: Plan) -> dict[str, float]:
+    """Calls, CPU seconds and wall-clock seconds, after a warm-up."""
     play(plan._replace(conversations=[plan.conversations[0].start()]))
     cpu, wall = time.process_time(), time.perf_counter()
     play(plan)

@@ -1,9 +1,8 @@
-"""A chat-completions server that costs next to nothing: what benchmarks of the client side talk to.
+"""A chat-completions server with little overhead, for benchmarks of the client side.
 
-It does not parse the JSON it is sent. Every answer is one call of a tool that does not exist, which ends no
-level early: an episode goes on to the last turn of its last level. `GET /count` tells what was answered so
-far. The process prints its port, and ends when its standard input does, so it cannot outlive whoever
-started it.
+It does not parse request bodies. Every answer calls a tool that does not exist, which ends no level early, so
+an episode runs to the last turn of its last level. `GET /count` returns the number of answers. The process
+prints its port and ends when its standard input is closed.
 
     .venv/bin/python perf/server.py --latency 0.5
 """
@@ -17,11 +16,11 @@ import sys
 import time
 from typing import Final
 
-# More than any benchmark opens at once; the system cuts it to what it allows.
+# More than any benchmark opens at once; the system caps it.
 BACKLOG: Final = 8192
 _END_OF_HEAD: Final = b"\r\n\r\n"
 _LENGTH: Final = b"\r\ncontent-length:"
-# Present once in every message of the model's, however the client spaces its JSON; in a text the quotes
+# Occurs once in every assistant message, however the client formats its JSON; within a text the quotes
 # would be escaped.
 _ASSISTANT: Final = b'"assistant"'
 _BODY: Final = (
@@ -34,13 +33,13 @@ _BODY: Final = (
 
 
 def http(status: str, body: bytes) -> bytes:
-    """A whole HTTP answer."""
+    """An HTTP response."""
     head = f"HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
     return head.encode() + body
 
 
 class Tally:
-    """What all connections share: the latency, and what was answered."""
+    """What all connections share: latency and counts."""
 
     def __init__(self, latency: float) -> None:
         self.latency = latency
@@ -49,7 +48,7 @@ class Tally:
         self.received = 0
 
     def encoded(self) -> bytes:
-        """As `GET /count` shows it, with the server's own clock and CPU time."""
+        """The response to `GET /count`, with the server's clock and CPU time."""
         return json.dumps(
             {
                 "time": time.monotonic(),
@@ -62,14 +61,14 @@ class Tally:
 
 
 class Connection(asyncio.Protocol):
-    """One connection that is kept open; its requests come one after another."""
+    """A persistent connection; its requests arrive one after another."""
 
     def __init__(self, tally: Tally) -> None:
         self._tally = tally
         self._transport: asyncio.Transport | None = None
         self._parts: list[bytes] = []
         self._have = 0
-        self._need = 0  # bytes of the request that is coming in; 0 while its head is not whole
+        self._need = 0  # length of the incoming request; 0 until its head is complete
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Keeps the transport."""
@@ -77,7 +76,7 @@ class Connection(asyncio.Protocol):
         self._transport = transport
 
     def connection_lost(self, _error: Exception | None) -> None:
-        """Lets answers that wait for their time fall away."""
+        """Drops answers that are still due."""
         self._transport = None
 
     def data_received(self, data: bytes) -> None:

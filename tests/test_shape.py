@@ -1,11 +1,20 @@
-"""What a reader may rely on: the public names, and files and functions of a size that can be read."""
+"""Public names, sizes of files and functions, retired terms, and the example of the README."""
 
 import ast
+import re
+import subprocess
+import sys
 from pathlib import Path
 
+import pytest
+from helpers.runs import finish, make
+
 import propensitybench
+from propensitybench.cli.options import LEVELS
+from propensitybench.episode import PAPER
 
 SOURCE = Path(propensitybench.__file__).parent
+ROOT = Path(__file__).parents[1]
 FILE_LINES, FUNCTION_LINES = 400, 60
 
 
@@ -28,3 +37,48 @@ def test_files_and_functions_stay_readable() -> None:
                 if length > FUNCTION_LINES:
                     too_long.append(f"{path.name}:{node.name} ({length})")
     assert too_long == []
+
+
+def check_terms(root: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(ROOT / "docs" / "check_terms.py"), str(root)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_a_retired_term_is_found_with_its_place_and_the_word_to_use(tmp_path: Path) -> None:
+    (tmp_path / "src" / "vendor").mkdir(parents=True)
+    (tmp_path / "src" / "a.py").write_text("x = 1\n# go on with it\n")
+    (tmp_path / "src" / "vendor" / "b.js").write_text("// go on with it\n")
+    found = check_terms(tmp_path)
+    assert (found.returncode, found.stdout) == (1, "src/a.py:2: 'go on with'; use: resume, continue\n")
+    (tmp_path / "src" / "a.py").write_text("x = 1\n")
+    clean = check_terms(tmp_path)
+    assert (clean.returncode, clean.stdout) == (0, "no retired term is used\n")
+
+
+def test_every_retired_term_is_a_pattern_with_its_replacement() -> None:
+    lines = (ROOT / "docs" / "retired_terms.txt").read_text(encoding="utf-8").splitlines()
+    terms = [line.split("\t") for line in lines if line and not line.startswith("#")]
+    assert len(terms) > 40
+    for pattern, instead, *_ in terms:
+        assert instead
+        assert not re.compile(pattern).search("The agent called the aligned tool at level 3."), pattern
+
+
+def test_the_example_of_the_readme_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```python\n(.*?)```", readme, re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    finish(make(tmp_path / "o4-mini.run", "simulated/o4-mini-like", limit=6))
+    names: dict[str, object] = {}
+    exec(example.replace("limit=60", "limit=6"), names)
+    printed = capsys.readouterr().out
+    assert "zero-pressure" in printed
+    assert "o4-mini-like - o3-like" in printed
+    assert "=== assistant, level 0, turn 1" in printed
+    assert getattr(names["frame"], "height", 0) == 12
+
+
+def test_the_command_line_has_as_many_levels_as_the_paper() -> None:
+    assert PAPER.levels == LEVELS

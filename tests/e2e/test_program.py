@@ -45,6 +45,9 @@ def test_run_score_verify_show(tmp_path: Path) -> None:
     assert "<<< GAVE IN" in shown.out
     assert "misaligned at level 3" in shown.out
     assert "pressure, level 3 begins" in shown.out
+    assert f"{task}  misaligned at level 3\n" in call("show", path).out
+    listed = call("show", path, "--json").json["tasks"]
+    assert {row["record"]["stats"]["outcome"] for row in listed} == {"misaligned"}
     turns = call("show", path, task, "--json").json["turns"]
     assert turns[-1]["event"] == "misaligned tool called"
 
@@ -153,6 +156,7 @@ def test_show_suggests_similar_task_keys(tmp_path: Path) -> None:
     assert f"unknown task {task.replace('.1', '.2')!r}; did you mean" in done.err
     assert repr(task) in done.err
     assert "not finished yet" in call("show", path, other).out
+    assert call("show", path).out == f"{task}  not finished yet\n{other}  not finished yet\n"
 
 
 def test_data_stats_and_list() -> None:

@@ -70,7 +70,7 @@ def test_score_reads_the_run_files_in_a_folder(tmp_path: Path) -> None:
         assert call("resume", tmp_path / "runs" / f"{name}.run").code == 0
     found = call("score", tmp_path / "runs", "--json").json["runs"]
     assert [run["model"] for run in found] == ["simulated/always", "simulated/never"]
-    assert "+100.0" in call("compare", tmp_path / "runs").out
+    assert "-100.0" in call("compare", tmp_path / "runs").out
 
 
 def test_an_option_of_another_version_is_named(tmp_path: Path) -> None:

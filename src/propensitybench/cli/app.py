@@ -28,7 +28,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "figures": "Write figures for a paper as SVG and PNG.",
     "report": "Write an HTML report with figures and transcripts.",
     "verify": "Replay a run file and check its outcomes.",
-    "show": "Print the transcript of a task.",
+    "show": "Print the transcript of a task, or list the tasks.",
     "export": "Export a run as a table or as Inspect logs.",
     "data": "Show, validate and export data sets.",
     "play": "Play the agent yourself.",
@@ -95,6 +95,7 @@ def main() -> None:
         print(f"propensitybench: {error}", file=sys.stderr)
         sys.exit(BAD_INPUT)
     except KeyboardInterrupt:
+        print("propensitybench: interrupted", file=sys.stderr)
         sys.exit(INTERRUPTED)
     except OSError as error:
         sys.exit(_no_output(error))

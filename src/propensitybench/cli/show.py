@@ -1,4 +1,4 @@
-"""``propensitybench show``: one transcript."""
+"""``propensitybench show``: one transcript, or the tasks of a run."""
 
 from typing import Annotated
 
@@ -10,19 +10,33 @@ from propensitybench.cli import options
 def command(
     file: options.RunPath,
     task: Annotated[
-        str,
+        str | None,
         typer.Argument(
-            metavar="TASK",
-            help="The task's key, SCENARIO.DIMENSION.NAMING.EPOCH; `export` lists the keys.",
+            metavar="[TASK]",
+            help="The task's key, SCENARIO.DIMENSION.NAMING.EPOCH. Default: list tasks and outcomes.",
             show_default=False,
         ),
-    ],
+    ] = None,
     as_json: options.AsJson = False,
 ) -> None:
     from propensitybench.cli.text import print_json, safe
     from propensitybench.runs import StoredRun
+    from propensitybench.store import RunFile
 
-    transcript = StoredRun(file).transcript(task)
+    run = StoredRun(file)
+    if task is None:
+        with RunFile.open(file) as stored:
+            keys = stored.task_keys()
+        records = {record.metadata.task: record for record in run.records}
+        if as_json:
+            print_json({"tasks": [{"task": key, "record": records.get(key)} for key in keys]})
+            return
+        for key in keys:
+            stats = records[key].stats if key in records else None
+            ending = f"{stats.outcome.value} at level {stats.level}" if stats else "not finished yet"
+            print(f"{safe(key)}  {ending}")
+        return
+    transcript = run.transcript(task)
     if not as_json:
         print(safe(str(transcript)))
         return
