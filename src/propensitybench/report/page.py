@@ -50,7 +50,7 @@ def page(
         report=report,
         runs=list(zip(report.analysis.runs, report.runs, strict=True)),
         sides=page_words.sides(report),
-        metadata={run.name: made.label for run, made in zip(report.analysis.runs, report.runs, strict=True)},
+        labels={run.name: made.label for run, made in zip(report.analysis.runs, report.runs, strict=True)},
         words=page_words,
         numbers=numbers,
         pointer=pointer,
