@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from helpers.play import played, replies
-from helpers.program import argv, call
+from helpers.program import argv
 from helpers.runs import finish, make, scripted
 from hypothesis import given
 from hypothesis import strategies as st
@@ -305,6 +305,7 @@ def test_a_run_that_breaks_off_leaves_no_log(tmp_path: Path) -> None:
     assert list((tmp_path / "logs").iterdir()) == []
 
 
+@pytest.mark.slow
 def test_killed_midway_it_leaves_no_log_and_can_be_done_again(tmp_path: Path) -> None:
     path, out = make(tmp_path / "a.run", limit=25), tmp_path / "logs"
     finish(path)
@@ -318,14 +319,16 @@ def test_killed_midway_it_leaves_no_log_and_can_be_done_again(tmp_path: Path) ->
     assert len(export(path, out)) == 2
 
 
-def test_the_command(run: Path, tmp_path: Path) -> None:
-    done = call("export", run, "--format", "eval", "--out", tmp_path / "logs")
-    assert (done.code, done.err) == (0, "")
-    assert [Path(line).suffix for line in done.out.splitlines()] == [".eval", ".eval"]
+def test_the_command(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command(run, out=tmp_path / "logs", form="eval")
+    printed = capsys.readouterr()
+    assert printed.err == ""
+    assert [Path(line).suffix for line in printed.out.splitlines()] == [".eval", ".eval"]
     with pytest.raises(BadInput, match="is a file; give a folder: --out DIR"):
         command(run, out=run, form="eval")
 
 
+@pytest.mark.slow
 def test_without_inspect_the_command_says_what_to_type(run: Path, tmp_path: Path) -> None:
     hide = "import sys; sys.modules['inspect_ai'] = None; sys.argv[0] = 'propensitybench'; "
     program = [sys.executable, "-c", hide + "from propensitybench.cli import main; main()"]

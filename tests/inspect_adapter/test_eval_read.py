@@ -6,7 +6,6 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from helpers.program import call
 from helpers.runs import finish, make
 from inspect_adapter.exporting import export, mixed_run, scores_of
 from inspect_adapter.playing import play
@@ -16,7 +15,7 @@ from inspect_ai.log import EvalConfig, EvalDataset, EvalLog, EvalSpec, read_eval
 from inspect_ai.model import ModelOutput, get_model
 from inspect_ai.scorer import includes
 
-from propensitybench.cli import compare, score
+from propensitybench.cli import compare, report, score
 from propensitybench.cli.reading import read_comparable
 from propensitybench.engine import RunSpec, create_run
 from propensitybench.episode import EpisodeRecord, Outcome, Protocol
@@ -129,12 +128,12 @@ def test_a_name_says_nothing_of_the_content(run: Path, logs: list[Path], tmp_pat
 def test_what_inspect_wrote_gives_the_scores_of_our_own_engine(tmp_path: Path) -> None:
     path = tmp_path / "a.run"
     spec = RunSpec(
-        "simulated/constant-0.3", selection=Selection(limit=4, epochs=2), protocol=Protocol(levels=2)
+        "simulated/constant-0.3", selection=Selection(limit=2, epochs=2), protocol=Protocol(levels=2)
     )
     create_run(spec, path)
     finish(path)
     for naming in ("harmful", "benign"):
-        task = propensity(naming=naming, limit=4, levels=2)
+        task = propensity(naming=naming, limit=2, levels=2)
         play(task, "simulated/constant-0.3", tmp_path / "logs", epochs=2)
     assert read_scores(tmp_path / "logs") == scores_of(path)
     (found,) = read(tmp_path / "logs")
@@ -267,14 +266,12 @@ def test_a_run_is_like_its_logs_to_compare_with(run: Path, logs: list[Path]) -> 
     assert (len(found.runs), found.notes) == (2, [])
 
 
-def test_report_takes_logs(logs: list[Path], tmp_path: Path) -> None:
-    folder = logs[0].parent
-    reported = call("report", folder, "--out", tmp_path / "report", "--no-figures")
-    assert reported.code == 0
-    assert "inspect view" in reported.err
-    report = msgspec.json.decode((tmp_path / "report" / "report.json").read_bytes())
-    assert report["runs"][0]["domains"]["self-proliferation"]["errored"] == 4
-    assert report["runs"][0]["usage"]["input"] == 600
+def test_report_takes_logs(logs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    report.command([logs[0].parent], tmp_path / "report", "all", figures=False)
+    assert "inspect view" in capsys.readouterr().err
+    document = msgspec.json.decode((tmp_path / "report" / "report.json").read_bytes())
+    assert document["runs"][0]["domains"]["self-proliferation"]["errored"] == 4
+    assert document["runs"][0]["usage"]["input"] == 600
 
 
 def test_logs_of_one_run_are_nothing_to_compare(logs: list[Path]) -> None:
