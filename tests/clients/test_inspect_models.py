@@ -71,5 +71,5 @@ def test_reasoning_goes_back_with_the_next_turn(tmp_path: Path) -> None:
 
 
 def test_what_is_missing_is_said_in_one_sentence() -> None:
-    with pytest.raises(BadInput, match=r"^--model anthropic/claude-x: .*pip install anthropic"):
-        client_for("anthropic/claude-x")
+    with pytest.raises(BadInput, match=r"^--model google/gemini-x: .*pip install google-genai"):
+        client_for("google/gemini-x")
