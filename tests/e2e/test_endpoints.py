@@ -54,7 +54,7 @@ def after_preflight(behaviour: Behaviour, then: Behaviour, calls: int = 3) -> Be
 
 @pytest.fixture(params=["free", pytest.param("strict", marks=pytest.mark.slow)])
 def serving(request: pytest.FixtureRequest) -> Serving:
-    """A server of a behaviour: an endpoint that takes anything, or one with the strictest provider's rules."""
+    """Serves a behaviour as an endpoint that takes anything, or by the strictest provider's rules."""
     if request.param == "free":
         return serving_freely
     return lambda behaviour: serving_freely(strict("mistral", behaviour))
