@@ -291,5 +291,5 @@ def test_the_sentences_of_anthropic_are_kept(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_what_is_missing_is_said_in_one_sentence() -> None:
-    with pytest.raises(BadInput, match=r"^--model google/x: .*pip install google-genai"):
-        client_for("google/x")
+    with pytest.raises(BadInput, match=r"^--model google/gemini-x: .*pip install google-genai"):
+        client_for("google/gemini-x")

@@ -40,13 +40,26 @@ class RefusalStreak:
     """Counts tasks in a row that were refused for the same reason.
 
     A refusal may come only once a conversation has tool calls in it, while other tasks' first requests are
-    answered. So a reply ends the streak only if its conversation was as long as the refused ones.
+    answered. So a reply ends the streak only if its conversation was as long as the refused ones. And a
+    refusal comes much sooner than a reply. So the streak counts only once the requests that were in flight
+    when it began have come back.
     """
 
     def __init__(self) -> None:
         self._wording = ""
         self._depth = 0
         self._refusals = 0
+        self._in_flight: dict[object, int] = {}
+        self._awaited: set[object] = set()
+
+    def sent(self, request: object, depth: int) -> None:
+        """A request of a conversation of so many messages is on its way."""
+        self._in_flight[request] = depth
+
+    def back(self, request: object) -> None:
+        """It has come back, whatever came of it."""
+        self._in_flight.pop(request, None)
+        self._awaited.discard(request)
 
     def answered(self, depth: int) -> None:
         """A conversation of so many messages was answered."""
@@ -54,10 +67,15 @@ class RefusalStreak:
             self._refusals = 0
 
     def refused(self, wording: str, depth: int) -> int:
-        """A conversation of so many messages was refused; the number of refusals in the streak."""
+        """A conversation of so many messages was refused.
+
+        Returns:
+            The number of refusals in the streak; 0 while a request is awaited that may end it.
+        """
         if self._refusals and wording == self._wording:
             self._depth = min(self._depth, depth)
         else:
             self._wording, self._depth, self._refusals = wording, depth, 0
+            self._awaited = {request for request, sent in self._in_flight.items() if sent >= depth}
         self._refusals += 1
-        return self._refusals
+        return 0 if self._awaited else self._refusals

@@ -73,9 +73,11 @@ class RequestExecutor:
             attempts.made += 1
             lease = await queue.enter(tokens)  # raises once requests have stopped
             started = loop.time()
+            self._refusals.sent(attempts, depth)
             try:
                 reply = await attempt(lease.key)
             except Failure as failure:
+                self._refusals.back(attempts)
                 # Several requests sent together are throttled together: one sign of too much, not many.
                 attempts.counted += queue.leave(lease, failure)
                 if attempts.failing_since is None:
@@ -83,9 +85,11 @@ class RequestExecutor:
                     attempts.failing_since = started if timed_out else loop.time()
                 wait = self._wait(failure, attempts, depth)
             except BaseException:
+                self._refusals.back(attempts)
                 queue.leave(lease, Failure(FailureKind.NETWORK, "cancelled"))
                 raise
             else:
+                self._refusals.back(attempts)
                 self._breaker.answered(loop.time())
                 self._refusals.answered(depth)
                 return self._answered(queue, lease, reply, loop.time() - started, attempts.made)
@@ -144,6 +148,8 @@ class RequestExecutor:
         return ModelError(failed)
 
     def _refused(self, failure: Failure, failed: str, depth: int) -> PropensityBenchError:
+        if self._queue is not None and self._queue.is_shut:
+            return RunStopped("requests have stopped")  # refused with those that stopped the run
         # A request that was refused was answered: the endpoint is there.
         self._breaker.answered(asyncio.get_running_loop().time())
         if not failure.is_too_long and (

@@ -61,7 +61,8 @@ _QUOTA: Final = re.compile(
 )
 # The length of a conversation is its task's own; other refusals are the same for every task.
 _TOO_LONG: Final = re.compile(
-    r"context[_ ](length|window|size)|(prompt|input|request) (is )?too (long|large)|too many (input )?tokens"
+    r"context[_ ](length|window|size)|(context|prompt|input|request) (is )?too (long|large)"
+    r"|too many (input )?tokens"
     r"|maximum.{0,30}tokens",
     re.IGNORECASE,
 )

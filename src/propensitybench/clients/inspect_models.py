@@ -42,6 +42,7 @@ from propensitybench.chat import (
 from propensitybench.clients.executor import RequestExecutor
 from propensitybench.clients.failures import Failure, FailureKind, failure_of
 from propensitybench.clients.options import ModelOptions, Transport
+from propensitybench.clients.wire_tools import on_wire, wire_name, with_wire_names
 from propensitybench.errors import BadInput
 
 _STOPS: Final = {
@@ -140,16 +141,22 @@ class _InspectConversation:
         self._client = client
         self._messages: list[ChatMessage] = []
         self._called: dict[str, str] = {}
+        self._names: dict[str, str] = {}
         self._tokens = 0
 
     async def reply(self, request: Request) -> Reply:
         for message in request.messages[len(self._messages) :]:
-            self._called |= {call.id: call.name for call in message.tool_calls}
-            self._messages.append(as_inspect(message, self._called))
-        tools = [as_tool(tool) for tool in request.tools]
+            self._called |= {call.id: wire_name(call.name) for call in message.tool_calls}
+            self._messages.append(as_inspect(with_wire_names(message), self._called))
+        self._names |= {wire_name(tool.name): tool.name for tool in request.tools}
+        tools = [as_tool(on_wire(tool)) for tool in request.tools]
         reply = await self._client.ask(list(self._messages), tools, self._tokens)
         self._tokens = reply.usage.input + reply.usage.output
-        return reply
+        made = tuple(
+            msgspec.structs.replace(call, name=self._names.get(call.name, call.name))
+            for call in reply.tool_calls
+        )
+        return msgspec.structs.replace(reply, tool_calls=made)
 
 
 def as_inspect(message: Message, called: Mapping[str, str]) -> ChatMessage:

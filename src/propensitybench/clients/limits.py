@@ -14,8 +14,8 @@ SMALLEST_WINDOW: Final = 16
 # So much more in flight than at the best rate, with less than this gain in replies, is no use.
 MORE: Final = 1.5
 GAIN: Final = 0.1
-# The best rate is forgotten by this share with every window, since servers change.
-FORGETTING: Final = 0.02
+# A rate below this share of the best one means another server, or longer conversations: measured anew.
+CHANGED: Final = 0.7
 # A window in which fewer were in flight than this share of the limit says nothing about it.
 FULL: Final = 0.6
 # Seconds' worth of requests or tokens that may be spent at once.
@@ -84,10 +84,9 @@ class _Throughput:
         self._begin(limit, now)
         if not was_full or rate == inf:
             return None
-        if rate > self._best_rate * (1 + GAIN):
+        if rate > self._best_rate * (1 + GAIN) or rate < self._best_rate * CHANGED:
             self._best_rate, self._best_load = rate, load
             return None
-        self._best_rate *= 1 - FORGETTING
         return self._best_load if load > MORE * self._best_load else None
 
 

@@ -19,6 +19,11 @@ class RequestQueue:
         self._timer: asyncio.TimerHandle | None = None
         self._shut = asyncio.Event()
 
+    @property
+    def is_shut(self) -> bool:
+        """Whether nothing is let through any more."""
+        return self._shut.is_set()
+
     def shut(self) -> None:
         """Lets nothing through any more; whatever waits raises `RunStopped`."""
         self._shut.set()

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
-from propensitybench.chat import ToolSpec
+from propensitybench.chat import Message, ToolSpec
 from propensitybench.clients.wire_policy import WirePolicy
 from propensitybench.digests import digest
 
@@ -30,14 +30,33 @@ def wire_name(name: str) -> str:
     return f"{kept if kept[:1].isalpha() else 'tool_' + kept}_{digest(name)[:8]}"
 
 
+def on_wire(tool: ToolSpec) -> ToolSpec:
+    """A tool under its name on the wire; a shortened name is given in full in the description.
+
+    The system message may mention the tool by its full name.
+    """
+    name = wire_name(tool.name)
+    if name == tool.name:
+        return tool
+    return ToolSpec(name, f"Full name: {tool.name}. {tool.description}", tool.parameters)
+
+
+def with_wire_names(message: Message) -> Message:
+    """A message whose tool calls have their names on the wire."""
+    if all(wire_name(call.name) == call.name for call in message.tool_calls):
+        return message
+    made = tuple(msgspec.structs.replace(call, name=wire_name(call.name)) for call in message.tool_calls)
+    return msgspec.structs.replace(message, tool_calls=made)
+
+
 def encode_tool(tool: ToolSpec, policy: WirePolicy) -> dict[str, Any]:
     """A tool on offer, as an endpoint of that policy accepts it.
 
-    A shortened name is given in full in the description, since the system message may mention it. What
-    is beyond the longest description becomes the description of the parameters.
+    What is beyond the longest description becomes the description of the parameters.
     """
-    description, rest = split_description(_described(tool), policy.description_limit)
-    function: dict[str, Any] = {"name": wire_name(tool.name), "description": description}
+    tool = on_wire(tool)
+    description, rest = split_description(tool.description, policy.description_limit)
+    function: dict[str, Any] = {"name": tool.name, "description": description}
     if tool.parameters.get("properties") or policy.no_arguments == "empty object" or rest:
         schema = gemini_schema(tool.parameters) if policy.schema == "gemini" else tool.parameters
         function["parameters"] = {**schema, "description": rest} if rest else schema
@@ -47,16 +66,14 @@ def encode_tool(tool: ToolSpec, policy: WirePolicy) -> dict[str, Any]:
 def with_tools(policy: WirePolicy, tools: Sequence[ToolSpec]) -> WirePolicy:
     """The policy with the names of the tools that look different on the wire."""
     short = {tool.name: name for tool in tools if (name := wire_name(tool.name)) != tool.name}
-    split = {tool.name for tool in tools if split_description(_described(tool), policy.description_limit)[1]}
+    split = {
+        tool.name
+        for tool in tools
+        if split_description(on_wire(tool).description, policy.description_limit)[1]
+    }
     return msgspec.structs.replace(
         policy, short_names=dict(sorted(short.items())), split_descriptions=tuple(sorted(split))
     )
-
-
-def _described(tool: ToolSpec) -> str:
-    if wire_name(tool.name) == tool.name:
-        return tool.description
-    return f"Full name: {tool.name}. {tool.description}"
 
 
 def split_description(text: str, limit: int) -> tuple[str, str]:
