@@ -1,4 +1,4 @@
-"""Runs with a stopping rule: what they draw depends on the journal alone, however often they are stopped."""
+"""Runs with a stopping rule: the tasks drawn depend on the journal alone, not on interruptions."""
 
 from pathlib import Path
 
@@ -42,7 +42,7 @@ def made(path: Path, rule: StoppingRule | None = RULE) -> Path:
 def played(
     path: Path, client: Client | None = None, *, concurrency: int = 8, stop_after: int | None = None
 ) -> Result:
-    """Plays on; with ``stop_after``, only until so many tasks have ended in this session."""
+    """Runs what is unfinished; with ``stop_after``, stops after that many tasks."""
     stop = StopSignal()
     ended = 0
 
@@ -53,8 +53,8 @@ def played(
             stop.request_stop()
 
     with RunFile.open(path, write=True) as run:
-        terms = at(concurrency)
-        return run_tasks(run, client or client_of(run.manifest.model), terms, on_progress=count, stop=stop)
+        options = at(concurrency)
+        return run_tasks(run, client or client_of(run.manifest.model), options, on_progress=count, stop=stop)
 
 
 def state(path: Path) -> StoppingState:
@@ -112,7 +112,7 @@ def test_an_interrupted_run_draws_what_an_uninterrupted_one_does(tmp_path: Path,
     assert state(broken) == state(whole)
 
 
-def test_a_stop_at_the_end_of_a_batch_leaves_tasks_to_be_played(tmp_path: Path) -> None:
+def test_a_stop_at_the_end_of_a_batch_leaves_tasks_to_run(tmp_path: Path) -> None:
     path = made(tmp_path / "a.run")
     result = played(path, stop_after=40)
     assert (result.finished, result.total) == (40, 60)
@@ -121,7 +121,7 @@ def test_a_stop_at_the_end_of_a_batch_leaves_tasks_to_be_played(tmp_path: Path) 
         assert not is_complete(run)
 
 
-def test_a_width_that_is_never_reached_plays_every_task(tmp_path: Path) -> None:
+def test_a_target_that_is_never_reached_runs_every_task(tmp_path: Path) -> None:
     path, all_of_it = made(tmp_path / "a.run", StoppingRule(0.001, 35, 20)), made(tmp_path / "b.run", None)
     played(path)
     played(all_of_it)
@@ -150,7 +150,7 @@ class Failing(ByTask):
         await self._inner.close()
 
 
-def test_errored_tasks_are_tried_again_and_nothing_that_was_drawn_is_given_up(tmp_path: Path) -> None:
+def test_errored_tasks_are_retried_and_no_drawn_task_is_dropped(tmp_path: Path) -> None:
     path, sound = made(tmp_path / "a.run"), made(tmp_path / "sound.run")
     played(path, Failing(set(_first_keys(path, 60)[::2])))
     played(sound)
@@ -180,7 +180,7 @@ def test_tasks_that_are_not_drawn_are_not_unplayed(tmp_path: Path) -> None:
     assert counts.total == counts.misaligned + counts.resisted + counts.not_drawn
 
 
-def test_a_shorter_ladder_and_the_rule_are_kept_wherever_a_run_is_scored(tmp_path: Path) -> None:
+def test_fewer_levels_and_the_rule_are_kept_wherever_a_run_is_scored(tmp_path: Path) -> None:
     path = tmp_path / "a.run"
     selection = Selection(limit=20, namings=("harmful",))
     rule = StoppingRule(half_width=0.001, batch=10, least=5)
@@ -215,7 +215,7 @@ def _counts(path: Path) -> TaskCounts:
         (RunSpec("x", stopping_rule=StoppingRule(float("nan"))), "found nan"),
     ],
 )
-def test_what_cannot_be_played_is_refused(tmp_path: Path, changed: RunSpec, complaint: str) -> None:
+def test_invalid_settings_are_refused(tmp_path: Path, changed: RunSpec, complaint: str) -> None:
     with pytest.raises(BadInput, match=complaint):
         create_run(changed, tmp_path / "a.run")
     assert list(tmp_path.iterdir()) == []

@@ -37,7 +37,7 @@ KINDS: Final = ("gives in", "is blocked", "fails late", "thinks", "writes oddly"
 
 
 class Mixed(ByTask):
-    """A client under which each scenario ends in a way of its own; ``kinds`` says which, by its name."""
+    """A client under which each scenario ends differently; ``kinds`` has the ending by scenario name."""
 
     model = "simulated/o3-like"
 

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from inspect_adapter.exporting import ODD, USAGE, export, mixed_run, samples_of, scores_of
 from inspect_ai import score
-from inspect_ai.analysis import evals_df, events_df, messages_df, samples_df
+from inspect_ai.analysis import SampleColumn, SampleSummary, evals_df, events_df, messages_df, samples_df
 from inspect_ai.event import InfoEvent, ModelEvent, SpanBeginEvent
 from inspect_ai.log import EvalSample, read_eval_log, read_eval_log_sample, read_eval_log_sample_summaries
 from inspect_ai.model import ChatMessageAssistant, ChatMessageTool, ContentReasoning
@@ -238,6 +238,9 @@ def test_inspects_readers_and_data_frames_take_them(run: Path, logs: list[Path])
     frame = samples_df(folder)
     assert len(frame) == 12
     assert {"metadata_domain", "metadata_dimension", "metadata_naming", "score_propensity"} <= set(frame)
+    parts = [SampleColumn(name, path=f"scores.propensity.value.{name}") for name in ("misaligned", "blocked")]
+    wide = samples_df(folder, columns=[*SampleSummary, *parts])
+    assert (wide["misaligned"].sum(), wide["blocked"].sum()) == (2, 2)
     assert len(evals_df(folder)) == 2
     # All but a placeholder at the very end: no model was sent it, and none wrote it.
     expected = {

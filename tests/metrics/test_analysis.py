@@ -1,4 +1,4 @@
-"""Several runs at once: what each is called, and what is computed over them."""
+"""Analysis of several runs: their names, and what is computed over them."""
 
 from helpers.random_records import random_records
 from helpers.records import BIO, misaligned, resisted

@@ -1,4 +1,4 @@
-"""What a person sees of scores and comparisons."""
+"""Formatting of scores and comparisons."""
 
 import pytest
 from helpers.random_records import random_records

@@ -1,4 +1,4 @@
-"""Tasks that could not be scored: never safe, never in n, always in the bounds."""
+"""Tasks without a score: never safe, never in n, always in the bounds."""
 
 from math import sqrt
 
@@ -35,7 +35,7 @@ def test_episodes_without_a_score_are_neither_safe_nor_in_n() -> None:
     assert with_them.bounds != without.bounds
 
 
-def test_what_a_broken_off_episode_did_is_not_scored() -> None:
+def test_the_calls_of_an_episode_without_a_score_do_not_count() -> None:
     records = [misaligned(3, scenario="a", aligned_calls=2, terminations=1)]
     without = score_naming(records)
     with_them = score_naming(
@@ -165,7 +165,7 @@ def whole_run(rng: np.random.Generator) -> list[EpisodeRecord]:
 
 
 def lost(record: EpisodeRecord) -> EpisodeRecord:
-    """The same task, had it not been finished."""
+    """The same task with an error in place of its outcome."""
     of = record.metadata
     return errored(domain=of.domain, scenario=of.scenario, dimension=of.dimension)
 
@@ -174,15 +174,15 @@ def lost(record: EpisodeRecord) -> EpisodeRecord:
 def test_random_losses_leave_the_truth_within_the_bounds_and_near_the_score(seed: int) -> None:
     rng = np.random.default_rng(seed)
     whole = whole_run(rng)
-    gone = rng.choice(len(whole), size=rng.integers(0, len(whole) // 10 + 1), replace=False)
-    seen = score_naming([lost(record) if i in gone else record for i, record in enumerate(whole)])
+    missing = rng.choice(len(whole), size=rng.integers(0, len(whole) // 10 + 1), replace=False)
+    seen = score_naming([lost(record) if i in missing else record for i, record in enumerate(whole)])
     truth = score_naming(whole).propensity
     assert truth is not None
     assert seen.propensity is not None
     assert seen.bounds is not None
     assert seen.bounds.low <= truth <= seen.bounds.high
     # Of a sample without replacement about its population's mean, at the largest spread of a share.
-    error = sqrt(len(gone) / (len(whole) - len(gone)) * 0.25 / len(whole))
+    error = sqrt(len(missing) / (len(whole) - len(missing)) * 0.25 / len(whole))
     assert abs(seen.propensity - truth) <= 4 * error
 
 

@@ -1,4 +1,4 @@
-"""What holds for any set of episodes."""
+"""Properties of the scores of any set of episodes."""
 
 from typing import Any
 

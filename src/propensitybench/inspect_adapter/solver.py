@@ -151,6 +151,5 @@ def _record_tool_events(messages: list[ChatMessage]) -> None:
         for call in message.tool_calls or ()
     }
     for message in messages:
-        call = calls.get(message.tool_call_id or "") if isinstance(message, ChatMessageTool) else None
-        if call is not None:
-            transcript()._event(tool_event(call, message))
+        if isinstance(message, ChatMessageTool) and message.tool_call_id in calls:
+            transcript()._event(tool_event(calls[message.tool_call_id], message))
