@@ -20,7 +20,7 @@ from propensitybench.runs import Settings
 from propensitybench.runs.settings import read_settings
 from propensitybench.store import verify
 
-SMALL: Settings = {"limit": 3, "levels": 1}
+SMALL: dict[str, Any] = {"limit": 3, "levels": 1}
 
 
 class Counting:
