@@ -15,6 +15,7 @@ from helpers.runs import journal
 import propensitybench as pb
 from propensitybench.chat import ConversationContext, Reply, Request
 from propensitybench.clients import Client, Conversation, says
+from propensitybench.engine import Progress
 from propensitybench.errors import BadInput, RunMismatch, RunStopped
 from propensitybench.runs import Settings
 from propensitybench.runs.settings import read_settings
@@ -92,7 +93,7 @@ def test_the_event_loop_continues_while_a_run_is_awaited() -> None:
 
 
 def test_progress_is_reported_up_to_the_end() -> None:
-    seen = []
+    seen: list[Progress] = []
     pb.run("simulated/never", on_progress=seen.append, **SMALL)
     assert (seen[-1].finished, seen[-1].total) == (6, 6)
 
