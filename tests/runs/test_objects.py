@@ -2,6 +2,7 @@
 
 import sqlite3
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -11,9 +12,9 @@ import propensitybench as pb
 from propensitybench.chat import Reply, StopReason
 from propensitybench.clients import ScriptedClient, calls, says
 from propensitybench.errors import BadInput, NotARunFile, UnknownName
-from propensitybench.runs import Settings, read_runs
+from propensitybench.runs import read_runs
 
-SMALL: Settings = {"limit": 3, "levels": 2}
+SMALL: dict[str, Any] = {"limit": 3, "levels": 2}
 
 
 @pytest.fixture(scope="module")

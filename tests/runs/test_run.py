@@ -15,12 +15,13 @@ from helpers.runs import journal
 import propensitybench as pb
 from propensitybench.chat import ConversationContext, Reply, Request
 from propensitybench.clients import Client, Conversation, says
+from propensitybench.engine import Progress
 from propensitybench.errors import BadInput, RunMismatch, RunStopped
 from propensitybench.runs import Settings
 from propensitybench.runs.settings import read_settings
 from propensitybench.store import verify
 
-SMALL: Settings = {"limit": 3, "levels": 1}
+SMALL: dict[str, Any] = {"limit": 3, "levels": 1}
 
 
 class Counting:
@@ -92,7 +93,7 @@ def test_the_event_loop_continues_while_a_run_is_awaited() -> None:
 
 
 def test_progress_is_reported_up_to_the_end() -> None:
-    seen = []
+    seen: list[Progress] = []
     pb.run("simulated/never", on_progress=seen.append, **SMALL)
     assert (seen[-1].finished, seen[-1].total) == (6, 6)
 
