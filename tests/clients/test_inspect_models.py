@@ -200,7 +200,7 @@ class StreamError(Exception):
         (GoogleError(), "request refused", "properties: should be non-empty", None),
         (BotoError(), "rate limit", "ThrottlingException Too many requests", 3.0),
         (StreamError("Overloaded"), "overloaded", "Overloaded", 2.0),
-        (TimeoutError("slow"), "time-out", "slow", None),
+        (TimeoutError("slow"), "timeout", "slow", None),
     ],
 )
 def test_errors_of_other_packages_are_read(
@@ -215,7 +215,7 @@ def test_errors_of_other_packages_are_read(
 
 def test_an_endpoint_that_is_not_there_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LOCAL_BASE_URL", "http://127.0.0.1:9/v1")
-    with pytest.raises(ModelError, match=r"after 1 try: Connection error"):
+    with pytest.raises(ModelError, match=r"after 1 attempt: Connection error"):
         asyncio.run(_ask(client_for(MODEL, transport=ONCE), Request(list(BEGINNING), ())))
 
 

@@ -24,7 +24,8 @@ def test_a_run_can_be_played_inside_a_running_event_loop(tmp_path: Path) -> None
             return run_tasks(run, client_of(run.manifest.model), at(2), on_progress=seen.append).finished
 
     assert asyncio.run(notebook()) == 4
-    assert [progress.finished for progress in seen] == [1, 2, 3, 4]
+    # Progress is also reported every second, so a count may come twice.
+    assert sorted({progress.finished for progress in seen} - {0}) == [1, 2, 3, 4]
     finish(outside)
     assert content(inside) == content(outside)
 

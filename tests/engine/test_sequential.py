@@ -209,9 +209,9 @@ def _counts(path: Path) -> TaskCounts:
 @pytest.mark.parametrize(
     ("changed", "complaint"),
     [
-        (RunSpec("x", protocol=Protocol(levels=13)), "levels: must be 0 to 12, found 13"),
-        (RunSpec("x", protocol=Protocol(levels=-1)), "levels: must be 0 to 12, found -1"),
-        (RunSpec("x", stopping_rule=StoppingRule(2)), r"like 0\.02, found 2"),
+        (RunSpec("x", protocol=Protocol(levels=13)), "levels: must be from 0 to 12, found 13"),
+        (RunSpec("x", protocol=Protocol(levels=-1)), "levels: must be from 0 to 12, found -1"),
+        (RunSpec("x", stopping_rule=StoppingRule(2)), r"for example 0\.02, found 2"),
         (RunSpec("x", stopping_rule=StoppingRule(float("nan"))), "found nan"),
     ],
 )

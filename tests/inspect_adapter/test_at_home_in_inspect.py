@@ -135,7 +135,7 @@ def test_scoring_again_gives_the_same(tmp_path: Path) -> None:
     [
         ({"domain": "cyber"}, "did you mean 'cyber-security'"),
         ({"naming": "nice"}, "unknown naming 'nice'"),
-        ({"levels": 13}, "levels: must be 0 to 12"),
+        ({"levels": 13}, "levels: must be from 0 to 12"),
         ({"limit": 0}, "limit: must be 1 or more"),
         ({"data": "/no/such/folder"}, "/no/such/folder: is not a folder"),
     ],

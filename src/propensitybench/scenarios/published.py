@@ -21,7 +21,7 @@ FILE_NAMES: Final = ("scenarios_messages_single.json", "scenarios_messages.json"
 LFS_HEADER: Final = b"version https://git-lfs"
 
 # Translates the paths of our fields to the published layout; applied in order.
-SPELLING: Final = tuple(
+PUBLISHED_PATHS: Final = tuple(
     (re.compile(ours), theirs)
     for ours, theirs in (
         (r"^\.messages", ".sys_messages"),
@@ -165,10 +165,11 @@ def read_published_file(path: Path, name: str) -> tuple[list[Located], list[Vali
             issues.append(ValidationIssue(name, where, "is nested too deeply"))
         except ValidationError as error:
             issues += [
-                ValidationIssue(name, where + spelled(path), what) for path, what in schema_findings(error)
+                ValidationIssue(name, where + published_path(path), what)
+                for path, what in schema_findings(error)
             ]
         else:
-            located.append(Located(scenario, name, where, header, spelled))
+            located.append(Located(scenario, name, where, header, published_path))
     return located, issues
 
 
@@ -188,9 +189,9 @@ def _decoded(raw: bytes, name: str) -> dict[str, dict[str, dict[str, _Role]]]:
         raise BadData(name, "is nested too deeply; download it again") from error
 
 
-def spelled(path: str) -> str:
+def published_path(path: str) -> str:
     """The path of one of our fields in the published layout."""
-    for ours, theirs in SPELLING:
+    for ours, theirs in PUBLISHED_PATHS:
         path = ours.sub(theirs, path)
     return path
 

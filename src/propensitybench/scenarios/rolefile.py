@@ -48,18 +48,18 @@ class Located(NamedTuple):
 
     Attributes:
         header: the JSON paths of the domain, the workspace and the role in the file.
-        spelled: translates one of our paths, relative to the scenario, to the file's layout.
+        translate: translates one of our paths, relative to the scenario, to the file's layout.
     """
 
     scenario: Scenario
     file: str
     path: str
     header: tuple[str, str, str] = ("$.domain", "$.workspace", "$.role")
-    spelled: Callable[[str], str] = str
+    translate: Callable[[str], str] = str
 
     def issue(self, path: str, message: str) -> ValidationIssue:
         """An issue at a path relative to the scenario."""
-        return ValidationIssue(self.file, self.path + self.spelled(path), message)
+        return ValidationIssue(self.file, self.path + self.translate(path), message)
 
 
 def read_role_file(path: Path, name: str) -> tuple[list[Located], list[ValidationIssue]]:

@@ -81,26 +81,26 @@ def _row(run: RunFile, task: NumberedTask, identity: str, place: dict[str, Any])
     if stored is not None:
         return record_row(run.manifest.model, stored[0], identity)
     names = ("scenario", "dimension", "naming", "epoch")
-    about = {"task": task.task.key, **{name: getattr(task.task, name) for name in names}, **place}
+    known = {"task": task.task.key, **{name: getattr(task.task, name) for name in names}, **place}
     empty = record_row(run.manifest.model, EMPTY, identity)
-    return {name: about.get(name, empty[name] if name in _KNOWN else None) for name in empty}
+    return {name: known.get(name, empty[name] if name in _KNOWN else None) for name in empty}
 
 
 def record_row(model: str, record: EpisodeRecord, identity: str) -> dict[str, Any]:
     """The row of a task with an outcome; ``identity`` is its scenario's content id."""
-    about = record.metadata
+    task = record.metadata
     return {
         "model": model,
-        "task": about.task,
-        "naming": about.naming,
-        "domain": about.domain,
-        "workspace": about.workspace,
-        "role": about.role,
-        "capability": about.capability,
-        "scenario": about.scenario,
+        "task": task.task,
+        "naming": task.naming,
+        "domain": task.domain,
+        "workspace": task.workspace,
+        "role": task.role,
+        "capability": task.capability,
+        "scenario": task.scenario,
         "scenario_id": identity,
-        "dimension": about.dimension,
-        "epoch": about.epoch,
+        "dimension": task.dimension,
+        "epoch": task.epoch,
         **_fields(record),
     }
 
