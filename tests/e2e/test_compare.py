@@ -134,7 +134,7 @@ def test_runs_without_a_common_task_are_not_compared(tmp_path: Path) -> None:
 def test_missing_tasks_of_a_compared_run_are_counted(tmp_path: Path, never: Path) -> None:
     create_run(RunSpec("simulated/never", selection=Selection(limit=1)), tmp_path / "empty.run")
     printed = call("compare", never, tmp_path / "empty.run").out
-    assert f"{tmp_path / 'empty.run'}: of 2 tasks, 2 not played" in printed
+    assert f"{tmp_path / 'empty.run'}: of 2 tasks, 2 not run yet" in printed
 
 
 @pytest.mark.parametrize("command", ["compare", "score"])

@@ -43,8 +43,8 @@ def test_scores_are_short_in_text_a_table_in_notebooks_and_a_frame(runs: dict[st
 def test_missing_tasks_stand_beside_the_scores(tmp_path: Path) -> None:
     make(tmp_path / "a.run", limit=2)
     scores = pb.open(tmp_path / "a.run").score()
-    assert "of 4 tasks, 4 not played" in repr(scores)
-    assert "of 4 tasks, 4 not played" in scores._repr_html_()
+    assert "of 4 tasks, 4 not run yet" in repr(scores)
+    assert "of 4 tasks, 4 not run yet" in scores._repr_html_()
 
 
 def test_a_run_is_a_frame_with_a_row_for_each_task(runs: dict[str, pb.Run]) -> None:
@@ -101,9 +101,11 @@ def test_what_cannot_be_opened_is_one_sentence(runs: dict[str, pb.Run], tmp_path
     folder = Path(runs["never"].file).parent
     with pytest.raises(BadInput, match=r"holds 3 runs; open one of them: .*always\.run, .*o3-like\.run$"):
         pb.open(folder)
-    with pytest.raises(BadInput, match=r"holds neither a run file nor an Inspect log \(\*\.eval, \*\.json\)$"):
+    with pytest.raises(
+        BadInput, match=r"neither a run file nor an Inspect log \(\*\.eval, \*\.json\)$"
+    ):
         pb.open(tmp_path)
-    with pytest.raises(BadInput, match=r"nowhere\.run: there is no such run file$"):
+    with pytest.raises(BadInput, match=r"nowhere\.run: does not exist$"):
         pb.open("nowhere.run")
     (tmp_path / "text.run").write_text("text")
     with pytest.raises(NotARunFile, match=r"text\.run: is not a run file"):
