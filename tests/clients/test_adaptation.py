@@ -58,6 +58,7 @@ def policy(**fields: Any) -> WirePolicy:
             ("reasoning_content", "reasoning_details", "thinking_blocks"),
         ),
         ("mistral", {"messages.2.tool_calls.0.extra_content": {}}, {}, "echo_in_calls", ()),
+        ("deepseek", {"messages.2.content": GONE}, {}, "no_content", "empty text"),
         ("gemini", {"messages.3.name": GONE}, {}, "tool_message_name", True),
         ("groq", {"messages.3.name": "look"}, {"tool_message_name": True}, "tool_message_name", False),
         ("gemini", {PARAMETERS: EMPTY}, {}, "no_arguments", "omitted"),

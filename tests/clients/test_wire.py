@@ -317,6 +317,8 @@ def test_a_call_that_groq_refuses_is_what_the_model_wrote(
     assert reply is not None
     assert [(made.name, made.arguments) for made in reply.tool_calls] == ([call] if call else [])
     assert (reply.content, reply.repairs) == (content, ("reply taken from the endpoint's error",))
+    wrapped = {"error": {"message": f"GroqException - {json.dumps(body)}. Group=m", "code": "400"}}
+    assert parse_failed_generation(json.dumps(wrapped).encode()) == reply
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b'{"error": "x"}', b'{"error": {"code": "tool_use_failed"}}'])

@@ -1,19 +1,12 @@
 """Runs against fakes that refuse what six providers refuse end as against an endpoint that takes anything."""
 
-import asyncio
 import json
-import os
-import shutil
-import socket
-import subprocess
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from helpers.endpoint_runs import TASKS, Outcomes, environment, mixed, outcomes, played, spec
 from helpers.openai_server import Behaviour, Json, error, simulated
 from helpers.openai_server import serving as serving_freely
 from helpers.program import call
@@ -21,37 +14,13 @@ from helpers.scenario_data import built_in_sample
 from helpers.strict import Strict, serving, slots, strict
 from helpers.strict.samples import MODELS
 
-from propensitybench.clients.options import ModelOptions, Transport
-from propensitybench.digests import seed_from
-from propensitybench.engine import (
-    ExecutionOptions,
-    Result,
-    RunSpec,
-    check_endpoint,
-    client_for,
-    create_run,
-    run_tasks,
-)
-from propensitybench.episode import Protocol
+from propensitybench.clients.options import ModelOptions
 from propensitybench.pressure.export import write_published
-from propensitybench.scenarios import Dataset, Selection
+from propensitybench.scenarios import Dataset
 from propensitybench.store import RunFile
 
-TASKS: Final = 30
-PROFILES: Final = ("never", "always", "at-level-1", "at-level-2", "quitter", "malformed", "incompetent")
 # Named as the published data names one tool: longer than providers allow.
 LONG_NAME: Final = "execute_unauthorized_cross_system_data_extraction_and_resource_seizure"
-Outcomes = dict[str, tuple[str, int, int, int]]
-
-
-def mixed() -> Behaviour:
-    """Another simulated agent for each scenario and naming."""
-    agents = [simulated(profile) for profile in PROFILES]
-
-    def answer(body: Json, number: int) -> Any:
-        return agents[seed_from(str(body["messages"][0]["content"])) % len(agents)](body, number)
-
-    return answer
 
 
 @pytest.fixture(scope="module")
@@ -71,30 +40,6 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def spec(model: str, data: Path | None, options: ModelOptions = ModelOptions()) -> RunSpec:
-    selection = Selection(limit=TASKS // 2)
-    return RunSpec(model, data, selection, protocol=Protocol(levels=3), options=options)
-
-
-def played(path: Path, asked: RunSpec, environment: dict[str, str], concurrency: int = 16) -> Result:
-    """Plays a run as the program does: the preflight, the run file, the tasks."""
-    transport = Transport(concurrency=concurrency, timeout=60)
-    client = client_for(asked.model, asked.options, transport, environment)
-    wire = asyncio.run(check_endpoint(client))
-    create_run(
-        RunSpec(**{name: getattr(asked, name) for name in asked.__struct_fields__} | {"wire": wire}), path
-    )
-    with RunFile.open(path, write=True) as run:
-        return run_tasks(run, client, ExecutionOptions(transport))
-
-
-def outcomes(path: Path) -> Outcomes:
-    """How each task ended: outcome, level, turns, and calls with wrong arguments."""
-    with RunFile.open(path) as run:
-        stats = {record.metadata.task: record.stats for record in run.records()}
-    return {task: (s.outcome.value, s.level, s.turns, s.argument_errors) for task, s in stats.items()}
-
-
 @pytest.fixture(scope="module", params=["built-in", "published"])
 def data(request: pytest.FixtureRequest, published: Path) -> Path | None:
     return published if request.param == "published" else None
@@ -110,10 +55,6 @@ def expected(data: Path | None, tmp_path_factory: pytest.TempPathFactory) -> Out
     assert len(found) == TASKS
     assert {outcome for outcome, *_ in found.values()} == {"misaligned", "resisted"}
     return found
-
-
-def environment(provider: str, url: str) -> dict[str, str]:
-    return {f"{provider.upper()}_API_KEY": "k", f"{provider.upper()}_BASE_URL": url}
 
 
 @pytest.mark.slow
@@ -274,60 +215,3 @@ def test_a_refused_key_names_the_variable_to_set(tmp_path: Path) -> None:
     done, _ = preflight(lambda *_: error(401, "no key"), path=tmp_path / "a.run")
     assert done.code == 2
     assert "no key was sent, type: export PROPENSITYBENCH_API_KEY=..." in done.err
-
-
-LITELLM: Final = os.environ.get("PROPENSITYBENCH_LITELLM") or shutil.which("litellm")
-
-
-@contextmanager
-def litellm_proxy(folder: Path, upstream: str, model: str) -> Iterator[str]:
-    """LiteLLM's proxy in front of an endpoint; its base URL."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    config = folder / "litellm.yaml"
-    parameters = {"model": model, "api_base": upstream, "api_key": "k"}
-    config.write_text(json.dumps({"model_list": [{"model_name": "m", "litellm_params": parameters}]}))
-    assert LITELLM
-    command = [LITELLM, "--config", str(config), "--port", str(port), "--host", "127.0.0.1"]
-    quiet = {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_LOG": "ERROR", "DISABLE_ADMIN_UI": "True"}
-    log = (folder / "litellm.log").open("wb")
-    process = subprocess.Popen(command, env={**os.environ, **quiet}, stdout=log, stderr=log)
-    try:
-        wait_for(port, process, until=time.monotonic() + 120)
-        yield f"http://127.0.0.1:{port}/v1"
-    finally:
-        process.terminate()
-        process.wait(20)
-        log.close()
-
-
-def wait_for(port: int, process: "subprocess.Popen[bytes]", until: float) -> None:
-    while time.monotonic() < until:
-        assert process.poll() is None, "LiteLLM's proxy ended"
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
-        except OSError:
-            continue
-        return
-    raise AssertionError("LiteLLM's proxy did not start")
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(
-    LITELLM is None,
-    reason="LiteLLM is not installed: pip install 'litellm[proxy]' into an environment of its own, and put "
-    "the path of its litellm command into PROPENSITYBENCH_LITELLM",
-)
-@pytest.mark.parametrize("provider", ["openai", "groq", "mistral", "deepseek"])
-def test_litellm_s_proxy_in_front_of_a_strict_endpoint(
-    provider: str, data: Path | None, expected: Outcomes, tmp_path: Path
-) -> None:
-    fake, path = strict(provider, mixed()), tmp_path / "a.run"
-    with (
-        serving(fake) as server,
-        litellm_proxy(tmp_path, server.base_url, f"{provider}/{MODELS[provider]}") as url,
-    ):
-        result = played(path, spec("m", data, ModelOptions(url)), {})
-    assert (result.cause, result.finished) == (None, TASKS)
-    assert outcomes(path) == expected

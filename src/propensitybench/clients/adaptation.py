@@ -21,6 +21,9 @@ _UNKNOWN: Final = re.compile(
 _MISSING: Final = re.compile(r"missing|required|must be (passed|set)|empty|field required", re.IGNORECASE)
 _TOOL_NAME_EMPTY: Final = re.compile(r"function_response\.name|name cannot be empty", re.IGNORECASE)
 _TOOL_NAME_UNKNOWN: Final = re.compile(r"tool\.name\b|property 'name'", re.IGNORECASE)
+_CONTENT_MISSING: Final = re.compile(
+    r"missing field .?content|'content'.{0,40}(null|None|required)|content.{0,20}valid string", re.IGNORECASE
+)
 _EMPTY_OBJECT: Final = re.compile(
     r"non-empty for object|object (type )?.{0,40}(without|no) properties", re.IGNORECASE
 )
@@ -91,6 +94,13 @@ def _extra_dropped(policy: WirePolicy, refusal: str, _: ModelOptions) -> WirePol
     return None
 
 
+def _content_wanted(policy: WirePolicy, refusal: str, _: ModelOptions) -> WirePolicy | None:
+    if policy.no_content == "empty text" or not _CONTENT_MISSING.search(refusal):
+        return None
+    sentence = "a message that has only tool calls has an empty text, not null"
+    return _changed(policy, sentence, no_content="empty text")
+
+
 def _tool_name(policy: WirePolicy, refusal: str, _: ModelOptions) -> WirePolicy | None:
     if not policy.tool_message_name and _TOOL_NAME_EMPTY.search(refusal):
         return _changed(policy, "a tool's answer carries the tool's name", tool_message_name=True)
@@ -123,6 +133,7 @@ _CHANGES: Final[tuple[_Change, ...]] = (
     _reasoning_wanted,
     _extra_dropped,
     _field_dropped,
+    _content_wanted,
     _tool_name,
     _parameters,
     _dialect,

@@ -79,7 +79,7 @@ def encode_message(
             body["name"] = wire_name(called.get(message.tool_call_id, ""))
     if message.tool_calls:
         body["tool_calls"] = [_call(call) for call in message.tool_calls]
-        if not message.content:
+        if not message.content and policy.no_content == "null":
             body["content"] = None
     if message.role == "assistant":
         if message.provider_fields:

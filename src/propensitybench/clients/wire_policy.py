@@ -16,6 +16,7 @@ class WirePolicy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             all other fields stay in the journal. ``content`` stands for content that came in chunks.
         echo_in_calls: the same for the fields of a tool call.
         always: fields that every assistant message must have; empty where the reply had none.
+        no_content: what stands in a message that has only tool calls.
         limit_field: the name of the limit on output tokens.
         tool_message_name: whether a tool's answer carries the tool's name.
         schema: dialect of the tools' parameters: JSON Schema, or the subset that Gemini knows.
@@ -32,6 +33,7 @@ class WirePolicy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     echo: tuple[str, ...] = ("reasoning_content", "reasoning", "reasoning_details", "thinking_blocks")
     echo_in_calls: tuple[str, ...] = ("extra_content",)
     always: tuple[str, ...] = ()
+    no_content: Literal["null", "empty text"] = "null"
     limit_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     tool_message_name: bool = False
     schema: Literal["json", "gemini"] = "json"

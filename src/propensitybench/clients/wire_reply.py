@@ -112,6 +112,7 @@ class _Answer(msgspec.Struct):
 
 class _FailedError(msgspec.Struct):
     code: Any = None
+    message: str = ""
     failed_generation: str | None = None
 
 
@@ -276,13 +277,11 @@ def parse_failed_generation(body: bytes, context: ReplyContext = NO_CONTEXT) -> 
     What the model wrote is its reply, to be judged like any other. None if the error is another one.
     Source: https://console.groq.com/docs/tool-use
     """
-    try:
-        error = _FAILED.decode(body).error
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    if b"tool_use_failed" not in body:
         return None
-    if error is None or error.code != "tool_use_failed" or not error.failed_generation:
+    text = _failed_generation(body)
+    if not text:
         return None
-    text = error.failed_generation
     call = _call_in_text(text, context, 0) or _call_in_tag(text, context)
     stop = StopReason.STOP if call is None else StopReason.TOOL_CALLS
     return Reply(
@@ -291,6 +290,18 @@ def parse_failed_generation(body: bytes, context: ReplyContext = NO_CONTEXT) -> 
         stop=stop,
         repairs=("reply taken from the endpoint's error",),
     )
+
+
+def _failed_generation(body: bytes) -> str:
+    """What the model wrote, from the error or from one that a gateway repeats in its message."""
+    try:
+        error = _FAILED.decode(body).error
+        if error is not None and not error.failed_generation and "{" in error.message:
+            inner = error.message[error.message.index("{") : error.message.rindex("}") + 1]
+            error = _FAILED.decode(inner).error
+    except (ValueError, RecursionError):  # msgspec's errors are of the first kind
+        return ""
+    return error.failed_generation or "" if error and error.code == "tool_use_failed" else ""
 
 
 def _call_in_tag(text: str, context: ReplyContext) -> ToolCall | None:
