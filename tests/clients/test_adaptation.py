@@ -83,12 +83,12 @@ def policy(**fields: Any) -> WirePolicy:
 def test_a_form_that_is_refused_is_changed_and_said(
     provider: str, edits: dict[str, Any], before: dict[str, Any], field: str, after: Any
 ) -> None:
-    said = refusal(provider, edits)
-    new = adapted(policy(**before), said, LIMITED)
-    assert new is not None, said
+    sentence = refusal(provider, edits)
+    new = adapted(policy(**before), sentence, LIMITED)
+    assert new is not None, sentence
     assert getattr(new, field) == after
     assert len(new.adapted) == 1
-    again = adapted(msgspec.structs.replace(policy(**before), adapted=new.adapted), said, LIMITED)
+    again = adapted(msgspec.structs.replace(policy(**before), adapted=new.adapted), sentence, LIMITED)
     assert again is None or again.adapted != new.adapted
 
 
@@ -110,5 +110,5 @@ def test_what_the_model_reads_or_how_it_samples_is_never_changed(
 
 
 def test_a_limit_that_nobody_set_is_not_renamed() -> None:
-    said = refusal("openai", {"model": "o4-mini", "max_tokens": 9})
-    assert adapted(COMPATIBLE, said, ModelOptions()) is None
+    sentence = refusal("openai", {"model": "o4-mini", "max_tokens": 9})
+    assert adapted(COMPATIBLE, sentence, ModelOptions()) is None

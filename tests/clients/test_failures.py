@@ -142,8 +142,8 @@ def test_a_quota_that_is_spent_is_no_limit_by_the_minute(error: dict[str, str]) 
         (b"[" * 100_000, "[" * 300),
     ],
 )
-def test_what_was_said_is_shown_in_one_short_line(body: bytes, said: str) -> None:
-    assert str(failure(500, body)) == f"HTTP 500: {said}"
+def test_the_message_is_shown_in_one_short_line(body: bytes, message: str) -> None:
+    assert str(failure(500, body)) == f"HTTP 500: {message}"
 
 
 @given(st.integers(300, 599), st.binary(max_size=400), st.dictionaries(st.text(), st.text(), max_size=3))
@@ -283,8 +283,8 @@ def test_words_of_our_own_request_decide_nothing(text: str) -> None:
 
 
 def test_an_echoed_input_is_neither_shown_nor_read() -> None:
-    fault = {"loc": ["body", "messages", 2], "msg": "Extra inputs are not permitted", "input": "flagged"}
-    for body in ({"detail": [fault]}, {"object": "error", "message": {"detail": [fault]}}):
+    issue = {"loc": ["body", "messages", 2], "msg": "Extra inputs are not permitted", "input": "flagged"}
+    for body in ({"detail": [issue]}, {"object": "error", "message": {"detail": [issue]}}):
         found = failure(422, msgspec.json.encode(body))
         assert str(found) == "HTTP 422: messages.2: Extra inputs are not permitted"
         assert found.kind is FailureKind.REFUSED

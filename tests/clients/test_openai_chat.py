@@ -10,7 +10,7 @@ import pytest
 from helpers.openai_server import (
     HUGE,
     MAY_PASS,
-    NATIVE,
+    PROVIDER_FIELDS,
     REFUSALS,
     STALL,
     STOPS_RUN,
@@ -341,7 +341,7 @@ def test_another_model_s_answer_is_told_from_the_one_asked_for(served: str, *, o
 
 def test_the_endpoint_gets_the_model_the_options_and_the_key() -> None:
     async def talk() -> None:
-        async with running(one_by_one(NATIVE, says())) as server:
+        async with running(one_by_one(PROVIDER_FIELDS, says())) as server:
             options = ModelOptions(temperature=0.0, extra_body={"top_k": 5})
             endpoint = Endpoint("prov/m", "m", server.base_url + "/", (KEY,))
             client = OpenAIChatClient(endpoint, options)

@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from helpers.openai_server import NATIVE, Answer, a_call, calls, completion, request_of, says
+from helpers.openai_server import PROVIDER_FIELDS, Answer, a_call, calls, completion, request_of, says
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -164,9 +164,9 @@ def test_arguments_that_are_no_object_are_sent_as_an_empty_one(arguments: str) -
 
 
 def test_reasoning_and_signatures_go_back_as_they_came() -> None:
-    reply = read(NATIVE)
+    reply = read(PROVIDER_FIELDS)
     message = Message("assistant", reply.content, reply.tool_calls, provider_fields=reply.provider_fields)
-    assert json.loads(encode_message(message)) == json.loads(NATIVE.body)["choices"][0]["message"]
+    assert json.loads(encode_message(message)) == json.loads(PROVIDER_FIELDS.body)["choices"][0]["message"]
 
 
 def test_fields_with_nothing_in_them_are_not_kept() -> None:

@@ -139,7 +139,7 @@ def preflight(fake: Strict | Behaviour, *options: str, model: str = "m", path: P
 def test_what_was_adapted_is_said_recorded_and_kept_when_the_run_is_resumed(tmp_path: Path) -> None:
     path = tmp_path / "a.run"
     with serving_freely(strict("gemini", simulated("never"))) as server:
-        argv = ["run", "--model", "m", "--base-url", server.base_url, "--run", path, "--levels", "1"]
+        argv: list[str | Path] = ["run", "--model", "m", "--base-url", server.base_url, "--run", path, "--levels", "1"]
         argv += ["--limit", "2", "--naming", "harmful"]
         stopped = call(*argv, "--max-tokens-total", "1")
         assert stopped.err.count("note: adapted to the endpoint: ") == 3

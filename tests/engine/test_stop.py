@@ -33,7 +33,7 @@ class StoppedByThread(ByTask):
         return _Waiting(self, self._inner.open_task(task, replies))
 
     def stop_requests(self) -> None:
-        """Lets go of what is in flight; a real client wakes the requests that wait for their turn."""
+        """Releases what is in flight; a real client wakes the requests that wait for their turn."""
         self.called_in.append(get_ident())
         self._released.set()
 

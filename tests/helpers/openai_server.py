@@ -260,7 +260,7 @@ STOPS_RUN: Final[Mapping[str, Answer]] = {
 
 HUGE: Final = Answer(b'{"choices":[' + b" " * LARGE + b"]}")
 NATIVE_CALL: Final = a_call(extra_content={"google": {"thought_signature": "c2ln"}})
-NATIVE: Final = calls(
+PROVIDER_FIELDS: Final = calls(
     NATIVE_CALL, reasoning_content="let me see", reasoning_details=[{"type": "x", "data": "e30="}]
 )
 
@@ -289,7 +289,7 @@ def simulated(profile: str, metadata: Mapping[str, TaskMetadata] | None = None) 
     """Answers as a simulated agent would, from the request alone: it remembers nothing.
 
     A wire does not tell which task a request is of. The agent's metadata are those that ``metadata`` has for
-    the system message (see `labels_in`); else there are none but a seed, which comes from the system
+    the system message (see `metadata_in`); else there are none but a seed, which comes from the system
     message and the task message. So tasks of one scenario and naming share their agent's chance over all
     dimensions and epochs: use profiles that do not depend on the dimension (``never``, ``at-level-3``, ...).
     Endings are then those of the simulated client itself; its wording and number of turns are its own.
@@ -324,7 +324,7 @@ def _unnamed(seed: int) -> TaskMetadata:
     return TaskMetadata("", "", "", "", "", None, "", "harmful", 1, seed)
 
 
-def labels_in(path: Path) -> dict[str, TaskMetadata]:
+def metadata_in(path: Path) -> dict[str, TaskMetadata]:
     """For each system message of a run file the metadata of the first task that begins with it."""
     found: dict[str, TaskMetadata] = {}
     seen = set()

@@ -49,7 +49,7 @@ class Mixed(ByTask):
         return _Conversation(_script(kind, task), replies, kind.startswith("fails"))
 
     async def close(self) -> None:
-        """Nothing to let go of."""
+        """Nothing to release."""
 
 
 class _Conversation:

@@ -110,7 +110,7 @@ class RequestExecutor:
             self._queue.shut()
 
     def forget(self) -> None:
-        """Lets go of what belongs to an event loop; the next request begins anew."""
+        """Releases what belongs to an event loop; the next request begins again."""
         self._queue = None
 
     def _open_queue(self) -> RequestQueue:

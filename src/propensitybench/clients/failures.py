@@ -242,10 +242,10 @@ def _words(message: Any) -> str:
         message = message["detail"]
     if not isinstance(message, list):
         return str(message) if message else ""
-    return "; ".join(_fault(item) for item in message)
+    return "; ".join(_field_error(item) for item in message)
 
 
-def _fault(item: Any) -> str:
+def _field_error(item: Any) -> str:
     if not isinstance(item, dict):
         return str(item)
     where = ".".join(str(part) for part in item.get("loc") or () if part != "body")

@@ -32,7 +32,7 @@ class Client(Protocol):
         ...
 
     async def close(self) -> None:
-        """Lets go of connections; no conversation is used afterwards."""
+        """Releases connections; no conversation is used afterwards."""
         ...
 
 

@@ -14,7 +14,7 @@ SMALLEST_WINDOW: Final = 16
 # So much more in flight than at the best rate, with less than this gain in replies, is no use.
 MORE: Final = 1.5
 GAIN: Final = 0.1
-# A rate below this share of the best one means another server, or longer conversations: measured anew.
+# A rate below this share of the best one means another server, or longer conversations: measured again.
 CHANGED: Final = 0.7
 # A window in which fewer were in flight than this share of the limit says nothing about it.
 FULL: Final = 0.6

@@ -98,7 +98,7 @@ def join_stated(logs: Sequence[Path], runs: Sequence[Run]) -> list[dict[Naming, 
 
     Raises:
         BadInput: a log cannot be read, is of another task, or asked a model that none of the runs is of;
-            or there is no log for a run.
+            or there is not a log for every run.
     """
     stated = sorted(map(read_answers, logs), key=lambda one: one.created)
     for one in stated:
