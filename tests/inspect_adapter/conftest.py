@@ -4,6 +4,7 @@ import gc
 import warnings
 from collections.abc import Iterator
 from functools import cache
+from importlib.metadata import packages_distributions
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -34,7 +35,7 @@ def _fast() -> Iterator[None]:
     import inspect_ai._util.package as package
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(package, "packages_distributions", cache(package.packages_distributions))
+        patch.setattr(package, "packages_distributions", cache(packages_distributions))
         gc.collect()
         gc.freeze()
         yield
