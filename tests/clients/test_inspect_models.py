@@ -59,8 +59,15 @@ TOOL = ToolSpec(
 BEGINNING = (Message("system", POISON), Message("user", POISON))
 
 
+@pytest.fixture(scope="module")
+def _frozen() -> None:
+    """Keeps the many objects that Inspect's import creates out of garbage collection."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(autouse=True)
-def _keys(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _keys(_frozen: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("LOCAL_API_KEY", "x")
     monkeypatch.setenv("OTHER_API_KEY", "x")
     yield
