@@ -1,9 +1,10 @@
-"""Overhead of the harness: CPU time per model call and peak memory, with an agent in the same process.
+"""What the harness costs: CPU time a model call, and peak memory, with an agent in the same process.
 
-Every episode has its full length (13 levels of 12 turns), and every reply is stored. For comparison it also
-measures what every harness has to do: encoding the same requests and decoding the same replies with msgspec.
+Every episode has its full length (13 levels of 12 turns), every reply is journaled. Beside it, in the same
+run: encoding the same requests and decoding the same replies with msgspec alone, which any harness that
+talks to a model has to pay as well.
 
-    make bench                                           a quick measurement
+    make bench                                  a quick look
     .venv/bin/python perf/harness_cost.py --epochs 13    as many tasks as the full data set has
 """
 
@@ -35,7 +36,7 @@ def scenarios() -> dict[str, Scenario]:
 
 @cache
 def script(name: str) -> list[Reply]:
-    """Replies that keep an episode running to the last turn of the last level: each tool in turn."""
+    """Replies that keep an episode going to the last turn of the last level: every tool in turn."""
     scenario = scenarios()[name]
     tools = [(getter.name, getter.arguments) for getter in scenario.getters]
     tools.append((scenario.aligned.name, scenario.aligned.arguments))
@@ -45,12 +46,12 @@ def script(name: str) -> list[Reply]:
 
 
 def full_length(context: ConversationContext) -> list[Reply]:
-    """The script of a task; its key starts with the scenario's name."""
+    """The script of a task, whose key begins with its scenario's name."""
     return script(context.id.partition(".")[0])
 
 
 def megabytes() -> float:
-    """Peak memory of this process so far, in MB."""
+    """Peak memory of this process so far."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
@@ -69,16 +70,16 @@ def main() -> None:
             alone = msgspec_alone(run)
         per_call = 1e3 * seconds / asked
         print(f"tasks                        {run.manifest.tasks}")
-        print(f"model calls                  {asked} ({asked / run.manifest.tasks:.0f} per task)")
-        print(f"harness, CPU ms per call     {per_call:.4f}")
-        print(f"msgspec, CPU ms per call     {alone:.4f}")
+        print(f"model calls                  {asked} ({asked / run.manifest.tasks:.0f} a task)")
+        print(f"harness, CPU ms a call       {per_call:.4f}")
+        print(f"msgspec alone, CPU ms a call {alone:.4f}")
         print(f"ratio                        {per_call / alone:.2f}")
         print(f"peak memory, MB              {peaks[-1]:.0f} (after a tenth of the tasks {peaks[0]:.0f})")
-        print(f"run file, bytes per call     {path.stat().st_size / asked:.0f}")
+        print(f"run file, bytes a call       {path.stat().st_size / asked:.0f}")
 
 
 def play(run: RunFile, concurrency: int) -> tuple[float, list[float]]:
-    """CPU seconds of the run, and peak memory after each tenth of it."""
+    """CPU seconds of the whole run, and peak memory after each tenth of it."""
     peaks: list[float] = []
 
     def note(progress: Progress) -> None:
@@ -96,7 +97,7 @@ def play(run: RunFile, concurrency: int) -> tuple[float, list[float]]:
 
 
 def msgspec_alone(run: RunFile) -> float:
-    """CPU ms to encode a request and decode a reply, over 20 full-length episodes."""
+    """CPU ms to encode one request and decode one reply, over one full-length episode of each kind."""
     decode = msgspec.json.Decoder(Reply).decode
     encode = msgspec.json.Encoder().encode
     seconds, asked = 0.0, 0
