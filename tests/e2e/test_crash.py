@@ -22,7 +22,7 @@ def requests_until_killed(path: Path, count: int) -> list[tuple[str, int]]:
     process = subprocess.Popen(
         [sys.executable, "-m", "helpers.counting", str(path)],
         stdout=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": str(TESTS)},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS), *sys.path])},
     )
     assert process.stdout is not None
     lines = []
