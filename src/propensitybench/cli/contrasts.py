@@ -24,7 +24,7 @@ interval. benign minus harmful: on the tasks that are scored under both namings.
 
 def pairs(naming: Naming, comparison: ModelComparison) -> Table:
     """Pairwise differences under a naming."""
-    table = _table(f"{naming} names: second minus first")
+    table = _table(f"{naming} names: the second minus the first")
     for title in ("first", "second"):
         table.add_column(title, overflow="fold")
     for title in ("tasks", "difference (95 %)", "levels", "p", "Holm"):
