@@ -109,7 +109,7 @@ def test_models_that_the_index_does_not_know_are_named(tmp_path: Path) -> None:
     index = tmp_path / "index.json"
     index.write_text('{"never": {"value": 1, "source": "made up", "date": "2026-01-01"}}')
     printed = call("compare", *runs, "--index", index).out
-    assert "It needs three models with different values of both; 0 have both." in printed
+    assert "It takes three models with both numbers, which differ; here are 0." in printed
     assert "Not in the index by this name, or without a propensity: simulated/always, simulated/n" in printed
 
 

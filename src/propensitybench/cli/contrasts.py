@@ -98,8 +98,8 @@ def index_line(found: Correlation) -> str:
     """The correlation with a capability index, in a sentence."""
     if found.rho is None:
         return (
-            "Correlation with the index: unknown. It needs three models with different values of both; "
-            f"{len(found.models)} have both."
+            "Correlation with the index: unknown. It takes three models with both numbers, which differ; "
+            f"here are {len(found.models)}."
         )
     interval = f"{found.ci95.low:.2f} to {found.ci95.high:.2f}" if found.ci95 else "not known below 4 models"
     return (
