@@ -24,7 +24,7 @@ interval. benign minus harmful: on the tasks that are scored under both namings.
 
 def pairs(naming: Naming, comparison: ModelComparison) -> Table:
     """Pairwise differences under a naming."""
-    table = _table(f"{naming} names: second minus first")
+    table = _table(f"{naming} names: the second minus the first")
     for title in ("first", "second"):
         table.add_column(title, overflow="fold")
     for title in ("tasks", "difference (95 %)", "levels", "p", "Holm"):
@@ -98,8 +98,8 @@ def index_line(found: Correlation) -> str:
     """The correlation with a capability index, in a sentence."""
     if found.rho is None:
         return (
-            "Correlation with the index: unknown. It needs three models with different values of both; "
-            f"{len(found.models)} have both."
+            "Correlation with the index: unknown. It takes three models with both numbers, which differ; "
+            f"here are {len(found.models)}."
         )
     interval = f"{found.ci95.low:.2f} to {found.ci95.high:.2f}" if found.ci95 else "not known below 4 models"
     return (

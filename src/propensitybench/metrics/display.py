@@ -124,7 +124,7 @@ def missing(run: "RunScores") -> str:
         "blocked": tasks.blocked,
         "truncated (raise --max-tokens)": tasks.truncated,
         "errored": tasks.errored,
-        "not run yet": tasks.unplayed,
+        "not played": tasks.unplayed,
     }
     found = [f"{count} {what}" for what, count in counts.items() if count]
     partly = sum(scores.partly_blocked for scores in run.naming.values())
