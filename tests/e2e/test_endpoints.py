@@ -10,6 +10,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from helpers.endpoint_runs import served_plainly
 from helpers.openai_server import (
     HUGE,
     MAY_PASS,
@@ -57,7 +58,7 @@ def serving(request: pytest.FixtureRequest) -> Serving:
     """Serves a behaviour as an endpoint that takes anything, or by the strictest provider's rules."""
     if request.param == "free":
         return serving_freely
-    return lambda behaviour: serving_freely(strict("mistral", behaviour))
+    return lambda behaviour: serving_freely(served_plainly(strict("mistral", behaviour)))
 
 
 @pytest.fixture
@@ -112,7 +113,12 @@ def test_tool_calls_in_odd_shapes_are_the_same_calls(
     assert scores(path) == scores(undisturbed)
     with RunFile.open(path) as run:
         repairs = {repair for i in range(6) for reply in run.replies(i) for repair in reply.repairs}
-    assert len(repairs) == 3
+    assert repairs == {
+        "arguments not written as a text",
+        "quotes behind the arguments",
+        "call left in the text",
+        "id of a call replaced",
+    }
 
 
 def odd(behaviour: Behaviour) -> Behaviour:
@@ -196,7 +202,7 @@ def test_sigterm_lets_what_is_in_flight_come_back(tmp_path: Path, serving: Servi
         program.send_signal(signal.SIGTERM)
         _, err = program.communicate()
         assert program.returncode == 130
-        assert "stopped, interrupted" in err
+        assert "stopped: interrupted" in err
         with RunFile.open(path) as run:
             assert run.count("reply") == server.answered
 
@@ -210,7 +216,7 @@ def test_what_is_wrong_for_every_task_stops_the_run_and_it_can_be_gone_on_with(
     with serving(after_preflight(good, lambda *_: STOPS_RUN[name], calls=40)) as server:
         done = play(server, path)
         assert done.code == (1 if name in ("402", "429 quota") else 2), done.err
-        assert done.err.startswith("stopped, m: ")
+        assert done.err.startswith("stopped: m: ")
         assert f"propensitybench resume {path}" in done.err
         assert scores(path)["tasks"]["errored"] == 0
     with serving(good) as server:

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from helpers.endpoint_runs import TASKS, Outcomes, environment, mixed, outcomes, played, spec
+from helpers.endpoint_runs import TASKS, Outcomes, environment, mixed, outcomes, played, served_plainly, spec
 from helpers.openai_server import Behaviour, Json, error, simulated
 from helpers.openai_server import serving as serving_freely
 from helpers.program import call
 from helpers.scenario_data import built_in_sample
-from helpers.strict import Strict, serving, slots, strict
+from helpers.strict import serving, slots, strict
 from helpers.strict.samples import MODELS
 
 from propensitybench.clients.options import ModelOptions
@@ -128,8 +128,8 @@ def test_a_run_follows_the_slots_of_its_server(status: int, tmp_path: Path) -> N
     assert limited.refused < 0.2 * server.answered
 
 
-def preflight(fake: Strict | Behaviour, *options: str, model: str = "m", path: Path = Path("x.run")) -> Any:
-    with serving_freely(fake) as server:
+def preflight(behaviour: Behaviour, *options: str, model: str = "m", path: Path = Path("x.run")) -> Any:
+    with serving_freely(behaviour) as server:
         return call(
             "run", "--model", model, "--base-url", server.base_url, "--run", path, "--limit", "1",
             "--naming", "harmful", "--levels", "1", "--json", *options,
@@ -138,9 +138,19 @@ def preflight(fake: Strict | Behaviour, *options: str, model: str = "m", path: P
 
 def test_what_was_adapted_is_said_recorded_and_kept_when_the_run_is_resumed(tmp_path: Path) -> None:
     path = tmp_path / "a.run"
-    with serving_freely(strict("gemini", simulated("never"))) as server:
-        argv: list[str | Path] = ["run", "--model", "m", "--base-url", server.base_url, "--run", path, "--levels", "1"]
-        argv += ["--limit", "2", "--naming", "harmful"]
+    with serving_freely(served_plainly(strict("gemini", simulated("never")))) as server:
+        argv: list[str | Path] = [
+            "run",
+            "--model",
+            "m",
+            "--base-url",
+            server.base_url,
+            "--run",
+            path,
+            "--levels",
+            "1",
+        ]
+        argv += ["--levels", "1", "--limit", "2", "--naming", "harmful"]
         stopped = call(*argv, "--max-tokens-total", "1")
         assert stopped.err.count("note: adapted to the endpoint: ") == 3
         before = server.calls
@@ -172,7 +182,7 @@ def test_what_the_preflight_cannot_adapt_to_is_named(
     tmp_path: Path, model: str, options: tuple[str, ...], sentences: tuple[str, ...]
 ) -> None:
     done, server = preflight(
-        strict("openai", simulated("never")), *options, model=model, path=tmp_path / "a.run"
+        served_plainly(strict("openai", simulated("never"))), *options, model=model, path=tmp_path / "a.run"
     )
     assert (done.code, server.calls) == (2, 1)
     assert done.err.count("\n") == 1
