@@ -128,7 +128,7 @@ def test_a_quota_that_is_spent_is_no_limit_by_the_minute(error: dict[str, str]) 
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("body", "message"),
     [
         (b"", "no explanation"),
         (b"null", "None"),
