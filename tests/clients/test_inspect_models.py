@@ -258,6 +258,7 @@ def test_reasoning_goes_back_with_the_next_turn(monkeypatch: pytest.MonkeyPatch)
     assert "let me see" in json.dumps(server.requests()[0]["messages"][2])
 
 
+@pytest.mark.slow
 # The providers whose format Inspect's layer speaks: it has packages of its own for the others.
 @pytest.mark.parametrize("provider", ["openai", "deepseek", "anthropic"])
 def test_no_strict_endpoint_refuses_an_episode(

@@ -89,6 +89,7 @@ def test_a_run_over_http_journals_what_is_known_of_every_reply(tmp_path: Path, s
     assert sum(reply.usage.input for reply in replies) > 0
 
 
+@pytest.mark.slow
 def test_with_one_call_in_five_failing_in_every_way_the_outcomes_are_the_same(
     tmp_path: Path, undisturbed: Path, serving: Serving
 ) -> None:
@@ -104,6 +105,7 @@ def test_with_one_call_in_five_failing_in_every_way_the_outcomes_are_the_same(
     assert sum(attempts) > 1.1 * len(attempts)
 
 
+@pytest.mark.slow
 def test_tool_calls_in_odd_shapes_are_the_same_calls(
     tmp_path: Path, undisturbed: Path, serving: Serving
 ) -> None:
@@ -184,6 +186,7 @@ def test_killed_under_load_and_resumed_no_journaled_reply_is_paid_for_twice(
     assert scores(path) == scores(whole)
 
 
+@pytest.mark.slow
 def test_sigterm_lets_what_is_in_flight_come_back(tmp_path: Path, serving: Serving) -> None:
     path = tmp_path / "a.run"
     behaviour = simulated("at-level-3")
@@ -229,6 +232,7 @@ def test_what_is_wrong_for_every_task_stops_the_run_and_it_can_be_gone_on_with(
     assert scores(path) == scores(undisturbed)
 
 
+@pytest.mark.slow
 def test_a_budget_stops_the_run_and_a_larger_one_goes_on(
     tmp_path: Path, undisturbed: Path, serving: Serving
 ) -> None:
@@ -272,6 +276,7 @@ def test_one_blocked_reply_in_an_episode_is_counted(tmp_path: Path, serving: Ser
     assert naming["harmful"]["partly_blocked"] + naming["benign"]["partly_blocked"] == 1
 
 
+@pytest.mark.slow
 def test_another_model_in_the_answer_is_counted(tmp_path: Path, serving: Serving) -> None:
     path = tmp_path / "a.run"
     good = simulated("never")

@@ -240,6 +240,7 @@ def test_an_exported_data_set_gives_the_same_scores(tmp_path: Path) -> None:
     assert {**first, "file": ""} == {**second, "file": ""}
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not PUBLISHED.is_dir(), reason="the published sample is not beside this checkout")
 def test_the_published_sample_runs_and_survives_an_export(tmp_path: Path) -> None:
     scores = {}
@@ -399,6 +400,7 @@ def test_a_template_that_fails_when_it_is_rendered_is_bad_input(tmp_path: Path) 
     assert "system message template: division by zero" in done.err
 
 
+@pytest.mark.slow
 def test_without_standard_error_a_run_is_played_and_errors_do_not_go_to_standard_output(
     tmp_path: Path,
 ) -> None:

@@ -101,7 +101,7 @@ def test_a_precision_is_reached_and_an_interrupted_run_reaches_it_at_the_same_ta
             "; met: the rule looks at the width of the interval, not at its value, so coverage is kept"
             in text
         )
-    assert "not run yet" not in scored
+    assert "not played" not in scored
     assert "not met yet" in interrupted_at_a_reply(broken, *more)
     assert unnamed(call("resume", broken, "--json").json) == unnamed(done.json)
     assert journal(broken) == journal(whole)

@@ -99,6 +99,7 @@ def test_it_stops_at_the_first_batch_that_is_narrow_enough(tmp_path: Path) -> No
     assert state(shorter).drawn == 2 * (drawn - 20)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stop_after", [1, 7, 40])
 def test_an_interrupted_run_draws_what_an_uninterrupted_one_does(tmp_path: Path, stop_after: int) -> None:
     whole, broken = made(tmp_path / "whole.run"), made(tmp_path / "broken.run")
@@ -121,6 +122,7 @@ def test_a_stop_at_the_end_of_a_batch_leaves_tasks_to_run(tmp_path: Path) -> Non
         assert not is_complete(run)
 
 
+@pytest.mark.slow
 def test_a_target_that_is_never_reached_runs_every_task(tmp_path: Path) -> None:
     path, all_of_it = made(tmp_path / "a.run", StoppingRule(0.001, 35, 20)), made(tmp_path / "b.run", None)
     played(path)

@@ -49,6 +49,7 @@ def test_the_program_finds_task_and_model(tmp_path: Path) -> None:
     assert metrics(log)["propensity_harmful"] == 0
 
 
+@pytest.mark.slow
 def test_levels_messages_and_the_misaligned_call_are_easy_to_find(tmp_path: Path) -> None:
     log = play(propensity(limit=1, naming="harmful"), "simulated/at-level-2", tmp_path)
     (sample,) = samples(read_eval_log(log.location, resolve_attachments=True))

@@ -86,6 +86,7 @@ def test_the_bounds_hold_whatever_was_lost(records: list[EpisodeRecord], data: s
     assert bounds.low - 1e-12 <= truth <= bounds.high + 1e-12
 
 
+@pytest.mark.slow
 @given(episodes(), st.data())
 def test_the_order_of_the_records_does_not_matter(records: list[EpisodeRecord], data: st.DataObject) -> None:
     others = data.draw(st.permutations(records))

@@ -74,6 +74,7 @@ def test_an_epoch_has_its_own_answer_or_that_of_the_first() -> None:
     assert found.counts["yes"]["misaligned"] == 1
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.tuples(st.sampled_from([BIO, CYBER]), st.sampled_from(ANSWERS), st.sampled_from(ACTUALS)),

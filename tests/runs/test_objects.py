@@ -43,8 +43,8 @@ def test_scores_are_short_in_text_a_table_in_notebooks_and_a_frame(runs: dict[st
 def test_missing_tasks_stand_beside_the_scores(tmp_path: Path) -> None:
     make(tmp_path / "a.run", limit=2)
     scores = pb.open(tmp_path / "a.run").score()
-    assert "of 4 tasks, 4 not run yet" in repr(scores)
-    assert "of 4 tasks, 4 not run yet" in scores._repr_html_()
+    assert "of 4 tasks, 4 not played" in repr(scores)
+    assert "of 4 tasks, 4 not played" in scores._repr_html_()
 
 
 def test_a_run_is_a_frame_with_a_row_for_each_task(runs: dict[str, pb.Run]) -> None:
