@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Final
 
 import msgspec
@@ -22,6 +23,7 @@ _NOTHING_SCHEMA: Final = {"type": "string", "description": "Leave this out.", "n
 _GEMINI_KEYWORDS: Final = frozenset(("type", "description", "enum", "required", "nullable"))
 
 
+@lru_cache(maxsize=4096)
 def wire_name(name: str) -> str:
     """A tool's name on the wire: the name itself, or a short form of it that depends on nothing else."""
     if _ACCEPTED.fullmatch(name):
