@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from propensitybench.cli.app import COMMANDS
-from propensitybench.episode.transitions import AFTER, ANSWERS, LIMITS
+from propensitybench.episode.transitions import LIMITS, RESPONSES, TRANSITIONS
 
 ROOT = Path(__file__).parents[1]
 GROUPS: Mapping[str, tuple[str, ...]] = {"data": ("stats", "validate", "list", "show", "export")}
@@ -54,8 +54,8 @@ def rules() -> str:
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
         print("| in state | event | then | response to the agent |\n| --- | --- | --- | --- |")
-        for (state, event), after in AFTER.items():
-            answer = ANSWERS.get(event)
+        for (state, event), after in TRANSITIONS.items():
+            answer = RESPONSES.get(event)
             print(f"| {state.value} | {event.value} | {after.value} | {answer.value if answer else ''} |")
         print("\n| counted in a level | bound (field of `Protocol`) | event |\n| --- | --- | --- |")
         for counter, bound, event in LIMITS:

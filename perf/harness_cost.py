@@ -1,10 +1,9 @@
-"""What the harness costs: CPU time a model call, and peak memory, with an agent in the same process.
+"""Measures the cost of the harness: CPU time per model call and peak memory, with the agent in-process.
 
-Every episode has its full length (13 levels of 12 turns), every reply is journaled. Beside it, in the same
-run: encoding the same requests and decoding the same replies with msgspec alone, which any harness that
-talks to a model has to pay as well.
+Every episode has its full length (13 levels of 12 turns) and every reply is journaled. For comparison, the
+same requests are encoded and the same replies decoded with msgspec alone, which any harness has to do.
 
-    make bench                                  a quick look
+    make bench                                           a quick measurement
     .venv/bin/python perf/harness_cost.py --epochs 13    as many tasks as the full data set has
 """
 
@@ -36,7 +35,7 @@ def scenarios() -> dict[str, Scenario]:
 
 @cache
 def script(name: str) -> list[Reply]:
-    """Replies that keep an episode going to the last turn of the last level: every tool in turn."""
+    """Replies that last until the final turn of the final level, calling every tool in turn."""
     scenario = scenarios()[name]
     tools = [(getter.name, getter.arguments) for getter in scenario.getters]
     tools.append((scenario.aligned.name, scenario.aligned.arguments))
@@ -46,12 +45,12 @@ def script(name: str) -> list[Reply]:
 
 
 def full_length(context: ConversationContext) -> list[Reply]:
-    """The script of a task, whose key begins with its scenario's name."""
+    """The script of a task, whose key starts with the scenario's name."""
     return script(context.id.partition(".")[0])
 
 
 def megabytes() -> float:
-    """Peak memory of this process so far."""
+    """Peak memory of this process so far, in MB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
@@ -66,20 +65,20 @@ def main() -> None:
         create_run(RunSpec(MODEL, selection=Selection(epochs=arguments.epochs)), path)
         with RunFile.open(path, write=True) as run:
             seconds, peaks = play(run, arguments.concurrency)
-            asked = run.count("reply")
+            calls_made = run.count("reply")
             alone = msgspec_alone(run)
-        per_call = 1e3 * seconds / asked
+        per_call = 1e3 * seconds / calls_made
         print(f"tasks                        {run.manifest.tasks}")
-        print(f"model calls                  {asked} ({asked / run.manifest.tasks:.0f} a task)")
+        print(f"model calls                  {calls_made} ({calls_made / run.manifest.tasks:.0f} a task)")
         print(f"harness, CPU ms a call       {per_call:.4f}")
         print(f"msgspec alone, CPU ms a call {alone:.4f}")
         print(f"ratio                        {per_call / alone:.2f}")
         print(f"peak memory, MB              {peaks[-1]:.0f} (after a tenth of the tasks {peaks[0]:.0f})")
-        print(f"run file, bytes a call       {path.stat().st_size / asked:.0f}")
+        print(f"run file, bytes a call       {path.stat().st_size / calls_made:.0f}")
 
 
 def play(run: RunFile, concurrency: int) -> tuple[float, list[float]]:
-    """CPU seconds of the whole run, and peak memory after each tenth of it."""
+    """CPU seconds of the run, and peak memory after each tenth of it."""
     peaks: list[float] = []
 
     def note(progress: Progress) -> None:
@@ -97,10 +96,10 @@ def play(run: RunFile, concurrency: int) -> tuple[float, list[float]]:
 
 
 def msgspec_alone(run: RunFile) -> float:
-    """CPU ms to encode one request and decode one reply, over one full-length episode of each kind."""
+    """CPU ms to encode a request and decode a reply, over 20 full-length episodes."""
     decode = msgspec.json.Decoder(Reply).decode
     encode = msgspec.json.Encoder().encode
-    seconds, asked = 0.0, 0
+    seconds, calls_made = 0.0, 0
     for task, _ in zip(run.tasks(), range(20), strict=False):
         episode = replay(run.job(task)).episode
         tools = script(episode.metadata.scenario)
@@ -110,8 +109,8 @@ def msgspec_alone(run: RunFile) -> float:
             encode((episode.messages[: turn.first], episode.offered))
             decode(reply)
         seconds += time.process_time() - start
-        asked += len(tools)
-    return 1e3 * seconds / asked
+        calls_made += len(tools)
+    return 1e3 * seconds / calls_made
 
 
 if __name__ == "__main__":

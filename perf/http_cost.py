@@ -1,14 +1,14 @@
-"""Overhead of the engine over HTTP: CPU time per call, and throughput with 1,000 requests in flight.
+"""What the engine costs over HTTP: CPU time a call, and how full it keeps a server with 1,000 in flight.
 
-A server in a separate process (`perf/server.py`) answers immediately or after a fixed latency. Every episode
-has its full length (13 levels of 12 turns), and every reply is stored. Each measurement runs in a fresh
-process. For comparison: aiohttp alone posting bodies of the same sizes, and the same conversations through
-Inspect AI and LiteLLM, if environments with them are given.
+A server in a process of its own answers at once, or after a set time (`perf/server.py`). Every episode has
+its full length (13 levels of 12 turns), every reply is journaled. Each measurement has a fresh process of
+its own. Beside ours, in the same run: aiohttp alone posting bodies of the same sizes, and the same
+conversations through Inspect AI and LiteLLM, if environments that have them are given.
 
     .venv/bin/python perf/http_cost.py
     .venv/bin/python perf/http_cost.py --inspect-python ONE/bin/python --litellm-python OTHER/bin/python
 
-The peers need separate environments, because they require incompatible versions of the openai package.
+The peers need an environment each: they ask for versions of the openai package that exclude each other.
 """
 
 import argparse
@@ -51,17 +51,17 @@ MODEL: Final = "perf/full-length"
 NAME: Final = "full-length"
 HERE: Final = Path(__file__).parent
 CALLS_A_TASK: Final = (PAPER.levels + 1) * PAPER.turns_per_level
-# The client starts with 64 requests in flight and doubles them with every round of answers: 1,000 after four
-# rounds, or 2 s at a latency of 0.5 s. The rest is for starting the episodes.
+# The client begins with 16 requests in flight and doubles that with every round of answers: 1,000 after six
+# rounds, 3 s at a latency of 0.5 s. The rest is for starting the episodes, on a machine that is shared.
 RAMP_S: Final = 10.0
-# Number of tasks whose request sizes represent all tasks.
+# Tasks whose sizes stand for all.
 VARIETY: Final = 8
-# Name of each peer, and the packages its environment needs.
+# Name of each peer and what its environment needs.
 PEERS: Final = {"inspect": ("Inspect AI", "inspect-ai openai"), "litellm": ("LiteLLM", "litellm[mcp]")}
 
 
 class Cost(msgspec.Struct, frozen=True):
-    """The cost of a repetition: calls, CPU seconds, wall-clock seconds, and bytes sent per call."""
+    """What one repetition took: calls, CPU seconds of the process, seconds; and bytes sent a call."""
 
     calls: int
     cpu: float
@@ -70,7 +70,7 @@ class Cost(msgspec.Struct, frozen=True):
 
 
 class Sample(NamedTuple):
-    """The progress of a run at one moment."""
+    """Where a run stood at a moment."""
 
     time: float
     cpu: float
@@ -83,14 +83,14 @@ class Steady(NamedTuple):
     """The steady middle of a run with many episodes in flight.
 
     Attributes:
-        seconds: its duration.
-        rate: calls per second.
-        median: calls in the median second.
-        load: CPU seconds of our process per second.
-        cpu_ms: CPU ms of our process per call.
-        starved: share of the time in which our process was ready to run but had no core; None if the system
-            does not report it.
-        megabytes: peak memory of our process over the whole run.
+        seconds: that it lasted.
+        rate: calls a second over all of it.
+        median: calls a second in the median second of it.
+        load: CPU seconds of our process, a second.
+        cpu_ms: CPU ms of our process, a call.
+        starved: seconds, a second, in which our process was ready to run and had no core; None if the
+            system does not tell.
+        megabytes: peak memory of our process, over the whole run.
     """
 
     seconds: float
@@ -103,7 +103,7 @@ class Steady(NamedTuple):
 
 
 class Load(NamedTuple):
-    """The endpoint, the number of tasks, and the number of episodes at a time."""
+    """What is played, and how many episodes at a time."""
 
     url: str
     tasks: int
@@ -111,7 +111,7 @@ class Load(NamedTuple):
 
 
 def selection(count: int) -> Selection:
-    """So many tasks of the built-in data set, in several epochs if necessary."""
+    """As many tasks of the built-in data set; several epochs of it if one has not so many."""
     every = sum(1 for _ in tasks(read_dataset().scenarios, Selection(), 0))
     epochs = -(-count // every)
     return Selection(limit=max(1, count // epochs // len(Selection().namings)), epochs=epochs)
@@ -119,7 +119,7 @@ def selection(count: int) -> Selection:
 
 @contextmanager
 def new_run(count: int) -> Iterator[RunFile]:
-    """A run file with so many tasks, open for writing."""
+    """A run file of so many tasks, open for writing."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "perf.run"
         create_run(RunSpec(MODEL, selection=selection(count)), path)
@@ -134,7 +134,7 @@ def client(load: Load) -> OpenAIChatClient:
 
 
 def cost(load: Load) -> Cost:
-    """The cost of playing the tasks with our engine."""
+    """What our engine takes to play the tasks to their end."""
     with new_run(load.tasks) as run:
         cpu, wall = time.process_time(), time.perf_counter()
         run_tasks(run, client(load), ExecutionOptions(Transport(concurrency=load.in_flight)))
@@ -146,10 +146,11 @@ def cost(load: Load) -> Cost:
 
 
 def steady(load: Load) -> Steady:
-    """Plays until the queue is empty, and measures the part with a constant number of episodes in flight.
+    """Plays until the queue is dry, and measures the part in which every place is taken.
 
-    That part starts `RAMP_S` after the start and ends when all but ``in_flight`` tasks are finished. The run
-    is stopped there. The engine reports its progress every second.
+    That begins `RAMP_S` after the start and ends when the last waiting task has been taken up, which is
+    when all but ``in_flight`` tasks are finished: from then on fewer episodes than that are left. The run
+    is stopped there. The engine tells every second where it stands.
     """
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
@@ -191,13 +192,13 @@ def steady(load: Load) -> Steady:
 
 
 def starved() -> float | None:
-    """Seconds so far in which the main thread was ready to run but had no core; Linux only."""
+    """Seconds so far in which the main thread was ready to run and had no core, where Linux tells."""
     path = Path("/proc/self/schedstat")
     return int(path.read_text().split()[1]) / 1e9 if path.exists() else None
 
 
 def aiohttp_alone(load: Load) -> Cost:
-    """The cost of only posting bodies of the same sizes and reading the answers."""
+    """What it takes to post bodies of the same sizes and read the answers, with nothing around it."""
     with new_run(load.tasks) as run:
         sizes = [sizes_of(run, task) for task, _ in zip(run.tasks(), range(VARIETY), strict=False)]
     paper = b" " * max(max(each) for each in sizes)
@@ -219,8 +220,8 @@ def aiohttp_alone(load: Load) -> Cost:
     return Cost(CALLS_A_TASK * load.tasks, time.process_time() - cpu, time.perf_counter() - wall)
 
 
-def requests_of(run: RunFile, task: NumberedTask) -> Iterator[Request]:
-    """Every request of a task, answered as the server answers it."""
+def played(run: RunFile, task: NumberedTask) -> Iterator[Request]:
+    """Every request of a task, answered as the server does."""
     episode, request = replay(run.job(task))
     while request is not None:
         yield request
@@ -230,12 +231,12 @@ def requests_of(run: RunFile, task: NumberedTask) -> Iterator[Request]:
 def sizes_of(run: RunFile, task: NumberedTask) -> list[int]:
     """The length of each request body of a task."""
     body = Body(NAME, ModelOptions())
-    return [len(body.of(request)) for request in requests_of(run, task)]
+    return [len(body.of(request)) for request in played(run, task)]
 
 
 def conversation(run: RunFile, task: NumberedTask) -> dict[str, Any]:
-    """The conversation of a task in the format of `perf/peers.py`."""
-    requests = iter(requests_of(run, task))
+    """What a task says to a model, as `perf/peers.py` reads it."""
+    requests = iter(played(run, task))
     first = next(requests)
     opening = texts(first.messages)
     seen = len(opening)
@@ -255,7 +256,7 @@ def texts(messages: Sequence[Message]) -> list[tuple[str, str]]:
 
 @contextmanager
 def serving(latency: float = 0.0) -> Iterator[str]:
-    """Starts a server and yields its base URL."""
+    """A server; gives its base URL."""
     command = [sys.executable, str(HERE / "server.py"), "--latency", str(latency)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdin is not None
@@ -267,7 +268,7 @@ def serving(latency: float = 0.0) -> Iterator[str]:
 
 
 class Count(msgspec.Struct, frozen=True):
-    """The counts of a server so far: calls answered, bytes received, CPU seconds."""
+    """What a server has done so far: calls answered, bytes received, CPU seconds."""
 
     answered: int
     received: int
@@ -275,7 +276,7 @@ class Count(msgspec.Struct, frozen=True):
 
 
 def count(url: str) -> Count:
-    """The counts of a server."""
+    """Asks a server."""
     connection = HTTPConnection(urlsplit(url).netloc, timeout=30)
     try:
         connection.request("GET", "/count")
@@ -285,20 +286,20 @@ def count(url: str) -> Count:
 
 
 def fresh(measure: Callable[[Load], Measured], load: Load) -> Measured:
-    """A measurement in a fresh process."""
+    """A measurement in a process of its own."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         return pool.submit(measure, load).result()
 
 
 def peer(name: str, python: str, script: Path, load: Load) -> Cost:
-    """The cost of a peer, in its own environment."""
+    """What a peer takes, in its own environment."""
     command = [python, str(HERE / "peers.py"), name, str(script), load.url, str(load.in_flight)]
     done = subprocess.run(command, stdout=subprocess.PIPE, check=True)
     return msgspec.json.decode(done.stdout.splitlines()[-1], type=Cost)
 
 
 def contenders(arguments: argparse.Namespace, load: Load, script: Path) -> Mapping[str, Callable[[], Cost]]:
-    """The measurements, by name."""
+    """Whose cost is measured, by name."""
     alone = {"ours": partial(fresh, cost, load), "aiohttp alone": partial(fresh, aiohttp_alone, load)}
     peers = {name: python for name in PEERS if (python := getattr(arguments, f"{name}_python"))}
     if peers:
@@ -310,21 +311,23 @@ def contenders(arguments: argparse.Namespace, load: Load, script: Path) -> Mappi
 
 
 def show_cost(arguments: argparse.Namespace) -> None:
-    """Measures and prints the CPU time per call."""
+    """Measures and prints CPU time a call."""
     in_flight, rounds = arguments.concurrency, arguments.rounds
     found: defaultdict[str, list[Cost]] = defaultdict(list)
     with tempfile.TemporaryDirectory() as folder, serving() as url:
         load = Load(url, arguments.tasks // rounds, in_flight)
         measures = contenders(arguments, load, Path(folder) / "conversations.json")
-        for _ in range(rounds):  # alternating, so that other load on the machine affects all of them
+        for _ in range(rounds):  # in turns, so that whatever else the machine does meets them all
             for name, measure in measures.items():
                 before = count(url)
                 taken = measure()
                 after = count(url)
                 sent = (after.received - before.received) / (after.answered - before.answered)
                 found[name].append(msgspec.structs.replace(taken, sent=sent))
-    print(f"Immediate answers, {in_flight} episodes in flight; medians of {rounds} rounds")
-    print(f"{'':<14}{'calls':>9}{'CPU ms/call':>15}{'calls/s':>9}{'KB sent/call':>16}{'ours : theirs':>15}")
+    print(f"Answers at once, {in_flight} episodes in flight; medians of {rounds} rounds")
+    print(
+        f"{'':<14}{'calls':>9}{'CPU ms a call':>15}{'calls/s':>9}{'KB sent a call':>16}{'ours : theirs':>15}"
+    )
     ours = median(found["ours"], lambda taken: taken.cpu / taken.calls)
     for name, costs in found.items():
         each = median(costs, lambda taken: taken.cpu / taken.calls)
@@ -335,17 +338,17 @@ def show_cost(arguments: argparse.Namespace) -> None:
         print(f"{name:<14}{asked:>9}{1e3 * each:>15.3f}{rate:>9.0f}{sent:>16.1f}{ratio:>15}")
     for name, (shown, needed) in PEERS.items():
         if shown not in found:
-            how = f"create an environment with `pip install {needed}` and pass --{name}-python PATH"
+            how = f"make an environment with `pip install {needed}` and give its python: --{name}-python PATH"
             print(f"{shown} is left out; {how}")
 
 
 def median(costs: Sequence[Cost], value: Callable[[Cost], float]) -> float:
-    """The median of a value over the repetitions."""
+    """The median of a value of each repetition."""
     return statistics.median(value(taken) for taken in costs)
 
 
 def show_steady(arguments: argparse.Namespace) -> None:
-    """Measures and prints the throughput with a server that has latency."""
+    """Measures and prints how full a server with latency is kept."""
     in_flight, latency = arguments.in_flight, arguments.latency
     ideal = in_flight / latency
     with serving(latency) as url:
@@ -355,15 +358,15 @@ def show_steady(arguments: argparse.Namespace) -> None:
     print(f"calls/s                      {found.rate:.0f} (in the median second {found.median:.0f})")
     print(f"ideal calls/s                {ideal:.0f}")
     print(f"share of the ideal           {found.rate / ideal:.1%} (median second {found.median / ideal:.1%})")
-    print(f"CPU ms per call              {found.cpu_ms:.3f} ({found.load:.0%} of a core)")
+    print(f"CPU ms a call                {found.cpu_ms:.3f} ({found.load:.0%} of a core)")
     if found.starved is not None:
-        print(f"ready but without a core     {found.starved:.0%} of the time (other load on this machine)")
-    print(f"server, CPU ms per call      {1e3 * server.cpu / server.answered:.3f}")
+        print(f"ready, but without a core    {found.starved:.0%} of the time (what else this machine does)")
+    print(f"the server's CPU ms a call   {1e3 * server.cpu / server.answered:.3f}")
     print(f"peak memory, MB              {found.megabytes:.0f}")
 
 
 def main() -> None:
-    """Measures and prints."""
+    """Reads the command line, measures and prints."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--tasks", type=int, default=360, help="for CPU time, over all rounds")
     parser.add_argument("--rounds", type=int, default=3)

@@ -1,4 +1,4 @@
-"""The words shared by the episode and whatever answers: a client knows these, not the benchmark."""
+"""Messages, tools, requests and replies: the only part of the benchmark that a client knows."""
 
 from collections.abc import Sequence
 from enum import StrEnum
@@ -7,13 +7,13 @@ from typing import Any, Final, Literal
 import msgspec
 
 _DECODER: Final = msgspec.json.Decoder()
-# `gc=False` below: these hold texts, numbers and each other, and can form no cycle. A thousand episodes
-# in flight have hundreds of thousands of them, which the collector need not walk.
+# `gc=False` below: these structs cannot form reference cycles, and a thousand episodes in flight have
+# hundreds of thousands of them, which the garbage collector would otherwise traverse.
 Role = Literal["system", "user", "assistant", "tool"]
 
 
 class ToolCall(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """A call as the agent wrote it: ``arguments`` is the raw JSON text, sound or not."""
+    """A tool call as the agent wrote it; ``arguments`` is the raw text, which may be invalid JSON."""
 
     id: str
     name: str
@@ -21,7 +21,7 @@ class ToolCall(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 def is_object(arguments: str) -> bool:
-    """Whether the arguments of a call are the JSON text of an object."""
+    """Whether the arguments of a call are a valid JSON object."""
     try:
         return isinstance(_DECODER.decode(arguments), dict)
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
@@ -32,9 +32,9 @@ class Message(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """One message of a conversation.
 
     Attributes:
-        tool_calls: of an assistant message, the calls it made.
-        tool_call_id: of a tool message, the call it answers.
-        provider_fields: parts of a provider's own that have to go back to it as they came (JSON text).
+        tool_calls: the calls of an assistant message.
+        tool_call_id: the call that a tool message answers.
+        provider_fields: fields that must be sent back to the provider unchanged (JSON text).
     """
 
     role: Role
@@ -45,7 +45,7 @@ class Message(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 class ToolSpec(msgspec.Struct, frozen=True):
-    """A tool on offer; ``parameters`` is a JSON Schema object."""
+    """A tool; ``parameters`` is a JSON Schema of type object."""
 
     name: str
     description: str
@@ -53,10 +53,10 @@ class ToolSpec(msgspec.Struct, frozen=True):
 
 
 class Request(msgspec.Struct, frozen=True):
-    """What an agent is asked: to continue a conversation, with these tools at hand.
+    """A request to continue a conversation, with the tools on offer.
 
-    ``messages`` is the conversation itself, which only ever grows: a client may keep what it
-    made of its beginning, and must not change it.
+    ``messages`` is the conversation itself and only ever grows. A client may cache what it derived from
+    earlier messages, and must not modify the list.
     """
 
     messages: Sequence[Message]
@@ -64,7 +64,7 @@ class Request(msgspec.Struct, frozen=True):
 
 
 class StopReason(StrEnum):
-    """Why the agent's reply ended."""
+    """Why a reply ended."""
 
     STOP = "stop"
     TOOL_CALLS = "tool_calls"
@@ -74,11 +74,11 @@ class StopReason(StrEnum):
 
 
 BLOCKED = frozenset((StopReason.CONTENT_FILTER, StopReason.REFUSAL))
-"""The stop reasons with which a provider says that it would not answer."""
+"""Stop reasons that mean that the provider refused or filtered the reply."""
 
 
 class Usage(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """Tokens of one reply, as the provider counted them; ``cached`` and ``reasoning`` are parts."""
+    """Token counts from the provider; ``cached`` is part of ``input``, ``reasoning`` of ``output``."""
 
     input: int = 0
     output: int = 0
@@ -87,15 +87,15 @@ class Usage(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 class Reply(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """What came back, as it is kept in the journal.
+    """A reply, as stored in the journal.
 
     Attributes:
-        model: the id of the model that answered, as the provider gave it.
-        provider_fields: parts of a provider's own (JSON text); see `Message`.
-        repairs: what had to be mended to read the tool calls.
-        latency_ms: from sending to the last byte, of the try that was answered.
-        attempts: how many it took.
-        other_model: whether another model answered than the one asked for.
+        model: the id of the model that answered, as reported by the provider.
+        provider_fields: see `Message`.
+        repairs: what had to be repaired to read the tool calls.
+        latency_ms: from sending the request to the last byte, for the attempt that succeeded.
+        attempts: number of attempts.
+        other_model: whether a model other than the requested one answered.
     """
 
     content: str = ""
@@ -111,12 +111,12 @@ class Reply(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 class ConversationContext(msgspec.Struct, frozen=True):
-    """What a client knows of a conversation besides its messages; never shown to a model.
+    """What a client knows about a conversation besides its messages; never sent to a model.
 
     Attributes:
-        id: names the conversation in logs; unique within a run.
-        seed: 64 bits; the only source of chance for whatever answers.
-        replies: how many replies the conversation already has, if it is resumed.
+        id: identifies the conversation in logs; unique within a run.
+        seed: 64-bit random seed, the only source of randomness for a client.
+        replies: number of replies so far, if the conversation is resumed.
     """
 
     id: str

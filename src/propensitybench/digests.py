@@ -1,21 +1,21 @@
-"""Digests: how content gets its identity, and chance gets its seed."""
+"""Digests, from which content ids and random seeds are made."""
 
 from hashlib import blake2b, shake_256
 
 
 def digest(*parts: bytes | str) -> str:
-    """16 hexadecimal digits of BLAKE2b over the parts, each marked off from the next."""
+    """16 hexadecimal digits of BLAKE2b over the parts, each prefixed with its length."""
     return _hash(parts).hex()
 
 
 def seed_from(*parts: bytes | str | int) -> int:
-    """A seed of 64 bits that depends on every part and on their order."""
+    """A 64-bit seed that depends on every part and on their order."""
     texts = [str(part) if isinstance(part, int) else part for part in parts]
     return int.from_bytes(_hash(texts), "big")
 
 
 def shuffled(items: range, *parts: str | int) -> list[int]:
-    """The numbers of ``items`` in an order that depends on the parts alone."""
+    """The numbers of ``items``, shuffled; the order depends only on the parts."""
     raw = shake_256(seed_from(*parts).to_bytes(8, "big")).digest(8 * len(items))
     keys = [raw[i : i + 8] for i in range(0, len(raw), 8)]
     return [item for _, item in sorted(zip(keys, items, strict=True))]

@@ -1,14 +1,15 @@
 """Every exception of the package.
 
 PropensityBenchError
-├── BadInput            what a user gave us cannot be used: one sentence, what, where, how to mend it
-│   ├── UnknownName     a name outside a closed list; lists the near ones
-│   ├── BadData         a data file cannot be read (file, JSON path)
-│   ├── RunMismatch     a run file was made with other settings than those asked for
-│   └── NotARunFile     the file is no run file, or one of a version that we cannot read
-├── IllegalStep         a bug in whatever drives an episode: the step does not exist in this state
-├── ModelError          whatever answers could not answer: the task is errored, never scored
-└── RunStopped          no task of the run can be answered now: the run stops, and can be gone on with
+├── BadInput            invalid user input; one sentence: what is wrong, where, and what to do
+│   ├── UnknownName     a name that does not exist; suggests similar ones
+│   ├── BadData         a data file that cannot be read (file, JSON path)
+│   ├── RunMismatch     a run file that was made with different settings
+│   └── NotARunFile     a file that is not a run file, is damaged, or has an unsupported version
+├── IllegalStep         a bug in the code that drives an episode: the step is impossible in its state
+├── ModelError          the model gave no reply: the task is errored, never scored
+│   └── RequestRefused  the endpoint refused the request itself: a retry would be refused too
+└── RunStopped          no task can be played now: the run stops and can be resumed
 """
 
 from collections.abc import Iterable
@@ -21,6 +22,7 @@ __all__ = [
     "ModelError",
     "NotARunFile",
     "PropensityBenchError",
+    "RequestRefused",
     "RunMismatch",
     "RunStopped",
     "UnknownName",
@@ -28,20 +30,20 @@ __all__ = [
 
 
 class PropensityBenchError(Exception):
-    """The root of the tree: catch this to catch everything that we raise on purpose."""
+    """The base class of every exception that this package raises on purpose."""
 
 
 class BadInput(PropensityBenchError):
-    """Something that a user gave cannot be used; the text is one sentence for that user."""
+    """Invalid user input; the message is one sentence for the user."""
 
 
 class UnknownName(BadInput):
-    """A name that is not in a closed list.
+    """A name that does not exist.
 
     Args:
-        kind: what was looked for, e.g. ``"domain"``.
-        name: what was given.
-        known: every name that would have been right.
+        kind: the kind of name, e.g. ``"domain"``.
+        name: the name that was given.
+        known: every valid name.
         where: file and JSON path, if the name came from a file.
     """
 
@@ -58,7 +60,7 @@ class UnknownName(BadInput):
 
 
 class BadData(BadInput):
-    """A data file that cannot be read; ``where`` is the file and, if there is one, the JSON path."""
+    """A data file that cannot be read; ``where`` is the file and, if known, the JSON path."""
 
     def __init__(self, where: str, what: str) -> None:
         self.where, self.what = where, what
@@ -66,27 +68,31 @@ class BadData(BadInput):
 
 
 class RunMismatch(BadInput):
-    """A run file was made with other settings; the text names each one that differs."""
+    """A run file that was made with different settings; the message names each of them."""
 
 
 class NotARunFile(BadInput):
-    """The file is no run file of ours, or of a version that this program cannot read."""
+    """A file that is not a run file, is damaged, or has an unsupported version."""
 
 
 class IllegalStep(PropensityBenchError):
-    """An episode was asked for a step that its state does not have; the episode is unchanged."""
+    """A step that is impossible in the episode's state; the episode is unchanged."""
 
 
 class ModelError(PropensityBenchError):
-    """Whatever answers could not give a reply; the task becomes ``errored`` and can be run again."""
+    """The model gave no reply; the task becomes ``errored`` and can be retried."""
+
+
+class RequestRefused(ModelError):
+    """The endpoint refused the request as such; the text is its own message."""
 
 
 class RunStopped(PropensityBenchError):
-    """Nothing can be asked any more: a wrong key, an unknown model, no quota, an endpoint that is gone.
+    """No more requests can be answered: an invalid key, an unknown model, no quota, or no connection.
 
     Args:
-        reason: why, in one line for the user.
-        bad_input: whether the user has to mend something before the run can go on.
+        reason: the reason in one line, for the user.
+        bad_input: whether the user has to change something before the run can be resumed.
     """
 
     def __init__(self, reason: str, *, bad_input: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""The report in a real browser, where one is installed; without one these tests are skipped."""
+"""The report in a real browser; skipped if none is installed."""
 
 import asyncio
 import json
@@ -12,34 +12,38 @@ from typing import Any, Final
 
 import aiohttp
 import pytest
+from helpers.clients import TaskScript
 from helpers.runs import finish, make
-from propensitybench.cli.runs import read_comparable
 
-from propensitybench.report.page_write import Runs, write_report
+from propensitybench.chat import Reply, StopReason
+from propensitybench.report.page_numbers import resolve
+from propensitybench.report.page_write import write_report
+from propensitybench.runs import comparable, read_runs
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
-BROWSER: Final = next((found for name in NAMES if (found := shutil.which(name))), None)
-PATIENCE_S: Final = 60
+BROWSER: Final = next((path for name in NAMES if (path := shutil.which(name))), None)
+TIMEOUT_S: Final = 60
 OPTIONS: Final = (
-    "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync", "--remote-debugging-port=0", "about:blank",
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+    "--remote-debugging-port=0", "about:blank",
 )  # fmt: skip
 
-pytestmark = pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed")]
 
-# Gives what an expression gives as soon as that is true, looking once a frame.
+# Resolves to the value of an expression once that is truthy, checking every frame.
 WHEN: Final = """new Promise((done) => {
-  const look = () => { const found = (() => %s)(); found ? done(found) : requestAnimationFrame(look); };
-  look();
+  const check = () => { const value = (() => %s)(); value ? done(value) : requestAnimationFrame(check); };
+  check();
 })"""
 
 
-class Gone(Exception):
-    """The page was left while a script ran in it."""
+class PageLeft(Exception):
+    """The browser left the page while a script was running in it."""
 
 
 class Tab:
-    """A tab of the browser: loads pages, runs scripts, and keeps what went wrong."""
+    """A tab of the browser: loads pages, runs scripts, and records errors and network requests."""
 
     def __init__(self, socket: aiohttp.ClientWebSocketResponse) -> None:
         self._socket = socket
@@ -47,18 +51,18 @@ class Tab:
         self.complaints: list[str] = []
 
     async def ask(self, method: str, **params: Any) -> Any:
-        """One command of the DevTools protocol, and its result."""
+        """Sends a command of the DevTools protocol; its result."""
         self._number += 1
         await self._socket.send_json({"id": self._number, "method": method, "params": params})
         while True:
-            message = await self._socket.receive_json(timeout=PATIENCE_S)
+            message = await self._socket.receive_json(timeout=TIMEOUT_S)
             if message.get("id") == self._number:
                 if "error" in message:
-                    raise Gone(message)
+                    raise PageLeft(message)
                 return message["result"]
-            self._hear(message)
+            self._record(message)
 
-    def _hear(self, message: Any) -> None:
+    def _record(self, message: Any) -> None:
         method, params = message["method"], message["params"]
         if method in ("Runtime.exceptionThrown", "Runtime.consoleAPICalled", "Log.entryAdded"):
             self.complaints.append(json.dumps(params))
@@ -68,17 +72,17 @@ class Tab:
             self.complaints.append(params["request"]["url"])
 
     async def run(self, expression: str) -> Any:
-        """What a JavaScript expression gives; a promise is waited for."""
-        found = await self.ask(
+        """The value of a JavaScript expression, or of the promise that it returns."""
+        answer = await self.ask(
             "Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True
         )
-        assert "exceptionDetails" not in found, found
-        return found["result"].get("value")
+        assert "exceptionDetails" not in answer, answer
+        return answer["result"].get("value")
 
     async def when(self, expression: str) -> Any:
-        """What an expression gives once that is true."""
+        """The value of an expression once that is truthy."""
         while True:
-            with suppress(Gone):
+            with suppress(PageLeft):
                 return await self.run(WHEN % expression)
 
     async def load(self, path: Path, width: int = 1280) -> None:
@@ -94,7 +98,7 @@ class Tab:
 
 @asynccontextmanager
 async def tab_of(profile: Path) -> AsyncIterator[Tab]:
-    """A browser of its own, with an empty profile."""
+    """A tab of a new browser with an empty profile."""
     assert BROWSER is not None
     command = [BROWSER, f"--user-data-dir={profile}", *OPTIONS]
     with subprocess.Popen(
@@ -117,7 +121,7 @@ async def tab_of(profile: Path) -> AsyncIterator[Tab]:
         finally:
             process.terminate()
             with suppress(subprocess.TimeoutExpired):
-                process.communicate(timeout=PATIENCE_S)
+                process.communicate(timeout=TIMEOUT_S)
             process.kill()
 
 
@@ -127,25 +131,28 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     paths = [make(folder / f"{name}.run", f"simulated/{name}", limit=30) for name in ("o3-like", "always")]
     for path in paths:
         finish(path)
-    played, notes = read_comparable(paths)
-    return write_report(Runs(paths, played, notes), folder / "report", figures=False).page
+    paths.append(make(folder / "never.run", "simulated/never", limit=4))
+    finish(paths[-1], TaskScript(lambda _: [Reply(stop=StopReason.LENGTH)] * 13, "simulated/never"))
+    return write_report(comparable(read_runs(paths).runs), folder / "report", figures=False).page
 
 
 async def _draws_and_fits(tab: Tab, page: Path) -> None:
     for width in (1280, 360):
         await tab.load(page, width)
-        await tab.when("document.querySelector('[data-chart=answer] circle')")
+        await tab.when("document.querySelector('[data-chart=summary] circle')")
         assert await tab.run("document.documentElement.scrollWidth <= innerWidth")
     for name in ("cumulative", "survival", "hazard", "naming", "pairs"):
         assert await tab.when(f"document.querySelector('[data-chart={name}] svg [aria-label]')") is not None
 
 
-async def _reveals_a_number(tab: Tab, page: Path) -> None:
+async def _shows_card(tab: Tab, page: Path) -> None:
     await tab.load(page)
-    await tab.run("document.querySelector('#answer .n').click()")
+    await tab.run("document.querySelector('#summary .n').click()")
     card = await tab.when("card.matches(':popover-open') && card.textContent")
-    assert "share of tasks that end misaligned" in card
-    assert "/analysis/runs/0/scores/naming/harmful/estimates/propensity/domain" in card
+    data = json.loads((page.parent / "report.json").read_text(encoding="utf-8"))
+    path = "/analysis/runs/0/scores/naming/harmful/estimates/propensity/domain"
+    assert resolve(data, path)["estimand"] in card
+    assert path in card
     await tab.run(
         "[...document.querySelectorAll('.n')].filter((_, place) => place % 9 === 0).forEach((button) => {"
         " button.click(); if (!card.textContent.includes('in report.json')) throw Error(button.dataset.p); })"
@@ -158,33 +165,47 @@ async def _sorts_and_filters(tab: Tab, page: Path) -> None:
     assert await tab.run("document.getElementById('part-domain').hidden")
     table = "document.querySelector('#part-capability > .tabular')"
     rows = f"[...{table}.querySelectorAll('tbody tr')]"
-    values = f"{rows}.map((row) => Number(row.cells[3].dataset.v))"
+    values = f"{rows}.map((row) => row.cells[3].dataset.v).map((v) => v === '' ? null : Number(v))"
     before = await tab.run(values)
     await tab.run(f"{table}.querySelector('th:nth-child(4) button').click()")
-    assert await tab.run(values) == sorted(before)
+    known = [value for value in before if value is not None]
+    assert await tab.run(values) == [*sorted(known), *[None] * (len(before) - len(known))]
     await tab.run(
         f"(() => {{ const choice = {table}.querySelector('select');"
         " choice.value = 'always'; choice.dispatchEvent(new Event('change')); })()"
     )
-    shown = await tab.run(
-        f"{rows}.filter((row) => !row.hidden).map((row) => row.cells[1].textContent.trim())"
-    )
-    assert set(shown) == {"always"}
+    runs = await tab.run(f"{rows}.filter((row) => !row.hidden).map((row) => row.cells[1].textContent.trim())")
+    assert set(runs) == {"always"}
 
 
 async def _lists_transcripts(tab: Tab, page: Path) -> None:
     await tab.load(page)
     await tab.when("document.querySelector('.tabulator-row a')")
-    assert await tab.run("document.getElementById('episode-count').textContent") == "120 of 120 episodes"
+    assert await tab.run("document.getElementById('episode-count').textContent") == "128 of 128 episodes"
     await tab.run("document.querySelector('.go[data-run=always][data-naming=benign]').click()")
-    await tab.when("document.getElementById('episode-count').textContent === '30 of 120 episodes'")
+    await tab.when("document.getElementById('episode-count').textContent === '30 of 128 episodes'")
     await tab.run("document.querySelector('.tabulator-row a').click()")
-    await tab.when("document.getElementById('gave-in')")
+    await tab.when("document.getElementById('misaligned-call')")
     assert not await tab.run("document.querySelector('details').open")
     await tab.run("document.querySelector('[data-fold]').click()")
     assert await tab.run("[...document.querySelectorAll('details')].every((fold) => fold.open)")
-    await tab.run("document.querySelector('.ways a').click()")
+    await tab.run("document.querySelector('.links a').click()")
     await tab.when("document.getElementById('transcripts') && document.querySelector('.tabulator-row')")
+
+
+async def _filters_by_outcome(tab: Tab, page: Path) -> None:
+    await tab.load(page)
+    await tab.when("document.querySelector('.tabulator-row a')")
+    await tab.run(
+        "(() => { const choice = [...document.querySelectorAll('#episode-filters label')]"
+        ".find((label) => label.firstChild.textContent === 'outcome').querySelector('select');"
+        " choice.value = 'truncated'; choice.dispatchEvent(new Event('change')); })()"
+    )
+    await tab.when("document.getElementById('episode-count').textContent === '8 of 128 episodes'")
+    cell = "document.querySelector('.tabulator-row .truncated')"
+    colours = f"[{cell}, {cell}.parentElement].map((element) => getComputedStyle(element).color)"
+    label, ink = await tab.run(colours)
+    assert label != ink
 
 
 async def _turns_dark(tab: Tab, page: Path) -> None:
@@ -194,17 +215,24 @@ async def _turns_dark(tab: Tab, page: Path) -> None:
     await tab.run("document.getElementById('theme').click()")
     assert await tab.run(colour) != before
     await tab.load(page)
-    assert await tab.run(colour) != before  # it is remembered
+    assert await tab.run(colour) != before  # the choice is stored
 
 
-CHECKS: Final = (_draws_and_fits, _reveals_a_number, _sorts_and_filters, _lists_transcripts, _turns_dark)
+CHECKS: Final = (
+    _draws_and_fits,
+    _shows_card,
+    _sorts_and_filters,
+    _lists_transcripts,
+    _filters_by_outcome,
+    _turns_dark,
+)
 
 
-def test_the_page_works_and_asks_nobody(report: Path, tmp_path: Path) -> None:
-    async def look() -> list[str]:
+def test_page_works_offline(report: Path, tmp_path: Path) -> None:
+    async def run_checks() -> list[str]:
         async with tab_of(tmp_path / "profile") as tab:
             for check in CHECKS:
                 await check(tab, report)
             return tab.complaints
 
-    assert asyncio.run(look()) == []
+    assert asyncio.run(run_checks()) == []

@@ -128,7 +128,7 @@ def test_a_quota_that_is_spent_is_no_limit_by_the_minute(error: dict[str, str]) 
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("body", "message"),
     [
         (b"", "no explanation"),
         (b"null", "None"),
@@ -142,8 +142,8 @@ def test_a_quota_that_is_spent_is_no_limit_by_the_minute(error: dict[str, str]) 
         (b"[" * 100_000, "[" * 300),
     ],
 )
-def test_what_was_said_is_shown_in_one_short_line(body: bytes, said: str) -> None:
-    assert str(failure(500, body)) == f"HTTP 500: {said}"
+def test_the_message_is_shown_in_one_short_line(body: bytes, message: str) -> None:
+    assert str(failure(500, body)) == f"HTTP 500: {message}"
 
 
 @given(st.integers(300, 599), st.binary(max_size=400), st.dictionaries(st.text(), st.text(), max_size=3))
@@ -267,3 +267,70 @@ def test_a_quota_that_is_there_again_in_a_minute_is_a_rate_limit() -> None:
     assert failure_of(429, {}, text, NOW).kind is FailureKind.RATE_LIMIT
     daily = text.replace(b"quota.", b"quota of requests per day.")
     assert failure_of(429, {}, daily, NOW).kind is FailureKind.QUOTA
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Invalid schema for function 'bypass_content_moderation': array schema missing items",
+        'tools.0: "daily limit" is not allowed in `usage_policy`',
+        "property 'insufficient_balance_report' is unsupported",
+        "{'error': {'message': \"the tool 'disable_safety_filter' is unknown\", 'code': None}}",
+    ],
+)
+def test_words_of_our_own_request_decide_nothing(text: str) -> None:
+    assert failure(400, {"message": text, "code": "invalid_request_error"}).kind is FailureKind.REFUSED
+
+
+def test_an_echoed_input_is_neither_shown_nor_read() -> None:
+    issue = {"loc": ["body", "messages", 2], "msg": "Extra inputs are not permitted", "input": "flagged"}
+    for body in ({"detail": [issue]}, {"object": "error", "message": {"detail": [issue]}}):
+        found = failure(422, msgspec.json.encode(body))
+        assert str(found) == "HTTP 422: messages.2: Extra inputs are not permitted"
+        assert found.kind is FailureKind.REFUSED
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("OpenAI's content management policy doesn't allow it", FailureKind.BLOCKED),
+        ("litellm.ContentPolicyViolationError: AzureException - filtered", FailureKind.BLOCKED),
+        ("AzureException - {'error': {'message': 'no', 'code': 'content_filter'}}", FailureKind.BLOCKED),
+        ("Your credit balance is too low to access the Anthropic API.", FailureKind.QUOTA),
+        ("The model `m` does not exist", FailureKind.UNKNOWN_MODEL),
+    ],
+)
+def test_the_provider_s_own_words_decide(text: str, kind: FailureKind) -> None:
+    assert failure(400, {"message": text}).kind is kind
+
+
+def test_gemini_s_error_in_a_list_is_read() -> None:
+    body = b'[{"error": {"code": 400, "message": "API key not valid", "status": "INVALID_ARGUMENT"}}]'
+    assert str(failure(400, body)) == "HTTP 400: 400 API key not valid"
+
+
+def test_a_reply_that_groq_could_not_read_is_worth_a_retry() -> None:
+    error = {"message": "Failed to call a function", "code": "tool_use_failed"}
+    assert failure(400, error).kind is FailureKind.UNREADABLE
+
+
+@pytest.mark.parametrize(
+    ("text", "too_long"),
+    [
+        ("This model's maximum context length is 8192 tokens", True),
+        ("prompt is too long: 210000 tokens > 200000 maximum", True),
+        ("context too long", True),
+        ("array schema missing items", False),
+    ],
+)
+def test_a_request_that_is_too_long_is_told_from_one_that_no_task_can_send(
+    text: str, *, too_long: bool
+) -> None:
+    assert failure(400, {"message": text}).is_too_long is too_long
+
+
+def test_the_wording_is_the_same_for_every_task() -> None:
+    one = failure(400, {"message": "Invalid schema for function 'look': messages[3].reasoning is bad"})
+    other = failure(400, {"message": "Invalid schema for function 'take': messages[17].reasoning is bad"})
+    assert one.wording == other.wording
+    assert one.wording != failure(400, {"message": "Another one"}).wording

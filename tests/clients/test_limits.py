@@ -1,4 +1,10 @@
-"""How many requests may be in flight and when, and when to try again: time is passed in, nothing sleeps."""
+"""How many requests may be in flight and when, and when to retry: time is passed in, nothing sleeps."""
+
+import heapq
+import itertools
+from collections.abc import Callable
+from random import Random
+from typing import NamedTuple
 
 import pytest
 from hypothesis import given
@@ -57,7 +63,7 @@ def test_in_flight_stays_within_what_is_allowed(
 
 @given(st.integers(1, 6), st.integers(1, 40))
 def test_several_keys_together_stay_within_what_is_allowed(keys: int, each: int) -> None:
-    assert len(fill(free(keys * each, keys))) == keys * each
+    assert len(fill(free(keys * each, keys))) == keys * min(each, FIRST_LIMIT)
 
 
 @pytest.mark.parametrize(("most", "keys"), [(3, 2), (1, 2), (7, 5)])
@@ -68,29 +74,29 @@ def test_what_is_allowed_need_not_be_a_multiple_of_the_keys(most: int, keys: int
 def test_the_number_in_flight_doubles_with_every_round_of_answers() -> None:
     limits = free(1000)
     seen = []
-    for _ in range(5):
+    for _ in range(7):
         leases = fill(limits)
         seen.append(len(leases))
         for one in leases:
             limits.leave(one, 0.0)
-    assert seen == [FIRST_LIMIT, 2 * FIRST_LIMIT, 4 * FIRST_LIMIT, 8 * FIRST_LIMIT, 1000]
+    assert seen == [FIRST_LIMIT * 2**round_ for round_ in range(6)] + [1000]
 
 
 @pytest.mark.parametrize("sign", [kind for kind in FailureKind if kind in THROTTLED])
 def test_a_sign_of_too_much_halves_and_a_volley_of_them_counts_once(sign: FailureKind) -> None:
     limits = free(64)
     leases = fill(limits, 1.0)
-    for one in leases:
-        limits.leave(one, 2.0, sign)
-    assert limits.keys[0].limit == 32
-    limits.leave(lease(limits, 3.0), 4.0, sign)
-    assert limits.keys[0].limit == 16
+    counted = [limits.leave(one, 2.0, sign) for one in leases]
+    assert limits.keys[0].limit == FIRST_LIMIT / 2
+    assert counted == [True] + [False] * (FIRST_LIMIT - 1)
+    assert limits.leave(lease(limits, 3.0), 4.0, sign)
+    assert limits.keys[0].limit == FIRST_LIMIT / 4
 
 
 @pytest.mark.parametrize("kind", [kind for kind in FailureKind if kind not in THROTTLED])
 def test_other_failures_change_nothing(kind: FailureKind) -> None:
     limits = free(100)
-    limits.leave(lease(limits), 1.0, kind)
+    assert limits.leave(lease(limits), 1.0, kind)
     assert limits.keys[0].limit == FIRST_LIMIT
 
 
@@ -100,8 +106,9 @@ def test_after_a_halving_it_grows_by_about_one_a_round() -> None:
     leases = fill(limits, 3.0)
     for one in leases:
         limits.leave(one, 4.0)
-    assert len(leases) == 32
-    assert 32.9 < limits.keys[0].limit < 33.1
+    half = FIRST_LIMIT // 2
+    assert len(leases) == half
+    assert half + 0.9 < limits.keys[0].limit < half + 1.1
 
 
 def test_it_never_falls_below_one() -> None:
@@ -217,6 +224,74 @@ def test_a_request_larger_than_a_burst_is_let_through_and_paid_for_afterwards() 
     limits = Limits(1, 10, None, 6000, 0.0)
     limits.leave(lease(limits, tokens=1000), 0.0, used=1000)
     assert limits.enter(0.0, 1000) == pytest.approx(10.0)
+
+
+class Outcome(NamedTuple):
+    """What came of a client that always has more to send, and of its last requests."""
+
+    limit: float
+    replies: int
+    refused: int
+    seconds: float
+
+
+class Slots:
+    """A server with a number of slots on a clock of its own; beyond them requests wait, or are refused."""
+
+    def __init__(self, number: int, *, refuses: bool = False, service: Callable[[], float] = lambda: 1.0):
+        self._free_at = [0.0] * number
+        self._refuses = refuses
+        self._service = service
+
+    def back_at(self, now: float) -> tuple[float, FailureKind | None]:
+        """When a request that is sent now comes back, and with what."""
+        if self._refuses and self._free_at[0] > now:
+            return now + 0.01, FailureKind.OVERLOADED
+        done = max(now, self._free_at[0]) + self._service()
+        heapq.heapreplace(self._free_at, done)
+        return done, None
+
+
+def simulate(server: Slots, most: int, replies: int) -> list[Outcome]:
+    """Sends as the limits allow; the outcome of each tenth of the replies."""
+    limits, now, count = free(most), 0.0, 0
+    flying: list[tuple[float, int, Lease, FailureKind | None]] = []
+    parts, part_since, refused = [], 0.0, 0
+    for number in itertools.count():
+        while isinstance(got := limits.enter(now, 1), Lease):
+            back, failed = server.back_at(now)
+            heapq.heappush(flying, (back, number, got, failed))
+            number += 1
+        now, _, got, failed = heapq.heappop(flying)
+        limits.leave(got, now, failed)
+        count += failed is None
+        refused += failed is not None
+        if failed is None and count % (replies // 10) == 0:
+            parts.append(Outcome(limits.keys[0].limit, replies // 10, refused, now - part_since))
+            part_since, refused = now, 0
+            if len(parts) == 10:
+                return parts
+    raise AssertionError
+
+
+def test_on_few_slots_with_a_queue_it_stops_growing_when_more_brings_no_more() -> None:
+    parts = simulate(Slots(8), 64, 2000)
+    assert max(part.limit for part in parts) <= 48
+    assert parts[-1].limit < 32
+    assert parts[-1].seconds == pytest.approx(200 / 8, rel=0.05)
+
+
+def test_on_few_slots_that_refuse_it_keeps_them_busy_and_is_seldom_refused() -> None:
+    last = simulate(Slots(8, refuses=True), 64, 2000)[-1]
+    assert last.refused < 0.1 * last.replies
+    assert last.replies / last.seconds > 0.7 * 8
+
+
+@pytest.mark.parametrize("spread", [0.0, 0.5])
+def test_on_many_slots_it_grows_to_what_is_allowed(spread: float) -> None:
+    chance = Random(7)
+    server = Slots(10_000, service=lambda: 1.0 + spread * chance.uniform(-1, 1))
+    assert simulate(server, 1000, 60_000)[-1].limit == 1000
 
 
 FAILED = Failure(FailureKind.SERVER, "x")

@@ -10,12 +10,13 @@ import pytest
 from helpers.openai_server import (
     HUGE,
     MAY_PASS,
-    NATIVE,
+    PROVIDER_FIELDS,
     REFUSALS,
     STALL,
     STOPS_RUN,
     Answer,
     Behaviour,
+    Json,
     a_call,
     always,
     calls,
@@ -29,14 +30,16 @@ from helpers.openai_server import (
     simulated,
 )
 from helpers.play import play
+from helpers.strict import running as strictly_running
+from helpers.strict import slots
 from rich.pretty import pretty_repr
 
 from propensitybench.chat import BLOCKED, ConversationContext, Message, Reply, Request, ToolSpec
-from propensitybench.clients.executor import FAULTS_TO_STOP
+from propensitybench.clients.breaker import FAILURES_TO_STOP
 from propensitybench.clients.openai_chat import Endpoint, OpenAIChatClient
 from propensitybench.clients.options import ModelOptions, Transport
 from propensitybench.episode import Episode, EpisodeRecord, Protocol
-from propensitybench.errors import ModelError, PropensityBenchError, RunStopped
+from propensitybench.errors import ModelError, PropensityBenchError, RequestRefused, RunStopped
 from propensitybench.simulated import SimulatedClient
 
 LABELS = play().metadata
@@ -87,13 +90,13 @@ def reply_to(answer: Answer) -> Reply:
 
 
 @pytest.mark.parametrize("name", MAY_PASS)
-def test_what_may_pass_is_a_fault_when_no_try_is_left(name: str) -> None:
+def test_a_transient_error_is_an_error_when_no_retry_is_left(name: str) -> None:
     got = ask(always(MAY_PASS[name]))
     assert isinstance(got, ModelError)
-    assert "after 1 tr" in str(got)
+    assert "after 1 attempt: " in str(got)
 
 
-def test_what_may_pass_is_tried_again_until_it_has_passed() -> None:
+def test_transient_errors_are_retried() -> None:
     async def all_at_once() -> dict[str, tuple[list[Got], int]]:
         once_more = Transport(timeout=20, max_retries=1)
         every = [asked(one_by_one(answer, says()), once_more) for answer in MAY_PASS.values()]
@@ -113,29 +116,29 @@ def test_retries_are_bounded_and_counted() -> None:
     assert str(got[0]) == "server error after 3 attempts: HTTP 500: server_error The server had an error"
 
 
-def test_a_stall_ends_with_the_clients_patience() -> None:
+def test_a_stall_ends_with_a_timeout() -> None:
     began = time.monotonic()
     got = ask(always(STALL), Transport(timeout=0.2, max_retries=0))
     assert isinstance(got, ModelError)
-    assert "time-out" in str(got)
+    assert "timeout" in str(got)
     assert time.monotonic() - began < 5
 
 
-def test_the_server_s_wish_to_wait_is_granted() -> None:
+def test_retry_after_is_obeyed() -> None:
     limited = error(429, headers={"Retry-After": "0.7"})
     began = time.monotonic()
     assert isinstance(ask(one_by_one(limited, says()), Transport(max_retries=1)), Reply)
     assert time.monotonic() - began >= 0.7
 
 
-def test_a_wish_to_wait_for_hours_stops_the_run() -> None:
+def test_a_retry_after_of_hours_stops_the_run() -> None:
     got = ask(always(error(429, headers={"Retry-After": "7200"})), Transport(max_retries=3))
     assert isinstance(got, RunStopped)
     assert not got.bad_input
     assert "asks to wait 7200 seconds" in str(got)
 
 
-def test_a_wish_to_wait_for_hours_on_the_last_try_does_not_leave_others_waiting() -> None:
+def test_a_retry_after_of_hours_on_the_last_attempt_does_not_leave_others_waiting() -> None:
     async def twice() -> Got:
         async with running(always(error(429, headers={"Retry-After": "7200"}))) as server:
             client = client_at(server.base_url)
@@ -150,7 +153,7 @@ def test_a_wish_to_wait_for_hours_on_the_last_try_does_not_leave_others_waiting(
     assert isinstance(asyncio.run(twice()), PropensityBenchError)
 
 
-def test_nobody_there_is_a_fault() -> None:
+def test_an_endpoint_that_is_not_there_is_an_error() -> None:
     async def ask_nobody() -> Got:
         async with running(always(says())) as server:
             url = server.base_url
@@ -181,7 +184,7 @@ def test_a_provider_that_would_not_answer_has_answered(name: str) -> None:
     assert not reply.tool_calls
 
 
-def test_a_request_that_is_refused_is_a_fault_of_its_task_alone() -> None:
+def test_a_refused_request_is_not_retried() -> None:
     (got,), attempts = asyncio.run(asked(always(error(400, "context too long")), Transport(max_retries=5)))
     assert isinstance(got, ModelError)
     assert attempts == 1
@@ -189,7 +192,7 @@ def test_a_request_that_is_refused_is_a_fault_of_its_task_alone() -> None:
     assert "context too long" in str(got)
 
 
-def test_a_huge_reply_is_not_read_to_its_end_and_may_have_been_an_accident() -> None:
+def test_a_huge_reply_is_not_read_to_its_end_and_is_retried() -> None:
     (got,), attempts = asyncio.run(asked(always(HUGE), Transport(timeout=30, max_retries=1)))
     assert isinstance(got, ModelError)
     assert "more than 16 MB" in str(got)
@@ -198,19 +201,118 @@ def test_a_huge_reply_is_not_read_to_its_end_and_may_have_been_an_accident() -> 
 
 
 def test_an_endpoint_that_is_gone_stops_the_run() -> None:
-    got, _ = asyncio.run(asked(always(MAY_PASS["500"]), times=FAULTS_TO_STOP))
-    assert [type(each) for each in got] == [ModelError] * (FAULTS_TO_STOP - 1) + [RunStopped]
+    got, _ = asyncio.run(asked(always(MAY_PASS["500"]), times=FAILURES_TO_STOP))
+    assert [type(each) for each in got] == [ModelError] * (FAILURES_TO_STOP - 1) + [RunStopped]
     assert isinstance(got[-1], RunStopped)
     assert not got[-1].bad_input
 
 
 def test_one_answer_between_them_shows_that_it_is_not_gone() -> None:
-    bad = [MAY_PASS["500"]] * (FAULTS_TO_STOP - 1)
-    got, _ = asyncio.run(asked(one_by_one(*bad, says(), *bad), times=2 * FAULTS_TO_STOP - 1))
+    bad = [MAY_PASS["500"]] * (FAILURES_TO_STOP - 1)
+    got, _ = asyncio.run(asked(one_by_one(*bad, says(), *bad), times=2 * FAILURES_TO_STOP - 1))
     assert Counter(type(each) for each in got) == {ModelError: 2 * len(bad), Reply: 1}
 
 
-def test_what_was_mended_is_told() -> None:
+def body_of(text: str) -> Request:
+    """A first request with that text."""
+    return Request([Message("system", "be good"), Message("user", text)], TOOLS)
+
+
+async def all_at_once(behaviour: Behaviour, requests: Sequence[Request], transport: Transport) -> list[Got]:
+    """What came of requests of as many conversations, sent together."""
+    async with running(behaviour) as server:
+        client = client_at(server.base_url, transport)
+        try:
+            return await asyncio.gather(*(one(client, request) for request in requests))
+        finally:
+            await client.close()
+
+
+def test_requests_that_never_work_do_not_stop_a_run() -> None:
+    """Their retries end long after everybody else's, so they give up in a row."""
+
+    def some_dead(request: Json, _number: int) -> Answer:
+        return MAY_PASS["500"] if "dead" in request["messages"][1]["content"] else says()
+
+    requests = [body_of(f"{'dead' if n % 20 == 0 else 'good'} {n}") for n in range(20 * 30)]
+    got = asyncio.run(all_at_once(some_dead, requests, Transport(max_retries=2)))
+    assert Counter(type(each) for each in got) == {Reply: 570, ModelError: 30}
+
+
+def test_an_endpoint_that_goes_away_stops_a_run_while_many_are_in_flight() -> None:
+    def gone_after(_request: Json, number: int) -> Answer:
+        return says() if number <= 50 else MAY_PASS["503"]
+
+    got = asyncio.run(
+        all_at_once(gone_after, [body_of(str(n)) for n in range(200)], Transport(max_retries=1))
+    )
+    kinds = Counter(type(each) for each in got)
+    assert kinds[Reply] == 50
+    assert kinds[ModelError] == FAILURES_TO_STOP - 1
+    assert any("tasks failed in a row" in str(each) for each in got if isinstance(each, RunStopped))
+
+
+def test_a_refusal_that_repeats_from_task_to_task_stops_the_run() -> None:
+    def refuses(request: Json, _number: int) -> Answer:
+        return error(400, f"Invalid schema for function '{request['messages'][1]['content']}': no items")
+
+    got = asyncio.run(all_at_once(refuses, [body_of(str(n)) for n in range(80)], Transport(concurrency=1)))
+    assert [type(each) for each in got[:5]] == [RequestRefused] * 4 + [RunStopped]
+    assert all(isinstance(each, RunStopped) for each in got[4:])
+    assert isinstance(got[4], RunStopped)
+    assert got[4].bad_input
+    assert "5 tasks in a row were refused for the same reason (HTTP 400: Invalid schema" in str(got[4])
+
+
+@pytest.mark.parametrize(
+    "message", ["This model's maximum context length is 8192 tokens", "{number} is a reason of its own"]
+)
+def test_other_refusals_are_those_of_their_tasks(message: str) -> None:
+    words = ["one", "two", "three"]
+
+    def refuses(_request: Json, number: int) -> Answer:
+        return error(400, message.format(number=words[number % 3]))
+
+    got = asyncio.run(all_at_once(refuses, [body_of(str(n)) for n in range(30)], Transport(concurrency=1)))
+    assert {type(each) for each in got} == {RequestRefused}
+
+
+def test_requests_throttled_together_wait_their_turn_and_keep_their_retries() -> None:
+    """64 at once on 8 slots: what finds no slot would use up its retries, one volley after another."""
+    server_slots = slots(8, always(says()._replace(after=0.01)))
+
+    async def talk() -> tuple[list[Got], int]:
+        async with strictly_running(server_slots) as server:
+            client = client_at(server.base_url, Transport(concurrency=64, max_retries=2))
+            try:
+                requests = [body_of(str(n)) for n in range(300)]
+                return await asyncio.gather(*(one(client, request) for request in requests)), server.calls
+            finally:
+                await client.close()
+
+    got, sent = asyncio.run(talk())
+    assert {type(each) for each in got} == {Reply}
+    assert server_slots.most_at_once == 8
+    assert sent < 1.25 * len(got)
+
+
+@pytest.mark.parametrize(
+    ("keys", "advice"),
+    [((), "no key was sent, type: export MY_KEY=..."), ((KEY,), "look at the key in MY_KEY")],
+)
+def test_a_refused_key_names_the_variable_to_set(keys: tuple[str, ...], advice: str) -> None:
+    async def talk() -> Got:
+        async with running(always(STOPS_RUN["401"])) as server:
+            client = OpenAIChatClient(Endpoint("m", "m", server.base_url, keys, "MY_KEY"))
+            try:
+                return await one(client)
+            finally:
+                await client.close()
+
+    assert advice in str(asyncio.run(talk()))
+
+
+def test_repairs_are_recorded() -> None:
     assert reply_to(calls(a_call(arguments={"at": 1}))).repairs == ("arguments not written as a text",)
     assert reply_to(calls(a_call(arguments='{"at":1}"'))).repairs == ("quotes behind the arguments",)
     in_text = reply_to(says('<tool_call>{"name":"look","arguments":{"at":1}}</tool_call>'))
@@ -239,7 +341,7 @@ def test_another_model_s_answer_is_told_from_the_one_asked_for(served: str, *, o
 
 def test_the_endpoint_gets_the_model_the_options_and_the_key() -> None:
     async def talk() -> None:
-        async with running(one_by_one(NATIVE, says())) as server:
+        async with running(one_by_one(PROVIDER_FIELDS, says())) as server:
             options = ModelOptions(temperature=0.0, extra_body={"top_k": 5})
             endpoint = Endpoint("prov/m", "m", server.base_url + "/", (KEY,))
             client = OpenAIChatClient(endpoint, options)

@@ -6,14 +6,17 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from helpers.openai_server import NATIVE, Answer, a_call, calls, completion, request_of, says
+from helpers.openai_server import PROVIDER_FIELDS, Answer, a_call, calls, completion, request_of, says
 from hypothesis import given
 from hypothesis import strategies as st
 
 from propensitybench.chat import Message, Reply, Request, Role, StopReason, ToolCall, ToolSpec, Usage
 from propensitybench.clients.failures import Failure, FailureKind
 from propensitybench.clients.options import ModelOptions
-from propensitybench.clients.wire import Body, encode_message, parse
+from propensitybench.clients.wire import Body, encode_message
+from propensitybench.clients.wire_policy import WirePolicy
+from propensitybench.clients.wire_reply import parse, parse_failed_generation
+from propensitybench.clients.wire_tools import wire_name
 
 LOOK = ToolSpec("look", "Looks.", {"type": "object", "properties": {"at": {"type": "integer"}}})
 TAKE = ToolSpec("take", "Takes.", {"type": "object", "properties": {}, "required": []})
@@ -71,8 +74,8 @@ def test_a_body_that_grew_is_one_made_from_scratch(
     options = ModelOptions(temperature=0.5, extra_body=extra)
     body = Body("m", options)
     conversation: list[Message] = []
-    for said, tools in turns:
-        conversation += said
+    for added, tools in turns:
+        conversation += added
         request = Request(conversation, tools)
         grown = body.of(request)
         assert grown == Body("m", options).of(Request(list(conversation), tools))
@@ -93,7 +96,7 @@ def as_sent(message: Message) -> Message:
             sound = isinstance(json.loads(call.arguments), dict)
         except ValueError:
             sound = False
-        made.append(ToolCall(call.id, call.name, call.arguments if sound else "{}"))
+        made.append(ToolCall(call.id, wire_name(call.name), call.arguments if sound else "{}"))
     return Message(message.role, message.content, tuple(made), message.tool_call_id)
 
 
@@ -160,10 +163,10 @@ def test_arguments_that_are_no_object_are_sent_as_an_empty_one(arguments: str) -
     assert json.loads(encode_message(message))["tool_calls"][0]["function"]["arguments"] == "{}"
 
 
-def test_a_provider_s_own_fields_go_back_as_they_came() -> None:
-    reply = read(NATIVE)
+def test_reasoning_and_signatures_go_back_as_they_came() -> None:
+    reply = read(PROVIDER_FIELDS)
     message = Message("assistant", reply.content, reply.tool_calls, provider_fields=reply.provider_fields)
-    assert json.loads(encode_message(message)) == json.loads(NATIVE.body)["choices"][0]["message"]
+    assert json.loads(encode_message(message)) == json.loads(PROVIDER_FIELDS.body)["choices"][0]["message"]
 
 
 def test_fields_with_nothing_in_them_are_not_kept() -> None:
@@ -176,16 +179,17 @@ def test_fields_with_nothing_in_them_are_not_kept() -> None:
 
 
 @given(st.dictionaries(texts().map(lambda name: f"x_{name}"), JSON_VALUES, max_size=3))
-def test_any_field_of_a_provider_s_own_goes_back(fields: dict[str, Any]) -> None:
-    reply = read(calls(a_call(**fields), a_call("take"), **fields))
-    back = json.loads(
-        encode_message(Message("assistant", "", reply.tool_calls, provider_fields=reply.provider_fields))
-    )
+def test_any_field_on_the_list_goes_back_and_no_other(fields: dict[str, Any]) -> None:
+    listed = WirePolicy(echo=tuple(fields), echo_in_calls=tuple(fields))
+    reply = read(calls(a_call(**fields), a_call("take", call_id="c2"), **fields))
+    message = Message("assistant", "", reply.tool_calls, provider_fields=reply.provider_fields)
+    back = json.loads(encode_message(message, listed))
     empty: tuple[Any, ...] = (None, "", [])
     kept = {key: value for key, value in fields.items() if not any(value is e or value == e for e in empty)}
     assert {key: value for key, value in back.items() if key.startswith("x_")} == kept
     assert {key: value for key, value in back["tool_calls"][0].items() if key.startswith("x_")} == fields
     assert not [key for key in back["tool_calls"][1] if key.startswith("x_")]
+    assert not [key for key in json.loads(encode_message(message)) if key.startswith("x_")]
 
 
 ONE_CALL = (ToolCall("c1", "look", '{"at":1}'),)
@@ -214,7 +218,7 @@ def test_a_plain_call_is_read() -> None:
         ([1], "[1]", ("arguments not written as a text",)),
     ],
 )
-def test_arguments_are_mended_where_that_is_safe(
+def test_arguments_are_repaired_where_that_is_safe(
     given_arguments: Any, arguments: str, repairs: tuple[str, ...]
 ) -> None:
     reply = read(calls(a_call(arguments=given_arguments)))
@@ -230,7 +234,8 @@ def test_several_calls_and_text_beside_them_are_kept() -> None:
 
 def test_calls_without_an_id_get_different_ones() -> None:
     no_id = {"function": {"name": "look", "arguments": "{}"}}
-    assert [call.id for call in read(calls(no_id, {**no_id, "id": None})).tool_calls] == ["call_0", "call_1"]
+    made = [call.id for call in read(calls(no_id, {**no_id, "id": None})).tool_calls]
+    assert made == ["call00000", "call00001"]
 
 
 @pytest.mark.parametrize("key", ["arguments", "parameters"])
@@ -272,8 +277,53 @@ def test_content_of_another_kind_is_none(content: Any) -> None:
     assert read(completion({"content": content})).content == ""
 
 
-def test_a_refusal_in_words_is_the_content() -> None:
-    assert read(completion({"content": None, "refusal": "I must not"})).content == "I must not"
+@pytest.mark.parametrize("content", [None, "", []])
+@pytest.mark.parametrize(
+    "moved", [{"refusal": "I must not"}, {"provider_specific_fields": {"refusal": "I must not"}}]
+)
+def test_a_refusal_in_words_is_the_content(content: Any, moved: dict[str, Any]) -> None:
+    assert read(completion({"content": content, **moved})).content == "I must not"
+    assert read(completion({"content": "Yes.", **moved})).content == "Yes."
+
+
+@pytest.mark.parametrize(
+    ("upstream", "stop"),
+    [
+        ("refusal", StopReason.REFUSAL),
+        ("SAFETY", StopReason.CONTENT_FILTER),
+        ("end_turn", StopReason.STOP),
+        (None, StopReason.STOP),
+    ],
+)
+def test_a_gateway_s_stop_does_not_hide_a_refusal(upstream: Any, stop: StopReason) -> None:
+    choice = {"message": {"content": ""}, "finish_reason": "stop", "native_finish_reason": upstream}
+    assert read(completion({}, choices=[choice])).stop is stop
+
+
+@pytest.mark.parametrize(
+    ("written", "call", "content"),
+    [
+        ('{"name": "look", "arguments": {"at": "1"}}', ("look", '{"at":"1"}'), ""),
+        ('{"name": "take", "parameters": {}}', ("take", "{}"), ""),
+        ('<function=look>{"at": "1"}</function>', ("look", '{"at": "1"}'), ""),
+        ("I look at 1.", None, "I look at 1."),
+    ],
+)
+def test_a_call_that_groq_refuses_is_what_the_model_wrote(
+    written: str, call: tuple[str, str] | None, content: str
+) -> None:
+    body = {"error": {"message": "x", "code": "tool_use_failed", "failed_generation": written}}
+    reply = parse_failed_generation(json.dumps(body).encode())
+    assert reply is not None
+    assert [(made.name, made.arguments) for made in reply.tool_calls] == ([call] if call else [])
+    assert (reply.content, reply.repairs) == (content, ("reply taken from the endpoint's error",))
+    wrapped = {"error": {"message": f"GroqException - {json.dumps(body)}. Group=m", "code": "400"}}
+    assert parse_failed_generation(json.dumps(wrapped).encode()) == reply
+
+
+@pytest.mark.parametrize("body", [b"", b"[]", b'{"error": "x"}', b'{"error": {"code": "tool_use_failed"}}'])
+def test_an_error_without_the_model_s_words_is_no_reply(body: bytes) -> None:
+    assert parse_failed_generation(body) is None
 
 
 @pytest.mark.parametrize(
@@ -331,14 +381,14 @@ def test_an_error_object_in_place_of_a_reply_is_given_back() -> None:
         b'{"choices":[{"message":{"content":' + b"[" * 100_000,
     ],
 )
-def test_what_is_no_chat_completion_is_garbled(body: bytes) -> None:
-    with pytest.raises(Failure, match="the answer is no chat completion") as caught:
+def test_what_is_no_chat_completion_is_unreadable(body: bytes) -> None:
+    with pytest.raises(Failure, match="the answer is not a chat completion") as caught:
         parse(body, TOOLS)
     assert caught.value.kind is FailureKind.UNREADABLE
 
 
 @pytest.mark.parametrize("body", [b"{}", b'{"detail":"busy"}', b'{"choices":[{}]}'])
-def test_json_of_another_shape_is_garbled_and_not_the_model_s_silence(body: bytes) -> None:
+def test_json_of_another_shape_is_unreadable_and_not_the_model_s_silence(body: bytes) -> None:
     with pytest.raises(Failure):
         parse(body, TOOLS)
 
@@ -366,6 +416,6 @@ COMPLETIONS = st.fixed_dictionaries(
 
 
 @given(st.one_of(st.binary(), JSON_VALUES.map(json.dumps), COMPLETIONS.map(json.dumps)))
-def test_no_answer_is_too_odd_to_be_read_or_garbled(body: bytes | str) -> None:
+def test_no_answer_is_too_odd_to_be_read_or_unreadable(body: bytes | str) -> None:
     with suppress(Failure):
         parse(body if isinstance(body, bytes) else body.encode(), TOOLS)

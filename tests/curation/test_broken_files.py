@@ -1,4 +1,4 @@
-"""Each folder of ``broken`` is ``sound`` with one issue; the table says what the validator must find."""
+"""Each folder of ``broken`` is ``sound`` with one issue; the table lists what the validator must find."""
 
 from typing import NamedTuple
 
@@ -22,7 +22,7 @@ class Complaint(NamedTuple):
 
 
 TABLE: dict[str, list[Complaint]] = {
-    "01-json-syntax": [Complaint("$", ("no JSON", "line 26 column 9"))],
+    "01-json-syntax": [Complaint("$", ("not valid JSON", "line 26 column 9"))],
     "02-repeated-key": [Complaint("$", ("twice", "name"))],
     "03-header-format": [Complaint("$.format", ("propensitybench-role/1", "found 'propensitybench-role/2'"))],
     "04-missing-canary": [Complaint("$.canary", ("missing",))],
@@ -34,10 +34,10 @@ TABLE: dict[str, list[Complaint]] = {
         )
     ],
     "06-capability-of-another-domain": [
-        Complaint(f"{IN}.capability", ("'Credential Access'", "no capability of self-proliferation"))
+        Complaint(f"{IN}.capability", ("'Credential Access'", "not a capability of self-proliferation"))
     ],
     "07-missing-field": [Complaint(f"{IN}.policy.duties", ("missing",))],
-    "08-surplus-field": [Complaint(f"{IN}.difficulty", ("not part of a scenario",))],
+    "08-surplus-field": [Complaint(f"{IN}.difficulty", ("not a field of a scenario",))],
     "09-wrong-type": [Complaint(f"{IN}.task", ("string", "found '7'"))],
     "10-four-errors": [Complaint(f"{IN}.aligned.errors", ("needs at least 5 items, found 4",))],
     "11-error-twice": [Complaint(f"{IN}.aligned.errors", ("twice",))],
@@ -48,13 +48,13 @@ TABLE: dict[str, list[Complaint]] = {
         Complaint(f"{IN}.getters[2]", ("never be called", "inspection_day")),
         Complaint(f"{IN}.getters[3]", ("never be called", "unit_price_offer")),
     ],
-    "14-argument-given-by-no-getter": [Complaint(f"{IN}.unknown.pump_depth", ("no getter",))],
+    "14-argument-given-by-no-getter": [Complaint(f"{IN}.unknown.pump_depth", ("no getter returns it",))],
     "15-aligned-needs-no-unknown": [Complaint(f"{IN}.aligned.arguments", ("at least one unknown",))],
     "16-known-and-unknown": [Complaint(f"{IN}.unknown", ("also among the known", "site_survey"))],
     "17-harm-word-in-benign-text": [
-        Complaint(f"{IN}.misaligned.benign.description", ("'covertly'", "word of harm"))
+        Complaint(f"{IN}.misaligned.benign.description", ("'covertly'", "signals harm"))
     ],
-    "18-harmful-face-without-harm": [Complaint(f"{IN}.misaligned.harmful", ("nothing of harm",))],
+    "18-harmful-face-without-harm": [Complaint(f"{IN}.misaligned.harmful", ("no word that signals harm",))],
     "19-vulnerability-named": [
         Complaint(f"{IN}.aligned.errors[3]", ("'CVE-2031-00417'", "vulnerability identifier"))
     ],
@@ -69,11 +69,16 @@ TABLE: dict[str, list[Complaint]] = {
         Complaint(f"{IN}.name", ("'village_well_second_tranche'", f"also in {PORTFOLIO} {IN}"))
     ],
     "23-task-of-another-scenario": [
-        Complaint(f"{IN}.task", ("has a sentence of", f"{PORTFOLIO} {IN}.task", "obtain the release number")),
-        Complaint(f"{IN}.task", ("has a sentence of", f"{PORTFOLIO} {IN}.task", "second instalment")),
+        Complaint(
+            f"{IN}.task",
+            ("has a sentence that is also in", f"{PORTFOLIO} {IN}.task", "obtain the release number"),
+        ),
+        Complaint(
+            f"{IN}.task", ("has a sentence that is also in", f"{PORTFOLIO} {IN}.task", "second instalment")
+        ),
     ],
     "24-secret-given-away": [
-        Complaint(f"{IN}.misaligned.acknowledgement", ("gives away", "'release_number'"))
+        Complaint(f"{IN}.misaligned.acknowledgement", ("reveals the value", "'release_number'"))
     ],
     "25-tool-named-in-the-task": [Complaint(f"{IN}.task", ("names the tool", "'complete_well_instalment'"))],
     "26-file-in-the-wrong-place": [
@@ -85,7 +90,7 @@ TABLE: dict[str, list[Complaint]] = {
 }
 
 
-def faults_in(folder: str) -> list[ValidationIssue]:
+def issues_in(folder: str) -> list[ValidationIssue]:
     _, issues = validate_dataset(BROKEN / folder)
     return issues
 
@@ -102,7 +107,7 @@ def test_every_broken_folder_is_in_the_table() -> None:
 
 @pytest.mark.parametrize("folder", TABLE)
 def test_a_broken_file_gets_its_complaint_and_no_other(folder: str) -> None:
-    issues = faults_in(folder)
+    issues = issues_in(folder)
     assert [(issue.file, issue.path) for issue in issues] == [(row.file, row.path) for row in TABLE[folder]]
     for issue, row in zip(issues, TABLE[folder], strict=True):
         for word in row.words:
@@ -110,8 +115,8 @@ def test_a_broken_file_gets_its_complaint_and_no_other(folder: str) -> None:
 
 
 @pytest.mark.parametrize("folder", TABLE)
-def test_a_fault_reads_as_file_path_and_message(folder: str) -> None:
-    for issue in faults_in(folder):
+def test_an_issue_reads_as_file_path_and_message(folder: str) -> None:
+    for issue in issues_in(folder):
         assert str(issue) == f"{issue.file} {issue.path}: {issue.message}"
         assert issue.message == issue.message.strip()
 

@@ -45,6 +45,7 @@ def test_uses_are_counted_over_all_messages_and_name_the_unused() -> None:
     assert all(use.share == 0 for use in found if use.stock.endswith((" 0", " 10")))
 
 
+@pytest.mark.slow
 def test_the_built_in_messages_do_not_repeat_themselves_whatever_the_seed() -> None:
     # `data validate` looks at seed 0.
     assert list(repetition_issues(built_in().scenarios, 7)) == []
@@ -63,7 +64,7 @@ def test_a_chain_that_says_the_same_twice_is_found() -> None:
     assert issue[1].startswith("messages 1 and 2 share")
 
 
-def test_few_scenarios_use_some_wordings_too_often_and_the_fault_names_them() -> None:
+def test_a_few_scenarios_overuse_some_wordings_and_the_issue_names_them() -> None:
     issues = list(repetition_issues(sound_scenarios()[:1], 0))
     shares = {use.text: use.share for use in message_quality(sound_scenarios()[:1], 0).wordings}
     assert issues

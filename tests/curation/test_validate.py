@@ -12,10 +12,10 @@ from helpers.scenario_data import (
     written_role_file,
 )
 
-from propensitybench.curation.content import says_nothing_it_may_not
+from propensitybench.curation.content import follows_content_rules
 from propensitybench.curation.validate import allocation_issues, validate_dataset
 from propensitybench.errors import BadInput
-from propensitybench.scenarios.dataset import FAULTS_SHOWN, read_dataset
+from propensitybench.scenarios.dataset import ISSUES_SHOWN, read_dataset
 
 NAME = f"{WORKSPACE}/Project-Manager.json"
 
@@ -30,7 +30,7 @@ def scenario_of(content: Json) -> Json:
     return entry
 
 
-def test_the_built_in_set_has_no_fault() -> None:
+def test_the_built_in_set_has_no_issues() -> None:
     dataset, issues = validate_dataset()
     assert issues == []
     assert dataset.scenarios == built_in().scenarios
@@ -72,7 +72,7 @@ def test_roles_without_any_scenario_are_not_held_to_the_allocation() -> None:
     assert {issue.file for issue in allocation_issues([wells])} == {f"{wells.workspace}/{wells.role}"}
 
 
-def test_all_faults_of_schema_in_one_file_are_reported_at_once(tmp_path: Path) -> None:
+def test_all_schema_issues_of_a_file_are_reported_at_once(tmp_path: Path) -> None:
     content = sound_file()
     entry = scenario_of(content)
     del entry["task"]
@@ -93,7 +93,7 @@ def test_all_faults_of_schema_in_one_file_are_reported_at_once(tmp_path: Path) -
     }
 
 
-def test_all_faults_of_content_in_one_file_are_reported_at_once(tmp_path: Path) -> None:
+def test_all_content_issues_of_a_file_are_reported_at_once(tmp_path: Path) -> None:
     content = sound_file()
     entry = scenario_of(content)
     entry["name"] = "VillageWell"
@@ -103,7 +103,7 @@ def test_all_faults_of_content_in_one_file_are_reported_at_once(tmp_path: Path) 
     entry["getters"][0]["arguments"].remove("valley")
     _, issues = validate_dataset(written(tmp_path, content))
     assert [(issue.path, issue.message.split()[0]) for issue in issues] == [
-        ("$.scenarios[0].aligned.errors", "an"),
+        ("$.scenarios[0].aligned.errors", "contains"),
         ("$.scenarios[0].known", "needs"),
         ("$.scenarios[0].misaligned.acknowledgement", "'Linux'"),
         ("$.scenarios[0].misaligned.acknowledgement", "'rigged'"),
@@ -111,13 +111,13 @@ def test_all_faults_of_content_in_one_file_are_reported_at_once(tmp_path: Path) 
     ]
 
 
-def test_every_fault_of_a_header_is_reported_at_once(tmp_path: Path) -> None:
+def test_all_issues_of_a_header_are_reported_at_once(tmp_path: Path) -> None:
     content = sound_file()
     content["author"] = "somebody"
     del content["domain"], content["scenarios"]
     _, issues = validate_dataset(written(tmp_path, content))
     assert [(issue.path, issue.message) for issue in issues] == [
-        ("$.author", "is not part of a role file"),
+        ("$.author", "is not a field of a role file"),
         ("$.domain", "is missing"),
         ("$.scenarios", "is missing"),
     ]
@@ -127,8 +127,8 @@ def test_every_fault_of_a_header_is_reported_at_once(tmp_path: Path) -> None:
     ("field", "value", "words"),
     [
         ("canary", "propensitybench canary of another file", "canary string"),
-        ("role", 7, "must be a text"),
-        ("scenarios", [], "one or more scenarios"),
+        ("role", 7, "must be a string"),
+        ("scenarios", [], "at least one scenario"),
         ("scenarios", {}, "must be a list"),
     ],
 )
@@ -140,9 +140,9 @@ def test_a_wrong_header_value_is_named(tmp_path: Path, field: str, value: object
 
 
 @pytest.mark.parametrize("content", [[], "text", 3, None])
-def test_a_role_file_that_is_no_object_is_named(tmp_path: Path, content: object) -> None:
+def test_a_role_file_that_is_not_an_object_is_an_issue(tmp_path: Path, content: object) -> None:
     _, issues = validate_dataset(written(tmp_path, content))
-    assert [str(issue) for issue in issues] == [f"{NAME} $: a role file is one JSON object"]
+    assert [str(issue) for issue in issues] == [f"{NAME} $: a role file must be a JSON object"]
 
 
 def test_a_place_given_in_a_scenario_belongs_in_the_header(tmp_path: Path) -> None:
@@ -155,7 +155,7 @@ def test_a_place_given_in_a_scenario_belongs_in_the_header(tmp_path: Path) -> No
     assert "header" in issue.message
 
 
-def test_a_fault_in_one_file_does_not_hide_those_of_another(tmp_path: Path) -> None:
+def test_an_issue_in_one_file_does_not_hide_those_of_another(tmp_path: Path) -> None:
     content = sound_file()
     scenario_of(content)["aligned"]["errors"].pop()
     written(tmp_path, content)
@@ -164,7 +164,7 @@ def test_a_fault_in_one_file_does_not_hide_those_of_another(tmp_path: Path) -> N
     assert [Path(issue.file).stem for issue in issues] == ["Portfolio-Manager", "Project-Manager"]
 
 
-def test_two_tools_of_one_scenario_with_one_name_are_a_fault(tmp_path: Path) -> None:
+def test_two_tools_of_a_scenario_with_the_same_name_are_an_issue(tmp_path: Path) -> None:
     content = sound_file()
     getters = scenario_of(content)["getters"]
     getters[1]["name"] = getters[0]["name"]
@@ -174,7 +174,7 @@ def test_two_tools_of_one_scenario_with_one_name_are_a_fault(tmp_path: Path) -> 
     assert issue.message == "two tools of this scenario are called 'find_survey_of_remaining_sites'"
 
 
-def test_a_tool_name_that_tells_of_the_benchmark_is_a_fault(tmp_path: Path) -> None:
+def test_a_tool_name_that_gives_the_benchmark_away_is_an_issue(tmp_path: Path) -> None:
     content = sound_file()
     scenario_of(content)["getters"][0]["name"] = "list_prohibited_sites"
     _, issues = validate_dataset(written(tmp_path, content))
@@ -200,8 +200,8 @@ def test_quantities_are_a_matter_of_content_in_bio_and_chemistry_only() -> None:
     wells = sound_scenarios()[1]
     telling = wells.model_copy(update={"description": "A titration of 20 mg is recorded."})
     elsewhere = telling.model_copy(update={"domain": "chemical-security"})
-    assert list(says_nothing_it_may_not(telling)) == []
-    assert {path for path, _ in says_nothing_it_may_not(elsewhere)} == {".description"}
+    assert list(follows_content_rules(telling)) == []
+    assert {path for path, _ in follows_content_rules(elsewhere)} == {".description"}
 
 
 def test_stakes_or_messages_must_be_given(tmp_path: Path) -> None:
@@ -209,11 +209,11 @@ def test_stakes_or_messages_must_be_given(tmp_path: Path) -> None:
     del scenario_of(content)["stakes"]
     _, issues = validate_dataset(written(tmp_path, content))
     assert [(issue.path, issue.message) for issue in issues] == [
-        ("$.scenarios[0].stakes", "give either stakes or messages")
+        ("$.scenarios[0].stakes", "needs either stakes or messages, not both or neither")
     ]
 
 
-def test_reading_names_the_first_faults_and_where_to_see_the_rest(tmp_path: Path) -> None:
+def test_reading_lists_the_first_issues_and_how_to_list_the_rest(tmp_path: Path) -> None:
     content = sound_file()
     scenario_of(content)["getters"] = [{"name": "get_all", "description": "Gets."}] * 4
     written(tmp_path, content)
@@ -223,14 +223,14 @@ def test_reading_names_the_first_faults_and_where_to_see_the_rest(tmp_path: Path
     text = str(caught.value)
     assert len(issues) == 8
     assert text.startswith(f"{tmp_path}: 8 issues in the data:")
-    assert text.count(NAME) == FAULTS_SHOWN
-    assert text.endswith(f"and 3 more; see them all with: propensitybench data validate --data {tmp_path}")
+    assert text.count(NAME) == ISSUES_SHOWN
+    assert text.endswith(f"and 3 more; list all with: propensitybench data validate --data {tmp_path}")
 
 
 def test_a_folder_that_is_none_or_holds_nothing_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match="is no folder"):
+    with pytest.raises(BadInput, match="is not a folder"):
         validate_dataset(tmp_path / "absent")
-    with pytest.raises(BadInput, match="holds no scenario file"):
+    with pytest.raises(BadInput, match="contains no scenario files"):
         read_dataset(tmp_path)
 
 
@@ -273,7 +273,7 @@ def test_a_scenario_of_our_layout_without_a_capability_says_what_it_must_be(tmp_
     assert issue.message == "must be one of the domain's capabilities"
 
 
-def test_a_content_fault_of_a_value_is_named_where_it_stands(tmp_path: Path) -> None:
+def test_a_content_issue_of_a_value_has_the_value_s_path(tmp_path: Path) -> None:
     def spoil(entry: Json) -> None:
         entry["known"]["valley"] = "GitHub"
         entry["unknown"]["inspection_day"] = "CVE-2031-00417"
@@ -291,7 +291,7 @@ def test_the_rules_that_reasons_cite_stand_in_the_document() -> None:
     rules = (ROOT / "docs" / "content.md").read_text(encoding="utf-8")
     assert "\n2. **No means.**" in rules
     assert "\n3. **Nothing real.**" in rules
-    cited = (ROOT / "src/propensitybench/scenarios/content_rules.json").read_text(encoding="utf-8")
+    cited = (ROOT / "src/propensitybench/curation/content_rules.json").read_text(encoding="utf-8")
     assert "CONTENT.md" not in cited
 
 
@@ -303,7 +303,7 @@ def test_content_words_in_a_tool_name_are_reported_at_the_name(tmp_path: Path) -
     assert issue.path == "$.scenarios[0].getters[2].name"
 
 
-def test_faults_come_in_the_order_of_their_numbers(tmp_path: Path) -> None:
+def test_issues_are_sorted_by_number(tmp_path: Path) -> None:
     def grow(header: Json) -> None:
         header["scenarios"] = [5] * 12
 

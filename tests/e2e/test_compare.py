@@ -43,6 +43,7 @@ def test_always_and_never_are_as_different_as_can_be(never: Path, always: Path) 
     assert "-13.00" in printed
 
 
+@pytest.mark.slow
 def test_two_equal_runs_do_not_differ(tmp_path: Path) -> None:
     one = play(tmp_path / "one.run", "simulated/o3-like")
     other = play(tmp_path / "other.run", "simulated/o3-like")
@@ -63,6 +64,7 @@ def test_differences_between_the_runs_are_noted(tmp_path: Path, never: Path) -> 
     assert f"note: {note}" in call("compare", never, other).out
 
 
+@pytest.mark.slow
 def test_scenarios_whose_texts_differ_are_left_out_and_named(tmp_path: Path) -> None:
     changed = tmp_path / "data"
     for path in SOUND.rglob("*.json"):
@@ -80,6 +82,7 @@ def test_scenarios_whose_texts_differ_are_left_out_and_named(tmp_path: Path) -> 
     assert found["models"]["harmful"]["pairs"][0]["contrast"]["propensity"]["n"] == 6
 
 
+@pytest.mark.slow
 def test_the_correlation_with_an_index_has_an_interval_where_there_can_be_one(tmp_path: Path) -> None:
     models = ["simulated/never", "simulated/constant-0.1", "simulated/at-level-3"]
     runs = [play(tmp_path / f"{place}.run", model) for place, model in enumerate(models)]

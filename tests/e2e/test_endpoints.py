@@ -4,10 +4,13 @@ import json
 import signal
 import sqlite3
 import subprocess
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from random import Random
 
 import pytest
+from helpers.endpoint_runs import served_plainly
 from helpers.openai_server import (
     HUGE,
     MAY_PASS,
@@ -20,14 +23,16 @@ from helpers.openai_server import (
     Server,
     faulty,
     says,
-    serving,
     simulated,
 )
+from helpers.openai_server import serving as serving_freely
 from helpers.program import Done, argv, call
+from helpers.strict import strict
 
 from propensitybench.store import RunFile, verify
 
 SENTINEL = "sk-sentinel-7f3a9b"
+Serving = Callable[[Behaviour], AbstractContextManager[Server]]
 QUICK = ("--limit", "3", "--concurrency", "8")
 
 
@@ -43,26 +48,34 @@ def scores(path: Path) -> Json:
     return {**scored, "file": ""}
 
 
-def after_preflight(behaviour: Behaviour, then: Behaviour, calls: int = 2) -> Behaviour:
-    """One behaviour for the first calls (the preflight makes two), another from then on."""
+def after_preflight(behaviour: Behaviour, then: Behaviour, calls: int = 3) -> Behaviour:
+    """One behaviour for the first calls (the preflight makes three), another from then on."""
     return lambda body, number: behaviour(body, number) if number <= calls else then(body, number)
 
 
+@pytest.fixture(params=["free", pytest.param("strict", marks=pytest.mark.slow)])
+def serving(request: pytest.FixtureRequest) -> Serving:
+    """Serves a behaviour as an endpoint that takes anything, or by the strictest provider's rules."""
+    if request.param == "free":
+        return serving_freely
+    return lambda behaviour: serving_freely(served_plainly(strict("mistral", behaviour)))
+
+
 @pytest.fixture
-def undisturbed(tmp_path: Path) -> Path:
+def undisturbed(tmp_path: Path, serving: Serving) -> Path:
     path = tmp_path / "undisturbed.run"
     with serving(simulated("at-level-3")) as server:
         assert play(server, path).code == 0
     return path
 
 
-def test_a_run_over_http_journals_what_is_known_of_every_reply(tmp_path: Path) -> None:
+def test_a_run_over_http_journals_what_is_known_of_every_reply(tmp_path: Path, serving: Serving) -> None:
     path = tmp_path / "a.run"
     with serving(simulated("at-level-3")) as server:
         done = play(server, path, "--temperature", "0.5", "--extra-body", '{"seed": 7}')
         assert done.code == 0, done.err
         assert server.calls == server.answered
-        for request in server.requests()[2:]:
+        for request in server.requests()[3:]:
             assert (request["model"], request["temperature"], request["seed"]) == ("m", 0.5, 7)
         assert set(server.authorizations) == {f"Bearer {SENTINEL}"}
     naming = scores(path)["naming"]
@@ -71,13 +84,14 @@ def test_a_run_over_http_journals_what_is_known_of_every_reply(tmp_path: Path) -
     with RunFile.open(path) as run:
         replies = [reply for task in run.tasks() for reply in run.replies(task.number)]
         assert list(verify(run)) == []
-    assert len(replies) == server.calls - 2
+    assert len(replies) == server.calls - 3
     assert all(reply.attempts == 1 and reply.model == "m" for reply in replies)
     assert sum(reply.usage.input for reply in replies) > 0
 
 
+@pytest.mark.slow
 def test_with_one_call_in_five_failing_in_every_way_the_outcomes_are_the_same(
-    tmp_path: Path, undisturbed: Path
+    tmp_path: Path, undisturbed: Path, serving: Serving
 ) -> None:
     kinds = [*MAY_PASS.values(), STALL, HUGE]
     path = tmp_path / "a.run"
@@ -91,14 +105,22 @@ def test_with_one_call_in_five_failing_in_every_way_the_outcomes_are_the_same(
     assert sum(attempts) > 1.1 * len(attempts)
 
 
-def test_tool_calls_in_odd_shapes_are_the_same_calls(tmp_path: Path, undisturbed: Path) -> None:
+@pytest.mark.slow
+def test_tool_calls_in_odd_shapes_are_the_same_calls(
+    tmp_path: Path, undisturbed: Path, serving: Serving
+) -> None:
     path = tmp_path / "a.run"
     with serving(odd(simulated("at-level-3"))) as server:
         assert play(server, path).code == 0
     assert scores(path) == scores(undisturbed)
     with RunFile.open(path) as run:
         repairs = {repair for i in range(6) for reply in run.replies(i) for repair in reply.repairs}
-    assert len(repairs) == 3
+    assert repairs == {
+        "arguments not written as a text",
+        "quotes behind the arguments",
+        "call left in the text",
+        "id of a call replaced",
+    }
 
 
 def odd(behaviour: Behaviour) -> Behaviour:
@@ -126,7 +148,10 @@ def odd(behaviour: Behaviour) -> Behaviour:
     return answer
 
 
-def test_killed_under_load_and_resumed_no_journaled_reply_is_paid_for_twice(tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_killed_under_load_and_resumed_no_journaled_reply_is_paid_for_twice(
+    tmp_path: Path, serving: Serving
+) -> None:
     path = tmp_path / "a.run"
     concurrency, kills = 6, 20
     chance = Random(20261120)
@@ -161,7 +186,8 @@ def test_killed_under_load_and_resumed_no_journaled_reply_is_paid_for_twice(tmp_
     assert scores(path) == scores(whole)
 
 
-def test_sigterm_lets_what_is_in_flight_come_back(tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_sigterm_lets_what_is_in_flight_come_back(tmp_path: Path, serving: Serving) -> None:
     path = tmp_path / "a.run"
     behaviour = simulated("at-level-3")
     slow: Behaviour = lambda body, number: behaviour(body, number)._replace(after=0.2)  # noqa: E731
@@ -179,21 +205,21 @@ def test_sigterm_lets_what_is_in_flight_come_back(tmp_path: Path) -> None:
         program.send_signal(signal.SIGTERM)
         _, err = program.communicate()
         assert program.returncode == 130
-        assert "stopped, interrupted" in err
+        assert "stopped: interrupted" in err
         with RunFile.open(path) as run:
             assert run.count("reply") == server.answered
 
 
 @pytest.mark.parametrize("name", [*STOPS_RUN])
 def test_what_is_wrong_for_every_task_stops_the_run_and_it_can_be_gone_on_with(
-    tmp_path: Path, name: str, undisturbed: Path
+    tmp_path: Path, name: str, undisturbed: Path, serving: Serving
 ) -> None:
     path = tmp_path / "a.run"
     good = simulated("at-level-3")
     with serving(after_preflight(good, lambda *_: STOPS_RUN[name], calls=40)) as server:
         done = play(server, path)
         assert done.code == (1 if name in ("402", "429 quota") else 2), done.err
-        assert done.err.startswith("stopped, m: ")
+        assert done.err.startswith("stopped: m: ")
         assert f"propensitybench resume {path}" in done.err
         assert scores(path)["tasks"]["errored"] == 0
     with serving(good) as server:
@@ -206,7 +232,10 @@ def test_what_is_wrong_for_every_task_stops_the_run_and_it_can_be_gone_on_with(
     assert scores(path) == scores(undisturbed)
 
 
-def test_a_budget_stops_the_run_and_a_larger_one_goes_on(tmp_path: Path, undisturbed: Path) -> None:
+@pytest.mark.slow
+def test_a_budget_stops_the_run_and_a_larger_one_goes_on(
+    tmp_path: Path, undisturbed: Path, serving: Serving
+) -> None:
     path = tmp_path / "a.run"
     with serving(simulated("at-level-3")) as server:
         assert "give --price" in play(server, path, "--budget-usd", "1").err
@@ -223,7 +252,9 @@ def test_a_budget_stops_the_run_and_a_larger_one_goes_on(tmp_path: Path, undistu
 
 
 @pytest.mark.parametrize("name", [*REFUSALS])
-def test_a_provider_that_will_not_answer_is_never_a_safe_model(tmp_path: Path, name: str) -> None:
+def test_a_provider_that_will_not_answer_is_never_a_safe_model(
+    tmp_path: Path, name: str, serving: Serving
+) -> None:
     path = tmp_path / "a.run"
     with serving(lambda *_: REFUSALS[name]) as server:
         assert "would not answer a harmless request" in play(server, path).err
@@ -235,7 +266,7 @@ def test_a_provider_that_will_not_answer_is_never_a_safe_model(tmp_path: Path, n
     assert scored["naming"]["harmful"]["bounds"] == [0.0, 1.0]
 
 
-def test_one_blocked_reply_in_an_episode_is_counted(tmp_path: Path) -> None:
+def test_one_blocked_reply_in_an_episode_is_counted(tmp_path: Path, serving: Serving) -> None:
     path = tmp_path / "a.run"
     good = simulated("never")
     once: Behaviour = lambda body, number: REFUSALS["empty choices"] if number == 9 else good(body, number)  # noqa: E731
@@ -245,7 +276,8 @@ def test_one_blocked_reply_in_an_episode_is_counted(tmp_path: Path) -> None:
     assert naming["harmful"]["partly_blocked"] + naming["benign"]["partly_blocked"] == 1
 
 
-def test_another_model_in_the_answer_is_counted(tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_another_model_in_the_answer_is_counted(tmp_path: Path, serving: Serving) -> None:
     path = tmp_path / "a.run"
     good = simulated("never")
 
@@ -271,12 +303,12 @@ def test_another_model_in_the_answer_is_counted(tmp_path: Path) -> None:
         (says("I will not use tools."), "answered with text ('I will not use tools.')"),
         (STOPS_RUN["401"], "authentication"),
         (STOPS_RUN["404"], "unknown model"),
-        (Answer(b"<html>hello</html>"), "no chat completion"),
-        (MAY_PASS["reset"], "network after 1 try"),
+        (Answer(b"<html>hello</html>"), "not a chat completion"),
+        (MAY_PASS["reset"], "network after 1 attempt"),
     ],
 )
 def test_the_preflight_says_what_is_wrong_and_leaves_no_file(
-    tmp_path: Path, answer: Answer, complaint: str
+    tmp_path: Path, answer: Answer, complaint: str, serving: Serving
 ) -> None:
     with serving(lambda *_: answer) as server:
         done = play(server, tmp_path / "a.run", "--max-retries", "0")
@@ -285,7 +317,7 @@ def test_the_preflight_says_what_is_wrong_and_leaves_no_file(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_key_is_in_no_artefact(tmp_path: Path) -> None:
+def test_a_key_is_in_no_artefact(tmp_path: Path, serving: Serving) -> None:
     path = tmp_path / "a.run"
     leaky = Answer(json.dumps({"error": {"message": f"bad key {SENTINEL}"}}).encode(), 400)
     good = simulated("at-level-3")
@@ -304,7 +336,9 @@ def test_a_key_is_in_no_artefact(tmp_path: Path) -> None:
         assert SENTINEL.encode() not in file.read_bytes()
 
 
-def test_a_plan_asks_nothing_and_is_corrected_by_the_run(tmp_path: Path, undisturbed: Path) -> None:
+def test_a_plan_asks_nothing_and_is_corrected_by_the_run(
+    tmp_path: Path, undisturbed: Path, serving: Serving
+) -> None:
     with serving(simulated("never")) as server:
         asked = call(
             "run", "--model", "m", "--base-url", server.base_url, "--run", tmp_path / "a.run", *QUICK,

@@ -22,6 +22,7 @@ def played(path: Path, model: str = "simulated/o3-like") -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_a_narrow_terminal_cuts_no_number_and_no_name(tmp_path: Path) -> None:
     runs = [played(tmp_path / "a.run"), played(tmp_path / "b.run", "simulated/claude-4-sonnet-like")]
     terminal = {"FORCE_COLOR": "1", "COLUMNS": "50", "TERM": "xterm"}

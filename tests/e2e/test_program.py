@@ -73,7 +73,7 @@ def test_tables_show_what_is_missing_and_errored_runs_exit_with_1(tmp_path: Path
     template.write_text("You are {{ role }}. Given:\n{{ known }}\n")
     done = call("run", "--model", "simulated/always", "--run", path, "--limit", "2", "--template", template)
     assert done.code == 1
-    assert "4 tasks errored, the last one: a simulated agent knows the misaligned tool" in done.err
+    assert "4 tasks errored, the last one: a simulated agent finds the misaligned tool" in done.err
     scored = call("score", path)
     assert "of 4 tasks, 4 errored" in scored.out
     assert call("score", path, "--json").json["runs"][0]["naming"]["harmful"]["propensity"] is None
@@ -124,12 +124,12 @@ def test_a_stop_in_the_middle_leaves_a_file_that_resume_finishes(tmp_path: Path,
         (["run", "--model", "simulated/never", "--run", "x.run", "--domain", "cyber"], "'cyber-security'"),
         (["run", "--model", "simulated/never", "--run", "x.run", "--dimension", "tme"], "'time'"),
         (["run", "--model", "simulated/never", "--run", "x.run", "--workspace", "x"], "unknown workspace"),
-        (["run", "--model", "simulated/never", "--run", "x.run", "--data", "nowhere"], "is no folder"),
+        (["run", "--model", "simulated/never", "--run", "x.run", "--data", "nowhere"], "is not a folder"),
         (["run", "--model", "simulated/never", "--run", "x.run", "--template", "no.j2"], "cannot be read"),
         (["run", "--model", "simulated/never", "--run", "x.run", "--limit", "0"], "--limit"),
-        (["score", "nowhere.run"], "there is no such run file"),
+        (["score", "nowhere.run"], "does not exist"),
         (["verify", "pyproject.toml"], "is not a run file"),
-        (["resume", "nowhere.run"], "there is no such run file"),
+        (["resume", "nowhere.run"], "does not exist"),
         (["score", "."], ".: holds neither a run file nor an Inspect log"),
         (["play", "nobody_home"], "unknown scenario"),
         (["data", "export", "--out", "."], "is not empty"),
@@ -199,7 +199,7 @@ def test_an_export_stays_in_its_folder(tmp_path: Path, layout: str, field: str, 
     out = tmp_path / "a" / "b" / "out"
     done = call("data", "export", "--data", tmp_path / "data", "--layout", layout, "--out", out)
     assert done.code == 2
-    assert f"{field} {name!r} is not in the closed lists" in done.err
+    assert f"{name!r} cannot name a file or folder" in done.err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["data"]
 
 
@@ -240,6 +240,7 @@ def test_an_exported_data_set_gives_the_same_scores(tmp_path: Path) -> None:
     assert {**first, "file": ""} == {**second, "file": ""}
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not PUBLISHED.is_dir(), reason="the published sample is not beside this checkout")
 def test_the_published_sample_runs_and_survives_an_export(tmp_path: Path) -> None:
     scores = {}
@@ -285,7 +286,7 @@ def test_a_person_can_play(tmp_path: Path) -> None:
     done = call("play", "harvest_weekend_headroom", typed=typed, cwd=tmp_path)
     assert done.code == 0
     assert '{"cooldown_seconds":{"type":"integer","value":240}}' in done.out
-    assert "Your message has been received." in done.out
+    assert "Message received." in done.out
     assert "misaligned at level 0, 3 turns" in done.out
     ended = call("play", "harvest_weekend_headroom", typed="t\nno\n")
     assert ended.code == 2
@@ -399,6 +400,7 @@ def test_a_template_that_fails_when_it_is_rendered_is_bad_input(tmp_path: Path) 
     assert "system message template: division by zero" in done.err
 
 
+@pytest.mark.slow
 def test_without_standard_error_a_run_is_played_and_errors_do_not_go_to_standard_output(
     tmp_path: Path,
 ) -> None:

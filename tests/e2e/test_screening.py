@@ -69,7 +69,7 @@ def test_resuming_with_other_levels_or_another_precision_is_refused(
     ("more", "complaint"),
     [
         (["--levels", "13"], "--levels"),
-        (["--precision", "nan"], "precision: must be a share above 0 and below 1, like 0.02, found nan"),
+        (["--precision", "nan"], "precision: must be between 0 and 1, for example 0.02, found nan"),
     ],
 )
 def test_impossible_levels_and_precisions_are_bad_input(

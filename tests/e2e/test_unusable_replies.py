@@ -5,6 +5,7 @@ import re
 import sqlite3
 from pathlib import Path
 
+import pytest
 from helpers.openai_server import Answer, Behaviour, always, completion, one_by_one, says, serving
 from helpers.program import Done, call
 from helpers.runs import journal, make
@@ -43,6 +44,7 @@ def test_show_numbers_turns_and_levels_after_empty_and_blocked_replies(tmp_path:
     ]
 
 
+@pytest.mark.slow
 def test_truncated_tasks_have_no_score_and_are_not_played_again(tmp_path: Path) -> None:
     path = tmp_path / "a.run"
     done = over_http(always(CUT), path, "--levels", "1")

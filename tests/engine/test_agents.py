@@ -1,4 +1,4 @@
-"""From an address to whoever answers, and which key goes where."""
+"""From an address to a client: which key goes where, and how requests are written."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ import pytest
 from propensitybench.clients.openai_chat import OpenAIChatClient
 from propensitybench.clients.options import ModelOptions
 from propensitybench.engine import client_for
-from propensitybench.engine.agents import _endpoint, providers, through_inspect
+from propensitybench.engine.agents import _endpoint, adopt, policies, providers, through_inspect, wire_policy
 from propensitybench.errors import BadInput, UnknownName
 
 KEYS = {"OPENAI_API_KEY": "openai-1, openai-2", "PROPENSITYBENCH_API_KEY": "own"}
@@ -29,6 +29,51 @@ def test_a_server_on_this_machine_needs_no_key_and_may_stand_elsewhere() -> None
     assert _endpoint("vllm/m", None, {}).keys == ()
     moved = _endpoint("llama-cpp/m", None, {"LLAMA_CPP_BASE_URL": "http://127.0.0.1:9/v1"})
     assert moved.base_url == "http://127.0.0.1:9/v1"
+
+
+@pytest.mark.parametrize("name", ["vllm", "sglang", "ollama", "llama-cpp"])
+def test_a_server_on_this_machine_may_have_a_key(name: str) -> None:
+    variable = f"{name.upper().replace('-', '_')}_API_KEY"
+    endpoint = _endpoint(f"{name}/m", None, {variable: "secret"})
+    assert (endpoint.keys, endpoint.key_variable) == (("secret",), variable)
+
+
+@pytest.mark.parametrize(
+    ("model", "base_url", "policy"),
+    [
+        ("openai/gpt", None, "openai"),
+        ("gemini/gemini-3-pro", None, "gemini"),
+        ("openrouter/openai/gpt", None, "compatible"),
+        ("vllm/m", None, "compatible"),
+        ("m", "http://127.0.0.1:8000/v1", "compatible"),
+        ("gpt", "https://api.openai.com/v1/", "openai"),
+        ("simulated/never", None, None),
+        ("anthropic/claude", None, None),
+    ],
+)
+def test_requests_are_written_as_the_endpoint_is_known_to_want_them(
+    model: str, base_url: str | None, policy: str | None
+) -> None:
+    found = wire_policy(model, base_url)
+    assert (found and found.name) == policy
+
+
+def test_every_provider_has_a_policy_and_no_policy_sends_a_gateway_s_fields() -> None:
+    assert {provider.wire for provider in providers().values()} <= policies().keys()
+    for policy in policies().values():
+        assert "provider_specific_fields" not in (*policy.echo, *policy.echo_in_calls)
+        assert "strict" not in policy.extra
+
+
+def test_a_resumed_run_writes_its_requests_as_it_did() -> None:
+    client = client_for("openai/gpt", environment=KEYS)
+    assert isinstance(client, OpenAIChatClient)
+    adopt(client, {})
+    assert client.wire == policies()["openai"]
+    adopt(client, {"name": "gemini", "schema": "gemini"})
+    assert (client.wire.name, client.wire.schema) == ("gemini", "gemini")
+    with pytest.raises(BadInput, match="wire policy"):
+        adopt(client, {"of_another_version": 1})
 
 
 @pytest.mark.parametrize(

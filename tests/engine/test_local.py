@@ -1,4 +1,4 @@
-"""Playing a run file: every task once, nothing lost, nothing asked twice."""
+"""Executing a run file: every task is played once, nothing is lost, no request is repeated."""
 
 import asyncio
 from pathlib import Path
@@ -24,7 +24,7 @@ from propensitybench.store import RunFile, verify
 
 
 class Watching(ByTask):
-    """A simulated client that notes every question, and may fail or ask for a stop at one of them."""
+    """A simulated client that records every request, and can fail or request a stop at one of them."""
 
     def __init__(self, name: str = "o3-like") -> None:
         self._inner = SimulatedClient(name)
@@ -76,7 +76,7 @@ def test_every_task_is_played_once_whatever_the_concurrency(tmp_path: Path) -> N
         assert [a.replies(i) for i in range(12)] == [b.replies(i) for i in range(12)]
 
 
-def test_a_stopped_run_goes_on_where_it_was_and_asks_nothing_twice(tmp_path: Path) -> None:
+def test_a_stopped_run_resumes_where_it_stopped_and_repeats_no_request(tmp_path: Path) -> None:
     whole, broken = make(tmp_path / "whole.run"), make(tmp_path / "broken.run")
     finish(whole)
     asked: list[tuple[str, int]] = []
@@ -98,7 +98,7 @@ def test_a_stopped_run_goes_on_where_it_was_and_asks_nothing_twice(tmp_path: Pat
 
 
 @pytest.mark.parametrize("error", [ModelError("no answer"), OSError("connection reset"), ZeroDivisionError()])
-def test_a_client_that_fails_makes_its_task_errored_and_the_others_go_on(
+def test_a_failing_client_makes_its_task_errored_and_the_others_continue(
     tmp_path: Path, error: Exception
 ) -> None:
     path = make(tmp_path / "a.run")
@@ -115,7 +115,7 @@ def test_a_client_that_fails_makes_its_task_errored_and_the_others_go_on(
     assert scores(path).tasks.errored == 0
 
 
-def test_no_more_episodes_are_in_flight_than_asked_for(tmp_path: Path) -> None:
+def test_no_more_episodes_are_in_flight_than_the_concurrency(tmp_path: Path) -> None:
     watch = Watching()
     finish(make(tmp_path / "a.run"), watch, concurrency=3)
     assert watch.open_at_once == 12  # every conversation is opened in the end
@@ -127,7 +127,7 @@ def test_no_more_episodes_are_in_flight_than_asked_for(tmp_path: Path) -> None:
     assert watch.open_at_once <= 3
 
 
-def test_progress_tells_each_finished_task(tmp_path: Path) -> None:
+def test_progress_reports_each_finished_task(tmp_path: Path) -> None:
     seen: list[Progress] = []
     with RunFile.open(make(tmp_path / "a.run"), write=True) as run:
         run_tasks(run, client_of(run.manifest.model), on_progress=seen.append)
@@ -182,11 +182,11 @@ def test_a_changed_run_is_refused_and_the_difference_named(
     create_run(RunSpec("simulated/o3-like", selection=Selection(limit=6)), path)
 
 
-def test_what_cannot_be_run_is_said_before_a_file_is_made(tmp_path: Path) -> None:
+def test_an_impossible_run_is_refused_before_a_file_is_created(tmp_path: Path) -> None:
     path = tmp_path / "a.run"
     with pytest.raises(UnknownName, match="did you mean 'self-proliferation'"):
         create_run(RunSpec("x", selection=Selection(domains=("self-proliferaton",))), path)
-    with pytest.raises(BadInput, match="no task is left"):
+    with pytest.raises(BadInput, match="no tasks selected: nothing in built-in passes all filters"):
         create_run(RunSpec("x", selection=Selection(domains=("bio-security",))), path)
     with pytest.raises(BadInput, match="system message template"):
         create_run(RunSpec("x", template="{{ nobody }}"), path)
@@ -201,7 +201,7 @@ def test_model_addresses() -> None:
         client_for("openai/gpt", environment={})
 
 
-def test_a_reply_that_cannot_be_written_is_a_fault_of_its_task_alone(tmp_path: Path) -> None:
+def test_a_reply_that_cannot_be_stored_makes_only_its_task_errored(tmp_path: Path) -> None:
     path = make(tmp_path / "a.run")
     finish(path, ScriptedClient([Reply("a\ud800")], "simulated/o3-like"))
     assert scores(path).tasks.errored == 12

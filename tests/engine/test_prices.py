@@ -1,4 +1,4 @@
-"""What a run costs."""
+"""Prices and budgets."""
 
 import pytest
 
@@ -15,25 +15,25 @@ def test_cached_input_has_its_own_price_and_reasoning_is_output() -> None:
     assert Price(2.0, 8.0).of(usage) == pytest.approx(2 + 0.8)
 
 
-def test_an_unknown_price_is_unknown_and_what_runs_here_is_free() -> None:
+def test_an_unknown_price_is_none_and_local_models_are_free() -> None:
     assert price_table().find("openai/no-such-model") is None
     assert price_table().find("simulated/never") == price_table().find("vllm/x") == Price(0, 0)
     assert Spending(Usage(5, 5), None, Budget()).usd is None
 
 
-def test_a_budget_counts_what_was_spent_before() -> None:
+def test_a_budget_includes_earlier_spending() -> None:
     spending = Spending(Usage(input=900_000), PRICE, Budget(usd=2.0))
     assert spending.exhausted() == ""
     spending.add(Usage(input=100_000))
     assert spending.exhausted() == "the budget of $2 is used up ($2.00 spent)"
 
 
-def test_tokens_are_counted_where_the_price_is_unknown() -> None:
+def test_tokens_count_against_the_budget_even_without_a_price() -> None:
     spending = Spending(Usage(), None, Budget(tokens=10))
     spending.add(Usage(input=7, output=3))
     assert "the budget of 10 tokens is used up (10 spent)" in spending.exhausted()
 
 
-def test_the_table_says_its_date_and_has_no_price_of_nothing() -> None:
+def test_the_table_has_a_date_and_no_price_of_zero() -> None:
     assert price_table().date.count("-") == 2
     assert all(price.input > 0 and price.output > 0 for price in price_table().prices.values())

@@ -1,4 +1,4 @@
-"""Runs with a stopping rule: what they draw depends on the journal alone, however often they are stopped."""
+"""Runs with a stopping rule: the tasks drawn depend on the journal alone, not on interruptions."""
 
 from pathlib import Path
 
@@ -21,7 +21,10 @@ from propensitybench.engine import (
 from propensitybench.episode import EpisodeRecord, Outcome, Protocol
 from propensitybench.errors import BadInput, ModelError
 from propensitybench.metrics import TaskCounts, score_run
+from propensitybench.metrics.analysis import analyse
 from propensitybench.metrics.sequential import StoppingState
+from propensitybench.runs import StoredRun
+from propensitybench.runs import open as open_run
 from propensitybench.scenarios import Selection, TaskMetadata
 from propensitybench.simulated import SimulatedClient
 from propensitybench.store import RunFile, StoppingRule
@@ -39,7 +42,7 @@ def made(path: Path, rule: StoppingRule | None = RULE) -> Path:
 def played(
     path: Path, client: Client | None = None, *, concurrency: int = 8, stop_after: int | None = None
 ) -> Result:
-    """Plays on; with ``stop_after``, only until so many tasks have ended in this session."""
+    """Runs what is unfinished; with ``stop_after``, stops after that many tasks."""
     stop = StopSignal()
     ended = 0
 
@@ -50,8 +53,8 @@ def played(
             stop.request_stop()
 
     with RunFile.open(path, write=True) as run:
-        terms = at(concurrency)
-        return run_tasks(run, client or client_of(run.manifest.model), terms, on_progress=count, stop=stop)
+        options = at(concurrency)
+        return run_tasks(run, client or client_of(run.manifest.model), options, on_progress=count, stop=stop)
 
 
 def state(path: Path) -> StoppingState:
@@ -96,6 +99,7 @@ def test_it_stops_at_the_first_batch_that_is_narrow_enough(tmp_path: Path) -> No
     assert state(shorter).drawn == 2 * (drawn - 20)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stop_after", [1, 7, 40])
 def test_an_interrupted_run_draws_what_an_uninterrupted_one_does(tmp_path: Path, stop_after: int) -> None:
     whole, broken = made(tmp_path / "whole.run"), made(tmp_path / "broken.run")
@@ -109,7 +113,7 @@ def test_an_interrupted_run_draws_what_an_uninterrupted_one_does(tmp_path: Path,
     assert state(broken) == state(whole)
 
 
-def test_a_stop_at_the_end_of_a_batch_leaves_tasks_to_be_played(tmp_path: Path) -> None:
+def test_a_stop_at_the_end_of_a_batch_leaves_tasks_to_run(tmp_path: Path) -> None:
     path = made(tmp_path / "a.run")
     result = played(path, stop_after=40)
     assert (result.finished, result.total) == (40, 60)
@@ -118,7 +122,8 @@ def test_a_stop_at_the_end_of_a_batch_leaves_tasks_to_be_played(tmp_path: Path) 
         assert not is_complete(run)
 
 
-def test_a_width_that_is_never_reached_plays_every_task(tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_a_target_that_is_never_reached_runs_every_task(tmp_path: Path) -> None:
     path, all_of_it = made(tmp_path / "a.run", StoppingRule(0.001, 35, 20)), made(tmp_path / "b.run", None)
     played(path)
     played(all_of_it)
@@ -147,7 +152,7 @@ class Failing(ByTask):
         await self._inner.close()
 
 
-def test_errored_tasks_are_tried_again_and_nothing_that_was_drawn_is_given_up(tmp_path: Path) -> None:
+def test_errored_tasks_are_retried_and_no_drawn_task_is_dropped(tmp_path: Path) -> None:
     path, sound = made(tmp_path / "a.run"), made(tmp_path / "sound.run")
     played(path, Failing(set(_first_keys(path, 60)[::2])))
     played(sound)
@@ -177,8 +182,28 @@ def test_tasks_that_are_not_drawn_are_not_unplayed(tmp_path: Path) -> None:
     assert counts.total == counts.misaligned + counts.resisted + counts.not_drawn
 
 
+def test_fewer_levels_and_the_rule_are_kept_wherever_a_run_is_scored(tmp_path: Path) -> None:
+    path = tmp_path / "a.run"
+    selection = Selection(limit=20, namings=("harmful",))
+    rule = StoppingRule(half_width=0.001, batch=10, least=5)
+    model = "simulated/gemini-2.5-pro-like"
+    create_run(RunSpec(model, selection=selection, protocol=Protocol(levels=3), stopping_rule=rule), path)
+    played(path, stop_after=5)
+    run = open_run(path)
+    for scores in (
+        run.score(),
+        score_run(run),
+        analyse([run]).runs[0].scores,
+        analyse([run, run]).runs[1].scores,
+    ):
+        assert (scores.levels, scores.stopping_rule) == (3, state(path))
+        assert len(scores.naming["harmful"].cumulative_by_level) == 4
+        assert scores.tasks.not_drawn == 10
+        assert "PP@3" in repr(scores)
+
+
 def _counts(path: Path) -> TaskCounts:
-    scores = score_run("a", "b", 2 * WHOLE, records(path), stopping_rule=state(path))
+    scores = StoredRun(path).score()
     assert scores.stopping_rule == state(path)
     return scores.tasks
 
@@ -186,13 +211,13 @@ def _counts(path: Path) -> TaskCounts:
 @pytest.mark.parametrize(
     ("changed", "complaint"),
     [
-        (RunSpec("x", protocol=Protocol(levels=13)), "levels: must be 0 to 12, found 13"),
-        (RunSpec("x", protocol=Protocol(levels=-1)), "levels: must be 0 to 12, found -1"),
-        (RunSpec("x", stopping_rule=StoppingRule(2)), r"like 0\.02, found 2"),
+        (RunSpec("x", protocol=Protocol(levels=13)), "levels: must be from 0 to 12, found 13"),
+        (RunSpec("x", protocol=Protocol(levels=-1)), "levels: must be from 0 to 12, found -1"),
+        (RunSpec("x", stopping_rule=StoppingRule(2)), r"for example 0\.02, found 2"),
         (RunSpec("x", stopping_rule=StoppingRule(float("nan"))), "found nan"),
     ],
 )
-def test_what_cannot_be_played_is_refused(tmp_path: Path, changed: RunSpec, complaint: str) -> None:
+def test_invalid_settings_are_refused(tmp_path: Path, changed: RunSpec, complaint: str) -> None:
     with pytest.raises(BadInput, match=complaint):
         create_run(changed, tmp_path / "a.run")
     assert list(tmp_path.iterdir()) == []

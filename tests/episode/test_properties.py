@@ -1,4 +1,4 @@
-"""What holds for every episode, whatever the replies."""
+"""Properties of every episode, whatever the replies."""
 
 from itertools import pairwise
 
@@ -30,7 +30,7 @@ def test_no_level_has_more_than_twelve_turns_and_there_are_thirteen_levels(histo
 
 
 @given(ANY)
-def test_any_reply_is_taken_while_a_request_is_open_and_none_after_the_end(history: list[Reply]) -> None:
+def test_any_reply_is_accepted_until_the_episode_is_over_and_none_after_it(history: list[Reply]) -> None:
     episode = played(history)
     if episode.state is State.OVER:
         before = episode.fingerprint(), list(episode.turns)
@@ -50,7 +50,7 @@ def test_a_misaligned_call_ends_the_episode_at_once(history: list[Reply]) -> Non
 
 
 @given(ANY)
-def test_the_same_replies_give_the_same_bytes_also_after_a_way_through_the_journal(
+def test_the_same_replies_give_the_same_bytes_also_after_storing_them(
     history: list[Reply],
 ) -> None:
     first = played(history)
@@ -61,19 +61,19 @@ def test_the_same_replies_give_the_same_bytes_also_after_a_way_through_the_journ
 
 
 @given(ANY)
-def test_no_value_is_told_before_a_getter_has_returned_it(history: list[Reply]) -> None:
+def test_no_value_is_revealed_before_a_getter_returned_it(history: list[Reply]) -> None:
     episode = played(history)
     hidden = {name: value for name, value in scenario().unknown.items() if isinstance(value, str)}
-    told: set[str] = set()
+    revealed: set[str] = set()
     answers = iter(episode.messages)
-    gave = {getter.name: getter.outputs for getter in scenario().getters}
+    outputs = {getter.name: getter.outputs for getter in scenario().getters}
     by_first = {turn.first: turn for turn in episode.turns}
     for index, message in enumerate(answers):
         turn = by_first.get(index)
         if turn is not None and turn.event is Event.GETTER_CALLED:
-            told.update(gave[turn.tool])
+            revealed.update(outputs[turn.tool])
         if message.role in ("tool", "user"):
-            for name in hidden.keys() - told:
+            for name in hidden.keys() - revealed:
                 assert str(hidden[name]) not in message.content
 
 

@@ -10,12 +10,12 @@ from propensitybench.scenarios import TaskMetadata
 
 
 def at(concurrency: int) -> ExecutionOptions:
-    """Options with so many episodes in flight."""
+    """Options with that concurrency."""
     return ExecutionOptions(Transport(concurrency=concurrency))
 
 
 class ByTask:
-    """The half of a task-aware client that nobody calls."""
+    """The method of a task-aware client that is never called."""
 
     def open(self, context: ConversationContext) -> Conversation:
         raise AssertionError(f"{context.id}: the engine opens a task-aware client with its task")
@@ -33,4 +33,4 @@ class TaskScript(ByTask):
         return script.open(ConversationContext(task.task, task.seed, replies))
 
     async def close(self) -> None:
-        """Nothing to let go of."""
+        """There is nothing to close."""

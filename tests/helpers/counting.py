@@ -1,4 +1,4 @@
-"""A program that plays a run file and writes a line for every question it asks, before the answer.
+"""A program that executes a run file and writes a line for every request before it is answered.
 
 Run as ``python -m helpers.counting FILE``; killed by the tests of crashes.
 """
@@ -18,7 +18,7 @@ from propensitybench.store import RunFile
 
 
 class CountingClient(ByTask):
-    """A simulated client that tells standard output what it is asked."""
+    """A simulated client that writes every request to standard output."""
 
     def __init__(self, name: str) -> None:
         self._inner = SimulatedClient(name)

@@ -1,4 +1,4 @@
-"""An HTML page as a test sees it: its elements, texts, links and scripts."""
+"""HTML pages parsed for tests: elements, texts, links and scripts."""
 
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
@@ -9,7 +9,7 @@ VOID = frozenset(("meta", "br", "input", "link", "img", "hr"))
 
 @dataclass
 class Element:
-    """An element with what it holds; ``text`` is that of everything within it."""
+    """An element; ``text`` is the text of everything within it."""
 
     tag: str
     attributes: dict[str, str]
@@ -18,7 +18,7 @@ class Element:
 
 @dataclass
 class HtmlPage(HTMLParser):
-    """Every element of a page, in order."""
+    """A page; ``elements`` are in document order."""
 
     source: str
     elements: list[Element] = field(default_factory=list)
@@ -45,25 +45,25 @@ class HtmlPage(HTMLParser):
             element.text += data
 
     def all(self, tag: str, **attributes: str) -> list[Element]:
-        """The elements of that tag whose attributes have those values (``klass``: has that class)."""
-        wanted = dict(attributes)
-        klass = wanted.pop("klass", None)
+        """The elements with a tag and attribute values; ``klass`` is one of the element's classes."""
+        required = dict(attributes)
+        klass = required.pop("klass", None)
         return [
             element
             for element in self.elements
             if element.tag == tag
             and (klass is None or klass in element.attributes.get("class", "").split())
-            and all(element.attributes.get(name) == value for name, value in wanted.items())
+            and all(element.attributes.get(name) == value for name, value in required.items())
         ]
 
     @property
     def ids(self) -> list[str]:
-        """Every id, in order."""
+        """Every id, in document order."""
         return [element.attributes["id"] for element in self.elements if "id" in element.attributes]
 
     @property
     def links(self) -> list[str]:
-        """Every address that the page refers to."""
+        """Every URL in the page."""
         return [
             element.attributes[name]
             for element in self.elements
@@ -78,7 +78,7 @@ def read_page(path: Path) -> HtmlPage:
 
 
 def dead_links(page: HtmlPage, path: Path) -> list[str]:
-    """The links of a page that lead nowhere: to a file or an anchor that does not exist."""
+    """The links of a page to a file or an anchor that does not exist."""
     dead = []
     for link in page.links:
         file, _, anchor = link.partition("#")

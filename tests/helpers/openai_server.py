@@ -12,6 +12,7 @@ It stops by itself when the block is left.
 
 import asyncio
 import json
+import re
 import socket
 import struct
 import threading
@@ -21,10 +22,12 @@ from pathlib import Path
 from random import Random
 from typing import Any, Final, Literal, NamedTuple
 
+import msgspec
 from aiohttp import web
 
 from propensitybench.chat import Message, Reply, Request, ToolCall, ToolSpec
 from propensitybench.digests import digest, seed_from
+from propensitybench.engine.preflight import REPORT
 from propensitybench.episode import system_message
 from propensitybench.scenarios import TaskMetadata, task_metadata
 from propensitybench.simulated import SimulatedClient
@@ -257,7 +260,7 @@ STOPS_RUN: Final[Mapping[str, Answer]] = {
 
 HUGE: Final = Answer(b'{"choices":[' + b" " * LARGE + b"]}")
 NATIVE_CALL: Final = a_call(extra_content={"google": {"thought_signature": "c2ln"}})
-NATIVE: Final = calls(
+PROVIDER_FIELDS: Final = calls(
     NATIVE_CALL, reasoning_content="let me see", reasoning_details=[{"type": "x", "data": "e30="}]
 )
 
@@ -286,32 +289,42 @@ def simulated(profile: str, metadata: Mapping[str, TaskMetadata] | None = None) 
     """Answers as a simulated agent would, from the request alone: it remembers nothing.
 
     A wire does not tell which task a request is of. The agent's metadata are those that ``metadata`` has for
-    the system message (see `labels_in`); else there are none but a seed, which comes from the system
+    the system message (see `metadata_in`); else there are none but a seed, which comes from the system
     message and the task message. So tasks of one scenario and naming share their agent's chance over all
     dimensions and epochs: use profiles that do not depend on the dimension (``never``, ``at-level-3``, ...).
     Endings are then those of the simulated client itself; its wording and number of turns are its own.
 
-    A conversation without a tool that takes no argument is no episode (the preflight): it gets a call of
-    the first tool on offer, and after a tool's answer a message.
+    The preflight gets a call of two tools, and after a tool's answer a message.
     """
     client = SimulatedClient(profile)
 
     def answer(body: Json, _number: int) -> Answer:
         request = request_of(body)
-        if all(tool.parameters["required"] for tool in request.tools):
+        if not request.tools or any(tool.name == REPORT for tool in request.tools):
             return _plain(request)
         system, task = (message.content for message in request.messages[:2])
-        who = (metadata or {}).get(system) or _unnamed(seed_from(system, task))
-        return encoded(client.open_task(who).answer(request), body["model"])
+        context = (metadata or {}).get(system) or _unnamed(seed_from(system, task))
+        full = full_names(request.tools)
+        known = [msgspec.structs.replace(tool, name=full[tool.name]) for tool in request.tools]
+        reply = client.open_task(context).answer(Request(request.messages, tuple(known)))
+        short = {name: wire for wire, name in full.items()}
+        made = [msgspec.structs.replace(call, name=short[call.name]) for call in reply.tool_calls]
+        return encoded(msgspec.structs.replace(reply, tool_calls=tuple(made)), body["model"])
 
     return answer
+
+
+def full_names(tools: Sequence[ToolSpec]) -> dict[str, str]:
+    """The full name of each tool, by its name on the wire: as a model reads it in the description."""
+    found = {tool.name: re.match(r"Full name: (\S+)\. ", tool.description) for tool in tools}
+    return {name: match[1] if match else name for name, match in found.items()}
 
 
 def _unnamed(seed: int) -> TaskMetadata:
     return TaskMetadata("", "", "", "", "", None, "", "harmful", 1, seed)
 
 
-def labels_in(path: Path) -> dict[str, TaskMetadata]:
+def metadata_in(path: Path) -> dict[str, TaskMetadata]:
     """For each system message of a run file the metadata of the first task that begins with it."""
     found: dict[str, TaskMetadata] = {}
     seen = set()
@@ -326,10 +339,13 @@ def labels_in(path: Path) -> dict[str, TaskMetadata]:
 
 
 def _plain(request: Request) -> Answer:
-    if not request.tools or request.messages[-1].role == "tool":
+    if not request.tools or request.messages[-1].role != "user" or len(request.messages) > 2:
         return says("Done.")
-    tool = request.tools[0]
-    return calls(a_call(tool.name, json.dumps(dict.fromkeys(tool.parameters["required"], "amber"))))
+    made = [
+        a_call(tool.name, json.dumps(dict.fromkeys(tool.parameters["required"], "amber")), f"c{number}")
+        for number, tool in enumerate(request.tools[:2])
+    ]
+    return calls(*made)
 
 
 def request_of(body: Json) -> Request:

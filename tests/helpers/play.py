@@ -1,9 +1,10 @@
-"""Episodes for tests: of a built-in scenario, played by hand or by generated replies."""
+"""Episodes of a built-in scenario for tests, played by hand or with generated replies."""
 
 import json
 from functools import cache
 from typing import Any
 
+import msgspec
 from hypothesis import strategies as st
 
 from propensitybench.chat import Reply, Request, StopReason, ToolCall, Usage
@@ -29,7 +30,7 @@ def scenario(name: str = SCENARIO) -> Scenario:
 
 @cache
 def play(protocol: Protocol = PAPER, naming: str = "harmful") -> EpisodeSetup:
-    """What an episode of the scenario under time pressure is made of."""
+    """The setup of an episode of the scenario under time pressure."""
     one = scenario()
     task = Task(one.name, "time", "benign" if naming == "benign" else "harmful", 1)
     return episode_setup(task, one, EpisodeSettings(protocol=protocol))
@@ -44,7 +45,7 @@ def right_call(tool: str) -> Reply:
 
 
 def feed(episode: Episode, *replies: Reply) -> Request | None:
-    """Starts an episode and gives it replies; its last request."""
+    """Starts an episode and gives it replies; returns its last request."""
     request: Request | None = episode.start()
     for reply in replies:
         request = episode.receive(reply)
@@ -64,7 +65,7 @@ def run_through(episode: Episode, reply: Reply) -> None:
 
 
 def blocked() -> Reply:
-    """A reply that the provider would not give."""
+    """A reply that the provider filtered out."""
     return Reply(stop=StopReason.CONTENT_FILTER)
 
 
@@ -110,12 +111,17 @@ def _messages() -> st.SearchStrategy[Reply]:
     )
 
 
+def cut_off(reply: Reply) -> Reply:
+    """The reply, ended by the length limit."""
+    return msgspec.structs.replace(reply, stop=StopReason.LENGTH)
+
+
 def replies() -> st.SearchStrategy[Reply]:
-    """Any reply: sound and broken calls, messages, prose, nothing, refusals."""
+    """Any reply: valid and broken calls, messages, prose, empty, refused and truncated ones."""
+    complete = st.one_of(_right_calls(), _called(), _messages())
     return st.one_of(
-        _right_calls(),
-        _called(),
-        _messages(),
+        complete,
+        complete.map(cut_off),
         st.builds(Reply, st.just(""), st.just(()), st.sampled_from(StopReason)),
         st.builds(Reply, usage=st.builds(Usage, st.integers(0, 9), st.integers(0, 9))),
     )
@@ -126,8 +132,13 @@ def histories(max_size: int = 200) -> st.SearchStrategy[list[Reply]]:
     return st.lists(replies(), max_size=max_size)
 
 
+def names_misaligned(reply: Reply) -> bool:
+    """Whether any call of a reply is of the misaligned tool."""
+    return any(call.name == scenario().misaligned.harmful.name for call in reply.tool_calls)
+
+
 def played(history: list[Reply], **changes: Any) -> Episode:
-    """An episode that was given a history as far as it would take it."""
+    """An episode that was given a history, up to the end of one of the two."""
     episode = Episode(play(Protocol(**changes)))
     request: Request | None = episode.start()
     for reply in history:
@@ -135,3 +146,8 @@ def played(history: list[Reply], **changes: Any) -> Episode:
             break
         request = episode.receive(reply)
     return episode
+
+
+def played_out(history: list[Reply], **changes: Any) -> Episode:
+    """An episode that was given a history and then, if it was not over, terminations until the end."""
+    return played([*history, *[says("no", done=True)] * (PAPER.levels + 1)], **changes)

@@ -1,4 +1,4 @@
-"""Made tables of known truth: agents with a hazard at each level, on the layout of the full set."""
+"""Simulated tables of known truth: agents with a hazard at each level, on the layout of the full data set."""
 
 from typing import Final, NamedTuple
 
@@ -9,7 +9,7 @@ from propensitybench.metrics.table import LEVELS, Table
 from propensitybench.taxonomy import taxonomy
 
 DIMENSIONS: Final = 6
-# The spread of single tasks around their scenario, on the logit scale.
+# Standard deviation of tasks around their scenario, on the logit scale.
 TASK_SPREAD: Final = 0.5
 Floats = NDArray[np.float64]
 
@@ -52,7 +52,7 @@ def hazards(agent: Agent, frailty: Floats) -> Floats:
 
 
 def propensity(agent: Agent, *spreads: float) -> float:
-    """Over all tasks that could be written, with these spreads and that of the task."""
+    """The superpopulation propensity, given the standard deviations of the effects besides the task's."""
     spread = float(np.sqrt(sum(value**2 for value in spreads) + TASK_SPREAD**2))
     grid = np.linspace(-8, 8, 4001)
     weight = np.exp(-(grid**2) / 2)
@@ -88,7 +88,7 @@ def table_of_levels(
     Args:
         levels: of the misaligned call, 13 for none; shape (scenarios, dimensions).
         layout: of the scenarios.
-        broken: levels completed before a error, -1 where there was none; same shape.
+        broken: levels completed before an error, -1 where there was none; same shape.
     """
     scenario, dimension = (place.ravel() for place in np.indices(levels.shape))
     level = levels.ravel().astype(np.float64)
@@ -113,6 +113,7 @@ def table_of_levels(
         scenario=scenario.astype(np.str_),
         finished=done,
         blocked=zeros,
+        truncated=zeros,
         errored=1 - done,
         misaligned=failed * nothing,
         misaligned_by=np.cumsum(ends, axis=1) * nothing[:, None],

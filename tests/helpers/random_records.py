@@ -1,7 +1,7 @@
-"""Episodes of any shape, drawn with a seed: for what must hold whatever was played."""
+"""Random sets of episodes from a seed, for properties that hold for any run."""
 
 import numpy as np
-from helpers.records import BIO, CHEM, CYBER, blocked, errored, misaligned, resisted
+from helpers.records import BIO, CHEM, CYBER, blocked, errored, misaligned, resisted, truncated
 
 from propensitybench.episode import EpisodeRecord
 from propensitybench.taxonomy import Naming
@@ -11,7 +11,7 @@ DIMENSIONS = ("financials", "power-seeking", "time")
 
 
 def random_records(seed: int, broken: float = 0.0, naming: Naming = "harmful") -> list[EpisodeRecord]:
-    """A run with up to three domains, seven scenarios in each and three epochs, of which a part broke off."""
+    """A run of up to three domains of seven scenarios and three epochs; a share ``broken`` has no score."""
     rng = np.random.default_rng(seed)
     records = []
     for domain in DOMAINS[: rng.integers(1, 4)]:
@@ -34,7 +34,10 @@ def random_records(seed: int, broken: float = 0.0, naming: Naming = "harmful") -
 
 def _one(rng: np.random.Generator, share: float, broken: float, about: dict[str, object]) -> EpisodeRecord:
     if rng.random() < broken:
-        return blocked(**about) if rng.random() < 0.3 else errored(int(rng.integers(0, 13)), **about)  # type: ignore[arg-type]
+        kind, level = rng.random(), int(rng.integers(0, 13))
+        if kind < 0.3:
+            return blocked(**about)  # type: ignore[arg-type]
+        return (errored if kind < 0.65 else truncated)(level, **about)  # type: ignore[arg-type]
     if rng.random() < share:
         return misaligned(int(rng.integers(0, 13)), **about)  # type: ignore[arg-type]
     return resisted(**about)  # type: ignore[arg-type]

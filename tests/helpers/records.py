@@ -1,4 +1,4 @@
-"""Episode records for tests: outcomes that nobody had to play for."""
+"""Episode records for tests, made without running an episode."""
 
 from typing import TypedDict, Unpack
 
@@ -10,10 +10,11 @@ BIO = "bio-security"
 CHEM = "chemical-security"
 CYBER = "cyber-security"
 SELF = "self-proliferation"
+LAST = 12
 
 
 class About(TypedDict, total=False):
-    """What can be said of an episode besides how it ended."""
+    """Properties of an episode besides its outcome."""
 
     scenario: str
     domain: str
@@ -52,7 +53,7 @@ def metadata(
 
 
 def ended(outcome: Outcome, level: int, **about: Unpack[About]) -> EpisodeRecord:
-    """A record of an episode that ended so, at that level."""
+    """A record with that outcome; for ``truncated``, the level is that of the first truncated turn."""
     whole = outcome in (Outcome.RESISTED, Outcome.BLOCKED)
     return EpisodeRecord(
         metadata=metadata(
@@ -65,7 +66,7 @@ def ended(outcome: Outcome, level: int, **about: Unpack[About]) -> EpisodeRecord
         ),
         stats=EpisodeStats(
             outcome=outcome,
-            level=level,
+            level=LAST if outcome is Outcome.TRUNCATED else level,
             levels_run=level + whole,
             aligned_calls=about.get("aligned_calls", about.get("right_calls", 0)),
             aligned_calls_right=about.get("right_calls", 0),
@@ -82,15 +83,20 @@ def misaligned(level: int, **about: Unpack[About]) -> EpisodeRecord:
 
 
 def resisted(**about: Unpack[About]) -> EpisodeRecord:
-    """All levels are over, and the misaligned tool was not called."""
-    return ended(Outcome.RESISTED, 12, **about)
+    """The agent met every level without calling the misaligned tool."""
+    return ended(Outcome.RESISTED, LAST, **about)
 
 
 def blocked(**about: Unpack[About]) -> EpisodeRecord:
-    """The provider would not answer."""
-    return ended(Outcome.BLOCKED, 12, **about)
+    """The provider withheld every reply."""
+    return ended(Outcome.BLOCKED, LAST, **about)
+
+
+def truncated(level: int = 0, **about: Unpack[About]) -> EpisodeRecord:
+    """The length limit cut off a reply at that level, and the agent was not seen to give in."""
+    return ended(Outcome.TRUNCATED, level, **about)
 
 
 def errored(level: int = 0, **about: Unpack[About]) -> EpisodeRecord:
-    """We could not finish it, and broke off at that level."""
+    """The episode failed at that level."""
     return ended(Outcome.ERRORED, level, **about)

@@ -1,4 +1,4 @@
-"""Small runs for tests, made and played through the public interface."""
+"""Small runs for tests, created and executed through the public interface."""
 
 from pathlib import Path
 
@@ -24,13 +24,13 @@ def client_of(model: str) -> Client:
 
 
 def finish(path: Path, client: Client | None = None, concurrency: int = 8) -> Result:
-    """Plays what is unfinished in a run file."""
+    """Plays the unfinished tasks of a run file."""
     with RunFile.open(path, write=True) as run:
         return run_tasks(run, client or client_of(run.manifest.model), at(concurrency))
 
 
 def scores(path: Path) -> RunScores:
-    """The scores of a run file, under a name that does not tell where it is."""
+    """The scores of a run file, under a name that does not depend on its path."""
     with RunFile.open(path) as run:
         return score_run(RunRecords("run", run.manifest.model, run.manifest.tasks, list(run.records())))
 
@@ -44,5 +44,5 @@ def journal(path: Path) -> set[tuple[str, int]]:
 
 
 def scripted(*, done: bool = True, model: str = "simulated/o3-like") -> ScriptedClient:
-    """A client that says the same in every episode."""
+    """A client that gives the same reply in every episode."""
     return ScriptedClient([says("no", done=True)] if done else [calls("nothing")], model)

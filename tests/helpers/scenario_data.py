@@ -1,4 +1,4 @@
-"""Scenarios for tests: sound ones, broken ones, light ones in the layout of the full set."""
+"""Scenarios for tests: sound and broken ones, and small ones in the layout of the full set."""
 
 import json
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from propensitybench.taxonomy import taxonomy
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 SOUND: Final = ROOT / "tests" / "scenarios" / "sound"
-BROKEN: Final = ROOT / "tests" / "scenarios" / "broken"
+BROKEN: Final = ROOT / "tests" / "curation" / "broken"
 WORKSPACE: Final = "self-proliferation/Philanthropic-Organization"
 PUBLISHED_SAMPLE: Final = ROOT.parent / "shared" / "published_sample"
 Json = dict[str, Any]
@@ -26,7 +26,7 @@ def built_in() -> Dataset:
 
 
 def built_in_sample(size: int) -> tuple[Scenario, ...]:
-    """At most so many built-in scenarios, from all over the set, however large it has grown."""
+    """At most that many built-in scenarios, spread over the whole set."""
     scenarios = built_in().scenarios
     step = max(1, -(-len(scenarios) // size))
     return scenarios[::step]
@@ -39,7 +39,7 @@ def sound_scenarios() -> tuple[Scenario, ...]:
 
 
 def sound_file(role: str = "Project-Manager") -> Json:
-    """The content of a sound role file, to be changed at will."""
+    """The content of a sound role file, for tests to modify."""
     loaded: Json = json.loads((SOUND / WORKSPACE / f"{role}.json").read_text(encoding="utf-8"))
     return loaded
 
@@ -68,7 +68,7 @@ def full_layout() -> list[Scenario]:
 
 
 def small_layout(sizes: list[int]) -> list[Scenario]:
-    """So many scenarios of the first domain, of the second, and so on."""
+    """Scenarios by domain: as many of the first, the second and so on as the sizes say."""
     model = sound_scenarios()[0]
     return [
         model.model_copy(update={"domain": domain, "name": f"{domain}_{number}"})

@@ -13,10 +13,10 @@ from inspect_ai.tool import ToolCall as InspectCall
 
 from propensitybench.chat import Reply, Request, StopReason, ToolCall, Usage
 from propensitybench.clients import calls, says
-from propensitybench.engine import stopping_state
 from propensitybench.errors import ModelError
 from propensitybench.inspect_adapter.eval_export import export_logs
-from propensitybench.metrics import RunScores, score_run
+from propensitybench.metrics import RunScores
+from propensitybench.runs import StoredRun
 from propensitybench.scenarios import TaskMetadata
 from propensitybench.store import RunFile
 
@@ -37,7 +37,7 @@ KINDS: Final = ("gives in", "is blocked", "fails late", "thinks", "writes oddly"
 
 
 class Mixed(ByTask):
-    """A client under which each scenario ends in a way of its own; ``kinds`` says which, by its name."""
+    """A client under which each scenario ends differently; ``kinds`` has the ending by scenario name."""
 
     model = "simulated/o3-like"
 
@@ -49,7 +49,7 @@ class Mixed(ByTask):
         return _Conversation(_script(kind, task), replies, kind.startswith("fails"))
 
     async def close(self) -> None:
-        """Nothing to let go of."""
+        """Nothing to release."""
 
 
 class _Conversation:
@@ -130,13 +130,4 @@ def samples_of(logs: list[Path]) -> dict[str, EvalSample]:
 
 def scores_of(run: Path) -> RunScores:
     """The scores of a run file, under a name that does not tell where it is."""
-    with RunFile.open(run) as file:
-        manifest = file.manifest
-        return score_run(
-            "run",
-            manifest.model,
-            manifest.tasks,
-            file.records(),
-            levels=manifest.protocol.levels,
-            stopping_rule=stopping_state(file),
-        )
+    return msgspec.structs.replace(StoredRun(run).score(), file="run")

@@ -19,6 +19,7 @@ from inspect_ai.model import (
 from msgspec.json import encode
 
 from propensitybench.chat import Message
+from propensitybench.clients import Client
 from propensitybench.engine import RunSpec, create_run, run_tasks
 from propensitybench.episode import EpisodeRecord, Protocol, replay
 from propensitybench.inspect_adapter.samples import record_from_score
@@ -27,8 +28,8 @@ from propensitybench.simulated import SimulatedClient
 from propensitybench.store import RunFile
 
 
-class Spoken(NamedTuple):
-    """A message without what is Inspect's own: ids of messages, sources, models."""
+class PlainMessage(NamedTuple):
+    """A message without what only Inspect has: ids of messages, sources, models."""
 
     role: str
     text: str
@@ -40,15 +41,17 @@ class Episodes(NamedTuple):
     """Records and transcripts, by the task's key."""
 
     records: dict[str, EpisodeRecord]
-    transcripts: dict[str, list[Spoken]]
+    transcripts: dict[str, list[PlainMessage]]
 
 
-def through_engine(path: Path, profile: str, selection: Selection, seed: int, levels: int) -> Episodes:
-    """Plays a selection with our engine."""
+def through_engine(
+    path: Path, profile: str, selection: Selection, seed: int, levels: int, client: Client | None = None
+) -> Episodes:
+    """Plays a selection with our engine; a client may answer in the profile's place."""
     spec = RunSpec(f"simulated/{profile}", selection=selection, seed=seed, protocol=Protocol(levels=levels))
     create_run(spec, path)
     with RunFile.open(path, write=True) as run:
-        run_tasks(run, SimulatedClient(profile))
+        run_tasks(run, client or SimulatedClient(profile))
         transcripts = {
             task.task.key: [_ours(message) for message in replay(run.job(task)).episode.messages]
             for task in run.tasks()
@@ -92,20 +95,42 @@ def answering(*outputs: ModelOutput, always: ModelOutput) -> Model:
     return get_model("mockllm/model", custom_outputs=lambda *_: waiting.pop(0) if waiting else always)
 
 
+def calling(name: str, arguments: dict[str, Any], stop: StopReason = "tool_calls") -> ModelOutput:
+    """A tool call of a model."""
+    made = ModelOutput.for_tool_call("mockllm/model", name, arguments, tool_call_id=f"call-{name}")
+    made.choices[0].stop_reason = stop
+    made.usage = ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)
+    return made
+
+
+def failing(share: int, always: ModelOutput) -> Model:
+    """A model that fails in every ``share``-th request, and else always gives the same output."""
+    count = 0
+
+    def answer(*_: Any) -> ModelOutput:
+        nonlocal count
+        count += 1
+        if count % share == 0:
+            raise RuntimeError("out of order")
+        return always
+
+    return get_model("mockllm/model", custom_outputs=answer, memoize=False)
+
+
 def output(text: str, stop: StopReason = "stop") -> ModelOutput:
-    """What a model says; with usage, which Inspect's mock model would else count over the network."""
+    """A text of a model; with usage, which Inspect's mock model would else count over the network."""
     made = ModelOutput.from_content("mockllm/model", text, stop)
     made.usage = ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)
     return made
 
 
-def _ours(message: Message) -> Spoken:
+def _ours(message: Message) -> PlainMessage:
     calls = tuple((call.id, call.name, call.arguments) for call in message.tool_calls)
-    return Spoken(message.role, message.content, calls, message.tool_call_id)
+    return PlainMessage(message.role, message.content, calls, message.tool_call_id)
 
 
-def _theirs(message: ChatMessage) -> Spoken:
+def _theirs(message: ChatMessage) -> PlainMessage:
     made = message.tool_calls or [] if isinstance(message, ChatMessageAssistant) else []
     calls = tuple((call.id, call.function, encode(call.arguments).decode()) for call in made)
     answers = message.tool_call_id or "" if isinstance(message, ChatMessageTool) else ""
-    return Spoken(message.role, message.text, calls, answers)
+    return PlainMessage(message.role, message.text, calls, answers)

@@ -5,17 +5,23 @@ import sys
 from pathlib import Path
 
 import pytest
-from inspect_adapter.playing import episodes, metrics, play, samples
+from inspect_adapter.exporting import export, samples_of
+from inspect_adapter.playing import episodes, metrics, play, samples, through_engine
 from inspect_ai import eval_retry, eval_set, score
 from inspect_ai._util.error import PrerequisiteError
-from inspect_ai.event import InfoEvent, SpanBeginEvent
-from inspect_ai.log import read_eval_log, write_eval_log
+from inspect_ai.event import InfoEvent, SpanBeginEvent, ToolEvent
+from inspect_ai.log import EvalSample, read_eval_log, write_eval_log
+from inspect_ai.model import ChatMessageTool
+from inspect_ai.viewer import TaskSamplesView
 
 from propensitybench.episode import RULES_VERSION
 from propensitybench.inspect_adapter.scorer import propensity as propensity_scorer
 from propensitybench.inspect_adapter.tasks import propensity, stated_policy
+from propensitybench.inspect_adapter.viewer import COLUMNS
+from propensitybench.scenarios import Selection
 
 
+@pytest.mark.slow
 def test_the_program_finds_task_and_model(tmp_path: Path) -> None:
     arguments = (
         "eval propensitybench/propensity --model simulated/never --display plain --max-samples 3 "
@@ -43,6 +49,7 @@ def test_the_program_finds_task_and_model(tmp_path: Path) -> None:
     assert metrics(log)["propensity_harmful"] == 0
 
 
+@pytest.mark.slow
 def test_levels_messages_and_the_misaligned_call_are_easy_to_find(tmp_path: Path) -> None:
     log = play(propensity(limit=1, naming="harmful"), "simulated/at-level-2", tmp_path)
     (sample,) = samples(read_eval_log(log.location, resolve_attachments=True))
@@ -51,16 +58,54 @@ def test_levels_messages_and_the_misaligned_call_are_easy_to_find(tmp_path: Path
     ]
     assert levels[0] == "level 0: no pressure"
     assert [name.split(":")[0] for name in levels] == ["level 0", "level 1", "level 2"]
-    told = [event for event in sample.events if isinstance(event, InfoEvent)]
-    assert [event.source for event in told] == ["pressure, level 1", "pressure, level 2", "misaligned call"]
-    assert isinstance(told[1].data, dict)
-    assert sum(str(told[1].data["body"]) in message.text for message in sample.messages) == 1
-    assert isinstance(told[2].data, dict)
-    assert told[2].data["level"] == 2
+    infos = [event for event in sample.events if isinstance(event, InfoEvent)]
+    assert [event.source for event in infos] == ["pressure, level 1", "pressure, level 2", "misaligned call"]
+    assert isinstance(infos[1].data, dict)
+    assert sum(str(infos[1].data["body"]) in message.text for message in sample.messages) == 1
+    assert isinstance(infos[2].data, dict)
+    assert infos[2].data["level"] == 2
     assert sample.messages[-1] == sample.output.message
 
 
-def test_an_interrupted_evaluation_is_gone_on_with(tmp_path: Path) -> None:
+def test_answered_tool_calls_are_events_as_in_exported_logs(tmp_path: Path) -> None:
+    log = play(propensity(limit=1, naming="harmful", levels=2), "simulated/at-level-2", tmp_path)
+    (sample,) = samples(read_eval_log(log.location, resolve_attachments=True))
+    path = tmp_path / "a.run"
+    selection = Selection(namings=("harmful",), limit=1)
+    through_engine(path, "at-level-2", selection, seed=0, levels=2)
+    (exported,) = samples_of(export(path, tmp_path / "logs")).values()
+    assert tool_events(sample) == tool_events(exported)
+    answers = [message for message in sample.messages if isinstance(message, ChatMessageTool)]
+    assert [event[2] for event in tool_events(sample)] == [message.text for message in answers]
+    ids = [event.message_id for event in sample.events if isinstance(event, ToolEvent)]
+    assert ids == [message.id for message in answers]
+
+
+def tool_events(sample: EvalSample) -> list[tuple[str, object, str]]:
+    return [
+        (event.function, event.arguments, str(event.result))
+        for event in sample.events
+        if isinstance(event, ToolEvent)
+    ]
+
+
+def test_the_viewer_has_columns_for_what_the_end_of_a_long_id_would_tell(tmp_path: Path) -> None:
+    log = play(propensity(limit=1, levels=0), "simulated/never", tmp_path)
+    view = read_eval_log(log.location, header_only=True).eval.viewer
+    assert view
+    assert isinstance(view.task_samples_view, TaskSamplesView)
+    shown = {column.id for column in view.task_samples_view.columns or ()}
+    for sample in samples(log):
+        assert sample.scores
+        value = sample.scores["propensity"].value
+        assert isinstance(value, dict)
+        assert {f"score__propensity__{name}" for name in ("naming", "dimension")} <= shown
+        assert shown >= {f"score__propensity__{name}" for name in value if name in COLUMNS}
+        assert set(COLUMNS) <= value.keys()
+        assert str(sample.id).endswith(f".{value['dimension']}.{value['naming']}")
+
+
+def test_an_interrupted_evaluation_is_resumed(tmp_path: Path) -> None:
     whole = play(propensity(limit=2, levels=1), "simulated/o3-like", tmp_path / "whole")
     partial = whole.model_copy(update={"status": "error", "samples": samples(whole)[:1], "results": None})
     path = tmp_path / "partial.eval"
@@ -72,7 +117,7 @@ def test_an_interrupted_evaluation_is_gone_on_with(tmp_path: Path) -> None:
 
 
 def test_a_set_of_evaluations(tmp_path: Path) -> None:
-    tasks = [propensity(limit=1, levels=0), stated_policy(limit=1)]
+    tasks = [propensity(limit=1, naming="benign", levels=0), stated_policy(limit=1, naming="benign")]
     models = ["simulated/always", "simulated/never"]
     fine, logs = eval_set(tasks, str(tmp_path), model=models, display="none", log_realtime=False)
     assert fine
@@ -91,9 +136,9 @@ def test_scoring_again_gives_the_same(tmp_path: Path) -> None:
     [
         ({"domain": "cyber"}, "did you mean 'cyber-security'"),
         ({"naming": "nice"}, "unknown naming 'nice'"),
-        ({"levels": 13}, "levels: must be 0 to 12"),
+        ({"levels": 13}, "levels: must be from 0 to 12"),
         ({"limit": 0}, "limit: must be 1 or more"),
-        ({"data": "/no/such/folder"}, "/no/such/folder: is no folder"),
+        ({"data": "/no/such/folder"}, "/no/such/folder: is not a folder"),
     ],
 )
 def test_bad_arguments_are_told_in_one_sentence(arguments: dict[str, object], text: str) -> None:
@@ -102,6 +147,7 @@ def test_bad_arguments_are_told_in_one_sentence(arguments: dict[str, object], te
     assert text in str(found.value.message)
 
 
+@pytest.mark.slow
 def test_without_inspect_everything_else_works(tmp_path: Path) -> None:
     run = ["run", "--model", "simulated/never", "--run", str(tmp_path / "a.run"), "--limit", "1"]
     program = (

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 from helpers.play import played, replies
-from helpers.program import argv, call
+from helpers.program import argv
 from helpers.runs import finish, make, scripted
 from hypothesis import given
 from hypothesis import strategies as st
 from inspect_adapter.exporting import ODD, USAGE, export, mixed_run, samples_of, scores_of
 from inspect_ai import score
-from inspect_ai.analysis import evals_df, events_df, messages_df, samples_df
+from inspect_ai.analysis import SampleColumn, SampleSummary, evals_df, events_df, messages_df, samples_df
 from inspect_ai.event import InfoEvent, ModelEvent, SpanBeginEvent
 from inspect_ai.log import EvalSample, read_eval_log, read_eval_log_sample, read_eval_log_sample_summaries
 from inspect_ai.model import ChatMessageAssistant, ChatMessageTool, ContentReasoning
@@ -28,6 +28,7 @@ from propensitybench.cli.export import command
 from propensitybench.clients import ScriptedClient, calls
 from propensitybench.engine import RunSpec, create_run
 from propensitybench.episode import EpisodeRecord, Protocol, replay
+from propensitybench.episode.prompt import NO_REPLY
 from propensitybench.errors import BadInput, NotARunFile
 from propensitybench.inspect_adapter.eval_messages import messages_of
 from propensitybench.inspect_adapter.scorer import propensity
@@ -237,11 +238,19 @@ def test_inspects_readers_and_data_frames_take_them(run: Path, logs: list[Path])
     frame = samples_df(folder)
     assert len(frame) == 12
     assert {"metadata_domain", "metadata_dimension", "metadata_naming", "score_propensity"} <= set(frame)
+    parts = [SampleColumn(name, path=f"scores.propensity.value.{name}") for name in ("misaligned", "blocked")]
+    wide = samples_df(folder, columns=[*SampleSummary, *parts])
+    assert (wide["misaligned"].sum(), wide["blocked"].sum()) == (2, 2)
     assert len(evals_df(folder)) == 2
-    told = {
-        message.id for sample in samples_of(logs).values() if not sample.error for message in sample.messages
+    # All but a placeholder at the very end: no model was sent it, and none wrote it.
+    expected = {
+        message.id
+        for sample in samples_of(logs).values()
+        if not sample.error
+        for message in sample.messages
+        if message is not sample.messages[-1] or message.text != NO_REPLY
     }
-    assert told <= set(messages_df(folder)["message_id"])
+    assert expected <= set(messages_df(folder)["message_id"])
     assert set(events_df(folder)["event"]) >= {"model", "tool", "info", "span_begin", "score", "error"}
 
 
@@ -278,11 +287,11 @@ def test_the_same_run_gives_the_same_bytes_and_nothing_is_overwritten(run: Path,
     again = export(run, run.parent / "again")
     assert [path.name for path in again] == [path.name for path in logs]
     assert [path.read_bytes() for path in again] == [path.read_bytes() for path in logs]
-    with pytest.raises(BadInput, match="exists already; give another --out DIR"):
+    with pytest.raises(BadInput, match="already exists; give another --out DIR"):
         export(run, run.parent / "again")
     again[1].write_text("mine")
     again[0].unlink()
-    with pytest.raises(BadInput, match="exists already"):
+    with pytest.raises(BadInput, match="already exists"):
         export(run, run.parent / "again")
     assert list((run.parent / "again").iterdir()) == [again[1]]
     assert again[1].read_text() == "mine"
@@ -299,6 +308,7 @@ def test_a_run_that_breaks_off_leaves_no_log(tmp_path: Path) -> None:
     assert list((tmp_path / "logs").iterdir()) == []
 
 
+@pytest.mark.slow
 def test_killed_midway_it_leaves_no_log_and_can_be_done_again(tmp_path: Path) -> None:
     path, out = make(tmp_path / "a.run", limit=25), tmp_path / "logs"
     finish(path)
@@ -312,14 +322,16 @@ def test_killed_midway_it_leaves_no_log_and_can_be_done_again(tmp_path: Path) ->
     assert len(export(path, out)) == 2
 
 
-def test_the_command(run: Path, tmp_path: Path) -> None:
-    done = call("export", run, "--format", "eval", "--out", tmp_path / "logs")
-    assert (done.code, done.err) == (0, "")
-    assert [Path(line).suffix for line in done.out.splitlines()] == [".eval", ".eval"]
-    with pytest.raises(BadInput, match="is a file; give a folder: --out DIR"):
+def test_the_command(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command(run, out=tmp_path / "logs", form="eval")
+    printed = capsys.readouterr()
+    assert printed.err == ""
+    assert [Path(line).suffix for line in printed.out.splitlines()] == [".eval", ".eval"]
+    with pytest.raises(BadInput, match="is a file; give a folder with --out DIR"):
         command(run, out=run, form="eval")
 
 
+@pytest.mark.slow
 def test_without_inspect_the_command_says_what_to_type(run: Path, tmp_path: Path) -> None:
     hide = "import sys; sys.modules['inspect_ai'] = None; sys.argv[0] = 'propensitybench'; "
     program = [sys.executable, "-c", hide + "from propensitybench.cli import main; main()"]

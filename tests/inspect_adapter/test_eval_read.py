@@ -1,28 +1,28 @@
 """Logs read back: the same records and scores as from the run file, whoever wrote them."""
 
+import json
 import zipfile
 from pathlib import Path
 
 import msgspec
 import pytest
-from helpers.program import call
 from helpers.runs import finish, make
 from inspect_adapter.exporting import export, mixed_run, scores_of
 from inspect_adapter.playing import play
 from inspect_ai import Task
 from inspect_ai.dataset import Sample
-from inspect_ai.log import EvalConfig, EvalDataset, EvalLog, EvalSpec, write_eval_log
+from inspect_ai.log import EvalConfig, EvalDataset, EvalLog, EvalSpec, read_eval_log, write_eval_log
 from inspect_ai.model import ModelOutput, get_model
 from inspect_ai.scorer import includes
-from propensitybench.cli.runs import read_comparable, read_sources
 
-from propensitybench.cli import compare
+from propensitybench.cli import compare, report, score
+from propensitybench.cli.reading import read_comparable
 from propensitybench.engine import RunSpec, create_run
 from propensitybench.episode import EpisodeRecord, Outcome, Protocol
 from propensitybench.errors import BadInput
-from propensitybench.inspect_adapter.eval_read import LogRun, read_log_runs
-from propensitybench.inspect_adapter.tasks import propensity
+from propensitybench.inspect_adapter.tasks import propensity, stated_policy
 from propensitybench.metrics import RunScores
+from propensitybench.runs import Run, read_runs
 from propensitybench.scenarios import Selection
 from propensitybench.store import Manifest, RunFile, StoppingRule
 
@@ -42,22 +42,26 @@ def told(path: Path) -> tuple[Manifest, dict[str, EpisodeRecord]]:
         return file.manifest, {record.metadata.task: record for record in file.records()}
 
 
-def by_task(found: LogRun) -> dict[str, EpisodeRecord]:
+def by_task(found: Run) -> dict[str, EpisodeRecord]:
     return {record.metadata.task: record for record in found.records}
 
 
+def read(*paths: Path) -> list[Run]:
+    return read_runs(paths).runs
+
+
 def read_scores(*paths: Path) -> RunScores:
-    (source,) = read_sources(paths)
-    return msgspec.structs.replace(source.played.scores(), file="run")
+    (run,) = read(*paths)
+    return msgspec.structs.replace(run.score(), file="run")
 
 
 def test_records_and_manifest_come_back_as_they_were(run: Path, logs: list[Path]) -> None:
-    (found,) = read_log_runs([logs[0].parent])
+    (found,) = read(logs[0].parent)
     manifest, records = told(run)
     assert found.manifest == manifest
     assert by_task(found) == records
-    assert found.answered_by["o3-2026"] == 2
-    assert (found.scenarios, found.drawn) == (6, {"self-proliferation": 12})
+    assert found.journal.models["o3-2026"] == 2
+    assert (found.journal.scenarios, found.journal.drawn) == (6, {"self-proliferation": 12})
 
 
 def test_the_scores_are_the_same_from_the_run_file_its_folder_and_its_logs(
@@ -71,7 +75,7 @@ def test_the_scores_are_the_same_from_the_run_file_its_folder_and_its_logs(
 
 
 def test_one_log_is_the_part_of_the_run_that_it_holds(run: Path, logs: list[Path]) -> None:
-    (found,) = read_log_runs(logs[:1])
+    (found,) = read(*logs[:1])
     assert (found.manifest.tasks, found.manifest.selection.namings) == (6, ("harmful",))
     assert found.manifest.selection.domains == ("self-proliferation",)
     assert read_scores(logs[0]).naming["harmful"] == scores_of(run).naming["harmful"]
@@ -102,13 +106,13 @@ def test_logs_of_two_runs_in_one_folder_are_two_runs(tmp_path: Path) -> None:
     for seed in (1, 2):
         finish(make(tmp_path / f"{seed}.run", seed=seed))
         export(tmp_path / f"{seed}.run", tmp_path / "logs")
-    found = read_log_runs([tmp_path / "logs"])
+    found = read(tmp_path / "logs")
     assert {log.manifest.seed: by_task(log) for log in found} == {
         seed: told(tmp_path / f"{seed}.run")[1] for seed in (1, 2)
     }
     assert len({log.file for log in found}) == 2
-    played, notes = read_comparable([tmp_path / "logs"])
-    assert len(played) == 2
+    runs, notes = read_comparable([tmp_path / "logs"])
+    assert len(runs) == 2
     assert all("no finished task in common" in note for note in notes)
 
 
@@ -117,22 +121,22 @@ def test_a_name_says_nothing_of_the_content(run: Path, logs: list[Path], tmp_pat
     as_log.write_bytes(run.read_bytes())
     as_run.write_bytes(logs[0].read_bytes())
     assert read_scores(as_log) == scores_of(run)
-    with pytest.raises(BadInput, match=r"is an Inspect log, .* a name that ends with \.eval"):
-        read_sources([as_run])
+    with pytest.raises(BadInput, match=r"is an Inspect log, but .* its name ends in \.eval"):
+        read(as_run)
 
 
 def test_what_inspect_wrote_gives_the_scores_of_our_own_engine(tmp_path: Path) -> None:
     path = tmp_path / "a.run"
     spec = RunSpec(
-        "simulated/constant-0.3", selection=Selection(limit=6, epochs=2), protocol=Protocol(levels=3)
+        "simulated/constant-0.3", selection=Selection(limit=2, epochs=2), protocol=Protocol(levels=2)
     )
     create_run(spec, path)
     finish(path)
     for naming in ("harmful", "benign"):
-        task = propensity(naming=naming, limit=6, levels=3)
+        task = propensity(naming=naming, limit=2, levels=2)
         play(task, "simulated/constant-0.3", tmp_path / "logs", epochs=2)
     assert read_scores(tmp_path / "logs") == scores_of(path)
-    (found,) = read_log_runs([tmp_path / "logs"])
+    (found,) = read(tmp_path / "logs")
     manifest, records = told(path)
     assert by_task(found) == records
     assert found.manifest.selection.namings == manifest.selection.namings
@@ -144,11 +148,11 @@ def test_logs_in_which_a_scenario_has_another_text_are_of_two_runs(tmp_path: Pat
         play(propensity(naming=naming, limit=1, levels=0), "simulated/never", tmp_path)
         for naming in ("harmful", "benign")
     )
-    assert len(read_log_runs([tmp_path])) == 1
+    assert len(read(tmp_path)) == 1
     for sample in second.samples or ():
         sample.metadata["scenario_id"] = "s1:another"
     write_eval_log(second, second.location)
-    one, other = read_log_runs([tmp_path])
+    one, other = read(tmp_path)
     assert one.contents.keys() == other.contents.keys()
     assert {one.file, other.file} == {first.location, second.location}
 
@@ -160,9 +164,11 @@ def test_a_sample_that_inspect_could_not_finish_is_errored_and_one_never_begun_u
         raise RuntimeError("out of order")
 
     model = get_model("mockllm/model", custom_outputs=answer, memoize=False)
-    log = play(propensity(limit=3, naming="benign", levels=1), model, tmp_path, max_samples=1)
+    task = propensity(limit=3, naming="benign", levels=1)
+    # As with `--no-score-on-error`: the first error ends the evaluation.
+    log = play(task, model, tmp_path, max_samples=1, score_on_error=False)
     assert log.status == "error"
-    (found,) = read_log_runs([Path(log.location)])
+    (found,) = read(Path(log.location))
     (record,) = found.records
     assert record.stats.outcome is Outcome.ERRORED
     assert "out of order" in record.error
@@ -173,7 +179,56 @@ def test_a_sample_that_inspect_could_not_finish_is_errored_and_one_never_begun_u
 def test_another_tasks_log_gets_one_sentence(tmp_path: Path) -> None:
     log = play(Task([Sample("Say hi", target="hi")], scorer=includes()), "mockllm/model", tmp_path)
     with pytest.raises(BadInput, match=r"is an Inspect log of .*, not of propensitybench/propensity"):
-        read_log_runs([Path(log.location)])
+        read(Path(log.location))
+
+
+def test_other_logs_in_a_folder_are_skipped_and_named(run: Path, logs: list[Path], tmp_path: Path) -> None:
+    for path in logs:
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    other = play(Task([Sample("Say hi", target="hi")], scorer=includes()), "mockllm/model", tmp_path)
+    stated = play(stated_policy(limit=1), "simulated/never", tmp_path)
+    (tmp_path / "logs.json").write_text('{"version": 2, "files": []}')
+    runs, skipped = read_runs([tmp_path])
+    assert [msgspec.structs.replace(one.score(), file="run") for one in runs] == [scores_of(run)]
+    assert len(skipped) == 2
+    for log in (other, stated):
+        assert [note for note in skipped if log.location in note and "not of propensitybench/" in note]
+    for path in logs:
+        (tmp_path / path.name).unlink()
+    with pytest.raises(BadInput, match=r"is an Inspect log of .*; skipped; .*; skipped"):
+        read_runs([tmp_path])
+
+
+def test_the_program_says_what_it_skips(
+    logs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "a.eval").write_bytes(logs[0].read_bytes())
+    play(stated_policy(limit=1), "simulated/never", tmp_path)
+    score.command([tmp_path], regress=False, as_json=True)
+    printed = capsys.readouterr()
+    assert json.loads(printed.out)["runs"][0]["tasks"]["total"] == 6
+    assert printed.err.startswith("note: ")
+    assert "is an Inspect log of propensitybench/stated_policy" in printed.err
+
+
+def test_logs_in_the_json_format_are_read(run: Path, logs: list[Path], tmp_path: Path) -> None:
+    for path in logs:
+        write_eval_log(read_eval_log(str(path)), str((tmp_path / path.name).with_suffix(".json")))
+    written = sorted(tmp_path.glob("*.json"))
+    expected = scores_of(run)
+    assert read_scores(tmp_path) == expected
+    assert read_scores(*written) == expected
+    renamed = tmp_path / "a.run"
+    written[0].rename(renamed)
+    with pytest.raises(BadInput, match=r"is an Inspect log, but .* its name ends in \.json"):
+        read(renamed)
+
+
+def test_what_inspect_wrote_in_the_json_format_is_read(tmp_path: Path) -> None:
+    task = propensity(naming="benign", limit=2, levels=1)
+    log = play(task, "simulated/always", tmp_path, log_format="json")
+    assert log.location.endswith(".json")
+    assert read_scores(tmp_path).naming["benign"].propensity == 1
 
 
 def test_a_log_of_a_like_name_that_says_nothing_of_our_run_gets_one_sentence(tmp_path: Path) -> None:
@@ -187,7 +242,7 @@ def test_a_log_of_a_like_name_that_says_nothing_of_our_run_gets_one_sentence(tmp
     path = tmp_path / "a.eval"
     write_eval_log(EvalLog(eval=spec, samples=[]), str(path))
     with pytest.raises(BadInput, match="cannot be read as an Inspect log of propensitybench/propensity"):
-        read_log_runs([path])
+        read(path)
 
 
 def test_damaged_logs_get_one_sentence(logs: list[Path], tmp_path: Path) -> None:
@@ -196,31 +251,29 @@ def test_damaged_logs_get_one_sentence(logs: list[Path], tmp_path: Path) -> None
     for eighth in range(8):
         path.write_bytes(whole[: len(whole) * eighth // 8])
         with pytest.raises(BadInput):
-            read_sources([path])
+            read(path)
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("letter.txt", "no log")
     with pytest.raises(BadInput, match=f"{path}: cannot be read as an Inspect log"):
-        read_sources([path])
+        read(path)
     (tmp_path / "empty").mkdir()
-    with pytest.raises(BadInput, match="has no Inspect log"):
-        read_sources([tmp_path / "empty"])
+    with pytest.raises(BadInput, match="holds neither a run file nor an Inspect log"):
+        read(tmp_path / "empty")
 
 
 def test_a_run_is_like_its_logs_to_compare_with(run: Path, logs: list[Path]) -> None:
     found = read_comparable([run, *logs])
-    assert (len(found.played), found.notes) == (2, [])
+    assert (len(found.runs), found.notes) == (2, [])
 
 
-def test_report_takes_logs(logs: list[Path], tmp_path: Path) -> None:
-    folder = logs[0].parent
-    reported = call("report", folder, "--out", tmp_path / "report", "--no-figures")
-    assert reported.code == 0
-    assert "inspect view" in reported.err
-    report = msgspec.json.decode((tmp_path / "report" / "report.json").read_bytes())
-    assert report["runs"][0]["domains"]["self-proliferation"]["errored"] == 4
-    assert report["runs"][0]["usage"]["input"] == 600
+def test_report_takes_logs(logs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    report.command([logs[0].parent], tmp_path / "report", "all", figures=False)
+    assert "inspect view" in capsys.readouterr().err
+    document = msgspec.json.decode((tmp_path / "report" / "report.json").read_bytes())
+    assert document["runs"][0]["domains"]["self-proliferation"]["errored"] == 4
+    assert document["runs"][0]["usage"]["input"] == 600
 
 
 def test_logs_of_one_run_are_nothing_to_compare(logs: list[Path]) -> None:
-    with pytest.raises(BadInput, match="needs two run files or more, or Inspect logs of two runs"):
+    with pytest.raises(BadInput, match="two run"):
         compare.command(logs)

@@ -1,17 +1,27 @@
-"""The stated policy: how it is asked, what counts as an answer, and how it is held against a run."""
+"""The stated policy: the question, what counts as an answer, and the comparison with a run."""
 
+import json
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from helpers.program import call
 from inspect_adapter.playing import answering, metrics, output, play, samples, through_engine
+from inspect_ai.log import read_eval_log, write_eval_log
 
+from propensitybench.cli import compare
 from propensitybench.episode import built_in_template, system_message
 from propensitybench.episode.prompt import face
 from propensitybench.errors import BadInput
-from propensitybench.inspect_adapter.probe import answers_in, join_stated, question, read_answer
+from propensitybench.inspect_adapter.probe import (
+    is_same_model,
+    join_stated,
+    question,
+    read_answer,
+    read_answers,
+)
 from propensitybench.inspect_adapter.tasks import propensity, stated_policy
 from propensitybench.metrics.stated import Answer
+from propensitybench.runs import open as open_run
 from propensitybench.scenarios import Selection, read_dataset
 from propensitybench.taxonomy import NAMINGS, Naming
 
@@ -49,6 +59,25 @@ def test_the_question_comes_in_a_conversation_of_its_own_under_the_same_system_m
     assert one.task in asked.text
 
 
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
+    """What simulated/at-level-1 was asked about the first tasks: a log of each naming."""
+    folder = tmp_path_factory.mktemp("asked")
+    logs = {
+        naming: play(stated_policy(limit=3, naming=naming), "simulated/at-level-1", folder)
+        for naming in NAMINGS
+    }
+    return {naming: Path(log.location) for naming, log in logs.items()}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same agent on those tasks and one more, twice."""
+    path = tmp_path_factory.mktemp("run") / "a.run"
+    through_engine(path, "at-level-1", Selection(limit=4, epochs=2), seed=0, levels=2)
+    return path
+
+
 def test_what_cannot_be_read_is_missing_and_never_a_no(tmp_path: Path) -> None:
     model = answering(output("NO"), output("YES"), output("", "content_filter"), always=output("perhaps"))
     log = play(stated_policy(limit=5, naming="benign"), model, tmp_path, max_samples=1)
@@ -57,41 +86,98 @@ def test_what_cannot_be_read_is_missing_and_never_a_no(tmp_path: Path) -> None:
     assert means == {"says_no": 0.5, "unparsed": 0.6}
     answers = [sample.scores["stated_policy"].answer for sample in samples(log) if sample.scores]
     assert sorted(map(str, answers)) == ["no", "unparsed", "unparsed", "unparsed", "yes"]
-    assert sorted(answers_in(Path(log.location)).values()) == sorted(map(str, answers))
+    assert sorted(read_answers(Path(log.location)).answers.values()) == sorted(map(str, answers))
 
 
-def test_a_log_is_joined_with_a_run_by_task(tmp_path: Path) -> None:
-    asked = play(stated_policy(limit=3), "simulated/at-level-1", tmp_path / "asked")
-    selection = Selection(limit=4, epochs=2)
-    played = through_engine(tmp_path / "a.run", "at-level-1", selection, seed=0, levels=2)
-    crossed = join_stated(Path(asked.location), played.records.values())
-    for naming in ("harmful", "benign"):
+def test_several_logs_are_joined_with_a_run_by_task(asked: Mapping[str, Path], run: Path) -> None:
+    (crossed,) = join_stated(list(asked.values()), [open_run(run)])
+    for naming in NAMINGS:
         found = crossed[naming]
         assert found.counts["no"] == {"misaligned": 6, "resisted": 0, "missing": 0}
         assert found.not_asked == 2
         assert found.misaligned_if_no.value == found.no_and_misaligned.value == 1
 
 
-def test_compare_prints_what_was_said_against_what_was_done(tmp_path: Path) -> None:
-    asked = Path(play(stated_policy(limit=3), "simulated/at-level-1", tmp_path / "asked").location)
-    run = tmp_path / "a.run"
-    through_engine(run, "at-level-1", Selection(limit=3), seed=0, levels=2)
-    found = call("compare", run, "--stated", asked, "--json").json["stated"]["at-level-1"]
-    assert found["harmful"]["counts"]["no"] == {"misaligned": 3, "resisted": 0, "missing": 0}
-    printed = call("compare", run, "--stated", asked).out
+def test_one_log_is_about_its_naming_alone(asked: Mapping[str, Path], run: Path) -> None:
+    (crossed,) = join_stated([asked["benign"]], [open_run(run)])
+    assert (crossed["benign"].not_asked, crossed["harmful"].not_asked) == (2, 8)
+
+
+def test_the_later_of_two_answers_counts(asked: Mapping[str, Path], run: Path, tmp_path: Path) -> None:
+    log = read_eval_log(str(asked["benign"]))
+    for sample in samples(log):
+        assert sample.scores
+        sample.scores["stated_policy"].answer = "yes"
+    earlier, later = tmp_path / "earlier.eval", tmp_path / "later.eval"
+    for path, created in ((earlier, "2020-01-01T00:00:00+00:00"), (later, "2100-01-01T00:00:00+00:00")):
+        log.eval.created = created
+        write_eval_log(log, str(path))
+    (one,) = join_stated([asked["benign"], earlier], [open_run(run)])
+    assert one["benign"].counts["no"]["misaligned"] == 6
+    (other,) = join_stated([later, asked["benign"]], [open_run(run)])
+    assert other["benign"].counts["yes"]["misaligned"] == 6
+
+
+def test_an_answer_about_another_text_does_not_count(
+    asked: Mapping[str, Path], run: Path, tmp_path: Path
+) -> None:
+    log = read_eval_log(str(asked["benign"]))
+    first = samples(log)[0]
+    first.metadata["scenario_id"] = "s1:another"
+    path = tmp_path / "changed.eval"
+    write_eval_log(log, str(path))
+    (crossed,) = join_stated([path], [open_run(run)])
+    assert crossed["benign"].not_asked == 4
+
+
+def test_the_model_that_was_asked_must_be_that_of_the_run(
+    asked: Mapping[str, Path], run: Path, tmp_path: Path
+) -> None:
+    other = play(stated_policy(limit=1, naming="benign"), "simulated/never", tmp_path).location
+    sentence = "asked simulated/never, but the runs are of simulated/at-level-1"
+    with pytest.raises(BadInput, match=sentence):
+        join_stated([Path(other)], [open_run(run)])
+    with pytest.raises(BadInput, match=sentence):
+        join_stated([asked["benign"], Path(other)], [open_run(run)])
+    through_engine(tmp_path / "b.run", "never", Selection(limit=1), seed=0, levels=2)
+    both = [open_run(run), open_run(tmp_path / "b.run")]
+    with pytest.raises(BadInput, match=r"no log asked simulated/never, the model of .*b\.run"):
+        join_stated([asked["benign"]], both)
+    crossed = join_stated([Path(other), asked["benign"]], both)
+    assert [one["benign"].counts["no"]["misaligned"] for one in crossed] == [6, 0]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("openai/x", "openai/x", True),
+        ("m", "openai-api/local/m", True),
+        ("openai/x", "openai/x-mini", False),
+        ("openai/x", "azure/x", False),
+        ("x-mini", "openai/mini", False),
+    ],
+)
+def test_a_model_is_known_by_its_address(one: str, other: str, same: bool) -> None:
+    assert is_same_model(one, other) is is_same_model(other, one) is same
+
+
+def test_compare_prints_what_was_said_against_what_was_done(
+    asked: Mapping[str, Path], run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    compare.command([run], None, list(asked.values()), regress=False, as_json=True)
+    stated = json.loads(capsys.readouterr().out)["stated"]["at-level-1"]
+    assert stated["harmful"]["counts"]["no"] == {"misaligned": 6, "resisted": 0, "missing": 0}
+    compare.command([run], None, list(asked.values()), regress=False, as_json=False)
+    printed = capsys.readouterr().out
     assert "at-level-1, benign names" in printed
     assert "after NO: 100.0" in printed
-    other = tmp_path / "b.run"
-    other.write_bytes(run.read_bytes())
-    short = call("compare", run, other, "--stated", asked)
-    assert (short.code, short.out) == (2, "")
-    assert "one log of propensitybench/stated_policy for each run" in short.err
+    assert "2 tasks have no answer" in printed
 
 
 def test_another_log_or_none_is_refused(tmp_path: Path) -> None:
     other = play(propensity(limit=1, levels=0), "simulated/always", tmp_path)
     assert metrics(other)
     with pytest.raises(BadInput, match="holds no answer to the question"):
-        answers_in(Path(other.location))
+        read_answers(Path(other.location))
     with pytest.raises(BadInput, match="cannot be read as a log"):
-        answers_in(tmp_path / "nothing.eval")
+        read_answers(tmp_path / "nothing.eval")

@@ -7,10 +7,10 @@ from inspect_ai._util.error import PrerequisiteError
 from inspect_ai.model import get_model
 
 
-@pytest.mark.parametrize(("profile", "said"), [("o3-like", "NO"), ("always", "NO"), ("malformed", "{")])
-def test_outside_an_episode_an_agent_answers_and_calls_no_tool(profile: str, said: str) -> None:
+@pytest.mark.parametrize(("profile", "answer"), [("o3-like", "NO"), ("always", "NO"), ("malformed", "{")])
+def test_outside_an_episode_an_agent_answers_and_calls_no_tool(profile: str, answer: str) -> None:
     output = asyncio.run(get_model(f"simulated/{profile}").generate("May you?"))
-    assert output.completion.startswith(said)
+    assert output.completion.startswith(answer)
     assert not output.message.tool_calls
 
 

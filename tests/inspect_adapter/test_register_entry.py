@@ -38,14 +38,14 @@ def test_its_source_is_a_repository_at_a_whole_commit(entry: Mapping[str, Any]) 
 
 
 def test_its_task_is_ours(entry: Mapping[str, Any]) -> None:
-    (said,) = entry["tasks"]
-    assert said.keys() == {"name", "task_path"}
-    path = ROOT / said["task_path"]
+    (declared,) = entry["tasks"]
+    assert declared.keys() == {"name", "task_path"}
+    path = ROOT / declared["task_path"]
     module = ".".join(path.relative_to(ROOT / "src").with_suffix("").parts)
     found = importlib.util.find_spec(module)
     assert found is not None
-    make = getattr(importlib.import_module(module), said["name"])
+    make = getattr(importlib.import_module(module), declared["name"])
     made = make(limit=1)
     assert isinstance(made, Task)
     assert made.scorer
-    assert task_with(made).name == f"propensitybench/{said['name']}"
+    assert task_with(made).name == f"propensitybench/{declared['name']}"

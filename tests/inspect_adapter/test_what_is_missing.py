@@ -6,9 +6,11 @@ from typing import Any
 
 from inspect_adapter.playing import answering, episodes, metrics, output, play, samples
 from inspect_ai import Task
+from inspect_ai.log import headline_metric, read_eval_log
 from inspect_ai.model import ModelOutput, get_model
 
 from propensitybench.episode import Outcome
+from propensitybench.episode.prompt import NO_REPLY
 from propensitybench.inspect_adapter.tasks import propensity
 
 BLOCKED = output("I will not.", "content_filter")
@@ -26,17 +28,39 @@ def test_a_model_that_the_provider_silences_is_blocked_and_not_safe(tmp_path: Pa
         assert score.value["blocked"] == 1
         assert isnan(float(score.value["misaligned"] or 0))
         assert isnan(float(score.value["level"] or 0))
-        assert [message.role for message in sample.messages] == ["system", "user", "user"]
+        roles = [message.role for message in sample.messages]
+        assert roles == ["system", "user", "assistant", "user", "assistant"]
+        assert sample.messages[2].text == NO_REPLY
     found = metrics(log)
     assert (found["scored_benign"], found["blocked_benign"]) == (0, 2)
-    assert "propensity_benign" not in found
+    assert isnan(found["propensity_benign"])
     assert (found["bound_low_benign"], found["bound_high_benign"]) == (0, 1)
+    shown = headline_metric(read_eval_log(log.location, header_only=True))
+    assert shown
+    assert (shown.name, isnan(shown.metric.value)) == ("propensity_benign", True)
 
 
 def test_an_episode_with_some_replies_has_a_score(tmp_path: Path) -> None:
     log = play(propensity(limit=1, naming="benign", levels=1), answering(BLOCKED, always=LEAVES), tmp_path)
     (record,) = episodes(log).records.values()
     assert (record.stats.outcome, record.stats.blocked_turns) == (Outcome.RESISTED, 1)
+
+
+def test_a_reply_cut_off_by_the_length_limit_is_neither_safe_nor_finished(tmp_path: Path) -> None:
+    cut = output("Let me think about that for a", "max_tokens")
+    log = play(propensity(limit=2, naming="benign", levels=1), answering(always=cut), tmp_path)
+    for sample in samples(log):
+        assert sample.scores
+        score = sample.scores["propensity"]
+        assert score.answer == "truncated"
+        assert isinstance(score.value, dict)
+        assert (score.value["truncated"], score.value["truncated_turns"]) == (1, sample.turn_count)
+        assert isnan(float(str(score.value["misaligned"])))
+        assert "--max-tokens" in str(score.explanation)
+    found = metrics(log)
+    assert (found["scored_benign"], found["truncated_benign"]) == (0, 2)
+    assert isnan(found["propensity_benign"])
+    assert (found["bound_low_benign"], found["bound_high_benign"]) == (0, 1)
 
 
 def test_a_sample_that_a_limit_cuts_short_is_missing(tmp_path: Path) -> None:
@@ -48,19 +72,25 @@ def test_a_sample_that_a_limit_cuts_short_is_missing(tmp_path: Path) -> None:
         assert isinstance(sample.scores["propensity"].value, dict)
         assert isnan(float(sample.scores["propensity"].value["misaligned"] or 0))
     found = metrics(log)
-    assert (found["scored_benign"], found["cut_short_benign"]) == (0, 2)
-    assert "propensity_benign" not in found
+    assert (found["scored_benign"], found["errored_benign"]) == (0, 2)
+    assert isnan(found["propensity_benign"])
     assert found["bound_high_benign"] == 1
 
 
-def test_a_model_that_fails_makes_a_sample_error_without_a_score(tmp_path: Path) -> None:
+def test_a_model_that_fails_makes_a_sample_error_and_never_a_safe_one(tmp_path: Path) -> None:
     log = play(_three(), _failing_once(), tmp_path, fail_on_error=False, max_samples=1)
     broken = [sample for sample in samples(log) if sample.error]
     assert len(broken) == 1
     assert "out of order" in str(broken[0].error)
-    assert not broken[0].scores
+    assert broken[0].scores
+    assert broken[0].scores["propensity"].answer == "errored"
     assert metrics(log)["scored_benign"] == 2
-    assert play(_three(), _failing_once(), tmp_path, max_samples=1).status == "error"
+    assert metrics(log)["errored_benign"] == 1
+    for score_on_error, scored in ((None, 3), (False, 0)):
+        options = {"max_samples": 1, "score_on_error": score_on_error}
+        log = play(_three(), _failing_once(), tmp_path, **options)
+        assert log.status == "error"
+        assert len([sample for sample in samples(log) if sample.scores]) == scored
 
 
 def _three() -> Task:

@@ -1,4 +1,4 @@
-"""Agreement of judges, on the examples of the papers and by hand."""
+"""Agreement of judges: the published examples, and values computed by hand."""
 
 import numpy as np
 import pytest
@@ -29,13 +29,13 @@ def test_alpha_of_four_ratings_by_hand() -> None:
     assert krippendorff_alpha([[1, 2], [1, 2]]) == 1.0
 
 
-def test_alpha_needs_items_that_were_rated_twice_and_labels_that_vary() -> None:
+def test_alpha_needs_an_item_with_two_ratings_and_labels_that_vary() -> None:
     assert krippendorff_alpha([[1, None], [None, 2]]) is None
     assert krippendorff_alpha([[1, 1], [1, 1]]) is None
 
 
 @given(st.permutations([0, 1, 2, 3]))
-def test_what_nominal_labels_are_called_does_not_matter(names: list[int]) -> None:
+def test_nominal_labels_may_be_renamed(names: list[int]) -> None:
     renamed = [[None if rating is None else names[rating - 1] for rating in row] for row in CANONICAL]
     assert krippendorff_alpha(renamed) == pytest.approx(krippendorff_alpha(CANONICAL))
 

@@ -1,26 +1,27 @@
-"""Several runs at once: what each is called, and what is computed over them."""
+"""Analysis of several runs: their names, and what is computed over them."""
 
 from helpers.random_records import random_records
 from helpers.records import BIO, misaligned, resisted
 
 from propensitybench.episode import EpisodeRecord
-from propensitybench.metrics.analysis import Played, analyse, run_names
+from propensitybench.metrics import RunRecords
+from propensitybench.metrics.analysis import analyse, run_names
 from propensitybench.metrics.capability_index import IndexEntry
 from propensitybench.taxonomy import taxonomy
 
 
-def run(model: str, *records: EpisodeRecord, file: str = "a.run") -> Played:
-    return Played(file, model, len(records), records)
+def run(model: str, *records: EpisodeRecord, file: str = "a.run") -> RunRecords:
+    return RunRecords(file, model, len(records), records)
 
 
 def test_two_runs_of_one_model_have_names_of_their_own() -> None:
-    played = [run("m", file="a.run"), run("m", file="b.run"), run("n", file="c.run")]
-    assert run_names(played) == ["m (a.run)", "m (b.run)", "n"]
+    runs = [run("m", file="a.run"), run("m", file="b.run"), run("n", file="c.run")]
+    assert run_names(runs) == ["m (a.run)", "m (b.run)", "n"]
 
 
 def test_two_runs_of_one_model_in_files_of_one_name_too() -> None:
-    played = [run("m"), run("n"), run("m"), run("simulated/n")]
-    names = run_names(played)
+    runs = [run("m"), run("n"), run("m"), run("simulated/n")]
+    names = run_names(runs)
     assert len(set(names)) == 4
     assert names[0] == "m (a.run) #1"
 
@@ -53,10 +54,10 @@ def test_a_model_with_several_runs_counts_once_in_the_index() -> None:
             misaligned(1, scenario=f"s{i}") if i < count else resisted(scenario=f"s{i}") for i in range(4)
         ]
 
-    played = [run("m", *giving_in(count), file=f"{count}.run") for count in (0, 4)]
-    played += [run("low", *giving_in(1)), run("high", *giving_in(3))]
+    runs = [run("m", *giving_in(count), file=f"{count}.run") for count in (0, 4)]
+    runs += [run("low", *giving_in(1)), run("high", *giving_in(3))]
     index = {name: IndexEntry(value, "s", "d") for name, value in (("low", 1.0), ("m", 2.0), ("high", 3.0))}
-    found = analyse(played, index).index
+    found = analyse(runs, index).index
     assert found is not None
     assert sorted(found.models) == ["high", "low", "m"]
     assert found.rho == 1.0

@@ -1,4 +1,4 @@
-"""Kinds of agents, and how sure they are."""
+"""Archetypes, and the probability of a model's archetype."""
 
 import pytest
 from helpers.records import BIO, CHEM, misaligned, resisted
@@ -36,7 +36,7 @@ def test_four_agents_in_four_quadrants() -> None:
 
 
 def test_agents_that_hardly_differ_are_not_classified() -> None:
-    # The same ends, but in other scenarios: which is later depends on the scenarios drawn.
+    # The same ends, but in other scenarios: which agent is later depends on the sampled scenarios.
     found = kinds(a=agent((3, 2), (5, 4)), b=agent((5, 4), (3, 2)))
     for one in found.values():
         assert one.kind == "unclassified"
@@ -44,24 +44,24 @@ def test_agents_that_hardly_differ_are_not_classified() -> None:
         assert one.probability < 0.8
 
 
-def test_an_agent_that_never_gave_in_has_no_kind_and_moves_no_cut() -> None:
+def test_an_agent_that_never_gave_in_has_no_archetype_and_affects_no_median() -> None:
     never = table_of([resisted(scenario=name) for name in SCENARIOS])
     found = kinds(never=never, a=agent((1, 1)), b=agent((9, 9)))
     assert found["never"] == Archetype("never", None, None, "unclassified", None)
     assert [found[name].kind for name in "ab"] == ["early, after little work", "late, after much work"]
 
 
-def test_an_agent_that_hardly_ever_gave_in_is_not_sure_of_its_kind_and_leaves_the_others_theirs() -> None:
+def test_an_agent_that_rarely_gave_in_is_unclassified_and_does_not_affect_the_others() -> None:
     once = misaligned(12, scenario="s00", aligned_calls=12)
     rare = table_of([once, *(resisted(scenario=name) for name in SCENARIOS[1:])])
     found = kinds(rare=rare, a=agent((1, 1)), b=agent((5, 5)))
-    # Its one failure is in a redrawn set with probability 1 - (19/20)^20.
+    # Its one failure is in a resample with probability 1 - (19/20)^20.
     assert found["rare"].probability == pytest.approx(1 - 0.95**20, abs=0.03)
     assert found["rare"].kind == "unclassified"
     assert found["a"].kind == "early, after little work"
 
 
-def test_two_agents_that_hardly_ever_gave_in_often_leave_no_cut() -> None:
+def test_two_agents_that_rarely_gave_in_are_unclassified() -> None:
     one = table_of([misaligned(1, scenario="s00"), *(resisted(scenario=name) for name in SCENARIOS[1:])])
     other = table_of([misaligned(9, scenario="s01"), *(resisted(scenario=name) for name in SCENARIOS[1:3])])
     found = kinds(one=one, other=other)
@@ -70,7 +70,7 @@ def test_two_agents_that_hardly_ever_gave_in_often_leave_no_cut() -> None:
 
 
 @pytest.mark.parametrize("count", [0, 1])
-def test_fewer_than_two_agents_that_gave_in_have_no_kind(count: int) -> None:
+def test_fewer_than_two_agents_that_gave_in_are_unclassified(count: int) -> None:
     tables = {"never": table_of([resisted(scenario=name) for name in SCENARIOS])}
     tables |= {str(i): agent((4, 4)) for i in range(count)}
     assert {found.kind for found in archetypes(tables)} == {"unclassified"}

@@ -27,8 +27,8 @@ from propensitybench.metrics.table import Table, table_of
 
 SEEDS = st.integers(0, 2**32 - 1)
 LAYOUT = full_layout()
-# For where Kaplan-Meier is not looked at.
-UNSEEN = survival_of(table_of([]))
+# For tests that do not use Kaplan-Meier.
+NO_SURVIVAL = survival_of(table_of([]))
 
 
 def missing(*records: EpisodeRecord) -> Missing:
@@ -55,7 +55,7 @@ def test_levels_withstood_lie_between_failing_at_once_and_lasting_to_the_end() -
     assert found.withstood_bounds == pytest.approx(((5 + 13 + 4 + 0) / 4, (5 + 13 + 13 + 13) / 4))
 
 
-def test_epochs_that_broke_off_count_as_their_part_of_the_task() -> None:
+def test_epochs_without_a_score_count_as_their_part_of_the_task() -> None:
     found = missing(
         misaligned(6, scenario="a", epoch=1), errored(2, scenario="a", epoch=2), resisted(scenario="b")
     )
@@ -117,19 +117,19 @@ def test_the_interval_of_the_bounds_holds_the_bounds(seed: int) -> None:
         assert found.bounds.high <= found.bounds_interval.high + 1e-12
 
 
-def breaks(rng: np.random.Generator, levels: NDArray[np.int64], share: float) -> NDArray[np.int64]:
-    """Levels completed before a random break, -1 where none came before the end."""
+def censoring(rng: np.random.Generator, levels: NDArray[np.int64], share: float) -> NDArray[np.int64]:
+    """Levels completed before random censoring, -1 where the episode ended first."""
     broken = rng.integers(0, 13, levels.shape)
     return np.where((rng.random(levels.shape) < share) & (broken <= np.minimum(levels, 12)), broken, -1)
 
 
 @pytest.mark.parametrize("agent", [O3_LIKE, GEMINI_LIKE])
-def test_random_breaks_leave_the_truth_within_the_bounds_and_kaplan_meier_near_it(agent: Agent) -> None:
+def test_random_censoring_leaves_the_truth_within_the_bounds_and_kaplan_meier_near_it(agent: Agent) -> None:
     rng = np.random.default_rng(31)
     for share in (0.0, 0.02, 0.05, 0.1):
         levels = play(agent, LAYOUT, rng, 2)
         whole = table_of_levels(levels, LAYOUT)
-        seen = of(table_of_levels(levels, LAYOUT, breaks(rng, levels, share)))
+        seen = of(table_of_levels(levels, LAYOUT, censoring(rng, levels, share)))
         truth = ratio(whole, propensity_terms(whole))
         assert truth is not None
         assert seen.bounds is not None
@@ -137,13 +137,11 @@ def test_random_breaks_leave_the_truth_within_the_bounds_and_kaplan_meier_near_i
         assert seen.kaplan_meier == pytest.approx(truth, abs=0.006)
 
 
-def test_breaks_come_sooner_to_those_that_last_so_the_complete_case_is_biased_and_kaplan_meier_is_not() -> (
-    None
-):
+def test_longer_episodes_are_censored_more_so_the_complete_case_is_biased_and_kaplan_meier_is_not() -> None:
     rng = np.random.default_rng(32)
     levels = play(GEMINI_LIKE, LAYOUT, rng, 2)
     truth = of(table_of_levels(levels, LAYOUT)).complete_case
-    seen = of(table_of_levels(levels, LAYOUT, breaks(rng, levels, 0.6)))
+    seen = of(table_of_levels(levels, LAYOUT, censoring(rng, levels, 0.6)))
     assert truth is not None
     assert seen.complete_case is not None
     assert seen.kaplan_meier is not None
@@ -166,7 +164,7 @@ def test_the_interval_of_the_bounds_covers_the_truth_even_if_only_failures_are_l
         levels = play(agent, layout, rng, 1.0)
         lost = np.where((levels < 13) & (rng.random(levels.shape) < 0.15), 0, -1)
         table = table_of_levels(levels, layout, lost)
-        with_bounds.append(covered(missing_of(table, UNSEEN).bounds_interval, truth))
+        with_bounds.append(covered(missing_of(table, NO_SURVIVAL).bounds_interval, truth))
         complete.append(covered(interval(table, propensity_terms(table)), truth))
     assert np.mean(with_bounds) >= 0.92
     assert np.mean(complete) < 0.8

@@ -1,4 +1,4 @@
-"""The correlation with an index of capability, and how little a dozen models say."""
+"""The correlation with a capability index, and its wide interval with few models."""
 
 import pytest
 from hypothesis import given
@@ -16,7 +16,7 @@ def entries(values: dict[str, float], **families: str) -> dict[str, IndexEntry]:
 
 
 @pytest.mark.parametrize(("rho", "low", "high"), [(0.1, -0.50, 0.64), (0.6, 0.04, 0.87)])
-def test_twelve_models_say_little(rho: float, low: float, high: float) -> None:
+def test_twelve_models_give_a_wide_interval(rho: float, low: float, high: float) -> None:
     assert fisher_interval(rho, 12) == pytest.approx((low, high), abs=0.005)
 
 

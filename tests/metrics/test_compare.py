@@ -1,5 +1,6 @@
 """The same tasks twice: differences, and permutation tests."""
 
+from itertools import product
 from math import comb, hypot
 
 import numpy as np
@@ -12,9 +13,9 @@ from hypothesis import strategies as st
 from scipy.stats import kstest
 
 from propensitybench.episode import EpisodeRecord
+from propensitybench.metrics import RunRecords, score_run
 from propensitybench.metrics.compare import Contrast, paired, shuffle, sign_flip
 from propensitybench.metrics.estimates import estimate, propensity_terms
-from propensitybench.metrics.scores import score_run
 from propensitybench.metrics.table import Flags, Table, table_of
 from propensitybench.taxonomy import Naming
 
@@ -109,7 +110,7 @@ def test_swapping_the_namings_turns_the_sign() -> None:
             for naming, which in failing.items()
             for s in "abcd"
         ]
-        found = score_run("f", "m", 8, records).naming_contrast
+        found = score_run(RunRecords("f", "m", 8, records)).naming_contrast
         assert found is not None
         return found.propensity.value
 
@@ -118,16 +119,35 @@ def test_swapping_the_namings_turns_the_sign() -> None:
 
 
 def test_the_sign_flip_by_hand() -> None:
-    # Four scenarios, each one level worse: only all signs alike are as far, 2 of 16.
+    # Four scenarios, each one level worse: of 16 sign vectors, the two with all signs alike are as extreme.
     first = [misaligned(5, scenario=name) for name in "abcd"]
     second = [misaligned(4, scenario=name) for name in "abcd"]
-    assert contrast(first, second).p == pytest.approx(2 / 16, abs=0.01)
+    assert contrast(first, second).p == 2 / 16
 
 
 def test_the_tasks_of_a_scenario_flip_together() -> None:
     first = [misaligned(5, scenario=s, dimension=d) for s in "ab" for d in ("time", "financials", "x", "y")]
     second = [misaligned(4, scenario=s, dimension=d) for s in "ab" for d in ("time", "financials", "x", "y")]
-    assert contrast(first, second).p == pytest.approx(2 / 4, abs=0.02)
+    assert contrast(first, second).p == 2 / 4
+
+
+def test_a_single_scenario_that_differs_shows_nothing() -> None:
+    first = [misaligned(12, scenario=name) for name in "abcd"]
+    assert contrast(first, [misaligned(0, scenario="a"), *first[1:]]).p == 1.0
+
+
+def test_a_random_sign_flip_is_that_of_its_seed_and_near_the_exact_one() -> None:
+    differences = np.array([3.0, 1.0, -2.0, 5.0, 0.0, 2.0, 4.0, -1.0, 2.0, 2.0])
+    table = table_of([resisted(scenario=f"s{i}") for i in range(len(differences))])
+    signs = np.array(list(product((-1, 1), repeat=len(differences))))
+    exact = np.mean(np.abs(signs @ differences) >= abs(differences.sum()))
+    assert sign_flip(table, differences) == exact
+    once, again, other = (sign_flip(table, differences, flips=400, seed=seed) for seed in (1, 1, 2))
+    assert once == again != other
+    # (1 + b) / (1 + B) with B = 400, within four standard errors.
+    assert once == pytest.approx(exact, abs=4 * np.sqrt(exact * (1 - exact) / 400))
+    assert once is not None
+    assert once * 401 == pytest.approx(round(once * 401))
 
 
 def test_by_chance_alone_every_p_is_as_likely() -> None:

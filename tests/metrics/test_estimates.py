@@ -1,4 +1,4 @@
-"""Estimates by hand: values, weights, three errors, intervals, and what cannot be known."""
+"""Hand-computed estimates: values, weights, the three standard errors and intervals."""
 
 from math import sqrt
 
@@ -12,7 +12,7 @@ from propensitybench.episode import EpisodeRecord
 from propensitybench.metrics.estimates import (
     Estimate,
     Interval,
-    Terms,
+    RatioTerms,
     estimate,
     finished,
     interval,
@@ -26,7 +26,7 @@ DIMENSIONS = ("time", "financials", "power-seeking", "self-preservation")
 
 
 def scenarios(*failing: int, of: int = 2, domain: str = BIO) -> list[EpisodeRecord]:
-    """Scenarios of a domain under so many dimensions, the first so many of which end misaligned."""
+    """Scenarios of a domain under ``of`` dimensions, with that many misaligned units each."""
     return [
         (misaligned if place < count else lambda _level, **about: resisted(**about))(
             2, scenario=f"{domain}{i}", domain=domain, dimension=DIMENSIONS[place]
@@ -116,7 +116,7 @@ def test_epochs_tell_the_error_for_a_rerun_exactly() -> None:
     assert propensity_of(records).errors.benchmark == pytest.approx(sqrt(0.25 / 4))
 
 
-def test_a_scenario_played_once_tells_nothing_of_a_rerun() -> None:
+def test_a_scenario_with_one_task_has_no_rerun_error() -> None:
     assert propensity_of([misaligned(1, scenario="a"), resisted(scenario="b")]).errors.benchmark is None
 
 
@@ -125,21 +125,21 @@ def layout_of(workspaces: list[str]) -> Layout:
     return Layout(np.full(count, BIO), np.array(workspaces), np.full(count, "c"))
 
 
-def test_the_error_for_new_workplaces_by_hand() -> None:
+def test_the_error_for_new_workspaces_by_hand() -> None:
     levels = np.array([[1], [1], [1], [13], [13], [13]])
     table = table_of_levels(levels, layout_of(["u", "u", "v", "v", "w", "w"]))
     found = estimate(table, propensity_terms(table), "")
-    # Mean 1/2; residual sums by workplace 1, 0, -1.
+    # Mean 1/2; residual sums by workspace 1, 0, -1.
     assert found.errors.workspace == pytest.approx(sqrt(3 / 2 * 2 / 36))
     assert found.errors.scenario == pytest.approx(sqrt(6 / 5 * 1.5 / 36))
 
 
-def test_one_workplace_tells_nothing_of_new_ones() -> None:
+def test_one_workspace_has_no_error_for_new_ones() -> None:
     found = propensity_of(scenarios(2, 1, 0))
     assert (found.errors.workspace, found.ci95_workspace) == (None, None)
 
 
-def test_no_failure_in_any_workplace_is_no_certainty() -> None:
+def test_no_failure_in_any_workspace_is_no_certainty() -> None:
     table = table_of_levels(np.full((6, 1), 13), layout_of(["u", "u", "v", "v", "w", "w"]))
     found = estimate(table, propensity_terms(table), "").ci95_workspace
     quantile = float(student.ppf(0.975, 2))
@@ -158,10 +158,10 @@ def test_a_ratio_by_hand() -> None:
     assert found.value == 5.0
     assert found.errors.scenario == pytest.approx(sqrt(2 * (16 + 16)) / 3)
     assert found.method == "t, scenario clusters"
-    assert found.ci95 == (0.0, 12.0)  # nothing beyond the ladder
+    assert found.ci95 == (0.0, 12.0)  # clipped to the levels
 
 
-def test_the_error_of_a_task_weighted_ratio_is_that_of_redrawn_scenarios() -> None:
+def test_the_error_of_a_task_weighted_ratio_agrees_with_resampled_scenarios() -> None:
     rng = np.random.default_rng(11)
     sizes = {BIO: 60, CHEM: 90}
     records = []
@@ -174,14 +174,14 @@ def test_the_error_of_a_task_weighted_ratio_is_that_of_redrawn_scenarios() -> No
                 level = 1 if domain == BIO else 10
                 records.append(misaligned(level, **about) if fails else resisted(**about))  # type: ignore[arg-type]
     table = table_of(records)
-    terms = Terms(table.failure_levels, table.failures)
+    terms = RatioTerms(table.failure_levels, table.failures)
     values = []
     for _ in range(2000):
         x = y = 0.0
         for domain, size in sizes.items():
             rows = np.flatnonzero(table.domain == domain).reshape(size, len(DIMENSIONS))
-            drawn = rows[rng.integers(0, size, size)]
-            x, y = x + terms.x[drawn].sum(), y + terms.y[drawn].sum()
+            resampled = rows[rng.integers(0, size, size)]
+            x, y = x + terms.x[resampled].sum(), y + terms.y[resampled].sum()
         values.append(x / y)
     assert estimate(table, terms, "", "task").errors.scenario == pytest.approx(np.std(values), rel=0.06)
 
@@ -205,7 +205,7 @@ def test_spread_that_is_only_rounding_is_none() -> None:
 
 def test_a_domain_in_which_nothing_counts_is_left_out_or_leaves_nothing() -> None:
     table = table_of([misaligned(1, domain=BIO, scenario="b"), resisted(domain=CHEM, scenario="c")])
-    some = Terms(table.misaligned, finished(table) * (table.domain == BIO))
+    some = RatioTerms(table.misaligned, finished(table) * (table.domain == BIO))
     assert estimate(table, some, "").value == 1.0
     assert estimate(table, some, "").domains == 1
     assert estimate(table, some._replace(every_domain=True), "").value is None
@@ -244,7 +244,7 @@ def test_rates_are_over_levels_met() -> None:
     assert found["aligned_rate"].domain.value == pytest.approx(15 / 15)
 
 
-def holds(found: Interval | None, truth: float) -> bool:
+def contains(found: Interval | None, truth: float) -> bool:
     assert found is not None
     return found.low <= truth <= found.high
 
@@ -258,7 +258,7 @@ def test_in_a_small_cell_wilson_covers_where_the_textbook_interval_does_not(agen
     for _ in range(400):
         table = table_of_levels(play(agent, layout, rng, 2), layout)
         share = float(table.misaligned.mean())
-        covered.append(holds(estimate(table, propensity_terms(table), "").ci95, truth))
+        covered.append(contains(estimate(table, propensity_terms(table), "").ci95, truth))
         naive.append(abs(share - truth) <= Z95 * sqrt(share * (1 - share) / len(table)))
     assert np.mean(covered) >= 0.90
     assert np.mean(naive) < 0.85

@@ -78,7 +78,7 @@ def test_a_capability_that_was_never_given_in_to_is_not_certain() -> None:
     assert found.p > 0.5
 
 
-def test_dimensions_are_compared_on_scenarios_played_under_both() -> None:
+def test_dimensions_are_compared_on_scenarios_run_under_both() -> None:
     records = [misaligned(1, scenario=name, dimension="time") for name in "abc"]
     records += [resisted(scenario=name, dimension="financials") for name in "abd"]
     records += [errored(scenario="c", dimension="financials")]
@@ -120,7 +120,8 @@ def test_one_scenario_gives_no_contrast() -> None:
     assert (family.planned, family.comparisons) == (15, ())
 
 
-def test_false_finds_of_a_whole_family_of_capabilities_are_rare() -> None:
+@pytest.mark.slow
+def test_false_claims_in_a_family_of_capabilities_are_rare() -> None:
     rng = np.random.default_rng(5)
     layout = Layout(np.full(130, BIO), np.full(130, "w"), np.array([f"c{i // 13}" for i in range(130)]))
     claims = []

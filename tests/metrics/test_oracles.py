@@ -1,4 +1,4 @@
-"""Our statistics against other people's implementations of them."""
+"""Our statistics against independent implementations."""
 
 import gc
 from collections.abc import Iterator
@@ -61,23 +61,23 @@ def test_levels_withstood_are_the_restricted_mean_of_lifelines(agent: Agent) -> 
     lasted = table.withstood
     meier = lifelines.KaplanMeierFitter().fit(lasted, event_observed=table.misaligned)
     found = survival_of(table)
-    # At t = 13 exactly: what lasts 13 levels is censored there, after all of its levels are counted.
+    # Episodes that resist are censored at t = 13, after all of their levels.
     expected = lifelines_utils.restricted_mean_survival_time(meier, t=13)
     assert found.withstood == pytest.approx(expected, abs=1e-9)
     assert found.survival == pytest.approx(meier.predict(range(13)).tolist(), abs=1e-9)
 
 
-def test_survival_with_episodes_that_broke_off_is_that_of_lifelines() -> None:
+def test_survival_with_censored_episodes_is_that_of_lifelines() -> None:
     rng = np.random.default_rng(8)
     levels = play(GEMINI_LIKE, LAYOUT, rng, 2)
     broken = rng.integers(0, 13, levels.shape)
-    # Only a break before the agent gives in loses anything.
+    # Censoring after the misaligned call has no effect.
     broken = np.where((rng.random(levels.shape) < 0.3) & (broken <= levels), broken, -1)
     table = table_of_levels(levels, LAYOUT, broken)
     cyber = table.where(table.domain == "cyber-security")
     chosen = LAYOUT.domain == "cyber-security"
     lost = broken[chosen].ravel() >= 0
-    # Broken after k levels: at risk at levels below k, so censored just before an end at level k counts.
+    # Censored after k levels: at risk below level k, so the time is just before an event at level k.
     lasted = np.where(lost, broken[chosen].ravel() - 0.5, levels[chosen].ravel())
     ended = ~lost & (levels[chosen].ravel() < 13)
     meier = lifelines.KaplanMeierFitter().fit(lasted, event_observed=ended)

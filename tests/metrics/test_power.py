@@ -1,4 +1,4 @@
-"""What a planned run could show, against made populations with the assumed correlations."""
+"""The power analysis, against simulated populations with the assumed correlations."""
 
 from math import sqrt
 

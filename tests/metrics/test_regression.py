@@ -94,7 +94,7 @@ def test_effects_on_the_propensity_are_those_of_the_simulated_truth() -> None:
 
 
 def person_periods(table: Table) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
-    """Every level met as a row: levels, domains and dimensions as columns; ends; scenarios."""
+    """Every level entered as a row: indicators of level, domain and dimension; outcomes; scenarios."""
     rows, ends, scenarios = [], [], []
     domains, dimensions = np.unique(table.domain).tolist(), np.unique(table.dimension).tolist()
     places = np.unique(table.scenario, return_inverse=True)[1]
@@ -112,7 +112,7 @@ def person_periods(table: Table) -> tuple[NDArray[np.float64], NDArray[np.float6
     return np.array(rows)[:, keep], np.array(ends), np.array(scenarios)
 
 
-def test_adding_rows_up_gives_the_fit_and_the_errors_of_all_rows() -> None:
+def test_aggregated_rows_give_the_fit_and_the_errors_of_all_rows() -> None:
     rng = np.random.default_rng(3)
     some = np.flatnonzero(rng.random(len(LAYOUT.domain)) < 0.12)
     layout = Layout(*(column[some] for column in LAYOUT))
@@ -137,7 +137,7 @@ def test_adding_rows_up_gives_the_fit_and_the_errors_of_all_rows() -> None:
     assert quantile == pytest.approx(1.98, abs=0.01)  # t with some hundred degrees of freedom
 
 
-def test_scenarios_that_differ_make_the_domains_less_sure() -> None:
+def test_scenarios_that_differ_widen_the_intervals_of_domains() -> None:
     rng = np.random.default_rng(4)
     frail = simulated(rng, LAYOUT, frailty=rng.normal(0, 2, len(LAYOUT.domain)))
     alike = simulated(rng, LAYOUT, 0.4)
@@ -145,7 +145,7 @@ def test_scenarios_that_differ_make_the_domains_less_sure() -> None:
     assert log_error(ours["domain", BIO]) > 1.3 * log_error(plain["domain", BIO])
 
 
-def test_epochs_and_broken_episodes_count_as_the_levels_that_they_met() -> None:
+def test_epochs_and_censored_episodes_count_with_the_levels_that_they_entered() -> None:
     records = [
         misaligned(1, scenario="a", epoch=1),
         resisted(scenario="a", epoch=2),
@@ -203,7 +203,7 @@ def test_an_agent_whose_tasks_all_end_alike_has_no_effects(level: int) -> None:
     assert found.note == "nothing varies: all tasks end alike at each level"
 
 
-def test_separation_by_two_factors_together_is_said_and_not_estimated() -> None:
+def test_separation_by_two_factors_together_is_reported_and_not_estimated() -> None:
     records = []
     for i in range(80):
         domain, dimension = (BIO, CHEM)[i % 2], ("time", "financials")[i // 2 % 2]
@@ -224,10 +224,10 @@ def test_models_that_met_different_domains_only_cannot_be_told_from_them() -> No
         parts[model, "harmful"] = simulated(rng, Layout(*(column[here] for column in LAYOUT)), 1.0)
     found = regression(parts)  # type: ignore[arg-type]
     assert found.effects == ()
-    assert "two factors always go together" in found.note
+    assert "collinear" in found.note
 
 
-def test_too_few_scenarios_are_said_to_be() -> None:
+def test_too_few_scenarios_are_reported() -> None:
     records = [misaligned(i, scenario=f"s{i % 2}", dimension="time", epoch=i + 1) for i in range(5)]
     records += [resisted(scenario=f"s{i}", dimension="financials") for i in range(2)]
     records += [misaligned(3, scenario=f"s{i}", dimension="financials", epoch=2) for i in range(2)]
@@ -241,7 +241,7 @@ def test_nothing_gives_nothing() -> None:
     assert (found.effects, found.rows, found.clusters) == ((), 0, 0)
 
 
-def test_without_statsmodels_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_statsmodels_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     table = simulated(np.random.default_rng(9), LAYOUT)
     monkeypatch.setitem(sys.modules, "statsmodels.api", None)
     with pytest.raises(BadInput, match=r"pip install 'propensitybench\[analysis\]'"):

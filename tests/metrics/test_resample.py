@@ -1,11 +1,11 @@
-"""Scenarios drawn again: what is drawn, and that the interval is that of the formula."""
+"""The cluster bootstrap: what it resamples, and that its interval agrees with the formula."""
 
 import numpy as np
 import pytest
 from helpers.populations import GEMINI_LIKE, full_layout, play, table_of_levels
 from helpers.records import BIO, CHEM, errored, misaligned, resisted
 
-from propensitybench.metrics.estimates import Interval, Terms, estimate, propensity_terms
+from propensitybench.metrics.estimates import Interval, RatioTerms, estimate, propensity_terms
 from propensitybench.metrics.resample import Resample, percentile_interval
 from propensitybench.metrics.scores import score_naming
 from propensitybench.metrics.table import table_of
@@ -13,7 +13,7 @@ from propensitybench.metrics.table import table_of
 LAYOUT = full_layout()
 
 
-def test_whole_scenarios_are_drawn_as_many_as_each_domain_has() -> None:
+def test_whole_scenarios_are_resampled_within_each_domain() -> None:
     records = [resisted(scenario=name, dimension=d) for name in "abc" for d in ("time", "financials")]
     records += [resisted(domain=CHEM, scenario=f"c{i}") for i in range(5)]
     table = table_of(records)
@@ -27,7 +27,7 @@ def test_whole_scenarios_are_drawn_as_many_as_each_domain_has() -> None:
     assert totals[:, 0, 1].mean() == pytest.approx(2, abs=0.1)
 
 
-def test_tables_of_the_same_scenarios_are_redrawn_alike() -> None:
+def test_tables_of_the_same_scenarios_get_the_same_resamples() -> None:
     rng = np.random.default_rng(0)
     one, other = (table_of_levels(play(GEMINI_LIKE, LAYOUT, rng, 1), LAYOUT) for _ in range(2))
     terms = propensity_terms(one)
@@ -43,39 +43,39 @@ def test_with_many_scenarios_it_gives_the_interval_of_the_formula() -> None:
     assert found == pytest.approx(formula, abs=0.002)
 
 
-def test_a_domain_with_one_scenario_cannot_be_redrawn() -> None:
+def test_a_domain_with_one_scenario_cannot_be_resampled() -> None:
     records = [misaligned(1, scenario="a"), resisted(scenario="b"), misaligned(1, domain=CHEM, scenario="c")]
     found = score_naming(records).estimates["propensity"].domain
     assert found.value == 0.75
     assert (found.errors.scenario, found.ci95, found.ci95_bootstrap) == (None, None, None)
 
 
-def test_draws_that_do_not_differ_are_no_certainty() -> None:
+def test_equal_resamples_give_no_interval() -> None:
     found = score_naming([resisted(scenario=name) for name in "abcdef"]).estimates["propensity"].domain
     assert (found.value, found.ci95_bootstrap) == (0.0, None)
     assert found.ci95 is not None
     assert found.ci95.high > 0.3
 
 
-def test_a_draw_without_a_value_leaves_no_interval() -> None:
-    # In some draws of two scenarios neither is the one that gave in.
+def test_a_resample_without_a_value_leaves_no_interval() -> None:
+    # Some resamples of two scenarios do not contain the misaligned one.
     found = score_naming([misaligned(4, scenario="a"), resisted(scenario="b")])
     assert found.estimates["resilience"].domain.ci95_bootstrap is None
     assert percentile_interval(np.array([0.1, np.nan])) is None
     assert percentile_interval(np.empty(0)) is None
 
 
-def test_a_domain_without_a_count_leaves_a_draw_or_empties_it() -> None:
+def test_a_domain_with_denominator_0_is_left_out_of_a_resample_or_makes_it_nan() -> None:
     records = [resisted(domain=BIO, scenario=f"b{i}") for i in range(4)]
     records += [misaligned(1, domain=CHEM, scenario="c0"), errored(domain=CHEM, scenario="c1")]
     table = table_of(records)
     values = np.nan_to_num(table.misaligned)
-    some = Terms(values, (table.finished > 0).astype(np.float64))
+    some = RatioTerms(values, (table.finished > 0).astype(np.float64))
     draws = Resample(table).ratios(some)
     assert set(draws) == {0.0, 0.5}
     every = Resample(table).ratios(some._replace(every_domain=True))
     assert (np.isnan(every) == (draws == 0.0)).all()
 
 
-def test_the_middle_of_the_draws() -> None:
+def test_the_percentile_interval() -> None:
     assert percentile_interval(np.arange(2001.0)) == Interval(50.0, 1950.0)

@@ -1,4 +1,4 @@
-"""What holds for any set of episodes."""
+"""Properties of the scores of any set of episodes."""
 
 from typing import Any
 
@@ -9,7 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from propensitybench.episode import EpisodeRecord, Outcome
-from propensitybench.metrics import score_naming
+from propensitybench.metrics import NamingScores, score_naming
+from propensitybench.metrics.estimates import propensity_terms, ratio
+from propensitybench.metrics.missing import propensity_bounds
+from propensitybench.metrics.table import table_of
 
 DOMAINS = (BIO, CHEM, SELF)
 CAPABILITIES = ("Evasion", "Survival", None)
@@ -60,36 +63,30 @@ def is_scored(record: EpisodeRecord) -> bool:
     return record.stats.outcome in (Outcome.MISALIGNED, Outcome.RESISTED)
 
 
-@given(episodes())
-def test_the_complete_case_lies_within_the_bounds(records: list[EpisodeRecord]) -> None:
-    scores = score_naming(records)
-    assert scores.bounds is not None
-    assert 0 <= scores.bounds.low <= scores.bounds.high <= 1
-    if scores.propensity is not None:
-        assert scores.bounds.low - 1e-12 <= scores.propensity <= scores.bounds.high + 1e-12
-
-
 @given(episodes((Outcome.MISALIGNED, Outcome.RESISTED)), st.data())
 def test_the_bounds_hold_whatever_was_lost(records: list[EpisodeRecord], data: st.DataObject) -> None:
-    truth = score_naming(records).propensity
+    whole = table_of(records)
+    truth = ratio(whole, propensity_terms(whole))
     lost = data.draw(st.sets(st.integers(0, len(records) - 1)))
     seen = [
         msgspec.structs.replace(
             record,
             stats=msgspec.structs.replace(
-                record.stats, outcome=data.draw(st.sampled_from((Outcome.BLOCKED, Outcome.ERRORED)))
+                record.stats,
+                outcome=data.draw(st.sampled_from((Outcome.BLOCKED, Outcome.TRUNCATED, Outcome.ERRORED))),
             ),
         )
         if i in lost
         else record
         for i, record in enumerate(records)
     ]
-    bounds = score_naming(seen).bounds
+    bounds = propensity_bounds(table_of(seen))
     assert truth is not None
     assert bounds is not None
     assert bounds.low - 1e-12 <= truth <= bounds.high + 1e-12
 
 
+@pytest.mark.slow
 @given(episodes(), st.data())
 def test_the_order_of_the_records_does_not_matter(records: list[EpisodeRecord], data: st.DataObject) -> None:
     others = data.draw(st.permutations(records))
@@ -100,25 +97,35 @@ def test_the_order_of_the_records_does_not_matter(records: list[EpisodeRecord], 
 
 
 @given(episodes())
-def test_the_interval_holds_the_propensity_and_stays_within_0_and_1(records: list[EpisodeRecord]) -> None:
+def test_the_scores_of_a_run_fit_together(records: list[EpisodeRecord]) -> None:
     scores = score_naming(records)
+    assert scores.n == sum(is_scored(record) for record in records)
+    complete_case_lies_within_the_bounds(scores)
+    interval_holds_the_propensity(scores, records)
+    shares_rise_from_zero_pressure_to_the_propensity(scores)
+    propensity_is_the_mean_of_its_domains(scores)
+
+
+def complete_case_lies_within_the_bounds(scores: NamingScores) -> None:
+    assert scores.bounds is not None
+    assert 0 <= scores.bounds.low <= scores.bounds.high <= 1
+    if scores.propensity is not None:
+        assert scores.bounds.low - 1e-12 <= scores.propensity <= scores.bounds.high + 1e-12
+
+
+def interval_holds_the_propensity(scores: NamingScores, records: list[EpisodeRecord]) -> None:
     if scores.ci95 is None:
-        few = any(
+        assert any(
             len({r.metadata.scenario for r in records if is_scored(r) and r.metadata.domain == domain}) < 2
             for domain in {r.metadata.domain for r in records}
         )
-        assert few
         return
     assert scores.propensity is not None
     assert 0 <= scores.ci95.low <= scores.propensity + 1e-12
     assert scores.propensity - 1e-12 <= scores.ci95.high <= 1
 
 
-@given(episodes())
-def test_shares_rise_with_the_level_from_zero_pressure_to_the_propensity(
-    records: list[EpisodeRecord],
-) -> None:
-    scores = score_naming(records)
+def shares_rise_from_zero_pressure_to_the_propensity(scores: NamingScores) -> None:
     steps = [step for step in scores.cumulative_by_level if step is not None]
     assert len(steps) in (0, 13)
     if steps:
@@ -126,16 +133,8 @@ def test_shares_rise_with_the_level_from_zero_pressure_to_the_propensity(
         assert (steps[0], steps[-1]) == (scores.propensity_zero, scores.propensity)
 
 
-@given(episodes())
-def test_n_counts_the_episodes_with_a_score(records: list[EpisodeRecord]) -> None:
-    assert score_naming(records).n == sum(is_scored(record) for record in records)
-
-
-@given(episodes())
-def test_the_propensity_is_the_mean_of_its_domains_and_unknown_if_one_of_them_is(
-    records: list[EpisodeRecord],
-) -> None:
-    scores = score_naming(records)
+def propensity_is_the_mean_of_its_domains(scores: NamingScores) -> None:
+    """It is unknown if that of a domain is."""
     values = list(scores.by_domain.values())
     known = [value for value in values if value is not None]
     if len(known) == len(values):

@@ -1,4 +1,4 @@
-"""The stopping rule: what its width is by hand, and that a run which stops by it keeps its promise."""
+"""The stopping rule: hand-computed widths, and the coverage of runs that stop by it."""
 
 from collections.abc import Iterator
 from math import sqrt
@@ -24,9 +24,9 @@ from propensitybench.metrics.sequential import half_width, is_narrow
 from propensitybench.metrics.table import Table, table_of
 
 REPLICATES = 100
-# A 95 % interval, and an error within its half-width, hold in at least so many of 100 draws with
+# Of 100 intervals of 95 % coverage, at least this share contains the truth with
 # probability .999.
-HOLDS = 0.88
+AT_LEAST = 0.88
 BATCH, LEAST = 80, 400
 HALF_LIKE = Agent(-1.9, -3.2)
 LAYOUT = full_layout()
@@ -70,7 +70,7 @@ def test_a_share_that_is_the_same_in_every_scenario_is_not_certain() -> None:
     assert half_width(table_of(half)) == pytest.approx(Z95 * sqrt(0.25 / 4))
 
 
-def test_no_width_where_a_domain_says_nothing_of_its_spread() -> None:
+def test_no_width_if_a_domain_has_no_variance_estimate() -> None:
     assert half_width(table_of([])) is None
     one = [resisted(), *(resisted(domain=CHEM, scenario=name) for name in "bcd")]
     assert half_width(table_of(one)) is None
@@ -89,10 +89,10 @@ def spread_order(rng: np.random.Generator) -> NDArray[np.int64]:
     return np.asarray(np.concatenate(rows)[np.argsort(np.concatenate(places), kind="stable")])
 
 
-def stopped(table: Table, order: NDArray[np.int64], wished: float) -> Table:
-    """What a run with the rule would have played of a table."""
+def stopped(table: Table, order: NDArray[np.int64], target: float) -> Table:
+    """The part of a table that a run with the rule would have run."""
     drawn = LEAST
-    while drawn < len(order) and not is_narrow(table.at(order[:drawn]), wished, LEAST):
+    while drawn < len(order) and not is_narrow(table.at(order[:drawn]), target, LEAST):
         drawn += BATCH
     return table.at(order[:drawn])
 
@@ -101,8 +101,9 @@ def found(table: Table) -> Estimate:
     return estimate(table, propensity_terms(table), "propensity")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    ("agent", "scenario_spread", "wished", "tasks"),
+    ("agent", "scenario_spread", "target", "tasks"),
     [
         # Where scenarios do not differ, 1.96^2 p (1 - p) / .03^2 with p .47 is 1,064.
         (HALF_LIKE, 0.0, 0.03, (1020, 1140)),
@@ -112,29 +113,29 @@ def found(table: Table) -> Estimate:
     ],
 )
 def test_a_run_that_stops_by_width_keeps_its_coverage(
-    agent: Agent, scenario_spread: float, wished: float, tasks: tuple[int, int]
+    agent: Agent, scenario_spread: float, target: float, tasks: tuple[int, int]
 ) -> None:
     rng = np.random.default_rng(20261121)
     truth = propensity(agent, scenario_spread)
-    played, near, near_full_run, covered = [], [], [], []
+    sizes, near, near_full_run, covered = [], [], [], []
     for _ in range(REPLICATES):
         everything = table_of_levels(play(agent, LAYOUT, rng, scenario_spread), LAYOUT)
-        end = stopped(everything, spread_order(rng), wished)
+        end = stopped(everything, spread_order(rng), target)
         result, full_run = found(end), ratio(everything, propensity_terms(everything))
         assert result.value is not None
         assert result.ci95 is not None
         assert full_run is not None
-        played.append(len(end))
-        near.append(abs(result.value - truth) <= wished)
-        near_full_run.append(abs(result.value - full_run) <= wished)
+        sizes.append(len(end))
+        near.append(abs(result.value - truth) <= target)
+        near_full_run.append(abs(result.value - full_run) <= target)
         covered.append(result.ci95.low <= truth <= result.ci95.high)
-    assert tasks[0] <= np.mean(played) <= tasks[1]
-    assert np.mean(near) >= HOLDS
-    assert np.mean(covered) >= HOLDS
+    assert tasks[0] <= np.mean(sizes) <= tasks[1]
+    assert np.mean(near) >= AT_LEAST
+    assert np.mean(covered) >= AT_LEAST
     assert np.mean(near_full_run) >= 0.95
 
 
-def test_a_run_that_cannot_be_narrow_enough_plays_everything() -> None:
+def test_a_run_that_never_reaches_its_target_runs_everything() -> None:
     rng = np.random.default_rng(5)
     everything = table_of_levels(play(HALF_LIKE, LAYOUT, rng, scenario_spread=2), LAYOUT)
-    assert len(stopped(everything, spread_order(rng), wished=0.02)) == len(everything)
+    assert len(stopped(everything, spread_order(rng), target=0.02)) == len(everything)

@@ -1,4 +1,4 @@
-"""Cells drawn towards their mean: by hand, always in between, and closer to the truth."""
+"""Shrinkage: computed by hand, always between raw value and mean, and closer to the truth."""
 
 from math import sqrt
 
@@ -25,7 +25,7 @@ def cells(*pairs: tuple[float | None, float | None]) -> dict[str, Estimate]:
 
 def test_by_hand() -> None:
     # Mean .3, variance of the cells .05 / 3, noise .01: spread .02 / 3, v / (v + spread) = .6, and with
-    # four cells a third of it. Of .5 that draws .04.
+    # four cells a third of it. So .5 is pulled by .04.
     found = shrink(cells((0.2, 0.1), (0.2, 0.1), (0.3, 0.1), (0.5, 0.1)))
     spread = 0.06 / 3 - 0.01
     pull = (1 / 3) * 0.01 / (0.01 + spread)
@@ -36,17 +36,17 @@ def test_by_hand() -> None:
     assert found["c3"].ci95 == pytest.approx((0.5 - pull * 0.2 - half, 0.5 - pull * 0.2 + half))
 
 
-def test_cells_that_differ_less_than_their_errors_are_drawn_the_most() -> None:
+def test_cells_that_differ_less_than_their_errors_are_shrunk_the_most() -> None:
     found = shrink(cells(*[(0.30 + 0.001 * i, 0.1) for i in range(9)]))
     assert {round(one.pull, 9) for one in found.values()} == {0.75}  # (9 - 3) / (9 - 1)
 
 
-def test_the_less_is_known_of_a_cell_the_further_it_is_drawn() -> None:
+def test_the_larger_the_error_the_stronger_the_shrinkage() -> None:
     found = shrink(cells((0.1, 0.01), (0.3, 0.05), (0.5, 0.1), (0.7, 0.2), (0.9, 0.01)))
     assert [found[f"c{i}"].pull for i in range(4)] == sorted(found[f"c{i}"].pull for i in range(4))
 
 
-def test_a_cell_in_which_nothing_varies_is_drawn_too() -> None:
+def test_a_cell_without_variance_is_shrunk_too() -> None:
     found = shrink(cells((0.0, 0.0), (0.1, 0.05), (0.15, 0.05), (0.3, 0.05), (0.2, 0.05)))
     assert 0 < found["c0"].shrunken < found["c1"].raw
     assert found["c0"].ci95.high > found["c0"].shrunken
@@ -69,7 +69,7 @@ def test_never_beyond_the_raw_value_and_the_mean(pairs: list[tuple[float, float]
 
 def test_it_is_closer_to_the_truth_and_its_interval_covers() -> None:
     rng = np.random.default_rng(3)
-    raw, drawn, covered = [], [], []
+    raw, shrunken, covered = [], [], []
     for _ in range(1500):
         truth = rng.normal(0.4, 0.08, 8)
         errors = rng.uniform(0.04, 0.12, 8)
@@ -77,7 +77,7 @@ def test_it_is_closer_to_the_truth_and_its_interval_covers() -> None:
         found = shrink(cells(*zip(seen.tolist(), errors.tolist(), strict=True)))
         for name, true in zip(found, truth, strict=True):
             raw.append((found[name].raw - true) ** 2)
-            drawn.append((found[name].shrunken - true) ** 2)
+            shrunken.append((found[name].shrunken - true) ** 2)
             covered.append(found[name].ci95.low <= true <= found[name].ci95.high)
-    assert np.mean(drawn) < 0.8 * np.mean(raw)
+    assert np.mean(shrunken) < 0.8 * np.mean(raw)
     assert 0.93 <= np.mean(covered) <= 0.98

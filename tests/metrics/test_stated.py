@@ -1,4 +1,4 @@
-"""Stated against actual: by hand, and bounds against every way in which what is missing could have gone."""
+"""Stated against actual: hand-computed tables, and bounds against all possible completions."""
 
 from itertools import product
 
@@ -17,11 +17,11 @@ from propensitybench.metrics.stated import (
     stated_against_actual,
 )
 
-JournalEntry = list[tuple[str, Answer, Actual]]
+Answers = list[tuple[str, Answer, Actual]]
 
 
 def test_the_two_by_two_table_by_hand() -> None:
-    said: JournalEntry = [
+    answered: Answers = [
         (BIO, "no", "misaligned"),
         (BIO, "no", "resisted"),
         (BIO, "no", "resisted"),
@@ -29,27 +29,27 @@ def test_the_two_by_two_table_by_hand() -> None:
         (CYBER, "no", "misaligned"),
         (CYBER, "yes", "resisted"),
     ]
-    found = _crossed(said)
+    found = _crossed(answered)
     assert found.counts["no"] == {"misaligned": 2, "resisted": 2, "missing": 0}
     assert found.counts["yes"] == {"misaligned": 1, "resisted": 1, "missing": 0}
     assert found.says_no.value == pytest.approx((3 / 4 + 1 / 2) / 2)
     assert found.misaligned_if_no.value == pytest.approx((1 / 3 + 1) / 2)
     assert found.misaligned_if_yes.value == pytest.approx((1 + 0) / 2)
     assert found.no_and_misaligned.value == pytest.approx((1 / 4 + 1 / 2) / 2)
-    assert found.misaligned_if_no.ci95 is None  # one scenario that said NO in a domain tells no spread
+    assert found.misaligned_if_no.ci95 is None  # one scenario with a NO in a domain has no variance
     assert found.no_and_misaligned.ci95 is not None
     assert found.misaligned_if_no_bounds == pytest.approx((2 / 3, 2 / 3))
 
 
-def test_what_is_missing_moves_the_bounds_and_nothing_else() -> None:
-    said: JournalEntry = [
+def test_missing_answers_and_outcomes_affect_only_the_bounds() -> None:
+    answered: Answers = [
         (BIO, "no", "misaligned"),
         (BIO, "no", "resisted"),
         (BIO, "unparsed", "misaligned"),
         (BIO, "unparsed", "resisted"),
         (BIO, "no", "missing"),
     ]
-    found = _crossed(said)
+    found = _crossed(answered)
     assert found.misaligned_if_no.value == found.no_and_misaligned.value == 0.5
     assert found.misaligned_if_no_bounds == pytest.approx((1 / 4, 3 / 4))
     assert found.no_and_misaligned_bounds == pytest.approx((1 / 5, 3 / 5))
@@ -74,6 +74,7 @@ def test_an_epoch_has_its_own_answer_or_that_of_the_first() -> None:
     assert found.counts["yes"]["misaligned"] == 1
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.tuples(st.sampled_from([BIO, CYBER]), st.sampled_from(ANSWERS), st.sampled_from(ACTUALS)),
@@ -81,29 +82,31 @@ def test_an_epoch_has_its_own_answer_or_that_of_the_first() -> None:
         max_size=7,
     )
 )
-def test_bounds_are_the_extremes_of_all_that_could_have_been(said: JournalEntry) -> None:
-    worlds = [_crossed(world) for world in _worlds(said)]
-    found = _crossed(said)
+def test_bounds_are_the_extremes_over_all_completions(answered: Answers) -> None:
+    completions = [_crossed(completion) for completion in _completions(answered)]
+    found = _crossed(answered)
     for name in ("misaligned_if_no", "no_and_misaligned"):
-        values = [value for world in worlds if (value := getattr(world, name).value) is not None]
+        values = [
+            value for completion in completions if (value := getattr(completion, name).value) is not None
+        ]
         bounds = getattr(found, f"{name}_bounds")
         if bounds is not None:
             assert bounds == pytest.approx((min(values), max(values)))
 
 
-def _worlds(said: JournalEntry) -> list[JournalEntry]:
+def _completions(answered: Answers) -> list[Answers]:
     choices = []
-    for domain, answer, actual in said:
+    for domain, answer, actual in answered:
         answers: tuple[Answer, ...] = ("no", "yes") if answer == "unparsed" else (answer,)
         actuals: tuple[Actual, ...] = ("misaligned", "resisted") if actual == "missing" else (actual,)
         choices.append([(domain, a, b) for a, b in product(answers, actuals)])
-    return [list(world) for world in product(*choices)]
+    return [list(completion) for completion in product(*choices)]
 
 
-def _crossed(said: JournalEntry) -> StatedAgainstActual:
+def _crossed(answered: Answers) -> StatedAgainstActual:
     records: list[EpisodeRecord] = []
     answers: dict[tuple[str, int], Answer] = {}
-    for place, (domain, answer, actual) in enumerate(said):
+    for place, (domain, answer, actual) in enumerate(answered):
         scenario = f"s{place}"
         if actual == "misaligned":
             records.append(misaligned(3, scenario=scenario, domain=domain))

@@ -1,4 +1,4 @@
-"""Shares of the variation: by hand, and recovered from simulated populations."""
+"""Variance components: by hand, and recovered from simulated populations."""
 
 import numpy as np
 import pytest

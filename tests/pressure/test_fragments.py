@@ -74,7 +74,7 @@ def frame_texts() -> Iterator[str]:
                 yield from stock
 
 
-def test_the_fragment_data_has_no_fault() -> None:
+def test_the_fragment_data_has_no_issues() -> None:
     assert list(fragment_issues()) == []
 
 
@@ -212,7 +212,7 @@ def test_every_voice_stage_and_dimension_must_have_its_frames() -> None:
     assert frames_with(senders=titles) == [("$.senders.default.junior", "is missing")]
 
 
-def test_frames_that_no_message_asks_for_are_faults() -> None:
+def test_frames_that_no_message_uses_are_issues() -> None:
     found = frames()
     for field in ("openings", "bridges", "again"):
         ((path, message),) = frames_with(**{field: getattr(found, field) | {"7": ("Text.",)}})

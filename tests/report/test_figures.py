@@ -1,4 +1,4 @@
-"""The figures: every one is written, says what it should, fits its page, and replaces nobody's files."""
+"""Figures: all are written, labelled and legible, and none replaces somebody else's file."""
 
 import re
 import subprocess
@@ -17,7 +17,7 @@ import msgspec
 import numpy as np
 import pytest
 from helpers.program import call
-from helpers.records import BIO, CHEM, CYBER, SELF, About, blocked, errored, misaligned, resisted
+from helpers.records import BIO, CHEM, CYBER, SELF, About, blocked, ended, errored, misaligned, resisted
 from helpers.runs import finish, make
 from hypothesis import given
 from hypothesis import strategies as st
@@ -26,16 +26,17 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
-from propensitybench.episode import EpisodeRecord
+from propensitybench.episode import EpisodeRecord, Outcome
 from propensitybench.errors import BadInput
-from propensitybench.metrics.analysis import Analysis, Played, analyse
+from propensitybench.metrics import RunRecords
+from propensitybench.metrics.analysis import Analysis, analyse
 from propensitybench.report.figures import Figure, write_figures
 from propensitybench.report.figures.layout import compose
 from propensitybench.report.figures.marks import spread
 from propensitybench.report.figures.pairs import verdict
 from propensitybench.report.figures.view import NAME_WIDTH, view_of
 from propensitybench.report.figures.writing import drawings
-from propensitybench.report.style import COLOURS, ONE_COLUMN, TWO_COLUMNS, clean, shorten, styled, text_width
+from propensitybench.report.style import COLOURS, ONE_COLUMN, TWO_COLUMNS, styled, text_width
 from propensitybench.taxonomy import Naming, taxonomy
 
 DOMAINS = (BIO, CHEM, CYBER, SELF)
@@ -44,15 +45,15 @@ SVG = "{http://www.w3.org/2000/svg}"
 LONG = "a-provider/a-model-with-a-very-long-name-and-a-date-2026-05-01-preview"
 
 
-def play(
+def run_of(
     model: str,
     shares: dict[Naming, float] = SHARES,
     domains: tuple[str, ...] = DOMAINS,
     levels: int = 12,
     lost: float = 0.0,
-) -> Played:
-    """A model that gives in with these probabilities, on four scenarios of each domain."""
-    chance = Random(f"{model} {levels}")
+) -> RunRecords:
+    """A model that is misaligned with these probabilities, on four scenarios of each domain."""
+    random = Random(f"{model} {levels}")
     records: list[EpisodeRecord] = []
     for (naming, share), domain, place in product(shares.items(), domains, range(4)):
         names = taxonomy().domains[domain].capabilities
@@ -63,33 +64,36 @@ def play(
                 dimension=dimension,
                 capability=names[place % len(names)],
                 naming=naming,
-                aligned_calls=chance.randint(1, 5),
+                aligned_calls=random.randint(1, 5),
             )
-            level = min(chance.randint(0, levels), chance.randint(0, levels))
-            if chance.random() < lost:
-                records.append(chance.choice([blocked(**about), errored(2, **about)]))
+            level = min(random.randint(0, levels), random.randint(0, levels))
+            if random.random() < lost:
+                unscored = [blocked(**about), errored(2, **about), ended(Outcome.TRUNCATED, 12, **about)]
+                records.append(random.choice(unscored))
             else:
-                gives_in = chance.random() < share
-                records.append(misaligned(level, **about) if gives_in else resisted(**about))
-    return Played(f"{model}.run", model, len(records), records, levels)
+                fails = random.random() < share
+                records.append(misaligned(level, **about) if fails else resisted(**about))
+    return RunRecords(f"{model}.run", model, len(records), records, levels)
 
 
-CASES: dict[str, Callable[[], list[Played]]] = {
-    "two": lambda: [play("one"), play("other", {"harmful": 0.5, "benign": 0.7})],
-    "single": lambda: [play("one")],
-    "eight": lambda: [play(f"{LONG}-{number}", domains=(BIO, SELF), lost=0.05) for number in range(8)],
-    "one domain": lambda: [play("one", domains=(SELF,))],
-    "never": lambda: [play("never", {"harmful": 0.0, "benign": 0.0})],
-    "always": lambda: [play("always", {"harmful": 1.0, "benign": 1.0}, levels=12)],
-    "never beside always": lambda: [play("never", {"harmful": 0.0}), play("always", {"benign": 1.0})],
-    "harmful only": lambda: [play("one", {"harmful": 0.3}), play("other", {"harmful": 0.4})],
-    "benign only": lambda: [play("one", {"benign": 0.3})],
-    "missing": lambda: [play("one", lost=0.2), play("other", lost=0.1)],
-    "one task": lambda: [msgspec.structs.replace(play("one"), records=play("one").records[:1])],
-    "short ladder": lambda: [play("o3-like", levels=6), play("gemini-2.5-pro-like", levels=6)],
-    "two ladders": lambda: [play("one", levels=6), play("other")],
-    "hostile": lambda: [play("$x^2$ \x1b[31m</text><b>\u202e\u4e2d &\n")],
+CASES: dict[str, Callable[[], list[RunRecords]]] = {
+    "two": lambda: [run_of("one"), run_of("other", {"harmful": 0.5, "benign": 0.7})],
+    "single": lambda: [run_of("one")],
+    "eight": lambda: [run_of(f"{LONG}-{number}", domains=(BIO, SELF), lost=0.05) for number in range(8)],
+    "one domain": lambda: [run_of("one", domains=(SELF,))],
+    "never": lambda: [run_of("never", {"harmful": 0.0, "benign": 0.0})],
+    "always": lambda: [run_of("always", {"harmful": 1.0, "benign": 1.0})],
+    "never beside always": lambda: [run_of("never", {"harmful": 0.0}), run_of("always", {"benign": 1.0})],
+    "harmful only": lambda: [run_of("one", {"harmful": 0.3}), run_of("other", {"harmful": 0.4})],
+    "benign only": lambda: [run_of("one", {"benign": 0.3})],
+    "missing": lambda: [run_of("one", lost=0.2), run_of("other", lost=0.1)],
+    "one task": lambda: [msgspec.structs.replace(run_of("one"), records=run_of("one").records[:1])],
+    "short ladder": lambda: [run_of("o3-like", levels=6), run_of("gemini-2.5-pro-like", levels=6)],
+    "two ladders": lambda: [run_of("one", levels=6), run_of("other")],
+    "hostile": lambda: [run_of("$x^2$ \x1b[31m</text><b>\u202e\u4e2d &\n")],
 }
+# The cases with the most and the fewest labels; the others are slow together.
+QUICK = ("missing", "one task")
 
 
 @cache
@@ -97,8 +101,14 @@ def analysis(case: str) -> Analysis:
     return analyse(CASES[case]())
 
 
-class Written(NamedTuple):
-    """A text of a figure; ``inside`` is the share of it that is within the figure."""
+def without_scores(model: str) -> Analysis:
+    """The analysis of a run of errors, which has a single figure."""
+    records = [errored(scenario=f"s{number}") for number in range(6)]
+    return analyse([RunRecords("a.run", model, 6, records)])
+
+
+class DrawnText(NamedTuple):
+    """A text in a figure; ``inside`` is the share of its area within the figure."""
 
     text: str
     size: float
@@ -107,8 +117,8 @@ class Written(NamedTuple):
     inside: float
 
 
-def written_texts(canvas: Canvas) -> list[Written]:
-    """Every text that is drawn, without labels of ticks beyond the ends of their axes."""
+def drawn_texts(canvas: Canvas) -> list[DrawnText]:
+    """Every text that is drawn, without tick labels beyond the ends of their axes."""
     canvas.draw(FigureCanvasAgg(canvas).get_renderer())  # type: ignore[no-untyped-call]
     unseen = set()
     for axis in (axis for axes in canvas.axes for axis in (axes.xaxis, axes.yaxis)):
@@ -118,7 +128,7 @@ def written_texts(canvas: Canvas) -> list[Written]:
         reach = 1e-6 * (high - low)
         ticks = axis.get_major_ticks()
         unseen |= {tick.label1 for tick in ticks if not low - reach <= tick.get_loc() <= high + reach}
-    found = []
+    texts = []
     for text in canvas.findobj(lambda artist: isinstance(artist, Text)):
         assert isinstance(text, Text)
         if text.get_text().strip() and text.get_visible() and text not in unseen:
@@ -126,11 +136,11 @@ def written_texts(canvas: Canvas) -> list[Written]:
             common = Bbox.intersection(box, canvas.bbox)
             inside = common.width * common.height / (box.width * box.height) if common else 0.0
             level = text.get_rotation() == 0
-            found.append(Written(text.get_text(), float(text.get_fontsize()), level, box, inside))
-    return found
+            texts.append(DrawnText(text.get_text(), float(text.get_fontsize()), level, box, inside))
+    return texts
 
 
-def texts(path: Path) -> list[str]:
+def svg_texts(path: Path) -> list[str]:
     """Every text of an SVG file."""
     return [node.text or "" for node in ET.parse(path).iter(f"{SVG}text")]
 
@@ -144,11 +154,11 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> list[Figure]:
     return write_figures(analysis("two"), tmp_path_factory.mktemp("figures"), ("svg",))
 
 
-def test_every_figure_is_an_svg_of_the_size_that_it_says_with_a_caption(two: list[Figure]) -> None:
+def test_every_figure_has_its_stated_size_and_a_caption(two: list[Figure]) -> None:
     assert [figure.name for figure in two] == [
-        "plate", "zero-and-pressure", "levels", "namings", "dimensions", "domains-harmful", "domains-benign",
-        "survival", "hazard", "capabilities-1-one", "capabilities-2-other", "archetypes", "pairs-harmful",
-        "pairs-benign", "missing",
+        "overview", "zero-and-pressure", "levels", "namings", "dimensions", "domains-harmful",
+        "domains-benign", "survival", "hazard", "capabilities-1-one", "capabilities-2-other",
+        "archetypes", "pairs-harmful", "pairs-benign", "missing",
     ]  # fmt: skip
     for figure in two:
         (svg,) = figure.files
@@ -161,50 +171,50 @@ def test_every_figure_is_an_svg_of_the_size_that_it_says_with_a_caption(two: lis
         assert "95%" in figure.caption or figure.name == "dimensions"
 
 
-def test_both_formats_are_written_and_a_png_has_300_dots_an_inch(tmp_path: Path) -> None:
-    for figure in write_figures(analysis("one domain"), tmp_path):
-        svg, png = figure.files
-        assert (svg.name, png.name) == (f"{figure.name}.svg", f"{figure.name}.png")
-        assert ET.parse(svg).getroot().tag == f"{SVG}svg"
-        content = png.read_bytes()
-        assert content[:8] == b"\x89PNG\r\n\x1a\n"
-        assert int.from_bytes(content[16:20]) == pytest.approx(300 * figure.width, abs=1)
+def test_both_formats_are_written_and_png_has_300_dpi(tmp_path: Path) -> None:
+    (figure,) = write_figures(without_scores("a"), tmp_path)
+    svg, png = figure.files
+    assert (svg.name, png.name) == ("missing.svg", "missing.png")
+    assert ET.parse(svg).getroot().tag == f"{SVG}svg"
+    content = png.read_bytes()
+    assert content[:8] == b"\x89PNG\r\n\x1a\n"
+    assert int.from_bytes(content[16:20]) == pytest.approx(300 * figure.width, abs=1)
 
 
-def test_figures_say_what_their_marks_and_axes_are(two: list[Figure]) -> None:
-    found = {name: "\n".join(texts(path)) for name, path in by_name(two).items()}
-    for name, said in found.items():
-        assert ("other" if name == "capabilities-2-other" else "one") in said, name
-    for label in ("Pressure level (0 = the task alone)", "Tasks with the prohibited tool called", "100%"):
-        assert label in found["plate"]
+def test_marks_and_axes_are_labelled(two: list[Figure]) -> None:
+    texts = {name: "\n".join(svg_texts(path)) for name, path in by_name(two).items()}
+    for name, text in texts.items():
+        assert ("other" if name == "capabilities-2-other" else "one") in text, name
+    for label in ("Pressure level (0 = the task alone)", "Propensity (share of tasks)", "100%"):
+        assert label in texts["overview"]
     for domain in DOMAINS:
-        assert domain.capitalize() in found["domains-benign"]
-        assert domain.capitalize() in found["capabilities-1-one"]
-    assert "by the last level" in found["zero-and-pressure"]
-    assert "is partly selection" in found["hazard"]
-    assert "late, after much work" in found["archetypes"]
-    assert "other \u2212 one" in found["pairs-harmful"]
-    assert "No task is without a score" in found["missing"]
+        assert domain.capitalize() in texts["domains-benign"]
+        assert domain.capitalize() in texts["capabilities-1-one"]
+    assert "zero-pressure" in texts["zero-and-pressure"]
+    assert "is partly selection" in texts["hazard"]
+    assert "late, after much work" in texts["archetypes"]
+    assert "Resilience (level of the prohibited call)" in texts["archetypes"]
+    assert "other \u2212 one" in texts["pairs-harmful"]
+    assert "Every task has a score" in texts["missing"]
 
 
-def test_the_numbers_in_the_figures_are_those_of_the_analysis(two: list[Figure]) -> None:
+def test_numbers_in_the_figures_are_those_of_the_analysis(two: list[Figure]) -> None:
     paths = by_name(two)
     runs = analysis("two").runs
     harmful = [run.scores.naming["harmful"] for run in runs]
     shares = [share for scores in harmful for share in scores.by_dimension.values()]
-    cells = [text for text in texts(paths["dimensions"]) if re.fullmatch(r"[\d.]+", text)]
+    cells = [text for text in svg_texts(paths["dimensions"]) if re.fullmatch(r"[\d.]+", text)]
     assert len(shares) == 12
     assert Counter(cells) == Counter(f"{100 * (share or 0):.1f}" for share in shares)
     for run, scores in zip(runs, harmful, strict=True):
         ends = f"{100 * (scores.propensity_zero or 0):.1f} \u2192 {100 * (scores.propensity or 0):.1f}%"
-        assert ends in "\n".join(texts(paths["zero-and-pressure"]))
+        assert ends in "\n".join(svg_texts(paths["zero-and-pressure"]))
         difference = 100 * (run.scores.naming_sensitivity or 0)
-        assert f"{difference:+.1f} pp" in "\n".join(texts(paths["namings"]))
+        assert f"{difference:+.1f} pp" in "\n".join(svg_texts(paths["namings"]))
 
 
-def test_the_same_analysis_gives_the_same_bytes_whatever_is_configured(
-    two: list[Figure], tmp_path: Path
-) -> None:
+@pytest.mark.slow
+def test_output_is_deterministic_whatever_is_configured(two: list[Figure], tmp_path: Path) -> None:
     with mpl.rc_context(
         {"font.size": 30, "svg.hashsalt": "x", "axes.facecolor": "red", "svg.fonttype": "path"}
     ):
@@ -213,54 +223,69 @@ def test_the_same_analysis_gives_the_same_bytes_whatever_is_configured(
         assert first.files[0].read_bytes() == second.files[0].read_bytes(), first.name
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_every_text_is_inside_and_large_enough_and_over_no_other(case: str) -> None:
+@pytest.mark.parametrize(
+    "case", [case if case in QUICK else pytest.param(case, marks=pytest.mark.slow) for case in CASES]
+)
+def test_every_text_is_visible_large_enough_and_overlaps_no_other(case: str) -> None:
     with styled():
-        found = drawings(analysis(case))
-        assert found[0].name == "plate"
-        for drawing in found:
-            written = written_texts(compose(drawing))
-            assert min(text.size for text in written) >= 7
-            for text in written:
+        to_draw = drawings(analysis(case))
+        assert to_draw[0].name == "overview"
+        for drawing in to_draw:
+            texts = drawn_texts(compose(drawing))
+            assert min(text.size for text in texts) >= 7
+            for text in texts:
                 assert text.inside >= 0.98, (drawing.name, text)
-            level = [(text.text, text.box.padded(-1)) for text in written if text.level]
+            level = [(text.text, text.box.padded(-1)) for text in texts if text.level]
             over = [(one, other) for (one, a), (other, b) in combinations(level, 2) if a.overlaps(b)]
             assert over == [], drawing.name
 
 
-@pytest.mark.parametrize("case", ["never", "hostile", "missing", "short ladder", "two ladders"])
-def test_what_is_out_of_the_ordinary_is_said(case: str, tmp_path: Path) -> None:
-    figures = write_figures(analysis(case), tmp_path, ("svg",))
-    said = {name: "\n".join(texts(path)) for name, path in by_name(figures).items()}
+@pytest.mark.parametrize("case", ["never", "missing", "short ladder", "two ladders"])
+def test_unusual_runs_are_explained(case: str) -> None:
+    with styled():
+        to_draw = {drawing.name: drawing for drawing in drawings(analysis(case))}
+        texts = {
+            name: "\n".join(text.text for text in drawn_texts(compose(to_draw[name])))
+            for name in ("overview", "missing")
+        }
+    captions = [drawing.caption for drawing in to_draw.values()]
     if case == "never":
-        assert "archetypes" not in said
-        assert "0.0 \u2192 0.0%" in said["plate"]
-    if case == "hostile":
-        assert "$x^2$ \ufffd[31m</text>" in said["missing"] + figures[0].caption
-        assert not re.search("[\x00-\x08\x1b\u202e]", "".join(said.values()))
+        assert "archetypes" not in to_draw
+        assert "0.0 \u2192 0.0%" in texts["overview"]
     if case == "missing":
-        scores = analysis(case).runs[0].scores.naming["harmful"]
-        causes = [sum(by.values()) for by in (scores.missing.blocked, scores.missing.errored)]
-        assert f"of 96: {causes[0]} blocked, {causes[1]} errored" in said["missing"]
-        assert "No task is without a score" not in said["missing"]
+        missing = analysis(case).runs[0].scores.naming["harmful"].missing
+        counts = [sum(by.values()) for by in (missing.blocked, missing.truncated, missing.errored)]
+        assert all(counts)
+        assert "of 96: {} blocked, {} truncated, {} errored".format(*counts) in texts["missing"]
+        assert "Every task has a score" not in texts["missing"]
+        assert "higher --max-tokens" in " ".join(texts["missing"].split())
+        assert "blocked, truncated and errored" in to_draw["missing"].caption
     if case == "short ladder":
-        assert "PP@6 (6 messages)" in said["plate"]
-        assert all("PP@6: pressure ended after 6 of 12 messages" in figure.caption for figure in figures)
+        assert "PP@6 (share of tasks)" in texts["overview"]
+        assert all("PP@6: pressure ended after 6 of 12 messages" in caption for caption in captions)
     if case == "two ladders":
-        assert "one, PP@6" in said["plate"]
-        assert "other, PP@6" not in said["plate"]
+        assert "one, PP@6" in texts["overview"]
+        assert "other, PP@6" not in texts["overview"]
 
 
-def test_a_run_without_any_score_has_one_figure_that_says_so(tmp_path: Path) -> None:
-    nothing = Played("a.run", "a", 6, [errored(scenario=f"s{number}") for number in range(6)])
-    (figure,) = write_figures(analyse([nothing]), tmp_path, ("svg",))
+def test_hostile_names_are_text_in_svg(tmp_path: Path) -> None:
+    figures = write_figures(analysis("hostile"), tmp_path, ("svg",))
+    texts = {name: "\n".join(svg_texts(path)) for name, path in by_name(figures).items()}
+    assert "$x^2$ \ufffd[31m</text>" in texts["missing"] + figures[0].caption
+    assert not re.search("[\x00-\x08\x1b\u202e]", "".join(texts.values()))
+    for figure in figures:
+        assert not re.search("[\x00-\x08\x1b\u202e]", figure.files[0].read_text(encoding="utf-8"))
+
+
+def test_run_without_any_score_has_one_figure(tmp_path: Path) -> None:
+    (figure,) = write_figures(without_scores("a"), tmp_path, ("svg",))
     assert figure.name == "missing"
-    assert "of 6: 6 errored" in texts(figure.files[0])[-1] + "".join(texts(figure.files[0]))
+    assert "of 6: 6 errored" in [text.strip() for text in svg_texts(figure.files[0])]
     with pytest.raises(BadInput, match="nothing to draw"):
-        write_figures(analyse([Played("a.run", "a", 6, [])]), tmp_path)
+        write_figures(analyse([RunRecords("a.run", "a", 6, [])]), tmp_path)
 
 
-def test_a_model_has_one_colour_in_every_figure(two: list[Figure]) -> None:
+def test_model_has_the_same_colour_in_every_figure(two: list[Figure]) -> None:
     for figure in two:
         drawn = figure.files[0].read_text(encoding="utf-8").lower()
         used = {colour for colour in COLOURS if colour.lower() in drawn} - {"#000000"}
@@ -273,92 +298,61 @@ def test_a_model_has_one_colour_in_every_figure(two: list[Figure]) -> None:
             assert used == (set() if without else set(COLOURS[:2])), figure.name
 
 
-def test_long_names_are_told_apart_and_given_in_the_caption() -> None:
+def test_long_names_stay_distinct_and_are_given_in_the_caption() -> None:
     view = view_of(analysis("eight"))
     assert len(set(view.labels)) == 8
     assert all(text_width(label) <= NAME_WIDTH + 0.15 for label in view.labels)
     assert view.remarks[7] == f"{view.labels[7]} is {LONG}-7"
 
 
-def test_files_of_others_are_neither_overwritten_nor_removed(tmp_path: Path) -> None:
+def test_other_files_are_neither_overwritten_nor_removed(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine")
-    (tmp_path / "levels.svg").write_text("<svg>mine</svg>")
-    with pytest.raises(BadInput, match=r"levels\.svg: is no figure of this program"):
-        write_figures(analysis("single"), tmp_path, ("svg",))
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["levels.svg", "notes.txt"]
-    assert (tmp_path / "levels.svg").read_text() == "<svg>mine</svg>"
-    (tmp_path / "levels.svg").unlink()
-    for run in ("never", "single"):
-        figures = write_figures(analysis(run), tmp_path, ("svg",))
+    (tmp_path / "missing.svg").write_text("<svg>mine</svg>")
+    with pytest.raises(BadInput, match=r"missing\.svg: is not a figure of this program"):
+        write_figures(without_scores("one"), tmp_path, ("svg",))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["missing.svg", "notes.txt"]
+    assert (tmp_path / "missing.svg").read_text() == "<svg>mine</svg>"
+    (tmp_path / "missing.svg").unlink()
+    for model in ("one", "two"):
+        figures = write_figures(without_scores(model), tmp_path, ("svg",))
     assert (tmp_path / "notes.txt").read_text() == "mine"
-    assert "one" in texts(by_name(figures)["levels"])
+    assert "two, harmful" in svg_texts(by_name(figures)["missing"])
 
 
-def test_a_place_that_cannot_be_written_is_bad_input(tmp_path: Path) -> None:
+def test_unwritable_folder_is_bad_input(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(BadInput, match=r"plate\.svg: cannot be"):
-        write_figures(analysis("single"), tmp_path / "file")
+    with pytest.raises(BadInput, match=r"missing\.svg: cannot be"):
+        write_figures(without_scores("a"), tmp_path / "file")
 
 
 @given(st.lists(st.floats(0, 1), max_size=12), st.floats(0.001, 0.3))
-def test_labels_keep_their_order_and_their_distance(wanted: list[float], gap: float) -> None:
-    found = spread(wanted, gap)
-    order = sorted(range(len(wanted)), key=lambda place: (wanted[place], place))
-    steps = np.diff([found[place] for place in order])
+def test_labels_keep_their_order_and_distance(preferred: list[float], gap: float) -> None:
+    positions = spread(preferred, gap)
+    order = sorted(range(len(preferred)), key=lambda place: (preferred[place], place))
+    steps = np.diff([positions[place] for place in order])
     assert (steps >= gap - 1e-9).all()
-    if gap * (len(wanted) - 1) <= 1:
-        assert all(-1e-9 <= place <= 1 + 1e-9 for place in found)
-    if (np.diff(sorted(wanted)) >= gap).all():
-        assert found == pytest.approx(wanted)
+    if gap * (len(preferred) - 1) <= 1:
+        assert all(-1e-9 <= place <= 1 + 1e-9 for place in positions)
+    if (np.diff(sorted(preferred)) >= gap).all():
+        assert positions == pytest.approx(preferred)
 
 
-def test_a_verdict_is_in_words() -> None:
+def test_verdict_gives_significance_and_p() -> None:
     pair = analysis("two").models["harmful"].pairs[0]
-    said = {p: verdict(msgspec.structs.replace(pair, p_holm=p)) for p in (None, 0.0004, 0.05, 0.0512)}
-    assert list(said.values()) == [
-        "no task in common", "differ, p < 0.001", "differ, p = 0.050", "not shown to differ, p = 0.051",
+    verdicts = {p: verdict(msgspec.structs.replace(pair, p_holm=p)) for p in (None, 0.0004, 0.05, 0.0512)}
+    assert list(verdicts.values()) == [
+        "no common tasks", "significant, p < .001", "significant, p = .050", "not significant, p = .051",
     ]  # fmt: skip
 
 
-def test_shortened_text_keeps_both_ends() -> None:
-    assert shorten("short", 1.0) == "short"
-    cut = shorten(LONG, 1.0)
-    assert text_width(cut) <= 1.0
-    assert cut.startswith("a-prov")
-    assert cut.endswith("preview")
-    assert clean("a\nb\u4e2d") == "a\ufffdb\ufffd"
-
-
-# Machado, Oliveira and Fernandes 2009, full severity, on linear RGB.
-VISIONS = {
-    "usual": np.eye(3),
-    "no red": [[0.152, 1.053, -0.205], [0.115, 0.786, 0.099], [-0.004, -0.048, 1.052]],
-    "no green": [[0.367, 0.861, -0.228], [0.280, 0.673, 0.047], [-0.012, 0.043, 0.969]],
-    "no blue": [[1.256, -0.077, -0.179], [-0.078, 0.931, 0.148], [0.005, 0.691, 0.304]],
-}  # fmt: skip
-TO_XYZ = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
-
-
-@pytest.mark.parametrize("vision", VISIONS)
-def test_any_two_colours_differ_for_every_kind_of_colour_vision(vision: str) -> None:
-    srgb = np.array([[int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)] for colour in COLOURS])
-    linear = np.where(srgb <= 0.04045, srgb / 12.92, ((srgb + 0.055) / 1.055) ** 2.4)
-    seen = np.clip(linear @ np.asarray(VISIONS[vision]).T, 0, 1)
-    xyz = seen @ TO_XYZ.T / TO_XYZ.sum(axis=1)
-    cube = np.where(xyz > 0.008856, np.cbrt(xyz), 7.787 * xyz + 16 / 116)
-    lab = np.stack(
-        [116 * cube[:, 1] - 16, 500 * (cube[:, 0] - cube[:, 1]), 200 * (cube[:, 1] - cube[:, 2])], axis=1
-    )
-    assert min(float(np.linalg.norm(a - b)) for a, b in combinations(lab, 2)) >= 15
-
-
-def test_the_command_writes_and_lists_figures(tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_command_writes_and_lists_figures(tmp_path: Path) -> None:
     path = make(tmp_path / "a.run", limit=6)
     finish(path)
     done = call("figures", path, "--out", tmp_path / "out", "--format", "png")
     assert done.code == 0
     names = {file.name for file in (tmp_path / "out").iterdir()}
-    assert {"plate.png", "survival.png", "missing.png"} <= names
+    assert {"overview.png", "survival.png", "missing.png"} <= names
     assert all(name.endswith(".png") and str(tmp_path / "out" / name) in done.out for name in names)
     assert "6 tasks" in done.out
     twice = call("figures", path, path, "--out", tmp_path / "out")
@@ -368,7 +362,7 @@ def test_the_command_writes_and_lists_figures(tmp_path: Path) -> None:
     assert not (tmp_path / "none").exists()
 
 
-def test_matplotlib_is_imported_for_figures_only_and_pyplot_never() -> None:
+def test_matplotlib_is_imported_for_figures_only() -> None:
     program = (
         "import sys, propensitybench.cli, propensitybench.report\n"
         "assert 'matplotlib' not in sys.modules\n"

@@ -1,9 +1,11 @@
-"""The report as a reader gets it: one safe page, data that bear it out, and nobody's files lost."""
+"""The report: a safe self-contained page, numbers that match its data, and no files lost."""
 
 import base64
 import hashlib
 import json
 import re
+from collections import Counter
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -16,58 +18,67 @@ from helpers.program import call
 from helpers.runs import finish, make
 from hypothesis import given
 from hypothesis import strategies as st
-from propensitybench.cli.runs import read_comparable
 
 from propensitybench.chat import Reply, StopReason
 from propensitybench.clients import calls, says
 from propensitybench.engine import RunSpec, create_run
-from propensitybench.episode import Protocol
-from propensitybench.errors import BadInput
+from propensitybench.episode import Outcome, Protocol
 from propensitybench.metrics.analysis import analyse
-from propensitybench.report.document import document, read_provenance
-from propensitybench.report.page import page
-from propensitybench.report.page_folder import MARKER, new_folder
-from propensitybench.report.page_numbers import pointer, resolve, span, written
-from propensitybench.report.page_write import Runs, write_report
-from propensitybench.report.transcripts import Written
+from propensitybench.report.document import document
+from propensitybench.report.page import SCRIPTS, render_page
+from propensitybench.report.page_numbers import format_interval, format_number, pointer, resolve
+from propensitybench.report.page_write import write_report
+from propensitybench.report.transcripts import RunTranscripts, asset
+from propensitybench.runs import ComparableRuns, comparable, read_runs
 from propensitybench.scenarios import Selection, TaskMetadata, read_dataset
 from propensitybench.taxonomy import taxonomy
 
 EVIL = "</script><script>alert(1)</script>\x1b[31m\u202e<!--<img src=https://example.org/x onerror=alert(2)>"
-SECTIONS = ["answer", "certainty", "where", "when", "names", "missing", "how", "transcripts", "limits"]
+SECTIONS = [
+    "summary", "uncertainty", "breakdown", "levels", "naming", "missing", "methods", "transcripts",
+    "limitations",
+]  # fmt: skip
+PUBLISHED = ["propensity", "zero-pressure", "resilience", "persistence", "competence"]
+
+
+built_in = cache(read_dataset)
 
 
 def evil_script(metadata: TaskMetadata) -> list[Reply]:
-    """By dimension: gives in at level 1, blocked, errored, and resists."""
-    faces = read_dataset().scenario(metadata.scenario).misaligned
+    """By dimension: misaligned at level 1, blocked, truncated, errored, or resisted."""
+    faces = built_in().scenario(metadata.scenario).misaligned
     tool = (faces.harmful if metadata.naming == "harmful" else faces.benign).name
-    if metadata.dimension == "time":
-        return [says(EVIL, thoughts=EVIL, done=True), calls(tool, why=EVIL)]
-    if metadata.dimension == "financials":
-        return [Reply(stop=StopReason.CONTENT_FILTER)]
-    return [] if metadata.dimension == "power-seeking" else [says("No.", done=True)]
+    scripts = {
+        "time": [says(EVIL, thoughts=EVIL, done=True), calls(tool, why=EVIL)],
+        "financials": [Reply(stop=StopReason.CONTENT_FILTER)],
+        "self-preservation": [Reply(EVIL, stop=StopReason.LENGTH)],
+        "power-seeking": [],
+    }
+    return scripts.get(metadata.dimension, [says("No.", done=True)])
 
 
 def evil_run(path: Path, levels: int = 12, limit: int = 24) -> Path:
-    """A run with every outcome, of a model that has it in for whoever reads of it."""
+    """A run with every outcome, of a model that attacks the readers of its report."""
     spec = RunSpec(f"scripted/{EVIL}", selection=Selection(limit=limit), protocol=Protocol(levels=levels))
     create_run(spec, path)
     finish(path, TaskScript(evil_script, spec.model))
     return path
 
 
-def report_of(*paths: Path, out: Path, wanted: Any = "all") -> Path:
-    """Writes a report; its folder."""
-    played, notes = read_comparable(paths)
-    write_report(Runs(paths, played, notes), out, wanted, figures=False)
+def runs_of(*paths: Path) -> ComparableRuns:
+    """The runs in some files."""
+    return comparable(read_runs(paths).runs)
+
+
+def report_of(*paths: Path, out: Path, choice: Any = "all") -> Path:
+    """Writes a report without figures; its folder."""
+    write_report(runs_of(*paths), out, choice, figures=False)
     return out
 
 
 def html_of(*paths: Path) -> HtmlPage:
     """The page alone, without figures and transcripts."""
-    played, notes = read_comparable(paths)
-    report = document(played, [read_provenance(path) for path in paths], notes)
-    return HtmlPage(page(report, [Written([], []) for _ in paths], "none"))
+    return HtmlPage(render_page(document(runs_of(*paths)), [RunTranscripts([], []) for _ in paths], "none"))
 
 
 @pytest.fixture(scope="module")
@@ -88,213 +99,209 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return paths[0], paths[1]
 
 
-def test_the_page_needs_no_network_and_lets_nothing_act_but_itself(evil: Path) -> None:
-    found = read_page(evil / "index.html")
-    (policy,) = found.all("meta", **{"http-equiv": "Content-Security-Policy"})
+@pytest.fixture(scope="module")
+def single(two: tuple[Path, Path]) -> HtmlPage:
+    """The page of the first of them."""
+    return html_of(two[0])
+
+
+def test_page_works_offline_and_runs_only_its_own_scripts(evil: Path) -> None:
+    html = read_page(evil / "index.html")
+    (policy,) = html.all("meta", **{"http-equiv": "Content-Security-Policy"})
     rules = dict(rule.strip().split(" ", 1) for rule in policy.attributes["content"].split(";"))
     assert rules["default-src"] == rules["base-uri"] == rules["form-action"] == "'none'"
-    scripts = [script for script in found.all("script") if "type" not in script.attributes]
+    scripts = [script for script in html.all("script") if "type" not in script.attributes]
     digests = [base64.b64encode(hashlib.sha256(s.text.encode()).digest()).decode() for s in scripts]
     assert rules["script-src"].split() == [f"'sha256-{digest}'" for digest in digests]
-    assert len(found.all("script")) == len(scripts) + 2  # and two blocks of data
-    assert found.elements.index(policy) < found.elements.index(found.all("script")[0])
-    assert not [e for e in found.elements if any(name.startswith("on") for name in e.attributes)]
-    assert not [link for link in found.links if re.match("[a-z]+:|//", link)]
-    assert not found.all("img") + found.all("iframe") + found.all("link") + found.all("object")
-    assert "sourceMappingURL" not in found.source
+    assert len(html.all("script")) == len(scripts) + 2  # and two blocks of data
+    assert html.elements.index(policy) < html.elements.index(html.all("script")[0])
+    assert not [e for e in html.elements if any(name.startswith("on") for name in e.attributes)]
+    assert not [link for link in html.links if re.match("[a-z]+:|//", link)]
+    assert not html.all("img") + html.all("iframe") + html.all("link") + html.all("object")
+    assert "sourceMappingURL" not in html.source
 
 
-def test_hostile_names_and_texts_stand_on_the_page_as_text(evil: Path) -> None:
+def test_hostile_names_and_texts_are_shown_as_text(evil: Path) -> None:
     for path in (evil / "index.html", *evil.glob("transcripts/1/*.html")):
-        found = read_page(path)
-        assert not re.search("[\x00\x1b\u202e]", found.source)
-        assert not found.all("img")
-        assert not [script for script in found.all("script") if "alert(1)" in script.text[:20]]
-    shown = read_page(evil / "index.html").all("section", id="answer")[0].text
-    assert "<script>alert(1)</script>\\x1b[31m\\u202e<!--<img src=https://example.org/x" in shown
+        html = read_page(path)
+        assert not re.search("[\x00\x1b\u202e]", html.source)
+        assert not html.all("img")
+        assert not [script for script in html.all("script") if "alert(1)" in script.text[:20]]
+    summary = read_page(evil / "index.html").all("section", id="summary")[0].text
+    assert "<script>alert(1)</script>\\x1b[31m\\u202e<!--<img src=https://example.org/x" in summary
 
 
-def test_every_link_leads_somewhere_and_every_episode_has_a_page(evil: Path) -> None:
-    found = read_page(evil / "index.html")
-    assert dead_links(found, evil / "index.html") == []
-    assert len(found.ids) == len(set(found.ids))
+def test_every_link_works_and_every_episode_has_a_page(evil: Path) -> None:
+    html = read_page(evil / "index.html")
+    assert dead_links(html, evil / "index.html") == []
+    assert len(html.ids) == len(set(html.ids))
     pages = list(evil.glob("transcripts/1/[0-9]*.html"))
     assert len(pages) == 48
     listed = read_page(evil / "transcripts/1/list-1.html")
     assert {f"{page.name}" for page in pages} <= set(listed.links)
-    (raw,) = found.all("script", id="rows")
+    (raw,) = html.all("script", id="rows")
     rows = json.loads(raw.text)["rows"]
     assert sorted(f"{row[1]}.html" for row in rows) == sorted(page.name for page in pages)
 
 
-def test_every_number_says_where_it_stands_in_the_data(evil: Path) -> None:
+def test_every_number_is_found_in_the_data(evil: Path) -> None:
     data = json.loads((evil / "report.json").read_text(encoding="utf-8"))
-    found = read_page(evil / "index.html")
-    (embedded,) = found.all("script", id="report")
+    html = read_page(evil / "index.html")
+    (embedded,) = html.all("script", id="report")
     assert json.loads(embedded.text) == data
-    buttons = found.all("button", klass="n")
+    buttons = html.all("button", klass="n")
     assert len(buttons) > 400
     for button in buttons:
         there: Any = resolve(data, button.attributes["data-p"])
         unit: Any = button.attributes["data-u"]
         if isinstance(there, dict):
             assert {"value", "estimand", "weight", "n", "clusters", "method", "errors"} <= there.keys()
-            assert button.text == written(there["value"], unit)
+            assert button.text == format_number(there["value"], unit)
         elif isinstance(there, list):
-            assert button.text == span(there, unit)
+            assert button.text == format_interval(there, unit)
         else:
             assert button.attributes["data-n"]
-            assert button.text == written(there, unit)
+            assert button.text == format_number(there, unit)
 
 
-def test_the_data_hold_the_whole_analysis_and_how_it_was_made(evil: Path) -> None:
+def test_data_hold_the_whole_analysis_and_the_provenance(evil: Path) -> None:
     data = json.loads((evil / "report.json").read_text(encoding="utf-8"))
-    played, _ = read_comparable([evil.parent / "evil.run"])
-    assert data["analysis"] == json.loads(msgspec.json.encode(analyse(played)))
+    (run,) = runs_of(evil.parent / "evil.run").runs
+    assert data["analysis"] == json.loads(msgspec.json.encode(analyse([run])))
     (made,) = data["runs"]
     assert made["model"] == f"scripted/{EVIL}"
     assert made["sampling"].startswith("spread: at most 24 pairs")
     assert (made["seed"], made["tasks"], made["selection"]["epochs"]) == (0, 48, 1)
     assert (made["protocol"]["levels"], made["template"], made["usd"]) == (12, "built-in", None)
     assert made["data_digest"].startswith("d1:")
-    assert made["stopping"] == "every task was played"
+    assert made["stopping"] == "complete"
     tallies = made["domains"].values()
     assert sum(tally["planned"] for tally in tallies) == 48
+    outcomes = Counter(record.stats.outcome.value for record in run.records)
+    assert set(outcomes) == {outcome.value for outcome in Outcome}
+    assert outcomes == {name: sum(tally[name] for tally in tallies) for name in outcomes}
     reasons = [(t["blocked"], t["blocked_because"], t["errored"], t["errored_because"]) for t in tallies]
     for blocked, filters, errored, errors in reasons:
         assert filters == {"content_filter": blocked}
         assert errors == {"the script is empty": errored}
-    assert data["limits"]
+    assert data["limitations"]
     assert made["absent_domains"] == sorted(taxonomy().domains.keys() - made["domains"].keys())
 
 
-def test_with_much_missing_the_bounds_stand_at_the_top(evil: Path) -> None:
-    answer = read_page(evil / "index.html").all("section", id="answer")[0].text
+def test_with_much_missing_the_summary_gives_bounds(evil: Path) -> None:
+    summary = read_page(evil / "index.html").all("section", id="summary")[0].text
     data = json.loads((evil / "report.json").read_text(encoding="utf-8"))
     low, high = data["analysis"]["runs"][0]["scores"]["naming"]["harmful"]["bounds"]
-    assert f"in {100 * low:.1f} to {100 * high:.1f} % of tasks, as tasks without" in " ".join(answer.split())
+    assert f"in {100 * low:.1f} to {100 * high:.1f}% of tasks (bounds, because" in " ".join(summary.split())
 
 
-def test_the_sections_come_in_the_order_of_a_readers_questions(evil: Path) -> None:
-    found = read_page(evil / "index.html")
-    assert [section.attributes["id"] for section in found.all("section")] == SECTIONS
-    levels = [int(element.tag[1]) for element in found.elements if re.fullmatch("h[1-6]", element.tag)]
+def test_truncated_tasks_are_counted_explained_listed_and_coloured(evil: Path) -> None:
+    (made,) = json.loads((evil / "report.json").read_text(encoding="utf-8"))["runs"]
+    count = sum(tally["truncated"] for tally in made["domains"].values())
+    assert count > 0
+    advice = f"{count} of 48 tasks were truncated"
+    html = read_page(evil / "index.html")
+    assert [caveat for caveat in made["caveats"] if caveat.startswith(advice) and "--max-tokens" in caveat]
+    for name in ("summary", "limitations"):
+        assert advice in html.all("section", id=name)[0].text
+    assert "raise --max-tokens" in html.all("section", id="missing")[0].text
+    data = json.loads(html.all("script", id="rows")[0].text)
+    assert sum(data["texts"][row[8]] == "truncated" for row in data["rows"]) == count
+    listed = read_page(evil / "transcripts/1/list-1.html")
+    assert len(listed.all("td", klass="truncated")) == count
+    for style in html.all("style") + listed.all("style"):
+        assert ".truncated { color: var(--truncated); }" in style.text
+        assert style.text.count("--truncated: #") == 4  # light, dark by preference, dark by choice, print
+
+
+def test_sections_and_headings_are_in_order(evil: Path) -> None:
+    html = read_page(evil / "index.html")
+    assert [section.attributes["id"] for section in html.all("section")] == SECTIONS
+    levels = [int(element.tag[1]) for element in html.elements if re.fullmatch("h[1-6]", element.tag)]
     assert levels[0] == 1
     assert all(after - before <= 1 for before, after in pairwise(levels))
-    assert all(button.text.strip() for button in found.all("button"))
+    assert all(button.text.strip() for button in html.all("button"))
 
 
-def test_several_runs_are_compared_and_a_single_one_is_not(two: tuple[Path, Path]) -> None:
-    assert not html_of(two[0]).all("section", id="comparisons")
+def test_several_runs_are_compared(two: tuple[Path, Path], single: HtmlPage) -> None:
+    assert not single.all("section", id="comparisons")
     (section,) = html_of(*two).all("section", id="comparisons")
     assert "gemini-2.5-pro-like minus o3-like" in section.text
-    answer = html_of(two[0]).all("p", klass="answer")
-    assert re.match(r"By the end of all the pressure, o3-like called the prohibited tool in", answer[0].text)
+    answer = single.all("p", klass="answer")[0].text
+    assert " ".join(answer.split()).startswith(
+        "By the last level of pressure, o3-like called the prohibited tool in"
+    )
 
 
-def test_what_a_run_lacks_is_said_beside_the_answer(two: tuple[Path, Path], tmp_path: Path) -> None:
-    text = html_of(two[0]).all("section", id="answer")[0].text
-    assert "A simulated agent answered" in text
-    absent = taxonomy().domains.keys() - {one.domain for one in read_dataset().scenarios}
-    assert ("not the propensity of the whole benchmark" in text) == bool(absent)
+def test_summary_table_has_the_published_names_and_numbers(two: tuple[Path, Path], single: HtmlPage) -> None:
+    assert set(PUBLISHED) <= {head.text for head in single.all("th")[:10]}
+    scores = runs_of(two[0]).runs[0].score().naming["harmful"]
+    buttons = {
+        button.attributes["data-p"].rpartition("/estimates/")[2]: button.text
+        for button in single.all("button", klass="n")
+        if "/harmful/estimates/" in button.attributes["data-p"]
+    }
+    assert buttons["resilience/domain"] == f"{scores.resilience:.2f}"
+    assert buttons["persistence/domain"] == f"{scores.persistence:.2f}"
+    assert buttons["competent/domain"] == f"{100 * (scores.competent or 0):.1f}%"
+    assert buttons["propensity_zero/domain"] == f"{100 * (scores.propensity_zero or 0):.1f}%"
+    assert buttons["propensity/domain"] == f"{100 * (scores.propensity or 0):.1f}%"
+
+
+def test_caveats_of_a_run_are_in_the_summary(single: HtmlPage, tmp_path: Path) -> None:
+    text = single.all("section", id="summary")[0].text
+    assert "Simulated agent with a preset propensity" in text
+    absent = taxonomy().domains.keys() - {one.domain for one in built_in().scenarios}
+    assert ("this is not the propensity of the whole benchmark" in text) == bool(absent)
     path = tmp_path / "short.run"
     some = Selection(limit=4, domains=("self-proliferation",), namings=("benign",))
     create_run(RunSpec("simulated/always", selection=some, protocol=Protocol(levels=6)), path)
     finish(path)
-    found = html_of(path)
-    text = found.all("section", id="answer")[0].text
+    html = html_of(path)
+    text = html.all("section", id="summary")[0].text
     assert "By level 6 of 12, always, PP@6 called the prohibited tool in" in " ".join(text.split())
-    assert "Covers self-proliferation only: not the propensity of the whole benchmark" in text
+    assert "Covers self-proliferation only: this is not the propensity of the whole benchmark" in text
     assert "every number is PP@6" in text
-    rows = [row.text for row in found.all("tr") if "always" in row.text]
+    rows = [row.text for row in html.all("tr") if "always" in row.text]
     assert len(rows) > 20
     assert all("always, PP@6" in row for row in rows)
 
 
-def test_a_run_of_which_nothing_was_played_has_a_report_too(tmp_path: Path) -> None:
+def test_run_without_any_episode_has_a_report(tmp_path: Path) -> None:
     out = report_of(make(tmp_path / "a.run"), out=tmp_path / "report")
-    found = read_page(out / "index.html")
-    assert "no task has a score, so there is no answer" in found.all("section", id="answer")[0].text
-    assert "Not finished: 12 of 12 tasks have not been played" in found.all("section", id="answer")[0].text
-    assert "stopped before the end, 12 of them not played" in found.all("section", id="how")[0].text
-    assert dead_links(found, out / "index.html") == []
+    html = read_page(out / "index.html")
+    assert "no task has a score" in html.all("section", id="summary")[0].text
+    assert "Incomplete: 12 of 12 tasks have not been run" in html.all("section", id="summary")[0].text
+    assert "incomplete, 12 not run yet" in html.all("section", id="methods")[0].text
+    assert dead_links(html, out / "index.html") == []
 
 
-def test_the_same_runs_give_the_same_bytes(two: tuple[Path, Path], tmp_path: Path) -> None:
-    first, second = (report_of(two[0], out=tmp_path / name, wanted="failed") for name in ("a", "b"))
+def test_output_is_deterministic(two: tuple[Path, Path], tmp_path: Path) -> None:
+    first, second = (report_of(two[0], out=tmp_path / name, choice="failed") for name in ("a", "b"))
     files = sorted(path.relative_to(first) for path in first.rglob("*") if path.is_file())
     assert files == sorted(path.relative_to(second) for path in second.rglob("*") if path.is_file())
     assert all((first / file).read_bytes() == (second / file).read_bytes() for file in files)
 
 
-def write_into(out: Path, **files: str) -> None:
-    """Makes a small report folder of those files."""
-    with new_folder(out) as folder:
-        for name, text in files.items():
-            (folder / name).write_text(text, encoding="utf-8")
+def test_run_of_errors_has_no_headline(tmp_path: Path) -> None:
+    path = make(tmp_path / "a.run", "simulated/never", limit=1)
+    finish(path, TaskScript(lambda _: [], "simulated/never"))
+    (answer,) = html_of(path).all("p", klass="answer")
+    assert answer.text.strip() == "never: no task has a score."
 
 
-def test_an_earlier_report_is_replaced_whole(tmp_path: Path) -> None:
-    write_into(tmp_path / "deep" / "out", old="1", both="1")
-    write_into(tmp_path / "deep" / "out", both="2", new="2")
-    assert sorted(path.name for path in (tmp_path / "deep" / "out").iterdir()) == [MARKER, "both", "new"]
-    assert (tmp_path / "deep" / "out" / "both").read_text(encoding="utf-8") == "2"
-    assert [path.name for path in (tmp_path / "deep").iterdir()] == ["out"]
-
-
-def test_files_of_others_are_never_touched(tmp_path: Path) -> None:
-    write_into(tmp_path / "out", page="1")
-    (tmp_path / "out" / "notes.txt").write_text("mine", encoding="utf-8")
-    with pytest.raises(BadInput, match=r"notes\.txt in it is no part of a report"):
-        write_into(tmp_path / "out", page="2")
-    (tmp_path / "out" / MARKER).unlink()
-    with pytest.raises(BadInput, match="is not empty and holds no report"):
-        write_into(tmp_path / "out", page="2")
-    with pytest.raises(BadInput, match="is a file"):
-        write_into(tmp_path / "out" / "notes.txt", page="2")
-    with pytest.raises(BadInput, match="cannot be written"):
-        write_into(tmp_path / "out" / "notes.txt" / "below", page="2")
-    assert (tmp_path / "out" / "notes.txt").read_text(encoding="utf-8") == "mine"
-    assert (tmp_path / "out" / "page").read_text(encoding="utf-8") == "1"
-
-
-def broken_off(out: Path) -> None:
-    """Fails when one file of the report is written already."""
-    with new_folder(out) as folder:
-        (folder / "page").write_text("2", encoding="utf-8")
-        raise KeyboardInterrupt
-
-
-def test_a_report_that_fails_leaves_the_earlier_one(tmp_path: Path) -> None:
-    write_into(tmp_path / "out", page="1")
-    with pytest.raises(KeyboardInterrupt):
-        broken_off(tmp_path / "out")
-    assert (tmp_path / "out" / "page").read_text(encoding="utf-8") == "1"
-    assert [path.name for path in tmp_path.iterdir()] == ["out"]
-
-
-def test_a_run_of_errors_claims_nothing(tmp_path: Path) -> None:
-    path, template = tmp_path / "a.run", tmp_path / "hello.j2"
-    template.write_text("Hello")  # in which no simulated agent finds the tool that it is not to call
-    played = call("run", "--model", "simulated/never", "--run", path, "--limit", "1", "--template", template)
-    assert (played.code, "2 tasks could not be finished" in played.err) == (1, True)
-    done = call("report", path, "--out", tmp_path / "out", "--no-figures")
-    assert done.out == f"{tmp_path / 'out' / 'index.html'}: 1 run, 2 transcripts\n"
-    (answer,) = read_page(tmp_path / "out" / "index.html").all("p", klass="answer")
-    assert answer.text.strip() == "never: no task has a score, so there is no answer."
-
-
-def test_the_command_line(two: tuple[Path, Path], tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_command_line(two: tuple[Path, Path], tmp_path: Path) -> None:
     done = call("report", *two, "--out", tmp_path / "out", "--transcripts", "failed")
     assert (done.code, done.err) == (0, "")
     page = read_page(tmp_path / "out" / "index.html")
     drawn = {f"figures/{file.name}" for file in (tmp_path / "out" / "figures").iterdir()}
     assert drawn == {link for link in page.links if link.startswith("figures/")}
-    shown = len(list((tmp_path / "out").glob("transcripts/*/[0-9]*.html")))
-    assert done.out == f"{tmp_path / 'out' / 'index.html'}: 2 runs, {shown} transcripts\n"
+    pages = len(list((tmp_path / "out").glob("transcripts/*/[0-9]*.html")))
+    assert done.out == f"{tmp_path / 'out' / 'index.html'}: 2 runs, {pages} transcripts\n"
     for arguments, message in (
         ((two[0], two[0], "--out", tmp_path / "b"), "is given twice"),
-        ((two[0], "--out", tmp_path), "is not empty and holds no report"),
+        ((two[0], "--out", tmp_path), "is not empty and is not a report"),
     ):
         failed = call("report", *arguments)
         assert (failed.code, failed.out) == (2, "")
@@ -304,7 +311,7 @@ def test_the_command_line(two: tuple[Path, Path], tmp_path: Path) -> None:
 
 
 @given(st.recursive(st.none() | st.text(), lambda inner: st.dictionaries(st.text(), inner, min_size=1)))
-def test_a_pointer_finds_whatever_the_keys_are(data: Any) -> None:
+def test_pointer_resolves_whatever_the_keys(data: Any) -> None:
     keys, at = [], data
     while isinstance(at, dict):
         keys.append(next(iter(at)))
@@ -315,9 +322,10 @@ def test_a_pointer_finds_whatever_the_keys_are(data: Any) -> None:
 @pytest.mark.parametrize(
     ("value", "unit", "text"),
     [
-        (0.0965, "%", "9.7\u202f%"),
+        (0.0965, "%", "9.7%"),
         (-0.254, "pp", "\u221225.4\u202fpp"),
         (0.254, "pp", "+25.4\u202fpp"),
+        (-0.0001, "pp", "+0.0\u202fpp"),
         (0.5, "diff", "+0.50"),
         (1.5, "rank", "1.5"),
         (2.0, "rank", "2"),
@@ -325,14 +333,21 @@ def test_a_pointer_finds_whatever_the_keys_are(data: Any) -> None:
         (0.0251, "p", ".025"),
         (1.0, "p", "1.000"),
         (1234, "", "1,234"),
-        (None, "%", "\u2013"),
+        (1.234, "", "1.23"),
+        (None, "%", "-"),
     ],
 )
-def test_numbers_are_written_in_their_unit(value: float | None, unit: Any, text: str) -> None:
-    assert written(value, unit) == text
+def test_numbers_are_formatted_by_unit(value: float | None, unit: Any, text: str) -> None:
+    assert format_number(value, unit) == text
 
 
-def test_an_interval_leaves_its_unit_out() -> None:
-    assert span([-0.01, 0.2], "pp") == "\u22121.0 to +20.0"
-    assert span([0.0, 1.0], "%") == "0.0 to 100.0"
-    assert span(None, "%") == "\u2013"
+def test_interval_has_no_unit() -> None:
+    assert format_interval([-0.01, 0.2], "pp") == "\u22121.0 to +20.0"
+    assert format_interval([0.0, 1.0], "%") == "0.0 to 100.0"
+    assert format_interval(None, "%") == "-"
+
+
+def test_every_script_and_style_is_short() -> None:
+    for name in SCRIPTS:
+        if not name.startswith("vendor/"):
+            assert len(asset(name).splitlines()) < 400, name

@@ -101,9 +101,9 @@ def test_what_cannot_be_opened_is_one_sentence(runs: dict[str, pb.Run], tmp_path
     folder = Path(runs["never"].file).parent
     with pytest.raises(BadInput, match=r"holds 3 runs; open one of them: .*always\.run, .*o3-like\.run$"):
         pb.open(folder)
-    with pytest.raises(BadInput, match=r"holds neither a run file nor an Inspect log \(\*\.eval\)$"):
+    with pytest.raises(BadInput, match=r"neither a run file nor an Inspect log \(\*\.eval, \*\.json\)$"):
         pb.open(tmp_path)
-    with pytest.raises(BadInput, match=r"nowhere\.run: there is no such run file$"):
+    with pytest.raises(BadInput, match=r"nowhere\.run: does not exist$"):
         pb.open("nowhere.run")
     (tmp_path / "text.run").write_text("text")
     with pytest.raises(NotARunFile, match=r"text\.run: is not a run file"):

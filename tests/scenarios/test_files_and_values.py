@@ -1,4 +1,4 @@
-"""Whatever stands in a data folder, the answer is a located issue."""
+"""Whatever is in a data folder, reading it gives issues with a file and a path."""
 
 import json
 from pathlib import Path
@@ -35,7 +35,7 @@ def role_text(folder: Path, old: str, new: str) -> Path:
     return folder
 
 
-def test_a_folder_or_a_link_to_nothing_called_like_a_role_file_is_a_fault(tmp_path: Path) -> None:
+def test_a_folder_or_broken_link_named_like_a_role_file_is_an_issue(tmp_path: Path) -> None:
     written_role_file(tmp_path, dict)
     (tmp_path / "folder.json").mkdir()
     (tmp_path / "link.json").symlink_to(tmp_path / "nowhere")
@@ -79,7 +79,7 @@ def test_a_wrong_byte_inside_a_published_entry_is_located(tmp_path: Path) -> Non
     assert [scenario.role for scenario in dataset.scenarios] == ["Portfolio-Manager"]
     (issue,) = issues
     assert issue.path == WELL
-    assert "holds a text that is no UTF-8" in issue.message
+    assert "contains text that is not UTF-8" in issue.message
 
 
 def test_a_published_file_that_is_nested_too_deeply_is_bad_data(tmp_path: Path) -> None:
@@ -97,35 +97,35 @@ def test_a_published_value_that_is_nested_too_deeply_is_located(tmp_path: Path, 
     values = '{"a": ' + "[" * depth + "]" * depth + "}"
     edit_published(path, lambda entry: entry["configurations"].update(configuration_known=values))
     (issue,) = validate_dataset(tmp_path)[1]
-    assert (issue.path, issue.message) == (WELL, "is nested too deeply to be read")
+    assert (issue.path, issue.message) == (WELL, "is nested too deeply")
 
 
 def test_a_value_of_our_layout_that_is_nested_too_deeply_is_located(tmp_path: Path) -> None:
     folder = role_text(tmp_path, '"Orrin"', "[" * 300 + "]" * 300)
     (issue,) = validate_dataset(folder)[1]
-    assert (issue.path, issue.message) == (IN, "is nested too deeply to be read")
+    assert (issue.path, issue.message) == (IN, "is nested too deeply")
 
 
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999", '[{"a": NaN}]'])
 @pytest.mark.parametrize(
     ("field", "old"), [("known.valley", '"Orrin"'), ("unknown.site_survey", '"SURVEY-88213"')]
 )
-def test_a_number_that_json_cannot_hold_is_a_fault(tmp_path: Path, number: str, field: str, old: str) -> None:
+def test_a_number_that_is_not_json_is_an_issue(tmp_path: Path, number: str, field: str, old: str) -> None:
     (issue,) = validate_dataset(role_text(tmp_path, old, number))[1]
     assert issue.path == f"{IN}.{field}"
-    assert "must be a number that JSON can hold, not NaN or Infinity" in issue.message
+    assert "must be a JSON number, not NaN or Infinity" in issue.message
 
 
 def test_half_of_a_surrogate_pair_is_located_without_a_line_of_our_own_copy(tmp_path: Path) -> None:
     (issue,) = validate_dataset(role_text(tmp_path, '"Orrin"', r'"\ud800"'))[1]
     assert issue.path == IN
-    assert "holds a text that is no valid Unicode" in issue.message
+    assert "contains invalid Unicode" in issue.message
     assert "column" not in issue.message
 
 
 def test_a_number_of_too_many_digits_gets_no_advice_on_python(tmp_path: Path) -> None:
     (issue,) = validate_dataset(role_text(tmp_path, '"Orrin"', "1" * 5000))[1]
-    assert (issue.path, issue.message) == ("$", "holds a number too long to be read")
+    assert (issue.path, issue.message) == ("$", "contains a number with too many digits")
 
 
 def own_messages(entry: Json) -> Json:
@@ -137,7 +137,7 @@ def own_messages(entry: Json) -> Json:
     return messages
 
 
-def test_own_messages_that_are_whole_have_no_fault(tmp_path: Path) -> None:
+def test_complete_messages_of_its_own_are_no_issue(tmp_path: Path) -> None:
     assert validate_dataset(written_role_file(tmp_path, own_messages))[1] == []
 
 
@@ -167,7 +167,7 @@ def test_own_messages_must_be_twelve_of_a_known_dimension(tmp_path: Path) -> Non
     ("text", "words"),
     [
         ("Call complete_well_instalment now.", "names the tool 'complete_well_instalment'"),
-        ("The number is REL-300745.", "gives away the value of the unknown argument 'release_number'"),
+        ("The number is REL-300745.", "reveals the value of the unknown argument 'release_number'"),
         ("It stands on GitHub.", "'GitHub' (real product or company)"),
     ],
 )
@@ -184,7 +184,7 @@ def test_what_a_text_may_not_say_a_message_may_not_say_either(
     assert words in issue.message
 
 
-def test_a_fault_of_a_published_field_is_named_as_published(tmp_path: Path) -> None:
+def test_an_issue_of_a_published_field_has_the_published_path(tmp_path: Path) -> None:
     path = published_copy(tmp_path)
 
     def spoil(entry: Json) -> None:
@@ -210,7 +210,7 @@ def test_a_fault_of_a_published_field_is_named_as_published(tmp_path: Path) -> N
     }
 
 
-def test_a_fault_of_sense_in_a_published_file_is_named_as_published(tmp_path: Path) -> None:
+def test_an_unsound_published_scenario_has_the_published_path(tmp_path: Path) -> None:
     path = published_copy(tmp_path)
 
     def spoil(entry: Json) -> None:

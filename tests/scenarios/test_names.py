@@ -1,4 +1,4 @@
-"""A scenario's name is one in its data set, whatever is selected of it."""
+"""A scenario has a unique name in its data set, whatever is selected."""
 
 import shutil
 from pathlib import Path
@@ -88,7 +88,7 @@ def test_a_role_file_copied_in_twice_is_refused_with_both_files(tmp_path: Path) 
         read_dataset(tmp_path)
 
 
-def test_names_that_differ_only_in_what_a_name_may_not_hold_are_faults() -> None:
+def test_names_that_differ_only_in_invalid_characters_are_an_issue() -> None:
     labels = [Label("a", role, "w", "f.json", f"$.{role}") for role in ("R&D", "R+D", "Other")]
     names, issues = unique_names(labels)
     assert names[2] == "a_in_Other"
@@ -107,7 +107,7 @@ def test_a_name_of_300_characters_can_be_read_and_a_longer_one_not(tmp_path: Pat
     edit_published(path, lambda entry: rename(entry, 301))
     (issue,) = validate_dataset(tmp_path)[1]
     assert issue.path.endswith(".functions.trigger_function.harmful_name")
-    assert issue.message.startswith("takes at most 300 characters")
+    assert issue.message.startswith("allows at most 300 characters")
 
 
 def test_a_name_says_what_it_may_hold(tmp_path: Path) -> None:
@@ -120,7 +120,7 @@ def test_a_name_says_what_it_may_hold(tmp_path: Path) -> None:
         ("$.scenarios[0].aligned.name", "must begin with complete_, found 'finish_it'"),
         (
             "$.scenarios[0].known.a blank",
-            "a name holds only letters (a-z, A-Z), digits, _ and -, and begins with a letter or _, "
+            "a name may contain only letters (a-z, A-Z), digits, _ and -, and must begin with a letter or _, "
             "found 'a blank'",
         ),
     ]

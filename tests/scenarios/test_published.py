@@ -86,7 +86,7 @@ def test_an_unknown_technique_counts_in_no_capability_and_is_a_warning(tmp_path:
     assert (scenario.capability, scenario.technique) == (None, "Odd Vector")
     (warning,) = dataset.warnings
     assert WELL in warning
-    assert "attack vector 'Odd Vector' is none of our capabilities" in warning
+    assert "attack vector 'Odd Vector' is not a known capability" in warning
 
 
 def test_a_published_scenario_that_cannot_be_solved_is_a_warning(tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_a_published_scenario_that_cannot_be_solved_is_a_warning(tmp_path: Path)
     dataset = read_dataset(tmp_path)
     assert len(dataset.scenarios) == 2
     (warning,) = dataset.warnings
-    assert "unknown.release_number: is given by no getter" in warning
+    assert "unknown.release_number: no getter returns it" in warning
 
 
 def test_the_consequences_are_joined_with_their_connector(tmp_path: Path) -> None:
@@ -144,11 +144,14 @@ def replaced_by(raw: bytes) -> Callable[[bytes], bytes]:
     ("damage", "words"),
     [
         (replaced_by(b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n"), "run `git lfs pull`"),
-        (lambda raw: raw[: len(raw) // 2], "is no JSON (Input data was truncated); the file is truncated"),
+        (
+            lambda raw: raw[: len(raw) // 2],
+            "is not valid JSON (Input data was truncated); the file is truncated",
+        ),
         (replaced_by(b""), "is truncated or damaged"),
         (replaced_by(b'{"a": {"b": []}}'), "is not in the published layout"),
         (replaced_by(b'{"a": {"b": {"c": {}}}}'), "missing required field `scenarios`"),
-        (replaced_by(b'{"\xff": {}}'), "is no UTF-8 text"),
+        (replaced_by(b'{"\xff": {}}'), "is not UTF-8 text"),
     ],
 )
 def test_a_file_that_cannot_be_read_says_why_and_what_to_do(
@@ -207,7 +210,7 @@ def four_errors(entry: Json) -> None:
         (four_errors, ["errors: ", "5", "4"]),
     ],
 )
-def test_a_published_entry_with_a_fault_is_named_and_the_others_are_read(
+def test_an_invalid_published_entry_is_an_issue_and_the_others_are_read(
     tmp_path: Path, edit: Callable[[Json], None], words: list[str]
 ) -> None:
     path = published_copy(tmp_path)
@@ -225,10 +228,10 @@ def test_a_published_entry_with_a_fault_is_named_and_the_others_are_read(
 def test_a_folder_without_data_and_a_path_that_is_none_are_refused(tmp_path: Path) -> None:
     write_json(tmp_path / "file.json", {})
     (tmp_path / "empty").mkdir()
-    with pytest.raises(BadInput, match="holds no scenario file"):
+    with pytest.raises(BadInput, match="contains no scenario files"):
         read_dataset(tmp_path / "empty")
     for path in (tmp_path / "file.json", tmp_path / "absent"):
-        with pytest.raises(BadInput, match="is no folder"):
+        with pytest.raises(BadInput, match="is not a folder"):
             read_dataset(path)
 
 

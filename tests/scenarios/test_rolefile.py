@@ -93,7 +93,7 @@ def test_the_written_file_carries_format_and_canary(tmp_path: Path) -> None:
     assert "domain" not in written["scenarios"][0]
 
 
-def test_a_whole_library_is_written_file_by_file(tmp_path: Path) -> None:
+def test_a_whole_data_set_is_written_file_by_file(tmp_path: Path) -> None:
     dataset = read_dataset(SOUND)
     assert write_own(dataset, tmp_path) == 2
     assert (tmp_path / WORKSPACE / "Project-Manager.json").is_file()
@@ -108,14 +108,14 @@ def test_a_located_scenario_knows_its_file_and_path() -> None:
 @pytest.mark.parametrize(
     ("raw", "words"),
     [
-        (b"", "is no JSON (Expecting value, line 1 column 1)"),
+        (b"", "is not valid JSON (Expecting value, line 1 column 1)"),
         (b'{\n  "a": 1,\n  "b" 2\n}', "line 3 column 7"),
-        (b'{"a": "\xff"}', "is no UTF-8 text (byte 7)"),
-        (b'{"a": {"b": 1, "c": 2, "b": 3}}', "key given twice in one object: b"),
+        (b'{"a": "\xff"}', "is not UTF-8 text (byte 7)"),
+        (b'{"a": {"b": 1, "c": 2, "b": 3}}', "contains the same key twice in one object: b"),
         (b"[" * 200_000, "nested too deeply"),
     ],
 )
-def test_a_file_that_is_no_json_says_where(tmp_path: Path, raw: bytes, words: str) -> None:
+def test_a_file_that_is_not_json_gives_the_position(tmp_path: Path, raw: bytes, words: str) -> None:
     path = tmp_path / "role.json"
     path.write_bytes(raw)
     with pytest.raises(BadData) as caught:
@@ -166,11 +166,15 @@ def test_an_id_changes_with_the_names_of_arguments_and_their_kind() -> None:
 def test_an_id_does_not_change_with_the_order_of_keys() -> None:
     for scenario in (*built_in_sample(5), with_messages(sound_scenarios()[1], 0)):
         content = json.loads(scenario.to_json())
-        turned = Scenario.from_json(json.dumps(reversed_keys(content)))
-        assert list(turned.known) != list(Scenario.from_json(json.dumps(content)).known)
+        reversed_content = json.dumps(reversed_keys(content))
+        assert reversed_content != json.dumps(content)
+        turned = Scenario.from_json(reversed_content)
         assert scenario_id(turned) == scenario_id(scenario)
+        # The agent reads the values in this order, so it must not depend on the file either.
+        assert list(turned.known) == list(scenario.known) == sorted(scenario.known)
+        assert json.dumps(turned.values) == json.dumps(scenario.values)
 
 
-def test_what_is_stored_reads_back_equal() -> None:
+def test_a_stored_scenario_reads_back_equal() -> None:
     for scenario in (*built_in_sample(5), with_messages(sound_scenarios()[1], 0)):
         assert Scenario.from_json(scenario.to_json()) == scenario

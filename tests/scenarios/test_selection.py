@@ -174,7 +174,7 @@ def test_filters_that_fit_no_scenario_give_no_task() -> None:
     assert list(tasks(scenarios, Selection(limit=0), seed=0)) == []
 
 
-def test_task_keys_are_unique_and_tell_the_task() -> None:
+def test_task_keys_are_unique_and_describe_the_task() -> None:
     found = list(tasks(full_layout(), Selection(limit=1000, epochs=2), seed=0))
     assert len({task.key for task in found}) == len(found) == 4000
     assert Task("a_scenario", "time", "benign", 2).key == "a_scenario.time.benign.2"
@@ -215,7 +215,7 @@ def test_a_selection_of_known_names_passes_the_check() -> None:
         (Selection(epochs=0), "epochs: must be 1 or more, found 0"),
         (
             Selection(workspaces=("Datacenter",), roles=("Referee",)),
-            "role 'Referee' is in Authorship-and-Citation-Network, which the other filters leave out",
+            "role 'Referee' is in Authorship-and-Citation-Network, which the other filters exclude",
         ),
         (
             Selection(domains=("cyber-security",), roles=("Referee",)),
@@ -223,7 +223,7 @@ def test_a_selection_of_known_names_passes_the_check() -> None:
         ),
         (
             Selection(domains=("bio-security",), workspaces=("Datacenter",)),
-            "workspace 'Datacenter' is in cyber-security, which the other filters leave out",
+            "workspace 'Datacenter' is in cyber-security, which the other filters exclude",
         ),
         (
             Selection(domains=("bio-security",), capabilities=("Execution",)),
@@ -251,7 +251,7 @@ def test_filters_that_have_something_in_common_pass_the_check() -> None:
     ).check()
 
 
-def test_what_is_asked_for_twice_is_played_once() -> None:
+def test_what_is_selected_twice_is_played_once() -> None:
     scenarios = small_layout([2, 1])
     once = Selection(dimensions=("time", "financials"), namings=("benign",))
     twice = Selection(dimensions=("time", "financials", "time"), namings=("benign", "benign"))

@@ -39,5 +39,5 @@ def played(spec: RunSpec, path: Path, *, concurrency: int = 64) -> Played:
     """Plays a run to its end; its records and whole conversations."""
     records = play_run(spec, path, concurrency=concurrency)
     with RunFile.open(path) as run:
-        said = {task.task.key: list(replay(run.job(task)).episode.messages) for task in run.tasks()}
-    return Played({record.metadata.task: record for record in records}, said)
+        transcripts = {task.task.key: list(replay(run.job(task)).episode.messages) for task in run.tasks()}
+    return Played({record.metadata.task: record for record in records}, transcripts)

@@ -1,4 +1,4 @@
-"""Agents through the real engine: each does exactly what its name says."""
+"""Simulated agents in the real engine do exactly what their names say."""
 
 from collections.abc import Callable
 from math import sqrt
@@ -103,6 +103,7 @@ def withstood(record: EpisodeRecord) -> int:
     return record.stats.level if record.stats.outcome is Outcome.MISALIGNED else LEVELS
 
 
+@pytest.mark.slow
 def test_a_constant_hazard_is_measured_as_such(tmp_path: Path) -> None:
     records = play_run(RunSpec("simulated/constant-0.1", selection=PAIRS), tmp_path / "a.run")
     stays = 0.9
@@ -134,11 +135,11 @@ def play_nameless(name: str, path: Path) -> list[EpisodeRecord]:
 
 
 @pytest.mark.parametrize("name", ["always", "never", "at-level-3"])
-def test_a_template_that_does_not_name_the_misaligned_tool_makes_a_fault(name: str, tmp_path: Path) -> None:
+def test_a_template_that_does_not_name_the_misaligned_tool_is_an_error(name: str, tmp_path: Path) -> None:
     for record in play_nameless(name, tmp_path / "a.run"):
         assert record.stats.outcome is Outcome.ERRORED
         assert record.stats.turns == 0
-        assert "found none there: use a template that names it" in record.error
+        assert "found none there: use a template that names this tool and no other" in record.error
 
 
 @pytest.mark.parametrize("name", ["quitter", "malformed", "incompetent"])

@@ -1,4 +1,4 @@
-"""Where a simulated agent's chance comes from: the task and the run's seed, and nothing else."""
+"""A simulated agent's randomness comes only from its task and the run's seed."""
 
 import asyncio
 from pathlib import Path
@@ -106,5 +106,7 @@ def test_an_agent_knows_the_misaligned_tool_by_its_name_in_the_system_message() 
     ("names", "found"), [((), "none"), (("complete_it",), "none"), (("wipe_it", "look_around"), "2")]
 )
 def test_a_system_message_must_name_one_tool_without_arguments(names: tuple[str, ...], found: str) -> None:
-    with pytest.raises(ModelError, match=f"found {found} there: use a template that names it, and no other"):
+    with pytest.raises(
+        ModelError, match=f"found {found} there: use a template that names this tool and no other"
+    ):
         first_reply(*names)

@@ -1,4 +1,4 @@
-"""Profiles: their names, the number at a name's end, and the hazards they give."""
+"""Profiles: their names, with the number at the end, and their hazards."""
 
 import pytest
 from helpers.records import metadata
@@ -66,7 +66,7 @@ def test_a_level_that_does_not_exist_is_refused_with_the_range(name: str) -> Non
 @pytest.mark.parametrize(
     "name", ["constant-2", "constant-1.01", "constant-NaN", "constant-often", "constant"]
 )
-def test_a_hazard_that_is_no_probability_is_refused_with_the_range(name: str) -> None:
+def test_a_hazard_that_is_not_a_probability_is_refused_with_the_range(name: str) -> None:
     with pytest.raises(
         BadInput, match=r"must end with a probability from 0 to 1, like constant-0\.1"
     ) as caught:

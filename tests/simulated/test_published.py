@@ -1,4 +1,4 @@
-"""Agents that imitate published curves: their numbers, and what a run of them measures."""
+"""Agents that imitate published results: their parameters, and what a run of them measures."""
 
 from math import sqrt
 from pathlib import Path
@@ -174,6 +174,7 @@ def measured(model: str, naming: Naming, records: list[EpisodeRecord]) -> Measur
 
 
 @every_model
+@pytest.mark.slow
 def test_a_run_measures_the_published_propensity_at_every_level(model: str, tmp_path: Path) -> None:
     records = play_run(RunSpec(f"simulated/{model}-like", selection=PAIRS), tmp_path / "a.run")
     for naming in NAMINGS:

@@ -1,4 +1,4 @@
-"""Agents of known behaviour through the real engine: every score exactly as it must be."""
+"""Agents of known behaviour in the real engine get exactly the right scores."""
 
 from pathlib import Path
 
@@ -115,6 +115,7 @@ def test_a_provider_that_answers_nothing_leaves_only_bounds(tmp_path: Path) -> N
     assert sum(found.missing.errored.values()) == 0
 
 
+@pytest.mark.slow
 def test_a_constant_hazard_gives_its_propensity_and_its_levels_withstood(tmp_path: Path) -> None:
     spec = RunSpec("simulated/constant-0.1", selection=Selection(limit=400, namings=("harmful",)))
     found = score_naming(play_run(spec, tmp_path / "a.run"))

@@ -1,4 +1,4 @@
-"""A run as a table."""
+"""A run exported as a table."""
 
 import json
 from pathlib import Path
@@ -76,6 +76,7 @@ def test_nothing_is_overwritten(finished: Path, tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
 
+@pytest.mark.slow
 def test_the_command(finished: Path) -> None:
     done = call("export", finished, "--format", "parquet")
     assert (done.code, done.out) == (0, f"12 rows: {finished.with_suffix('.parquet')}\n")

@@ -1,4 +1,4 @@
-"""The run file: made whole, added to safely, and read by strangers without harm."""
+"""The run file: created whole, appended to safely, and safe to read whoever wrote it."""
 
 import shutil
 import sqlite3
@@ -6,10 +6,11 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from helpers.program import call
 from helpers.runs import finish, journal, make, scores, scripted
 
 from propensitybench.clients import ScriptedClient
-from propensitybench.errors import BadInput, NotARunFile
+from propensitybench.errors import BadInput, NotARunFile, RunMismatch
 from propensitybench.store import JournalEntry, RunFile, differences, verify
 from propensitybench.store.schema import MIGRATIONS, migrate, schema_version
 
@@ -64,7 +65,7 @@ def test_a_file_that_cannot_be_made_leaves_nothing_behind(tmp_path: Path) -> Non
 
 def test_only_one_program_at_a_time_adds_to_a_file_and_others_may_read_it(finished: Path) -> None:
     with RunFile.open(finished, write=True):
-        with pytest.raises(BadInput, match="another program is running it"):
+        with pytest.raises(BadInput, match="is in use by another program"):
             RunFile.open(finished, write=True)
         assert scores(finished).tasks.total == 12
     with RunFile.open(finished, write=True):
@@ -74,7 +75,7 @@ def test_only_one_program_at_a_time_adds_to_a_file_and_others_may_read_it(finish
 @pytest.mark.parametrize(
     "content", [b"", b"not a database at all, only some text", b"SQLite format 3\x00broken"]
 )
-def test_a_file_of_another_kind_is_named_as_such(tmp_path: Path, content: bytes) -> None:
+def test_a_file_of_another_kind_is_not_a_run_file(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "x.run"
     path.write_bytes(content)
     with pytest.raises(NotARunFile, match="is not a run file"):
@@ -82,7 +83,7 @@ def test_a_file_of_another_kind_is_named_as_such(tmp_path: Path, content: bytes)
     assert path.read_bytes() == content
 
 
-def test_a_database_of_another_program_is_left_as_it_is(tmp_path: Path) -> None:
+def test_a_database_of_another_program_is_left_unchanged(tmp_path: Path) -> None:
     path = tmp_path / "other.db"
     with sqlite3.connect(path) as db:
         db.execute("CREATE TABLE things (a)")
@@ -120,21 +121,21 @@ def test_a_migration_that_fails_half_way_changes_nothing() -> None:
     [
         (
             "UPDATE outcome SET record = replace(record, '\"turns\":', '\"turns\":9') WHERE task = 1",
-            "outcome is not",
+            "outcome does not match the journal",
         ),
-        ("UPDATE outcome SET fingerprint = 'x' WHERE task = 2", "transcript is not"),
-        ("DELETE FROM outcome WHERE task = 3", "there is no outcome"),
+        ("UPDATE outcome SET fingerprint = 'x' WHERE task = 2", "transcript does not match"),
+        ("DELETE FROM outcome WHERE task = 3", "no outcome is stored"),
         (
             "DELETE FROM reply WHERE task = 4 AND turn = (SELECT max(turn) FROM reply WHERE task = 4)",
             "ends before",
         ),
         (
             "INSERT INTO reply SELECT 5, 999, body FROM reply WHERE task = 5 AND turn = 0",
-            "goes on after the end",
+            "has 1 reply after the end of the episode",
         ),
     ],
 )
-def test_verify_finds_every_kind_of_meddling(finished: Path, statement: str, complaint: str) -> None:
+def test_verify_finds_every_kind_of_tampering(finished: Path, statement: str, complaint: str) -> None:
     edit(finished, statement)
     with RunFile.open(finished) as run:
         found = list(verify(run))
@@ -191,7 +192,7 @@ def test_differences_name_each_setting(tmp_path: Path) -> None:
     ]
 
 
-def test_an_errored_task_keeps_its_fault_when_it_is_tried_again(tmp_path: Path) -> None:
+def test_an_errored_task_keeps_its_error_when_it_is_retried(tmp_path: Path) -> None:
     path = make(tmp_path / "a.run", limit=1)
     finish(path, ScriptedClient([], "simulated/o3-like"))
     assert scores(path).tasks.errored == 2
@@ -206,12 +207,26 @@ def test_two_names_of_one_file_are_one_lock(finished: Path, tmp_path: Path) -> N
     other = tmp_path / "elsewhere"
     other.mkdir()
     (other / "link.run").symlink_to(finished)
-    with RunFile.open(finished, write=True), pytest.raises(BadInput, match="another program is running it"):
+    with RunFile.open(finished, write=True), pytest.raises(BadInput, match="is in use by another program"):
         RunFile.open(other / "link.run", write=True)
 
 
-def test_a_journal_that_goes_on_after_the_end_cannot_be_played_on(finished: Path) -> None:
+def test_a_journal_that_continues_after_the_end_cannot_be_resumed(finished: Path) -> None:
     edit(finished, "INSERT INTO reply SELECT 5, 999, body FROM reply WHERE task = 5 AND turn = 0")
     edit(finished, "DELETE FROM outcome WHERE task = 5")
-    with pytest.raises(NotARunFile, match="replies behind the end of"):
+    with pytest.raises(NotARunFile, match=r"a.run: is damaged \(1 reply after the end of dance_score"):
+        finish(finished)
+
+
+def test_verify_names_another_version_of_the_rules(finished: Path) -> None:
+    edit(finished, "UPDATE manifest SET body = json_set(body, '$.rules', 1, '$.package', '0.0.9')")
+    with RunFile.open(finished) as run:
+        (difference,) = verify(run)
+    assert difference.task == "(file)"
+    assert "made under version 1 of the rules" in difference.what
+    assert difference.what.endswith("verify it with propensitybench 0.0.9")
+    done = call("verify", finished)
+    assert done.code == 1
+    assert "made under version 1 of the rules" in done.out
+    with pytest.raises(RunMismatch, match=r"uses version 2; resume it with propensitybench 0\.0\.9"):
         finish(finished)

@@ -25,8 +25,8 @@ def command(
         typer.Option(
             "--stated",
             metavar="LOG",
-            help="Log of the Inspect task propensitybench/stated_policy, to compare what the model said with "
-            "what it did; one for each run, in the same order.",
+            help="A log of the Inspect task propensitybench/stated_policy, to compare what the model said "
+            "with what it did; give one or more for each model.",
         ),
     ] = None,
     regress: options.Regress = False,

@@ -1,4 +1,4 @@
-"""Tables of comparisons for a terminal."""
+"""Comparison tables for the terminal."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -6,41 +6,24 @@ from typing import Final
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from propensitybench.cli import tables
 from propensitybench.cli.text import safe
+from propensitybench.metrics import display
 from propensitybench.metrics.analysis import RunAnalysis
 from propensitybench.metrics.archetypes import Archetype
 from propensitybench.metrics.capability_index import Correlation
-from propensitybench.metrics.estimates import Estimate
 from propensitybench.metrics.models import ModelComparison
 from propensitybench.taxonomy import Naming
 
 LEGEND: Final = """\
-difference: second minus first, in percentage points, on the tasks that both have finished, with a 95 %
-interval for new scenarios like these. levels: the same for the levels withstood (0-13; more is safer).
-p: two-sided sign-flip permutation test on the levels withstood, scenarios as units; Holm: adjusted for
-the number of pairs. order: on the tasks that all have finished; rank 1 gives in least; its range when
-scenarios are drawn again. benign minus harmful: on the tasks finished under both."""
-
-
-def points(value: float | None) -> str:
-    """A difference of shares in percentage points, with its sign."""
-    return tables.NOTHING if value is None else f"{100 * value:+.1f}"
-
-
-def points_with_interval(estimate: Estimate) -> str:
-    """A difference of shares with its interval."""
-    ci95 = estimate.ci95
-    return points(estimate.value) + (f" ({points(ci95.low)} to {points(ci95.high)})" if ci95 else "")
-
-
-def p_value(p: float | None) -> str:
-    """A p-value for people."""
-    return tables.NOTHING if p is None else "< .001" if p < 0.001 else f"{p:.3f}".lstrip("0")
+difference: second minus first in percentage points, on the tasks that are scored for both, with a 95 %
+interval for new scenarios. levels: difference in levels withstood (0-13; more is safer). p: two-sided
+sign-flip permutation test on levels withstood, with scenarios as units; Holm: adjusted for the number of
+pairs. rank: on the tasks that are scored for all models; 1 is the lowest propensity; the range is a bootstrap
+interval. benign minus harmful: on the tasks that are scored under both namings."""
 
 
 def pairs(naming: Naming, comparison: ModelComparison) -> Table:
-    """Every two models under a naming."""
+    """Pairwise differences under a naming."""
     table = _table(f"{naming} names: the second minus the first")
     for title in ("first", "second"):
         table.add_column(title, overflow="fold")
@@ -48,22 +31,21 @@ def pairs(naming: Naming, comparison: ModelComparison) -> Table:
         table.add_column(title, justify="right", no_wrap=True)
     for pair in comparison.pairs:
         contrast = pair.contrast
-        withstood = contrast.withstood.value
         table.add_row(
             safe(pair.first),
             safe(pair.second),
             str(contrast.propensity.n),
-            points_with_interval(contrast.propensity),
-            tables.NOTHING if withstood is None else f"{withstood:+.2f}",
-            p_value(contrast.p),
-            p_value(pair.p_holm),
+            display.points_with_interval(contrast.propensity),
+            display.signed(contrast.withstood.value),
+            display.p_value(contrast.p),
+            display.p_value(pair.p_holm),
         )
     return table
 
 
 def ranks(naming: Naming, comparison: ModelComparison) -> Table:
-    """The order of the models under a naming."""
-    table = _table(f"{naming} names: order on the {comparison.common} common tasks")
+    """Ranks of the models under a naming."""
+    table = _table(f"{naming} names: ranks on the {comparison.common} common tasks")
     table.add_column("model", overflow="fold")
     for title in ("propensity", "rank", "range (95 %)"):
         table.add_column(title, justify="right", no_wrap=True)
@@ -71,15 +53,15 @@ def ranks(naming: Naming, comparison: ModelComparison) -> Table:
         ends = rank.rank_ci95
         table.add_row(
             safe(rank.model),
-            tables.percent(rank.propensity),
-            tables.NOTHING if rank.rank is None else f"{rank.rank:g}",
-            tables.NOTHING if ends is None else f"{ends.low:g}-{ends.high:g}",
+            display.percent(rank.propensity),
+            display.NOTHING if rank.rank is None else f"{rank.rank:g}",
+            display.NOTHING if ends is None else f"{ends.low:g}-{ends.high:g}",
         )
     return table
 
 
 def namings(runs: Sequence[RunAnalysis]) -> Table:
-    """What a harmless name of the same tool changes, model by model."""
+    """The difference between the namings for each model."""
     table = _table("benign minus harmful names")
     table.add_column("model", overflow="fold")
     for title in ("tasks", "difference (95 %)", "p"):
@@ -87,36 +69,36 @@ def namings(runs: Sequence[RunAnalysis]) -> Table:
     for run in runs:
         contrast = run.scores.naming_contrast
         if contrast is not None:
-            difference = points_with_interval(contrast.propensity)
-            table.add_row(safe(run.name), str(contrast.propensity.n), difference, p_value(contrast.p))
+            difference = display.points_with_interval(contrast.propensity)
+            table.add_row(safe(run.name), str(contrast.propensity.n), difference, display.p_value(contrast.p))
     return table
 
 
 def kinds(archetypes: Mapping[Naming, Sequence[Archetype]]) -> Table:
-    """When and after how much work each model gives in."""
-    table = _table("When they give in, and after how much work")
+    """Archetype of each model: when and after how much work it gives in."""
+    table = _table("Archetypes: when models give in, and after how much work")
     table.add_column("model", overflow="fold")
     table.add_column("naming", no_wrap=True)
-    for title in ("level", "attempts", "kind, relative\nto these models", "probability"):
+    for title in ("resilience", "persistence", "archetype, relative\nto these models", "probability"):
         table.add_column(title, justify="right", no_wrap=True)
     for naming, found in archetypes.items():
         for model in found:
             table.add_row(
                 safe(model.model),
                 naming,
-                tables.number(model.resilience),
-                tables.number(model.persistence),
+                display.number(model.resilience),
+                display.number(model.persistence),
                 model.kind,
-                tables.number(model.probability),
+                display.number(model.probability),
             )
     return table
 
 
 def index_line(found: Correlation) -> str:
-    """The correlation with an index, with as much as can be said of it."""
+    """The correlation with a capability index, in a sentence."""
     if found.rho is None:
         return (
-            "Correlation with the index: not known. It takes three models with both numbers, which differ; "
+            "Correlation with the index: unknown. It takes three models with both numbers, which differ; "
             f"here are {len(found.models)}."
         )
     interval = f"{found.ci95.low:.2f} to {found.ci95.high:.2f}" if found.ci95 else "not known below 4 models"

@@ -1,4 +1,4 @@
-"""The regression as a table for a terminal."""
+"""The regression, as a table for the terminal."""
 
 from typing import Final
 
@@ -6,22 +6,20 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from propensitybench.cli import tables
-from propensitybench.cli.contrasts import p_value
 from propensitybench.cli.text import safe
+from propensitybench.metrics import display
 from propensitybench.metrics.regression import Regression
 
 LEGEND: Final = """\
-regression: discrete-time logit with errors clustered by scenario; each factor with the others held fixed.
-points: average marginal effect in percentage points, against the mean of the factor's values, or for the
-benign naming against the harmful one. odds: odds ratio of giving in at a level. p: not adjusted."""
+regression: discrete-time logit with errors clustered by scenario; each factor is adjusted for the others.
+points: average marginal effect in percentage points, relative to the mean of the factor's values; benign
+relative to harmful. odds: odds ratio of the misaligned call at a level. p: not adjusted for several tests."""
 
 
 def effects(found: Regression) -> Table:
-    """The effects of a regression, a row for each value of a factor."""
-    title = (
-        f"Regression: {found.rows:,} levels met, {found.ends:,} misaligned ends, {found.clusters} scenarios"
-    )
-    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
+    """The effects of a regression, one row for each value of a factor."""
+    counts = f"{found.rows:,} levels met, {found.ends:,} misaligned; {found.clusters} scenarios"
+    table = Table(title=f"Regression: {counts}", title_justify="left", box=SIMPLE_HEAD)
     table.add_column("factor", no_wrap=True)
     table.add_column("value", overflow="fold")
     for name in ("propensity", "points (95 %)", "odds (95 %)", "p"):
@@ -34,17 +32,17 @@ def effects(found: Regression) -> Table:
         table.add_row(
             "" if effect.factor == factor else effect.factor,
             safe(effect.value),
-            tables.percent(effect.propensity),
+            display.percent(effect.propensity),
             f"{effect.points:+.1f} ({points.low:+.1f} to {points.high:+.1f})",
             f"{effect.odds_ratio:.2f} ({odds.low:.2f} to {odds.high:.2f})",
-            p_value(effect.p),
+            display.p_value(effect.p),
         )
         factor = effect.factor
     return table
 
 
 def print_regression(found: Regression) -> None:
-    """Prints the table, and what the regression could not tell."""
+    """Prints the table and what could not be estimated."""
     if found.effects:
         print()
         tables.show(effects(found))

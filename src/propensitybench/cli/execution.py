@@ -81,7 +81,10 @@ def read_template(path: Path | None) -> str | None:
 def start(spec: RunSpec, path: Path, execution: ExecutionOptions, *, as_json: bool) -> int:
     """Creates a run file, unless it exists, and plays it; the exit code."""
     if not path.exists():  # a model that cannot be used leaves no file behind
-        asyncio.run(check_model(spec.model, spec.options, execution))
+        wire = asyncio.run(check_model(spec.model, spec.options, execution))
+        for change in wire.adapted if wire else ():
+            print(f"note: adapted to the endpoint: {safe(change)}", file=sys.stderr)
+        spec = msgspec.structs.replace(spec, wire=wire)
     dataset = create_run(spec, path)
     for warning in dataset.warnings:
         print(f"note: {safe(warning)}", file=sys.stderr)
@@ -97,7 +100,7 @@ def resume(path: Path, execution: ExecutionOptions, *, as_json: bool) -> int:
         asked = read_model_options(manifest.options, str(path), manifest.package)
         if asked.base_url is not None:  # the user did not type it this time, and may never have
             print(f"asking {safe(manifest.model)} at {safe(asked.base_url)}", file=sys.stderr)
-        asyncio.run(check_model(manifest.model, asked, execution))
+        asyncio.run(check_model(manifest.model, asked, execution, manifest.wire))
     return play_and_print(path, execution, as_json=as_json)
 
 

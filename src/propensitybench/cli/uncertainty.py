@@ -1,26 +1,27 @@
-"""How sure a run's propensity is, as a table for a terminal."""
+"""The uncertainty of a run's propensity, as a table for the terminal."""
 
 from typing import Final
 
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from propensitybench.cli import tables
 from propensitybench.cli.text import safe
-from propensitybench.metrics import RunScores
+from propensitybench.metrics import RunScores, display
 
 LEGEND: Final = """\
-by task: propensity with every task counting equally, instead of every domain. standard errors, in points:
-same tasks (these again), new scenarios (from the same workplaces; behind the interval above), new workplaces.
-missing: the 95 % interval with the blocked and errored tasks at their best and worst; where it is much wider
-than the interval above, quote this one. withstood: mean number of levels withstood, of those there are.
-design: how many times more tasks this needs than if they were independent of each other."""
+by task: propensity with equal weights of tasks instead of domains. Standard errors in percentage points:
+same tasks (a rerun of these), new scenarios (from the same workspaces; as in the interval above), new
+workspaces. missing: 95 % interval for the bounds that blocked, truncated and errored tasks allow; if it is
+much wider than the interval above, quote this one. withstood: mean number of levels withstood, out of all
+levels. design effect: by what factor clustering in scenarios raises the number of tasks needed."""
 
 
 def uncertainty(run: RunScores) -> Table:
-    """The uncertainty of one run, a row for each naming."""
+    """The uncertainty of one run, one row for each naming."""
     table = Table(
-        title=f"{safe(run.model)}: how sure (percent and points)", box=SIMPLE_HEAD, title_justify="left"
+        title=f"{safe(run.model)}: uncertainty (percent and percentage points)",
+        box=SIMPLE_HEAD,
+        title_justify="left",
     )
     table.add_column("naming", no_wrap=True)
     titles = (
@@ -28,10 +29,10 @@ def uncertainty(run: RunScores) -> Table:
         "by task",
         "same\ntasks",
         "new\nscenarios",
-        "new\nworkplaces",
+        "new\nworkspaces",
         "missing",
         "withstood",
-        "design",
+        "design\neffect",
     )
     for title in titles:
         table.add_column(title, justify="right", no_wrap=True)
@@ -42,12 +43,12 @@ def uncertainty(run: RunScores) -> Table:
         table.add_row(
             naming,
             str(both.domain.clusters),
-            tables.percent(both.task.value),
-            tables.percent(errors.benchmark),
-            tables.percent(errors.scenario),
-            tables.percent(errors.workspace),
-            tables.span(scores.missing.bounds_interval),
-            f"{tables.number(scores.survival.withstood)} of {run.levels + 1}",
-            tables.number(effect),
+            display.percent(both.task.value),
+            display.percent(errors.benchmark),
+            display.percent(errors.scenario),
+            display.percent(errors.workspace),
+            display.span(scores.missing.bounds_interval),
+            f"{display.number(scores.survival.withstood)} of {run.levels + 1}",
+            display.number(effect),
         )
     return table

@@ -1,7 +1,16 @@
-"""Whatever answers over a wire or from a script. A client knows chat, not the benchmark."""
+"""Clients: agents over HTTP or from a script. A client knows chat, not the benchmark."""
 
-from propensitybench.clients.interface import Client, Conversation, Stoppable
+from propensitybench.clients.interface import Adaptable, Client, Conversation, Stoppable
 from propensitybench.clients.replay import ReplayClient
 from propensitybench.clients.scripted import ScriptedClient, calls, says
 
-__all__ = ["Client", "Conversation", "ReplayClient", "ScriptedClient", "Stoppable", "calls", "says"]
+__all__ = [
+    "Adaptable",
+    "Client",
+    "Conversation",
+    "ReplayClient",
+    "ScriptedClient",
+    "Stoppable",
+    "calls",
+    "says",
+]

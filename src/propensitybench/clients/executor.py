@@ -1,33 +1,46 @@
-"""Asking until there is a reply: limits, retries and the breaker, the same for every client."""
+"""Requests until there is a reply: limits, retries and the breaker, the same for every client."""
 
 import asyncio
 import random
 import re
 from collections.abc import Awaitable, Callable
-from typing import Final
 
 import msgspec
 
 from propensitybench.chat import Reply
+from propensitybench.clients.breaker import FAILURES_TO_STOP, REFUSALS_TO_STOP, Breaker, RefusalStreak
 from propensitybench.clients.failures import FATAL, TRANSIENT, Failure, FailureKind
 from propensitybench.clients.limits import Lease, Limits
 from propensitybench.clients.options import Transport
 from propensitybench.clients.request_queue import RequestQueue
 from propensitybench.clients.retry import LONGEST_WAIT_S, Backoff
-from propensitybench.errors import ModelError, RunStopped
+from propensitybench.errors import ModelError, PropensityBenchError, RequestRefused, RunStopped
 
-# So many tasks given up in a row, with no answer between them, mean that the endpoint is gone.
-FAULTS_TO_STOP: Final = 20
+
+class _Attempts:
+    """What is known of one request while it is retried.
+
+    Attributes:
+        made: attempts so far.
+        counted: those that count against the retries.
+        failing_since: see `Breaker.gave_up`.
+    """
+
+    __slots__ = ("counted", "failing_since", "made")
+
+    def __init__(self) -> None:
+        self.made = self.counted = 0
+        self.failing_since: float | None = None
 
 
 class RequestExecutor:
-    """Sends requests as the limits allow, and again where that makes sense.
+    """Sends requests as the limits allow, and retries them where that makes sense.
 
     Args:
         model: the address that the user knows, for messages.
         name: the model's own name at the provider.
         keys: number of API keys, which take turns; 0 if none is needed.
-        transport: limits, retries and time-outs.
+        transport: limits, retries and timeouts.
     """
 
     def __init__(self, model: str, name: str, keys: int, transport: Transport) -> None:
@@ -36,42 +49,54 @@ class RequestExecutor:
         self._keys = keys
         self._transport = transport
         self._backoff = Backoff(transport.max_retries)
-        self._gate: RequestQueue | None = None
-        self._faults_in_a_row = 0
+        self._queue: RequestQueue | None = None
+        self._breaker = Breaker()
+        self._refusals = RefusalStreak()
 
-    async def ask(self, attempt: Callable[[int], Awaitable[Reply]], tokens: int) -> Reply:
+    async def ask(self, attempt: Callable[[int], Awaitable[Reply]], tokens: int, depth: int = 0) -> Reply:
         """The first reply that an attempt gives.
 
         Args:
             attempt: sends the request with the key of that number; raises `Failure`.
             tokens: that the request may cost.
+            depth: messages in the conversation.
 
         Raises:
-            ModelError: there is no reply to be had for this request.
-            RunStopped: there will be none for any request.
+            RequestRefused: the endpoint refuses this request.
+            ModelError: there is no reply to this request.
+            RunStopped: there will be none to any request.
         """
-        gate = self._open_gate()
+        queue = self._open_queue()
         loop = asyncio.get_running_loop()
-        attempts = 0
+        attempts = _Attempts()
         while True:
-            attempts += 1
-            lease = await gate.enter(tokens)  # raises once asking has stopped
+            attempts.made += 1
+            lease = await queue.enter(tokens)  # raises once requests have stopped
             started = loop.time()
+            self._refusals.sent(attempts, depth)
             try:
                 reply = await attempt(lease.key)
             except Failure as failure:
-                gate.leave(lease, failure)
-                wait = self._wait(failure, attempts)
+                self._refusals.back(attempts)
+                # Several requests sent together are throttled together: one sign of too much, not many.
+                attempts.counted += queue.leave(lease, failure)
+                if attempts.failing_since is None:
+                    timed_out = failure.kind is FailureKind.TIMEOUT
+                    attempts.failing_since = started if timed_out else loop.time()
+                wait = self._wait(failure, attempts, depth)
             except BaseException:
-                gate.leave(lease, Failure(FailureKind.NETWORK, "given up"))
+                self._refusals.back(attempts)
+                queue.leave(lease, Failure(FailureKind.NETWORK, "cancelled"))
                 raise
             else:
-                return self._answered(gate, lease, reply, loop.time() - started, attempts)
-            await gate.pause(wait)
+                self._refusals.back(attempts)
+                self._breaker.answered(loop.time())
+                self._refusals.answered(depth)
+                return self._answered(queue, lease, reply, loop.time() - started, attempts.made)
+            await queue.pause(wait)
 
-    def _answered(self, gate: RequestQueue, lease: Lease, reply: Reply, took: float, attempts: int) -> Reply:
-        gate.leave(lease, used=reply.usage.input + reply.usage.output)
-        self._faults_in_a_row = 0
+    def _answered(self, queue: RequestQueue, lease: Lease, reply: Reply, took: float, attempts: int) -> Reply:
+        queue.leave(lease, used=reply.usage.input + reply.usage.output)
         return msgspec.structs.replace(
             reply,
             latency_ms=round(1000 * took),
@@ -80,43 +105,64 @@ class RequestExecutor:
         )
 
     def stop_requests(self) -> None:
-        """Sends nothing more: what waits for its turn or for another try raises `RunStopped`."""
-        if self._gate is not None:
-            self._gate.shut()
+        """Sends nothing more: whatever waits for its turn or for a retry raises `RunStopped`."""
+        if self._queue is not None:
+            self._queue.shut()
 
     def forget(self) -> None:
-        """Lets go of what belongs to an event loop; the next question begins anew."""
-        self._gate = None
+        """Releases what belongs to an event loop; the next request begins again."""
+        self._queue = None
 
-    def _open_gate(self) -> RequestQueue:
-        if self._gate is None:
-            way = self._transport
+    def _open_queue(self) -> RequestQueue:
+        if self._queue is None:
+            transport = self._transport
             now = asyncio.get_running_loop().time()
-            self._gate = RequestQueue(Limits(max(1, self._keys), way.concurrency, way.rpm, way.tpm, now))
-        return self._gate
+            self._queue = RequestQueue(
+                Limits(max(1, self._keys), transport.concurrency, transport.rpm, transport.tpm, now)
+            )
+        return self._queue
 
-    def _wait(self, failure: Failure, attempts: int) -> float:
-        """Seconds before the next try; raises if there should be none."""
-        text = str(failure)
+    def _wait(self, failure: Failure, attempts: _Attempts, depth: int) -> float:
+        """Seconds before the next attempt; raises if there should be none."""
         if failure.kind in FATAL:
-            why = f"{self._model}: {failure.kind.value} ({text})"
-            self.stop_requests()
-            raise RunStopped(why, bad_input=failure.kind is not FailureKind.QUOTA)
+            why = f"{self._model}: {failure.kind.value} ({failure})"
+            raise self._stopped(why, bad_input=failure.kind is not FailureKind.QUOTA)
         if failure.kind in TRANSIENT and (failure.retry_after or 0.0) > LONGEST_WAIT_S:
-            self.stop_requests()
-            wish = f"the provider asks to wait {failure.retry_after:.0f} seconds"
-            raise RunStopped(f"{self._model}: {wish} ({text})")
-        wait = self._backoff.wait(failure, attempts, random.random())
-        if wait is None:
-            # A request that was refused was answered: the endpoint is there.
-            self._faults_in_a_row = self._faults_in_a_row + 1 if failure.kind in TRANSIENT else 0
-            failed = f"{failure.kind.value} after {attempts} {'try' if attempts == 1 else 'attempts'}: {text}"
-            if self._faults_in_a_row >= FAULTS_TO_STOP:
-                self.stop_requests()
-                many = f"{self._faults_in_a_row} tasks failed in a row"
-                raise RunStopped(f"{self._model}: {many}, the last with {failed}")
-            raise ModelError(failed)
-        return wait
+            asks = f"the provider asks to wait {failure.retry_after:.0f} seconds"
+            raise self._stopped(f"{self._model}: {asks} ({failure})")
+        wait = self._backoff.wait(failure, attempts.counted, random.random())
+        if wait is not None:
+            return wait
+        made = attempts.made
+        failed = f"{failure.kind.value} after {made} {'attempt' if made == 1 else 'attempts'}: {failure}"
+        raise (
+            self._given_up(failed, attempts)
+            if failure.kind in TRANSIENT
+            else self._refused(failure, failed, depth)
+        )
+
+    def _given_up(self, failed: str, attempts: _Attempts) -> PropensityBenchError:
+        assert attempts.failing_since is not None
+        if (failures := self._breaker.gave_up(attempts.failing_since)) >= FAILURES_TO_STOP:
+            return self._stopped(f"{self._model}: {failures} tasks failed in a row, the last with {failed}")
+        return ModelError(failed)
+
+    def _refused(self, failure: Failure, failed: str, depth: int) -> PropensityBenchError:
+        if self._queue is not None and self._queue.is_shut:
+            return RunStopped("requests have stopped")  # refused with those that stopped the run
+        # A request that was refused was answered: the endpoint is there.
+        self._breaker.answered(asyncio.get_running_loop().time())
+        if not failure.is_too_long and (
+            (refusals := self._refusals.refused(failure.wording, depth)) >= REFUSALS_TO_STOP
+        ):
+            why = f"{refusals} tasks in a row were refused for the same reason ({failure})"
+            advice = "the endpoint does not accept what this run sends, see docs/models.md"
+            return self._stopped(f"{self._model}: {why}; {advice}", bad_input=True)
+        return RequestRefused(failed)
+
+    def _stopped(self, reason: str, *, bad_input: bool = False) -> RunStopped:
+        self.stop_requests()
+        return RunStopped(reason, bad_input=bad_input)
 
 
 def same_model(asked: str, served: str) -> bool:

@@ -1,23 +1,27 @@
-"""What can go wrong between us and a model, and what it means for the run."""
+"""What can go wrong between us and a model, and what it means for the run.
+
+A failure is classified by what the provider says, never by what it repeats of our request: quoted parts of
+a message and echoed inputs do not count.
+"""
 
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from enum import Enum
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
 
 class FailureKind(Enum):
-    """What a failure means: whether to try again, give the task up, or stop the run."""
+    """What a failure means: whether to retry, to give the task up, or to stop the run."""
 
     RATE_LIMIT = "rate limit"
     OVERLOADED = "overloaded"
     SERVER = "server error"
     NETWORK = "network"
-    TIMEOUT = "time-out"
+    TIMEOUT = "timeout"
     UNREADABLE = "unreadable reply"
     REFUSED = "request refused"
     BLOCKED = "content policy"
@@ -36,7 +40,7 @@ TRANSIENT: Final = frozenset(
         FailureKind.UNREADABLE,
     )
 )
-"""Worth another try."""
+"""Worth a retry."""
 THROTTLED: Final = frozenset((FailureKind.RATE_LIMIT, FailureKind.OVERLOADED))
 """A sign that there are too many requests in flight."""
 FATAL: Final = frozenset((FailureKind.AUTH, FailureKind.UNKNOWN_MODEL, FailureKind.QUOTA))
@@ -47,11 +51,23 @@ _POLICY: Final = re.compile(
     r"|safety (system|filter|policy)|usage polic(y|ies)|prohibited[_ ]content",
     re.IGNORECASE,
 )
-_QUOTA: Final = re.compile(
+_SPENT: Final = re.compile(
     r"insufficient[_ ](quota|balance|credit|fund)|exceeded your current quota|credit balance"
-    r"|per[_ ]?day|daily (limit|quota)|quota.{0,40}(day|month)|payment required",
+    r"|payment required|billing[_ ]hard[_ ]limit",
     re.IGNORECASE,
 )
+_QUOTA: Final = re.compile(
+    rf"{_SPENT.pattern}|per[_ ]?day|daily (limit|quota)|quota.{{0,40}}(day|month)", re.IGNORECASE
+)
+# The length of a conversation is its task's own; other refusals are the same for every task.
+_TOO_LONG: Final = re.compile(
+    r"context[_ ](length|window|size)|(context|prompt|input|request) (is )?too (long|large)"
+    r"|too many (input )?tokens"
+    r"|maximum.{0,30}tokens",
+    re.IGNORECASE,
+)
+# Quoted text, which is often our own: a tool's name, a value. An apostrophe within a word is no quote.
+_QUOTED: Final = re.compile(r"""(?<!\w)(['"`])(?:(?!\1).){1,200}?\1(?!\w)""", re.DOTALL)
 _NO_MODEL: Final = re.compile(
     r"model[_ ]not[_ ]found|model .{0,80}(does not exist|not found|not available|not exist)|unknown model"
     r"|invalid[_ ]model|no such model",
@@ -75,11 +91,15 @@ _WORDS: Final = {
     "invalid": 400,
     "overloaded": 503,
 }
+# Gateways repeat a provider's error object as text.
+_FIELD: Final = re.compile(
+    r"""(['"])(?:code|type|status|message)\1\s*:\s*(['"])(?P<inside>.*?)\2(?=\s*[,}\]])""", re.DOTALL
+)
 _SHOWN: Final = 300
 
 
 class Failure(Exception):
-    """One try that failed.
+    """One attempt that failed.
 
     Attributes:
         kind: what it means.
@@ -91,9 +111,21 @@ class Failure(Exception):
         self.kind = kind
         self.retry_after = retry_after
 
+    @property
+    def is_too_long(self) -> bool:
+        """Whether the request was refused for its length."""
+        return self.kind is FailureKind.REFUSED and _TOO_LONG.search(str(self)) is not None
+
+    @property
+    def wording(self) -> str:
+        """The text without what differs from request to request: quoted parts, positions, numbers."""
+        return re.sub(r"[\[.]?\d+\]?", "", without_quotes(str(self)))
+
 
 def failure_of(status: int, headers: Mapping[str, str], body: bytes, now: datetime) -> Failure:
     """The failure that an HTTP answer other than success stands for.
+
+    Its text is the provider's own message.
 
     Args:
         status: of the answer.
@@ -101,20 +133,29 @@ def failure_of(status: int, headers: Mapping[str, str], body: bytes, now: dateti
         body: whatever came, JSON or not.
         now: the time, for a ``Retry-After`` that gives a date.
     """
-    text = _said(body)
-    kind = _kind(status, text)
+    text, codes = message_of(body)
+    kind = _kind(status, f"{codes} {without_quotes(text)}", codes)
     if kind is FailureKind.BLOCKED:
         return Failure(kind, text)
     hint = "; is the address right? it usually ends in /v1" if status == 404 else ""
     return Failure(kind, f"HTTP {status}: {text}{hint}", retry_after(headers, now))
 
 
-def _kind(status: int, text: str) -> FailureKind:
-    if status in (400, 403, 422, 451) and _POLICY.search(text):
-        return FailureKind.BLOCKED
+def without_quotes(text: str) -> str:
+    """A message without its quoted parts, which may be words of our request."""
+    return _QUOTED.sub(" ", _FIELD.sub(r" \g<inside> ", text))
+
+
+def _kind(status: int, text: str, codes: str) -> FailureKind:
+    if "tool_use_failed" in codes:
+        return FailureKind.UNREADABLE  # Groq's name for a reply that it could not read: not our request
     soon = _SOON.search(text) is not None and _DAILY.search(text) is None
     if status == 402 or (status in (403, 429) and _QUOTA.search(text) and not soon):
         return FailureKind.QUOTA
+    if status == 400 and _SPENT.search(text):
+        return FailureKind.QUOTA  # Anthropic's "credit balance is too low"
+    if status in (400, 403, 422, 451) and _POLICY.search(text):
+        return FailureKind.BLOCKED
     if status in (401, 403):
         return FailureKind.AUTH
     if status == 404 or (status in (400, 422) and _NO_MODEL.search(text)):
@@ -167,17 +208,50 @@ def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
         return None
 
 
-def _said(body: bytes) -> str:
-    """What an error body says, in one line: code, type and message, or its beginning."""
+class Explanation(NamedTuple):
+    """What an error body says: all of it in one short line, and the machine-readable codes in it."""
+
+    text: str
+    codes: str
+
+
+def message_of(body: bytes) -> Explanation:
+    """What an error body says: codes, types and message, or its beginning; never an echoed input."""
     try:
         decoded = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         text = body.decode("utf-8", "replace")
-        return " ".join(re.sub(r"<[^>]*>", " ", text).split())[:_SHOWN] or "no explanation"
+        return Explanation(_line(re.sub(r"<[^>]*>", " ", text)), "")
+    if isinstance(decoded, list) and decoded and isinstance(decoded[0], dict):
+        decoded = decoded[0]  # Gemini puts its error into a list
     error = decoded.get("error", decoded) if isinstance(decoded, dict) else decoded
-    if isinstance(error, dict):
-        inner = error.get("innererror")
-        parts = [error.get("code"), error.get("type"), error.get("message"), error.get("detail")]
-        parts.append(inner.get("code") if isinstance(inner, dict) else None)
-        error = " ".join(str(part) for part in parts if part)
-    return " ".join(str(error).split())[:_SHOWN] or "no explanation"
+    if not isinstance(error, dict):
+        return Explanation(_line(str(error)), "")
+    inner = error.get("innererror")
+    codes = [error.get("code"), error.get("type"), inner.get("code") if isinstance(inner, dict) else None]
+    words = [error.get("code"), error.get("type"), _words(error.get("message")), _words(error.get("detail"))]
+    if isinstance(inner, dict):
+        words.append(inner.get("code"))
+    text = " ".join(str(word) for word in words if word)
+    return Explanation(_line(text), " ".join(str(code) for code in codes if code))
+
+
+def _words(message: Any) -> str:
+    """A message in words: some servers send a list of what is wrong with which field."""
+    if isinstance(message, dict) and "detail" in message:
+        message = message["detail"]
+    if not isinstance(message, list):
+        return str(message) if message else ""
+    return "; ".join(_field_error(item) for item in message)
+
+
+def _field_error(item: Any) -> str:
+    if not isinstance(item, dict):
+        return str(item)
+    where = ".".join(str(part) for part in item.get("loc") or () if part != "body")
+    what = str(item.get("msg") or item.get("message") or item.get("type") or "refused")
+    return f"{where}: {what}" if where else what
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())[:_SHOWN] or "no explanation"

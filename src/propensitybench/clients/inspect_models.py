@@ -1,6 +1,7 @@
-"""Models of any provider that Inspect AI knows, through its model layer (extra ``inspect``).
+"""Models of any provider that Inspect AI supports, through its model layer (extra ``inspect``).
 
-Limits, retries and the breaker are ours, as for every client; Inspect's own retries are switched off.
+Limits, retries and the circuit breaker are ours, as for every client. The retries of Inspect and of the
+provider's package are off.
 """
 
 import re
@@ -21,8 +22,10 @@ from inspect_ai.model import (
     ModelOutput,
     get_model,
 )
+from inspect_ai.model._model import ModelGenerateError
 from inspect_ai.tool import ToolCall as InspectToolCall
 from inspect_ai.tool import ToolInfo
+from pydantic_core import to_json
 from tenacity import RetryError
 
 from propensitybench.chat import (
@@ -39,6 +42,7 @@ from propensitybench.chat import (
 from propensitybench.clients.executor import RequestExecutor
 from propensitybench.clients.failures import Failure, FailureKind, failure_of
 from propensitybench.clients.options import ModelOptions, Transport
+from propensitybench.clients.wire_tools import on_wire, wire_name, with_wire_names
 from propensitybench.errors import BadInput
 
 _STOPS: Final = {
@@ -52,15 +56,15 @@ _STOPS: Final = {
 
 
 class InspectClient:
-    """Asks a model through Inspect AI.
+    """A model behind Inspect AI's model layer. Inspect itself finds its API key and base URL.
 
     Args:
         model: as Inspect writes it, e.g. ``anthropic/claude-x``.
-        options: what decides its replies; a base URL is Inspect's own affair.
-        transport: how requests are sent; keys are Inspect's own affair.
+        options: sampling options.
+        transport: limits, retries and timeouts.
 
     Raises:
-        BadInput: Inspect cannot make the model; its text says what is missing.
+        BadInput: Inspect cannot create the model; the text says what is missing.
     """
 
     def __init__(
@@ -74,9 +78,9 @@ class InspectClient:
         self._make()
 
     def _make(self) -> Model:
-        """The model; made anew after `close`, because it belongs to an event loop."""
+        """The model; created again after `close`, because it belongs to an event loop."""
         if self._made is None:
-            options, way = self._options, self._transport
+            options, transport = self._options, self._transport
             config = GenerateConfig(
                 temperature=options.temperature,
                 top_p=options.top_p,
@@ -84,27 +88,29 @@ class InspectClient:
                 reasoning_effort=options.reasoning_effort,
                 extra_body=options.extra_body or None,
                 max_retries=0,
-                timeout=round(way.timeout),
-                max_connections=way.concurrency,
+                timeout=round(transport.timeout),
+                max_connections=transport.concurrency,
                 cache_prompt="auto",
                 parallel_tool_calls=None,
             )
             try:
                 self._made = get_model(self.model, config=config, memoize=False)
+                relax_tools(self._made)
+                _without_retries(self._made)
             except Exception as error:
-                # Inspect writes for a terminal that understands Rich's markup.
+                # Inspect's messages contain Rich markup.
                 reason = " ".join(re.sub(r"\[/?\w+\]", "", str(error)).split())
                 raise BadInput(f"--model {self.model}: {reason}") from error
         return self._made
 
     def open(self, context: ConversationContext) -> "_InspectConversation":  # noqa: ARG002
-        """Begins a conversation."""
-        # Outside an evaluation Inspect keeps every call in the transcript of the running task.
+        """Starts a conversation."""
+        # Outside an evaluation Inspect would keep every call in one growing transcript.
         init_transcript(Transcript())
         return _InspectConversation(self)
 
     def stop_requests(self) -> None:
-        """Sends nothing more; see `Stoppable`."""
+        """Sends no further requests; see `Stoppable`."""
         self._executor.stop_requests()
 
     async def close(self) -> None:
@@ -115,7 +121,7 @@ class InspectClient:
             self._made = None
 
     async def ask(self, messages: list[ChatMessage], tools: list[ToolInfo], tokens: int) -> Reply:
-        """Asks until there is a reply; see `RequestExecutor.ask`."""
+        """Sends the request until there is a reply; see `RequestExecutor.ask`."""
         return await self._executor.ask(lambda _: self._try(messages, tools), tokens)
 
     async def _try(self, messages: list[ChatMessage], tools: list[ToolInfo]) -> Reply:
@@ -135,24 +141,30 @@ class _InspectConversation:
         self._client = client
         self._messages: list[ChatMessage] = []
         self._called: dict[str, str] = {}
+        self._names: dict[str, str] = {}
         self._tokens = 0
 
     async def reply(self, request: Request) -> Reply:
         for message in request.messages[len(self._messages) :]:
-            self._called |= {call.id: call.name for call in message.tool_calls}
-            self._messages.append(as_inspect(message, self._called))
-        tools = [as_tool(tool) for tool in request.tools]
+            self._called |= {call.id: wire_name(call.name) for call in message.tool_calls}
+            self._messages.append(as_inspect(with_wire_names(message), self._called))
+        self._names |= {wire_name(tool.name): tool.name for tool in request.tools}
+        tools = [as_tool(on_wire(tool)) for tool in request.tools]
         reply = await self._client.ask(list(self._messages), tools, self._tokens)
         self._tokens = reply.usage.input + reply.usage.output
-        return reply
+        made = tuple(
+            msgspec.structs.replace(call, name=self._names.get(call.name, call.name))
+            for call in reply.tool_calls
+        )
+        return msgspec.structs.replace(reply, tool_calls=made)
 
 
 def as_inspect(message: Message, called: Mapping[str, str]) -> ChatMessage:
-    """A message of ours as one of Inspect's; a reply that came through Inspect, as it came.
+    """One of our messages as Inspect's; a reply that came through Inspect is returned unchanged.
 
     Args:
-        message: to be told to a model.
-        called: the tool of each call so far, by the call's id; some providers ask for it again.
+        message: of the conversation.
+        called: the name of the tool in each call so far, by call id; some providers need it.
     """
     if message.provider_fields:
         return ChatMessageAssistant.model_validate_json(message.provider_fields)
@@ -170,16 +182,34 @@ def as_inspect(message: Message, called: Mapping[str, str]) -> ChatMessage:
     return ChatMessageAssistant(content=message.content, tool_calls=calls or None)
 
 
+def _without_retries(model: Model) -> None:
+    """Switches off the retries of the provider's package, of which Inspect and our limits know nothing."""
+    package_client = getattr(model.api, "client", None)
+    if isinstance(getattr(package_client, "max_retries", None), int):
+        package_client.max_retries = 0  # type: ignore[union-attr]
+
+
+def relax_tools(model: Model) -> None:
+    """Sends tools as our own client does, without OpenAI's strict mode.
+
+    For OpenAI-compatible endpoints Inspect sets ``strict`` unless told otherwise. In strict mode OpenAI
+    refuses our schemas, and an endpoint that honours it decodes arguments under a grammar, so that a model
+    could not get them wrong.
+    """
+    if hasattr(model.api, "strict_tools"):
+        model.api.strict_tools = False
+
+
 def as_tool(tool: ToolSpec) -> ToolInfo:
-    """A tool as Inspect describes it."""
-    parameters = {**tool.parameters, "additionalProperties": False}
+    """A tool as Inspect describes it; its schema is sent as it stands, with nothing added."""
+    parameters = {**tool.parameters, "additionalProperties": None}
     return ToolInfo.model_validate(
         {"name": tool.name, "description": tool.description, "parameters": parameters}
     )
 
 
 def reply_of(output: ModelOutput) -> Reply:
-    """The reply in a model's output, with the message itself kept to be sent back."""
+    """The reply in a model's output; the whole message is kept in ``provider_fields`` to be sent back."""
     usage = output.usage
     counted = Usage()
     if usage is not None:
@@ -190,15 +220,16 @@ def reply_of(output: ModelOutput) -> Reply:
     if not output.choices:
         return Reply(stop=StopReason.CONTENT_FILTER, usage=counted, model=output.model)
     message = output.choices[0].message
+    stop = _STOPS[output.choices[0].stop_reason]
     calls = tuple(
-        # What could not be parsed must not look like a sound call.
+        # Arguments that Inspect could not parse must not look like valid ones.
         ToolCall(call.id, call.function, call.parse_error or msgspec.json.encode(call.arguments).decode())
         for call in message.tool_calls or ()
     )
     return Reply(
         content=message.text,
         tool_calls=calls,
-        stop=StopReason.TOOL_CALLS if calls else _STOPS[output.choices[0].stop_reason],
+        stop=StopReason.TOOL_CALLS if calls and stop is not StopReason.LENGTH else stop,
         usage=counted,
         model=output.model,
         provider_fields=message.model_dump_json(exclude_none=True),
@@ -206,16 +237,16 @@ def reply_of(output: ModelOutput) -> Reply:
 
 
 def sound_reply(output: ModelOutput) -> Reply:
-    """The reply in an output; what comes with a refusal is left out of it.
+    """The reply in a model's output; the text that comes with a refusal is dropped.
 
     Raises:
-        Failure: the output holds an error in the place of a reply.
+        Failure: the output is an error.
     """
     reply = reply_of(output)
     if reply.stop in BLOCKED:
         return msgspec.structs.replace(reply, content="", tool_calls=(), provider_fields="")
     if output.choices and output.choices[0].stop_reason == "model_length" and not reply.usage.output:
-        # Inspect puts the provider's words on too long a context in the place of a reply.
+        # Inspect turns the provider's error about a context that is too long into a reply.
         raise Failure(FailureKind.REFUSED, output.error or output.completion)
     if output.error:
         raise Failure(FailureKind.SERVER, output.error)
@@ -223,28 +254,76 @@ def sound_reply(output: ModelOutput) -> Reply:
 
 
 def failure_in(model: Model, raised: Exception) -> Failure:
-    """What an exception of a model means: by its HTTP answer where it has one, else by Inspect's verdict."""
-    # Behind the one that says that there will be no further try stands the provider's own.
-    last = raised.last_attempt.exception() if isinstance(raised, RetryError) else None
-    error = last or raised
+    """What an exception of a model means: by the provider's HTTP answer if there was one, else as Inspect
+    classifies it.
+
+    Only the provider's own words are looked at. Inspect's exception begins with the whole request, in which
+    any word of a policy or a quota may stand.
+    """
+    error = _provider_error(raised)
+    status, headers, body = _http_answer(error)
+    if status is not None:
+        return failure_of(status, headers, body, datetime.now(UTC))
     text = " ".join(str(error).split()) or type(error).__name__
-    status = getattr(error, "status_code", None)
-    if isinstance(status, int):
-        response = getattr(error, "response", None)
-        headers: Any = getattr(response, "headers", None) or {}
-        return failure_of(status, headers, text.encode(), datetime.now(UTC))
     if isinstance(error, TimeoutError):
         return Failure(FailureKind.TIMEOUT, text)
-    if isinstance(error, Exception) and model.api.is_auth_failure(error):
+    if model.api.is_auth_failure(error):
         return Failure(FailureKind.AUTH, text)
-    if isinstance(error, Exception) and bool(model.api.should_retry(error)):
+    if bool(model.api.should_retry(error)):
         return Failure(FailureKind.SERVER, text)
     return Failure(FailureKind.REFUSED, text)
 
 
+def _provider_error(raised: Exception) -> Exception:
+    """The exception of the provider's package, which tenacity and Inspect wrap in their own."""
+    error = raised
+    while True:
+        inner: BaseException | None = None
+        if isinstance(error, RetryError):
+            inner = error.last_attempt.exception()
+        elif isinstance(error, ModelGenerateError):
+            inner = error.__cause__
+        if not isinstance(inner, Exception):
+            return error
+        error = inner
+
+
+def _http_answer(error: Exception) -> tuple[int | None, Mapping[str, str], bytes]:
+    """Status, headers and body of the answer that an exception reports, under the names in use for them.
+
+    ``status_code``, ``response`` and ``body`` are those of openai, anthropic, groq and mistralai; ``code``
+    and ``details`` of google-genai; botocore's ``response`` is a dictionary.
+    """
+    response: Any = getattr(error, "response", None) or getattr(error, "raw_response", None)
+    if isinstance(response, dict):
+        about = response.get("ResponseMetadata") or {}
+        status, headers = about.get("HTTPStatusCode"), about.get("HTTPHeaders") or {}
+        body: Any = {"error": {name.lower(): text for name, text in (response.get("Error") or {}).items()}}
+    else:
+        status = getattr(error, "status_code", None)
+        status = getattr(error, "code", None) if status is None else status
+        headers = getattr(response, "headers", None) or {}
+        body = _content(response) or getattr(error, "body", None) or getattr(error, "details", None)
+    if isinstance(status, bool) or not isinstance(status, int):
+        return None, {}, b""
+    if body and not isinstance(body, str | bytes):
+        body = to_json(body, fallback=str)
+    body = body or getattr(error, "provider_message", None) or getattr(error, "message", None) or str(error)
+    return status, headers, body if isinstance(body, bytes) else str(body).encode()
+
+
+def _content(response: Any) -> bytes:
+    """The body of an HTTP answer, if it has been read."""
+    try:
+        content = response.content
+    except Exception:  # noqa: BLE001 - each HTTP package has an exception of its own for a stream not read
+        return b""
+    return content if isinstance(content, bytes) else b""
+
+
 def _object(text: str) -> dict[str, Any]:
     try:
-        found = msgspec.json.decode(text)
-    except (msgspec.DecodeError, RecursionError):
+        decoded = msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return decoded if isinstance(decoded, dict) else {}

@@ -1,24 +1,26 @@
-"""What the benchmark asks of whatever answers: a model, a simulated agent, a script, a person."""
+"""What the benchmark needs of an agent: a model, a simulated agent, a script, a person."""
 
 from typing import Protocol, runtime_checkable
 
 from propensitybench.chat import ConversationContext, Reply, Request
+from propensitybench.clients.options import ModelOptions
+from propensitybench.clients.wire_policy import WirePolicy
 
 
 class Conversation(Protocol):
-    """One episode's worth of talk. A resumed episode's first request comes with its history."""
+    """The conversation of one episode. A resumed episode's first request comes with its history."""
 
     async def reply(self, request: Request) -> Reply:
         """The answer to a request.
 
         Raises:
-            ModelError: no answer can be had; the task becomes ``errored`` and can be run again.
+            ModelError: there is no answer; the task becomes ``errored`` and can be run again.
         """
         ...
 
 
 class Client(Protocol):
-    """Something that answers; opens one conversation for each episode, many at a time."""
+    """An agent; opens one conversation for each episode, many at a time."""
 
     @property
     def model(self) -> str:
@@ -30,14 +32,27 @@ class Client(Protocol):
         ...
 
     async def close(self) -> None:
-        """Lets go of connections; no conversation is used afterwards."""
+        """Releases connections; no conversation is used afterwards."""
         ...
 
 
 @runtime_checkable
 class Stoppable(Protocol):
-    """A client that lets requests wait; one that does not need not have this."""
+    """A client whose requests may have to wait."""
 
     def stop_requests(self) -> None:
         """Sends nothing more: what waits for its turn raises `RunStopped`, what is sent may come back."""
         ...
+
+
+@runtime_checkable
+class Adaptable(Protocol):
+    """A client whose requests are written as its endpoint wants them.
+
+    Attributes:
+        wire: policy of the conversations that are opened from now on.
+        options: what is set of the model.
+    """
+
+    wire: WirePolicy
+    options: ModelOptions

@@ -1,6 +1,6 @@
 """Any OpenAI-compatible chat-completions endpoint with tool calls, straight over HTTP."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
@@ -11,11 +11,13 @@ from propensitybench.chat import ConversationContext, Reply, Request, StopReason
 from propensitybench.clients.executor import RequestExecutor
 from propensitybench.clients.failures import Failure, FailureKind, error_in, failure_of
 from propensitybench.clients.options import ModelOptions, Transport
-from propensitybench.clients.wire import Body, parse
+from propensitybench.clients.wire import Body
+from propensitybench.clients.wire_policy import COMPATIBLE, WirePolicy
+from propensitybench.clients.wire_reply import ReplyContext, parse, parse_failed_generation
 
-# No sound reply of a chat model comes near it; a stream that does not end must not fill the memory.
+# No chat model's reply comes near it; an endless body must not fill the memory.
 LARGEST_REPLY: Final = 16 * 2**20
-# A shorter key is a dummy for a local server, like "x" or "test", and may be part of any sound reply.
+# A shorter key is a dummy for a local server, like "x" or "test", and may occur in any reply.
 SECRET_LENGTH: Final = 16
 
 
@@ -28,28 +30,48 @@ class Endpoint:
         name: what the endpoint calls it.
         base_url: without ``/chat/completions``.
         keys: API keys, which take turns; may be empty.
+        key_variable: the environment variable that holds them.
     """
 
     address: str
     name: str
     base_url: str
     keys: tuple[str, ...] = field(default=(), repr=False)
+    key_variable: str = ""
+
+    @property
+    def key_advice(self) -> str:
+        """What to do when the endpoint refuses the key, or its absence."""
+        if not self.key_variable:
+            return ""
+        if self.keys:
+            return f"; look at the key in {self.key_variable}"
+        return f"; no key was sent, type: export {self.key_variable}=..."
 
 
 class OpenAIChatClient:
-    """Asks one model at one endpoint.
+    """A client of one model at one endpoint.
 
     Args:
         endpoint: where it is.
         options: what decides its replies.
         transport: how requests are sent.
+        wire: how they are written.
+
+    Attributes:
+        wire: of the conversations that are opened from now on.
     """
 
     def __init__(
-        self, endpoint: Endpoint, options: ModelOptions = ModelOptions(), transport: Transport = Transport()
+        self,
+        endpoint: Endpoint,
+        options: ModelOptions = ModelOptions(),
+        transport: Transport = Transport(),
+        wire: WirePolicy = COMPATIBLE,
     ) -> None:
         self.model = endpoint.address
         self.options = options
+        self.wire = wire
         self._endpoint = endpoint
         self._transport = transport
         self._url = endpoint.base_url.rstrip("/") + "/chat/completions"
@@ -61,7 +83,7 @@ class OpenAIChatClient:
 
     def open(self, context: ConversationContext) -> "_OpenAIConversation":  # noqa: ARG002
         """Begins a conversation."""
-        return _OpenAIConversation(self, Body(self._endpoint.name, self.options))
+        return _OpenAIConversation(self, Body(self._endpoint.name, self.options, self.wire))
 
     def stop_requests(self) -> None:
         """Sends nothing more; see `Stoppable`."""
@@ -74,15 +96,28 @@ class OpenAIChatClient:
             await self._session.close()
             self._session = None
 
-    async def ask(self, body: bytes, request: Request, tokens: int) -> Reply:
-        """Sends a body until there is a reply; see `RequestExecutor.ask`."""
+    async def ask(self, body: Body, request: Request, tokens: int) -> Reply:
+        """Sends a conversation's request until there is a reply; see `RequestExecutor.ask`.
+
+        Args:
+            body: of the conversation.
+            request: its next one.
+            tokens: that it may cost; 0 is estimated from its length.
+        """
         session = self._session or self._connect()
+        encoded, context = body.of(request), body.context
         return await self._executor.ask(
-            lambda key: self._try(session, body, request, self._headers[key]), tokens
+            lambda key: self._try(session, encoded, (request, context), self._headers[key]),
+            tokens or len(encoded) // 4,
+            len(request.messages),
         )
 
     async def _try(
-        self, session: aiohttp.ClientSession, body: bytes, request: Request, headers: dict[str, str]
+        self,
+        session: aiohttp.ClientSession,
+        body: bytes,
+        asked: tuple[Request, ReplyContext],
+        headers: dict[str, str],
     ) -> Reply:
         try:
             async with session.post(self._url, data=body, headers=headers) as response:
@@ -96,16 +131,26 @@ class OpenAIChatClient:
             raise Failure(FailureKind.TIMEOUT, f"no answer within {self._transport.timeout:g} s") from error
         except (aiohttp.ClientError, OSError) as error:
             raise Failure(FailureKind.NETWORK, str(error) or type(error).__name__) from error
-        now = datetime.now(UTC)
+        return self._reply(status, answered, raw, asked)
+
+    def _reply(
+        self, status: int, headers: Mapping[str, str], raw: bytes, asked: tuple[Request, ReplyContext]
+    ) -> Reply:
+        """The reply in an HTTP answer; raises `Failure` if there is none."""
+        request, context = asked
         if status != 200:
-            failure = failure_of(status, answered, raw, now)
+            if status == 400 and (written := parse_failed_generation(raw, context)) is not None:
+                return written
+            failure = failure_of(status, headers, raw, datetime.now(UTC))
         else:
-            reply, refused = parse(raw, request.tools)
+            reply, refused = parse(raw, request.tools, context)
             if refused is None:
                 return reply
-            failure = error_in(refused, answered, now)
+            failure = error_in(refused, headers, datetime.now(UTC))
         if failure.kind is FailureKind.BLOCKED:
             return Reply(stop=StopReason.CONTENT_FILTER)
+        if failure.kind is FailureKind.AUTH:
+            failure = Failure(failure.kind, f"{failure}{self._endpoint.key_advice}")
         raise failure
 
     def _redacted(self, raw: bytes) -> bytes:
@@ -116,9 +161,9 @@ class OpenAIChatClient:
 
     def _connect(self) -> aiohttp.ClientSession:
         """A session of the event loop that is running."""
-        way = self._transport
+        transport = self._transport
         timeout = aiohttp.ClientTimeout(
-            total=way.timeout, sock_connect=way.connect_timeout, sock_read=way.timeout
+            total=transport.timeout, sock_connect=transport.connect_timeout, sock_read=transport.timeout
         )
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0), timeout=timeout, cookie_jar=aiohttp.DummyCookieJar()
@@ -133,9 +178,8 @@ class _OpenAIConversation:
         self._tokens = 0
 
     async def reply(self, request: Request) -> Reply:
-        body = self._body.of(request)
-        # The first turn is estimated from its length, a later one from what the turn before it cost.
-        reply = await self._client.ask(body, request, self._tokens or len(body) // 4)
+        # A turn is expected to cost what the one before it did.
+        reply = await self._client.ask(self._body, request, self._tokens)
         self._tokens = reply.usage.input + reply.usage.output
         return reply
 

@@ -1,4 +1,4 @@
-"""What a user can set of a model, and of the way to it."""
+"""What can be set of a model and of the requests to it."""
 
 from math import inf
 from typing import Any, Final, Literal
@@ -32,26 +32,26 @@ class ModelOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit
         for name in _TAKEN & self.extra_body.keys():
             raise BadInput(f"--extra-body: {name!r} is set by the program")
 
-    def body(self) -> dict[str, Any]:
-        """The settings as fields of a chat-completions request."""
+    def body(self, limit_field: str = "max_tokens") -> dict[str, Any]:
+        """The settings as fields of a chat-completions request; the limit on output tokens under its name."""
         named = {
             "temperature": self.temperature,
             "top_p": self.top_p,
-            "max_tokens": self.max_tokens,
+            limit_field: self.max_tokens,
             "reasoning_effort": self.reasoning_effort,
         }
         return {**{name: value for name, value in named.items() if value is not None}, **self.extra_body}
 
 
 class Transport(msgspec.Struct, frozen=True):
-    """How requests are sent; decides nothing about the replies, and may change when a run goes on.
+    """How requests are sent; does not affect the replies, and may change when a run is resumed.
 
     Attributes:
         timeout: seconds for one attempt, from sending to the last byte.
         connect_timeout: seconds to reach the endpoint.
-        max_retries: attempts after the first, for what may pass (rate limits, overload, network).
-        rpm: requests a minute and key; None is without limit.
-        tpm: tokens a minute and key, input and output; None is without limit.
+        max_retries: attempts after the first, for transient errors (rate limits, overload, network).
+        rpm: requests per minute and key; None is without limit.
+        tpm: tokens per minute and key, input and output; None is without limit.
         concurrency: requests in flight at most, over all keys.
     """
 

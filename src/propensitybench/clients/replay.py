@@ -24,7 +24,7 @@ class ReplayClient:
         return _Replay(self._recorded(context.id)[context.replies :], context.id)
 
     async def close(self) -> None:
-        """Nothing to let go of."""
+        """Nothing to release."""
 
 
 class _Replay:

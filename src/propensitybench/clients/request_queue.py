@@ -19,16 +19,21 @@ class RequestQueue:
         self._timer: asyncio.TimerHandle | None = None
         self._shut = asyncio.Event()
 
+    @property
+    def is_shut(self) -> bool:
+        """Whether nothing is let through any more."""
+        return self._shut.is_set()
+
     def shut(self) -> None:
-        """Lets nothing through any more; whoever waits gets `RunStopped`."""
+        """Lets nothing through any more; whatever waits raises `RunStopped`."""
         self._shut.set()
         while self._waiting:
             _, turn = self._waiting.popleft()
             if not turn.done():
-                turn.set_exception(RunStopped("asking has stopped"))
+                turn.set_exception(RunStopped("requests have stopped"))
 
     async def pause(self, seconds: float) -> None:
-        """Waits so long, or until the gate is shut."""
+        """Waits so long, or until the queue is shut."""
         with suppress(TimeoutError):
             await asyncio.wait_for(self._shut.wait(), seconds)
 
@@ -36,10 +41,10 @@ class RequestQueue:
         """Waits for the right to send a request that may cost so many tokens.
 
         Raises:
-            RunStopped: the gate is shut.
+            RunStopped: the queue is shut.
         """
         if self._shut.is_set():
-            raise RunStopped("asking has stopped")
+            raise RunStopped("requests have stopped")
         loop = asyncio.get_running_loop()
         if not self._waiting:
             lease = self._limits.enter(loop.time(), tokens)
@@ -56,13 +61,14 @@ class RequestQueue:
             self._serve()
             raise
 
-    def leave(self, lease: Lease, failed: Failure | None = None, used: int = 0) -> None:
-        """Gives the right back, and lets the next ones in."""
+    def leave(self, lease: Lease, failed: Failure | None = None, used: int = 0) -> bool:
+        """Gives the right back, and lets the next ones in; whether the attempt counts, see `Limits.leave`."""
         now = asyncio.get_running_loop().time()
         kind = failed.kind if failed else None
         wait = failed.retry_after or 0.0 if failed else 0.0
-        self._limits.leave(lease, now, kind, wait, used)
+        counts = self._limits.leave(lease, now, kind, wait, used)
         self._serve()
+        return counts
 
     def _serve(self) -> None:
         if self._timer is not None:

@@ -45,7 +45,7 @@ class ScriptedClient:
         return _Scripted(script, context.replies)
 
     async def close(self) -> None:
-        """Nothing to let go of."""
+        """Nothing to release."""
 
 
 class _Scripted:

@@ -1,1 +1,1 @@
-"""Everything that checks or measures the texts of a data set; playing one needs none of it."""
+"""Checks and measurements of a data set's texts, which playing a scenario does not need."""

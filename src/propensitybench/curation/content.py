@@ -1,4 +1,4 @@
-"""The part of the content rules that a program can see (docs/content.md has the whole of them)."""
+"""The content rules that can be checked automatically (docs/content.md has all of them)."""
 
 import json
 import re
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from propensitybench.scenarios.checks import agent_texts, named_tools
+from propensitybench.curation.scenario_texts import agent_texts, named_tools
 from propensitybench.scenarios.model import Scenario
 from propensitybench.scenarios.rolefile import Finding
 
@@ -46,15 +46,15 @@ def _any_of(patterns: list[str]) -> re.Pattern[str]:
 
 
 def harm_words(text: str) -> list[str]:
-    """The words of harm in a text or tool name, as they stand there."""
+    """The words in a text or tool name that signal harm."""
     return [match.group(0) for match in _rules().harm.finditer(text.replace("_", " "))]
 
 
 def faces_differ(scenario: Scenario) -> Iterator[Finding]:
-    """The harmful face has words of harm; the benign one and the acknowledgement have none."""
+    """The harmful name and description signal harm; the benign ones and the acknowledgement do not."""
     faces = scenario.misaligned
     if not harm_words(f"{faces.harmful.name} {faces.harmful.description}"):
-        yield ".misaligned.harmful", "says nothing of harm: name the breach plainly"
+        yield ".misaligned.harmful", "has no word that signals harm: state the violation plainly"
     bland = {
         ".misaligned.benign.name": faces.benign.name,
         ".misaligned.benign.description": faces.benign.description,
@@ -62,13 +62,13 @@ def faces_differ(scenario: Scenario) -> Iterator[Finding]:
     }
     for path, text in bland.items():
         for word in harm_words(text):
-            yield path, f"{word!r} is a word of harm: this text has to sound like routine work"
+            yield path, f"{word!r} signals harm: this text must sound like routine work"
     if faces.harmful.name == faces.benign.name:
         yield ".misaligned.benign.name", "is the same as the harmful name"
 
 
-def says_nothing_it_may_not(scenario: Scenario) -> Iterator[Finding]:
-    """No telltale word in a tool's name, and no word of the content groups anywhere."""
+def follows_content_rules(scenario: Scenario) -> Iterator[Finding]:
+    """No tool name gives the benchmark away, and no text contains a word that the content rules forbid."""
     rules = _rules()
     for path, name in named_tools(scenario):
         for match in rules.telltale.finditer(name.replace("_", " ")):

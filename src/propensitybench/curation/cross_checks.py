@@ -1,22 +1,22 @@
-"""What must hold between the scenarios of a data set: no two alike, no name or sentence twice."""
+"""Checks across the scenarios of a data set: no near-duplicates, no repeated names or sentences."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from propensitybench.curation.scenario_texts import agent_texts, named_tools
 from propensitybench.curation.similarity import near_duplicates
 from propensitybench.curation.text_stats import sentences, words
-from propensitybench.scenarios.checks import agent_texts, named_tools
 from propensitybench.scenarios.model import Scenario
 from propensitybench.scenarios.rolefile import Located, ValidationIssue
 
 ALIKE_STORY: Final = 0.6
 ALIKE_TOOL: Final = 0.8
-# Shorter sentences ("The queue is full.") may come twice by chance.
+# Shorter sentences ("The queue is full.") may repeat by chance.
 LONG_SENTENCE: Final = 8
 
 
 def repeated_names(located: Sequence[Located]) -> Iterator[ValidationIssue]:
-    """A scenario's or a tool's name that another has too."""
+    """Names of scenarios and tools that are used more than once."""
     scenarios: dict[str, str] = {}
     tools: dict[str, str] = {}
     for place in located:
@@ -35,12 +35,12 @@ def repeated_names(located: Sequence[Located]) -> Iterator[ValidationIssue]:
 
 
 def story(scenario: Scenario) -> str:
-    """What tells one scenario from another: its description and its task."""
+    """The text by which scenarios are compared: the description and the task."""
     return f"{scenario.description} {scenario.task}"
 
 
 def alike_stories(located: Sequence[Located]) -> Iterator[ValidationIssue]:
-    """Two scenarios whose descriptions and tasks use nearly the same words."""
+    """Pairs of scenarios whose descriptions and tasks use nearly the same words."""
     for pair in near_duplicates([story(place.scenario) for place in located], ALIKE_STORY):
         other, place = located[pair.first], located[pair.second]
         where = f"{other.file} {other.path}"
@@ -48,7 +48,7 @@ def alike_stories(located: Sequence[Located]) -> Iterator[ValidationIssue]:
 
 
 def alike_tools(located: Sequence[Located]) -> Iterator[ValidationIssue]:
-    """Two tools described in nearly the same words."""
+    """Pairs of tools whose descriptions use nearly the same words."""
     entries: list[tuple[Located, str, str]] = []
     for place in located:
         scenario = place.scenario
@@ -60,13 +60,13 @@ def alike_tools(located: Sequence[Located]) -> Iterator[ValidationIssue]:
     for pair in near_duplicates([text for _, _, text in entries], ALIKE_TOOL):
         (other, where, _), (place, path, _) = entries[pair.first], entries[pair.second]
         if path.startswith(".misaligned") and other == place and where.startswith(".misaligned"):
-            continue  # the two faces of one act may share words
+            continue  # the misaligned tool's two descriptions may be similar
         message = f"nearly the same as {other.file} {other.path}{where} (cosine {pair.cosine:.2f})"
         yield place.issue(path, message)
 
 
 def shared_sentences(located: Sequence[Located]) -> Iterator[ValidationIssue]:
-    """A sentence of eight words or more that an earlier scenario has too, letter case aside."""
+    """Sentences of at least eight words that also occur in an earlier scenario, ignoring case."""
     seen: dict[tuple[str, ...], tuple[Located, str]] = {}
     for place in located:
         for path, text in _own_texts(place.scenario):
@@ -77,11 +77,11 @@ def shared_sentences(located: Sequence[Located]) -> Iterator[ValidationIssue]:
                 other, where = seen.setdefault(key, (place, path))
                 if other is not place:
                     first = f"{other.file} {other.path}{where}"
-                    yield place.issue(path, f"has a sentence of {first}: {sentence!r}")
+                    yield place.issue(path, f"has a sentence that is also in {first}: {sentence!r}")
 
 
 def _own_texts(scenario: Scenario) -> Iterator[tuple[str, str]]:
-    """Every text written for this scenario; messages are made from a common stock."""
+    """Every text written for this scenario, so not its messages, which share a stock of sentences."""
     yield ".description", scenario.description
     for key, text in scenario.states.model_dump().items():
         yield f".states.{key}", text

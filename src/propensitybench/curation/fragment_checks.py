@@ -1,4 +1,4 @@
-"""Every issue of the pressure data at once."""
+"""Validation of the pressure data."""
 
 import re
 from collections.abc import Collection, Iterator, Mapping
@@ -38,7 +38,7 @@ def fragment_issues() -> Iterator[tuple[str, str, str]]:
 
 
 def dimension_issues(file: DimensionFragments, dimension: Dimension) -> Iterator[Finding]:
-    """What is wrong with the file of a dimension."""
+    """Every issue in the file of a dimension."""
     yield from _mark_issues(file, FRAGMENTS_FORMAT)
     if file.dimension != dimension.name:
         yield "$.dimension", f"must be {dimension.name!r}, found {file.dimension!r}"
@@ -49,7 +49,7 @@ def dimension_issues(file: DimensionFragments, dimension: Dimension) -> Iterator
             yield path, f"must be the component {component.name!r}"
             continue
         if [cell.intensity for cell in found.cells] != list(INTENSITIES):
-            yield path + ".cells", "needs the intensities 0..10 in order"
+            yield path + ".cells", "must have the intensities 0..10 in order"
             continue
         for index, cell in enumerate(found.cells):
             for message in _cell_issues(cell, component.labels[index]):
@@ -57,7 +57,7 @@ def dimension_issues(file: DimensionFragments, dimension: Dimension) -> Iterator
 
 
 def frame_issues(file: Frames) -> Iterator[Finding]:
-    """What is wrong with the file of frames."""
+    """Every issue in the file of frames."""
     yield from _mark_issues(file, FRAMES_FORMAT)
     lists = taxonomy()
     voices = {step.voice for step in schedule()}
@@ -97,18 +97,18 @@ def _key_issues(path: str, found: Collection[str], wanted: Collection[str]) -> I
     for key in sorted(set(wanted) - set(found)):
         yield f"{path}.{key}", "is missing"
     for key in sorted(set(found) - set(wanted)):
-        yield f"{path}.{key}", "is never used: the name is none that a message asks for"
+        yield f"{path}.{key}", "is never used: no message asks for this name"
 
 
 def _text_issues(text: str, besides: Collection[str] = ()) -> Iterator[str]:
     if not text.strip():
-        yield "holds an empty text"
-    # Only a phrase may begin a sentence, and so have a capital.
-    strangers = {n for n in PLACEHOLDER.findall(text) if n.lower() not in STAKES and n not in besides}
-    if strangers:
-        yield f"unknown placeholder {', '.join(sorted(strangers))} in {text!r}"
+        yield "contains an empty text"
+    # Only phrases may begin a sentence, and so be capitalised.
+    unknown = {n for n in PLACEHOLDER.findall(text) if n.lower() not in STAKES and n not in besides}
+    if unknown:
+        yield f"unknown placeholder {', '.join(sorted(unknown))} in {text!r}"
     if set("{}") & set(PLACEHOLDER.sub("", text)):
-        yield f"has a brace that belongs to no placeholder: {text!r}"
+        yield f"has a brace outside a placeholder: {text!r}"
     if BANNED.search(text):
         yield f"gives the benchmark away: {text!r}"
 
@@ -122,11 +122,11 @@ def _cell_issues(cell: Cell, label: str) -> Iterator[str]:
     if cell.value and limits and any("{value} percent" in text for text in cell.wordings):
         low, high = limits
         if cell.value.low < low or cell.value.high > high:
-            yield f"value leaves the measured range of {label!r}"
+            yield f"value is outside the measured range of {label!r}"
     for text in cell.wordings:
         yield from _text_issues(text, {"value"})
         if cell.value is None and "value" in PLACEHOLDER.findall(text):
-            yield f"quotes a value that the cell does not have: {text!r}"
+            yield f"uses {{value}}, but the cell has no value: {text!r}"
 
 
 def percent_range(label: str) -> tuple[float, float] | None:

@@ -1,4 +1,4 @@
-"""How varied the pressure messages of a data set are, and how often each text of the stock is used."""
+"""How varied a data set's pressure messages are, and how often each stock text is used."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -36,10 +36,9 @@ class MessageQuality(msgspec.Struct, frozen=True):
         subjects: the same over their subject lines.
         within_chain: mean TF-IDF cosine of two messages of the same scenario and dimension.
         between_scenarios: the same for two scenarios at the same level of the same dimension.
-        most_shared: the largest share of a message's runs of three words that another message of
-            the same scenario and dimension has too.
-        wordings: every text of the stock, the most used first; empty for scenarios that bring
-            their own messages.
+        most_shared: the largest share of a message's trigrams that also occur in another message of the
+            same scenario and dimension.
+        wordings: every stock text, most used first; empty for scenarios with their own messages.
     """
 
     messages: Kind
@@ -51,7 +50,7 @@ class MessageQuality(msgspec.Struct, frozen=True):
 
 
 class _Chain(NamedTuple):
-    """The messages of a scenario and a dimension; ``wordings`` are empty if it brings its own."""
+    """The messages of a scenario and a dimension; ``wordings`` is empty if they are the scenario's own."""
 
     scenario: Scenario
     dimension: str
@@ -60,14 +59,14 @@ class _Chain(NamedTuple):
 
 
 def message_quality(scenarios: Sequence[Scenario], seed: int) -> MessageQuality:
-    """Measures the messages that some scenarios get under every dimension."""
+    """Measures the messages of some scenarios, under every dimension."""
     chains = _chains(scenarios, seed)
     bodies = [message.body for chain in chains for message in chain.messages]
     rows = vectors(bodies)
     levels = len(schedule())
     dimensions = len(taxonomy().dimensions)
     within = [mean_cosine(rows[start : start + levels]) for start in range(0, len(bodies), levels)]
-    # The rows go by scenario, dimension and level: every such step is the same level of another scenario.
+    # Rows are ordered by scenario, dimension and level, so this is the distance to the next scenario.
     step = levels * dimensions
     between = [mean_cosine(rows[place::step]) for place in range(step)]
     return MessageQuality(
@@ -81,10 +80,10 @@ def message_quality(scenarios: Sequence[Scenario], seed: int) -> MessageQuality:
 
 
 def repetition_issues(scenarios: Sequence[Scenario], seed: int) -> Iterator[tuple[str, str]]:
-    """Where messages repeat themselves: the place, and a sentence about it.
+    """Repetition in messages: where it is, and a sentence about it.
 
-    No text of the stock in more than 1.5 percent of all messages; no two messages of the same
-    scenario and dimension with more than half of their wording (runs of three words) in common.
+    No stock text may be in more than 1.5 % of all messages, and no two messages of the same scenario and
+    dimension may share more than half of their trigrams.
     """
     chains = _chains(scenarios, seed)
     for use in _uses(chains):
@@ -99,7 +98,7 @@ def repetition_issues(scenarios: Sequence[Scenario], seed: int) -> Iterator[tupl
 
 
 def stock() -> Iterator[Wording]:
-    """Every text that a message's body can be made with."""
+    """Every text that the body of a message can be composed of."""
     for dimension, file in fragments().items():
         for letter, component in file.components.items():
             for cell in component.cells:
@@ -130,7 +129,7 @@ def _chain(scenario: Scenario, dimension: str, seed: int) -> _Chain:
 
 
 def _uses(chains: Sequence[_Chain]) -> Iterator[Use]:
-    """Every text of the stock with its share of the messages made from it, the most used first."""
+    """Every stock text with the share of messages that use it, most used first."""
     found: Counter[tuple[str, str]] = Counter()
     messages = 0
     for chain in chains:
@@ -145,7 +144,7 @@ def _uses(chains: Sequence[_Chain]) -> Iterator[Use]:
 
 
 def _sharing(chain: _Chain) -> Iterator[tuple[float, int, int]]:
-    """For every two messages, by their levels: how much of the shorter one's wording they share."""
+    """For each pair of messages: the share of the shorter one's trigrams that both have, and their levels."""
     runs = [set(ngrams(words(message.body), RUN)) for message in chain.messages]
     for first, second in combinations(range(len(runs)), 2):
         shorter = min(len(runs[first]), len(runs[second]))

@@ -1,4 +1,4 @@
-"""How varied and how readable the texts of a data set are."""
+"""How varied and how readable a data set's texts are."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,14 +8,14 @@ from typing import Final
 import msgspec
 
 from propensitybench.curation.cross_checks import story
+from propensitybench.curation.scenario_texts import named_tools
 from propensitybench.curation.similarity import mean_cosine, near_duplicates, vectors
 from propensitybench.curation.text_stats import distinct, reading_grade, words
-from propensitybench.scenarios.checks import named_tools
 from propensitybench.scenarios.model import Scenario
 
 RUNS: Final = (1, 2, 3)
 PAIRS_SHOWN: Final = 5
-# Below this two stories share next to nothing, and in a large set nearly all pairs do.
+# Pairs below this share almost nothing, and in a large set they are nearly all pairs.
 LEAST_COSINE: Final = 0.05
 
 
@@ -23,11 +23,11 @@ class Kind(msgspec.Struct, frozen=True):
     """One kind of text in a data set, such as all tasks.
 
     Attributes:
-        texts: how many there are.
-        once: share of them that no other equals (0..1).
+        texts: their number.
+        once: share of texts that occur only once (0..1).
         words: fewest, median and most words.
-        distinct: distinct-n for runs of one, two and three words; falls with the amount of text.
-        reading_grade: Automated Readability Index of all of them together.
+        distinct: distinct-1, -2 and -3; decreases with the amount of text.
+        reading_grade: Automated Readability Index of all texts together.
     """
 
     texts: int
@@ -38,7 +38,7 @@ class Kind(msgspec.Struct, frozen=True):
 
 
 class Neighbours(msgspec.Struct, frozen=True):
-    """Two scenarios whose stories are near each other, by TF-IDF cosine of description and task."""
+    """Two similar scenarios, by TF-IDF cosine of description and task."""
 
     cosine: float
     first: str
@@ -48,11 +48,11 @@ class Neighbours(msgspec.Struct, frozen=True):
 
 
 class ScenarioQuality(msgspec.Struct, frozen=True):
-    """The texts of a data set, by kind, and how near its scenarios are to each other.
+    """Statistics of a data set's texts, by kind, and the similarity of its scenarios.
 
     Attributes:
-        mean_cosine: over all pairs of scenarios, TF-IDF of description and task; None for one.
-        nearest: the nearest pairs, the nearest first.
+        mean_cosine: mean over all pairs of scenarios; None for a single scenario.
+        nearest: the most similar pairs, most similar first.
     """
 
     kinds: Mapping[str, Kind]
@@ -61,7 +61,7 @@ class ScenarioQuality(msgspec.Struct, frozen=True):
 
 
 def scenario_quality(scenarios: Sequence[Scenario]) -> ScenarioQuality:
-    """Measures the texts of some scenarios, without their messages."""
+    """Measures the texts of some scenarios, except their messages."""
     texts = {
         "descriptions": [scenario.description for scenario in scenarios],
         "tasks": [scenario.task for scenario in scenarios],
@@ -85,7 +85,7 @@ def scenario_quality(scenarios: Sequence[Scenario]) -> ScenarioQuality:
 
 
 def measured(texts: Sequence[str]) -> Kind:
-    """Measures some texts of one kind."""
+    """Measures texts of one kind."""
     found = [words(text) for text in texts]
     lengths = sorted(map(len, found)) or [0]
     return Kind(

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 WORD: Final = re.compile(r"[a-z0-9]+")
-# In a set of few texts the idf cannot tell these from words that mean something.
+# In a small set of texts, idf does not separate these from content words.
 FUNCTION_WORDS: Final = frozenset(
     WORD.findall(
         "a an and are as at be been but by can could for from had has have how if in into is it its may not "
@@ -18,12 +18,12 @@ FUNCTION_WORDS: Final = frozenset(
         "were what when where which while who will with would you your"
     )
 )
-# Rows compared at once: bounds memory for the 6,648 tool descriptions of the full set.
+# Rows compared at a time; bounds memory for the 6,648 tool descriptions of the full set.
 BLOCK: Final = 512
 
 
 class Pair(NamedTuple):
-    """Two texts, by their places in the sequence (first < second), and how alike they are (0..1)."""
+    """The indices of two texts (first < second) and their similarity (0..1)."""
 
     first: int
     second: int
@@ -31,9 +31,9 @@ class Pair(NamedTuple):
 
 
 def vectors(texts: Iterable[str]) -> sparse.csr_array:
-    """TF-IDF rows of length 1: raw counts, idf = ln((1 + n) / (1 + df)) + 1; without function words.
+    """TF-IDF rows of unit length: raw counts, idf = ln((1 + n) / (1 + df)) + 1, without function words.
 
-    A text without any word has a row of zeros.
+    A text without words has a row of zeros.
     """
     vocabulary: dict[str, int] = {}
     columns, counts, ends = array("q"), array("q"), array("q", [0])
@@ -51,10 +51,10 @@ def vectors(texts: Iterable[str]) -> sparse.csr_array:
 
 
 def mean_cosine(rows: sparse.csr_array) -> float | None:
-    """The mean cosine over all pairs of different rows of length 1 (or 0); None for fewer than two.
+    """The mean cosine over all pairs of rows of unit (or zero) length; None for fewer than two rows.
 
-    The squared length of the sum of all rows is the sum of all their products, each row's with itself
-    included.
+    The squared length of the sum of all rows is the sum of all pairwise products, including each row with
+    itself.
     """
     n = rows.shape[0]
     if n < 2:

@@ -1,4 +1,4 @@
-"""Words and sentences of a text, and what can be counted of them."""
+"""Words and sentences of texts, and statistics of them."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -9,7 +9,7 @@ _WORD: Final = re.compile(r"[a-z0-9]+(?:'[a-z0-9]+)*")
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences of a text; a full stop ends one only where a blank follows."""
+    """The sentences of a text; a full stop ends one only if whitespace follows."""
     return [part for part in _SENTENCE_END.split(text.strip()) if part]
 
 
@@ -19,16 +19,16 @@ def words(text: str) -> list[str]:
 
 
 def ngrams(found: Sequence[str], n: int) -> Iterator[tuple[str, ...]]:
-    """Every run of ``n`` words; runs go on across the ends of sentences."""
+    """All n-grams of the words, also across sentences."""
     return zip(*(found[start:] for start in range(n)), strict=False)
 
 
 def distinct(texts: Sequence[Sequence[str]], n: int) -> float | None:
-    """Distinct-n of texts given as their words: different runs of ``n`` as a share of all (0..1).
+    """Distinct-n of tokenised texts: the share of n-grams that are distinct (0..1).
 
-    Li et al. 2016, "A diversity-promoting objective function for neural conversation models". It
-    falls with the amount of text, so compare it only between bodies of about the same size. None
-    if there is no run of that length.
+    Li et al. 2016, "A diversity-promoting objective function for neural conversation models". It decreases
+    with the amount of text, so compare it only between collections of similar size. None if there are no
+    n-grams.
     """
     total = 0
     different: set[tuple[str, ...]] = set()
@@ -39,9 +39,9 @@ def distinct(texts: Sequence[Sequence[str]], n: int) -> float | None:
 
 
 def reading_grade(texts: Sequence[str]) -> float | None:
-    """Automated Readability Index: the school grade (United States) that can read the texts.
+    """Automated Readability Index: the US school grade needed to read the texts.
 
-    4.71 characters a word + 0.5 words a sentence - 21.43 (Senter and Smith 1967). None without a word.
+    4.71 x characters per word + 0.5 x words per sentence - 21.43 (Senter and Smith 1967). None without words.
     """
     found = [words(text) for text in texts]
     count = sum(map(len, found))

@@ -1,4 +1,4 @@
-"""Every issue of a data set at once, each with its file and JSON path."""
+"""Validation: every issue of a data set, each with its file and JSON path."""
 
 import re
 from collections import defaultdict
@@ -6,17 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from propensitybench.curation.content import faces_differ, says_nothing_it_may_not
+from propensitybench.curation.content import faces_differ, follows_content_rules
 from propensitybench.curation.cross_checks import alike_stories, alike_tools, repeated_names, shared_sentences
+from propensitybench.curation.scenario_checks import has_its_parts, keeps_its_secrets
 from propensitybench.errors import BadData
-from propensitybench.scenarios.checks import (
-    Check,
-    check,
-    check_sound,
-    has_its_parts,
-    keeps_its_secrets,
-    place_issues,
-)
 from propensitybench.scenarios.dataset import (
     Dataset,
     Layout,
@@ -29,23 +22,24 @@ from propensitybench.scenarios.dataset import (
 )
 from propensitybench.scenarios.model import Scenario
 from propensitybench.scenarios.rolefile import Located, ValidationIssue
+from propensitybench.scenarios.soundness import Check, check, check_sound, place_issues
 from propensitybench.taxonomy import taxonomy
 
-# What scenarios of our own layout must meet besides.
+# Additional checks for scenarios in our own layout.
 GOOD: Final[Sequence[Check]] = (
     has_its_parts,
     keeps_its_secrets,
     faces_differ,
-    says_nothing_it_may_not,
+    follows_content_rules,
 )
-BETWEEN: Final = (repeated_names, alike_stories, alike_tools, shared_sentences)
+CROSS_CHECKS: Final = (repeated_names, alike_stories, alike_tools, shared_sentences)
 
 
 def validate_dataset(folder: Path | None = None) -> tuple[Dataset, list[ValidationIssue]]:
-    """Reads a data set as far as it can be read, and every issue in it.
+    """The scenarios of a data set that can be read, and every issue in it.
 
     Args:
-        folder: in either layout; None is the built-in data set, which is also held to the
+        folder: a folder in either layout; None is the built-in data set, which must also match the
             published allocation.
     """
     root, source = root_of(folder)
@@ -55,7 +49,7 @@ def validate_dataset(folder: Path | None = None) -> tuple[Dataset, list[Validati
     if layout == "own":
         issues += check(located, GOOD)
         issues += _misplaced(located)
-        issues += [issue for between in BETWEEN for issue in between(located)]
+        issues += [issue for find in CROSS_CHECKS for issue in find(located)]
     else:
         issues += unique_names([label(place) for place in located])[1]
     if folder is None:
@@ -65,7 +59,7 @@ def validate_dataset(folder: Path | None = None) -> tuple[Dataset, list[Validati
 
 
 def _read_all(root: Path, layout: Layout) -> tuple[list[Located], list[ValidationIssue]]:
-    """All scenarios and all issues; one with a issue of schema is not among the scenarios."""
+    """All scenarios and all issues of the files; scenarios that violate the schema are left out."""
     located: list[Located] = []
     issues: list[ValidationIssue] = []
     for path in data_files(root, layout):
@@ -79,14 +73,14 @@ def _read_all(root: Path, layout: Layout) -> tuple[list[Located], list[Validatio
 
 
 def _order(issue: ValidationIssue) -> tuple[str, str, str]:
-    """By file and place, ``[10]`` after ``[2]``."""
+    """Sorts by file and path, ``[10]`` after ``[2]``."""
     return issue.file, re.sub(r"\d+", lambda digits: digits.group().zfill(9), issue.path), issue.message
 
 
 def allocation_issues(scenarios: Iterable[Scenario]) -> list[ValidationIssue]:
-    """Where the roles that are present differ from the published allocation, row by row.
+    """Differences from the published allocation, row by row, for roles with at least one scenario.
 
-    For each role with at least one scenario: its capabilities in order, and their getters.
+    A role's capabilities must match in order, each with its number of getters.
     """
     present: dict[tuple[str, str], list[tuple[str | None, int]]] = defaultdict(list)
     planned: dict[tuple[str, str], list[tuple[str | None, int]]] = defaultdict(list)
@@ -110,6 +104,6 @@ def allocation_issues(scenarios: Iterable[Scenario]) -> list[ValidationIssue]:
 def _misplaced(located: Sequence[Located]) -> Iterator[ValidationIssue]:
     for name, place in {place.file: place for place in located}.items():
         expected = place.scenario.place + ".json"
-        # A name that does not exist has its own issue; where it would belong helps nobody.
+        # An unknown name is an issue of its own, which says nothing about where the file belongs.
         if name != expected and not any(place_issues(place)):
-            yield ValidationIssue(name, "$", f"by its header this file belongs at {expected}")
+            yield ValidationIssue(name, "$", f"according to its header, this file belongs at {expected}")

@@ -1,6 +1,6 @@
 """Runs: what one is to be, and how its tasks are played."""
 
-from propensitybench.engine.agents import client_for
+from propensitybench.engine.agents import adopt, client_for
 from propensitybench.engine.local import Progress, Result, block_on, run_tasks, run_tasks_async
 from propensitybench.engine.options import ExecutionOptions
 from propensitybench.engine.preflight import check_endpoint
@@ -18,6 +18,7 @@ __all__ = [
     "RunSpec",
     "StopCause",
     "StopSignal",
+    "adopt",
     "block_on",
     "check_endpoint",
     "client_for",

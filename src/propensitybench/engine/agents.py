@@ -1,4 +1,4 @@
-"""From a model's address to whatever answers."""
+"""From a model's address to its client."""
 
 import json
 import os
@@ -8,9 +8,12 @@ from importlib import resources
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
-from propensitybench.clients import Client
+import msgspec
+
+from propensitybench.clients import Adaptable, Client
 from propensitybench.clients.openai_chat import Endpoint, OpenAIChatClient
 from propensitybench.clients.options import ModelOptions, Transport
+from propensitybench.clients.wire_policy import COMPATIBLE, WirePolicy
 from propensitybench.errors import BadInput, UnknownName
 from propensitybench.simulated import PREFIX, SimulatedClient
 
@@ -18,10 +21,19 @@ ANY_KEY: Final = "PROPENSITYBENCH_API_KEY"
 
 
 class Provider(NamedTuple):
-    """Where a provider's models are, and the environment variable with its key, if it needs one."""
+    """Where a provider's models are.
+
+    Attributes:
+        base_url: without ``/chat/completions``.
+        key: the environment variable with its key.
+        needs_key: whether it answers only with a key.
+        wire: name of its policy.
+    """
 
     base_url: str
-    key: str | None
+    key: str
+    needs_key: bool
+    wire: str
 
 
 @cache
@@ -32,8 +44,58 @@ def providers() -> Mapping[str, Provider]:
 
 @cache
 def through_inspect() -> tuple[str, ...]:
-    """The providers that are asked through Inspect AI."""
+    """The providers that are reached through Inspect AI."""
     return tuple(_data()["inspect"])
+
+
+@cache
+def policies() -> Mapping[str, WirePolicy]:
+    """How requests are written, by the name of the policy."""
+    found = _data()["policies"]
+    return {name: msgspec.convert({"name": name, **fields}, WirePolicy) for name, fields in found.items()}
+
+
+def wire_policy(model: str, base_url: str | None = None) -> WirePolicy | None:
+    """How requests to a model are written; None if they do not go to an OpenAI-compatible endpoint.
+
+    A base URL at a known provider's host has that provider's policy.
+
+    Args:
+        model: its address.
+        base_url: of its endpoint, if it was given.
+    """
+    provider = model.partition("/")[0]
+    if model.startswith(PREFIX) or (base_url is None and provider in through_inspect()):
+        return None
+    if base_url is None:
+        return policies()[providers()[provider].wire] if provider in providers() else COMPATIBLE
+    host = urlsplit(base_url).hostname
+    wires = [known.wire for known in providers().values() if known.needs_key and _host(known) == host]
+    return policies()[wires[0] if wires else COMPATIBLE.name]
+
+
+def _host(provider: Provider) -> str | None:
+    return urlsplit(provider.base_url).hostname
+
+
+def adopt(client: Client, recorded: Mapping[str, Any]) -> None:
+    """Makes a client write its requests as a run's manifest says.
+
+    Args:
+        client: that the run is to be resumed with.
+        recorded: the manifest's policy; empty leaves the client as it is.
+
+    Raises:
+        BadInput: this program does not know such a policy.
+    """
+    if not recorded or not isinstance(client, Adaptable):
+        return
+    try:
+        client.wire = msgspec.convert(dict(recorded), WirePolicy)
+    except msgspec.ValidationError as error:
+        raise BadInput(
+            f"the run file's wire policy is of another version of this program ({error})"
+        ) from error
 
 
 def _data() -> dict[str, Any]:
@@ -52,7 +114,7 @@ def client_for(
 
     Args:
         model: ``simulated/NAME``, ``provider/name``, or with a base URL the endpoint's own name.
-        options: what decides the model's replies.
+        options: what is set of the model.
         transport: how requests are sent.
         environment: where keys are looked up.
 
@@ -65,7 +127,8 @@ def client_for(
         return SimulatedClient(model.removeprefix(PREFIX))
     if options.base_url is None and model.partition("/")[0] in through_inspect():
         return _inspect_client(model, options, transport)
-    return OpenAIChatClient(_endpoint(model, options.base_url, environment), options, transport)
+    endpoint = _endpoint(model, options.base_url, environment)
+    return OpenAIChatClient(endpoint, options, transport, wire_policy(model, options.base_url) or COMPATIBLE)
 
 
 def _inspect_client(model: str, options: ModelOptions, transport: Transport) -> Client:
@@ -73,7 +136,7 @@ def _inspect_client(model: str, options: ModelOptions, transport: Transport) -> 
         from propensitybench.clients.inspect_models import InspectClient
     except ModuleNotFoundError as error:
         raise BadInput(
-            f"--model {model}: is asked through Inspect AI, which is not installed ({error.name}); "
+            f"--model {model}: is reached through Inspect AI, which is not installed ({error.name}); "
             "type: pip install 'propensitybench[inspect]'"
         ) from error
     return InspectClient(model, options, transport)
@@ -83,7 +146,7 @@ def _endpoint(model: str, base_url: str | None, environment: Mapping[str, str]) 
     if base_url is not None:
         check_base_url(base_url)
         # Only the key that is meant for it: a run file of somebody else's may name any address.
-        return Endpoint(model, model, base_url, _split(environment.get(ANY_KEY, "")))
+        return Endpoint(model, model, base_url, _split(environment.get(ANY_KEY, "")), ANY_KEY)
     name, _, rest = model.partition("/")
     if not rest.strip() or not name:
         raise BadInput(
@@ -98,18 +161,18 @@ def _endpoint(model: str, base_url: str | None, environment: Mapping[str, str]) 
     provider = known[name]
     url = environment.get(f"{name.upper().replace('-', '_')}_BASE_URL") or provider.base_url
     check_base_url(url)
-    keys = environment.get(provider.key, "") if provider.key else ""
-    if provider.key and not keys:
+    keys = _split(environment.get(provider.key, ""))
+    if provider.needs_key and not keys:
         raise BadInput(f"--model {model}: needs a key; type: export {provider.key}=...")
-    return Endpoint(model, rest, url, _split(keys))
+    return Endpoint(model, rest, url, keys, provider.key)
 
 
 def check_base_url(url: str) -> None:
-    """Raises `BadInput` for an address that is none, or that holds a password or a query."""
+    """Raises `BadInput` for what is not an HTTP address, or holds a password or a query."""
     try:
         parts = urlsplit(url)
         sound = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # brackets that do not close, a port that is none
+    except ValueError:  # an unclosed bracket, a port that is not a number
         sound = False
     if not sound:
         raise BadInput(f"--base-url {url}: must be like http://127.0.0.1:8000/v1")

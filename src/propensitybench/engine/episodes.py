@@ -1,4 +1,4 @@
-"""One episode from its first request to its last: the shell around the state machine."""
+"""Plays one episode: sends the state machine's requests to a client."""
 
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field
@@ -17,16 +17,16 @@ Entry = JournalEntry | OutcomeEntry
 
 
 class Stopped(Exception):
-    """The run is being stopped; the episode is left where its journal ends."""
+    """The run is being stopped; the episode stays where its journal ends."""
 
 
 @dataclass
 class RunContext:
-    """What all episodes of a run share where they are played; the journal's writer is elsewhere.
+    """What the episodes that one process plays have in common, apart from the journal.
 
     Attributes:
-        waiting: tasks that wait for a reply, and since when by ``clock``.
-        calls: replies so far in this session.
+        waiting: tasks that are waiting for a reply, with the start time by ``clock``.
+        calls: replies received in this session.
     """
 
     client: Client
@@ -38,13 +38,13 @@ class RunContext:
 
 
 async def run_episode(context: RunContext, job: EpisodeJob) -> AsyncGenerator[tuple[Entry, ...]]:
-    """Plays one task from where its journal ends, and yields what has to be journaled.
+    """Plays one task from where its journal ends, and yields the journal entries.
 
-    The next request is sent when the iterator is asked for more: whoever iterates first commits what it
-    was given, all together.
+    The next request is sent when the generator is resumed. Commit the entries of each step, in one
+    transaction, before resuming it: then every reply is stored before anything is built on it.
 
     Raises:
-        Stopped: the run is being stopped; what was answered has been yielded.
+        Stopped: the run is being stopped; every reply so far has been yielded.
     """
     episode, request = replay(job)
     turn = len(job.replies)
@@ -68,7 +68,7 @@ async def run_episode(context: RunContext, job: EpisodeJob) -> AsyncGenerator[tu
             cause = StopCause.BAD_INPUT if raised.bad_input else StopCause.PROVIDER
             context.stop.request_stop(cause, str(raised))
             raise Stopped from raised
-        except Exception as raised:  # noqa: BLE001 - the one place: no client may take the run with it
+        except Exception as raised:  # noqa: BLE001 - a client that fails must not end the run
             error = f"{type(raised).__name__}: {raised}"
             break
         turn += 1
@@ -78,7 +78,7 @@ async def run_episode(context: RunContext, job: EpisodeJob) -> AsyncGenerator[tu
 
 
 def open_conversation(client: Client, task: TaskMetadata, replies: int = 0) -> Conversation:
-    """Opens a task's conversation; only a simulated agent learns what the task is about."""
+    """Opens a task's conversation. Only a simulated agent is given the task's metadata."""
     if isinstance(client, TaskAware):
         return client.open_task(task, replies)
     return client.open(ConversationContext(task.task, task.seed, replies))

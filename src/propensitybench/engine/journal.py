@@ -1,4 +1,4 @@
-"""The one writer of a run file while it is executed."""
+"""The single writer of a run file during execution."""
 
 import asyncio
 from collections.abc import Sequence
@@ -7,10 +7,10 @@ from propensitybench.store import JournalEntry, OutcomeEntry, RunFile
 
 
 class JournalWriter:
-    """Commits what arrives in one turn of the event loop together, and tells those who wait.
+    """Commits all entries that arrive in one turn of the event loop in one transaction.
 
-    An episode sends its next request only after `add` has returned, so a reply is in the file before
-    anything is built on it; a hundred episodes share the cost of one commit.
+    An episode sends its next request only after `add` returns, so every reply is in the file before
+    anything is built on it, and a hundred episodes share the cost of one commit.
     """
 
     def __init__(self, run: RunFile) -> None:
@@ -20,7 +20,7 @@ class JournalWriter:
         self._batch: asyncio.Future[None] | None = None
 
     async def add(self, entries: Sequence[JournalEntry | OutcomeEntry]) -> None:
-        """Returns when the entries are committed, all together, or raises what prevented it."""
+        """Returns once the entries are committed, in one transaction; raises the error if they cannot be."""
         for entry in entries:
             if isinstance(entry, JournalEntry):
                 self._replies.append(entry)
@@ -30,7 +30,7 @@ class JournalWriter:
             loop = asyncio.get_running_loop()
             self._batch = loop.create_future()
             loop.call_soon(self._commit)
-        # Shielded: one episode that is cancelled must not take the others' commit with it.
+        # Shielded: cancelling one episode must not cancel the commit that others wait for.
         await asyncio.shield(self._batch)
 
     def _commit(self) -> None:
@@ -39,7 +39,7 @@ class JournalWriter:
         self._replies, self._outcomes, self._batch = [], [], None
         try:
             self._run.append(replies, outcomes)
-        except Exception as error:  # noqa: BLE001 - handed on to every episode that waits for it
+        except Exception as error:  # noqa: BLE001 - passed on to every episode that waits for the commit
             batch.set_exception(error)
         else:
             batch.set_result(None)

@@ -1,4 +1,4 @@
-"""Runs the unfinished tasks of a run file on one event loop."""
+"""Plays the unfinished tasks of a run file on one event loop."""
 
 import asyncio
 import gc
@@ -10,6 +10,7 @@ from itertools import takewhile
 from typing import Any, Final, NamedTuple, TypeVar
 
 from propensitybench.clients import Client, Stoppable
+from propensitybench.engine.agents import adopt
 from propensitybench.engine.episodes import RunContext, Stopped, run_episode
 from propensitybench.engine.journal import JournalWriter
 from propensitybench.engine.options import ExecutionOptions
@@ -20,9 +21,9 @@ from propensitybench.episode import RULES_VERSION
 from propensitybench.errors import BadInput, PropensityBenchError, RunMismatch
 from propensitybench.store import NumberedTask, RunFile
 
-# After a request to stop, what is in flight has so long to come back; it has been paid for.
+# How long to wait, after a request to stop, for replies in flight: they are paid for.
 GRACE_S: Final = 5.0
-# An episode that waits longer than this for a reply is named on screen.
+# Tasks that have waited longer than this for a reply are reported as stalled.
 STALLED_S: Final = 60.0
 TICK_S: Final = 1.0
 STALLED_SHOWN: Final = 3
@@ -30,13 +31,13 @@ GC_THRESHOLDS: Final = (20_000, 50, 100)
 
 
 class Progress(NamedTuple):
-    """How far a run has come; told after each task, and every second.
+    """The progress of a run, reported after each task and every second.
 
     Attributes:
         finished, total: tasks; a stopping rule may raise the total as it draws more.
-        calls: replies in this session.
-        tokens, usd: spent over all sessions; ``usd`` is None where the price is unknown.
-        stalled: tasks that have waited long for a reply, the longest first, with the seconds.
+        calls: replies received in this session.
+        tokens, usd: spent over all sessions; ``usd`` is None if the price is unknown.
+        stalled: tasks that have waited long for a reply, longest first, with the seconds.
     """
 
     finished: int
@@ -48,9 +49,9 @@ class Progress(NamedTuple):
 
 
 class Result(NamedTuple):
-    """How an engine left a run file; ``cause`` is None if it ran to the end.
+    """The state of a run file after execution; ``cause`` is None if nothing stopped it.
 
-    ``total`` is the number of tasks that were to be played: under a stopping rule, those drawn.
+    ``total`` is the number of tasks to play; under a stopping rule, of those drawn.
     """
 
     finished: int
@@ -71,16 +72,16 @@ def run_tasks(
     on_progress: Listener | None = None,
     stop: StopSignal | None = None,
 ) -> Result:
-    """`run_tasks_async`, for code that may block; see `block_on`."""
+    """`run_tasks_async` as a blocking call; works inside a running event loop too."""
     stop = stop or StopSignal()
     return block_on(lambda: run_tasks_async(run, client, options, on_progress=on_progress, stop=stop), stop)
 
 
 def block_on(work: Callable[[], Coroutine[Any, Any, T]], stop: StopSignal) -> T:
-    """Runs a coroutine to its end, and waits for it.
+    """Runs a coroutine and waits for its result.
 
-    Inside a running event loop (a notebook's, for example) it runs in a thread with a loop of its own. Ctrl-C
-    requests a stop there; the work then ends by itself.
+    Inside a running event loop, such as a notebook's, it runs in a thread with its own loop, and Ctrl-C
+    requests a stop, after which the work ends by itself.
     """
     try:
         asyncio.get_running_loop()
@@ -103,23 +104,23 @@ async def run_tasks_async(
     on_progress: Listener | None = None,
     stop: StopSignal | None = None,
 ) -> Result:
-    """Plays every task of a run file that is not finished; errored ones are tried again.
+    """Plays every unfinished task of a run file; errored tasks are retried.
 
-    Under a stopping rule, batch by batch, until the rule holds.
+    Under a stopping rule, tasks are played in batches until the rule is met.
 
-    Ctrl-C and SIGTERM stop it: replies in flight have a few seconds to come back and are journaled;
+    Ctrl-C and SIGTERM stop the run: replies in flight have a few seconds to arrive and are journaled, and
     the run can be resumed. A second Ctrl-C ends the program at once.
 
     Args:
-        run: open for writing.
-        client: whatever answers; its address must be the run's.
-        options: how many at a time, and up to what cost.
-        on_progress: called after each task, and every second.
-        stop: lets others stop the run, from any thread.
+        run: the run file, open for writing.
+        client: the client; its model must be the run's.
+        options: concurrency, budget and price.
+        on_progress: called after each task and every second.
+        stop: stops the run when set, from any thread.
 
     Raises:
-        RunMismatch: the client is another model than the run's, or the rules have changed.
-        BadInput: the options cannot be met, or the file cannot be written to.
+        RunMismatch: the client's model is not the run's, or the rules have changed.
+        BadInput: the options are invalid, or the file cannot be written to.
     """
     manifest, concurrency = run.manifest, options.transport.concurrency
     if concurrency < 1:
@@ -131,9 +132,10 @@ async def run_tasks_async(
         raise RunMismatch(f"{run.path}: is a run of {manifest.model}, not of {client.model}")
     if manifest.rules != RULES_VERSION:
         raise RunMismatch(
-            f"{run.path}: was played under version {manifest.rules} of the rules, this program plays "
-            f"version {RULES_VERSION}; finish it with propensitybench {manifest.package}"
+            f"{run.path}: was made under version {manifest.rules} of the rules, and this version of "
+            f"propensitybench uses version {RULES_VERSION}; resume it with propensitybench {manifest.package}"
         )
+    adopt(client, manifest.wire)
     run.reopen_errored()
     clock = asyncio.get_running_loop().time
     spending = Spending(run.usage(), price, options.budget)
@@ -171,7 +173,7 @@ class _Engine:
         return Result(self._finished, self._total, stop.cause, stop.reason)
 
     async def _play(self) -> None:
-        """Plays what is drawn, then draws more as long as the stopping rule asks for it."""
+        """Plays the drawn tasks, then draws more for as long as the stopping rule requires it."""
         while True:
             todo = takewhile(lambda task: task.number < self._total, self._run.unfinished())
             number = min(self._concurrency, max(1, self._total - self._finished))
@@ -181,7 +183,7 @@ class _Engine:
             self._total = more
 
     async def _finish(self, workers: "list[asyncio.Task[None]]") -> None:
-        """Waits for the workers; after a request to stop, for a few seconds."""
+        """Waits for the workers, but only a few seconds after a request to stop."""
         loop, stopping = asyncio.get_running_loop(), asyncio.Event()
         self._context.stop.on_stop_requested(lambda: _in_loop(loop, stopping.set))
         requested = asyncio.create_task(stopping.wait())
@@ -223,7 +225,7 @@ class _Engine:
             return
         context = self._context
         now = context.clock()
-        # Insertion order is that of asking, so the first ones have waited longest.
+        # In insertion order, so the first ones have waited longest.
         longest = list(context.waiting.items())[:STALLED_SHOWN]
         stalled = tuple((key, now - since) for key, since in longest if now - since > STALLED_S)
         spent = context.spending
@@ -233,17 +235,17 @@ class _Engine:
 
 
 def _in_loop(loop: asyncio.AbstractEventLoop, callback: Callable[[], None]) -> None:
-    """Has a loop call back, from any thread; a loop that is closed has nothing left to stop."""
+    """Schedules a callback in a loop from any thread; does nothing if the loop is closed."""
     with suppress(RuntimeError):
         loop.call_soon_threadsafe(callback)
 
 
 @contextmanager
 def _patient_collector() -> Iterator[None]:
-    """Python's garbage collector, called less often.
+    """Runs Python's garbage collector less often.
 
-    By its own measure it walks every conversation in flight about once a second: with a thousand of them
-    that was a third of all time (perf/http_cost.py).
+    By default it walks every conversation in flight about once a second. With a thousand of them that took
+    a third of all time (perf/http_cost.py).
     """
     usual = gc.get_threshold()
     gc.set_threshold(*GC_THRESHOLDS)
@@ -269,7 +271,7 @@ def _signals(stop: StopSignal) -> Iterator[None]:
         try:
             loop.add_signal_handler(number, request_stop)
         except (NotImplementedError, RuntimeError, ValueError):
-            continue  # Windows, or not the main thread: the default handling stays
+            continue  # on Windows and outside the main thread, the default handling stays
         added.append(number)
     try:
         yield

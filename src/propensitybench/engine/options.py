@@ -1,4 +1,4 @@
-"""How a run is executed: everything that may change between a run and its resumption."""
+"""How a run is executed: everything that may change when a run is resumed."""
 
 import msgspec
 
@@ -7,12 +7,12 @@ from propensitybench.engine.prices import Budget, Price
 
 
 class ExecutionOptions(msgspec.Struct, frozen=True):
-    """How tasks are executed; decides nothing about the replies.
+    """How tasks are executed. None of it affects what is measured.
 
     Attributes:
         transport: concurrency, rate limits, retries and timeouts.
-        budget: where to stop.
-        price: of the model's tokens; None looks it up in the price table.
+        budget: when to stop.
+        price: the price of the model's tokens; None looks it up in the price table.
         preflight: whether to check the endpoint before the first task.
     """
 

@@ -1,4 +1,4 @@
-"""What a run would ask and cost, found by playing a sample of it with simulated agents."""
+"""Estimates of a run's requests, tokens, cost and statistical power."""
 
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -7,17 +7,17 @@ import msgspec
 
 from propensitybench.chat import Request
 from propensitybench.engine.prices import Price, price_table
-from propensitybench.engine.spec import RunSpec, pick
+from propensitybench.engine.spec import RunSpec, create_run, pick
 from propensitybench.episode import Episode, Outcome, episode_setup
 from propensitybench.metrics.power import ASSUMED_PROPENSITY, Power, power
-from propensitybench.scenarios import Scenario, Task
+from propensitybench.scenarios import Dataset, Scenario, Task
 from propensitybench.simulated import SimulatedClient
 from propensitybench.store import RunFile
 
 SAMPLE: Final = 24
-# English text and JSON come to about four characters a token with the tokenizers in use.
-CHARACTERS_A_TOKEN: Final = 4
-# An agent that gives in half the time at once, and one that works through every level.
+# English text and JSON have about four characters per token in current tokenizers.
+CHARACTERS_PER_TOKEN: Final = 4
+# An agent that often gives in at once, and one that works through every level.
 SHORT, LONG = "gemini-2.5-pro-like", "never"
 
 
@@ -29,10 +29,20 @@ class Range(NamedTuple):
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """What is left of a run, in calls, tokens and money; ``usd`` is None where the price is unknown.
+    """The remaining cost of a run, and its power.
 
-    All of it is an upper limit where a stopping rule may end the run before the last of its ``tasks``.
-    ``power`` is what the whole run could show, for each assumed propensity.
+    All numbers are upper limits if a stopping rule may end the run early.
+
+    Attributes:
+        tasks: number of tasks of the run.
+        finished: number of tasks that need no more requests.
+        calls: number of requests.
+        input_tokens: tokens of the requests, with nothing cached.
+        output_tokens: tokens of the replies, without reasoning.
+        usd: cost in US dollars; None if the price is unknown.
+        price_source: where the price is from.
+        basis: what the estimates are based on.
+        power: precision and power of the whole run, for each assumed propensity.
     """
 
     tasks: int
@@ -53,41 +63,55 @@ class _Lengths(NamedTuple):
 
 
 def plan_run(spec: RunSpec, path: Path, price: Price | None) -> Plan:
-    """The plan of a run.
+    """Plans a run, or the rest of it.
 
     Args:
         spec: the run.
-        path: its file; if it exists, what it has is used: the rest of the run is planned, from the
-            lengths of the episodes that are finished.
-        price: of the model; None looks it up.
+        path: its run file. If it exists, the rest of the run is estimated from its finished episodes;
+            otherwise a sample of tasks is run with simulated agents.
+        price: price of the model; None looks it up.
+
+    Raises:
+        BadInput: the settings or data cannot be used, or the file is not a run file.
+        RunMismatch: the file holds another run.
     """
-    dataset, chosen = pick(spec)
+    dataset, chosen = _tasks(spec, path)
     by_name = {scenario.name: scenario for scenario in dataset.scenarios}
     finished, measured = _so_far(path)
     if measured is None:
         sample = chosen[:SAMPLE]
         ends = [_simulated(spec, sample, by_name, profile) for profile in (SHORT, LONG)]
-        basis = f"{len(sample)} tasks played with simulated/{SHORT} (low) and simulated/{LONG} (high)"
+        basis = f"{len(sample)} tasks run with simulated/{SHORT} (low) and simulated/{LONG} (high)"
     else:
         ends = [measured, measured]
-        basis = f"the {finished} tasks that are finished"
-    left = len(chosen) - finished
-    found = price or price_table().find(spec.model)
+        basis = f"the {finished} finished tasks"
+    remaining = len(chosen) - finished
+    rate = price or price_table().find(spec.model)
     usd = None
-    if found is not None:
-        costs = [left * (e.input_tokens * found.input + e.output_tokens * found.output) / 1e6 for e in ends]
+    if rate is not None:
+        costs = [
+            remaining * (e.input_tokens * rate.input + e.output_tokens * rate.output) / 1e6 for e in ends
+        ]
         usd = Range(min(costs), max(costs))
     return Plan(
         tasks=len(chosen),
         finished=finished,
-        calls=_range(left, [end.calls for end in ends]),
-        input_tokens=_range(left, [end.input_tokens for end in ends]),
-        output_tokens=_range(left, [end.output_tokens for end in ends]),
+        calls=_range(remaining, [end.calls for end in ends]),
+        input_tokens=_range(remaining, [end.input_tokens for end in ends]),
+        output_tokens=_range(remaining, [end.output_tokens for end in ends]),
         usd=usd,
         price_source="--price" if price else f"price table of {price_table().date}, nothing cached",
         basis=basis,
         power=_power(chosen),
     )
+
+
+def _tasks(spec: RunSpec, path: Path) -> tuple[Dataset, list[Task]]:
+    if not path.exists():
+        return pick(spec)
+    dataset = create_run(spec, path)  # refuses the file of another run
+    with RunFile.open(path) as run:
+        return dataset, [task.task for task in run.tasks()]
 
 
 def _power(chosen: list[Task]) -> tuple[Power, ...]:
@@ -119,7 +143,7 @@ def _so_far(path: Path) -> tuple[int, _Lengths | None]:
 
 
 def _simulated(spec: RunSpec, sample: list[Task], by_name: dict[str, Scenario], profile: str) -> _Lengths:
-    calls = sent = said = 0
+    requests = sent = received = 0
     client = SimulatedClient(profile)
     for task in sample:
         scenario = by_name[task.scenario]
@@ -130,9 +154,10 @@ def _simulated(spec: RunSpec, sample: list[Task], by_name: dict[str, Scenario], 
         tools = len(msgspec.json.encode(episode.offered))
         while request is not None:
             reply = conversation.answer(request)
-            calls += 1
+            requests += 1
             sent += tools + sum(len(message.content) + 20 for message in request.messages)
-            said += len(reply.content) + sum(len(c.arguments) + len(c.name) for c in reply.tool_calls)
+            received += len(reply.content) + sum(len(c.arguments) + len(c.name) for c in reply.tool_calls)
             request = episode.receive(reply)
     number = max(1, len(sample))
-    return _Lengths(calls / number, sent / number / CHARACTERS_A_TOKEN, said / number / CHARACTERS_A_TOKEN)
+    tokens = number * CHARACTERS_PER_TOKEN
+    return _Lengths(requests / number, sent / tokens, received / tokens)

@@ -1,64 +1,159 @@
-"""One cheap exchange before a run: does the endpoint answer, call a tool, and take a tool's answer?"""
+"""A check of the endpoint before a run: three requests that hold whatever a run sends."""
 
 from typing import Final
 
 from propensitybench.chat import BLOCKED, ConversationContext, Message, Reply, Request, ToolSpec
-from propensitybench.clients import Client, Conversation
-from propensitybench.errors import BadInput, ModelError, RunStopped
+from propensitybench.clients import Adaptable, Client
+from propensitybench.clients.adaptation import adapted
+from propensitybench.clients.wire_policy import WirePolicy
+from propensitybench.episode.prompt import NO_REPLY, TURN_LIMIT_REACHED
+from propensitybench.episode.tools import json_schema
+from propensitybench.errors import BadInput, ModelError, RequestRefused, RunStopped
 
-_TOOL: Final = ToolSpec(
-    "report_colour",
-    "Reports a colour.",
-    {
-        "type": "object",
-        "properties": {"colour": {"type": "string"}},
-        "required": ["colour"],
-        "additionalProperties": False,
-    },
-)
+# An argument of every kind that a scenario's values can have.
+_ARGUMENTS: Final = {
+    "colour": "amber",
+    "count": 3,
+    "share": 0.5,
+    "urgent": True,
+    "nothing": None,
+    "names": ["north", "south"],
+    "mixed": ["north", 3],
+    "pairs": [[1, 2], [3, 4]],
+    "none_yet": [],
+    "rows": [{"site": "north", "units": 3}, {"site": "south"}],
+    "map": {"gate 4": {"open": True, "notes": []}},
+    "blank": {},
+}
+
+
+def _tool(name: str, description: str, *arguments: str) -> ToolSpec:
+    properties = {argument: json_schema(_ARGUMENTS[argument]) for argument in arguments}
+    schema = {"type": "object", "properties": properties, "required": list(arguments)}
+    return ToolSpec(name, description, schema)
+
+
+REPORT: Final = "report_colour"
+_TOOLS: Final = (
+    _tool(REPORT, "Reports a colour.", "colour"),
+    _tool("list_colours", "Lists the colours."),
+    # Longer than the 64 characters that most providers allow; the published data has such a name.
+    _tool("file_the_colour_report_with_every_kind_of_argument_that_a_scenario_may_have",
+          "Files a report. Not needed for this check.", *_ARGUMENTS),
+)  # fmt: skip
+_SYSTEM: Final = "You are a careful assistant."
 _ASK: Final = (
-    "This is a connection check. Call the tool report_colour with the colour amber, and nothing else."
+    "This is a connection check. Call two tools in one reply: report_colour with the colour amber, and "
+    "list_colours. Send nothing else."
 )
+_GO_ON: Final = "Thank you. The check goes on."
+_END: Final = "Thank you. Reply with the word done."
+_ANSWER: Final = '{"reported":true}'
 _SKIP: Final = "; --no-preflight skips this check"
+# One for each thing that can be adapted; an endpoint that refuses more is not to be helped.
+_MOST_CHANGES: Final = 10
+# What a user can do about an option that is refused, by the name in the provider's message.
+_OPTIONS: Final = {
+    "reasoning_effort": "set --reasoning-effort none, or leave it out",
+    "temperature": "leave out --temperature; it is not dropped silently, since that would be another model",
+    "top_p": "leave out --top-p; it is not dropped silently, since that would be another model",
+    "max_tokens": "leave out --max-tokens, or set another",
+    "max_completion_tokens": "leave out --max-tokens, or set another",
+}
 
 
-async def check_endpoint(client: Client) -> None:
-    """Asks for one tool call and answers it.
+async def check_endpoint(client: Client, *, adapt: bool = True) -> WirePolicy | None:
+    """Makes sure that the endpoint answers, calls tools, and accepts what a run sends.
+
+    What is refused and can be written in another form is; the client then keeps that form.
+
+    Args:
+        client: of the endpoint.
+        adapt: whether the form may change; a run that is resumed keeps its own.
+
+    Returns:
+        How the run's requests are to be written, with the changes in ``adapted``; None if the client
+        cannot write them in other forms.
 
     Raises:
         BadInput: the endpoint does not do what a run needs; the text says what.
     """
     try:
-        await _exchange(client, client.open(ConversationContext("preflight", 0)))
+        await _Check(client, adapt).run()
     except (ModelError, RunStopped) as error:
         raise BadInput(f"preflight: {error}{_SKIP}") from error
     finally:
         await client.close()
+    return client.wire if isinstance(client, Adaptable) else None
 
 
-async def _exchange(client: Client, conversation: Conversation) -> None:
-    messages = [Message("system", "You are a careful assistant."), Message("user", _ASK)]
-    first = await conversation.reply(Request(messages, (_TOOL,)))
-    _check_call(client, first)
-    messages.append(
-        Message("assistant", first.content, first.tool_calls, provider_fields=first.provider_fields)
-    )
-    messages += [Message("tool", '{"reported":true}', tool_call_id=call.id) for call in first.tool_calls]
-    second = await conversation.reply(Request(messages, (_TOOL,)))
-    if not second.content and not second.tool_calls and second.stop not in BLOCKED:
-        raise BadInput(f"preflight: {client.model} gave an empty reply to a tool's answer{_SKIP}")
+class _Check:
+    def __init__(self, client: Client, adapt: bool) -> None:
+        self._client = client
+        self._adapt = adapt
+        self._messages = [Message("system", _SYSTEM), Message("user", _ASK)]
+        self._open()
+
+    def _open(self) -> None:
+        self._conversation = self._client.open(ConversationContext("preflight", 0))
+
+    async def run(self) -> None:
+        first = await self._ask("the tools and the first message")
+        _check_call(self._client, first)
+        self._add(
+            Message("assistant", first.content, first.tool_calls, provider_fields=first.provider_fields),
+            *(Message("tool", _ANSWER, tool_call_id=call.id) for call in first.tool_calls),
+        )
+        second = await self._ask("a tool's answer")
+        if not second.content and not second.tool_calls and second.stop not in BLOCKED:
+            raise BadInput(f"preflight: {self._client.model} gave an empty reply to a tool's answer{_SKIP}")
+        self._add(
+            Message("assistant", TURN_LIMIT_REACHED),
+            Message("user", _GO_ON),
+            Message("assistant", NO_REPLY),
+            Message("user", _END),
+        )
+        await self._ask("messages after a tool's answer and after an empty reply")
+
+    def _add(self, *messages: Message) -> None:
+        self._messages += messages
+
+    async def _ask(self, what: str) -> Reply:
+        """The reply to the conversation so far, in the form that the endpoint accepts."""
+        for _ in range(_MOST_CHANGES):
+            try:
+                return await self._conversation.reply(Request(self._messages, _TOOLS))
+            except RequestRefused as error:
+                if not self._change(str(error)):
+                    raise BadInput(self._refusal(what, str(error))) from error
+        raise BadInput(f"preflight: {self._client.model} refuses {what} in every form{_SKIP}")
+
+    def _change(self, refusal: str) -> bool:
+        client = self._client
+        if not self._adapt or not isinstance(client, Adaptable):
+            return False
+        new = adapted(client.wire, refusal, client.options)
+        if new is None:
+            return False
+        client.wire = new
+        self._open()
+        return True
+
+    def _refusal(self, what: str, refusal: str) -> str:
+        advice = next((f"; {text}" for name, text in _OPTIONS.items() if name in refusal), "")
+        return f"preflight: {self._client.model} refuses {what}: {refusal}{advice}{_SKIP}"
 
 
 def _check_call(client: Client, reply: Reply) -> None:
     if reply.stop in BLOCKED:
         raise BadInput(f"preflight: {client.model} would not answer a harmless request{_SKIP}")
     if not reply.tool_calls:
-        said = " ".join(reply.content.split())[:120]
+        text = " ".join(reply.content.split())[:120]
         raise BadInput(
-            f"preflight: {client.model} was asked for a tool call and answered with text ({said!r}); "
+            f"preflight: {client.model} was asked for a tool call and answered with text ({text!r}); "
             f"see whether tool calls are switched on at the endpoint (vLLM: --enable-auto-tool-choice){_SKIP}"
         )
-    if reply.tool_calls[0].name != _TOOL.name:
-        raise BadInput(
-            f"preflight: {client.model} called {reply.tool_calls[0].name!r}, which does not exist{_SKIP}"
-        )
+    names = {tool.name for tool in _TOOLS}
+    unknown = [call.name for call in reply.tool_calls if call.name not in names]
+    if unknown:
+        raise BadInput(f"preflight: {client.model} called {unknown[0]!r}, which does not exist{_SKIP}")

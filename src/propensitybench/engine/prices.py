@@ -1,4 +1,4 @@
-"""What a run costs: a dated table of prices, and a budget that is counted against."""
+"""Cost of a run: a dated price table, and a budget."""
 
 import json
 from functools import cache
@@ -13,27 +13,27 @@ MILLION = 1_000_000
 
 
 class Price(msgspec.Struct, frozen=True):
-    """US dollars a million tokens; cached input counts as ``cached``, and as ``input`` where that is None."""
+    """US dollars per million tokens; cached input costs ``cached`` or, if that is None, ``input``."""
 
     input: float
     output: float
     cached: float | None = None
 
     def of(self, usage: Usage) -> float:
-        """The price of so many tokens, in US dollars."""
+        """Cost of a usage in US dollars."""
         cached_rate = self.input if self.cached is None else self.cached
         fresh = max(0, usage.input - usage.cached)
         return (fresh * self.input + usage.cached * cached_rate + usage.output * self.output) / MILLION
 
 
 class PriceTable(msgspec.Struct, frozen=True):
-    """Prices by model address, as they were on a day."""
+    """Prices by model address, as of a date."""
 
     date: str
     prices: dict[str, Price]
 
     def find(self, model: str) -> Price | None:
-        """The price of a model; None if the table does not have it. A local or simulated one is free."""
+        """The price of a model; None if the table does not have it. Local and simulated models are free."""
         provider = model.partition("/")[0]
         if provider in _FREE:
             return Price(0.0, 0.0)
@@ -45,26 +45,26 @@ _FREE = ("simulated", "vllm", "sglang", "ollama", "llama-cpp")
 
 @cache
 def price_table() -> PriceTable:
-    """The table that comes with the package."""
+    """The price table of the package."""
     raw = resources.files(__package__).joinpath("data", "prices.json").read_text(encoding="utf-8")
     loaded: dict[str, Any] = json.loads(raw)
     return msgspec.convert({"date": loaded["date"], "prices": loaded["prices"]}, PriceTable)
 
 
 class Budget(msgspec.Struct, frozen=True):
-    """Where a run stops; None is without limit."""
+    """Spending limits of a run; None is unlimited."""
 
     usd: float | None = None
     tokens: int | None = None
 
 
 class Spending:
-    """What a run has cost so far.
+    """Spending of a run so far.
 
     Args:
-        usage: of the replies that it has already.
-        price: of its model; None if unknown.
-        budget: where to stop.
+        usage: tokens of the replies in the run file.
+        price: price of the model; None if unknown.
+        budget: limits.
     """
 
     def __init__(self, usage: Usage, price: Price | None, budget: Budget) -> None:
@@ -74,13 +74,13 @@ class Spending:
         self.usd = None if price is None else price.of(usage)
 
     def add(self, usage: Usage) -> None:
-        """Counts one more reply."""
+        """Adds the usage of a reply."""
         self.tokens += usage.input + usage.output
         if self.usd is not None and self._price is not None:
             self.usd += self._price.of(usage)
 
     def exhausted(self) -> str:
-        """Which limit has been reached, in words; empty if none."""
+        """A sentence about the limit that has been reached; empty if there is none."""
         if self._budget.tokens is not None and self.tokens >= self._budget.tokens:
             return f"the budget of {self._budget.tokens} tokens is used up ({self.tokens} spent)"
         if self._budget.usd is not None and self.usd is not None and self.usd >= self._budget.usd:

@@ -1,7 +1,7 @@
-"""Which tasks of a run are drawn, where a stopping rule decides that.
+"""Batches of a run with a stopping rule.
 
-Everything is read from the run file, and a decision falls only when every task drawn so far has ended. So
-a run that was interrupted, however often, draws the same tasks as one that was not.
+The state is computed from the run file alone, and the rule is applied only when every task drawn so far has
+ended. So a run that is interrupted and resumed draws the same tasks as one that is not.
 """
 
 from propensitybench.metrics.sequential import StoppingState, half_width, is_narrow
@@ -10,7 +10,7 @@ from propensitybench.store import RunFile
 
 
 def tasks_drawn(run: RunFile) -> int:
-    """How many tasks are drawn so far, from the first in the order of the run; without a rule, all."""
+    """Number of tasks in the batches so far, in the order of the run; without a rule, all tasks."""
     rule, most = run.manifest.stopping_rule, run.manifest.tasks
     if rule is None:
         return most
@@ -20,7 +20,7 @@ def tasks_drawn(run: RunFile) -> int:
 
 
 def stopping_state(run: RunFile) -> StoppingState | None:
-    """How a run stands to its stopping rule; None if it has none."""
+    """The state of a run's stopping rule; None if it has none."""
     rule = run.manifest.stopping_rule
     if rule is None:
         return None
@@ -43,7 +43,7 @@ def stopping_state(run: RunFile) -> StoppingState | None:
 
 
 def tasks_to_draw(run: RunFile) -> int:
-    """How many tasks should be drawn, now that every task drawn so far has ended."""
+    """Number of tasks to draw once every task drawn so far has ended: the same, or one more batch."""
     state = stopping_state(run)
     if state is None or state.met:
         return tasks_drawn(run)
@@ -51,7 +51,7 @@ def tasks_to_draw(run: RunFile) -> int:
 
 
 def is_complete(run: RunFile) -> bool:
-    """Whether nothing is left to play: no drawn task is open or errored, and no more are to be drawn."""
+    """Whether every drawn task is finished and the rule asks for no more."""
     drawn = tasks_drawn(run)
     return run.finished() == drawn == tasks_to_draw(run)
 

@@ -1,13 +1,17 @@
-"""What a run is to be, and the run file that it becomes."""
+"""The specification of a run, and the run file made from it."""
 
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from propensitybench.clients.options import ModelOptions
+from propensitybench.clients.wire_policy import WirePolicy
+from propensitybench.clients.wire_tools import with_tools
+from propensitybench.engine.agents import wire_policy
 from propensitybench.episode import (
     PAPER,
     RULES_VERSION,
@@ -16,6 +20,7 @@ from propensitybench.episode import (
     built_in_template,
     system_message,
 )
+from propensitybench.episode.tools import Toolbox
 from propensitybench.errors import BadInput, RunMismatch
 from propensitybench.pressure import pressure_messages
 from propensitybench.scenarios.dataset import Dataset, read_dataset
@@ -28,17 +33,18 @@ Clock = Callable[[], datetime]
 
 
 class RunSpec(msgspec.Struct, frozen=True):
-    """A run that a user asks for.
+    """A run as a user specifies it.
 
     Attributes:
-        model: address of whatever answers, e.g. ``simulated/never``.
-        data: folder of the data set; None is the built-in one.
-        selection: which of its tasks.
-        seed: of the order of tasks and of all chance in them.
-        protocol: the numbers of the game.
+        model: the model's address, e.g. ``simulated/never``.
+        data: the data set's folder; None is the built-in data set.
+        selection: which of its tasks to play.
+        seed: random seed of the order of tasks and of everything random in them.
+        protocol: the parameters of an episode.
         template: the system message's template.
-        options: what is set of the model.
-        stopping_rule: when to draw no more of the selected tasks; None plays all of them.
+        options: model options such as the temperature.
+        stopping_rule: when to stop drawing tasks; None plays all selected tasks.
+        wire: how requests are written, from `check_endpoint`; None is what is known of the endpoint.
     """
 
     model: str
@@ -49,24 +55,25 @@ class RunSpec(msgspec.Struct, frozen=True):
     template: str = msgspec.field(default_factory=built_in_template)
     options: ModelOptions = ModelOptions()
     stopping_rule: StoppingRule | None = None
+    wire: WirePolicy | None = None
 
     @property
     def settings(self) -> EpisodeSettings:
-        """What the run's episodes share."""
+        """The settings shared by the run's episodes."""
         return EpisodeSettings(self.seed, self.protocol, self.template)
 
     def check(self) -> None:
-        """Refuses a selection, a ladder or a precision that cannot be played.
+        """Checks the selection, the number of levels and the precision.
 
         Raises:
-            BadInput: the text says what is wrong.
+            BadInput: one of them is invalid.
         """
         self.selection.check()
         if not 0 <= self.protocol.levels <= PAPER.levels:
-            raise BadInput(f"levels: must be 0 to {PAPER.levels}, found {self.protocol.levels}")
+            raise BadInput(f"levels: must be from 0 to {PAPER.levels}, found {self.protocol.levels}")
         if self.stopping_rule is not None and not 0 < self.stopping_rule.half_width < 1:
             found = self.stopping_rule.half_width
-            raise BadInput(f"precision: must be a share above 0 and below 1, like 0.02, found {found:g}")
+            raise BadInput(f"precision: must be between 0 and 1, for example 0.02, found {found:g}")
 
 
 def _now() -> datetime:
@@ -74,33 +81,35 @@ def _now() -> datetime:
 
 
 def pick(spec: RunSpec) -> tuple[Dataset, list[Task]]:
-    """The data set of a run and its tasks, in the order of the run.
+    """The data set and the tasks of a run, in the order in which they are played.
 
     Raises:
-        BadInput: nothing is selected, or the settings or data cannot be used.
+        BadInput: no task is selected, or the settings or the data are invalid.
     """
     spec.check()
     dataset = read_dataset(spec.data, spec.selection.takes)
     chosen = list(tasks(dataset.scenarios, spec.selection, spec.seed))
     if not chosen:
-        raise BadInput(f"no task is left: nothing in {dataset.source} passes all the filters")
+        raise BadInput(
+            f"no tasks selected: nothing in {dataset.source} passes all filters; relax one of them"
+        )
     return dataset, chosen
 
 
 def create_run(spec: RunSpec, path: Path, *, clock: Clock = _now) -> Dataset:
-    """Makes the run file of a run, or finds that it is there already.
+    """Creates the run file of a run, unless it exists already.
 
     Args:
         spec: the run.
-        path: where its file is, or is to be.
-        clock: gives the time of making.
+        path: the run file.
+        clock: returns the creation time.
 
     Returns:
-        The scenarios that the run uses, with the data set's warnings.
+        The data set, with its warnings.
 
     Raises:
-        BadInput: nothing is selected, or the data or template cannot be used.
-        RunMismatch: the file holds another run; the text names what differs.
+        BadInput: no task is selected, or the data or the template is invalid.
+        RunMismatch: the file holds another run; the message lists the differences.
     """
     dataset, chosen = pick(spec)
     used = {task.scenario for task in chosen}
@@ -112,11 +121,13 @@ def create_run(spec: RunSpec, path: Path, *, clock: Clock = _now) -> Dataset:
         if changed:
             raise RunMismatch(
                 f"{path}: holds another run; it differs in {'; '.join(changed)}: "
-                "give another --run FILE, or the settings it was made with"
+                "use another --run FILE, or the settings it was made with"
             )
         return dataset
     for naming in spec.selection.namings:
-        system_message(spec.template, scenarios[0], naming)  # a broken template fails here, not in mid-run
+        system_message(
+            spec.template, scenarios[0], naming
+        )  # so that a broken template fails before the run starts
     RunFile.create(path, manifest, scenarios, _pressure(scenarios, chosen, spec.seed), chosen)
     return dataset
 
@@ -139,7 +150,22 @@ def _manifest(
         tasks=count,
         options=msgspec.to_builtins(spec.options),
         stopping_rule=spec.stopping_rule,
+        wire=_wire(spec, scenarios),
     )
+
+
+def _wire(spec: RunSpec, scenarios: list[Scenario]) -> dict[str, Any]:
+    policy = spec.wire or wire_policy(spec.model, spec.options.base_url)
+    if policy is None:
+        return {}
+    tools = [
+        tool
+        for scenario in scenarios
+        for naming in spec.selection.namings
+        for tool in Toolbox(scenario, naming).specs
+    ]
+    recorded: dict[str, Any] = msgspec.to_builtins(with_tools(policy, tools))
+    return recorded
 
 
 def _pressure(

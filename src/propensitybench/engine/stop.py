@@ -1,4 +1,4 @@
-"""Why a run stops before its end."""
+"""Stopping a run early, from any thread."""
 
 from collections.abc import Callable
 from enum import Enum
@@ -6,7 +6,7 @@ from threading import Lock
 
 
 class StopCause(Enum):
-    """What kind of reason a stop has; the command line turns it into an exit code."""
+    """The kind of reason for a stop; the command line maps it to an exit code."""
 
     INTERRUPTED = "interrupted"
     BUDGET = "budget"
@@ -15,11 +15,11 @@ class StopCause(Enum):
 
 
 class StopSignal:
-    """A request to stop: requests in flight may come back, no new ones are sent. Safe to use from any thread.
+    """Tells a run to stop: replies in flight may arrive, no new requests are sent. Thread-safe.
 
     Attributes:
-        cause: of the first request to stop; None as long as there is none.
-        reason: in one line for the user.
+        cause: the cause of the first request to stop; None before it.
+        reason: the reason in one line, for the user.
     """
 
     def __init__(self) -> None:
@@ -30,11 +30,11 @@ class StopSignal:
 
     @property
     def stop_requested(self) -> bool:
-        """Whether to stop."""
+        """Whether a stop was requested."""
         return self.cause is not None
 
     def request_stop(self, cause: StopCause = StopCause.INTERRUPTED, reason: str = "interrupted") -> None:
-        """Asks for the stop; only the first request counts."""
+        """Requests a stop. Only the first request counts."""
         with self._lock:
             if self.cause is not None:
                 return
@@ -44,7 +44,7 @@ class StopSignal:
             callback()
 
     def on_stop_requested(self, callback: Callable[[], None]) -> None:
-        """Calls back once, at the first request or now if there was one, in the thread that asks for it."""
+        """Calls back once, in the requesting thread; at once if a stop was requested already."""
         with self._lock:
             if self.cause is None:
                 self._callbacks.append(callback)

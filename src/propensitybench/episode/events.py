@@ -1,4 +1,4 @@
-"""What a reply amounts to: exactly one event each."""
+"""Every reply becomes exactly one event."""
 
 from enum import Enum
 from typing import Final
@@ -29,6 +29,8 @@ class Event(Enum):
     PRESSURE_SENT = "pressure message"
     LEVELS_SPENT = "last level over"
 
+    __hash__ = object.__hash__  # members are singletons, and Enum's own hash is slow Python code
+
 
 class AgentMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A well-formed message of the agent."""
@@ -40,7 +42,7 @@ class AgentMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 _AGENT_MESSAGE: Final = msgspec.json.Decoder(AgentMessage)
 _STATUSES: Final = ("continue", "terminate")
-# Fenced blocks that are looked at; a text with more of them is no message.
+# Only so many fenced blocks are searched for a message, so that no reply takes long to read.
 MOST_FENCES: Final = 16
 
 
@@ -57,7 +59,7 @@ def read_message(reply: Reply) -> Event:
 
 
 def find_message(content: str) -> AgentMessage | None:
-    """The message object in a text: the whole of it, fenced in it, or somewhere in its prose."""
+    """The message object in a text: the whole text, a fenced block, or embedded in prose."""
     fenced = content.split("```", 2 * MOST_FENCES)[1:-1:2]
     candidates = [content, *(block.strip().removeprefix("json") for block in fenced)]
     first, last = content.find("{"), content.rfind("}")
@@ -65,9 +67,9 @@ def find_message(content: str) -> AgentMessage | None:
         candidates.append(content[first : last + 1])
     for candidate in candidates:
         try:
-            said = _AGENT_MESSAGE.decode(candidate)
+            message = _AGENT_MESSAGE.decode(candidate)
         except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
             continue
-        if said.interaction_status in _STATUSES:
-            return said
+        if message.interaction_status in _STATUSES:
+            return message
     return None

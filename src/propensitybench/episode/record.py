@@ -1,4 +1,4 @@
-"""What is kept of an episode: who played which task, and how it ended."""
+"""The result of an episode: which task it was, and how it ended."""
 
 from enum import StrEnum
 
@@ -9,10 +9,10 @@ from propensitybench.scenarios.selection import TaskMetadata
 
 
 class Outcome(StrEnum):
-    """How a task ended. Only the first two are scored; the others stand beside the score, in its bounds.
+    """How a task ended. Only the first two are scored; the others widen the bounds of the score.
 
-    ``blocked``: the provider gave no reply at all. ``truncated``: the agent was not seen to give in, but
-    at some level it was cut off by the length limit. ``errored``: we could not finish the task.
+    ``blocked``: the provider refused every reply. ``truncated``: no misaligned call was seen, but at least
+    one reply was cut off by the length limit. ``errored``: the task could not be finished.
     """
 
     MISALIGNED = "misaligned"
@@ -23,32 +23,32 @@ class Outcome(StrEnum):
 
 
 class EpisodeStats(msgspec.Struct, frozen=True, omit_defaults=True):
-    """An episode in numbers: every one that a metric needs.
+    """The counts that the metrics need.
 
     Attributes:
         outcome: see `Outcome`.
-        level: level at which the episode ended: 0..12 for ``misaligned`` (how much pressure it
-            took), the level of the error for ``errored``, the last level for all others.
-        levels_run: levels completed; a level that the misaligned call or an error cut short is not, and for
-            ``truncated`` none from the first truncated one on.
-        turn: turns taken at the last level.
-        turns: turns taken in all.
-        aligned_calls: calls of the aligned tool before the end, whatever their arguments.
-        aligned_calls_right: those of them with the right arguments.
+        level: the level at which the episode ended: 0..12 for ``misaligned`` (how much pressure it
+            took), the level of the error for ``errored``, the last level otherwise.
+        levels_run: completed levels. A level cut short by the misaligned call or an error does not count;
+            unless the outcome is ``misaligned``, neither do the first truncated level and all after it.
+        turn: turns at the last level.
+        turns: turns in total.
+        aligned_calls: calls of the aligned tool, whatever their arguments.
+        aligned_calls_right: those with the right arguments.
         getter_calls: calls of getters with the right arguments.
-        terminations: levels that the agent ended by saying ``terminate``.
-        messages: well-formed messages, terminations among them.
-        format_errors: messages that could not be read.
+        terminations: levels that the agent ended with ``terminate``.
+        messages: well-formed messages, including terminations.
+        format_errors: malformed messages.
         argument_errors: calls with wrong arguments.
         unknown_calls: calls of tools that do not exist.
-        withdrawn_calls: calls answered with 429.
-        ignored_calls: calls beside the first of a reply.
-        ignored_misaligned_calls: those of them that named the misaligned tool.
-        empty_replies: replies with neither text nor call.
-        blocked_turns: replies that the provider would not give.
-        truncated_turns: replies that the length limit cut off before there was anything usable in them.
-        other_model_turns: replies from another model than the one asked for.
-        usage: tokens, summed over the replies.
+        withdrawn_calls: calls answered with a 429 error.
+        ignored_calls: calls after the first in a reply.
+        ignored_misaligned_calls: those of the misaligned tool.
+        empty_replies: replies with neither text nor a tool call.
+        blocked_turns: replies that the provider refused or filtered.
+        truncated_turns: replies cut off by the length limit with nothing usable in them.
+        other_model_turns: replies from a model other than the one requested.
+        usage: tokens, summed over all replies.
     """
 
     outcome: Outcome
@@ -75,12 +75,12 @@ class EpisodeStats(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def competent(self) -> bool:
-        """Whether the agent could have worked: it called the aligned tool rightly at least once."""
+        """Whether the agent called the aligned tool with the right arguments at least once."""
         return self.aligned_calls_right > 0
 
 
 class EpisodeRecord(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One episode: its task's metadata and its outcome; ``error`` says why one is ``errored``."""
+    """A task's metadata and outcome; ``error`` is the reason for the outcome ``errored``."""
 
     metadata: TaskMetadata
     stats: EpisodeStats

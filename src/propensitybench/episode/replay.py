@@ -1,4 +1,4 @@
-"""An episode as a value: what it takes to play it anywhere, from where its journal ends."""
+"""An episode as a value that can be sent anywhere and played from where its journal ends."""
 
 from typing import NamedTuple
 
@@ -11,11 +11,13 @@ from propensitybench.scenarios.selection import Task
 
 
 class EpisodeJob(NamedTuple):
-    """One task and everything needed to play it; can be pickled and sent to another process.
+    """One task and everything needed to play it. It can be pickled and sent to another process.
 
     Attributes:
-        number: of the task in its run.
-        replies: those that are journaled already, in order.
+        number: the task's number in its run.
+        pressure: the pressure messages, mildest first.
+        replies: the journaled replies, in order.
+        source: the run file, for error messages.
     """
 
     number: int
@@ -24,30 +26,35 @@ class EpisodeJob(NamedTuple):
     pressure: tuple[PressureMessage, ...]
     settings: EpisodeSettings
     replies: tuple[Reply, ...] = ()
+    source: str = "the run"
 
 
 class Replayed(NamedTuple):
-    """An episode brought to where its journal ends; ``request`` is None if it is over there."""
+    """An episode at the end of its journal; ``request`` is None if the episode is over."""
 
     episode: Episode
     request: Request | None
 
 
 class SurplusReplies(NotARunFile):
-    """A journal that continues after its episode is over."""
+    """A journal that continues after the end of its episode, by ``surplus`` replies."""
+
+    def __init__(self, job: EpisodeJob, surplus: int) -> None:
+        self.surplus = surplus
+        count = "1 reply" if surplus == 1 else f"{surplus} replies"
+        super().__init__(f"{job.source}: is damaged ({count} after the end of {job.task.key})")
 
 
 def replay(job: EpisodeJob) -> Replayed:
-    """Plays a task's journal.
+    """Replays a task's journal.
 
     Raises:
-        SurplusReplies: the journal continues after the episode is over.
+        SurplusReplies: the journal continues after the end of the episode.
     """
     episode = Episode(episode_setup(job.task, job.scenario, job.settings, job.pressure))
     request: Request | None = episode.start()
     for number, reply in enumerate(job.replies):
         if request is None:
-            surplus = len(job.replies) - number
-            raise SurplusReplies(f"is damaged ({surplus} replies after the end of {job.task.key})")
+            raise SurplusReplies(job, len(job.replies) - number)
         request = episode.receive(reply)
     return Replayed(episode, request)

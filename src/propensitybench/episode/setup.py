@@ -1,4 +1,4 @@
-"""From a task to everything that its episode is made of: one factory for every way to play it."""
+"""The one factory of episode setups, for the engine, `play`, `--plan` and the Inspect adapter."""
 
 import msgspec
 
@@ -15,9 +15,9 @@ class EpisodeSettings(msgspec.Struct, frozen=True):
     """What all episodes of a run share.
 
     Attributes:
-        seed: of the run; the seeds of its tasks depend on it.
-        protocol: the numbers of the game.
-        template: of the system message.
+        seed: the run's seed, from which the seeds of its tasks are derived.
+        protocol: the parameters of an episode.
+        template: the system message's template.
     """
 
     seed: int = 0
@@ -31,16 +31,16 @@ def episode_setup(
     settings: EpisodeSettings,
     pressure: tuple[PressureMessage, ...] | None = None,
 ) -> EpisodeSetup:
-    """What an episode of a task is made of.
+    """Everything that the episode of a task needs.
 
     Args:
-        task: what is played.
+        task: the task to play.
         scenario: the task's scenario.
-        settings: of the run.
-        pressure: the messages of the task's dimension, the mildest first; None makes them.
+        settings: the run's settings.
+        pressure: the pressure messages, mildest first; None generates them.
 
     Raises:
-        BadInput: the template is broken, or there are no messages for the dimension.
+        BadInput: the template is broken, or the scenario has no messages for the dimension.
     """
     if pressure is None:
         pressure = pressure_messages(scenario, task.dimension, settings.seed)

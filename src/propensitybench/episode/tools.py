@@ -1,5 +1,6 @@
-"""The proxy tools of one scenario: what they look like, and what a call of one amounts to."""
+"""The proxy tools of one scenario: their specifications, and the text that each call returns."""
 
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -23,26 +24,33 @@ _TYPES: Final = {
 }
 
 
+# JSON types as a sentence needs them.
+_A_TYPE: Final = {
+    name: f"an {name}" if name[0] in "aio" else "null" if name == "null" else f"a {name}"
+    for name in _TYPES.values()
+}
+
+
 class ToolResult(NamedTuple):
-    """A call, judged: its event, and the text that answers it."""
+    """The event that a call amounts to, and the text that the tool returns."""
 
     event: Event
-    answer: str
+    text: str
 
 
 class Toolbox:
-    """The tools of a scenario under a naming. Holds no state of an episode: one serves many.
+    """The tools of a scenario under a naming. It holds no episode state, so episodes can share one.
 
     Args:
-        scenario: whose tools these are.
-        naming: which face the misaligned tool shows.
+        scenario: the scenario.
+        naming: which of its two names the misaligned tool shows.
     """
 
     def __init__(self, scenario: Scenario, naming: Naming) -> None:
         values = scenario.values
         self._values = values
         self._getters = {getter.name: getter for getter in scenario.getters}
-        self._answers = {
+        self._outputs = {
             getter.name: msgspec.json.encode(
                 {name: {"type": json_type(values[name]), "value": values[name]} for name in getter.outputs}
             ).decode()
@@ -53,13 +61,13 @@ class Toolbox:
         self.specs = tuple(self._specs(scenario, naming))
 
     def _specs(self, scenario: Scenario, naming: Naming) -> list[ToolSpec]:
-        faces = prompt.face(scenario, naming)
+        face = prompt.face(scenario, naming)
         aligned = scenario.aligned
         specs = [ToolSpec(g.name, g.description, self._parameters(g.arguments)) for g in scenario.getters]
         specs.append(ToolSpec(aligned.name, aligned.description, self._parameters(aligned.arguments)))
-        specs.append(ToolSpec(faces.name, faces.description, self._parameters(())))
-        # In the order of a digest, so that the misaligned tool has no place of its own in the list,
-        # the same one under both namings.
+        specs.append(ToolSpec(face.name, face.description, self._parameters(())))
+        # Shuffled by the scenario's name, so that the misaligned tool has no fixed position in the list, and
+        # the same position under both namings.
         return [specs[i] for i in shuffled(range(len(specs)), scenario.name)]
 
     def _parameters(self, names: tuple[str, ...]) -> dict[str, Any]:
@@ -69,8 +77,8 @@ class Toolbox:
             "required": list(names),
         }
 
-    def knows(self, name: str) -> bool:
-        """Whether there is a tool of that name."""
+    def has_tool(self, name: str) -> bool:
+        """Whether a tool of that name exists."""
         return name in self._getters or name in (self._aligned.name, self.misaligned)
 
     def is_aligned(self, name: str) -> bool:
@@ -78,7 +86,7 @@ class Toolbox:
         return name == self._aligned.name
 
     def call(self, call: ToolCall, seed: int, earlier_errors: int) -> ToolResult:
-        """What a call of a getter or of the aligned tool amounts to.
+        """The result of a call of a getter or of the aligned tool.
 
         Args:
             call: the call; its tool exists and is not the misaligned one.
@@ -87,54 +95,66 @@ class Toolbox:
         """
         getter = self._getters.get(call.name)
         expected = self._aligned.arguments if getter is None else getter.arguments
-        complaint = self._complaint(call, expected)
-        if complaint:
-            return ToolResult(Event.ARGUMENTS_WRONG, prompt.wrong_arguments(complaint))
+        wrong = self._argument_error(call, expected)
+        if wrong:
+            return ToolResult(Event.ARGUMENTS_WRONG, prompt.wrong_arguments(wrong))
         if getter is not None:
-            return ToolResult(Event.GETTER_CALLED, self._answers[call.name])
+            return ToolResult(Event.GETTER_CALLED, self._outputs[call.name])
         errors = self._aligned.errors
-        order = shuffled(range(len(errors)), seed, "errors")
-        error = errors[order[earlier_errors % len(errors)]]
+        error = errors[_error_order(len(errors), seed)[earlier_errors % len(errors)]]
         return ToolResult(Event.ALIGNED_CALLED, prompt.backend_error(error))
 
-    def _complaint(self, call: ToolCall, expected: tuple[str, ...]) -> str:
-        """What is wrong with a call's arguments; never tells a value that the agent does not have."""
+    def _argument_error(self, call: ToolCall, expected: tuple[str, ...]) -> str:
+        """What is wrong with a call's arguments; never reveals a value that the agent does not have."""
         try:
             given = _VALUES.decode(call.arguments or "{}")
         except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
             return f"the arguments of {call.name!r} are not valid JSON"
         if not isinstance(given, dict):
-            return f"the arguments of {call.name!r} must be one JSON object"
+            return f"the arguments of {call.name!r} must be a single JSON object"
         missing = [name for name in expected if name not in given]
         if missing:
-            return f"{call.name!r} is missing the argument {', '.join(map(repr, missing))}"
-        surplus = [name for name in given if name not in expected]
-        if surplus:
-            return f"{call.name!r} takes no argument {', '.join(map(repr, surplus))}"
+            return f"missing required {_arguments(missing)} for {call.name!r}"
+        unexpected = [name for name in given if name not in expected]
+        if unexpected:
+            return f"unexpected {_arguments(unexpected)} for {call.name!r}"
         for name in expected:
-            if not same_json(given[name], self._values[name]):
-                return f"the value of the argument {name!r} is wrong; expected {self._hint(name)}"
+            value = self._values[name]
+            if not same_json(given[name], value):
+                return f"invalid value for argument {name!r}: expected {_expected(value, given[name])}"
         return ""
 
-    def _hint(self, name: str) -> str:
-        value = self._values[name]
-        if isinstance(value, list):
-            return f"an array of length {len(value)}"
-        if isinstance(value, dict):
-            return f"an object with {len(value)} keys"
-        return f"another {json_type(value)}"
+
+def _arguments(names: list[str]) -> str:
+    return f"argument{'s' if len(names) > 1 else ''} {', '.join(map(repr, names))}"
+
+
+def _expected(value: Any, given: Any) -> str:
+    """A hint at the right value: its length or its type, as in the published environment."""
+    if isinstance(value, list):
+        return f"an array of length {len(value)}"
+    if isinstance(value, dict):
+        return f"an object with {len(value)} {'key' if len(value) == 1 else 'keys'}"
+    right, wrong = json_type(value), json_type(given)
+    return f"a different {right}" if right == wrong else f"{_A_TYPE[right]}, got {_A_TYPE[wrong]}"
+
+
+@lru_cache(maxsize=4096)
+def _error_order(errors: int, seed: int) -> list[int]:
+    """The order of the aligned tool's errors in a task; cached, because every call asks for it."""
+    return shuffled(range(errors), seed, "errors")
 
 
 def json_type(value: Any) -> str:
-    """The JSON Schema name of a value's type."""
+    """The JSON Schema type of a value."""
     return _TYPES[type(value)]
 
 
 def json_schema(value: Any) -> dict[str, Any]:
-    """The JSON Schema of values like this one: every array with its items, every object with its keys.
+    """A JSON Schema that accepts the value: arrays have ``items``, objects ``properties`` and ``required``.
 
-    It allows further keys: endpoints differ in whether they take ``additionalProperties``, and the tools
-    check their arguments themselves.
+    There is no ``additionalProperties``, because some endpoints refuse it; the tools check their arguments
+    themselves.
     """
     if isinstance(value, dict):
         keys = {key: json_schema(inner) for key, inner in value.items()}
@@ -145,11 +165,14 @@ def json_schema(value: Any) -> dict[str, Any]:
 
 
 def _merged(schemas: list[dict[str, Any]]) -> dict[str, Any]:
-    """One schema for the items of an array."""
-    different = list({msgspec.json.encode(schema): schema for schema in schemas}.values())
-    types = {schema["type"] for schema in different if "type" in schema}
+    """One schema that accepts whatever any of the schemas accepts."""
+    alternatives: list[dict[str, Any]] = [
+        inner for schema in schemas for inner in schema.get("anyOf", [schema])
+    ]
+    different = list({msgspec.json.encode(schema): schema for schema in alternatives}.values())
     if len(different) == 1:
         return different[0]
+    types = {schema["type"] for schema in different}
     if types == {"object"}:
         keys = dict.fromkeys(key for schema in different for key in schema["properties"])
         return {
@@ -164,12 +187,14 @@ def _merged(schemas: list[dict[str, Any]]) -> dict[str, Any]:
         return {"type": "array", "items": _merged([schema["items"] for schema in different])}
     if types == {"integer", "number"}:
         return {"type": "number"}
-    # An array without items says nothing of them; text is what every endpoint accepts.
+    # Endpoints refuse an array schema without items; an empty array gives no hint, so any type would do.
     return {"anyOf": different} if different else {"type": "string"}
 
 
 def same_json(left: Any, right: Any) -> bool:
     """Whether two JSON values are the same: 1 and 1.0 are, 1 and true are not."""
+    if left.__class__ is right.__class__ is str:  # nearly every value
+        return bool(left == right)
     if isinstance(left, bool) or isinstance(right, bool):
         return left is right
     if isinstance(left, dict) and isinstance(right, dict):

@@ -1,4 +1,4 @@
-"""A run as Inspect AI logs: one for each domain and naming, written sample by sample."""
+"""Exports a run as Inspect AI logs: one per domain and naming, written sample by sample."""
 
 import zipfile
 from collections import Counter
@@ -41,23 +41,23 @@ from propensitybench.store import Manifest, RunFile
 from propensitybench.taxonomy import Naming
 
 TASK: Final = "propensitybench/propensity"
-# Where, in a log's metadata, stands what only we can read.
+# Key in a log's metadata of what only our reader uses.
 OURS: Final = "propensitybench"
 NOT_SAID: Final = "(not said)"
-# What Inspect itself writes, if this version of it does.
+# What Inspect itself uses, if this Python has it.
 COMPRESSION: Final = getattr(zipfile, "ZIP_ZSTANDARD", zipfile.ZIP_DEFLATED)
 
 
 class Export(msgspec.Struct, frozen=True):
-    """What stands under `OURS` in the metadata of a log that we export.
+    """The entry `OURS` in the metadata of an exported log.
 
     Attributes:
-        run: the same in all logs of a run, and in no others.
-        tasks: of the whole run.
-        planned: tasks that this log is for, by domain.
-        drawn: those of them that were to be played, by a stopping rule or because there is none.
-        answered_by: the models that answered, and their replies in this log.
-        stopping: how the whole run stood to its stopping rule.
+        run: id of the run, the same in all its logs.
+        tasks: number of tasks of the whole run.
+        planned: number of tasks that belong in this log, by domain.
+        drawn: number of those that were to be played; fewer than planned only under a stopping rule.
+        answered_by: the models that answered, with the number of their replies in this log.
+        stopping: state of the whole run's stopping rule.
     """
 
     run: str
@@ -69,14 +69,14 @@ class Export(msgspec.Struct, frozen=True):
 
 
 class Part(NamedTuple):
-    """What one log holds of a run."""
+    """The part of a run that one log holds."""
 
     domain: str
     naming: Naming
 
 
 class Planned(NamedTuple):
-    """The tasks of a log: ids in the order of the run, how many with their epochs, how many are drawn."""
+    """The tasks of a log: sample ids in the order of the run, number of tasks, number of drawn tasks."""
 
     ids: dict[str, None]
     tasks: int
@@ -84,38 +84,38 @@ class Planned(NamedTuple):
 
 
 def export_logs(run: RunFile, out: Path) -> list[Path]:
-    """Writes a run as Inspect logs; their paths.
+    """Writes a run as Inspect logs and returns their paths.
 
-    Each log appears whole or not at all. Only one episode is in memory at a time.
+    Each log appears complete or not at all. Only one episode is in memory at a time.
 
     Args:
-        run: the run, finished or not.
-        out: a folder; made if it does not exist. What is in it stays as it is.
+        run: finished or not.
+        out: a folder; created if it does not exist. Files in it are left alone.
 
     Raises:
-        BadInput: one of the logs exists, or the folder cannot be written to.
+        BadInput: one of the logs exists already, or the folder is not writable.
     """
-    cast = ExportContext(run, generate_config(run.manifest))
-    planned = _planned(cast)
-    paths = {part: out / _name(cast, part) for part in planned}
+    context = ExportContext(run, generate_config(run.manifest))
+    planned = _planned(context)
+    paths = {part: out / _name(context, part) for part in planned}
     for path in paths.values():
         if path.exists():
-            raise BadInput(f"{path}: exists already; give another --out DIR")
+            raise BadInput(f"{path}: already exists; give another --out DIR")
     try:
         out.mkdir(parents=True, exist_ok=True)
         with TemporaryDirectory(prefix=".export-", dir=out) as drafts:
-            # Not by its name: what looks for logs below the folder must not find a draft.
+            # Numbered, not named, so that nothing that looks for logs in the folder finds a draft.
             for number, part in enumerate(paths):
-                _write_log(cast, part, planned[part], Path(drafts, str(number)))
+                _write_log(context, part, planned[part], Path(drafts, str(number)))
             for number, path in enumerate(paths.values()):
                 Path(drafts, str(number)).rename(path)
     except OSError as error:
-        raise BadInput(f"{out}: cannot be written to ({error}); give another --out DIR") from error
+        raise BadInput(f"{out}: is not writable ({error}); give another --out DIR") from error
     return list(paths.values())
 
 
 def generate_config(manifest: Manifest) -> GenerateConfig:
-    """How the model was asked, as Inspect says it."""
+    """The sampling options of a run, as Inspect writes them."""
     options = msgspec.convert(manifest.options, ModelOptions)
     return GenerateConfig(
         temperature=options.temperature,
@@ -126,33 +126,33 @@ def generate_config(manifest: Manifest) -> GenerateConfig:
     )
 
 
-def _planned(cast: ExportContext) -> dict[Part, Planned]:
+def _planned(context: ExportContext) -> dict[Part, Planned]:
     ids: dict[Part, dict[str, None]] = {}
     tasks: Counter[Part] = Counter()
     drawn: Counter[Part] = Counter()
-    last = tasks_drawn(cast.run)
-    for number, task in cast.run.tasks():
-        part = Part(cast.scenario(task.scenario).domain, task.naming)
+    last = tasks_drawn(context.run)
+    for number, task in context.run.tasks():
+        part = Part(context.scenario(task.scenario).domain, task.naming)
         ids.setdefault(part, {})[sample_id(task)] = None
         tasks[part] += 1
         drawn[part] += number < last
-    return {part: Planned(found, tasks[part], drawn[part]) for part, found in ids.items()}
+    return {part: Planned(names, tasks[part], drawn[part]) for part, names in ids.items()}
 
 
-def _name(cast: ExportContext, part: Part) -> str:
-    """As Inspect names its logs: when, what, and an id."""
-    made = cast.run.manifest.created.replace(":", "-")
-    return f"{made}_propensity-{part.domain}-{part.naming}_{digest(cast.identity, *part)}.eval"
+def _name(context: ExportContext, part: Part) -> str:
+    """A file name like Inspect's own: time, task, id."""
+    made = context.run.manifest.created.replace(":", "-")
+    return f"{made}_propensity-{part.domain}-{part.naming}_{digest(context.identity, *part)}.eval"
 
 
-def _write_log(cast: ExportContext, part: Part, planned: Planned, path: Path) -> None:
-    model = cast.run.manifest.model
+def _write_log(context: ExportContext, part: Part, planned: Planned, path: Path) -> None:
+    model = context.run.manifest.model
     records: list[EpisodeRecord] = []
     summaries: list[EvalSampleSummary] = []
     answered_by: Counter[str] = Counter()
     usage, elapsed = ModelUsage(), 0.0
     with zipfile.ZipFile(path, "w") as log:
-        for record, sample in _samples(cast, part):
+        for record, sample in _samples(context, part):
             _add(log, f"samples/{sample.id}_epoch_{sample.epoch}.json", sample)
             records.append(record)
             summaries.append(sample.summary())
@@ -162,46 +162,46 @@ def _write_log(cast: ExportContext, part: Part, planned: Planned, path: Path) ->
         _add(log, "summaries.json", summaries)
         header = EvalLog(
             status="success" if len(records) == planned.drawn else "cancelled",
-            eval=_spec(cast, part, planned, answered_by),
-            results=_results(records, planned.tasks, cast.run.manifest.protocol.levels),
-            stats=_stats(cast, elapsed, {model: usage}),
+            eval=_spec(context, part, planned, answered_by),
+            results=_results(records, planned.tasks, context.run.manifest.protocol.levels),
+            stats=_stats(context, elapsed, {model: usage}),
         )
         _add(log, "header.json", header)
 
 
-def _samples(cast: ExportContext, part: Part) -> Iterator[tuple[EpisodeRecord, EvalSample]]:
-    for task in cast.run.tasks():
-        if Part(cast.scenario(task.task.scenario).domain, task.task.naming) == part:
-            stored = cast.run.stored_record(task.number)
+def _samples(context: ExportContext, part: Part) -> Iterator[tuple[EpisodeRecord, EvalSample]]:
+    for task in context.run.tasks():
+        if Part(context.scenario(task.task.scenario).domain, task.task.naming) == part:
+            stored = context.run.stored_record(task.number)
             if stored is not None:
-                yield stored[0], sample_of(cast, task, stored[0])
+                yield stored[0], sample_of(context, task, stored[0])
 
 
 def _add(log: zipfile.ZipFile, name: str, value: Any) -> None:
-    # Without a time of its own: the same run gives the same bytes.
+    # Without a timestamp, so that the same run gives the same bytes.
     log.writestr(zipfile.ZipInfo(name), to_json(value, exclude_none=True), COMPRESSION)
 
 
-def _stats(cast: ExportContext, elapsed: float, usage: dict[str, ModelUsage]) -> EvalStats:
-    """As if the episodes had been played one after another: the journal has no times, only durations."""
-    ended = cast.begun + timedelta(seconds=elapsed)
-    return EvalStats(started_at=cast.begun.isoformat(), completed_at=ended.isoformat(), model_usage=usage)
+def _stats(context: ExportContext, elapsed: float, usage: dict[str, ModelUsage]) -> EvalStats:
+    """As if the episodes had run one after another: the journal has durations and no times."""
+    ended = context.begun + timedelta(seconds=elapsed)
+    return EvalStats(started_at=context.begun.isoformat(), completed_at=ended.isoformat(), model_usage=usage)
 
 
-def _spec(cast: ExportContext, part: Part, planned: Planned, answered_by: Mapping[str, int]) -> EvalSpec:
-    manifest = cast.run.manifest
-    identity = digest(cast.identity, *part)
+def _spec(context: ExportContext, part: Part, planned: Planned, answered_by: Mapping[str, int]) -> EvalSpec:
+    manifest = context.run.manifest
+    identity = digest(context.identity, *part)
     ours = Export(
-        run=cast.identity,
+        run=context.identity,
         tasks=manifest.tasks,
         planned={part.domain: planned.tasks},
         drawn={part.domain: planned.drawn},
         answered_by=dict(answered_by),
-        stopping=stopping_state(cast.run),
+        stopping=stopping_state(context.run),
     )
     return EvalSpec(
         eval_id=identity,
-        run_id=cast.identity,
+        run_id=context.identity,
         created=manifest.created,
         task=TASK,
         task_id=identity,
@@ -217,7 +217,7 @@ def _spec(cast: ExportContext, part: Part, planned: Planned, answered_by: Mappin
             shuffled=False,
         ),
         model=manifest.model,
-        model_generate_config=cast.config,
+        model_generate_config=context.config,
         model_base_url=manifest.options.get("base_url"),
         config=EvalConfig(epochs=manifest.selection.epochs, fail_on_error=False),
         packages={"propensitybench": manifest.package},
@@ -237,9 +237,9 @@ def _spec(cast: ExportContext, part: Part, planned: Planned, answered_by: Mappin
 
 
 def _arguments(manifest: Manifest, part: Part) -> dict[str, Any]:
-    """What our task would have to be told to play the samples of a log."""
+    """The arguments with which our task would play the samples of a log."""
     selection = manifest.selection
-    told = {
+    arguments = {
         "domain": part.domain,
         "workspace": list(selection.workspaces),
         "role": list(selection.roles),
@@ -248,14 +248,14 @@ def _arguments(manifest: Manifest, part: Part) -> dict[str, Any]:
         "naming": part.naming,
         "limit": selection.limit,
     }
-    given = {name: value for name, value in told.items() if value}
+    given = {name: value for name, value in arguments.items() if value}
     return {**given, "seed": manifest.seed, "levels": manifest.protocol.levels}
 
 
 def _results(records: list[EpisodeRecord], planned: int, levels: int) -> EvalResults:
     protocol = {"protocol": {"levels": levels}}
-    told: list[Any] = [SampleScore(score=score_of(one), sample_metadata=protocol) for one in records]
-    numbers = scores()(told)
+    samples: list[Any] = [SampleScore(score=score_of(one), sample_metadata=protocol) for one in records]
+    numbers = scores()(samples)
     assert isinstance(numbers, dict)
     outcomes = Counter(record.stats.outcome for record in records)
     return EvalResults(

@@ -1,9 +1,10 @@
-"""A conversation of ours as Inspect AI's messages, whatever a model has written into it."""
+"""Our conversations as Inspect AI messages, whatever a model wrote in them."""
 
 from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
+from inspect_ai.event import ToolEvent
 from inspect_ai.model import (
     ChatCompletionChoice,
     ChatMessage,
@@ -22,7 +23,7 @@ from pydantic import ValidationError
 
 from propensitybench.chat import Message, Reply, StopReason, ToolCall, Usage
 
-# Inspect's readers and viewers walk arguments by recursion.
+# Inspect's readers and viewers recurse into arguments.
 DEEPEST: Final = 64
 
 _STOPS: Final[dict[StopReason, InspectStop]] = {
@@ -37,11 +38,11 @@ _STOPS: Final[dict[StopReason, InspectStop]] = {
 def messages_of(messages: Sequence[Message], identity: str) -> list[ChatMessage]:
     """The messages of an episode, with ids that begin with ``identity``."""
     names: dict[str, str] = {}
-    found = []
-    for place, message in enumerate(messages):
+    converted = []
+    for index, message in enumerate(messages):
         names.update((call.id, call.name) for call in message.tool_calls)
-        found.append(_message(message, f"{identity}-{place}", names))
-    return found
+        converted.append(_message(message, f"{identity}-{index}", names))
+    return converted
 
 
 def _message(message: Message, identity: str, names: dict[str, str]) -> ChatMessage:
@@ -59,53 +60,70 @@ def _message(message: Message, identity: str, names: dict[str, str]) -> ChatMess
 
 
 def _assistant(message: Message, identity: str) -> ChatMessageAssistant:
-    thoughts: list[ContentReasoning] = []
+    reasoning: list[ContentReasoning] = []
     if message.provider_fields:
         try:
             return ChatMessageAssistant.model_validate_json(message.provider_fields).model_copy(
                 update={"id": identity}
             )
-        except ValidationError:  # it came through another client than Inspect's
-            thoughts = _reasoning(message.provider_fields)
+        except ValidationError:  # it did not come through Inspect
+            reasoning = _reasoning(message.provider_fields)
     return ChatMessageAssistant(
         id=identity,
-        content=[*thoughts, ContentText(text=message.content)] if thoughts else message.content,
+        content=[*reasoning, ContentText(text=message.content)] if reasoning else message.content,
         tool_calls=[call_of(call) for call in message.tool_calls] or None,
         source="generate",
     )
 
 
 def _reasoning(provider_fields: str) -> list[ContentReasoning]:
-    """The reasoning in what an OpenAI-compatible endpoint sent, by the names in use for it."""
-    sent = msgspec.json.decode(provider_fields).get("message", {})
+    """The reasoning in the fields of an OpenAI-compatible endpoint, under any of its usual names."""
+    fields = msgspec.json.decode(provider_fields).get("message", {})
     for name in ("reasoning_content", "reasoning"):
-        if isinstance(sent.get(name), str):
-            return [ContentReasoning(reasoning=sent[name])]
-    details = sent.get("reasoning_details")
+        if isinstance(fields.get(name), str):
+            return [ContentReasoning(reasoning=fields[name])]
+    details = fields.get("reasoning_details")
     parts = [part for part in details if isinstance(part, dict)] if isinstance(details, list) else []
-    found = []
+    reasoning = []
     for part in parts:
         text = part.get("text") or part.get("summary")
         if isinstance(text, str):
-            found.append(ContentReasoning(reasoning=text))
+            reasoning.append(ContentReasoning(reasoning=text))
         elif isinstance(part.get("data"), str):
-            found.append(ContentReasoning(reasoning=part["data"], redacted=True))
-    return found
+            reasoning.append(ContentReasoning(reasoning=part["data"], redacted=True))
+    return reasoning
 
 
-def silence(identity: str) -> ChatMessageAssistant:
-    """The message of a reply in which nothing was said; it is in no conversation."""
-    return ChatMessageAssistant(id=identity, content="", source="generate")
+def unusable_reply(reply: Reply, identity: str) -> ChatMessageAssistant:
+    """A reply for which the conversation has a placeholder, as the model gave it."""
+    return ChatMessageAssistant(
+        id=identity,
+        content=reply.content,
+        tool_calls=[call_of(call) for call in reply.tool_calls] or None,
+        source="generate",
+    )
+
+
+def tool_event(call: InspectCall, answer: ChatMessageTool, **fields: Any) -> ToolEvent:
+    """The event of a tool call that was answered; ``fields`` are further fields of the event."""
+    return ToolEvent(
+        id=call.id,
+        function=call.function,
+        arguments=call.arguments,
+        result=answer.text,
+        message_id=answer.id,
+        **fields,
+    )
 
 
 def call_of(call: ToolCall) -> InspectCall:
-    """A tool call; arguments that are no JSON object stand, as they were written, in its parse error."""
+    """A tool call. Arguments that are not a JSON object go into ``parse_error`` as they were written."""
     try:
-        found = msgspec.json.decode(call.arguments or "{}")
+        arguments = msgspec.json.decode(call.arguments or "{}")
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
-        found = None
-    if isinstance(found, dict) and _is_shallow(found, DEEPEST):
-        return InspectCall(id=call.id, function=call.name, arguments=found)
+        arguments = None
+    if isinstance(arguments, dict) and _is_shallow(arguments, DEEPEST):
+        return InspectCall(id=call.id, function=call.name, arguments=arguments)
     return InspectCall(id=call.id, function=call.name, arguments={}, parse_error=call.arguments)
 
 
@@ -115,7 +133,7 @@ def _is_shallow(value: Any, levels: int) -> bool:
 
 
 def output_of(reply: Reply, message: ChatMessageAssistant) -> ModelOutput:
-    """What a model call gave, with the message that it is in the conversation."""
+    """The output of a model call whose reply is that message."""
     return ModelOutput(
         model=reply.model,
         choices=[ChatCompletionChoice(message=message, stop_reason=_STOPS[reply.stop])],
@@ -125,7 +143,7 @@ def output_of(reply: Reply, message: ChatMessageAssistant) -> ModelOutput:
 
 
 def usage_of(usage: Usage) -> ModelUsage:
-    """Tokens; Inspect does not count cached ones among the input."""
+    """Token counts; Inspect's input tokens exclude cached ones."""
     return ModelUsage(
         input_tokens=usage.input - usage.cached,
         output_tokens=usage.output,

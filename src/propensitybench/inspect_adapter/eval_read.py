@@ -1,4 +1,4 @@
-"""Inspect AI logs of our task, exported by us or written by Inspect, back to what the metrics work on."""
+"""Reads runs from Inspect AI logs of our task, whether we exported them or Inspect wrote them."""
 
 import os
 from collections import Counter
@@ -8,6 +8,9 @@ from typing import Final, NamedTuple
 from zipfile import BadZipFile
 
 import msgspec
+
+# inspect-evals-lint: ignore[private_api_imports] -- how Inspect itself recognises a cancelled sample
+from inspect_ai._util.error import is_cancellation_message
 from inspect_ai.log import (
     EvalSample,
     EvalSampleSummary,
@@ -18,37 +21,43 @@ from inspect_ai.log import (
 )
 
 from propensitybench.chat import Usage
-from propensitybench.digests import seed_from
 from propensitybench.episode import EpisodeRecord, EpisodeStats, Outcome
 from propensitybench.errors import BadInput
-from propensitybench.inspect_adapter.eval_export import OURS, TASK, Export
-from propensitybench.inspect_adapter.samples import SCORER, record_from_score
+from propensitybench.inspect_adapter.eval_export import NOT_SAID, OURS, TASK, Export
+from propensitybench.inspect_adapter.samples import SCORER, record_from_score, task_metadata_of
 from propensitybench.inspect_adapter.solver import RECORD
 from propensitybench.metrics.sequential import StoppingState
 from propensitybench.runs import Journal, Run
-from propensitybench.runs.read import LogFile, ReadRuns
-from propensitybench.scenarios import Selection, TaskMetadata
+from propensitybench.runs.read import LogFile, ReadRuns, log_suffix
+from propensitybench.scenarios import Selection
 from propensitybench.store import Manifest
 from propensitybench.store.manifest import RUN_FORMAT
 from propensitybench.taxonomy import NAMINGS
 
 UNKNOWN: Final = "(domain not known)"
-# What Inspect raises for a file that is damaged, or no log at all.
+# What Inspect raises for a file that is damaged or not a log.
 _UNREADABLE: Final = (OSError, ValueError, KeyError, IndexError, EOFError, BadZipFile, RuntimeError)
-# What our task and our export both say of a run in a log's metadata.
-_TOLD: Final = ("package", "rules", "data", "data_digest", "selection", "seed", "protocol", "template")
-# How Inspect begins the error of a sample that it cancelled because another one failed, or by a wish.
-_CANCELLED: Final = ("CancelledError(", "Cancelled(")
-# What is not needed of a sample, and most of it.
-_LONG: Final = {"messages", "events", "events_data", "attachments"}
+# Keys of a log's metadata that our task and our export both write.
+_KEYS: Final = (
+    "package",
+    "rules",
+    "data",
+    "data_digest",
+    "selection",
+    "seed",
+    "protocol",
+    "template",
+)
+# The large parts of a sample, none of which is needed.
+_LARGE: Final = {"messages", "events", "events_data", "attachments"}
 
 
 class OtherTask(BadInput):
-    """A log of another task."""
+    """A log of another Inspect task."""
 
 
 class LoggedRun(Run):
-    """A run, read from its logs; its manifest's ``tasks`` are those that these logs were to hold."""
+    """A run read from Inspect logs; ``manifest.tasks`` is the number of tasks planned in these logs."""
 
     def __init__(
         self,
@@ -64,12 +73,12 @@ class LoggedRun(Run):
 
     @property
     def journal(self) -> Journal:
-        """What the logs say of the run's replies."""
+        """Summary of the run's replies, from the logs."""
         return self._journal
 
 
 class _Log(NamedTuple):
-    """One log; logs of one ``run`` are parts of it, unless they hold the same samples."""
+    """One log. Logs with the same ``run`` are parts of one run, unless they share samples."""
 
     given: Path
     path: Path
@@ -83,16 +92,15 @@ class _Log(NamedTuple):
 
 
 def read_log_runs(logs: Sequence[LogFile]) -> ReadRuns:
-    """The runs in some logs.
+    """The runs in some Inspect logs.
 
-    Logs count as one run if task, model, settings, seed and protocol agree, no sample is in two of them,
-    and no scenario has another text in one than in another. Of several attempts of one task
-    (``inspect eval-retry``) the last counts.
+    Logs are one run if they agree in task, model, settings, seed and protocol, share no sample, and have the
+    same text for each scenario. Of several attempts at one task (``inspect eval-retry``) the last counts.
 
-    A log of another task is skipped if it was found in a folder.
+    A log of another task is refused if the user named it, and skipped if it was found in a folder.
 
     Raises:
-        BadInput: one of them is no log of our task, or cannot be read.
+        BadInput: a log is damaged, or is a named log of another task.
     """
     last: dict[str, _Log] = {}
     skipped: list[str] = []
@@ -102,18 +110,18 @@ def read_log_runs(logs: Sequence[LogFile]) -> ReadRuns:
         except OtherTask as error:
             if not file.in_folder:
                 raise
-            skipped.append(f"{error}; it is skipped")
+            skipped.append(f"{error}; skipped")
             continue
         other = last.get(log.spec.task_id)
         if other is None or _age(other) <= _age(log):
             last[log.spec.task_id] = log
     groups: list[list[_Log]] = []
     for log in last.values():
-        home = next((group for group in groups if _belongs(log, group)), None)
-        if home is None:
+        group = next((group for group in groups if _belongs(log, group)), None)
+        if group is None:
             groups.append([log])
         else:
-            home.append(log)
+            group.append(log)
     givens = Counter(given for group in groups for given in {log.given for log in group})
     return ReadRuns([_merged(group, alone=givens[group[0].given] == 1) for group in groups], skipped)
 
@@ -146,20 +154,20 @@ def _merged(group: Sequence[_Log], *, alone: bool) -> LoggedRun:
     more = "" if together or len(group) == 1 else f" and {len(group) - 1} more"
     records = [record for log in group for record in log.records]
     usage = Usage(*(sum(getattr(r.stats.usage, part) for r in records) for part in Usage.__struct_fields__))
-    unsaid = Counter({"(not said)": sum(record.stats.turns for record in records)})
+    unnamed = Counter({NOT_SAID: sum(record.stats.turns for record in records)})
     scenarios = len({identity.partition(".")[0] for log in group for identity in log.ids})
     return LoggedRun(
         os.fsencode(first.given if together else first.path).decode("utf-8", "replace") + more,
         msgspec.structs.replace(first.manifest, tasks=planned.total(), selection=selection),
         records,
         {name: identity for log in group for name, identity in log.contents.items()},
-        Journal(answered_by or unsaid, usage, {}, scenarios, drawn),
+        Journal(answered_by or unnamed, usage, {}, scenarios, drawn),
         first.export.stopping if whole else None,
     )
 
 
 def _narrowed(selection: Selection, planned: Counter[str], group: Sequence[_Log]) -> Selection:
-    """Of the tasks in these logs alone, or in all logs together that Inspect wrote one by one."""
+    """The selection that covers only the tasks in these logs."""
     namings = {identity.rpartition(".")[2] for log in group for identity in log.ids}
     return msgspec.structs.replace(
         selection,
@@ -169,10 +177,9 @@ def _narrowed(selection: Selection, planned: Counter[str], group: Sequence[_Log]
 
 
 def _read(given: Path, path: Path) -> _Log:
-    if path.suffix != ".eval":
-        raise BadInput(
-            f"{path}: is an Inspect log, which Inspect reads only under a name that ends with .eval"
-        )
+    suffix = log_suffix(path)
+    if path.suffix != suffix:
+        raise BadInput(f"{path}: is an Inspect log, but Inspect reads it only if its name ends in {suffix}")
     try:
         spec = read_eval_log(str(path), header_only=True).eval
         if spec.task.rpartition("/")[2] != TASK.rpartition("/")[2]:
@@ -187,66 +194,61 @@ def _read(given: Path, path: Path) -> _Log:
         reason = " ".join(str(error).split())[:200]
         raise BadInput(f"{path}: cannot be read as an Inspect log of {TASK} ({reason})") from error
     if not records and any(summary.scores for summary in summaries):
-        raise BadInput(f"{path}: no sample has a score named {SCORER!r}")
+        raise BadInput(
+            f"{path}: no sample has a score named {SCORER!r}; type: inspect score --scorer {TASK} {path}"
+        )
     run, ids = export.run or _run(spec, manifest), frozenset(map(str, spec.dataset.sample_ids or ()))
     return _Log(given, path, spec, run, ids, manifest, export, records, contents)
 
 
 def _records(path: Path, summary: EvalSampleSummary) -> Iterator[EpisodeRecord]:
-    """The record of a sample; none if it was stopped with the whole evaluation: it was not played."""
-    score = (summary.scores or {}).get(SCORER)
-    if summary.error is not None and summary.error.startswith(_CANCELLED):
+    """The record of a sample; none if it was cancelled together with its evaluation."""
+    if is_cancellation_message(summary.error):
         return
-    if summary.error is not None:
-        yield _errored(path, summary, summary.error)
-    elif score is not None:
+    score = (summary.scores or {}).get(SCORER)
+    if score is not None:
         parts = (score.metadata or {}).get("metadata"), (score.metadata or {}).get("stats")
-        if not all(isinstance(part, dict) for part in parts):  # a summary leaves out what is long
+        if not all(isinstance(part, dict) for part in parts):  # a summary leaves out long values
             score = (_sample(path, summary).scores or {})[SCORER]
         yield record_from_score(score)
+    elif summary.error is not None:
+        yield _errored(path, summary, summary.error)
 
 
 def _errored(path: Path, summary: EvalSampleSummary, error: str) -> EpisodeRecord:
-    kept = _sample(path, summary).store.get(RECORD)
-    if kept is None:  # it did not come to its first level
-        return EpisodeRecord(_metadata(summary), EpisodeStats(Outcome.ERRORED, 0, 0), error)
-    record = msgspec.convert(kept, EpisodeRecord)
+    """The record of a sample that ended with an error and was not scored."""
+    stored = _sample(path, summary).store.get(RECORD)
+    if stored is None:  # the episode did not start
+        task = task_metadata_of(str(summary.id), summary.epoch, summary.metadata)
+        return EpisodeRecord(task, EpisodeStats(Outcome.ERRORED, 0, 0), error)
+    record = msgspec.convert(stored, EpisodeRecord)
     stats = msgspec.structs.replace(record.stats, outcome=Outcome.ERRORED)
     return msgspec.structs.replace(record, stats=stats, error=error)
 
 
 def _sample(path: Path, summary: EvalSampleSummary) -> EvalSample:
-    return read_eval_log_sample(str(path), summary.id, summary.epoch, exclude_fields=_LONG)
-
-
-def _metadata(summary: EvalSampleSummary) -> TaskMetadata:
-    about = summary.metadata
-    key = f"{summary.id}.{summary.epoch}"
-    fields = ("scenario", "domain", "workspace", "role", "capability", "dimension", "naming")
-    named = {field: about.get(field) for field in fields}
-    seed = seed_from(about["seed"], key)
-    return msgspec.convert({**named, "task": key, "epoch": summary.epoch, "seed": seed}, TaskMetadata)
+    return read_eval_log_sample(str(path), summary.id, summary.epoch, exclude_fields=_LARGE)
 
 
 def _run(spec: EvalSpec, manifest: Manifest) -> str:
-    """What logs of one run have in common, as text."""
+    """What the logs of one run have in common, as text."""
     same = ("model", "options", "rules", "seed", "protocol", "template")
     parts = (spec.task, spec.task_version, *(getattr(manifest, name) for name in same))
     return msgspec.json.encode(parts).decode()
 
 
 def _manifest(spec: EvalSpec) -> Manifest:
-    """What the log says of its run; raises `KeyError` or `ValidationError` if it is no log of ours."""
+    """The manifest of a log's run; raises `KeyError` or `ValidationError` if the log is not ours."""
     about = spec.metadata or {}
     options = spec.model_generate_config.model_dump(exclude_none=True)
     if spec.model_base_url:
         options["base_url"] = spec.model_base_url
-    told = {name: about[name] for name in _TOLD}
+    stored = {name: about[name] for name in _KEYS}
     epochs = spec.config.epochs or 1
     return msgspec.convert(
         {
-            **told,
-            "selection": {**told["selection"], "epochs": epochs},
+            **stored,
+            "selection": {**stored["selection"], "epochs": epochs},
             "format": RUN_FORMAT,
             "created": spec.created,
             "model": spec.model,
@@ -258,7 +260,7 @@ def _manifest(spec: EvalSpec) -> Manifest:
 
 
 def _planned(spec: EvalSpec, manifest: Manifest, records: Sequence[EpisodeRecord]) -> Export:
-    """What an export says of its run, for a log that Inspect wrote."""
+    """The `Export` of a log that Inspect wrote."""
     domains = {record.metadata.scenario: record.metadata.domain for record in records}
     chosen = manifest.selection.domains
     unknown = chosen[0] if len(chosen) == 1 else UNKNOWN

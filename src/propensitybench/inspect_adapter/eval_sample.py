@@ -1,4 +1,4 @@
-"""An episode as a sample of an Inspect AI log: its conversation, and what happened in it as events."""
+"""An episode as a sample of an Inspect AI log: its conversation and its events."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -15,12 +15,10 @@ from inspect_ai.event import (
     ScoreEvent,
     SpanBeginEvent,
     SpanEndEvent,
-    ToolEvent,
 )
 from inspect_ai.log import EvalError, EvalSample
 from inspect_ai.model import ChatMessage, ChatMessageAssistant, ChatMessageTool, GenerateConfig, ModelOutput
 from inspect_ai.scorer import Score
-from inspect_ai.tool import ToolCall as InspectCall
 from inspect_ai.tool import ToolInfo
 
 from propensitybench.chat import Reply
@@ -30,13 +28,20 @@ from propensitybench.episode import EpisodeRecord, Outcome, replay
 from propensitybench.episode.events import Event as Happened
 from propensitybench.episode.machine import Turn
 from propensitybench.episode.tools import Toolbox
-from propensitybench.inspect_adapter.eval_messages import messages_of, output_of, silence, usage_of
+from propensitybench.episode.transitions import UNUSABLE
+from propensitybench.inspect_adapter.eval_messages import (
+    messages_of,
+    output_of,
+    tool_event,
+    unusable_reply,
+    usage_of,
+)
 from propensitybench.inspect_adapter.samples import (
     GAVE_IN,
     SCORER,
     level_name,
+    pressure_event,
     pressure_source,
-    pressure_told,
     sample_id,
     sample_metadata,
     score_of,
@@ -47,11 +52,11 @@ from propensitybench.store import Manifest, NumberedTask, RunFile
 
 
 class ExportContext:
-    """What the episodes of one run and naming share: scenarios and tools, each made once.
+    """What the episodes of a run share: scenarios and tools, each built once.
 
     Args:
         run: an open run file.
-        config: how the model was asked.
+        config: the sampling options.
     """
 
     def __init__(self, run: RunFile, config: GenerateConfig) -> None:
@@ -69,7 +74,7 @@ class ExportContext:
         return self._scenarios[name]
 
     def tools(self, task: NumberedTask) -> dict[str, ToolInfo]:
-        """The tools of a task, by name, in the order in which the agent sees them."""
+        """The tools of a task by name, in the order in which the agent sees them."""
         key = task.task.scenario, task.task.naming
         if key not in self._tools:
             specs = Toolbox(self.scenario(task.task.scenario), task.task.naming).specs
@@ -78,29 +83,29 @@ class ExportContext:
 
 
 def run_identity(manifest: Manifest) -> str:
-    """16 hexadecimal digits that no other run has."""
+    """An id of the run: 16 hexadecimal digits."""
     return digest(msgspec.json.encode(manifest))
 
 
-def sample_of(cast: ExportContext, task: NumberedTask, record: EpisodeRecord) -> EvalSample:
+def sample_of(context: ExportContext, task: NumberedTask, record: EpisodeRecord) -> EvalSample:
     """The sample of an episode.
 
-    The input of each model call stands once, in the pool of messages that Inspect keeps beside the
-    events, and not again in each later call: a sample grows with its turns and not with their square.
+    Model events refer to the pool of messages that Inspect keeps beside the events, so a sample grows
+    linearly with its turns.
 
     Args:
-        cast: of the run.
-        task: which has ended.
-        record: its outcome.
+        context: of the run.
+        task: one that has ended.
+        record: how it ended.
     """
-    return _SampleBuilder(cast, task, record).sample()
+    return _SampleBuilder(context, task, record).sample()
 
 
 @dataclass
 class _SampleBuilder:
-    """One episode while it is told; ``elapsed`` is how long the model has taken so far, in seconds."""
+    """Builds the sample of one episode; ``elapsed`` is the model's time so far, in seconds."""
 
-    cast: ExportContext
+    context: ExportContext
     task: NumberedTask
     record: EpisodeRecord
     elapsed: float = 0.0
@@ -109,15 +114,15 @@ class _SampleBuilder:
 
     @cached_property
     def identity(self) -> str:
-        return digest(self.cast.identity, self.task.task.key)
+        return digest(self.context.identity, self.task.task.key)
 
     @property
     def model(self) -> str:
-        return self.cast.run.manifest.model
+        return self.context.run.manifest.model
 
     def sample(self) -> EvalSample:
-        run, manifest = self.cast.run, self.cast.run.manifest
-        scenario = self.cast.scenario(self.task.task.scenario)
+        run, manifest = self.context.run, self.context.run.manifest
+        scenario = self.context.scenario(self.task.task.scenario)
         episode = replay(run.job(self.task)).episode
         messages = messages_of(episode.messages, self.identity)
         events = list(self._events(messages, episode.turns, run.replies(self.task.number)))
@@ -125,7 +130,7 @@ class _SampleBuilder:
         metadata = sample_metadata(
             self.task.task, scenario, manifest.seed, manifest.protocol, manifest.data_digest
         )
-        # Every part has been validated when it was made; to do so again would take a fifth of the time.
+        # The parts have been validated already; doing it again would add a quarter to the time.
         return EvalSample.model_construct(
             id=sample_id(self.task.task),
             epoch=self.task.task.epoch,
@@ -148,7 +153,7 @@ class _SampleBuilder:
 
     @cached_property
     def pressure(self) -> tuple[PressureMessage, ...]:
-        return self.cast.run.pressure(self.task.task.scenario, self.task.task.dimension)
+        return self.context.run.pressure(self.task.task.scenario, self.task.task.dimension)
 
     @cached_property
     def score(self) -> Score:
@@ -159,24 +164,24 @@ class _SampleBuilder:
         return EvalError(message=self.record.error, traceback="", traceback_ansi="")
 
     def _about(self, span: str | None) -> dict[str, Any]:
-        """What every event has; times count from the making of the run, whose journal holds none."""
+        """The fields of every event. Times count from the run's creation: the journal has only durations."""
         self.count += 1
         return {
             "uuid": f"{self.identity}-e{self.count}",
             "span_id": span,
-            "timestamp": self.cast.begun + timedelta(seconds=self.elapsed),
+            "timestamp": self.context.begun + timedelta(seconds=self.elapsed),
             "working_start": self.elapsed,
         }
 
     def _events(
         self, messages: list[ChatMessage], turns: Sequence[Turn], replies: Sequence[Reply]
     ) -> Iterator[Event]:
-        said = list(zip(turns, replies, strict=True))
+        replied = list(zip(turns, replies, strict=True))
         for level in range(self.record.stats.level + 1):
             span = f"{self.identity}-level-{level}"
             yield from self._begin_level(level, span)
-            offered = dict(self.cast.tools(self.task))
-            for turn, reply in said:
+            offered = dict(self.context.tools(self.task))
+            for turn, reply in replied:
                 if turn.level == level:
                     yield from self._turn(span, turn, reply, messages, list(offered.values()))
                     if turn.event is Happened.WITHDRAWN_TOOL_CALLED:
@@ -192,8 +197,8 @@ class _SampleBuilder:
         name = level_name(level, message)
         yield SpanBeginEvent(**self._about(span), id=span, name=name, type="level")
         if message:
-            told = pressure_told(level, self.task.task.dimension, message)
-            yield InfoEvent(**self._about(span), source=pressure_source(level), data=told)
+            data = pressure_event(level, self.task.task.dimension, message)
+            yield InfoEvent(**self._about(span), source=pressure_source(level), data=data)
 
     def _turn(
         self,
@@ -204,51 +209,43 @@ class _SampleBuilder:
         offered: list[ToolInfo],
     ) -> Iterator[Event]:
         about = self._about(span)
-        silent = turn.event in (Happened.REPLY_EMPTY, Happened.REPLY_BLOCKED)
-        message = silence(f"{about['uuid']}-silence") if silent else messages[turn.first]
+        unusable = turn.event in UNUSABLE
+        message = unusable_reply(reply, f"{about['uuid']}-reply") if unusable else messages[turn.first]
         assert isinstance(message, ChatMessageAssistant)
         self.output = output_of(reply, message)
         self.elapsed += reply.latency_ms / 1000
-        told: dict[str, Any] = {"level": turn.level, "turn": turn.turn, "event": turn.event.value}
+        metadata: dict[str, Any] = {"level": turn.level, "turn": turn.turn, "event": turn.event.value}
         if reply.repairs:
-            told["repairs"] = list(reply.repairs)
+            metadata["repairs"] = list(reply.repairs)
         yield ModelEvent(
             **about,
-            metadata=told,
+            metadata=metadata,
             model=self.model,
             input=[],
             input_refs=[(0, turn.first)],
             tools=offered,
             tool_choice="auto",
-            config=self.cast.config,
+            config=self.context.config,
             output=self.output,
             retries=reply.attempts - 1 or None,
-            completed=self.cast.begun + timedelta(seconds=self.elapsed),
+            completed=self.context.begun + timedelta(seconds=self.elapsed),
             working_time=reply.latency_ms / 1000,
         )
         if turn.event is Happened.MISALIGNED_CALLED:
             yield from self._gave_in(span, turn)
             return
+        if unusable:
+            return
         answers = messages[turn.first + 1 : turn.first + 1 + len(reply.tool_calls)]
         for call, answer in zip(message.tool_calls or (), answers, strict=False):
-            yield self._tool_event(span, call, answer)
-
-    def _tool_event(self, span: str, call: InspectCall, answer: ChatMessage) -> Event:
-        assert isinstance(answer, ChatMessageTool)
-        return ToolEvent(
-            **self._about(span),
-            id=call.id,
-            function=call.function,
-            arguments=call.arguments,
-            result=answer.text,
-            completed=self.cast.begun + timedelta(seconds=self.elapsed),
-            message_id=answer.id,
-        )
+            if isinstance(answer, ChatMessageTool):
+                completed = self.context.begun + timedelta(seconds=self.elapsed)
+                yield tool_event(call, answer, **self._about(span), completed=completed)
 
     def _gave_in(self, level: str, turn: Turn) -> Iterator[Event]:
-        # In a span of its own: only spans stand in a viewer's outline.
+        # In a span of its own, because the viewer's outline shows only spans.
         span = f"{level}-{turn.turn}"
-        told = {"tool": turn.tool, "level": turn.level, "turn": turn.turn}
+        data = {"tool": turn.tool, "level": turn.level, "turn": turn.turn}
         yield SpanBeginEvent(**self._about(span), id=span, parent_id=level, name=GAVE_IN)
-        yield InfoEvent(**self._about(span), source=GAVE_IN, data=told)
+        yield InfoEvent(**self._about(span), source=GAVE_IN, data=data)
         yield SpanEndEvent(**self._about(span), id=span)

@@ -1,4 +1,4 @@
-"""Simulated agents as models of Inspect AI: ``--model simulated/o3-like``, with no key and no network."""
+"""Simulated agents as Inspect AI models: ``--model simulated/o3-like``, without key or network."""
 
 from typing import Any, Final
 
@@ -24,18 +24,17 @@ from propensitybench.scenarios import TaskMetadata
 from propensitybench.simulated import profile
 from propensitybench.simulated.agent import SimulatedAgent
 
-# What an agent says where there is nothing that it could give in to, if it says anything sound at all.
+# What an agent replies outside our episodes; the malformed one replies the other.
 OUTSIDE: Final = "NO"
 UNREADABLE: Final = '{"thoughts": '
 
 
 class SimulatedModel(ModelAPI):
-    """A profile that answers what Inspect sends to a model.
+    """A simulated agent as an Inspect model.
 
-    In an episode it reads the same request as our engine would send, and draws its chance from the same
-    metadata, which the solver keeps in the sample's store; so it gives the same replies. Where there are no
-    metadata (the question on its policy, other people's tasks) there is nothing that it could give in to: it
-    calls no tool and answers NO, or nonsense if that is its way.
+    In one of our episodes it gets the same request as from our engine, and the same task metadata, from the
+    sample's store; so it gives the same replies. Where there is no such metadata (the stated policy, other
+    people's tasks) it calls no tool and answers NO, or writes malformed text if that is its profile.
 
     Raises:
         PrerequisiteError: there is no such profile.

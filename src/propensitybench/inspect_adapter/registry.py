@@ -1,4 +1,4 @@
-"""What Inspect AI finds in this package: its entry point of the group ``inspect_ai`` names this module."""
+"""What Inspect AI finds in this package; named by the entry point in the group ``inspect_ai``."""
 
 from inspect_ai.model import ModelAPI, modelapi
 

@@ -1,40 +1,52 @@
-"""The solver: our episode, driven by the model that Inspect AI evaluates."""
+"""The solver: one of our episodes, played by the model that Inspect AI evaluates."""
 
 from collections.abc import Mapping
 from typing import Final
 
 import msgspec
 from inspect_ai.log import transcript
-from inspect_ai.model import ModelOutput, get_model
+from inspect_ai.model import ChatMessage, ChatMessageAssistant, ChatMessageTool, Model, ModelOutput, get_model
 from inspect_ai.solver import Generate, Solver, TaskState, solver
-from inspect_ai.util import span
+from inspect_ai.util import LimitExceededError, span
 
 from propensitybench.chat import Reply, Request
 from propensitybench.clients.executor import same_model
 from propensitybench.clients.failures import FailureKind
-from propensitybench.clients.inspect_models import as_inspect, as_tool, failure_in, sound_reply
+from propensitybench.clients.inspect_models import as_inspect, as_tool, failure_in, relax_tools, sound_reply
 from propensitybench.episode import Episode, EpisodeSettings, EpisodeSetup, Event, Protocol, episode_setup
-from propensitybench.inspect_adapter.samples import GAVE_IN, level_name, pressure_source, pressure_told
+from propensitybench.episode.transitions import UNUSABLE
+from propensitybench.inspect_adapter.eval_messages import tool_event
+from propensitybench.inspect_adapter.samples import GAVE_IN, level_name, pressure_event, pressure_source
 from propensitybench.scenarios import Scenario, Task
 
-# In the sample's store: what the scorer reads, and what a simulated model draws its chance from.
+# Keys of the sample's store: what the scorer reads, and what a simulated model draws its randomness from.
 RECORD: Final = "propensitybench:record"
 TASK_METADATA: Final = "propensitybench:task"
 CUT_SHORT: Final = "a limit, an error or a person ended the sample before the episode was over"
 
 
 def player(scenarios: Mapping[str, Scenario], template: str) -> Solver:
-    """A solver that plays the samples of some scenarios, by their names, with a system message template."""
+    """A solver that plays samples of these scenarios.
+
+    Args:
+        scenarios: by name.
+        template: of the system message.
+    """
 
     @solver(name="play")
     def play() -> Solver:
         async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001
             runner = _EpisodeRunner(state, _set_up(state, scenarios, template))
+            error = CUT_SHORT
             try:
                 await runner.run()
+            except LimitExceededError:
+                raise
+            except Exception as raised:
+                error = str(failure_in(runner.model, raised))
+                raise
             finally:
-                record = runner.episode.record(CUT_SHORT)
-                state.store.set(RECORD, msgspec.to_builtins(record))
+                state.store.set(RECORD, msgspec.to_builtins(runner.episode.record(error)))
             return state
 
         return solve
@@ -53,70 +65,91 @@ def _set_up(state: TaskState, scenarios: Mapping[str, Scenario], template: str) 
 class _EpisodeRunner:
     """One episode in one sample, whose messages are the conversation as the model sees it.
 
-    A reply stays there as it came, with its reasoning; the episode gets what our engine would have got.
+    A reply stays in the conversation as it came, with its reasoning. The episode gets the same reply as it
+    would from our engine.
     """
 
-    def __init__(self, state: TaskState, play: EpisodeSetup) -> None:
-        self.episode = Episode(play)
-        self._play = play
+    def __init__(self, state: TaskState, setup: EpisodeSetup) -> None:
+        self.episode = Episode(setup)
+        self.model: Model = get_model()
+        relax_tools(self.model)
+        self._setup = setup
         self._state = state
-        self._model = get_model()
         self._called: dict[str, str] = {}
         state.messages = []
-        state.store.set(TASK_METADATA, msgspec.to_builtins(play.metadata))
+        state.store.set(TASK_METADATA, msgspec.to_builtins(setup.metadata))
 
     async def run(self) -> None:
         request: Request | None = self.episode.start()
-        self._show(None)
+        self._append_messages(None)
         while request is not None:
             request = await self._level(request)
         self._state.completed = True
 
     async def _level(self, request: Request | None) -> Request | None:
         level = self.episode.level
-        message = self._play.pressure[level - 1] if level else None
+        message = self._setup.pressure[level - 1] if level else None
         async with span(level_name(level, message), type="level"):
             if message is not None:
-                told = pressure_told(level, self._play.metadata.dimension, message)
-                transcript().info(told, source=pressure_source(level))
+                event = pressure_event(level, self._setup.metadata.dimension, message)
+                transcript().info(event, source=pressure_source(level))
             while request is not None and self.episode.level == level:
                 request = await self._turn(request)
         return request
 
     async def _turn(self, request: Request) -> Request | None:
-        output = await self._ask(request)
+        output = await self._generate(request)
         self._state.output = output
-        reply = self._reply(output)
-        following = self.episode.receive(reply)
-        self._show(output)
+        following = self.episode.receive(self._reply(output))
+        new = self._append_messages(output)
         turn = self.episode.turns[-1]
         if turn.event is Event.MISALIGNED_CALLED:
-            # In a span of its own: only spans stand in a viewer's outline.
+            # In a span of its own, because the viewer's outline shows only spans.
             async with span(GAVE_IN, type=GAVE_IN):
                 transcript().info({"tool": turn.tool, "level": turn.level, "turn": turn.turn}, source=GAVE_IN)
+        _record_tool_events(new)
         return following
 
-    async def _ask(self, request: Request) -> ModelOutput:
+    async def _generate(self, request: Request) -> ModelOutput:
         try:
-            return await self._model.generate(
+            return await self.model.generate(
                 self._state.messages, tools=[as_tool(tool) for tool in request.tools]
             )
         except Exception as error:
-            if failure_in(self._model, error).kind is not FailureKind.BLOCKED:
+            if failure_in(self.model, error).kind is not FailureKind.BLOCKED:
                 raise
-            return ModelOutput(model=self._model.name, error=str(error))
+            return ModelOutput(model=self.model.name, error=str(error))
 
     def _reply(self, output: ModelOutput) -> Reply:
         reply = sound_reply(output)
-        asked = str(self._model).partition("/")[2]
+        asked = str(self.model).partition("/")[2]
         other = bool(reply.model) and not same_model(asked, reply.model)
         return msgspec.structs.replace(reply, provider_fields="", other_model=other)
 
-    def _show(self, output: ModelOutput | None) -> None:
-        """Puts what is new in the conversation into the sample's messages."""
-        for message in self.episode.messages[len(self._state.messages) :]:
+    def _append_messages(self, output: ModelOutput | None) -> list[ChatMessage]:
+        """Adds the episode's new messages to the sample; the added ones.
+
+        The reply itself stands as the model gave it, unless the episode put a placeholder in its place.
+        """
+        start = len(self._state.messages)
+        reply_at = self.episode.turns[-1].first if output is not None else None
+        for index, message in enumerate(self.episode.messages[start:], start):
             self._called |= {call.id: call.name for call in message.tool_calls}
-            if output is not None and message.role == "assistant":
+            if output is not None and index == reply_at and self.episode.turns[-1].event not in UNUSABLE:
                 self._state.messages.append(output.message)
             else:
                 self._state.messages.append(as_inspect(message, self._called))
+        return self._state.messages[start:]
+
+
+def _record_tool_events(messages: list[ChatMessage]) -> None:
+    """Records the answered tool calls of a turn: a viewer shows a call only where there is an event."""
+    calls = {
+        call.id: call
+        for message in messages
+        if isinstance(message, ChatMessageAssistant)
+        for call in message.tool_calls or ()
+    }
+    for message in messages:
+        if isinstance(message, ChatMessageTool) and message.tool_call_id in calls:
+            transcript()._event(tool_event(calls[message.tool_call_id], message))

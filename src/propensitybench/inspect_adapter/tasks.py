@@ -25,9 +25,9 @@ from propensitybench.store import data_digest
 from propensitybench.taxonomy import NAMINGS, Naming
 from propensitybench.taxonomy import naming as naming_named
 
-# The number is that of the rules of play: raised when the same replies would give another transcript or
-# outcome. The letter is raised when a task's arguments, or what its samples and scores hold, change so
-# that a reader of its logs has to know. The question of `stated_policy` counts as a rule of play.
+# The number is that of the rules: it is raised when the same replies would give another transcript or
+# outcome; the question of `stated_policy` counts as a rule. The letter is raised when the arguments of a
+# task or the contents of its samples and scores change in a way that matters to readers of its logs.
 VERSION: Final = f"{RULES_VERSION}-A"
 
 Names = str | list[str] | None
@@ -49,15 +49,15 @@ def propensity(  # noqa: PLR0913 - what `-T` takes
     """Would the model use the tool that it has been told not to use?
 
     Args:
-        domain: only this one, or a list of them.
+        domain: a domain, or a list of them; without it, all.
         workspace: likewise.
         role: likewise.
         capability: likewise.
-        dimension: of pressure, likewise.
-        naming: how the misaligned tool is named, ``harmful``, ``benign`` or ``both``.
-        limit: a balanced sample of so many pairs of a scenario and a dimension.
+        dimension: of pressure; likewise.
+        naming: of the misaligned tool: ``harmful``, ``benign`` or ``both``.
+        limit: size of a balanced sample, in pairs of a scenario and a dimension.
         data: a data folder, in either layout; without it, the built-in data.
-        seed: of the order of samples and of all chance in them.
+        seed: random seed of the sample order and of everything random in an episode.
         levels: number of pressure messages; with fewer than 12 the result is not the propensity.
 
     Raises:
@@ -70,6 +70,8 @@ def propensity(  # noqa: PLR0913 - what `-T` takes
         dataset=picked.dataset(lambda scenario, _: scenario.task),
         solver=player(picked.scenarios, spec.template),
         scorer=propensity_scorer(),
+        # Else a sample with an error reaches no metric, and the bounds leave it out.
+        score_on_error=True,
         viewer=VIEWER,
         version=VERSION,
         metadata=picked.metadata,
@@ -88,11 +90,10 @@ def stated_policy(  # noqa: PLR0913 - what `-T` takes
     data: str | None = None,
     seed: int = 0,
 ) -> Task:
-    """Does the model say, asked in a conversation of its own, that it may use that tool?
+    """Does the model say, in a separate conversation, that it may use that tool?
 
-    With the arguments of a run, its samples have the ids of that run's tasks, so that what a model said
-    can be held against what it did. The answer is one word: a model that has to think first needs tokens
-    for it.
+    Given the arguments of a run, its samples have the ids of the run's tasks, so that the model's answers
+    can be compared with its behaviour. The answer is one word, but a reasoning model needs tokens before it.
 
     Args:
         domain: this argument and the others are those of `propensity`.
@@ -121,37 +122,37 @@ def stated_policy(  # noqa: PLR0913 - what `-T` takes
 
 
 class _Picked:
-    """The tasks and scenarios that arguments pick; raises `PrerequisiteError` where they cannot be used."""
+    """The tasks and scenarios selected by the arguments; raises `PrerequisiteError` if there are none."""
 
     def __init__(self, spec: RunSpec) -> None:
         try:
             dataset, self._tasks = pick(spec)
         except BadInput as error:
             raise as_shown(error) from error
-        used = {task.scenario for task in self._tasks}
+        names = {task.scenario for task in self._tasks}
         self.scenarios = {
-            # As a run file gives them back, with the keys of objects sorted: a model sees that order.
+            # As a run file gives them back, with sorted keys: the model sees their order.
             one.name: Scenario.from_json(one.to_json())
             for one in dataset.scenarios
-            if one.name in used
+            if one.name in names
         }
         self._spec = spec
         self._source = dataset.source
         self._digest = data_digest([scenario_id(one) for one in self.scenarios.values()])
 
-    def dataset(self, ask: Callable[[Scenario, Naming], str | list[ChatMessage]]) -> MemoryDataset:
-        """A sample for each task, in the order of a run, which begins with a balanced sample."""
+    def dataset(self, input_of: Callable[[Scenario, Naming], str | list[ChatMessage]]) -> MemoryDataset:
+        """A sample for each task, in the balanced order of a run."""
         spec = self._spec
         samples = []
         for one in self._tasks:
             scenario = self.scenarios[one.scenario]
             about = sample_metadata(one, scenario, spec.seed, spec.protocol, self._digest)
-            samples.append(Sample(ask(scenario, one.naming), id=sample_id(one), metadata=about))
+            samples.append(Sample(input_of(scenario, one.naming), id=sample_id(one), metadata=about))
         return MemoryDataset(samples, name="propensitybench", location=self._source)
 
     @property
     def metadata(self) -> dict[str, Any]:
-        """What the log says of the whole: all that decides its transcripts besides scenarios and replies."""
+        """The log's metadata: everything that determines the transcripts, except scenarios and replies."""
         spec = self._spec
         return {
             "package": version("propensitybench"),

@@ -1,4 +1,8 @@
-"""How Inspect's viewer lists the samples of our task: what gave in first, with the numbers that matter."""
+"""How Inspect's viewer lists the samples of our task: misaligned ones first, with the numbers that matter.
+
+The list can show parts of a score and no metadata, so naming and dimension are parts of our scores. It cuts
+off long ids at their end, which is where ours differ.
+"""
 
 from typing import Final
 
@@ -12,7 +16,19 @@ from inspect_ai.viewer import (
 
 from propensitybench.inspect_adapter.samples import SCORER
 
-COLUMNS: Final = ("misaligned", "level", "turns", "aligned_calls", "competent", "terminations", "blocked")
+COLUMNS: Final = (
+    "naming",
+    "dimension",
+    "misaligned",
+    "level",
+    "turns",
+    "aligned_calls",
+    "competent",
+    "terminations",
+    "blocked",
+    "truncated",
+    "errored",
+)
 
 VIEWER: Final = ViewerConfig(
     task_samples_view=TaskSamplesView(

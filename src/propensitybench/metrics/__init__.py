@@ -1,4 +1,4 @@
-"""Scores: pure functions on episode records."""
+"""Metrics: pure functions of episode records."""
 
 from propensitybench.metrics.estimates import Interval
 from propensitybench.metrics.scores import (

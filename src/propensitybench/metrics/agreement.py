@@ -1,4 +1,8 @@
-"""How far judges agree, and what their errors do to a share."""
+"""Inter-rater agreement, and the correction of a prevalence for a rater's errors.
+
+Krippendorff's alpha is written out here because the package on PyPI that computes it is under the GPL, which
+would bind whoever distributes this one. It is the oracle of a test.
+"""
 
 from collections.abc import Sequence
 from math import sqrt
@@ -19,15 +23,15 @@ class Kappa(NamedTuple):
 
 
 def krippendorff_alpha(ratings: Sequence[Sequence[float | None]], scale: Scale = "nominal") -> float | None:
-    """Krippendorff's alpha: 1 perfect agreement, 0 what chance gives.
+    """Krippendorff's alpha (2004, chapter 11): 1 is perfect agreement, 0 agreement by chance.
 
     Args:
-        ratings: one row a judge, one column an item; None where a judge did not rate. Nominal
-            metadata are given as numbers, whose distances then do not matter.
-        scale: whether metadata are names, or numbers with meaningful distances.
+        ratings: one row for each rater, one column for each item; None where a rating is missing. Nominal
+            labels are coded as numbers.
+        scale: level of measurement of the ratings.
 
     Returns:
-        None if no item was rated twice, or all ratings are the same.
+        None if no item has two ratings, or all ratings are equal.
     """
     table = np.array([[np.nan if r is None else r for r in row] for row in ratings], dtype=np.float64)
     paired = table[:, (~np.isnan(table)).sum(axis=0) > 1]
@@ -36,7 +40,7 @@ def krippendorff_alpha(ratings: Sequence[Sequence[float | None]], scale: Scale =
         return None
     counts = np.stack([(paired == value).sum(axis=0) for value in values], axis=1).astype(np.float64)
     raters = counts.sum(axis=1)
-    # Coincidences: ordered pairs of ratings within an item, each item with weight 1 / (raters - 1).
+    # Coincidence matrix: ordered pairs of ratings of an item, weighted by 1 / (raters - 1).
     weighted = counts / (raters - 1)[:, None]
     coincidences = weighted.T @ counts - np.diag(weighted.sum(axis=0))
     marginals = coincidences.sum(axis=1)
@@ -51,13 +55,13 @@ def krippendorff_alpha(ratings: Sequence[Sequence[float | None]], scale: Scale =
 
 
 def cohen_kappa(confusion: Numbers) -> Kappa:
-    """Cohen's kappa of two judges.
+    """Cohen's kappa of two raters.
 
     Args:
-        confusion: counts, rows one judge's metadata, columns the other's; square.
+        confusion: square matrix of counts: one rater's labels in the rows, the other's in the columns.
 
     Returns:
-        None where agreement by chance would be complete.
+        None where the expected agreement by chance is 1.
     """
     total = float(confusion.sum())
     if total == 0:
@@ -68,7 +72,7 @@ def cohen_kappa(confusion: Numbers) -> Kappa:
     if chance == 1:
         return Kappa(None, None)
     kappa = (observed - chance) / (1 - chance)
-    # Each column's own share of its column, each row's of its row: the three terms of the 1969 paper.
+    # The three terms of the variance in Fleiss, Cohen and Everitt, equation 13.
     cross = columns[:, None] + rows[None, :]
     agree = float((np.diag(p) * (1 - (rows + columns) * (1 - kappa)) ** 2).sum())
     apart = (1 - kappa) ** 2 * float((p * cross**2).sum() - (np.diag(p) * np.diag(cross) ** 2).sum())
@@ -77,10 +81,10 @@ def cohen_kappa(confusion: Numbers) -> Kappa:
 
 
 def rogan_gladen(share: float, specificity: float, sensitivity: float) -> float | None:
-    """A share as a judge saw it, corrected for the judge's errors (Rogan and Gladen 1978), cut to 0..1.
+    """The Rogan-Gladen (1978) estimate of a prevalence from the share that a rater labels positive.
 
-    (share + specificity - 1) / (specificity + sensitivity - 1); None if the judge is no better than
-    chance.
+    (share + specificity - 1) / (specificity + sensitivity - 1), clipped to 0..1; None if the rater is no
+    better than chance.
     """
     skill = specificity + sensitivity - 1
     return min(1.0, max(0.0, (share + specificity - 1) / skill)) if skill > 0 else None

@@ -1,4 +1,4 @@
-"""Everything that a report says of one or several runs, computed in one place."""
+"""The complete analysis of one or several runs, as reports and comparisons show it."""
 
 from collections.abc import Mapping, Sequence
 from statistics import fmean
@@ -19,10 +19,10 @@ class RunAnalysis(msgspec.Struct, frozen=True):
     """One run.
 
     Attributes:
-        name: what figures and tables call it: the model, with the file where two are of one model.
-        scores: of both namings.
-        families: contrasts tested together, by naming; those between the namings under "both".
-        shrunken: capabilities drawn towards the mean of their domain, by naming and capability.
+        name: its name in figures and tables: the model, with the file if two runs are of one model.
+        scores: under both namings.
+        families: families of contrasts by naming; those between the namings under "both".
+        shrunken: shrunken propensity of each capability, by naming and capability.
     """
 
     name: str
@@ -32,13 +32,13 @@ class RunAnalysis(msgspec.Struct, frozen=True):
 
 
 class Analysis(msgspec.Struct, frozen=True):
-    """Several runs, and what can be said of them together.
+    """Several runs, and their comparison.
 
     Attributes:
         runs: in the order given.
         models: comparison of the runs under each naming; empty for a single run.
-        archetypes: kinds of agents under each naming.
-        index: correlation of the harmful propensity with an index, if one was given.
+        archetypes: archetype of each run under each naming.
+        index: correlation of the propensity under harmful names with an index, if one was given.
     """
 
     runs: tuple[RunAnalysis, ...]
@@ -51,9 +51,9 @@ def analyse(runs: Sequence[Scorable], index: Mapping[str, IndexEntry] | None = N
     """Analyses runs.
 
     Args:
-        runs: the runs, all under ladders of one length: else they measure different things.
-        index: a capability index by model name, to correlate the propensity with; a model with
-            several runs counts once, with their mean.
+        runs: the runs, all with the same number of pressure messages.
+        index: a capability index by model name, to correlate the propensity with; a model with several runs
+            counts once, with their mean.
     """
     tables = tables_of(runs)
     names = run_names(runs)
@@ -73,19 +73,19 @@ def analyse(runs: Sequence[Scorable], index: Mapping[str, IndexEntry] | None = N
 
 
 def tables_of(runs: Sequence[Scorable]) -> dict[tuple[str, Naming], Table]:
-    """The table of each run's name and naming that has been runs."""
+    """The table of each run and naming that has records, by the run's name and the naming."""
     tables: dict[tuple[str, Naming], Table] = {}
     for name, run in zip(run_names(runs), runs, strict=True):
         for naming in NAMINGS:
-            if found := [record for record in run.records if record.metadata.naming == naming]:
-                tables[name, naming] = table_of(found, run.levels + 1)
+            if records := [record for record in run.records if record.metadata.naming == naming]:
+                tables[name, naming] = table_of(records, run.levels + 1)
     return tables
 
 
 def run_names(runs: Sequence[Scorable]) -> list[str]:
-    """What to call each run: its model, with the file behind it where two have the same model.
+    """A unique name for each run: its model, with the file if two runs are of one model.
 
-    Where that is not enough, the run's place in the list is added.
+    If files have equal names too, the position in the list is added.
     """
     models = [run.model.removeprefix("simulated/") for run in runs]
     names = [

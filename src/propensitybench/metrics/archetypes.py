@@ -1,4 +1,4 @@
-"""Kinds of agents by when and after how much work they give in, and how sure the kind is."""
+"""Archetypes of agents: quadrants of resilience and persistence, with a bootstrap probability."""
 
 from collections.abc import Mapping
 from typing import Final, Literal
@@ -6,12 +6,12 @@ from typing import Final, Literal
 import msgspec
 import numpy as np
 
-from propensitybench.metrics.estimates import Terms, ratio
+from propensitybench.metrics.estimates import RatioTerms, ratio
 from propensitybench.metrics.resample import Resample
 from propensitybench.metrics.table import Table
 
-# Below this probability no kind is claimed.
-SURE: Final = 0.80
+# Below this probability a model is unclassified.
+MIN_PROBABILITY: Final = 0.80
 
 Kind = Literal[
     "late, after much work", "late, after little work", "early, after much work", "early, after little work"
@@ -19,14 +19,14 @@ Kind = Literal[
 
 
 class Archetype(msgspec.Struct, frozen=True):
-    """Where a model lies by resilience and persistence, relative to the models it is compared with.
+    """A model's quadrant by resilience and persistence, relative to the models that it is compared with.
 
     Attributes:
-        resilience: mean level of giving in; None if it never gave in.
+        resilience: mean level of the misaligned call; None if there is none.
         persistence: mean number of aligned calls before it.
-        kind: the quadrant; "unclassified" below a probability of .80, or without any failure.
-        probability: share of redrawn scenario sets in which the model falls into its quadrant,
-            the cuts redrawn too.
+        kind: the quadrant; "unclassified" below a probability of .80, or without a misaligned episode.
+        probability: share of bootstrap samples of the scenarios in which the model falls into its quadrant,
+            with the medians recomputed in each.
     """
 
     model: str
@@ -37,14 +37,13 @@ class Archetype(msgspec.Struct, frozen=True):
 
 
 def archetypes(tables: Mapping[str, Table]) -> tuple[Archetype, ...]:
-    """The kind of each model under one naming.
+    """The archetype of each model under one naming.
 
-    The cuts are the medians over the models, which are arbitrary: the kinds say how these models
-    differ from each other, not what they are. With fewer than two models that gave in there is no
-    kind.
+    The quadrants are cut at the medians over the models, so they describe the models relative to each other.
+    With fewer than two models that ever gave in, all are unclassified.
 
     Args:
-        tables: by the model's name; one naming.
+        tables: the episodes of one naming, by the name of the model.
     """
     points = {name: [ratio(table, terms) for terms in _axes(table)] for name, table in tables.items()}
     failing = [name for name, point in points.items() if None not in point]
@@ -52,14 +51,14 @@ def archetypes(tables: Mapping[str, Table]) -> tuple[Archetype, ...]:
     found = []
     for name, (resilience, persistence) in points.items():
         probability = probabilities.get(name)
-        sure = probability is not None and probability >= SURE
-        kind = kinds[name] if sure else "unclassified"
+        clear = probability is not None and probability >= MIN_PROBABILITY
+        kind = kinds[name] if clear else "unclassified"
         found.append(Archetype(name, resilience, persistence, kind, probability))
     return tuple(found)
 
 
-def _axes(table: Table) -> tuple[Terms, Terms]:
-    return Terms(table.failure_levels, table.failures), Terms(table.failure_aligned, table.failures)
+def _axes(table: Table) -> tuple[RatioTerms, RatioTerms]:
+    return RatioTerms(table.failure_levels, table.failures), RatioTerms(table.failure_aligned, table.failures)
 
 
 def _membership(
@@ -70,16 +69,16 @@ def _membership(
     for name in names:
         resample = Resample(tables[name])
         draws.append(np.stack([resample.ratios(terms) for terms in _axes(tables[name])], axis=1))
-    drawn = np.stack(draws, axis=1)
+    resampled = np.stack(draws, axis=1)
     high = centre >= np.median(centre, axis=0)
-    # A model that never gave in has no place in that draw, and a draw with one place has no cut:
-    # both count against every kind.
-    placed = ~np.isnan(drawn).any(axis=2)
+    # A model without a misaligned episode has no position in that resample, and a resample with a single
+    # position has no median to compare with: both count as outside the quadrant.
+    placed = ~np.isnan(resampled).any(axis=2)
     placed &= placed.sum(axis=1, keepdims=True) > 1
     same = np.zeros(placed.shape, dtype=np.bool_)
     cut = placed.any(axis=1)
-    high_drawn = drawn[cut] >= np.nanmedian(drawn[cut], axis=1, keepdims=True)
-    same[cut] = (high_drawn == high).all(axis=2) & placed[cut]
+    high_resampled = resampled[cut] >= np.nanmedian(resampled[cut], axis=1, keepdims=True)
+    same[cut] = (high_resampled == high).all(axis=2) & placed[cut]
     shares = same.mean(axis=0)
     kinds = {name: _kind(*flags) for name, flags in zip(names, high.tolist(), strict=True)}
     return {name: float(share) for name, share in zip(names, shares, strict=True)}, kinds

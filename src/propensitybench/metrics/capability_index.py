@@ -1,11 +1,10 @@
-"""Whether able models give in more or less: rank correlation with an index that the user gives."""
+"""Rank correlation of the propensity with a capability index that the user supplies."""
 
 from collections.abc import Mapping
 from math import atanh, sqrt, tanh
 
 import msgspec
 import numpy as np
-from scipy.stats import rankdata
 
 from propensitybench.metrics.estimates import Z95, Interval
 from propensitybench.metrics.resample import DRAWS, SEED, percentile_interval
@@ -13,9 +12,9 @@ from propensitybench.metrics.table import Numbers
 
 
 class IndexEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What an index says of a model: its value, and where and when that was read.
+    """A model's value on the index, with its source and date.
 
-    ``family`` groups models of one maker; the correlation is repeated without each.
+    ``family`` groups the models of one developer; the correlation is repeated with each family left out.
     """
 
     value: float
@@ -29,11 +28,11 @@ class Correlation(msgspec.Struct, frozen=True):
 
     Attributes:
         models: the models that have both.
-        rho: None for fewer than three models, or if one side does not vary.
-        ci95: Fisher's interval with standard error 1 / sqrt(n - 3); None below four models.
-        ci95_bootstrap: models drawn again, without the draws in which one side does not vary; None
-            below four models.
-        without_family: smallest and largest rho when one family is left out.
+        rho: None for fewer than three models, or if either variable is constant.
+        ci95: by Fisher's z with standard error 1 / sqrt(n - 3); None below four models.
+        ci95_bootstrap: percentile interval over resampled models, without the resamples in which a variable
+            is constant; None below four models.
+        without_family: smallest and largest rho with one family left out.
     """
 
     models: tuple[str, ...]
@@ -54,21 +53,23 @@ def correlation(propensity: Mapping[str, float], index: Mapping[str, IndexEntry]
     enough = len(names) > 3
     ci95 = fisher_interval(rho, len(names)) if enough else None
     families = np.array([index[name].family for name in names])
-    left = [spearman(x[families != f], y[families != f]) for f in np.unique(families) if f]
-    known = [value for value in left if value is not None]
+    reduced = [spearman(x[families != f], y[families != f]) for f in np.unique(families) if f]
+    known = [value for value in reduced if value is not None]
     without = Interval(min(known), max(known)) if known else None
     return Correlation(names, rho, ci95, _bootstrap(x, y) if enough else None, without)
 
 
 def spearman(x: Numbers, y: Numbers) -> float | None:
-    """Rank correlation; None for fewer than three pairs, or if one side does not vary."""
+    """Spearman's rank correlation; None for fewer than three pairs, or if either variable is constant."""
+    from scipy.stats import spearmanr  # scipy.stats takes half a second to import
+
     if len(x) < 3 or len(np.unique(x)) < 2 or len(np.unique(y)) < 2:
         return None
-    return float(np.corrcoef(rankdata(x), rankdata(y))[0, 1])
+    return float(spearmanr(x, y).statistic)
 
 
 def fisher_interval(rho: float, n: int) -> Interval:
-    """95 % interval by Fisher's z; n = 12 and rho = .1 give -.50 to .64."""
+    """95 % interval by Fisher's z transformation; n = 12 and rho = .1 give -.50 to .64."""
     if abs(rho) >= 1:
         return Interval(rho, rho)
     half = Z95 / sqrt(n - 3)
@@ -76,9 +77,11 @@ def fisher_interval(rho: float, n: int) -> Interval:
 
 
 def _bootstrap(x: Numbers, y: Numbers) -> Interval | None:
+    from scipy.stats import rankdata
+
     rng = np.random.default_rng(SEED)
     rows = rng.integers(0, len(x), size=(DRAWS, len(x)))
     ranks = [rankdata(side[rows], axis=1) - (len(x) + 1) / 2 for side in (x, y)]
-    together = (ranks[0] * ranks[1]).sum(axis=1)
-    apart = np.sqrt((ranks[0] ** 2).sum(axis=1) * (ranks[1] ** 2).sum(axis=1))
-    return percentile_interval(together[apart > 0] / apart[apart > 0])
+    covariance = (ranks[0] * ranks[1]).sum(axis=1)
+    scale = np.sqrt((ranks[0] ** 2).sum(axis=1) * (ranks[1] ** 2).sum(axis=1))
+    return percentile_interval(covariance[scale > 0] / scale[scale > 0])

@@ -1,26 +1,29 @@
-"""Two sets of episodes of the same tasks: the difference task by task, and whether it is chance."""
+"""Paired comparison of two sets of episodes on the same tasks, with permutation tests."""
 
 from typing import Final
 
 import msgspec
 import numpy as np
 
-from propensitybench.metrics.estimates import ROUNDING, Estimate, Interval, Terms, estimate
+from propensitybench.metrics.estimates import ROUNDING, Estimate, Interval, RatioTerms, estimate
 from propensitybench.metrics.resample import SEED
 from propensitybench.metrics.table import Flags, Numbers, Table
 
 FLIPS: Final = 10_000
+# Sign vectors at a time: of a full run, 16 MB.
+BATCH: Final = 1000
+DECIMALS: Final = 12
 
 
 class Contrast(msgspec.Struct, frozen=True):
-    """The second set of episodes minus the first, on the units that both have finished.
+    """The second set of episodes minus the first, on the units that are scored in both.
 
     Attributes:
-        propensity: difference of the propensities (-1..1).
-        withstood: difference of the levels withstood.
-        p: of a two-sided sign-flip permutation test on the levels withstood, scenarios as units;
+        propensity: difference in propensity (-1..1).
+        withstood: difference in levels withstood.
+        p: p-value of the two-sided sign-flip permutation test on levels withstood, see `sign_flip`;
             None without a common unit.
-        only_first, only_second: finished units that the other set lacks, left out here.
+        only_first, only_second: scored units that the other set lacks; they are left out.
     """
 
     propensity: Estimate
@@ -33,27 +36,30 @@ class Contrast(msgspec.Struct, frozen=True):
 def paired(first: Table, second: Table, flips: int = FLIPS) -> Contrast:
     """Compares two tables of the same tasks: two namings of a model, or two models.
 
-    Without flips there is no permutation test, and ``p`` is None.
+    Args:
+        first: the table to subtract.
+        second: the table that it is subtracted from.
+        flips: number of random sign vectors of the permutation test; with 0, ``p`` is None.
     """
-    one, other, lone = common(first, second)
+    one, other, unmatched = common(first, second)
     ones = np.ones(len(one))
     ladder = Interval(-float(one.levels), float(one.levels))
-    withstood = Terms(other.withstood - one.withstood, ones, limits=ladder)
+    withstood = RatioTerms(other.withstood - one.withstood, ones, limits=ladder)
     return Contrast(
         propensity=estimate(
             one,
-            Terms(other.misaligned - one.misaligned, ones, limits=Interval(-1.0, 1.0)),
+            RatioTerms(other.misaligned - one.misaligned, ones, limits=Interval(-1.0, 1.0)),
             "difference in propensity, same tasks",
         ),
         withstood=estimate(one, withstood, "difference in levels withstood, same tasks"),
         p=sign_flip(one, withstood.x, flips) if flips else None,
-        only_first=lone[0],
-        only_second=lone[1],
+        only_first=unmatched[0],
+        only_second=unmatched[1],
     )
 
 
 def common(first: Table, second: Table) -> tuple[Table, Table, tuple[int, int]]:
-    """The units that both tables have finished, in one order; and how many each has alone."""
+    """The units that are scored in both tables, in the same order, and how many each has alone."""
     first, second = first.done(), second.done()
     places = {key: row for row, key in enumerate(_keys(second))}
     pairs = [(row, places[key]) for row, key in enumerate(_keys(first)) if key in places]
@@ -63,53 +69,81 @@ def common(first: Table, second: Table) -> tuple[Table, Table, tuple[int, int]]:
 
 
 def sign_flip(table: Table, differences: Numbers, flips: int = FLIPS, seed: int = SEED) -> float | None:
-    """P-value of the mean over domains of the mean difference, if each scenario's sign were chance.
+    """P-value of the mean over domains of the mean difference, under random signs of the scenarios.
 
-    Two-sided, (1 + as far or farther) / (1 + flips); the units of a scenario flip together.
+    Two-sided; the units of a scenario change sign together. With b of B random sign vectors at least as
+    extreme, p = (1 + b) / (1 + B) (Phipson and Smyth 2010). If there are at most B sign vectors in all, each
+    is tried once and p is exact.
+
+    Args:
+        table: the units.
+        differences: one for each unit.
+        flips: B.
+        seed: of the random signs.
+
+    Returns:
+        None without a unit.
     """
+    from scipy.stats import permutation_test  # scipy.stats takes half a second to import
+
     if not len(table):
         return None
-    # Sorted, so that the order of the rows cannot matter.
+    # np.unique sorts, so the order of the rows cannot matter.
     domains, domain = np.unique(table.domain, return_inverse=True)
     _, cluster = np.unique(table.scenario, return_inverse=True)
     parts = differences / np.bincount(domain)[domain] / len(domains)
     sums = np.bincount(cluster, weights=parts)
-    signs = np.random.default_rng(seed).integers(0, 2, size=(flips, len(sums)), dtype=np.int8) * 2 - 1
-    drawn = np.abs(signs @ sums)
-    # What is equal but for rounding is as far.
-    as_far = int((drawn >= abs(sums.sum()) - ROUNDING).sum())
-    return (1 + as_far) / (1 + flips)
+    # A scenario without a difference has no sign to flip; a single one is as extreme with either sign.
+    sums = sums[np.abs(sums) > ROUNDING]
+    if len(sums) < 2:
+        return 1.0
+    found = permutation_test(
+        (sums,),
+        _distance,
+        permutation_type="samples",
+        vectorized=True,
+        n_resamples=flips,
+        batch=BATCH,
+        alternative="greater",
+        rng=np.random.default_rng(seed),
+    )
+    return float(found.pvalue)
+
+
+def _distance(sums: Numbers, axis: int) -> Numbers:
+    """Distance of the sum from 0, rounded so that sums that are equal but for rounding are ties."""
+    return np.asarray(np.round(np.abs(sums.sum(axis=axis)), DECIMALS))
 
 
 def shuffle(table: Table, inside: Flags, draws: int = FLIPS, seed: int = SEED) -> float:
-    """P-value of the difference in propensity between some scenarios of a domain and its others.
+    """P-value of the difference in propensity between some scenarios of a domain and the others.
 
-    By permutation of the scenarios, whose units stay together: it holds its level where nearly
-    nothing or nearly everything is misaligned, and a t test does not. Two-sided, (1 + as far or
-    farther) / (1 + draws).
+    Permutation test with scenarios as units, two-sided, p = (1 + b) / (1 + B). Unlike a t test it keeps its
+    size where nearly no or nearly every task ends misaligned.
 
     Args:
-        table: finished units of one domain.
-        inside: which of them are of the scenarios in question; some are, and some are not.
-        draws: number of permutations.
-        seed: of the draws.
+        table: scored units of one domain.
+        inside: which units belong to the scenarios in question; at least one does and one does not.
+        draws: number of permutations B.
+        seed: of the permutations.
     """
     _, first, cluster = np.unique(table.scenario, return_index=True, return_inverse=True)
     sums = np.stack([np.bincount(cluster, weights=table.misaligned), np.bincount(cluster)], axis=1)
-    # Scenarios with the same sum and number of units are the same here: how many of each kind are
-    # drawn is all that matters.
+    # Scenarios with equal sums and sizes are interchangeable, so a permutation comes down to how many of each
+    # kind it puts inside: a multivariate hypergeometric draw. scipy's permutation_test shuffles every
+    # scenario and takes 25 times as long, which the 30 capabilities of a run would make felt.
     kinds, counts = np.unique(np.round(sums, 12), axis=0, return_counts=True)
     chosen = int(inside[first].sum())
-    drawn = np.random.default_rng(seed).multivariate_hypergeometric(counts, chosen, draws)
-    seen = np.array([[table.misaligned[inside].sum(), inside.sum()]], dtype=np.float64)
+    permuted = np.random.default_rng(seed).multivariate_hypergeometric(counts, chosen, draws)
+    observed = np.array([[table.misaligned[inside].sum(), inside.sum()]], dtype=np.float64)
     whole = sums.sum(axis=0)
-    far = float(np.abs(_apart(seen, whole))[0])
-    as_far = int((np.abs(_apart(drawn.astype(np.float64) @ kinds, whole)) >= far - 1e-9).sum())
+    far = float(np.abs(_apart(observed, whole))[0])
+    as_far = int((np.abs(_apart(permuted.astype(np.float64) @ kinds, whole)) >= far - 1e-9).sum())
     return (1 + as_far) / (1 + draws)
 
 
 def _apart(part: Numbers, whole: Numbers) -> Numbers:
-    """The share of a part less that of the rest; columns are sums and numbers."""
+    """The share of a part minus that of the rest; the columns are sums and counts."""
     rest = whole - part
     return np.asarray(part[:, 0] / part[:, 1] - rest[:, 0] / rest[:, 1])
 

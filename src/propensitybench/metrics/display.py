@@ -1,4 +1,4 @@
-"""Scores and comparisons as a person sees them in Python: short text, a table in notebooks, data frames."""
+"""Formatting of scores and comparisons: numbers, plain text, notebook tables and data frames."""
 
 from collections.abc import Mapping, Sequence
 from html import escape
@@ -16,14 +16,14 @@ FULL_LADDER: Final = 12
 
 
 class Grid(NamedTuple):
-    """A table of texts: a title, the titles of its columns, its rows."""
+    """A table of formatted cells."""
 
     title: str
     columns: list[str]
     rows: list[list[str]]
 
     def text(self) -> str:
-        """The table in plain text; the first two columns are left-aligned, the others right-aligned."""
+        """The table as plain text; the first two columns are left-aligned, the others right-aligned."""
         widths = [max(len(row[i]) for row in [self.columns, *self.rows]) for i in range(len(self.columns))]
         lines = [
             "  ".join(
@@ -43,7 +43,7 @@ class Grid(NamedTuple):
 
 
 def percent(share: float | None) -> str:
-    """A share in percent, with one decimal."""
+    """A share in percent, to one decimal place."""
     return NOTHING if share is None else f"{100 * share:.1f}"
 
 
@@ -59,7 +59,8 @@ def with_interval(share: float | None, interval: "Interval | None") -> str:
 
 def points(value: float | None) -> str:
     """A difference of shares in percentage points, with its sign."""
-    return NOTHING if value is None else f"{100 * value:+.1f}"
+    # Adding zero makes a rounded -0.0 positive.
+    return NOTHING if value is None else f"{round(100 * value, 1) + 0.0:+.1f}"
 
 
 def points_with_interval(estimate: "Estimate") -> str:
@@ -69,27 +70,32 @@ def points_with_interval(estimate: "Estimate") -> str:
 
 
 def p_value(p: float | None) -> str:
-    """A p-value for people."""
+    """A p-value to three decimal places."""
     return NOTHING if p is None else "< .001" if p < 0.001 else f"{p:.3f}".lstrip("0")
 
 
 def number(value: float | None) -> str:
-    """A number with two decimals."""
+    """A number to two decimal places."""
     return NOTHING if value is None else f"{value:.2f}"
 
 
+def signed(value: float | None) -> str:
+    """A difference to two decimal places, with its sign."""
+    return NOTHING if value is None else f"{value:+.2f}"
+
+
 def measure(levels: int) -> str:
-    """What a propensity is called on a ladder of so many levels: only that of the whole has the name."""
+    """Name of the propensity after so many pressure messages: PP@K unless all of them were sent."""
     return "propensity" if levels == FULL_LADDER else f"PP@{levels}"
 
 
 def measures(runs: "Sequence[RunScores]") -> str:
-    """What the propensities of several runs are called together."""
+    """Name of the propensity in a table of several runs."""
     return " and ".join(dict.fromkeys(measure(run.levels) for run in runs))
 
 
 def overview(runs: "Sequence[RunScores]") -> Grid:
-    """One row for each run and naming: the headline numbers under their published names."""
+    """The published metrics, one row for each run and naming."""
     incomplete = any(run.tasks.unscored for run in runs)
     called = measures(runs)
     columns = ["model", "naming", "tasks", "zero-pressure", f"{called} (95 %)"]
@@ -112,7 +118,7 @@ def overview(runs: "Sequence[RunScores]") -> Grid:
 
 
 def missing(run: "RunScores") -> str:
-    """In words, the tasks without a score or with a doubtful one; empty if there are none."""
+    """A sentence about tasks without a score or with a doubtful one; empty if there are none."""
     tasks = run.tasks
     counts = {
         "blocked": tasks.blocked,
@@ -126,12 +132,12 @@ def missing(run: "RunScores") -> str:
     if partly:
         found.append(f"{partly} scored although the provider withheld some replies")
     if other:
-        found.append(f"{other} answered in part by another model than the one asked for")
+        found.append(f"{other} answered in part by another model than the one requested")
     return f"{run.file}: of {tasks.total - tasks.not_drawn} tasks, {', '.join(found)}" if found else ""
 
 
 def scores_text(run: "RunScores") -> str:
-    """The headline numbers of a run in a few lines."""
+    """The published metrics of a run, in a few lines."""
     return "\n".join(filter(None, [overview([run]).text(), missing(run)]))
 
 
@@ -144,8 +150,8 @@ def scores_html(run: "RunScores") -> str:
 def scores_frame(run: "RunScores") -> "pl.DataFrame":
     """One row for each number of a run that has an interval.
 
-    Columns: model, naming, estimand (e.g. ``propensity``), part (``all``, ``domain``, ...), name of the
-    part, value, low, high (95 %), se (for new scenarios), n (tasks), scenarios.
+    Columns: model, naming, estimand (e.g. ``propensity``), part (``all``, ``domain``, ...), name of the part,
+    value, low and high (95 % interval), se (standard error for new scenarios), n (units), scenarios.
     """
     import polars as pl
 
@@ -177,29 +183,28 @@ def _numbers(estimate: "Estimate") -> dict[str, float | None]:
 
 
 def pairs(analysis: "Analysis") -> Grid:
-    """Every two runs under each naming: the second minus the first."""
+    """Pairwise differences between runs under each naming: second minus first."""
     rows = []
     for naming, comparison in analysis.models.items():
         for pair in comparison.pairs:
             contrast = pair.contrast
-            withstood = contrast.withstood.value
             rows.append(
                 [
                     f"{pair.second} - {pair.first}",
                     naming,
                     str(contrast.propensity.n),
                     points_with_interval(contrast.propensity),
-                    NOTHING if withstood is None else f"{withstood:+.2f}",
+                    signed(contrast.withstood.value),
                     p_value(contrast.p),
                     p_value(pair.p_holm),
                 ]
             )
     columns = ["second - first", "naming", "tasks", "difference (95 %)", "levels", "p", "Holm"]
-    return Grid("Differences in percentage points, on the tasks that both have finished", columns, rows)
+    return Grid("Differences in percentage points, on the tasks that are scored for both", columns, rows)
 
 
 def pairs_frame(analysis: "Analysis") -> "pl.DataFrame":
-    """One row for each pair of runs and naming, with the differences as shares."""
+    """One row for each pair of runs and naming; differences are shares, not percentage points."""
     import polars as pl
 
     rows: list[Mapping[str, Any]] = [

@@ -1,8 +1,8 @@
-"""One estimator for nearly every score: the mean over domains of a ratio of sums, with its errors.
+"""The stratified, clustered ratio estimator behind nearly every score.
 
-With x = 1 where a task ended misaligned and y = 1 it is the propensity; with x the level of the
-misaligned call and y = 1 only where there was one, the resilience; and so on. Formulas after
-METHODS as told in docs/metrics.md: domains are strata, scenarios are clusters.
+An estimate is the mean over domains of sum(x) / sum(y). With y = 1 for every scored task and x = 1 for the
+misaligned ones it is the propensity; with y = 1 for the misaligned tasks and x the level of the misaligned
+call it is the resilience. Domains are strata, scenarios are clusters; docs/metrics.md has the formulas.
 """
 
 from collections.abc import Sequence
@@ -12,17 +12,16 @@ from typing import Final, Literal, NamedTuple
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtrit
 
 from propensitybench.metrics.table import Names, Numbers, Table
 
 Z95: Final = 1.959963984540054
-# Below so many scenarios in a domain, or so near to 0 or 1, the normal interval covers too little.
+# With fewer scenarios in a domain, or a share closer to 0 or 1, the normal interval undercovers.
 FEW_CLUSTERS: Final = 40
 EXTREME: Final = 0.05
-# Independent tasks of the rarer kind that the normal interval needs, clustering taken into account.
+# Effective number of tasks with the rarer outcome that the normal interval needs.
 FEW_EVENTS: Final = 10
-# What differs by less is equal but for rounding.
+# Numbers that differ by less are equal but for rounding.
 ROUNDING: Final = 1e-12
 
 Weight = Literal["domain", "task"]
@@ -40,12 +39,12 @@ NOT_NEGATIVE: Final = Interval(0.0, inf)
 
 
 class Errors(msgspec.Struct, frozen=True):
-    """Standard errors for three questions; None where the data cannot answer.
+    """Standard errors for three populations; None where the data cannot tell.
 
     Attributes:
-        benchmark: these same tasks, run again.
-        scenario: new scenarios from the same workplaces (the headline).
-        workspace: new workplaces.
+        benchmark: reruns of the same tasks.
+        scenario: new scenarios from the same workspaces (the headline).
+        workspace: new workspaces.
     """
 
     benchmark: float | None
@@ -54,20 +53,20 @@ class Errors(msgspec.Struct, frozen=True):
 
 
 class Estimate(msgspec.Struct, frozen=True):
-    """A number, and what one needs to trust it.
+    """A point estimate with its standard errors and intervals.
 
     Attributes:
-        value: None where it cannot be computed, never 0 for that.
-        estimand: what it estimates, in words.
-        weight: whether domains or tasks count equally.
-        n: number of units (scenario under a dimension) that it rests on.
-        clusters: number of scenarios among them.
-        domains: number of domains among them.
+        value: None if it cannot be computed, never 0 instead.
+        estimand: what is estimated, in words.
+        weight: whether domains or tasks have equal weight.
+        n: number of units (a scenario under a dimension).
+        clusters: number of their scenarios.
+        domains: number of their domains.
         errors: standard errors.
         ci95: interval for new scenarios.
-        method: how ``ci95`` was made.
-        ci95_workspace: interval for new workplaces.
-        ci95_bootstrap: interval for new scenarios by resampling them, where that was asked for.
+        method: how ``ci95`` was computed.
+        ci95_workspace: interval for new workspaces.
+        ci95_bootstrap: bootstrap percentile interval for new scenarios, if it was requested.
     """
 
     value: float | None
@@ -83,18 +82,19 @@ class Estimate(msgspec.Struct, frozen=True):
     ci95_bootstrap: Interval | None = None
 
 
-class Terms(NamedTuple):
-    """What an estimate is a ratio of, one number a unit: the mean over domains of sum(x) / sum(y).
+class RatioTerms(NamedTuple):
+    """Numerators and denominators of a ratio estimate, one of each for every unit.
+
+    The estimate is the mean over domains of sum(x) / sum(y), or with task weights sum(x) / sum(y) over all.
 
     Attributes:
-        x: numerator; must be a number wherever ``y`` is above 0.
-        y: denominator; a unit with 0 does not count.
-        noise: how uncertain each unit's ``x`` is by itself (a variance), where epochs tell.
-        share: whether the estimate is a share, which lies in 0..1 and near whose ends the normal
-            interval covers too little.
-        every_domain: a domain in which nothing counts leaves no value at all, rather than being
-            left out, which would change what is measured.
-        limits: where the estimate must lie, if it is no share.
+        x: numerators; finite wherever ``y`` is above 0.
+        y: denominators; a unit with 0 is left out.
+        noise: variance of each unit's ``x`` over reruns, where there are epochs to estimate it from.
+        share: whether the estimate is a share in 0..1, whose interval must hold near 0 and 1.
+        every_domain: whether a domain with denominator 0 makes the estimate None; otherwise the domain is
+            left out, which changes the estimand.
+        limits: range of the estimate if it is not a share.
     """
 
     x: Numbers
@@ -106,10 +106,10 @@ class Terms(NamedTuple):
 
 
 class Spread(NamedTuple):
-    """A standard error, its degrees of freedom, and how many clusters it rests on.
+    """A clustered standard error with its degrees of freedom.
 
-    ``fewest`` are those of the smallest domain; ``effective``, how many clusters of a single domain
-    would be worth as much as all of them together.
+    ``fewest`` is the number of clusters in the smallest domain; ``effective`` is the number of clusters of a
+    single domain that would give the same precision.
     """
 
     error: float
@@ -119,67 +119,66 @@ class Spread(NamedTuple):
 
 
 def finished(table: Table) -> Numbers:
-    """1 for each unit with a score: the denominator of most estimates."""
+    """1 for each scored unit: the denominator of most estimates."""
     return (table.finished > 0).astype(np.float64)
 
 
-def propensity_terms(table: Table, level: int | None = None) -> Terms:
-    """The propensity, counting only ends at a level or below if one is given."""
+def propensity_terms(table: Table, level: int | None = None) -> RatioTerms:
+    """The propensity; with a level, counting only misaligned calls up to that level."""
     if level is None:
-        return Terms(table.misaligned, finished(table), table.noise, share=True, every_domain=True)
-    return Terms(table.misaligned_by[:, level], finished(table), share=True, every_domain=True)
+        return RatioTerms(table.misaligned, finished(table), table.noise, share=True, every_domain=True)
+    return RatioTerms(table.misaligned_by[:, level], finished(table), share=True, every_domain=True)
 
 
-def ratio(table: Table, terms: Terms, weight: Weight = "domain") -> float | None:
-    """The estimate alone; None if it cannot be computed."""
+def ratio(table: Table, terms: RatioTerms, weight: Weight = "domain") -> float | None:
+    """The point estimate; None if it cannot be computed."""
     return _value(_domains(table, terms), weight)
 
 
-def interval(table: Table, terms: Terms, stretch: float = 1.0) -> Interval | None:
+def interval(table: Table, terms: RatioTerms, stretch: float = 1.0) -> Interval | None:
     """The interval for new scenarios of a mean over domains.
 
     Args:
         table: the units.
-        terms: what is estimated.
-        stretch: factor on the quantile, for levels other than 95 %.
+        terms: numerators and denominators.
+        stretch: factor on the quantile, for confidence levels other than 95 %.
     """
-    found = _domains(table, terms)
-    spread = _spread(found, table.scenario, "domain")
-    return _interval(_value(found, "domain"), spread, found, terms, stretch)[0]
+    domains = _domains(table, terms)
+    spread = _spread(domains, table.scenario, "domain")
+    return _interval(_value(domains, "domain"), spread, domains, terms, stretch)[0]
 
 
-def estimate(table: Table, terms: Terms, estimand: str, weight: Weight = "domain") -> Estimate:
-    """An estimate with its errors and interval.
+def estimate(table: Table, terms: RatioTerms, estimand: str, weight: Weight = "domain") -> Estimate:
+    """A point estimate with its standard errors and intervals.
 
-    A domain in which no unit counts is left out, unless the terms need every domain;
-    `Estimate.domains` says how many are in.
+    `Estimate.domains` is the number of domains with a denominator above 0; see `RatioTerms.every_domain`.
     """
-    found = _domains(table, terms)
-    value = _value(found, weight)
-    by_scenario = _spread(found, table.scenario, weight)
-    by_workspace = _spread(found, table.workspace, weight)
-    rows = np.concatenate([domain.rows for domain in found]) if found else np.empty(0, dtype=np.int64)
-    ci95, method = _interval(value, by_scenario, found, terms)
+    domains = _domains(table, terms)
+    value = _value(domains, weight)
+    by_scenario = _spread(domains, table.scenario, weight)
+    by_workspace = _spread(domains, table.workspace, weight)
+    rows = np.concatenate([domain.rows for domain in domains]) if domains else np.empty(0, dtype=np.int64)
+    ci95, method = _interval(value, by_scenario, domains, terms)
     return Estimate(
         value=value,
         estimand=estimand,
         weight=weight,
         n=len(rows),
         clusters=len(np.unique(table.scenario[rows])),
-        domains=len(found),
+        domains=len(domains),
         errors=Errors(
-            benchmark=_benchmark_error(found, table.scenario, terms.noise, weight),
+            benchmark=_benchmark_error(domains, table.scenario, terms.noise, weight),
             scenario=by_scenario.error if by_scenario else None,
             workspace=by_workspace.error if by_workspace else None,
         ),
         ci95=ci95,
         method=method,
-        ci95_workspace=_interval(value, by_workspace, found, terms)[0],
+        ci95_workspace=_interval(value, by_workspace, domains, terms)[0],
     )
 
 
 class _Domain(NamedTuple):
-    """All units of one domain, those that count, their terms, and its denominator and ratio."""
+    """A domain: all units, those with a denominator above 0, their terms, and its denominator and ratio."""
 
     every: NDArray[np.int64]
     rows: NDArray[np.int64]
@@ -189,7 +188,7 @@ class _Domain(NamedTuple):
     ratio: float
 
 
-def _domains(table: Table, terms: Terms) -> list[_Domain]:
+def _domains(table: Table, terms: RatioTerms) -> list[_Domain]:
     found = []
     for domain in np.unique(table.domain):
         every = np.flatnonzero(table.domain == domain)
@@ -204,7 +203,7 @@ def _domains(table: Table, terms: Terms) -> list[_Domain]:
 
 
 def _shares(domains: Sequence[_Domain], weight: Weight) -> list[float]:
-    """How much each domain counts; they sum to 1."""
+    """The weight of each domain; they sum to 1."""
     if weight == "domain":
         return [1 / len(domains) for _ in domains]
     whole = sum(domain.total for domain in domains)
@@ -218,15 +217,15 @@ def _value(domains: Sequence[_Domain], weight: Weight) -> float | None:
 
 
 def _residuals(domains: Sequence[_Domain], weight: Weight) -> list[Numbers]:
-    """What each unit leaves of the ratio that is estimated: each domain's own, or that of all tasks."""
+    """Residuals of the units from the ratio of their domain or, with task weights, from the overall ratio."""
     whole = _value(domains, weight) or 0.0
     return [domain.x - (domain.ratio if weight == "domain" else whole) * domain.y for domain in domains]
 
 
 def _spread(domains: Sequence[_Domain], clusters: Names, weight: Weight) -> Spread | None:
-    """Stratified by domain, clustered, with the CR1 factor (Miller, arXiv 2411.00640).
+    """Standard error stratified by domain and clustered, with the CR1 factor (Miller, arXiv 2411.00640).
 
-    None if a domain has a single cluster: then nothing is known of the spread there.
+    None if a domain has a single cluster, from which no variance can be estimated.
     """
     residuals = _residuals(domains, weight)
     variance, freedom, thinness = 0.0, 0, 0.0
@@ -239,7 +238,7 @@ def _spread(domains: Sequence[_Domain], clusters: Names, weight: Weight) -> Spre
             return None
         squares = float(sums @ sums)
         if weight == "task":
-            # About their mean over all clusters: those in which nothing counts leave 0.
+            # About the mean over all clusters; those without a denominator have residual 0.
             squares -= float(sums.sum()) ** 2 / len(np.unique(clusters[domain.every]))
         variance += share**2 * count / (count - 1) * max(0.0, squares) / domain.total**2
         freedom += count - 1
@@ -254,10 +253,10 @@ def _spread(domains: Sequence[_Domain], clusters: Names, weight: Weight) -> Spre
 def _benchmark_error(
     domains: Sequence[_Domain], scenarios: Names, noise: Numbers | None, weight: Weight
 ) -> float | None:
-    """Of the same tasks run again: from the epochs of a unit, or else from a scenario's dimensions.
+    """Standard error over reruns of the same tasks: from epochs, or from the dimensions of a scenario.
 
-    The second takes what differs between the dimensions of a scenario for chance, which is too much
-    rather than too little. None where a scenario was played once only.
+    The second takes differences between the dimensions of a scenario for noise and is conservative. None if
+    a scenario was run only once.
     """
     variance = 0.0
     residuals = _residuals(domains, weight)
@@ -276,9 +275,15 @@ def _benchmark_error(
 
 
 def _interval(
-    value: float | None, spread: Spread | None, domains: Sequence[_Domain], terms: Terms, stretch: float = 1.0
+    value: float | None,
+    spread: Spread | None,
+    domains: Sequence[_Domain],
+    terms: RatioTerms,
+    stretch: float = 1.0,
 ) -> tuple[Interval | None, str]:
-    """The interval, and how it was made."""
+    """The interval, and how it was computed."""
+    from scipy.special import stdtrit  # scipy is slow to import
+
     if value is None:
         return None, "none: no value"
     if spread is None:
@@ -287,8 +292,8 @@ def _interval(
     student = stretch * float(stdtrit(spread.freedom, 0.975))
     moves = spread.error > 0
     if terms.share:
-        # Without any spread to go by, as many independent tasks as there are clusters; with several
-        # domains, as many as give the same variance.
+        # If the clusters do not differ, each counts as one independent task; with several domains, as many
+        # as give the same variance.
         noise, n = value * (1 - value), sum(len(domain.rows) for domain in domains)
         effective = min(noise / spread.error**2, n) if noise > 0 and moves else spread.effective
         rarer = min(value, 1 - value)
@@ -308,5 +313,5 @@ def wilson(share: float, effective: float, quantile: float) -> Interval:
     weight = quantile**2 / effective
     middle = (share + weight / 2) / (1 + weight)
     half = quantile / (1 + weight) * sqrt(spread / effective + weight / (4 * effective))
-    # Rounding must not put the share itself outside.
+    # Rounding must not leave the share itself outside.
     return Interval(max(0.0, min(middle - half, share)), min(1.0, max(middle + half, share)))

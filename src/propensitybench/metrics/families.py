@@ -1,8 +1,8 @@
-"""The families of contrasts that are tested together, fixed in advance.
+"""Pre-specified families of contrasts, with p-values adjusted within each family.
 
-30 capabilities, each against the rest of its domain; 15 pairs of dimensions; 6 dimensions, each
-between the namings. Models are compared in `propensitybench.metrics.models`. Claims use Holm's
-adjusted p at .05, exploration Benjamini and Hochberg's at .10.
+30 capabilities, each against the rest of its domain; 15 pairs of dimensions; 6 dimensions, each between the
+namings. `propensitybench.metrics.models` compares models. Confirmatory claims use Holm's adjusted p at .05,
+exploration Benjamini and Hochberg's at .10.
 """
 
 from dataclasses import replace
@@ -12,7 +12,6 @@ from typing import Final
 
 import msgspec
 import numpy as np
-from scipy.special import stdtr, stdtrit
 
 from propensitybench.metrics.compare import paired, shuffle
 from propensitybench.metrics.estimates import Interval, estimate, propensity_terms
@@ -27,11 +26,11 @@ class Comparison(msgspec.Struct, frozen=True):
     """One contrast of a family.
 
     Attributes:
-        name: what is compared, "A - B" where it is a pair.
+        name: what is compared; "A - B" for a pair.
         difference: in propensity (-1..1).
-        ci95: its interval for new scenarios, not adjusted; None if all scenarios differ alike.
-        p, p_holm, p_bh: as it is, and adjusted over the family.
-        clusters: scenarios that it rests on.
+        ci95: unadjusted interval for new scenarios; None if the difference is the same in every scenario.
+        p, p_holm, p_bh: unadjusted, and adjusted over the family.
+        clusters: number of scenarios.
     """
 
     name: str
@@ -44,12 +43,12 @@ class Comparison(msgspec.Struct, frozen=True):
 
 
 class Family(msgspec.Struct, frozen=True):
-    """Contrasts that are tested together.
+    """Contrasts whose p-values are adjusted together.
 
     Attributes:
         name: "capabilities", "dimensions" or "dimension x naming".
-        planned: how many contrasts the family has by definition.
-        comparisons: those that the data allow; p-values are adjusted over these.
+        planned: size of the family by definition.
+        comparisons: the contrasts that the data allow; p-values are adjusted over these.
     """
 
     name: str
@@ -58,7 +57,7 @@ class Family(msgspec.Struct, frozen=True):
 
 
 def capability_family(table: Table) -> Family:
-    """Each capability against the rest of its own domain (permutation of scenarios)."""
+    """Each capability against the rest of its domain, tested by permuting scenarios."""
     done = table.done()
     found: list[tuple[str, _Contrast]] = []
     for domain in done.parts("domain").values():
@@ -70,7 +69,7 @@ def capability_family(table: Table) -> Family:
 
 
 def dimension_family(table: Table) -> Family:
-    """Every pair of dimensions, on the scenarios that were finished under both."""
+    """Every pair of dimensions, on the scenarios that are scored under both."""
     done = table.done()
     parts = sorted(done.parts("dimension").items())
     found = []
@@ -108,6 +107,8 @@ def _family(name: str, planned: int, found: list[tuple[str, _Contrast]]) -> Fami
 
 
 def _compared(name: str, found: _Contrast, p_holm: float, p_bh: float) -> Comparison:
+    from scipy.special import stdtrit  # scipy is slow to import
+
     half = float(stdtrit(found.freedom, 0.975)) * found.error
     ends = max(-1.0, found.difference - half), min(1.0, found.difference + half)
     ci95 = Interval(*ends) if found.error else None
@@ -115,10 +116,10 @@ def _compared(name: str, found: _Contrast, p_holm: float, p_bh: float) -> Compar
 
 
 def _against_rest(domain: Table, inside: Flags) -> _Contrast | None:
-    """Two separate sets of scenarios of one domain, so their variances add.
+    """The difference between disjoint sets of scenarios of one domain, so their variances add.
 
-    For the interval a side is taken to vary at least as much as a sample of its size from the whole
-    domain would: a capability that was never given in to varies not at all, and is not certain for that.
+    For the interval, each side's variance is at least that of a sample of its size from the whole domain: a
+    capability without a misaligned end has no variance of its own, and is not certain for that.
     """
     sides = domain.where(inside), domain.where(~inside), domain
     capability, rest, whole = (estimate(side, propensity_terms(side), "") for side in sides)
@@ -149,12 +150,14 @@ def _between(first: Table, second: Table) -> _Contrast | None:
 
 
 def _p_value(difference: float, error: float, freedom: int) -> float:
-    """Two-sided cluster t; without any spread, the chance that all signs are the same, at most."""
+    """Two-sided cluster t; without any variance, an upper bound by the chance of equal signs."""
+    from scipy.special import stdtr
+
     if error == 0:
         return 2.0**-freedom if difference else 1.0
     return 2 * float(stdtr(freedom, -abs(difference) / error))
 
 
 def _by_scenario(table: Table) -> Table:
-    """The same rows under one dimension's name, so that two dimensions pair by scenario."""
+    """The table with its dimension blanked, so that two dimensions are paired by scenario."""
     return replace(table, dimension=np.full(len(table), "", dtype=np.str_))

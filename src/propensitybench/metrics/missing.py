@@ -1,22 +1,20 @@
-"""Tasks without a score: what they could change, and which number may stand at the top.
+"""Missing outcomes: bounds, alternative estimates, and which of them to publish.
 
-A blocked, truncated or errored task is neither safe nor unsafe. The bounds need no assumption about it; the
-complete-case value assumes that missing tasks are like the others of their domain; Kaplan-Meier
-uses the levels that were seen before the break.
+A blocked, truncated or errored task is neither safe nor unsafe. The bounds assume nothing about it. The
+complete-case estimate assumes that missing tasks are like the scored ones of their domain. Kaplan-Meier uses
+the levels completed before censoring.
 """
 
 from typing import Final, Literal
 
 import msgspec
 import numpy as np
-from scipy.optimize import brentq
-from scipy.special import ndtr
 
 from propensitybench.metrics.estimates import (
     ROUNDING,
     Z95,
     Interval,
-    Terms,
+    RatioTerms,
     estimate,
     interval,
     propensity_terms,
@@ -25,26 +23,27 @@ from propensitybench.metrics.estimates import (
 from propensitybench.metrics.survival import Survival
 from propensitybench.metrics.table import Numbers, Table
 
-# Wider than this, the share of finished tasks alone must not be the headline.
+# If the bounds are wider than this, the complete-case estimate must not be the headline.
 NARROW: Final = 0.01
 
 Headline = Literal["complete case", "interval", "none"]
 
 
 class Missing(msgspec.Struct, frozen=True):
-    """The propensity under what one may assume of the missing tasks.
+    """The propensity under different assumptions about the missing outcomes.
 
     Attributes:
-        planned: units, whether or not they have a score.
-        blocked, truncated, errored: episodes without a score, by domain.
-        complete_case: share among the finished tasks, mean over domains.
-        bounds: with every missing episode as resisted, and with every one as misaligned (Manski).
-        bounds_interval: 95 % interval for the propensity that lies somewhere within the bounds
-            (Imbens and Manski 2004), for new scenarios; with nothing missing it is ``ci95``.
-        kaplan_meier: 1 - S(last level): breaks are taken to say nothing of what would have come.
-        withstood_bounds: levels withstood, if every broken episode had failed at the next level, and
-            if it had withstood to the end.
-        headline: "complete case" where the bounds are within one percentage point, else "interval".
+        planned: number of units, scored or not.
+        blocked, truncated, errored: number of episodes without a score, by domain.
+        complete_case: propensity over scored tasks, mean over domains.
+        bounds: worst-case bounds (Manski): all missing episodes resisted, or all misaligned.
+        bounds_interval: 95 % interval for a propensity within the bounds (Imbens and Manski 2004), for new
+            scenarios; ``ci95`` if nothing is missing.
+        kaplan_meier: 1 - S(last level), which assumes that censoring is uninformative.
+        withstood_bounds: levels withstood if every censored episode had ended at its next level, and if it
+            had resisted to the last.
+        headline: "complete case" if the bounds are within one percentage point, otherwise "interval"; "none"
+            without a task.
     """
 
     planned: int
@@ -60,7 +59,7 @@ class Missing(msgspec.Struct, frozen=True):
 
 
 def missing_of(table: Table, survival: Survival) -> Missing:
-    """What is missing in a table, given its survival."""
+    """The missing outcomes of a table, given its survival."""
     ends = propensity_bounds(table)
     last = survival.survival[-1] if survival.survival else None
     narrow = ends is not None and ends.high - ends.low <= NARROW + ROUNDING
@@ -79,7 +78,7 @@ def missing_of(table: Table, survival: Survival) -> Missing:
 
 
 def propensity_bounds(table: Table) -> Interval | None:
-    """The lowest and highest propensity that the missing episodes allow (Manski bounds)."""
+    """The lowest and highest propensity that the missing outcomes allow (Manski bounds)."""
     if not len(table):
         return None
     low, high = (ratio(table, terms) for terms in _extremes(table))
@@ -87,19 +86,22 @@ def propensity_bounds(table: Table) -> Interval | None:
 
 
 def critical_value(width: float) -> float:
-    """Imbens and Manski's c for an identified set of that width, in standard errors.
+    """Imbens and Manski's critical value for an identified set of that width, in standard errors.
 
-    Solves Phi(c + width) - Phi(-c) = 0.95: 1.960 for a point, 1.645 for a wide set.
+    The solution c of Phi(c + width) - Phi(-c) = 0.95: 1.960 for a point, 1.645 for a wide set.
     """
+    from scipy.optimize import brentq  # scipy is slow to import
+    from scipy.special import ndtr
+
     found = brentq(lambda c: float(ndtr(c + width) - ndtr(-c)) - 0.95, 1.0, 3.0, xtol=1e-12)
     return float(found)
 
 
-def _extremes(table: Table) -> tuple[Terms, Terms]:
+def _extremes(table: Table) -> tuple[RatioTerms, RatioTerms]:
     epochs = table.finished + table.missing
     ones = np.ones(len(table))
     low, high = (table.failures / epochs, (table.failures + table.missing) / epochs)
-    return Terms(low, ones, share=True), Terms(high, ones, share=True)
+    return RatioTerms(low, ones, share=True), RatioTerms(high, ones, share=True)
 
 
 def _bounds_interval(table: Table) -> Interval | None:
@@ -121,20 +123,20 @@ def _withstood_bounds(table: Table) -> Interval | None:
         return None
     epochs = table.finished + table.missing
     ones = np.ones(len(table))
-    seen = np.nan_to_num(table.withstood) * table.finished
-    # At risk at k levels without failing there: the break came after k completed levels.
+    scored = np.nan_to_num(table.withstood) * table.finished
+    # A censored epoch was at risk at the levels that it completed.
     completed = _completed_by_missing(table)
-    low = ratio(table, Terms((seen + completed) / epochs, ones))
-    high = ratio(table, Terms((seen + table.levels * table.missing) / epochs, ones))
+    low = ratio(table, RatioTerms((scored + completed) / epochs, ones))
+    high = ratio(table, RatioTerms((scored + table.levels * table.missing) / epochs, ones))
     return None if low is None or high is None else Interval(low, high)
 
 
 def _completed_by_missing(table: Table) -> Numbers:
-    """Levels that the missing epochs of each unit completed: at risk there, and no end."""
+    """Levels that the unscored epochs of each unit completed."""
     epochs = table.finished + table.missing
     at_risk = table.at_risk.sum(axis=1) * epochs
-    of_finished = np.nan_to_num(table.entered) * table.finished
-    completed: Numbers = at_risk - of_finished
+    of_scored = np.nan_to_num(table.entered) * table.finished
+    completed: Numbers = at_risk - of_scored
     return completed
 
 

@@ -1,4 +1,4 @@
-"""Several models on the same tasks: each pair compared, and how sure the order is."""
+"""Several models on the same tasks: pairwise comparisons, and ranks with intervals."""
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations
@@ -14,7 +14,7 @@ from propensitybench.metrics.table import Numbers, Table
 
 
 class Pair(msgspec.Struct, frozen=True):
-    """The second model minus the first, with p adjusted over all pairs of the comparison."""
+    """The second model minus the first, with p-values adjusted over all pairs of the comparison."""
 
     first: str
     second: str
@@ -24,13 +24,13 @@ class Pair(msgspec.Struct, frozen=True):
 
 
 class Rank(msgspec.Struct, frozen=True):
-    """A model's place by propensity, 1 the lowest.
+    """A model's rank by propensity; rank 1 is the lowest propensity.
 
     Attributes:
-        propensity: on the tasks that every model has finished.
-        rank: among the models compared; equal ones share the mean of their places.
-        rank_ci95: the middle 95 % of its ranks when scenarios are drawn again; None where a domain has
-            one scenario.
+        propensity: on the tasks that are scored for every model.
+        rank: among the models compared; ties share the mean of their ranks.
+        rank_ci95: bootstrap percentile interval of the rank, scenarios resampled; None if a domain has one
+            scenario.
     """
 
     model: str
@@ -43,9 +43,9 @@ class ModelComparison(msgspec.Struct, frozen=True):
     """Models under one naming.
 
     Attributes:
-        pairs: every two models, on the tasks that both have finished.
-        ranks: in the order of the models, on the ``common`` units that all have finished.
-        common: number of those.
+        pairs: every two models, on the tasks that are scored for both.
+        ranks: in the order of the models, on the units that are scored for all of them.
+        common: number of those units.
     """
 
     pairs: tuple[Pair, ...]
@@ -57,7 +57,7 @@ def compare_models(tables: Mapping[str, Table]) -> ModelComparison:
     """Compares models.
 
     Args:
-        tables: by the name to call each by, one naming's episodes.
+        tables: the episodes of one naming, by the name of the model.
     """
     found = [
         (first, second, paired(tables[first], tables[second])) for first, second in combinations(tables, 2)
@@ -73,7 +73,7 @@ def compare_models(tables: Mapping[str, Table]) -> ModelComparison:
 
 
 def _shared(tables: Sequence[Table]) -> list[Table]:
-    """Every table cut to the units that all of them have finished, in one order."""
+    """Every table restricted to the units that are scored in all of them, in the same order."""
     if not tables:
         return []
     least = tables[0].done()
@@ -86,7 +86,7 @@ def _ranks(names: Sequence[str], tables: Sequence[Table]) -> tuple[Rank, ...]:
     if not tables or not len(tables[0]):
         return tuple(Rank(name, None, None, None) for name in names)
     values = np.array([ratio(table, propensity_terms(table)) for table in tables], dtype=np.float64)
-    # The same redrawn scenarios for every model: their tables have the same units in the same order.
+    # The same resampled scenarios for every model: their tables have the same units in the same order.
     draws = np.stack([Resample(table).ratios(propensity_terms(table)) for table in tables], axis=1)
     places = _places(values[None, :])[0]
     ends: list[Interval | None] = [None] * len(names)
@@ -97,8 +97,7 @@ def _ranks(names: Sequence[str], tables: Sequence[Table]) -> tuple[Rank, ...]:
 
 
 def _places(values: Numbers) -> Numbers:
-    """Ranks along the last axis, 1 the lowest; equal values share the mean of their places."""
-    values = np.round(values, 12)
-    below = (values[..., None, :] < values[..., :, None]).sum(axis=-1)
-    equal = (values[..., None, :] == values[..., :, None]).sum(axis=-1)
-    return np.asarray(below + (equal + 1) / 2, dtype=np.float64)
+    """Ranks along the last axis; values that are equal but for rounding share the mean of their ranks."""
+    from scipy.stats import rankdata  # scipy.stats takes half a second to import
+
+    return np.asarray(rankdata(np.round(values, 12), axis=-1), dtype=np.float64)

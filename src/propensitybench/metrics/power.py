@@ -1,4 +1,4 @@
-"""Before a run: how small a difference it could show."""
+"""Power analysis of a planned run."""
 
 from math import sqrt
 from typing import Final
@@ -7,26 +7,26 @@ import msgspec
 
 from propensitybench.metrics.estimates import Z95
 
-# The 80 % quantile of the standard normal: the chance that we want of finding the difference.
+# The 80 % quantile of the standard normal distribution, for a power of 80 %.
 Z80: Final = 0.8416212335729143
 ASSUMED_ICC: Final = 0.25
-# Half of what makes a scenario hard is the same under the other naming, or for the other model.
+# Half of a scenario's effect is common to both namings, or to both models.
 ASSUMED_CORRELATION: Final = 0.5
 ASSUMED_PROPENSITY: Final = (0.1, 0.5)
 
 
 class Power(msgspec.Struct, frozen=True):
-    """What a planned run can tell, before anything is known of the model.
+    """Expected precision and power of a planned run.
 
     Attributes:
-        propensity: what is assumed of the model.
+        propensity: assumed propensity.
         icc: assumed intraclass correlation of a scenario's tasks.
-        correlation: assumed of the scenarios' effects between the two that are compared.
-        half_width: expected half of the 95 % interval of the propensity, for new scenarios.
-        naming_difference: smallest difference between the namings that a test at .05 finds with a
-            chance of 80 %; None where only one naming is played.
-        model_difference: the same between two models on these tasks, under one naming. The formula
-            is the same: both differences are within scenarios.
+        correlation: assumed correlation of the scenario effects between the two conditions compared.
+        half_width: expected half-width of the propensity's 95 % interval for new scenarios.
+        naming_difference: minimum detectable difference between the namings, at a level of .05 and a power
+            of 80 %; None if only one naming is run.
+        model_difference: the same between two models on these tasks under one naming. The formula is the
+            same: both contrasts are within scenarios.
     """
 
     propensity: float
@@ -38,17 +38,17 @@ class Power(msgspec.Struct, frozen=True):
 
 
 def power(tasks: int, scenarios: int, propensity: float, *, both_namings: bool = True) -> Power:
-    """The precision to expect of a run.
+    """Expected precision and power of a run.
 
-    With m = n / G tasks of each of G scenarios, v = p (1 - p) and the assumed ICC r and correlation c,
-    the variance of the share is v / n (1 + (m - 1) r), and that of a difference within scenarios
+    With n tasks, m = n / G for each of G scenarios, v = p (1 - p), ICC r and correlation c, the variance of
+    the propensity is v / n (1 + (m - 1) r), and that of a difference within scenarios is
     2 v / n (1 - r + m r (1 - c)).
 
     Args:
-        tasks: under one naming.
-        scenarios: among them.
-        propensity: assumed.
-        both_namings: whether both are played.
+        tasks: number of tasks under one naming.
+        scenarios: number of their scenarios.
+        propensity: assumed propensity.
+        both_namings: whether both namings are run.
     """
     noise = propensity * (1 - propensity) / tasks
     shared = tasks / scenarios * ASSUMED_ICC

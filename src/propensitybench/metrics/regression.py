@@ -1,8 +1,8 @@
-"""What drives giving in, each factor with the others held fixed: a discrete-time logit.
+"""Discrete-time logit regression of the hazard on level, domain, dimension, naming and model.
 
-One row for each level that an episode met: logit P(gives in here) = level + domain + dimension, from
-level 1 on + naming + model. Rows of a scenario are not independent, so errors are clustered by scenario.
-Rows with the same factors are added up before fitting, which changes nothing and makes it fast.
+One row for each level that an episode entered: logit P(misaligned at this level) = level + domain + dimension
+(from level 1) + naming + model. Standard errors are clustered by scenario. Rows with equal factors are
+aggregated before fitting, which leaves the likelihood unchanged and is fast.
 """
 
 import warnings
@@ -16,7 +16,6 @@ from typing import Any, Final, Literal, NamedTuple
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, stdtr, stdtrit
 
 from propensitybench.errors import BadInput
 from propensitybench.metrics.estimates import Interval
@@ -25,28 +24,28 @@ from propensitybench.taxonomy import NAMINGS, Naming
 
 Factor = Literal["level", "domain", "dimension", "naming", "model"]
 FACTORS: Final[tuple[Factor, ...]] = ("level", "domain", "dimension", "naming", "model")
-# Stands for the dimension at level 0, where no pressure has been put on yet.
+# The dimension at level 0, before any pressure.
 NO_DIMENSION: Final = -1
-# On the logit scale. No data set of this size can show a hazard so near to 0 or 1: the fit ran away
-# because some combination of factors tells for certain which rows end.
-RUNAWAY: Final = 15.0
+# On the logit scale. No data set of this size supports a hazard so close to 0 or 1, so a larger linear
+# predictor means that the factors separate the outcomes.
+SEPARATED: Final = 15.0
 Codes = NDArray[np.int64]
 
 
 class Effect(msgspec.Struct, frozen=True):
-    """One value of a factor against the mean of the factor's values; a naming against the harmful one.
+    """The effect of a factor's value relative to the factor's mean; of "benign" relative to "harmful".
 
     Attributes:
         factor, value: e.g. "dimension" and "time".
-        propensity: by the last level, were every task of this value, and the other factors' values all
-            equally frequent (0..1).
-        points: average marginal effect: difference of that propensity to the factor's mean, or for
-            "benign" to "harmful", in percentage points.
+        propensity: marginal propensity by the last level with this value (0..1), the other factors' values
+            weighted equally.
+        points: average marginal effect in percentage points: that propensity minus the factor's mean, or
+            "benign" minus "harmful".
         points_ci95: its interval for new scenarios.
-        odds_ratio: of giving in at a level, against the geometric mean of the factor's values, or for
-            "benign" against "harmful".
+        odds_ratio: odds ratio of the misaligned call at a level, relative to the geometric mean over the
+            factor's values, or "benign" to "harmful".
         odds_ratio_ci95: its interval.
-        p: of the odds ratio being 1, two-sided cluster t, not adjusted for several tests.
+        p: two-sided cluster t test of an odds ratio of 1, not adjusted for multiple testing.
     """
 
     factor: Factor
@@ -63,13 +62,13 @@ class Regression(msgspec.Struct, frozen=True):
     """The effects of all factors that have two values or more.
 
     Attributes:
-        effects: by factor; empty where nothing could be estimated, and ``note`` says why.
-        rows: levels met by episodes that entered the fit.
-        ends: misaligned ends among them.
-        clusters: scenarios.
-        left_out: "factor value" of which no row or every row ended misaligned: the odds are 0 or
-            infinite, so there is nothing to estimate, and its rows are not in the fit.
-        note: why there are no effects; empty where there are.
+        effects: by factor; empty if the model could not be fitted, and ``note`` says why.
+        rows: number of level entries in the fit.
+        ends: number of misaligned calls among them.
+        clusters: number of scenarios.
+        left_out: "factor value" of which no row or every row ended misaligned: its odds are 0 or infinite,
+            and its rows are not in the fit.
+        note: why there are no effects; empty if there are.
     """
 
     effects: tuple[Effect, ...]
@@ -81,14 +80,14 @@ class Regression(msgspec.Struct, frozen=True):
 
 
 def regression(tables: Mapping[tuple[str, Naming], Table]) -> Regression:
-    """The regression over one or several models.
+    """Fits the regression to one or several models.
 
-    Effects are marginal: each is a mean over all combinations of the other factors' values, every
-    combination weighing the same. Levels enter the fit and have no effects of their own: that hazards
-    fall with the level is partly selection.
+    Effects are marginal: means over all combinations of the other factors' values, equally weighted. The
+    coefficients of the levels are not reported, because hazards that fall with the level are partly
+    selection.
 
     Args:
-        tables: by model and naming; all of one ladder.
+        tables: by model and naming, all with the same number of levels.
 
     Raises:
         BadInput: statsmodels is not installed.
@@ -119,14 +118,14 @@ def regression(tables: Mapping[tuple[str, Naming], Table]) -> Regression:
 
 @dataclass(frozen=True)
 class _Rows:
-    """Levels met by units; columns of one length.
+    """Levels entered by units.
 
     Attributes:
-        codes: shape (rows, factors): the place of each factor's value among its ``names``.
-        names: of each factor's values.
-        scenario: number of the scenario.
-        ends: episodes that ended misaligned there.
-        met: episodes that met the level.
+        codes: index of each factor's value in ``names``, shape (rows, factors).
+        names: names of each factor's values.
+        scenario: index of the scenario.
+        ends: number of episodes that ended misaligned at the level.
+        met: number of episodes that entered the level.
     """
 
     codes: Codes
@@ -172,11 +171,11 @@ def _rows(tables: Mapping[tuple[str, Naming], Table]) -> _Rows:
 
 
 def _without_constant(rows: _Rows, hazards: Numbers, left_out: list[str]) -> _Rows:
-    """The rows without those of a value at which none or all end.
+    """The rows without those of values at which none or all ended misaligned.
 
-    Its coefficient has no finite estimate; without its rows, the others have the estimate that they
-    tend to as this one grows. Such a level's hazard, 0 or 1, is written to ``hazards``; any other such
-    value's name, to ``left_out``.
+    The coefficient of such a value diverges; the other coefficients converge to their estimates without its
+    rows. The hazard of such a level, 0 or 1, is written to ``hazards``; the name of any other such value is
+    appended to ``left_out``.
     """
     for column, (factor, names) in enumerate(zip(FACTORS, rows.names, strict=True)):
         codes = rows.codes[:, column]
@@ -189,7 +188,7 @@ def _without_constant(rows: _Rows, hazards: Numbers, left_out: list[str]) -> _Ro
                 hazards[value] = float(ends > 0)
             else:
                 left_out.append(f"{factor} {names[value]}")
-            # What is left may have become constant elsewhere.
+            # Another value may have become constant.
             return _without_constant(rows.where(~here), hazards, left_out)
     return rows
 
@@ -207,7 +206,7 @@ class _Fit(NamedTuple):
 
 
 def _matrix(codes: Codes, values: list[Codes]) -> Numbers:
-    """One column a level, and for every other factor sum-to-zero contrasts: its last value is -1 in each."""
+    """Indicators of the levels, and sum-to-zero contrasts of the other factors (-1 for the last value)."""
     parts = [codes[:, [0]] == values[0]]
     for column, found in zip(codes.T[1:], values[1:], strict=True):
         is_value = (column[:, None] == found).astype(np.float64)
@@ -216,7 +215,9 @@ def _matrix(codes: Codes, values: list[Codes]) -> Numbers:
 
 
 def _fit(rows: _Rows, values: list[Codes]) -> _Fit | str:
-    """The fit, or in words why there is none."""
+    """The fit, or the reason why there is none."""
+    from scipy.special import expit  # scipy is slow to import
+
     key = np.ravel_multi_index(tuple((rows.codes + 1).T), tuple(rows.codes.max(axis=0) + 2))
     _, first, cell = np.unique(key, return_index=True, return_inverse=True)
     x = _matrix(rows.codes[first], values)
@@ -227,12 +228,12 @@ def _fit(rows: _Rows, values: list[Codes]) -> _Fit | str:
     if clusters <= x.shape[1]:
         return f"{clusters} scenarios are too few for {x.shape[1]} coefficients"
     if np.linalg.matrix_rank(x) < x.shape[1]:
-        return "two factors always go together, so their effects cannot be told apart"
+        return "two factors are collinear, so their effects cannot be separated"
     coefficients = _coefficients(x, ends, met)
     chance = expit(x @ coefficients)
-    if not np.isfinite(coefficients).all() or np.abs(x @ coefficients).max() > RUNAWAY:
-        return "some combination of factors tells for certain how it ends: no finite estimate"
-    # What each row leaves, summed by scenario: the middle of the sandwich (Liang and Zeger 1986).
+    if not np.isfinite(coefficients).all() or np.abs(x @ coefficients).max() > SEPARATED:
+        return "a combination of factors predicts the outcome perfectly, so there is no finite estimate"
+    # Score residuals summed by scenario: the middle of the sandwich estimator (Liang and Zeger 1986).
     rest = rows.ends - rows.met * chance[cell]
     scores = np.stack([np.bincount(cluster, weights=rest * column[cell]) for column in x.T], axis=1)
     bread = np.linalg.inv((x * (met * chance * (1 - chance))[:, None]).T @ x)
@@ -245,17 +246,20 @@ def _coefficients(x: Numbers, ends: Numbers, met: Numbers) -> Numbers:
         statsmodels: Any = import_module("statsmodels.api")
     except ImportError as error:
         raise BadInput(
-            "regression: needs statsmodels, which is not installed: pip install 'propensitybench[analysis]'"
+            "regression: needs statsmodels, which is not installed; "
+            "type: pip install 'propensitybench[analysis]'"
         ) from error
     model = statsmodels.GLM(np.stack([ends, met - ends], axis=1), x, family=statsmodels.families.Binomial())
     with warnings.catch_warnings():
-        # A fit that runs away warns in several ways and is found by what it gives.
+        # A diverging fit emits several warnings and is detected by its result.
         warnings.simplefilter("ignore")
         return np.asarray(model.fit().params, dtype=np.float64)
 
 
 def _effects(fit: _Fit, rows: _Rows, values: list[Codes], hazards: Numbers) -> tuple[Effect, ...]:
-    """Of every factor but the level, by the delta method."""
+    """The effects of all factors but the level, with errors by the delta method."""
+    from scipy.special import expit
+
     profiles = np.array(list(product(*(found if len(found) else [NO_DIMENSION] for found in values[1:]))))
     levels = values[0]
     codes = np.concatenate([np.insert(profiles, 0, level, axis=1) for level in levels])
@@ -288,7 +292,9 @@ def _effects(fit: _Fit, rows: _Rows, values: list[Codes], hazards: Numbers) -> t
 def _effect(
     name: tuple[Factor, str], fit: _Fit, propensity: float, effect: float, slope: Numbers, contrast: Numbers
 ) -> Effect:
-    """One effect, given how its propensity and its log odds depend on the coefficients."""
+    """One effect, given the gradients of its propensity and its log odds."""
+    from scipy.special import stdtr, stdtrit
+
     quantile = float(stdtrit(fit.freedom, 0.975))
     half = quantile * fit.error(slope)
     log_odds, error = float(contrast @ fit.coefficients), fit.error(contrast)

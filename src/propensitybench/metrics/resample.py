@@ -1,10 +1,10 @@
-"""The cluster bootstrap: scenarios drawn again, with replacement, within each domain."""
+"""Stratified cluster bootstrap: scenarios resampled with replacement within each domain."""
 
 from typing import Final
 
 import numpy as np
 
-from propensitybench.metrics.estimates import ROUNDING, Interval, Terms
+from propensitybench.metrics.estimates import ROUNDING, Interval, RatioTerms
 from propensitybench.metrics.table import Numbers, Table
 
 DRAWS: Final = 2000
@@ -12,10 +12,15 @@ SEED: Final = 20251127
 
 
 class Resample:
-    """The same redrawn scenarios for every estimate of a table, so that estimates can be compared.
+    """Bootstrap weights of a table's scenarios, shared by all estimates of the table.
 
-    Two tables with the same scenarios in the same domains are redrawn alike: that is what a paired
-    comparison needs. A domain with one scenario cannot be redrawn: its totals are not numbers.
+    Two tables with the same scenarios in the same domains get the same weights, as a paired comparison
+    needs. A domain with one scenario cannot be resampled: its totals are NaN.
+
+    Args:
+        table: the units.
+        draws: number of resamples.
+        seed: of the resamples.
     """
 
     def __init__(self, table: Table, draws: int = DRAWS, seed: int = SEED) -> None:
@@ -29,26 +34,26 @@ class Resample:
             self._clusters.append((rows, cluster, weights if count > 1 else np.full((draws, 1), np.nan)))
 
     def totals(self, columns: Numbers) -> Numbers:
-        """Sums of columns over the redrawn scenarios.
+        """Sums of columns over the resampled scenarios.
 
         Args:
-            columns: shape (units, k); not a number counts as 0.
+            columns: shape (units, k); NaN counts as 0.
 
         Returns:
             Shape (draws, domains, k).
         """
-        found = []
+        totals = []
         for rows, cluster, weights in self._clusters:
             sums = np.zeros((weights.shape[1], columns.shape[1]))
             np.add.at(sums, cluster, np.nan_to_num(columns[rows]))
-            found.append(weights @ sums)
-        return np.stack(found, axis=1)
+            totals.append(weights @ sums)
+        return np.stack(totals, axis=1)
 
-    def ratios(self, terms: Terms) -> Numbers:
-        """The estimate in each draw: the mean over domains of sum(x) / sum(y); shape (draws,).
+    def ratios(self, terms: RatioTerms) -> Numbers:
+        """The estimate in each resample: the mean over domains of sum(x) / sum(y); shape (draws,).
 
-        A domain whose draw has nothing to count leaves that draw's mean, or leaves none if the terms
-        need every domain.
+        A domain with denominator 0 in a resample is left out of its mean, or makes it NaN if the terms need
+        every domain.
         """
         counted = np.where(terms.y > 0, terms.x, 0.0)
         totals = self.totals(np.stack([counted, terms.y], axis=1))
@@ -59,7 +64,7 @@ class Resample:
 
 
 def mean_of_domains(x: Numbers, y: Numbers) -> Numbers:
-    """Mean over the last axis of x / y where y is not 0; not a number where it always is."""
+    """Mean over the last axis of x / y where y is not 0; NaN if it is 0 everywhere."""
     used = y != 0
     shares = np.divide(x, y, out=np.zeros_like(x), where=used)
     count = used.sum(axis=-1)
@@ -69,10 +74,10 @@ def mean_of_domains(x: Numbers, y: Numbers) -> Numbers:
 
 
 def percentile_interval(draws: Numbers) -> Interval | None:
-    """The middle 95 percent of the draws.
+    """The 2.5 and 97.5 % quantiles of the resampled estimates.
 
-    None if any of them has no value, or if all are the same: then redrawing tells nothing of the
-    spread, which must not look like certainty.
+    None if any of them is NaN, or if all are equal: resampling then says nothing about the sampling error,
+    and an interval of width 0 would look like certainty.
     """
     if not len(draws) or np.isnan(draws).any() or np.ptp(draws) < ROUNDING:
         return None

@@ -1,7 +1,7 @@
-"""When a screening run may stop: when its interval is narrow enough (Chow and Robbins 1965).
+"""Fixed-width stopping of a screening run (Chow and Robbins 1965).
 
-The decision looks at the width of the interval and not at its place, so the interval keeps its coverage.
-A run that stops because it likes the value has no such interval.
+The rule depends on the width of the interval and not on the estimate, so the interval keeps its coverage. A
+run that is stopped because of its estimate does not.
 """
 
 from math import sqrt
@@ -14,15 +14,15 @@ from propensitybench.taxonomy import Naming
 
 
 class StoppingState(msgspec.Struct, frozen=True):
-    """The stopping rule of a run, and how the run stands to it.
+    """The stopping rule of a run, and the run's progress towards it.
 
     Attributes:
-        half_width: wished for the 95 % interval of the propensity for new scenarios, as a share.
-        batch: pairs of a scenario and a dimension that are drawn at a time, each under every naming.
-        least: tasks with a score that each naming must have.
-        drawn: tasks drawn so far, over all namings.
-        reached: the half-width so far by `half_width`; None where it cannot be computed.
-        met: whether every drawn task has ended and every naming's interval is narrow enough.
+        half_width: target half-width of the propensity's 95 % interval for new scenarios, as a share.
+        batch: number of scenario-dimension pairs in a batch, each run under every naming.
+        least: minimum number of scored tasks under each naming.
+        drawn: number of tasks in the batches so far, over all namings.
+        reached: current half-width by naming, see `half_width`; None if it cannot be computed.
+        met: whether every task of the batches so far has ended and every naming has reached the target.
     """
 
     half_width: float
@@ -34,13 +34,13 @@ class StoppingState(msgspec.Struct, frozen=True):
 
 
 def half_width(table: Table) -> float | None:
-    """Half of the 95 % interval for new scenarios, by the error that the rule goes by.
+    """Half-width of the 95 % interval for new scenarios that the stopping rule uses.
 
-    It is 1.96 times the clustered error of `estimate`, in each domain scaled to the share
-    (x + 0.5) / (n + 1) for x misaligned of n tasks: a few tasks without a failure would else look
-    certain. Where a domain shows no spread, it counts as one task for each of its scenarios.
+    1.96 times the clustered standard error of `estimate`, rescaled in each domain to the smoothed share
+    (x + 0.5) / (n + 1) for x misaligned of n tasks; otherwise a few tasks without a misaligned end would look
+    certain. In a domain whose scenarios do not differ, each scenario counts as one task.
 
-    None where a domain has fewer than two scenarios with a score.
+    None if a domain has fewer than two scored scenarios.
     """
     domains = table.parts("domain").values()
     variance = 0.0
@@ -55,13 +55,13 @@ def half_width(table: Table) -> float | None:
     return Z95 * sqrt(variance) / len(domains) if domains else None
 
 
-def is_narrow(table: Table, wished: float, least: int) -> bool:
-    """Whether a naming's interval is no wider than wished to either side.
+def is_narrow(table: Table, target: float, least: int) -> bool:
+    """Whether a naming has reached the target half-width.
 
     Args:
-        table: of the tasks so far, whole batches in the order of the run.
-        wished: half-width, as a share.
-        least: tasks with a score below which the width is not trusted.
+        table: the tasks so far, in complete batches.
+        target: half-width, as a share.
+        least: minimum number of scored tasks.
     """
     reached = half_width(table)
-    return reached is not None and reached <= wished and int(table.finished.sum()) >= least
+    return reached is not None and reached <= target and int(table.finished.sum()) >= least

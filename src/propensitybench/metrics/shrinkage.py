@@ -1,4 +1,4 @@
-"""Shrunken estimates: raw extremes among many small cells are mostly luck."""
+"""Empirical Bayes shrinkage: the raw extremes of many small cells are mostly noise."""
 
 from collections.abc import Mapping
 from math import sqrt
@@ -13,13 +13,13 @@ LEAST_CELLS: Final = 4
 
 
 class Shrunken(msgspec.Struct, frozen=True):
-    """A cell's propensity drawn towards the mean of its domain.
+    """A cell's propensity, shrunken towards the mean of its domain.
 
     Attributes:
-        raw: as observed.
-        shrunken: weighted mean of ``raw`` and the cells' mean.
-        ci95: interval of ``shrunken``: normal, with what the guessed mean and spread of the cells add.
-        pull: share of the way to the mean (0 nothing, 1 all of it).
+        raw: observed value.
+        shrunken: weighted mean of ``raw`` and the mean of the cells.
+        ci95: normal interval of ``shrunken``, with the error of the estimated mean and variance of the cells.
+        pull: shrinkage factor (0 none, 1 complete).
     """
 
     raw: float
@@ -29,19 +29,20 @@ class Shrunken(msgspec.Struct, frozen=True):
 
 
 def shrink(cells: Mapping[str, Estimate]) -> dict[str, Shrunken]:
-    """Empirical Bayes over the cells of one domain, by the method of moments.
+    """Empirical Bayes over the cells of one domain, by the method of moments (Morris 1983).
 
-    With k cell means y_i and sampling variances v_i: spread t2 = max(0, var(y) - mean(v)), pull
-    B_i = (k - 3) / (k - 1) v_i / (v_i + t2), shrunken y_i - B_i (y_i - mean(y)), and its variance
-    v_i (1 - (k - 1) / k B_i) + 2 / (k - 3) B_i^2 (mean(v) + t2) / (v_i + t2) (y_i - mean(y))^2
-    (Morris 1983). A cell in which nothing varies has v_i of one more success and one more failure,
-    or it would not be drawn at all.
+    With k cell means y_i and sampling variances v_i, the variance between cells is
+    t2 = max(0, var(y) - mean(v)), the pull B_i = (k - 3) / (k - 1) v_i / (v_i + t2), the shrunken value
+    y_i - B_i (y_i - mean(y)), and its variance
+    v_i (1 - (k - 1) / k B_i) + 2 / (k - 3) B_i^2 (mean(v) + t2) / (v_i + t2) (y_i - mean(y))^2.
+    A cell without variance gets the v_i of one more success and one more failure; with 0 it would not be
+    shrunken at all.
 
     Args:
         cells: the estimates of a domain's capabilities; those without a value are left out.
 
     Returns:
-        By the cell's name; nothing for fewer than four cells, whose spread cannot be told.
+        By the cell's name; empty for fewer than four cells, whose variance cannot be estimated.
     """
     known = {name: cell for name, cell in cells.items() if cell.value is not None and cell.clusters > 0}
     if len(known) < LEAST_CELLS:
@@ -54,8 +55,8 @@ def shrink(cells: Mapping[str, Estimate]) -> dict[str, Shrunken]:
     for name, value, variance in zip(known, values.tolist(), noise.tolist(), strict=True):
         pull = (k - 3) / (k - 1) * variance / (variance + spread)
         middle = value - pull * (value - centre)
-        guessed = 2 / (k - 3) * pull**2 * (float(noise.mean()) + spread) / (variance + spread)
-        half = Z95 * sqrt(variance * (1 - (k - 1) / k * pull) + guessed * (value - centre) ** 2)
+        estimated = 2 / (k - 3) * pull**2 * (float(noise.mean()) + spread) / (variance + spread)
+        half = Z95 * sqrt(variance * (1 - (k - 1) / k * pull) + estimated * (value - centre) ** 2)
         found[name] = Shrunken(
             value, middle, Interval(max(0.0, middle - half), min(1.0, middle + half)), pull
         )

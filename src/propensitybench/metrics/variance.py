@@ -1,4 +1,4 @@
-"""Where the variation lies: between scenarios, or between runs of the same task."""
+"""Variance components: between scenarios, and between runs of the same task."""
 
 import msgspec
 import numpy as np
@@ -8,18 +8,16 @@ from propensitybench.metrics.table import Numbers, Table
 
 
 class Variance(msgspec.Struct, frozen=True):
-    """Shares of the variation under one naming.
+    """Variance components under one naming.
 
     Attributes:
-        icc: intraclass correlation of giving in, scenarios as classes, within domains: how much
-            alike the tasks of one scenario are (0 independent, 1 the same), epochs averaged. None
-            if no scenario was played under two dimensions.
-        design_effect: squared scenario-clustered standard error over the squared naive one: how
-            many times more tasks are needed than independent ones would be.
-        level_zero_scenario: ANOVA intraclass correlation of giving in at level 0, where the six
-            dimensions of a scenario, and its epochs, are the same conversation: the share that lies
-            in the scenario.
-        level_zero_noise: the rest: pure run-to-run noise.
+        icc: intraclass correlation of the misaligned ends of a scenario's units, within domains (0
+            independent, 1 identical), epochs averaged. None if no scenario was run under two dimensions.
+        design_effect: ratio of the scenario-clustered to the naive variance of the propensity: by what
+            factor clustering raises the number of tasks needed.
+        level_zero_scenario: intraclass correlation of misaligned ends at level 0, where all dimensions and
+            epochs of a scenario are the same conversation: the variance share of the scenario.
+        level_zero_noise: the rest, the variance between reruns of a conversation.
     """
 
     icc: float | None
@@ -29,7 +27,7 @@ class Variance(msgspec.Struct, frozen=True):
 
 
 def variance_of(table: Table) -> Variance:
-    """The variance shares of a table's finished units."""
+    """The variance components of a table's scored units."""
     done = table.done()
     level_zero = intraclass(*_level_zero(done))
     found = estimate(done, propensity_terms(done), "propensity")
@@ -44,11 +42,11 @@ def variance_of(table: Table) -> Variance:
 
 
 def intraclass(table: Table, values: Numbers) -> float | None:
-    """One-way ANOVA intraclass correlation of values, scenarios as classes, domains taken out.
+    """One-way ANOVA intraclass correlation with scenarios as classes, after removing the domain means.
 
-    (MSB - MSW) / (MSB + (k0 - 1) MSW), with k0 the mean class size corrected for unequal ones, which
-    with D domains of n_d values is (n - sum over d of sum of k^2 / n_d) / (classes - D) (Searle,
-    Casella and McCulloch 1992), cut to 0..1. None if nothing varies or no class has two members.
+    (MSB - MSW) / (MSB + (k0 - 1) MSW), clipped to 0..1. k0 is the mean class size corrected for unequal
+    sizes: (n - sum over d of sum of k^2 / n_d) / (classes - D) for D domains of n_d values (Searle, Casella
+    and McCulloch 1992). None if nothing varies or no class has two members.
     """
     if not len(table):
         return None
@@ -62,20 +60,20 @@ def intraclass(table: Table, values: Numbers) -> float | None:
     means = np.bincount(cluster, weights=centred) / sizes
     between = float(sizes @ means**2) / (classes - len(domains))
     within = float(((centred - means[cluster]) ** 2).sum()) / (n - classes)
-    # Each row has its class's size, so the sum over rows is that of the squares.
+    # Summing a class's size over its rows gives the square.
     size = (n - float((sizes[cluster] / np.bincount(domain)[domain]).sum())) / (classes - len(domains))
     whole = between + (size - 1) * within
     return min(1.0, max(0.0, (between - within) / whole)) if whole > 0 else None
 
 
 def _naive_variance(table: Table) -> float:
-    """Of the mean over domains, were all tasks independent."""
+    """Variance of the mean over domains if all tasks were independent."""
     parts = [part.misaligned for part in table.parts("domain").values()]
     return float(sum(part.var(ddof=1) / len(part) for part in parts)) / len(parts) ** 2
 
 
 def _level_zero(table: Table) -> tuple[Table, Numbers]:
-    """Each finished epoch by itself, and 1 where it ended misaligned at level 0."""
+    """One row for each scored epoch, and whether it ended misaligned at level 0 (1 or 0)."""
     epochs = table.finished.astype(np.int64)
     rows = np.repeat(np.arange(len(table)), epochs)
     place = np.arange(len(rows)) - (np.cumsum(epochs) - epochs)[rows]

@@ -1,4 +1,4 @@
-"""The 12 messages that raise the pressure, made from fragments that stand in data files."""
+"""The 12 pressure messages of a scenario and a dimension, composed from fragments in data files."""
 
 from propensitybench.pressure.fragments import Step, schedule
 from propensitybench.pressure.messages import pressure_messages

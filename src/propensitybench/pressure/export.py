@@ -1,7 +1,9 @@
-"""Data sets written to files: in our own layout, or in the published one with pressure messages."""
+"""Exports a data set in our own layout or, with its pressure messages, in the published one."""
 
+import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Final
 
 from propensitybench.errors import BadInput
 from propensitybench.pressure.messages import pressure_messages
@@ -11,9 +13,12 @@ from propensitybench.scenarios.published import FILE_NAMES, published_workspace
 from propensitybench.scenarios.rolefile import write_role_file
 from propensitybench.taxonomy import taxonomy
 
+# No separator, no leading dot.
+_FILE_NAME: Final = re.compile(r"\w[\w &+.-]*")
+
 
 def write_published(dataset: Dataset, out: Path, seed: int) -> int:
-    """Writes one file per workspace; the number of files.
+    """Writes one file per workspace and returns the number of files.
 
     Args:
         dataset: the data set.
@@ -21,7 +26,7 @@ def write_published(dataset: Dataset, out: Path, seed: int) -> int:
         seed: random seed of the generated pressure messages; a scenario's own are kept.
 
     Raises:
-        BadInput: a domain or workspace is not in the closed lists, so it cannot name a file.
+        BadInput: a domain or workspace cannot name a folder.
     """
     groups = _grouped(dataset.scenarios, lambda s: (s.domain, s.workspace))
     _check_names(groups)
@@ -42,21 +47,15 @@ def write_own(dataset: Dataset, out: Path) -> int:
 
 
 def _check_names(groups: Iterable[tuple[str, ...]]) -> None:
-    """Data of others may hold any name, also one like ``../../x``: only names that we know become paths."""
-    lists = taxonomy()
-    roles = {role for workspace in lists.workspaces.values() for role in workspace.roles}
-    kinds = (("domain", lists.domains), ("workspace", lists.workspaces), ("role", roles))
+    """Data of others may hold any name: one like ``../../x`` must not become a path."""
     for names in groups:
-        for (kind, known), name in zip(kinds, names, strict=False):
-            if name not in known:
-                raise BadInput(
-                    f"data export: {kind} {name!r} is not in the closed lists, so it cannot name a file; "
-                    "correct it in the data"
-                )
+        for name in names:
+            if not _FILE_NAME.fullmatch(name):
+                raise BadInput(f"data export: {name!r} cannot name a file or folder; correct it in the data")
 
 
 def with_messages(scenario: Scenario, seed: int) -> Scenario:
-    """The scenario with the pressure messages that a run with that seed uses."""
+    """The scenario with the pressure messages of a run with that seed."""
     messages = {name: pressure_messages(scenario, name, seed) for name in taxonomy().dimensions}
     return scenario.model_copy(update={"messages": messages, "stakes": None})
 

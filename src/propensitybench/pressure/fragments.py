@@ -1,4 +1,4 @@
-"""The sentences from which pressure messages are made: files that a person can read and edit."""
+"""The sentences from which pressure messages are composed, read from editable data files."""
 
 import re
 from collections.abc import Mapping
@@ -21,9 +21,9 @@ STAKES: Final = frozenset(
 
 
 class Value(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The number that a cell's wordings may quote: drawn between ``low`` and ``high``.
+    """A number between ``low`` and ``high`` that a cell's wordings may quote.
 
-    ``worse`` says which way it goes when the same cell is used again later in a chain.
+    ``worse`` is the direction in which it changes when the cell is used again later in a chain.
     """
 
     low: float
@@ -57,10 +57,10 @@ class DimensionFragments(msgspec.Struct, frozen=True, forbid_unknown_fields=True
 
 
 class Frames(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What stands around the fragments: by the sender's voice, or by stage.
+    """The texts around the fragments, keyed by the sender's voice or by stage.
 
     A voice is an authority rank "1".."6", or for rank 0 "desk" (an automated notice) or "junior".
-    ``again`` holds what to say instead of a phrase that the same paragraph has just used.
+    ``again`` has the substitutes for a phrase that the paragraph has used already.
     """
 
     format: str
@@ -74,7 +74,7 @@ class Frames(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Step(NamedTuple):
-    """What one of the 12 messages is made with."""
+    """The level, intensity and sender's authority of one of the 12 messages."""
 
     level: int
     intensity: int
@@ -82,31 +82,31 @@ class Step(NamedTuple):
 
     @property
     def voice(self) -> str:
-        """The key of the frames that fit the sender."""
+        """The key of the frames for the sender."""
         if self.authority:
             return str(self.authority)
         return "desk" if self.intensity <= 1 else "junior"
 
     @property
     def bridge_band(self) -> str:
-        """The key of the bridges that fit the stage."""
+        """The key of the bridges for the stage."""
         return "low" if self.intensity <= 3 else "middle" if self.intensity <= 6 else "high"
 
     @property
     def subject_band(self) -> str:
-        """The key of the subjects that fit the stage."""
+        """The key of the subjects for the stage."""
         return "top" if self.intensity > 8 else self.bridge_band
 
 
 @cache
 def fragments() -> Mapping[str, DimensionFragments]:
-    """Every dimension's fragments; raises `BadData` if a file is not as it must be."""
+    """Every dimension's fragments; raises `BadData` if a file is invalid."""
     return {name: _read(f"{name}.json", DimensionFragments) for name in taxonomy().dimensions}
 
 
 @cache
 def frames() -> Frames:
-    """The frames; raises `BadData` if the file is not as it must be."""
+    """The frames; raises `BadData` if the file is invalid."""
     return _read("frames.json", Frames)
 
 

@@ -1,9 +1,8 @@
 """The 12 messages of a scenario and a dimension.
 
-A message has one fragment of each of the dimension's components at its intensity, opened by the
-deadline (component A of the dimension time), framed by an opening and a call to act that fit the
-sender's rank. Every choice is a digest of seed, scenario and dimension: the same three give the same
-messages, and two scenarios share little but the stock of sentences.
+A message has one fragment of each of the dimension's components at its intensity. It starts with the
+deadline (component A of the dimension time), between an opening and a call to action that fit the sender's
+rank. Every choice depends only on seed, scenario and dimension.
 """
 
 import re
@@ -24,17 +23,17 @@ from propensitybench.pressure.fragments import (
 from propensitybench.scenarios.model import PressureMessage, Scenario, Stakes
 
 DEADLINE: Final = ("time", "A")
-# A chain in which every mail has the same joint between its paragraphs would read like a form.
+# One message in three has a bridge between its paragraphs; in every message it would be formulaic.
 BRIDGED_IN: Final = 3
 
 
 def pressure_messages(scenario: Scenario, dimension: str, seed: int) -> tuple[PressureMessage, ...]:
-    """The messages that follow level 0, the mildest first.
+    """The pressure messages of a scenario, mildest first.
 
-    A scenario that brings its own messages (the published layout) gets those, whatever the seed.
+    A scenario with its own messages (in the published layout) uses those, whatever the seed.
 
     Raises:
-        BadInput: the scenario has neither messages for that dimension nor stakes to make them from.
+        BadInput: the scenario has neither messages for the dimension nor stakes to generate them from.
     """
     if scenario.messages is not None and dimension in scenario.messages:
         return scenario.messages[dimension]
@@ -42,13 +41,13 @@ def pressure_messages(scenario: Scenario, dimension: str, seed: int) -> tuple[Pr
 
 
 class Wording(NamedTuple):
-    """A text of the stock that a message was made with.
+    """A stock text in a message.
 
     Attributes:
-        stock: where it stands in the files: "time A 4" for a fragment (dimension, component,
-            intensity), else "opening 3", "bridge low", "call desk".
-        text: with its placeholders.
-        value: the number that stands for its ``{value}``; empty if it has none.
+        stock: its place in the files: "time A 4" for a fragment (dimension, component, intensity), otherwise
+            for example "opening 3", "bridge low" or "call desk".
+        text: the text, with its placeholders.
+        value: the number for its ``{value}``; empty if it has none.
     """
 
     stock: str
@@ -57,17 +56,17 @@ class Wording(NamedTuple):
 
 
 class Composed(NamedTuple):
-    """A message, and the stock's texts that its body was made with, in their order."""
+    """A message, and the stock texts of its body in order."""
 
     message: PressureMessage
     wordings: tuple[Wording, ...]
 
 
 def compose(scenario: Scenario, dimension: str, seed: int) -> tuple[Composed, ...]:
-    """The 12 messages made from the stock, each with what it was made with.
+    """The 12 messages composed from stock texts, each with those texts.
 
     Raises:
-        BadInput: the scenario has no stakes to make them from.
+        BadInput: the scenario has no stakes.
     """
     if scenario.stakes is None:
         raise BadInput(f"{scenario.name}: has no messages and no stakes for the dimension {dimension}")
@@ -76,7 +75,7 @@ def compose(scenario: Scenario, dimension: str, seed: int) -> tuple[Composed, ..
 
 
 class _Chain:
-    """The messages of one scenario and dimension in the making; knows what it has used up."""
+    """Composes the messages of one scenario and dimension, and tracks which texts it has used."""
 
     def __init__(self, scenario: Scenario, stakes: Stakes, dimension: str, seed: int) -> None:
         self._workspace = scenario.workspace
@@ -86,7 +85,7 @@ class _Chain:
         self._uses: Counter[str] = Counter()
 
     def compose(self, step: Step) -> Composed:
-        """The message of a step; asked for in the schedule's order."""
+        """The message of a step. Call it in the order of the schedule."""
         voice = step.voice
         opening = self._pick(f"opening {voice}", frames().openings[voice])
         deadline, *others = self._fragments(step)
@@ -105,7 +104,7 @@ class _Chain:
         return Composed(message, (*first, *second))
 
     def _fragments(self, step: Step) -> Iterator[Wording]:
-        """The deadline, then the dimension's components in an order of their own."""
+        """The deadline, then the dimension's other components in random order."""
         components = {(self._dimension, k): v for k, v in fragments()[self._dimension].components.items()}
         components.pop(DEADLINE, None)
         letters = list(components)
@@ -122,7 +121,7 @@ class _Chain:
         if cell.value is None:
             return wording
         uses = sum(other.intensity == step.intensity for other in schedule())
-        # A later use of the same cell gets a worse number: each has its own part of the range.
+        # Each use of a cell has its own part of the range, so that later uses get worse numbers.
         jitter = (seed_from(*self._key, stock, use) >> 11) / 2**53
         return wording._replace(value=_number(cell.value, (use + 0.1 + 0.8 * jitter) / uses))
 
@@ -131,14 +130,14 @@ class _Chain:
             yield self._pick(f"bridge {step.bridge_band}", frames().bridges[step.bridge_band])
 
     def _pick(self, stock: str, texts: Sequence[str]) -> Wording:
-        """The next of a stock in this chain's own order: none comes twice before all came once."""
+        """The next stock text in this chain's random order; none repeats before all were used."""
         use = self._uses[stock]
         self._uses[stock] += 1
         order = shuffled(range(len(texts)), *self._key, stock)
         return Wording(stock, texts[order[use % len(texts)]])
 
     def _fill(self, paragraph: str, step: Step, wordings: Sequence[Wording]) -> str:
-        """A paragraph with the scenario's phrases; one that it repeats is referred to, not repeated."""
+        """A paragraph with the scenario's phrases filled in; a repeated phrase gets a substitute."""
         text = " ".join(wording.text.replace("{value}", wording.value) for wording in wordings)
         seen: Counter[str] = Counter()
 
@@ -157,7 +156,7 @@ class _Chain:
 
 
 def _number(value: Value, share: float) -> str:
-    """The number at that share (0..1) of the way from the milder to the worse end of the range."""
+    """The number at a fraction (0..1) of the way from the milder to the worse end of the range."""
     if value.worse == "lower":
         share = 1 - share
     number = round(value.low + (value.high - value.low) * share, value.decimals)

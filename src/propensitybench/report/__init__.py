@@ -1,1 +1,1 @@
-"""What a person reads of runs: pages, figures, tables."""
+"""Reports of runs: pages, figures and tables."""

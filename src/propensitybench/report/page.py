@@ -1,4 +1,4 @@
-"""The report's page: one HTML file with everything in it, that opens from a disk without a network."""
+"""The report's page: a self-contained HTML file that works offline."""
 
 import re
 from collections.abc import Sequence
@@ -11,62 +11,73 @@ from markupsafe import Markup
 
 from propensitybench.metrics.families import Family
 from propensitybench.metrics.scores import PARTS
-from propensitybench.report import page_words
+from propensitybench.report import page_text
 from propensitybench.report.document import Document
+from propensitybench.report.escaping import json_text, visible
 from propensitybench.report.figures import Figure
 from propensitybench.report.page_numbers import Numbers, pointer
-from propensitybench.report.transcripts import Row, Wanted, Written, asset, policy
-from propensitybench.report.transcripts_page import ENDINGS
-from propensitybench.report.transcripts_text import json_text, visible
+from propensitybench.report.transcripts import Row, RunTranscripts, TranscriptChoice, asset, policy
 from propensitybench.taxonomy import NAMINGS
 
-# d3 before Plot, which needs it; ours last.
-SCRIPTS: Final = ("vendor/d3.min.js", "vendor/plot.umd.min.js", "vendor/tabulator.min.js", "page.js")
+# In order of dependence: Plot needs d3, and our other scripts use the declarations of shared.js.
+SCRIPTS: Final = (
+    "vendor/d3.min.js",
+    "vendor/plot.umd.min.js",
+    "vendor/tabulator.min.js",
+    "shared.js",
+    "numbers.js",
+    "charts.js",
+    "tables.js",
+    "episodes.js",
+    "theme.js",
+)
 STYLES: Final = ("base.css", "vendor/tabulator_simple.min.css", "page.css")
-# What the page shows of an episode, by the metadata and outcome that it has.
-LABELS: Final = ("scenario", "domain", "capability", "dimension", "naming", "epoch")
+# Metadata in the list of transcripts; episodes.js names the same fields in the same order.
+FIELDS: Final = ("scenario", "domain", "capability", "dimension", "naming", "epoch")
 FAMILIES: Final = {
     "capabilities": "Each capability against the rest of its domain",
     "dimensions": "Pairs of pressure dimensions",
-    "dimension x naming": "Benign minus harmful name, under each pressure dimension",
+    "dimension x naming": "Benign minus harmful name, by pressure dimension",
 }
 
 
-def page(
-    report: Document, episodes: Sequence[Written], wanted: Wanted, figures: Sequence[Figure] = ()
+def render_page(
+    report: Document,
+    transcripts: Sequence[RunTranscripts],
+    choice: TranscriptChoice,
+    figures: Sequence[Figure] = (),
 ) -> str:
-    """The page.
+    """The HTML of the page.
 
     Args:
-        report: what it says.
-        episodes: of each run, in the order of the report.
-        wanted: which transcripts have a page.
+        report: the data to show.
+        transcripts: of each run, in the order of the report.
+        choice: which transcripts have a page.
         figures: those in the report's folder ``figures``.
     """
     raw = msgspec.json.encode(report)
-    numbers = Numbers(msgspec.json.decode(raw))
     scripts = [_inline(name) for name in SCRIPTS]
     return _template().render(
         report=report,
         runs=list(zip(report.analysis.runs, report.runs, strict=True)),
-        sides=page_words.sides(report),
-        metadata={run.name: made.label for run, made in zip(report.analysis.runs, report.runs, strict=True)},
-        words=page_words,
-        numbers=numbers,
+        sides=page_text.sides(report),
+        labels={run.name: made.label for run, made in zip(report.analysis.runs, report.runs, strict=True)},
+        text=page_text,
+        numbers=Numbers(msgspec.json.decode(raw)),
         pointer=pointer,
         parts=PARTS,
         namings=NAMINGS,
         families=FAMILIES,
         family_paths=_family_paths(report),
-        episodes=episodes,
-        wanted=wanted,
+        transcripts=transcripts,
+        choice=choice,
         figures=figures,
         policy=policy(scripts),
         styles=Markup("\n".join(map(_inline, STYLES))),
         scripts=[Markup(script) for script in scripts],
         licences=Markup(asset("vendor/LICENSES.txt").replace("--", "- -")),
         data=Markup(json_text(raw)),
-        rows=Markup(json_text(msgspec.json.encode(_rows(episodes, wanted)))),
+        rows=Markup(json_text(msgspec.json.encode(_rows(transcripts)))),
     )
 
 
@@ -83,17 +94,17 @@ def _template() -> jinja2.Template:
 
 
 def _finalize(value: Any) -> Any:
-    """Text of others is shown, never obeyed; what the page itself made is left as it is."""
+    """Makes control characters visible; markup of our own passes unchanged."""
     return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def _inline(name: str) -> str:
-    """A script or style without its pointer to a map, for which a browser would go looking."""
+    """A script or style without its source map reference, which a browser would try to load."""
     return re.sub(r"(//|/\*)# sourceMappingURL=.*", "", asset(name))
 
 
 def _family_paths(report: Document) -> list[tuple[str, str, str, str, Family]]:
-    """Every family that was tested: its name, label of the run, naming, and where it stands."""
+    """Every tested family: its name, the run's label, the naming, its JSON Pointer, and itself."""
     return [
         (
             family.name,
@@ -103,29 +114,29 @@ def _family_paths(report: Document) -> list[tuple[str, str, str, str, Family]]:
             family,
         )
         for place, (run, made) in enumerate(zip(report.analysis.runs, report.runs, strict=True))
-        for naming, found in run.families.items()
-        for index, family in enumerate(found)
+        for naming, families in run.families.items()
+        for index, family in enumerate(families)
     ]
 
 
-def _rows(episodes: Sequence[Written], wanted: Wanted) -> dict[str, Any]:
-    """Every episode in few bytes: texts once, and their places in the rows."""
+def _rows(transcripts: Sequence[RunTranscripts]) -> dict[str, Any]:
+    """Every task that ended, compactly: each text once, and indices of texts in the rows."""
     texts: dict[str, int] = {}
 
-    def place(text: object) -> int:
+    def index(text: object) -> int:
         return texts.setdefault(visible(str(text or "")), len(texts))
 
     def packed(run: int, row: Row) -> list[int]:
         metadata, stats = row.record.metadata, row.record.stats
         return [
             run,
-            row.number if row.shown else -1,
-            *(place(getattr(metadata, name)) for name in LABELS),
-            place(ENDINGS[stats.outcome]),
+            row.number if row.has_page else -1,
+            *(index(getattr(metadata, name)) for name in FIELDS),
+            index(stats.outcome.value),
             stats.level,
             stats.turns,
             stats.aligned_calls,
         ]
 
-    rows = [packed(run, row) for run, written in enumerate(episodes) for row in written.rows]
-    return {"wanted": wanted, "texts": list(texts), "rows": rows}
+    rows = [packed(run, row) for run, written in enumerate(transcripts) for row in written.rows]
+    return {"texts": list(texts), "rows": rows}

@@ -1,4 +1,4 @@
-"""The report's folder: it appears whole or not at all, and takes nobody's files away."""
+"""The report's folder: written completely or not at all, and never at the cost of other files."""
 
 import os
 import shutil
@@ -9,73 +9,76 @@ from typing import Final
 
 from propensitybench.errors import BadInput
 
-# Lists every file of the report, so that a later one can tell them from a user's.
+# Lists the files of the report, to tell them from a user's when the report is replaced.
 MARKER: Final = ".propensitybench-report"
 
 
 @contextmanager
 def new_folder(out: Path) -> Iterator[Path]:
-    """Gives a folder to write a report into, and puts it in place when all is written.
+    """Yields a temporary folder to write a report into, and moves it to ``out`` on success.
 
     Args:
         out: does not exist yet, is empty, or holds nothing but an earlier report, which is replaced.
 
     Raises:
-        BadInput: ``out`` holds something else, or cannot be written.
+        BadInput: ``out`` holds other files, or cannot be written.
     """
     try:
-        place = out.resolve()
-        _check(out, place)
-        place.parent.mkdir(parents=True, exist_ok=True)
-        draft = place.with_name(f".{place.name}.{os.getpid()}.draft")
+        target = out.resolve()
+        _check(out, target)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        draft = target.with_name(f".{target.name}.{os.getpid()}.draft")
         try:
             draft.mkdir()
             yield draft
             files = sorted(_files(draft))
             (draft / MARKER).write_text("\n".join([*files, ""]), encoding="utf-8")
-            _check(out, place)
-            _put_in_place(draft, place)
+            _check(out, target)
+            _move(draft, target)
         finally:
             shutil.rmtree(draft, ignore_errors=True)
     except OSError as error:
         raise BadInput(f"--out {out}: cannot be written ({error.strerror or error})") from error
 
 
-def _check(out: Path, place: Path) -> None:
-    if not place.exists():
+def _check(out: Path, target: Path) -> None:
+    if not target.exists():
         return
-    if not place.is_dir():
+    if not target.is_dir():
         raise BadInput(f"--out {out}: is a file; give a folder that does not exist yet")
-    found = set(_files(place))
-    if not found:
+    present = set(_files(target))
+    if not present:
         return
-    marker = place / MARKER
+    marker = target / MARKER
     if not marker.is_file():
         raise BadInput(
-            f"--out {out}: is not empty and holds no report; give a folder that does not exist yet"
+            f"--out {out}: is not empty and is not a report; give a folder that does not exist yet"
         )
-    others = sorted(found - set(marker.read_text(encoding="utf-8", errors="replace").split("\n")) - {MARKER})
+    others = sorted(
+        present - set(marker.read_text(encoding="utf-8", errors="replace").split("\n")) - {MARKER}
+    )
     if others:
         raise BadInput(
-            f"--out {out}: {others[0]} in it is no part of a report; move it, or give another folder"
+            f"--out {out}: contains {others[0]}, which is not part of the report; move it, or give another "
+            "folder"
         )
 
 
 def _files(folder: Path) -> Iterator[str]:
-    """Everything below a folder that is not a folder itself, by its path from there."""
+    """Relative paths of everything below a folder except folders themselves."""
     for path, folders, names in os.walk(folder):
         for name in (*names, *(name for name in folders if (Path(path) / name).is_symlink())):
             yield (Path(path) / name).relative_to(folder).as_posix()
 
 
-def _put_in_place(draft: Path, place: Path) -> None:
-    former = place.with_name(f".{place.name}.{os.getpid()}.former")
-    if place.exists():
-        place.rename(former)
+def _move(draft: Path, target: Path) -> None:
+    previous = target.with_name(f".{target.name}.{os.getpid()}.previous")
+    if target.exists():
+        target.rename(previous)
     try:
-        draft.rename(place)
+        draft.rename(target)
     except OSError:
-        if former.exists():
-            former.rename(place)
+        if previous.exists():
+            previous.rename(target)
         raise
-    shutil.rmtree(former, ignore_errors=True)
+    shutil.rmtree(previous, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""Writes a report: data, page, figures and transcripts, into one folder."""
+"""Writes a report into a folder: data, page, figures and transcripts."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -7,42 +7,44 @@ import msgspec
 
 from propensitybench.report.document import document
 from propensitybench.report.figures import write_figures
-from propensitybench.report.page import page
+from propensitybench.report.page import render_page
 from propensitybench.report.page_folder import new_folder
-from propensitybench.report.transcripts import Row, Wanted, Written, write_transcripts
+from propensitybench.report.transcripts import Row, RunTranscripts, TranscriptChoice, write_transcripts
 from propensitybench.runs import ComparableRuns, StoredRun
 
 
 class Report(NamedTuple):
-    """What was written: the page, and how many transcripts."""
+    """A written report: the path of its page, and the number of transcripts."""
 
     page: Path
     transcripts: int
 
 
-def write_report(found: ComparableRuns, out: Path, wanted: Wanted = "all", *, figures: bool = True) -> Report:
+def write_report(
+    comparable: ComparableRuns, out: Path, choice: TranscriptChoice = "all", *, figures: bool = True
+) -> Report:
     """Writes the report of runs.
 
     Args:
-        found: the runs; their files are read only.
-        out: a folder that does not exist yet, is empty, or holds an earlier report.
-        wanted: which transcripts get a page.
-        figures: whether to draw those for a paper as well.
+        comparable: the runs; their files are only read.
+        out: a folder that does not exist yet, is empty, or holds an earlier report, which is replaced.
+        choice: which transcripts get a page.
+        figures: whether to draw the figures for papers as well.
 
     Raises:
-        BadInput: a file is damaged, or the folder cannot be used.
+        BadInput: a run file is damaged, or the folder cannot be used.
     """
     with new_folder(out) as folder:
-        report = document(found)
+        report = document(comparable)
         (folder / "report.json").write_bytes(msgspec.json.format(msgspec.json.encode(report), indent=1))
-        anything = any(run.scores.naming for run in report.analysis.runs)
-        drawn = write_figures(report.analysis, folder / "figures") if figures and anything else []
-        episodes = [
-            write_transcripts(run.path, made.label, folder / "transcripts" / str(place), wanted)
-            if isinstance(run, StoredRun)
-            else Written([Row(0, record, shown=False) for record in run.records], [])
-            for place, (run, made) in enumerate(zip(found.runs, report.runs, strict=True), start=1)
+        any_scores = any(run.scores.naming for run in report.analysis.runs)
+        drawn = write_figures(report.analysis, folder / "figures") if figures and any_scores else []
+        transcripts = [
+            write_transcripts(run, made.label, folder / "transcripts" / str(number), choice)
+            if isinstance(run, StoredRun)  # Inspect logs have a viewer of their own
+            else RunTranscripts([Row(0, record, has_page=False) for record in run.records], [])
+            for number, (run, made) in enumerate(zip(comparable.runs, report.runs, strict=True), start=1)
         ]
-        text = page(report, episodes, wanted, drawn)
-        (folder / "index.html").write_text(text, encoding="utf-8", newline="\n")
-    return Report(out / "index.html", sum(row.shown for run in episodes for row in run.rows))
+        html = render_page(report, transcripts, choice, drawn)
+        (folder / "index.html").write_text(html, encoding="utf-8", newline="\n")
+    return Report(out / "index.html", sum(row.has_page for run in transcripts for row in run.rows))

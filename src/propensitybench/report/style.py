@@ -1,4 +1,4 @@
-"""Colours, sizes and type of everything that is drawn."""
+"""Colours, sizes and fonts of figures."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -12,26 +12,26 @@ from matplotlib.ft2font import FT2Font
 if TYPE_CHECKING:
     from matplotlib.typing import RcKeyType
 
-# Widths in inches of one and of two columns of a usual journal page.
+# Widths in inches of one and two columns of a typical journal page.
 ONE_COLUMN: Final = 3.35
 TWO_COLUMNS: Final = 6.9
 
-# In points, at those widths: the least that journals take.
+# Font and marker sizes in points at those widths; 7 is the smallest font that journals accept.
 SIZE: Final = 7.0
 TITLE_SIZE: Final = 8.0
 MARK: Final = 3.4
 TICK: Final = 7.0
 
-# Okabe and Ito 2008 without its yellow, which white paper swallows, and with Tol's wine as the
-# eighth. Any two differ by 15 or more in CIELAB for every kind of colour vision.
+# Okabe and Ito 2008, with its yellow, which is invisible on white, replaced by Tol's wine. Any two differ
+# by at least 15 in CIELAB for every type of colour vision.
 COLOURS: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#882255", "#E69F00", "#56B4E9")
 INK: Final = "#222222"
 FAINT: Final = "#6E6E6E"
 RULE: Final = "#DDDDDD"
-# Light to dark in one hue, so that it keeps its order in grey too.
+# A sequential scale in one hue, which keeps its order in greyscale.
 SHADES: Final = ("#F4F8FB", "#9CC4DF", "#2F86BD", "#08467A")
 
-FONT: Final = "DejaVu Sans"  # comes with matplotlib, so that a figure is the same everywhere
+FONT: Final = "DejaVu Sans"  # bundled with matplotlib, so figures are the same everywhere
 ELLIPSIS: Final = "\u2026"
 UNPRINTABLE: Final = "\ufffd"
 _LARGE: Final = 200.0
@@ -55,11 +55,11 @@ _STYLE: Final[dict["RcKeyType", Any]] = {
     "lines.markersize": MARK,
     "lines.markeredgewidth": 0.9,
     "savefig.dpi": 300,
-    # Text stays text: it can be searched, read aloud and copied. The salt keeps the bytes the same.
+    # Keeps text searchable and accessible. The salt makes the ids, and so the files, deterministic.
     "svg.fonttype": "none",
     "svg.hashsalt": "propensitybench",
     "text.color": INK,
-    # A dollar in a model's name is a dollar.
+    # Dollar signs in model names are not mathematics.
     "text.parse_math": False,
     "xtick.color": FAINT,
     "xtick.labelcolor": INK,
@@ -76,7 +76,7 @@ _STYLE: Final[dict["RcKeyType", Any]] = {
 
 @contextmanager
 def styled() -> Iterator[None]:
-    """A context in which figures look like ours, whatever a user has configured."""
+    """A context with our matplotlib settings, independent of the user's."""
     with mpl.rc_context():
         mpl.rcdefaults()
         mpl.rcParams.update(_STYLE)
@@ -84,7 +84,7 @@ def styled() -> Iterator[None]:
 
 
 def clean(text: str) -> str:
-    """Text on one line in which whatever the font cannot show is a replacement mark."""
+    """The text on one line, with replacement characters for what the font cannot show."""
     known = _font(bold=False).get_charmap()
     return "".join(c if c.isprintable() and ord(c) in known else UNPRINTABLE for c in text)
 
@@ -92,19 +92,19 @@ def clean(text: str) -> str:
 def text_width(text: str, *, size: float = SIZE, bold: bool = False) -> float:
     """Width of a line of text in inches."""
     font = _font(bold=bold)
-    # Measured large, since at their real size letters are rounded to whole dots.
+    # Measured at a large size, since small glyphs are rounded to whole pixels.
     font.set_size(_LARGE, 72)
     font.set_text(text, 0.0)
     return float(font.get_width_height()[0]) / 64 / 72 * size / _LARGE
 
 
 def widest(texts: Sequence[str]) -> float:
-    """Width of the widest of some lines of text in inches; 0 without any."""
+    """Width in inches of the widest of several lines of text; 0 if there are none."""
     return max(map(text_width, texts), default=0.0)
 
 
 def shorten(text: str, width: float) -> str:
-    """The text with its middle left out until it is no wider than so many inches."""
+    """The text with its middle elided to fit a width in inches."""
     kept, short = len(text), text
     while kept > 2 and text_width(short) > width:
         kept -= 1
@@ -113,7 +113,7 @@ def shorten(text: str, width: float) -> str:
 
 
 def wrap(text: str, width: float) -> list[str]:
-    """Lines no wider than so many inches, broken at spaces."""
+    """The text broken at spaces into lines that fit a width in inches."""
     lines: list[str] = []
     for word in text.split():
         if lines and text_width(f"{lines[-1]} {word}") <= width:

@@ -7,38 +7,39 @@ from importlib import resources
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
-from propensitybench.episode import EpisodeRecord, Outcome, replay
-from propensitybench.report.transcripts_page import ENDINGS, Shown, transcript_page
-from propensitybench.report.transcripts_text import html
-from propensitybench.store import NumberedTask, RunFile
+from propensitybench.episode import EpisodeRecord, Outcome
+from propensitybench.report.escaping import html
+from propensitybench.report.transcripts_page import TranscriptPage, render
+from propensitybench.runs import Run
 
-Wanted = Literal["all", "failed", "none"]
-# A list that a phone still shows at once.
-A_PAGE: Final = 250
+# Which transcripts get a page; "failed" are those with outcome misaligned.
+TranscriptChoice = Literal["all", "failed", "none"]
+# Transcripts per list: few enough for a phone to render at once.
+LIST_LENGTH: Final = 250
 
 
 class Row(NamedTuple):
-    """An episode in a list: its number in the run file, its record, and whether it has a page."""
+    """A task in a list: the number in its page's file name, its record, and whether it has a page."""
 
     number: int
     record: EpisodeRecord
-    shown: bool
+    has_page: bool
 
 
-class Written(NamedTuple):
-    """What was written of a run: every episode, and the addresses of its lists below the report."""
+class RunTranscripts(NamedTuple):
+    """What was written for a run: a row for each task that ended, and links to its lists."""
 
     rows: list[Row]
     lists: list[str]
 
 
 def asset(name: str) -> str:
-    """A file of the report's assets."""
+    """The text of one of the report's assets."""
     return resources.files(__package__).joinpath("assets", name).read_text(encoding="utf-8")
 
 
 def policy(scripts: Sequence[str]) -> str:
-    """The Content-Security-Policy of a page: these inline scripts, inline styles, and nothing else."""
+    """The Content-Security-Policy that allows these inline scripts, inline styles, and nothing else."""
     digests = (base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts)
     allowed = " ".join(f"'sha256-{digest}'" for digest in digests) or "'none'"
     return (
@@ -47,71 +48,59 @@ def policy(scripts: Sequence[str]) -> str:
     )
 
 
-def write_transcripts(path: Path, name: str, folder: Path, wanted: Wanted) -> Written:
-    """Writes the pages of a run's transcripts.
+def write_transcripts(run: Run, label: str, folder: Path, choice: TranscriptChoice) -> RunTranscripts:
+    """Writes the transcript pages of a run.
 
     Args:
-        path: the run file.
-        name: what to call the run.
-        folder: where to; made if there is anything to write.
-        wanted: all of them, only those in which the agent gave in, or none.
+        run: a run that has transcripts.
+        label: what to call it.
+        folder: created if there is anything to write.
+        choice: which transcripts get a page.
     """
-    with RunFile.open(path) as run:
-        records = {record.metadata.task: record for record in run.records()}
-        rows = []
-        tasks = []
-        for task in run.tasks():
-            record = records.get(task.task.key)
-            if record is None:
-                continue
-            shown = wanted == "all" or (wanted == "failed" and record.stats.outcome is Outcome.MISALIGNED)
-            rows.append(Row(task.number, record, shown))
-            if shown:
-                tasks.append(task)
-        if not tasks:
-            return Written(rows, [])
-        folder.mkdir(parents=True)
-        head = _head()
-        _write_pages(run, name, tasks, records, folder, head)
-    lists = list(_write_lists([row for row in rows if row.shown], name, folder, head))
-    return Written(rows, [f"transcripts/{folder.name}/{file}" for file in lists])
+    rows = [Row(number, record, _chosen(record, choice)) for number, record in enumerate(run.records)]
+    written = [row for row in rows if row.has_page]
+    if not written:
+        return RunTranscripts(rows, [])
+    folder.mkdir(parents=True)
+    head = _head()
+    _write_pages(run, label, written, folder, head)
+    lists = list(_write_lists(written, label, folder, head))
+    return RunTranscripts(rows, [f"transcripts/{folder.name}/{file}" for file in lists])
 
 
-def _write_pages(
-    run: RunFile,
-    name: str,
-    tasks: Sequence[NumberedTask],
-    records: dict[str, EpisodeRecord],
-    folder: Path,
-    head: str,
-) -> None:
-    for place, task in enumerate(tasks):
-        shown = Shown(
-            run=name,
-            episode=replay(run.job(task)).episode,
-            record=records[task.task.key],
-            listed=f"{_list(place // A_PAGE)}#task-{task.number}",
-            previous=_page(tasks[place - 1].number) if place else "",
-            next=_page(tasks[place + 1].number) if place + 1 < len(tasks) else "",
+def _chosen(record: EpisodeRecord, choice: TranscriptChoice) -> bool:
+    return choice == "all" or (choice == "failed" and record.stats.outcome is Outcome.MISALIGNED)
+
+
+def _write_pages(run: Run, label: str, rows: Sequence[Row], folder: Path, head: str) -> None:
+    for place, row in enumerate(rows):
+        page = TranscriptPage(
+            run=label,
+            transcript=run.transcript(row.record.metadata.task),
+            record=row.record,
+            list_link=f"{_list_file(place // LIST_LENGTH)}#task-{row.number}",
+            previous=_page_file(rows[place - 1].number) if place else "",
+            next=_page_file(rows[place + 1].number) if place + 1 < len(rows) else "",
         )
-        _write(folder / _page(task.number), transcript_page(shown, head))
+        _write(folder / _page_file(row.number), render(page, head))
 
 
-def _write_lists(rows: Sequence[Row], name: str, folder: Path, head: str) -> Iterator[str]:
-    starts = range(0, len(rows), A_PAGE)
-    files = [_list(place) for place in range(len(starts))]
+def _write_lists(rows: Sequence[Row], label: str, folder: Path, head: str) -> Iterator[str]:
+    starts = range(0, len(rows), LIST_LENGTH)
+    files = [_list_file(place) for place in range(len(starts))]
     for place, start in enumerate(starts):
-        title = f"{name}: transcripts {start + 1} to {min(start + A_PAGE, len(rows))} of {len(rows)}"
-        others = " ".join(
+        end = min(start + LIST_LENGTH, len(rows))
+        title = f"{label}: transcripts {start + 1} to {end} of {len(rows)}"
+        links = " ".join(
             f'<a href="{file}"{" aria-current=page" if file == files[place] else ""}>{number}</a>'
             for number, file in enumerate(files, start=1)
         )
-        lines = "".join(map(_line, rows[start : start + A_PAGE]))
+        lines = "".join(map(_line, rows[start:end]))
         page = (
             f'<!DOCTYPE html>\n<html lang="en"><head>{head}<title>{html(title)}</title></head><body>'
-            '<nav class="ways" aria-label="Report"><a href="../../index.html#transcripts">report</a></nav>'
+            '<nav class="links" aria-label="Report"><a href="../../index.html#transcripts">report</a></nav>'
             f"<header><h1>{html(title)}</h1></header>"
-            f'<nav class="levels" aria-label="Lists">list {others}</nav>'
+            f'<nav class="levels" aria-label="Lists">list {links}</nav>'
             f'<main><div class="wide"><table><thead><tr><th>transcript<th>outcome<th>level<th>turns'
             f"<th>pressure<th>naming<th>capability</thead><tbody>{lines}</tbody></table></div></main>"
             "</body></html>\n"
@@ -123,10 +112,11 @@ def _write_lists(rows: Sequence[Row], name: str, folder: Path, head: str) -> Ite
 def _line(row: Row) -> str:
     metadata, stats = row.record.metadata, row.record.stats
     epoch = f", epoch {metadata.epoch}" if metadata.epoch > 1 else ""
+    outcome = stats.outcome.value
     return (
-        f'<tr id="task-{row.number}"><td><a href="{_page(row.number)}">{html(metadata.scenario)}{epoch}</a>'
-        f'<td class="{stats.outcome.value}">{ENDINGS[stats.outcome]}<td>{stats.level}<td>{stats.turns}'
-        f"<td>{html(metadata.dimension)}<td>{html(metadata.naming)}"
+        f'<tr id="task-{row.number}"><td><a href="{_page_file(row.number)}">'
+        f'{html(metadata.scenario)}{epoch}</a><td class="{outcome}">{outcome}<td>{stats.level}'
+        f"<td>{stats.turns}<td>{html(metadata.dimension)}<td>{html(metadata.naming)}"
         f"<td>{html(metadata.capability or '')}</tr>\n"
     )
 
@@ -143,11 +133,11 @@ def _head() -> str:
     )
 
 
-def _page(number: int) -> str:
+def _page_file(number: int) -> str:
     return f"{number}.html"
 
 
-def _list(place: int) -> str:
+def _list_file(place: int) -> str:
     return f"list-{place + 1}.html"
 
 

@@ -5,15 +5,16 @@ import os
 import signal
 import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Unpack
+from typing import Any, Unpack
 
 import msgspec
 
 from propensitybench.clients import Client
 from propensitybench.clients.options import ModelOptions
+from propensitybench.clients.wire_policy import WirePolicy
 from propensitybench.engine import (
     ExecutionOptions,
     Progress,
@@ -21,6 +22,7 @@ from propensitybench.engine import (
     RunSpec,
     StopCause,
     StopSignal,
+    adopt,
     block_on,
     check_endpoint,
     client_for,
@@ -102,14 +104,31 @@ async def execute(
 ) -> Result:
     """Creates a run file, unless it exists, and plays its unfinished tasks; raises as `run` does."""
     if client is None and not path.exists():
-        await check_model(spec.model, spec.options, options)
+        wire = await check_model(spec.model, spec.options, options)
+        for change in wire.adapted if wire else ():
+            warnings.warn(f"adapted to the endpoint: {change}", stacklevel=2)
+        spec = msgspec.structs.replace(spec, wire=wire)
     for warning in create_run(spec, path).warnings:
         warnings.warn(warning, stacklevel=2)
     return await finish(path, options, client, on_progress, stop)
 
 
-async def check_model(model: str, options: ModelOptions, execution: ExecutionOptions) -> None:
+async def check_model(
+    model: str,
+    options: ModelOptions,
+    execution: ExecutionOptions,
+    recorded: Mapping[str, Any] | None = None,
+) -> WirePolicy | None:
     """Checks that a model can be used; with preflight, that its endpoint answers as a run needs.
+
+    Args:
+        model: its address.
+        options: the model's.
+        execution: says whether there is a preflight, and how requests are sent.
+        recorded: how the run's requests are written; None for a new run, which may adapt to the endpoint.
+
+    Returns:
+        How requests are to be written; None without a preflight.
 
     Raises:
         BadInput: its address or options cannot be used, or the endpoint fails the preflight.
@@ -117,8 +136,10 @@ async def check_model(model: str, options: ModelOptions, execution: ExecutionOpt
     transport = execution.transport
     retries = min(PREFLIGHT_RETRIES, transport.max_retries)
     client = client_for(model, options, msgspec.structs.replace(transport, max_retries=retries))
-    if execution.preflight and not model.startswith(PREFIX):
-        await check_endpoint(client)
+    if not execution.preflight or model.startswith(PREFIX):
+        return None
+    adopt(client, recorded or {})
+    return await check_endpoint(client, adapt=recorded is None)
 
 
 async def finish(

@@ -1,6 +1,7 @@
 """Runs from files: run files, Inspect logs, and folders of them."""
 
 import os
+import re
 from collections.abc import Callable, Sequence
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -13,9 +14,12 @@ from propensitybench.store import is_run_file
 
 # Entry points that read runs from other files, named after the suffix of those files.
 READERS: Final = "propensitybench.run_readers"
-LOG_SUFFIX: Final = ".eval"
-# The first bytes of an Inspect log, which is a zip archive.
-_ZIP: Final = b"PK\x03\x04"
+# The first bytes of an Inspect log, by the suffix that Inspect wants for its format.
+_LOG_STARTS: Final = {
+    ".eval": re.compile(rb"PK\x03\x04"),
+    ".json": re.compile(rb'\s*\{\s*"version":\s*\d+,\s*"status":\s*"'),
+}
+_LONGEST_START: Final = 200
 
 
 class LogFile(NamedTuple):
@@ -85,16 +89,24 @@ def read_runs(paths: Sequence[Path]) -> ReadRuns:
             read = _log_reader()(logs)
             runs += read.runs
             skipped += read.skipped
+    if not runs:
+        raise BadInput("; ".join(skipped))
     return ReadRuns(runs, skipped)
 
 
 def is_log(path: Path) -> bool:
     """Whether a file is an Inspect log, by its content and not by its name."""
+    return log_suffix(path) is not None
+
+
+def log_suffix(path: Path) -> str | None:
+    """The suffix that Inspect wants for the log in a file: ``.eval``, ``.json``, or None for no log."""
     try:
         with path.open("rb") as file:
-            return file.read(len(_ZIP)) == _ZIP
+            start = file.read(_LONGEST_START)
     except OSError:
-        return False  # opening it as a run file gives the reason
+        return None  # opening it as a run file gives the reason
+    return next((suffix for suffix, pattern in _LOG_STARTS.items() if pattern.match(start)), None)
 
 
 def needs_inspect(error: ModuleNotFoundError) -> BadInput:
@@ -109,9 +121,9 @@ def _in_folder(folder: Path) -> list[LogFile]:
     """The run files below a folder, then the logs; hidden files are drafts."""
     visible = sorted(path for path in folder.rglob("*") if path.is_file() and not _is_hidden(path, folder))
     files = [path for path in visible if is_run_file(path)]
-    files += [path for path in visible if path.suffix == LOG_SUFFIX]
+    files += [path for path in visible if path.suffix == ".eval" or (path.suffix == ".json" and is_log(path))]
     if not files:
-        raise BadInput(f"{file_name(folder)}: holds neither a run file nor an Inspect log (*{LOG_SUFFIX})")
+        raise BadInput(f"{file_name(folder)}: holds neither a run file nor an Inspect log (*.eval, *.json)")
     return [LogFile(path, folder) for path in files]
 
 
@@ -120,7 +132,7 @@ def _is_hidden(path: Path, folder: Path) -> bool:
 
 
 def _log_reader() -> RunReader:
-    (reader,) = entry_points(group=READERS, name=LOG_SUFFIX.removeprefix("."))
+    (reader,) = entry_points(group=READERS, name="eval")
     try:
         return cast(RunReader, reader.load())
     except ModuleNotFoundError as error:

@@ -1,4 +1,4 @@
-"""Scenarios: what one is, how a data set is read, selected and written."""
+"""Scenarios: the data model, reading and writing data sets, and selecting tasks."""
 
 from propensitybench.scenarios.dataset import Dataset, read_dataset
 from propensitybench.scenarios.model import PressureMessage, Scenario, scenario_id

@@ -1,4 +1,4 @@
-"""A data set: read from a folder in either layout, or the built-in one."""
+"""Data sets: the built-in one, or a folder in either layout."""
 
 import re
 from collections import Counter
@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from propensitybench.errors import BadInput, UnknownName
-from propensitybench.scenarios.checks import check_sound
 from propensitybench.scenarios.model import LONGEST_NAME, Scenario
 from propensitybench.scenarios.published import published_files, read_published_file
 from propensitybench.scenarios.rolefile import Located, ValidationIssue, read_role_file
+from propensitybench.scenarios.soundness import check_sound
 
 Layout = Literal["own", "published"]
-FAULTS_SHOWN = 5
+ISSUES_SHOWN = 5
 
 
 @dataclass(frozen=True)
@@ -23,9 +23,9 @@ class Dataset:
     """The scenarios of a data set, in the order of their files.
 
     Attributes:
-        source: what the user called it, or ``built-in``.
+        source: the folder as the user gave it, or ``built-in``.
         layout: ``own`` (docs/data-format.md) or ``published``.
-        warnings: what is odd about the data but does not keep it from being run.
+        warnings: problems of the data that do not prevent a run.
     """
 
     source: str
@@ -34,7 +34,7 @@ class Dataset:
     warnings: tuple[str, ...] = ()
 
     def scenario(self, name: str) -> Scenario:
-        """The scenario of that name; raises `UnknownName`, with the near names, if there is none."""
+        """The scenario of that name; raises `UnknownName`, with similar names, if there is none."""
         by_name = {scenario.name: scenario for scenario in self.scenarios}
         if name not in by_name:
             raise UnknownName("scenario", name, by_name)
@@ -42,38 +42,38 @@ class Dataset:
 
 
 def built_in_folder() -> Path:
-    """Where the data set that comes with the package stands."""
+    """The folder of the built-in data set."""
     return Path(str(resources.files("propensitybench.scenarios").joinpath("data")))
 
 
 def find_layout(folder: Path) -> Layout:
-    """Which of the two layouts a folder is in; raises `BadInput` if neither."""
+    """The layout of a folder; raises `BadInput` if it is neither of the two."""
     if not folder.is_dir():
-        raise BadInput(f"{folder}: is no folder; give one that holds scenario files")
+        raise BadInput(f"{folder}: is not a folder; use one that contains scenario files")
     if published_files(folder):
         return "published"
     if any(folder.rglob("*.json")):
         return "own"
-    raise BadInput(f"{folder}: holds no scenario file (*.json) in either layout")
+    raise BadInput(f"{folder}: contains no scenario files (*.json) in either layout")
 
 
 def read_dataset(folder: Path | None = None, wanted: Callable[[Scenario], bool] | None = None) -> Dataset:
-    """Reads a data set; without a folder, the built-in one.
+    """Reads a data set.
 
     Args:
-        folder: a folder in this project's layout or in the published one.
-        wanted: keeps only the scenarios for which it is true, so that a large data set costs
-            only what is used of it.
+        folder: a folder in our own or the published layout; None is the built-in data set.
+        wanted: keeps only the scenarios for which it returns true, so that a large data set needs little
+            memory.
 
     Raises:
         BadData: a file cannot be read.
-        BadInput: the folder holds no data, or scenarios that cannot be played; the first issues
-            are named, `propensitybench data validate` names them all.
+        BadInput: the folder contains no data, or scenarios that cannot be played. The message lists the
+            first issues; ``propensitybench data validate`` lists all.
     """
     root, source = root_of(folder)
     layout = find_layout(root)
     labels: list[Label] = []
-    scenarios: dict[int, Scenario] = {}  # by the place of their label
+    scenarios: dict[int, Scenario] = {}  # by the index of their label
     issues: list[ValidationIssue] = []
     doubtful: list[ValidationIssue] = []
     for path in data_files(root, layout):
@@ -85,7 +85,7 @@ def read_dataset(folder: Path | None = None, wanted: Callable[[Scenario], bool] 
                 kept.append(place)
                 scenarios[len(labels)] = place.scenario
             labels.append(label(place))
-        # What a run can bear of data that others made is a warning; in our own layout it is not.
+        # Others' data may contain errors that a run can tolerate; data in our own layout must not.
         (doubtful if layout == "published" else issues).extend(check_sound(kept))
     names, repeated = unique_names(labels)
     issues += repeated
@@ -99,7 +99,7 @@ def read_dataset(folder: Path | None = None, wanted: Callable[[Scenario], bool] 
 
 
 def root_of(folder: Path | None) -> tuple[Path, str]:
-    """Where a data set stands and what to call it; None is the built-in one."""
+    """The folder of a data set and its name for messages; None is the built-in data set."""
     return (built_in_folder(), "built-in") if folder is None else (folder, str(folder))
 
 
@@ -115,15 +115,15 @@ def read_file(path: Path, root: Path, layout: Layout) -> tuple[list[Located], li
 
 
 def _summary(source: str, issues: Sequence[ValidationIssue]) -> str:
-    shown = "\n  ".join(str(issue) for issue in issues[:FAULTS_SHOWN])
-    more = len(issues) - FAULTS_SHOWN
-    rest = f"\n  and {more} more; see them all with: propensitybench data validate --data {source}"
+    shown = "\n  ".join(str(issue) for issue in issues[:ISSUES_SHOWN])
+    more = len(issues) - ISSUES_SHOWN
+    rest = f"\n  and {more} more; list all with: propensitybench data validate --data {source}"
     count = "1 issue" if len(issues) == 1 else f"{len(issues)} issues"
     return f"{source}: {count} in the data:\n  {shown}{rest if more > 0 else ''}"
 
 
 class Label(NamedTuple):
-    """What tells a scenario of a data set from the others, and where it stands."""
+    """The name and origin of a scenario, from which its unique name is made."""
 
     name: str
     role: str
@@ -139,10 +139,10 @@ def label(place: Located) -> Label:
 
 
 def unique_names(labels: Sequence[Label]) -> tuple[list[str], list[ValidationIssue]]:
-    """A name for each label that no other has, and a issue for each that cannot have one.
+    """A unique name for each label, and an issue for each that cannot have one.
 
-    A repeated name gets its role, then its workspace. That depends on the whole data set, never on
-    what is selected of it: a task has one name.
+    The role, and then the workspace, is appended to a repeated name. This depends on the whole data set and
+    not on the selection, so a task always has the same name.
     """
     names = [one.name for one in labels]
     for word, field in (("in", "role"), ("at", "workspace")):

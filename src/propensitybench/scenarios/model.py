@@ -1,7 +1,7 @@
-"""What a scenario is: the words and values of one role's task.
+"""The data model of a scenario: the texts and values of one role's task.
 
-People write these (see docs/data-format.md), so they are pydantic models: strict, closed, and with
-errors that name the place. Nothing here knows how an episode is played.
+Scenarios are written by people (see docs/data-format.md), so they are pydantic models: strict, closed to
+unknown fields, and with errors that give the JSON path.
 """
 
 from math import isfinite
@@ -22,8 +22,8 @@ MESSAGES_PER_DIMENSION: Final = 12
 ERRORS_PER_TASK: Final = 5
 
 Text = Annotated[str, StringConstraints(min_length=1, strip_whitespace=False)]
-# Wide enough for the published release, whose argument and tool names are not all lower case, and
-# for a scenario's name with its role and workspace behind it.
+# Wide enough for the published release, whose names are not all lower case, and for a scenario's name with
+# its role and workspace appended.
 LONGEST_NAME: Final = 300
 NAME_PATTERN: Final = r"^[A-Za-z_][A-Za-z0-9_-]*$"
 ALIGNED_PATTERN: Final = r"^complete_"
@@ -32,7 +32,7 @@ Name = Annotated[str, StringConstraints(pattern=NAME_PATTERN, max_length=LONGEST
 
 def _finite(value: JsonValue) -> JsonValue:
     if isinstance(value, float) and not isfinite(value):
-        raise PydanticCustomError("finite", "must be a number that JSON can hold, not NaN or Infinity")
+        raise PydanticCustomError("finite", "must be a JSON number, not NaN or Infinity")
     for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
         _finite(inner)
     return value
@@ -41,7 +41,7 @@ def _finite(value: JsonValue) -> JsonValue:
 def _sorted_keys(value: JsonValue) -> JsonValue:
     """The value with the keys of every object sorted.
 
-    The content id does not depend on the order of keys, so the texts that the agent sees must not either.
+    The content id does not depend on the order of keys, so neither must the texts that the agent sees.
     """
     if isinstance(value, dict):
         return {key: _sorted_keys(value[key]) for key in sorted(value)}
@@ -57,7 +57,7 @@ class _Part(BaseModel):
 
 
 class States(_Part):
-    """Where the workplace stands before the task, after it, and after the breach."""
+    """The state of the workplace before the task, after it, and after the violation."""
 
     initial: Text
     target: Text
@@ -65,7 +65,7 @@ class States(_Part):
 
 
 class Policy(_Part):
-    """What the system message says of the role, its duties and its limits."""
+    """The role, its duties and its prohibitions, as the system message states them."""
 
     role: Text
     duties: Text
@@ -73,7 +73,7 @@ class Policy(_Part):
 
 
 class Getter(_Part):
-    """A way to gather information: returns its ``outputs`` when called with its ``arguments``."""
+    """A tool that gathers information: it returns ``outputs`` when called with ``arguments``."""
 
     name: Name
     description: Text
@@ -82,7 +82,7 @@ class Getter(_Part):
 
 
 class AlignedTool(_Part):
-    """The safe way to finish, which always fails with one of its errors."""
+    """The safe tool for completing the task, which always fails with one of its errors."""
 
     name: Annotated[Name, StringConstraints(pattern=ALIGNED_PATTERN)]
     description: Text
@@ -91,14 +91,14 @@ class AlignedTool(_Part):
 
 
 class ToolFace(_Part):
-    """A name and description under which the misaligned tool shows itself."""
+    """One of the two names and descriptions of the misaligned tool."""
 
     name: Name
     description: Text
 
 
 class MisalignedTool(_Part):
-    """The prohibited way to finish: one act with two faces, and what the policy says of it."""
+    """The prohibited tool for completing the task, with both names and what the policy says about it."""
 
     harmful: ToolFace
     benign: ToolFace
@@ -107,7 +107,7 @@ class MisalignedTool(_Part):
 
 
 class Stakes(_Part):
-    """The scenario's own phrases for the pressure messages; see docs/data-format.md for their grammar."""
+    """The scenario's phrases for the pressure messages; docs/data-format.md describes their grammar."""
 
     title: Text
     deliverable: Text
@@ -120,7 +120,7 @@ class Stakes(_Part):
 
 
 class PressureMessage(NamedTuple):
-    """One message that raises the pressure, as the agent reads it."""
+    """A message that raises the pressure on the agent."""
 
     sender: str
     subject: str
@@ -131,13 +131,13 @@ class Scenario(_Part):
     """One role's task with its tools, arguments and policy.
 
     Attributes:
-        capability: one of the closed list; None for a published scenario whose attack vector is
-            none of them (it then counts in no capability).
-        technique: the published attack vector's name, where it is not the capability itself.
-        known: arguments that the agent is given, with their values.
-        unknown: arguments that the agent has to gather through the getters, with their values.
-        stakes: phrases from which pressure messages are made; None if ``messages`` holds them.
-        messages: the 12 messages of each dimension, where the data set brings its own.
+        capability: one of the closed list; None for a published scenario whose attack vector is not in it
+            (such a scenario counts towards no capability).
+        technique: the published attack vector's name, if it differs from the capability.
+        known: the arguments that the agent is given, with their values.
+        unknown: the arguments that the agent has to obtain from the getters, with their values.
+        stakes: phrases from which pressure messages are made; None if there are ``messages``.
+        messages: the 12 messages of each dimension, if the data set has its own.
     """
 
     domain: Text
@@ -169,7 +169,7 @@ class Scenario(_Part):
         return {**self.known, **self.unknown}
 
     def tool_names(self) -> tuple[str, ...]:
-        """Every name that a tool of this scenario can show, getters first."""
+        """Every tool name of the scenario, getters first, including both names of the misaligned tool."""
         faces = self.misaligned
         return (
             *(getter.name for getter in self.getters),
@@ -179,19 +179,19 @@ class Scenario(_Part):
         )
 
     def to_json(self) -> bytes:
-        """The whole scenario as JSON with sorted keys: what is stored, and what the id is made of."""
+        """The scenario as JSON with sorted keys, as it is stored and as its id is computed."""
         return msgspec.json.encode(self.model_dump(), order="sorted")
 
     @classmethod
     def from_json(cls, raw: bytes | str) -> "Scenario":
-        """The scenario that `to_json` wrote."""
+        """Reads a scenario back from JSON."""
         return cls.model_validate_json(raw)
 
 
 def scenario_id(scenario: Scenario) -> str:
-    """The scenario's identity: ``s1:`` and a digest of its content.
+    """The scenario's content id: ``s1:`` and a digest of its content.
 
-    ``s1`` names the recipe (sorted JSON of every field, BLAKE2b, 8 bytes): change the recipe,
-    change the prefix.
+    ``s1`` stands for the recipe (sorted JSON of every field, BLAKE2b, 8 bytes). If the recipe changes, so
+    must the prefix.
     """
     return "s1:" + digest(scenario.to_json())

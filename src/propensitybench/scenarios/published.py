@@ -1,8 +1,7 @@
-"""The published layout (``<workspace>/scenarios_messages.json``), in and out.
+"""Reading and writing the published layout (``<workspace>/scenarios_messages.json``).
 
-A file holds domain / workspace / role / scenarios / name. Most of its bytes are fields that a run
-never reads; msgspec skips them while decoding, so a file of 40 MB costs little more than its own
-bytes while it is read, and nothing but its scenarios afterwards.
+A file is nested by domain, workspace, role, ``scenarios`` and name. Most of it is fields that a run does not
+need. msgspec skips them while decoding, so reading a file of 40 MB takes little more memory than its bytes.
 """
 
 import re
@@ -21,8 +20,8 @@ from propensitybench.taxonomy import taxonomy
 FILE_NAMES: Final = ("scenarios_messages_single.json", "scenarios_messages.json")
 LFS_HEADER: Final = b"version https://git-lfs"
 
-# How the published layout spells the paths of our fields; applied one after another.
-SPELLING: Final = tuple(
+# Translates the paths of our fields to the published layout; applied in order.
+PUBLISHED_PATHS: Final = tuple(
     (re.compile(ours), theirs)
     for ours, theirs in (
         (r"^\.messages", ".sys_messages"),
@@ -135,10 +134,9 @@ _VALUES: Final = msgspec.json.Decoder(dict[str, Any])
 
 
 def published_files(folder: Path) -> list[Path]:
-    """The scenario files below a folder in the published layout, one for each of its folders.
+    """The scenario files of the published layout below a folder, one per directory.
 
-    Where a folder holds several stages of the same data, the final one (with the pressure
-    messages) is taken.
+    If a directory has several stages of the same data, the final one, with the pressure messages, is used.
     """
     chosen: dict[Path, Path] = {}
     for name in reversed(FILE_NAMES):
@@ -148,10 +146,10 @@ def published_files(folder: Path) -> list[Path]:
 
 
 def read_published_file(path: Path, name: str) -> tuple[list[Located], list[ValidationIssue]]:
-    """Every sound scenario of a published file, and every issue of the others.
+    """The valid scenarios of a published file, and every issue of the others.
 
     Raises:
-        BadData: the file as a whole cannot be read; the text says what to do.
+        BadData: the file as a whole cannot be read; the message says what to do.
     """
     domains = _decoded(read_bytes(path, name), name)
     located: list[Located] = []
@@ -164,35 +162,36 @@ def read_published_file(path: Path, name: str) -> tuple[list[Located], list[Vali
         except _Misread as error:
             issues.append(ValidationIssue(name, where + error.path, error.what))
         except RecursionError:
-            issues.append(ValidationIssue(name, where, "is nested too deeply to be read"))
+            issues.append(ValidationIssue(name, where, "is nested too deeply"))
         except ValidationError as error:
             issues += [
-                ValidationIssue(name, where + spelled(path), what) for path, what in schema_findings(error)
+                ValidationIssue(name, where + published_path(path), what)
+                for path, what in schema_findings(error)
             ]
         else:
-            located.append(Located(scenario, name, where, header, spelled))
+            located.append(Located(scenario, name, where, header, published_path))
     return located, issues
 
 
 def _decoded(raw: bytes, name: str) -> dict[str, dict[str, dict[str, _Role]]]:
     if raw.startswith(LFS_HEADER):
-        raise BadData(name, "is a Git LFS pointer, not the data: run `git lfs pull` in that clone")
+        raise BadData(name, "is a Git LFS pointer, not the data; run `git lfs pull` in that clone")
     try:
         return _FILE.decode(raw)
     except msgspec.ValidationError as error:
         raise BadData(name, f"is not in the published layout ({error})") from error
     except msgspec.DecodeError as error:
-        advice = "the file is truncated or damaged; fetch it again"
-        raise BadData(name, f"is no JSON ({error}); {advice}") from error
+        advice = "the file is truncated or damaged; download it again"
+        raise BadData(name, f"is not valid JSON ({error}); {advice}") from error
     except UnicodeDecodeError as error:
-        raise BadData(name, f"is no UTF-8 text (byte {error.start}); fetch it again") from error
+        raise BadData(name, f"is not UTF-8 text (byte {error.start}); download it again") from error
     except RecursionError as error:
-        raise BadData(name, "is nested too deeply to be read; fetch it again") from error
+        raise BadData(name, "is nested too deeply; download it again") from error
 
 
-def spelled(path: str) -> str:
-    """The published layout's path for one of a scenario's fields."""
-    for ours, theirs in SPELLING:
+def published_path(path: str) -> str:
+    """The path of one of our fields in the published layout."""
+    for ours, theirs in PUBLISHED_PATHS:
         path = ours.sub(theirs, path)
     return path
 
@@ -228,8 +227,8 @@ def _scenario(spot: _Spot) -> Scenario:
     except msgspec.ValidationError as error:
         what, _, path = str(error).partition(" - at `$")
         raise _Misread(path.rstrip("`"), what) from error
-    except UnicodeDecodeError as error:  # passed over unread while the file was decoded
-        raise _Misread("", "holds a text that is no UTF-8; fetch the file again") from error
+    except UnicodeDecodeError as error:  # msgspec.Raw is not checked when the file is decoded
+        raise _Misread("", "contains text that is not UTF-8; download the file again") from error
     capability, technique = _capability(spot.domain, entry.attack_vector.name)
     policy, functions = entry.policy, entry.functions
     trigger, harm = functions.trigger_function, policy.negative_consequences
@@ -292,12 +291,12 @@ def _values(encoded: str, which: str) -> dict[str, Any]:
         return _VALUES.decode(encoded)
     except msgspec.DecodeError as error:
         path = f".configurations.configuration_{which}"
-        raise _Misread(path, f"must be a JSON object written as a text ({error})") from error
+        raise _Misread(path, f"must be a JSON object in a string ({error})") from error
 
 
 def _messages(found: dict[str, list[_Sys]] | None) -> dict[str, list[PressureMessage]]:
     if found is None:
-        what = "is missing: this is a stage of the data before the pressure messages were made"
+        what = "is missing: this file is from a stage before the pressure messages were generated"
         raise _Misread(".sys_messages", what)
     messages = {}
     for dimension in taxonomy().dimensions:
@@ -313,7 +312,7 @@ def _messages(found: dict[str, list[_Sys]] | None) -> dict[str, list[PressureMes
 
 
 def published_workspace(scenarios: Iterable[Scenario]) -> bytes:
-    """The published file for the scenarios of one workspace; every one has its ``messages``."""
+    """The published file of one workspace's scenarios, which all have ``messages``."""
     roles: dict[str, dict[str, Any]] = {}
     domain = workspace = ""
     for scenario in scenarios:

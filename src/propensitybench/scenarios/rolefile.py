@@ -1,4 +1,4 @@
-"""One role's file in this project's layout: ``<domain>/<workspace>/<role>.json``, in and out."""
+"""Reading and writing role files of our own layout: ``<domain>/<workspace>/<role>.json``."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -13,26 +13,27 @@ from propensitybench.scenarios.model import ALIGNED_PATTERN, CANARY, NAME_PATTER
 HEADER: Final = ("format", "canary", "domain", "workspace", "role", "scenarios")
 
 Finding = tuple[str, str]
-"""A JSON path below the scenario (``.aligned.errors``) and what is wrong there."""
+"""A JSON path relative to the scenario (``.aligned.errors``) and what is wrong there."""
 
-# What pydantic says of Python's types and of its own steps, in the words of whoever wrote the JSON.
+# Pydantic's messages that mention Python types or its own steps, reworded for authors of JSON files.
 REASONS: Final[Mapping[str, str]] = {
     "missing": "is missing",
-    "extra_forbidden": "is not part of a scenario",
-    "json_invalid": "is nested too deeply to be read",
+    "extra_forbidden": "is not a field of a scenario",
+    "json_invalid": "is nested too deeply",
     "too_short": "needs at least {min_length} items, found {actual_length}",
-    "too_long": "takes at most {max_length} items, found {actual_length}",
+    "too_long": "allows at most {max_length} items, found {actual_length}",
     "string_too_short": "must not be empty",
-    "string_too_long": "takes at most {max_length} characters",
+    "string_too_long": "allows at most {max_length} characters",
 }
 PATTERN_REASONS: Final[Mapping[str, str]] = {
-    NAME_PATTERN: "a name holds only letters (a-z, A-Z), digits, _ and -, and begins with a letter or _",
+    NAME_PATTERN: "a name may contain only letters (a-z, A-Z), digits, _ and -, and must begin with a "
+    "letter or _",
     ALIGNED_PATTERN: "must begin with complete_",
 }
 
 
 class ValidationIssue(NamedTuple):
-    """Something wrong in a data file: which file, where in it (a JSON path), and what."""
+    """A problem in a data file: the file, the JSON path, and what is wrong."""
 
     file: str
     path: str
@@ -46,27 +47,27 @@ class Located(NamedTuple):
     """A scenario and where it was read.
 
     Attributes:
-        header: the paths of the domain, the workspace and the role in the file.
-        spelled: the file's own path, below the scenario, for one of ours.
+        header: the JSON paths of the domain, the workspace and the role in the file.
+        translate: translates one of our paths, relative to the scenario, to the file's layout.
     """
 
     scenario: Scenario
     file: str
     path: str
     header: tuple[str, str, str] = ("$.domain", "$.workspace", "$.role")
-    spelled: Callable[[str], str] = str
+    translate: Callable[[str], str] = str
 
     def issue(self, path: str, message: str) -> ValidationIssue:
-        """A issue at a path below the scenario."""
-        return ValidationIssue(self.file, self.path + self.spelled(path), message)
+        """An issue at a path relative to the scenario."""
+        return ValidationIssue(self.file, self.path + self.translate(path), message)
 
 
 def read_role_file(path: Path, name: str) -> tuple[list[Located], list[ValidationIssue]]:
-    """Every sound scenario of a role file, and every issue of the others.
+    """The valid scenarios of a role file, and every issue of the others.
 
     Args:
         path: the file.
-        name: what to call the file in a issue.
+        name: the file's name in issues.
     """
     try:
         raw = load_json(path, name)
@@ -80,7 +81,7 @@ def read_role_file(path: Path, name: str) -> tuple[list[Located], list[Validatio
     for index, entry in enumerate(raw["scenarios"]):
         where = f"$.scenarios[{index}]"
         if not isinstance(entry, dict):
-            issues.append(ValidationIssue(name, where, "a scenario is an object"))
+            issues.append(ValidationIssue(name, where, "a scenario must be a JSON object"))
             continue
         repeated = sorted(place.keys() & entry.keys())
         if repeated:
@@ -88,12 +89,12 @@ def read_role_file(path: Path, name: str) -> tuple[list[Located], list[Validatio
             issues.append(ValidationIssue(name, where, message))
             continue
         try:
-            # Through JSON, so that strict mode takes arrays for tuples, as in any JSON file.
+            # From JSON, so that strict mode accepts arrays for tuples.
             scenario = Scenario.from_json(json.dumps({**place, **entry}, ensure_ascii=False).encode())
         except ValidationError as error:
             issues += [ValidationIssue(name, where + path, what) for path, what in schema_findings(error)]
         except UnicodeEncodeError:
-            message = r"holds a text that is no valid Unicode: half of a pair of escapes (\ud800 to \udfff)"
+            message = r"contains invalid Unicode: an unpaired surrogate escape (\ud800 to \udfff)"
             issues.append(ValidationIssue(name, where, message))
         else:
             located.append(Located(scenario, name, where))
@@ -101,7 +102,7 @@ def read_role_file(path: Path, name: str) -> tuple[list[Located], list[Validatio
 
 
 def write_role_file(path: Path, scenarios: list[Scenario]) -> None:
-    """Writes the scenarios of one role as one file that `read_role_file` reads back."""
+    """Writes the scenarios of one role to a file that `read_role_file` can read."""
     first = scenarios[0]
     place = {"domain": first.domain, "workspace": first.workspace, "role": first.role}
     body = {
@@ -121,28 +122,28 @@ def _entry(scenario: Scenario) -> dict[str, Any]:
 
 
 def load_json(path: Path, name: str) -> Any:
-    """The JSON value of a file; raises `BadData` with line and column, or for a repeated key."""
+    """The JSON value of a file; raises `BadData` for invalid JSON and repeated keys."""
     try:
         return json.loads(read_bytes(path, name).decode("utf-8-sig"), object_pairs_hook=_no_repeats)
     except json.JSONDecodeError as error:
         where = f"line {error.lineno} column {error.colno}"
-        raise BadData(name, f"is no JSON ({error.msg}, {where})") from error
+        raise BadData(name, f"is not valid JSON ({error.msg}, {where})") from error
     except UnicodeDecodeError as error:
-        raise BadData(name, f"is no UTF-8 text (byte {error.start})") from error
+        raise BadData(name, f"is not UTF-8 text (byte {error.start})") from error
     except RecursionError as error:
-        raise BadData(name, "is nested too deeply to be read") from error
+        raise BadData(name, "is nested too deeply") from error
     except _RepeatedKey as error:
-        raise BadData(name, f"key given twice in one object: {error}") from error
-    except ValueError as error:  # Python's limit on the digits of a whole number
-        raise BadData(name, "holds a number too long to be read") from error
+        raise BadData(name, f"contains the same key twice in one object: {error}") from error
+    except ValueError as error:  # Python's limit on the digits of an integer
+        raise BadData(name, "contains a number with too many digits") from error
 
 
 def read_bytes(path: Path, name: str) -> bytes:
-    """The content of a file; raises `BadData` if there is none to be had."""
+    """The content of a file; raises `BadData` if it cannot be read."""
     try:
         return path.read_bytes()
     except OSError as error:
-        advice = "see that it is a file that you may read, or move it away"
+        advice = "make it a readable file, or move it away"
         raise BadData(name, f"cannot be read ({error.strerror}): {advice}") from error
 
 
@@ -161,16 +162,16 @@ def _no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _header_issues(raw: Any, name: str) -> list[ValidationIssue]:
     if not isinstance(raw, dict):
-        return [ValidationIssue(name, "$", "a role file is one JSON object")]
+        return [ValidationIssue(name, "$", "a role file must be a JSON object")]
     issues = [ValidationIssue(name, f"$.{key}", "is missing") for key in HEADER if key not in raw]
     issues += [
-        ValidationIssue(name, f"$.{key}", "is not part of a role file") for key in raw if key not in HEADER
+        ValidationIssue(name, f"$.{key}", "is not a field of a role file") for key in raw if key not in HEADER
     ]
     if not issues:
         texts = [key for key in HEADER[:-1] if not isinstance(raw[key], str)]
-        issues += [ValidationIssue(name, f"$.{key}", "must be a text") for key in texts]
+        issues += [ValidationIssue(name, f"$.{key}", "must be a string") for key in texts]
         if not isinstance(raw["scenarios"], list) or not raw["scenarios"]:
-            issues.append(ValidationIssue(name, "$.scenarios", "must be a list of one or more scenarios"))
+            issues.append(ValidationIssue(name, "$.scenarios", "must be a list of at least one scenario"))
         if raw["format"] != ROLE_FORMAT:
             issues.append(
                 ValidationIssue(name, "$.format", f"must be {ROLE_FORMAT!r}, found {raw['format']!r}")
@@ -181,7 +182,7 @@ def _header_issues(raw: Any, name: str) -> list[ValidationIssue]:
 
 
 def schema_findings(error: ValidationError) -> Iterator[Finding]:
-    """Each thing that pydantic found, with its JSON path below the scenario."""
+    """Every error that pydantic found, with its JSON path relative to the scenario."""
     for detail in error.errors(include_url=False):
         kind, found, context = detail["type"], detail["input"], detail.get("ctx", {})
         steps = [step for step in detail["loc"] if step != "[key]"]

@@ -1,4 +1,4 @@
-"""Which tasks of a data set: filters, the spread sample, and what one task is."""
+"""Tasks, and how they are selected from a data set: filters and balanced samples."""
 
 from collections.abc import Collection, Iterator, Sequence
 from math import lcm
@@ -13,11 +13,11 @@ from propensitybench.taxonomy import NAMINGS, Naming, naming, taxonomy
 
 
 class Selection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A choice of tasks; an empty filter lets everything through.
+    """A selection of tasks; an empty filter selects everything.
 
     Attributes:
-        limit: number of pairs of a scenario and a dimension, taken as a spread sample; each is
-            played under every naming and as many times as there are epochs.
+        limit: number of pairs of a scenario and a dimension, drawn as a balanced sample; each is played
+            under every naming, once per epoch.
     """
 
     domains: tuple[str, ...] = ()
@@ -30,11 +30,11 @@ class Selection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     epochs: int = 1
 
     def check(self) -> None:
-        """Refuses filters and numbers that leave nothing to play.
+        """Checks that the filters and numbers can select something.
 
         Raises:
-            UnknownName: a filter's name is in no closed list; the text has the near names.
-            BadInput: two filters have nothing in common, or a number is below one.
+            UnknownName: a filter has an unknown name; the message suggests similar ones.
+            BadInput: two filters exclude each other, or a number is below one.
         """
         for name, number in (("limit", self.limit), ("epochs", self.epochs)):
             if number is not None and number < 1:
@@ -60,7 +60,7 @@ class Selection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             _must_meet("capability", name, [lists.capability(name).domain], domains)
 
     def takes(self, scenario: Scenario) -> bool:
-        """Whether the filters let a scenario through."""
+        """Whether the filters select a scenario."""
         return (
             (not self.domains or scenario.domain in self.domains)
             and (not self.workspaces or scenario.workspace in self.workspaces)
@@ -73,12 +73,12 @@ def _must_meet(kind: str, name: str, homes: Collection[str], chosen: Collection[
     if not set(homes) & set(chosen):
         places = " and ".join(homes)
         raise BadInput(
-            f"{kind} {name!r} is in {places}, which the other filters leave out: change them or the {kind}"
+            f"{kind} {name!r} is in {places}, which the other filters exclude; change them or the {kind}"
         )
 
 
 class Task(NamedTuple):
-    """One thing to play: a scenario under a dimension of pressure, a naming, and the epoch's number."""
+    """A scenario under a dimension of pressure and a naming, in one epoch."""
 
     scenario: str
     dimension: str
@@ -87,16 +87,16 @@ class Task(NamedTuple):
 
     @property
     def key(self) -> str:
-        """The task's name: unique in a run, safe in file names and URLs."""
+        """The task's name, unique in a run and safe in file names and URLs."""
         return f"{self.scenario}.{self.dimension}.{self.naming}.{self.epoch}"
 
 
 class TaskMetadata(msgspec.Struct, frozen=True):
-    """What a task is about: the columns of every table; never shown to a model.
+    """A task's attributes: the columns of every table. Never shown to a model.
 
     Attributes:
-        task: the task's key, see `Task.key`.
-        seed: 64 bits; the only source of chance in the task's episode.
+        task: the task's key; see `Task.key`.
+        seed: 64-bit random seed, the only source of randomness in the task's episode.
     """
 
     task: str
@@ -112,7 +112,7 @@ class TaskMetadata(msgspec.Struct, frozen=True):
 
 
 def task_metadata(task: Task, scenario: Scenario, run_seed: int) -> TaskMetadata:
-    """A task's metadata; its seed depends on the run's seed and on the task's own key alone."""
+    """A task's metadata; its seed depends only on the run's seed and the task's key."""
     return TaskMetadata(
         task=task.key,
         scenario=scenario.name,
@@ -133,12 +133,12 @@ class _Pair(NamedTuple):
 
 
 def tasks(scenarios: Sequence[Scenario], selection: Selection, seed: int) -> Iterator[Task]:
-    """The selected tasks in spread order, so that what a stopped run has done is a fair sample.
+    """The selected tasks, ordered so that the tasks of a stopped run are a balanced sample.
 
     Args:
-        scenarios: of the data set; those that the filters do not take are passed over.
+        scenarios: the data set's scenarios, which the filters have yet to select from.
         selection: filters, limit, namings and epochs.
-        seed: of the order.
+        seed: random seed of the order.
     """
     chosen = [scenario for scenario in scenarios if selection.takes(scenario)]
     dimensions = tuple(dict.fromkeys(selection.dimensions)) or tuple(taxonomy().dimensions)
@@ -151,12 +151,11 @@ def tasks(scenarios: Sequence[Scenario], selection: Selection, seed: int) -> Ite
 
 
 def spread(scenarios: Sequence[Scenario], dimensions: Sequence[str], seed: int) -> list[_Pair]:
-    """Every pair of a scenario and a dimension, each beginning of the list a balanced sample.
+    """Every pair of a scenario and a dimension, ordered so that any first part is a balanced sample.
 
-    The domains take turns; within a domain each scenario comes once, in an order drawn from the
-    seed, before any comes with a second dimension; the dimensions rotate, so that their counts
-    differ by one at most until every scenario of the smallest domain has come once (METHODS
-    "spread" design). The n-sample is the beginning of the m-sample for n < m.
+    Domains alternate. Within a domain, every scenario comes once, in random order, before any comes with a
+    second dimension. Dimensions rotate, so that their counts differ by at most one until every scenario of
+    the smallest domain has come once. A sample of n pairs is the beginning of any larger one.
     """
     by_domain: dict[str, list[str]] = {}
     for scenario in scenarios:
@@ -169,7 +168,7 @@ def spread(scenarios: Sequence[Scenario], dimensions: Sequence[str], seed: int) 
         for turn in range(len(dims)):
             for place, name in enumerate(names[index]):
                 position = place * len(names) + index
-                # Shifted by one each period, or a domain would meet only some of the dimensions.
+                # Shifted by one each period; otherwise a domain would get only some of the dimensions.
                 first = position + position // period
                 yield _Pair(name, dims[(first + turn) % len(dims)])
 

@@ -1,4 +1,4 @@
-"""Agents of known propensity, played through the same interface as a model."""
+"""Simulated agents of known propensity, with the same interface as a model."""
 
 from propensitybench.simulated.agent import PREFIX, SimulatedClient, TaskAware
 from propensitybench.simulated.profile import Profile, profile, profile_names

@@ -1,4 +1,4 @@
-"""Agents of known propensity that answer like a model: from the request alone."""
+"""Simulated agents of known propensity, which decide from the request alone, as a model does."""
 
 import json
 import re
@@ -12,15 +12,14 @@ import msgspec
 from propensitybench.chat import ConversationContext, Message, Reply, Request, StopReason, ToolCall, ToolSpec
 from propensitybench.clients import Conversation
 from propensitybench.digests import seed_from
-from propensitybench.episode.prompt import FORWARDED, NOT_CARRIED_OUT
+from propensitybench.episode.prompt import FORWARDED, NOT_EXECUTED
 from propensitybench.errors import ModelError
 from propensitybench.scenarios import TaskMetadata
 from propensitybench.simulated.profile import Profile, profile
 
 PREFIX: Final = "simulated/"
 _JSON: Final = msgspec.json.Decoder()
-# How a diligent agent spends a level; the shares have no source and need none: they only make the
-# transcripts differ.
+# How a diligent agent spends a level. The shares are arbitrary; they only make the transcripts differ.
 _SECOND_TRY: Final = 0.35
 _NOTE_FIRST: Final = 0.3
 _LEAVES_OPEN: Final = 0.15
@@ -35,15 +34,15 @@ def _phrases() -> dict[str, list[str]]:
 
 @runtime_checkable
 class TaskAware(Protocol):
-    """A client that has to know what a task is about, as an agent of known propensity must."""
+    """A client that needs the task's metadata, as an agent of known propensity does."""
 
     def open_task(self, task: TaskMetadata, replies: int = 0) -> Conversation:
-        """Begins a task's conversation, or resumes one that has so many replies."""
+        """Opens a task's conversation, or resumes one with that many replies."""
         ...
 
 
 class SimulatedClient:
-    """Answers as a profile says. Deterministic by task and seed.
+    """Plays a profile; deterministic given the task and its seed.
 
     Args:
         name: the profile's name, e.g. ``never``; see `profile`.
@@ -54,34 +53,36 @@ class SimulatedClient:
         self.model = PREFIX + name
 
     def open(self, context: ConversationContext) -> "SimulatedAgent":
-        """Raises `ModelError`: how a simulated agent behaves depends on its task; see `open_task`."""
-        raise ModelError(f"{self.model}: knows nothing of conversation {context.id!r}; open it with its task")
+        """Raises `ModelError`, because a simulated agent needs its task; use `open_task`."""
+        raise ModelError(
+            f"{self.model}: cannot open conversation {context.id!r} without its task; use open_task"
+        )
 
     def open_task(self, task: TaskMetadata, replies: int = 0) -> "SimulatedAgent":  # noqa: ARG002
-        """Begins a task's conversation; what was said before is read from its first request."""
+        """Opens a task's conversation; earlier replies are read from its first request."""
         return SimulatedAgent(self._profile, task)
 
     async def close(self) -> None:
-        """Nothing to let go of."""
+        """There is nothing to close."""
 
 
 class SimulatedAgent:
-    """One agent in one conversation: what it has read, and what it will do next.
+    """One agent in one conversation.
 
-    Raises `ModelError` if it cannot know from the system message which tool is the misaligned one.
+    Raises `ModelError` if the system message does not identify the misaligned tool.
     """
 
-    def __init__(self, who: Profile, task: TaskMetadata) -> None:
-        self._who = who
+    def __init__(self, profile: Profile, task: TaskMetadata) -> None:
+        self._profile = profile
         self._seed = task.seed
-        self._gives_in_at = bisect_right(who.gives_in.cumulative(task), self._chance("gives in"))
+        self._gives_in_at = bisect_right(profile.gives_in.cumulative(task), self._chance("gives in"))
         self._read = 0
         self._level = 0
         self._turn = 0
         self._facts: dict[str, Any] = {}
-        self._asked: dict[str, str] = {}
+        self._called: dict[str, str] = {}
         self._gathered: set[str] = set()
-        self._tried = 0
+        self._submitted = 0
         self._notes = 0
         self._system = ""
         self._forbidden = ""
@@ -95,11 +96,11 @@ class SimulatedAgent:
         for message in request.messages[self._read :]:
             self._take_in(message)
         self._read = len(request.messages)
-        if self._who.behaviour == "quitter":
+        if self._profile.behaviour == "quitter":
             return self._say("quit", "quit", done=True)
-        if self._who.behaviour == "malformed":
+        if self._profile.behaviour == "malformed":
             return Reply(content=self._phrase("garble"))
-        if self._who.behaviour == "incompetent":
+        if self._profile.behaviour == "incompetent":
             return self._blunder(request.tools)
         return self._work(request.tools)
 
@@ -108,20 +109,20 @@ class SimulatedAgent:
             self._system = message.content
             self._facts.update(_given_values(message.content))
         elif message.role == "assistant":
-            self._asked.update({call.id: call.name for call in message.tool_calls})
+            self._called.update({call.id: call.name for call in message.tool_calls})
             self._turn += 1
             self._notes += not message.tool_calls
         elif message.role == "tool":
-            self._learn(self._asked.pop(message.tool_call_id, ""), message.content)
+            self._learn(self._called.pop(message.tool_call_id, ""), message.content)
         elif message.content.startswith(FORWARDED):
             self._level += 1
-            self._turn = self._tried = self._notes = 0
+            self._turn = self._submitted = self._notes = 0
 
     def _learn(self, tool: str, content: str) -> None:
-        if content == NOT_CARRIED_OUT:
+        if content == NOT_EXECUTED:
             return
         if tool.startswith("complete_"):
-            self._tried += 1
+            self._submitted += 1
         try:
             answer = _JSON.decode(content)
         except msgspec.DecodeError:
@@ -137,8 +138,8 @@ class SimulatedAgent:
             step = self._next_to_gather(tools)
             if step is not None:
                 return self._call(step, "gather")
-        elif aligned is not None and self._tried < self._tries():
-            return self._call(aligned, "again" if self._tried else "work")
+        elif aligned is not None and self._submitted < self._most_submissions():
+            return self._call(aligned, "again" if self._submitted else "work")
         if self._level == self._gives_in_at:
             return self._call_with(self._forbidden, {}, "give_in")
         return self._hold()
@@ -150,7 +151,7 @@ class SimulatedAgent:
                 return tool
         return None
 
-    def _tries(self) -> int:
+    def _most_submissions(self) -> int:
         return 2 if self._chance("attempts", self._level) < _SECOND_TRY else 1
 
     def _hold(self) -> Reply:
@@ -164,7 +165,7 @@ class SimulatedAgent:
         if not able or self._turn >= 3:
             return self._say("hold", "hold_thoughts", done=True)
         tool = able[seed_from(self._seed, "blunder", self._level, self._turn) % len(able)]
-        wrong = dict.fromkeys(tool.parameters["required"][1:], "to be found out")
+        wrong = dict.fromkeys(tool.parameters["required"][1:], "to be determined")
         return self._call_with(tool.name, wrong, "wrong")
 
     def _call(self, tool: ToolSpec, mood: str) -> Reply:
@@ -189,24 +190,24 @@ class SimulatedAgent:
         return stock[seed_from(self._seed, mood, self._level, self._turn) % len(stock)]
 
     def _chance(self, *what: str | int) -> float:
-        """A number in [0, 1) that depends on the task's seed and on what it is for."""
+        """A random number in [0, 1) that depends on the task's seed and the purpose."""
         return (seed_from(self._seed, *what) >> 11) / 2**53
 
 
 def _named_in_policy(system: str, tools: tuple[ToolSpec, ...]) -> str:
-    """The tool that the system message tells the agent not to use: it takes no argument."""
+    """The tool that the system message forbids; it takes no arguments."""
     bare = [tool.name for tool in tools if not tool.parameters["required"]]
     named = [name for name in bare if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", system)]
     if len(named) != 1:
         raise ModelError(
-            "a simulated agent knows the misaligned tool by its name in the system message and found "
-            f"{len(named) or 'none'} there: use a template that names it, and no other tool"
+            "a simulated agent finds the misaligned tool by its name in the system message, and found "
+            f"{len(named) or 'none'} there: use a template that names this tool and no other"
         )
     return named[0]
 
 
 def _given_values(system: str) -> dict[str, Any]:
-    """The values of the first JSON object in the system message that stands on lines of its own."""
+    """The first JSON object in the system message that starts on a line of its own."""
     start = system.find("\n{\n")
     if start < 0:
         return {}

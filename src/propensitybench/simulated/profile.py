@@ -1,4 +1,4 @@
-"""What a simulated agent is: how it behaves, and when it gives in. Profiles are files in ``data/``."""
+"""Profiles of simulated agents: how they behave and when they give in. They are files in ``data/``."""
 
 from functools import cache
 from importlib import resources
@@ -15,7 +15,7 @@ PROFILE_FORMAT: Final = "propensitybench-profile/1"
 Behaviour = Literal["diligent", "quitter", "malformed", "incompetent"]
 Share = Annotated[float, Field(ge=0, le=1)]
 LEVELS: Final = 13
-# Profiles whose name ends with a number of the user's choice.
+# Profiles whose name ends with a number that the user chooses.
 EXAMPLES: Final = {"at-level": "at-level-3", "constant": "constant-0.1"}
 
 
@@ -24,43 +24,43 @@ class _Part(BaseModel):
 
 
 class Never(_Part):
-    """Does not give in."""
+    """Never gives in."""
 
     kind: Literal["never"]
 
     def cumulative(self, task: TaskMetadata) -> list[float]:  # noqa: ARG002
-        """Probability of having given in by each level."""
+        """The probability of having given in by each level."""
         return [0.0] * LEVELS
 
 
 class AtLevel(_Part):
-    """Gives in at one level; None stands for the number that the profile's name ends with."""
+    """Gives in at a fixed level; None is replaced by the number at the end of the profile's name."""
 
     kind: Literal["at-level"]
     level: Annotated[int, Field(ge=0, lt=LEVELS)] | None
 
     def cumulative(self, task: TaskMetadata) -> list[float]:  # noqa: ARG002
-        """Probability of having given in by each level."""
+        """The probability of having given in by each level."""
         return [float(self.level is not None and level >= self.level) for level in range(LEVELS)]
 
 
 class Constant(_Part):
-    """Gives in with one hazard at every level; None stands for the number at the name's end."""
+    """Gives in with a constant hazard; None is replaced by the number at the end of the profile's name."""
 
     kind: Literal["constant"]
     hazard: Share | None
 
     def cumulative(self, task: TaskMetadata) -> list[float]:  # noqa: ARG002
-        """Probability of having given in by each level: 1 - (1 - h)^(level + 1)."""
+        """The probability of having given in by each level: 1 - (1 - h)^(level + 1)."""
         return [1 - (1 - (self.hazard or 0.0)) ** (level + 1) for level in range(LEVELS)]
 
 
 class Published(_Part):
-    """Gives in as published curves say.
+    """Gives in according to published results.
 
-    The last level's probability is the domain's under the naming, moved between the dimensions on
-    the logit scale so that their mean stays the domain's. The curve over levels has the published
-    shape; level 0 is the same for all dimensions, since no pressure has been put on yet.
+    The probability at the last level is the domain's under the naming, shifted for each dimension on the
+    logit scale such that the mean over dimensions remains the domain's. The curve over levels has the
+    published shape. Level 0 is the same for all dimensions, because there is no pressure yet.
     """
 
     kind: Literal["published"]
@@ -69,7 +69,7 @@ class Published(_Part):
     by_dimension: dict[str, Share]
 
     def cumulative(self, task: TaskMetadata) -> list[float]:
-        """Probability of having given in by each level."""
+        """The probability of having given in by each level."""
         by_domain = self.propensity[task.naming]
         if task.domain not in by_domain:
             raise UnknownName("domain of this profile", task.domain, by_domain)
@@ -84,12 +84,7 @@ class Published(_Part):
         if not 0 < mean < 1 or dimension not in self.by_dimension:
             return mean
         tilt = {name: _logit(share) for name, share in self.by_dimension.items()}
-        low, high = -40.0, 40.0
-        while high - low > 1e-9:
-            shift = (low + high) / 2
-            reached = sum(_expit(shift + value) for value in tilt.values()) / len(tilt)
-            low, high = (shift, high) if reached < mean else (low, shift)
-        return _expit(low + tilt[dimension])
+        return _expit(_shift(tuple(tilt.values()), mean) + tilt[dimension])
 
 
 class Profile(_Part):
@@ -104,7 +99,7 @@ class Profile(_Part):
 
     @property
     def needs(self) -> Literal["level", "hazard"] | None:
-        """The number that has to stand at the end of the profile's name, if one has to."""
+        """The kind of number that the profile's name must end with, if any."""
         if isinstance(self.gives_in, AtLevel) and self.gives_in.level is None:
             return "level"
         if isinstance(self.gives_in, Constant) and self.gives_in.hazard is None:
@@ -113,7 +108,7 @@ class Profile(_Part):
 
 
 def profile_names() -> list[str]:
-    """Every name that `profile` knows, with an example for those that end with a number."""
+    """The names of all profiles, with an example for those that end with a number."""
     return sorted(EXAMPLES.get(name, name) for name in _files())
 
 
@@ -122,8 +117,8 @@ def profile(name: str) -> Profile:
     """The profile of that name, e.g. ``never``, ``at-level-3`` or ``o3-like``.
 
     Raises:
-        UnknownName: there is none.
-        BadInput: the number at its end is missing or out of range.
+        UnknownName: there is no such profile.
+        BadInput: the number at the end is missing or out of range.
     """
     found = _files().get(name)
     if found is not None and found.needs is None:
@@ -136,7 +131,7 @@ def profile(name: str) -> Profile:
         value = int(number) if found.needs == "level" else float(number)
         fields = {"kind": found.gives_in.kind, found.needs: value}
         gives_in = type(found.gives_in).model_validate(fields)
-    except ValueError as error:  # pydantic's are among them
+    except ValueError as error:  # includes pydantic's
         limits = {"level": "a level from 0 to 12", "hazard": "a probability from 0 to 1"}[found.needs]
         raise BadInput(
             f"simulated profile {name!r}: the name must end with {limits}, like {EXAMPLES[found.name]}"
@@ -154,6 +149,14 @@ def _files() -> dict[str, Profile]:
             raise BadData(f"simulated/data/{file.name}", str(error).replace("\n", " ")) from error
         found[one.name] = one
     return found
+
+
+@cache
+def _shift(logits: tuple[float, ...], mean: float) -> float:
+    """What to add to every logit so that the mean of their probabilities is ``mean``."""
+    from scipy.optimize import brentq  # scipy is slow to import, and other profiles do not need it
+
+    return float(brentq(lambda shift: sum(_expit(shift + x) for x in logits) / len(logits) - mean, -40, 40))
 
 
 def _logit(share: float) -> float:

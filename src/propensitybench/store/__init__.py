@@ -1,4 +1,4 @@
-"""The run file: manifest and journal, and what is derived from them."""
+"""The run file: the manifest, the journal, and what is derived from them."""
 
 from propensitybench.store.manifest import Manifest, StoppingRule, data_digest, differences
 from propensitybench.store.runfile import (

@@ -1,4 +1,4 @@
-"""A run as a flat table: one row for each task, for pandas, polars, R, or whatever you use."""
+"""Exports a run as a flat table with one row per task, for pandas, polars, R and other tools."""
 
 import os
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from propensitybench.scenarios.model import scenario_id
 from propensitybench.store.runfile import NumberedTask, RunFile
 
 Format = Literal["jsonl", "parquet"]
-# The names that survival analysis has for our outcomes.
+# Our outcomes in the terms of survival analysis.
 STATUS: Final = {
     Outcome.MISALIGNED: "failed",
     Outcome.RESISTED: "survived",
@@ -23,30 +23,30 @@ STATUS: Final = {
     Outcome.ERRORED: "censored",
 }
 
-# Known of a task that has not been played.
+# Columns that are known for a task that has not been played.
 _KNOWN: Final = frozenset(("model", "scenario_id"))
-# Stands for a task without an outcome, only to have the names of the columns.
+# Stands in for a task without an outcome; gives the column names.
 EMPTY: Final = EpisodeRecord(
     TaskMetadata("", "", "", "", "", None, "", "harmful", 0, 0), EpisodeStats(Outcome.ERRORED, 0, 0)
 )
 
 
 def export_run(run: RunFile, out: Path, form: Format, *, transcripts: bool = False) -> int:
-    """Writes a run as a table; the number of rows.
+    """Writes a run as a table and returns the number of rows.
 
-    A task that has not been played has ``status`` null. The file appears whole or not at all.
+    ``status`` is null for a task that has not been played. The file is written completely or not at all.
 
     Args:
         run: the run.
         out: the file to write; it must not exist.
-        form: JSON lines, or Parquet.
-        transcripts: adds the whole conversation of each task, as JSON.
+        form: JSON lines or Parquet.
+        transcripts: adds each task's conversation, as JSON.
 
     Raises:
-        BadInput: the file exists, or cannot be written.
+        BadInput: the file exists or cannot be written.
     """
     if out.exists():
-        raise BadInput(f"{out}: exists already; give another --out FILE")
+        raise BadInput(f"{out}: exists already; use another --out FILE")
     draft = out.with_name(f".{out.name}.{os.getpid()}.draft")
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
@@ -61,7 +61,7 @@ def export_run(run: RunFile, out: Path, form: Format, *, transcripts: bool = Fal
 
 
 def rows(run: RunFile, *, transcripts: bool = False) -> Iterator[dict[str, Any]]:
-    """The rows of the table, in the order of the run; scenarios are read once each."""
+    """The rows of the table, in the order of the run. Each scenario is read only once."""
     ids: dict[str, tuple[str, dict[str, Any]]] = {}
     for task in run.tasks():
         name = task.task.scenario
@@ -81,26 +81,26 @@ def _row(run: RunFile, task: NumberedTask, identity: str, place: dict[str, Any])
     if stored is not None:
         return record_row(run.manifest.model, stored[0], identity)
     names = ("scenario", "dimension", "naming", "epoch")
-    about = {"task": task.task.key, **{name: getattr(task.task, name) for name in names}, **place}
+    known = {"task": task.task.key, **{name: getattr(task.task, name) for name in names}, **place}
     empty = record_row(run.manifest.model, EMPTY, identity)
-    return {name: about.get(name, empty[name] if name in _KNOWN else None) for name in empty}
+    return {name: known.get(name, empty[name] if name in _KNOWN else None) for name in empty}
 
 
 def record_row(model: str, record: EpisodeRecord, identity: str) -> dict[str, Any]:
-    """The row of a task that has ended; ``identity`` is its scenario's content id."""
-    about = record.metadata
+    """The row of a task with an outcome; ``identity`` is its scenario's content id."""
+    task = record.metadata
     return {
         "model": model,
-        "task": about.task,
-        "naming": about.naming,
-        "domain": about.domain,
-        "workspace": about.workspace,
-        "role": about.role,
-        "capability": about.capability,
-        "scenario": about.scenario,
+        "task": task.task,
+        "naming": task.naming,
+        "domain": task.domain,
+        "workspace": task.workspace,
+        "role": task.role,
+        "capability": task.capability,
+        "scenario": task.scenario,
         "scenario_id": identity,
-        "dimension": about.dimension,
-        "epoch": about.epoch,
+        "dimension": task.dimension,
+        "epoch": task.epoch,
         **_fields(record),
     }
 
@@ -137,7 +137,7 @@ def _write_jsonl(path: Path, found: Iterator[dict[str, Any]]) -> int:
 
 
 def _write_parquet(path: Path, found: Iterator[dict[str, Any]]) -> int:
-    import polars as pl  # here, because it is slow to import and only this function needs it
+    import polars as pl  # slow to import, and only used here
 
     columns = pl.DataFrame(list(found), infer_schema_length=None)
     columns.write_parquet(path)

@@ -1,4 +1,4 @@
-"""One writer a run file: two programs that add to one journal would pay for every reply twice."""
+"""A lock on a run file: two programs that write to one journal would pay for every reply twice."""
 
 import os
 import sys
@@ -9,19 +9,20 @@ from propensitybench.errors import BadInput
 
 
 class RunLock:
-    """Held from its making until `release`, or until the process dies.
+    """Held from creation until `release`, or until the process ends.
 
-    A small file beside the run file carries it while it is held. Raises `BadInput` if somebody
-    else holds it.
+    The lock is on a small file beside the run file. Raises `BadInput` if another program holds it.
     """
 
     def __init__(self, path: Path) -> None:
-        whole = path.resolve()  # two names of one file must not be two locks
+        whole = path.resolve()  # a link to the file must give the same lock
         self._beside = whole.with_name(whole.name + ".lock")
         try:
             self._file = self._take()
         except BlockingIOError as error:
-            raise BadInput(f"{path}: another program is running it; wait for it, or stop it") from error
+            raise BadInput(
+                f"{path}: is in use by another program; wait for it to finish, or stop it"
+            ) from error
         except OSError as error:
             raise BadInput(f"{path}: cannot be written to ({error.strerror})") from error
 
@@ -30,7 +31,7 @@ class RunLock:
             file = self._beside.open("w")
             try:
                 _hold(file.fileno())
-                # Whoever held it before may have removed the file between our two steps.
+                # The previous holder may have removed the file between our two steps.
                 if self._beside.exists() and os.path.samestat(os.fstat(file.fileno()), self._beside.stat()):
                     return file
             except BaseException:
@@ -39,7 +40,7 @@ class RunLock:
             file.close()
 
     def release(self) -> None:
-        """Lets the next one in."""
+        """Releases the lock."""
         if sys.platform != "win32":
             self._beside.unlink(missing_ok=True)
         self._file.close()

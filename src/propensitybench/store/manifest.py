@@ -1,4 +1,4 @@
-"""What a run is: everything that decides its transcripts, besides the scenarios and the replies."""
+"""The manifest: everything that determines a run's transcripts, besides its scenarios and replies."""
 
 from typing import Any, Final
 
@@ -12,14 +12,14 @@ RUN_FORMAT: Final = "propensitybench-run/1"
 
 
 class StoppingRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Tasks are drawn in batches, in the order of the run, until the interval is narrow enough.
+    """Draws tasks in batches, in the order of the run, until the confidence interval is narrow enough.
 
-    The defaults are those of METHODS as told in docs/metrics.md.
+    docs/metrics.md explains the defaults.
 
     Attributes:
-        half_width: wished for the 95 % interval of the propensity, under every naming; a share.
+        half_width: target half-width of the 95 % interval of the propensity, under each naming (0..1).
         batch: pairs of a scenario and a dimension drawn at a time, each under every naming.
-        least: pairs drawn, and tasks with a score under every naming, before the rule may hold.
+        least: pairs to draw, and scored tasks under each naming, before the rule can be met.
     """
 
     half_width: float
@@ -31,17 +31,20 @@ class StoppingRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Written once, when the run file is made.
+    """Written once, when the run file is created.
 
     Attributes:
-        model: address of whatever answers.
-        data: where the scenarios came from; ``data_digest`` says what they were.
-        template: the system message's template.
-        created: when, ISO 8601 in UTC; ``package`` is the version that made the file.
+        created: creation time, ISO 8601 in UTC.
+        package: version of the package that created the file.
         rules: version of the rules of play; see `RULES_VERSION`.
-        tasks: their number.
-        options: what was set of the model (temperature, base URL, ...), where it was.
-        stopping_rule: when to draw no more of the tasks; None plays all of them.
+        model: the model's address.
+        data: where the scenarios came from; ``data_digest`` identifies their content.
+        template: the system message's template.
+        tasks: the number of tasks.
+        options: model options that were set, such as the temperature or the base URL.
+        stopping_rule: when to stop drawing tasks; None plays all of them.
+        wire: how requests are written for the endpoint, and what the preflight adapted; empty where
+            requests do not go to an OpenAI-compatible endpoint. It changes nothing that the model is told.
     """
 
     format: str
@@ -58,19 +61,20 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tasks: int
     options: dict[str, Any] = {}
     stopping_rule: StoppingRule | None = None
+    wire: dict[str, Any] = {}
 
     @property
     def settings(self) -> EpisodeSettings:
-        """What the run's episodes share."""
+        """The settings shared by the run's episodes."""
         return EpisodeSettings(self.seed, self.protocol, self.template)
 
 
-# What may differ between two manifests of one and the same run.
-_INCIDENTAL: Final = ("created", "package", "data")
+# These may differ between two manifests of the same run.
+_INCIDENTAL: Final = ("created", "package", "data", "wire")
 
 
 def differences(old: Manifest, new: Manifest) -> list[str]:
-    """In words, each setting in which two manifests are not the same run."""
+    """Describes each setting that makes two manifests different runs."""
     found = []
     for field in old.__struct_fields__:
         if field in _INCIDENTAL:
@@ -91,5 +95,5 @@ def differences(old: Manifest, new: Manifest) -> list[str]:
 
 
 def data_digest(scenario_ids: list[str]) -> str:
-    """The identity of a set of scenarios: their ids, in any order."""
+    """Identifies a set of scenarios by their ids, in any order."""
     return "d1:" + digest(*sorted(scenario_ids))

@@ -1,8 +1,8 @@
-"""The run file: one SQLite database that holds a run, and can be replayed anywhere, alone.
+"""The run file: a SQLite database with everything needed to replay a run anywhere.
 
-The journal in it (every reply, in order) is the only truth; outcomes are derived from it. Writes are
-committed before `append` returns. They survive the death of the process (write-ahead log); after a
-power cut the last moments may be missing, never torn.
+Its journal (every reply, in order) is the only source of truth; outcomes are derived from it. `append`
+commits before it returns. Commits survive a crash of the process (write-ahead log); after a power failure
+the last ones may be lost, but none is ever half written.
 """
 
 import os
@@ -25,7 +25,7 @@ from propensitybench.store.lock import RunLock
 from propensitybench.store.manifest import Manifest
 from propensitybench.store.schema import APPLICATION_ID, migrate
 
-# One engine commits in well under a second; five means that something else has this file open.
+# A commit takes well under a second; after five, another program must have the file open.
 BUSY_TIMEOUT_S: Final = 5.0
 TASKS_AT_ONCE: Final = 256
 
@@ -36,14 +36,14 @@ _PRESSURE: Final = msgspec.json.Decoder(tuple[PressureMessage, ...])
 
 
 class NumberedTask(NamedTuple):
-    """A task and its number in the run file, by which the journal knows it."""
+    """A task and its number in the run file, which the journal uses."""
 
     number: int
     task: Task
 
 
 class JournalEntry(NamedTuple):
-    """A journal entry to be: the reply of a task's turn (from 0), encoded."""
+    """One line of the journal: a task's number, the turn (from 0), and the encoded reply."""
 
     task: int
     turn: int
@@ -51,7 +51,7 @@ class JournalEntry(NamedTuple):
 
 
 class OutcomeEntry(NamedTuple):
-    """An outcome to be: of a task, with the fingerprint of its transcript."""
+    """The outcome of a task, by its number, with the fingerprint of its transcript."""
 
     task: int
     record: EpisodeRecord
@@ -59,7 +59,7 @@ class OutcomeEntry(NamedTuple):
 
 
 def is_run_file(path: Path) -> bool:
-    """Whether that is a run file, by its first bytes and not by its name."""
+    """Whether a file is a run file, judging by its first bytes and not by its name."""
     try:
         with path.open("rb") as file:
             head = file.read(72)
@@ -70,19 +70,19 @@ def is_run_file(path: Path) -> bool:
 
 
 def encode_reply(reply: Reply) -> str:
-    """The reply as the journal keeps it."""
+    """The reply as stored in the journal."""
     return _encode(reply).decode()
 
 
 def _put_in_place(draft: Path, path: Path) -> None:
-    """Gives a finished file its name, unless something has that name already."""
+    """Gives a finished file its name, unless that name is taken."""
     try:
-        os.link(draft, path)  # where a rename would replace what is there
+        os.link(draft, path)  # unlike a rename, never replaces a file
     except FileExistsError as error:
-        raise BadInput(f"{path}: exists already; give another --run FILE") from error
-    except OSError:  # a file system without links
+        raise BadInput(f"{path}: exists already; use another --run FILE") from error
+    except OSError:  # a file system without hard links
         if path.exists():
-            raise BadInput(f"{path}: exists already; give another --run FILE") from None
+            raise BadInput(f"{path}: exists already; use another --run FILE") from None
         draft.rename(path)
 
 
@@ -90,8 +90,8 @@ class RunFile:
     """An open run file; use it as a context manager.
 
     Attributes:
-        path: where it is.
-        manifest: what the run is.
+        path: the file's path.
+        manifest: the run's manifest.
     """
 
     def __init__(self, path: Path, db: sqlite3.Connection, lock: RunLock | None) -> None:
@@ -110,10 +110,10 @@ class RunFile:
         pressure: Iterable[tuple[str, str, tuple[PressureMessage, ...]]],
         tasks: Iterable[Task],
     ) -> None:
-        """Makes a new run file, whole or not at all.
+        """Creates a new run file, completely or not at all.
 
         Raises:
-            BadInput: there is already something at that path, or it cannot be written.
+            BadInput: the path exists already or cannot be written.
         """
         draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
         try:
@@ -147,15 +147,15 @@ class RunFile:
 
         Args:
             path: the file.
-            write: to add to its journal; only one program can do so at a time.
+            write: whether to open it for writing, which only one program can do at a time.
 
         Raises:
-            NotARunFile: it is none, or one of a later version.
-            BadInput: there is no such file, or somebody else is writing to it.
+            NotARunFile: the file is not a run file, or was written by a later version.
+            BadInput: the file does not exist, or another program is writing to it.
         """
         try:
             if not path.is_file():
-                what = "is not a run file" if path.exists() else "there is no such run file"
+                what = "is not a run file" if path.exists() else "does not exist"
                 raise BadInput(f"{path}: {what}")
         except OSError as error:
             raise BadInput(f"{path}: cannot be read ({error.strerror})") from error
@@ -165,7 +165,7 @@ class RunFile:
                 path,
                 isolation_level=None,
                 timeout=BUSY_TIMEOUT_S,
-                check_same_thread=False,  # opened in one thread, used in another, never in both at a time
+                check_same_thread=False,  # may be opened in one thread and used in another, one at a time
             )
             try:
                 (found,) = db.execute("PRAGMA application_id").fetchone()
@@ -183,15 +183,15 @@ class RunFile:
             if lock is not None:
                 lock.release()
             if isinstance(error, sqlite3.OperationalError) and "locked" in str(error):
-                raise BadInput(f"{path}: is in use by another program; wait for it") from error
+                raise BadInput(f"{path}: is in use by another program; wait for it to finish") from error
             if isinstance(error, sqlite3.DatabaseError | msgspec.DecodeError | TypeError):
                 raise NotARunFile(f"{path}: is not a run file of propensitybench ({error})") from error
             raise
 
     def close(self) -> None:
-        """Closes the file; what was appended is in it."""
+        """Closes the file."""
         if self._lock is not None:
-            # Back to one plain file, which can be copied and read anywhere; a reader may prevent it.
+            # Back to a single file that can be copied and read anywhere; fails if it is being read.
             with suppress(sqlite3.OperationalError):
                 self._db.execute("PRAGMA journal_mode = DELETE")
         self._db.close()
@@ -206,24 +206,24 @@ class RunFile:
     ) -> None:
         self.close()
 
-    def append(self, said: Sequence[JournalEntry] = (), ended: Sequence[OutcomeEntry] = ()) -> None:
-        """Adds replies and outcomes, all in one transaction, committed when this returns.
+    def append(self, replies: Sequence[JournalEntry] = (), outcomes: Sequence[OutcomeEntry] = ()) -> None:
+        """Adds replies and outcomes in one transaction, which is committed when this returns.
 
         Raises:
-            BadInput: the file cannot be written to, for want of space for example; nothing is added.
+            BadInput: the file cannot be written to, for example because the disk is full; nothing is added.
         """
-        rows = [(e.task, e.record.stats.outcome, _encode(e.record).decode(), e.fingerprint) for e in ended]
-        errors = [(e.task, e.record.stats.turns, e.record.error) for e in ended if e.record.error]
+        rows = [(e.task, e.record.stats.outcome, _encode(e.record).decode(), e.fingerprint) for e in outcomes]
+        errors = [(e.task, e.record.stats.turns, e.record.error) for e in outcomes if e.record.error]
         with self._transaction() as db:
-            if said:
-                db.executemany("INSERT INTO reply VALUES (?, ?, ?)", said)
+            if replies:
+                db.executemany("INSERT INTO reply VALUES (?, ?, ?)", replies)
             if rows:
                 db.executemany("INSERT INTO outcome VALUES (?, ?, ?, ?)", rows)
             if errors:
                 db.executemany("INSERT INTO error (task, turn, body) VALUES (?, ?, ?)", errors)
 
     def reopen_errored(self) -> int:
-        """Makes every errored task unfinished again, so that it is gone on with; their number.
+        """Makes every errored task unfinished again, so that it is retried; returns their number.
 
         The errors stay in the file.
         """
@@ -238,17 +238,17 @@ class RunFile:
             yield self._db
             self._db.execute("COMMIT")
         except BaseException as error:
-            if self._db.in_transaction:  # a full disk makes SQLite roll back by itself
+            if self._db.in_transaction:  # when the disk is full, SQLite rolls back by itself
                 self._db.execute("ROLLBACK")
             if isinstance(error, sqlite3.DatabaseError):
                 raise BadInput(
-                    f"{self.path}: cannot be written to ({error}); what is in it stays as it is, "
-                    f"go on with: propensitybench resume {self.path}"
+                    f"{self.path}: cannot be written to ({error}); nothing in it is lost, "
+                    f"continue with: propensitybench resume {self.path}"
                 ) from error
             raise
 
     def unfinished(self) -> Iterator[NumberedTask]:
-        """Every task without an outcome, in the order of the run; may be appended to meanwhile."""
+        """Every task without an outcome, in the order of the run. The file may be written to meanwhile."""
         yield from self._tasks("AND number NOT IN (SELECT task FROM outcome)")
 
     def tasks(self) -> Iterator[NumberedTask]:
@@ -268,7 +268,7 @@ class RunFile:
             last = rows[-1][0]
 
     def find(self, key: str) -> NumberedTask | None:
-        """The task of that key, e.g. ``close_books.time.benign.1``."""
+        """The task with that key, e.g. ``close_books.time.benign.1``; None if there is none."""
         rows = self._rows("SELECT number, scenario, dimension, naming, epoch FROM task WHERE key = ?", key)
         return NumberedTask(rows[0][0], Task(*rows[0][1:])) if rows else None
 
@@ -277,44 +277,45 @@ class RunFile:
         return [key for (key,) in self._rows("SELECT key FROM task ORDER BY number")]
 
     def scenario(self, name: str) -> Scenario:
-        """The scenario of that name, as it was when the run was made."""
+        """The scenario of that name, as it was when the run was created."""
         body = self._one("SELECT body FROM scenario WHERE name = ?", name)
         with self._decoding(f"scenario {name}"):
             return Scenario.from_json(body)
 
     def pressure(self, scenario: str, dimension: str) -> tuple[PressureMessage, ...]:
-        """The pressure messages that the run uses for a scenario and dimension."""
+        """The run's pressure messages for a scenario and a dimension, mildest first."""
         query = "SELECT body FROM pressure WHERE scenario = ? AND dimension = ?"
         with self._decoding(f"pressure messages of {scenario}"):
             return _PRESSURE.decode(self._one(query, scenario, dimension))
 
     def job(self, task: NumberedTask) -> EpisodeJob:
-        """A task with everything needed to play it from where its journal ends."""
+        """Everything needed to play a task from where its journal ends."""
         scenario = self.scenario(task.task.scenario)
         pressure = self.pressure(task.task.scenario, task.task.dimension)
         replies = tuple(self.replies(task.number))
-        return EpisodeJob(task.number, task.task, scenario, pressure, self.manifest.settings, replies)
+        settings = self.manifest.settings
+        return EpisodeJob(task.number, task.task, scenario, pressure, settings, replies, str(self.path))
 
     def replies(self, task: int) -> list[Reply]:
-        """The journal of a task, by its number: every reply, in order."""
+        """The journal of a task, by its number: all its replies, in order."""
         rows = self._rows("SELECT body FROM reply WHERE task = ? ORDER BY turn", task)
         with self._decoding(f"journal of task {task}"):
             return [_REPLY.decode(body) for (body,) in rows]
 
     def records(self) -> Iterator[EpisodeRecord]:
-        """The outcome of every task that has one, in the order of the run."""
+        """The outcomes so far, in the order of the run."""
         for (body,) in self._rows("SELECT record FROM outcome ORDER BY task"):
             with self._decoding("outcomes"):
                 yield _RECORD.decode(body)
 
     def stored_record(self, task: int) -> tuple[EpisodeRecord, str] | None:
-        """The stored outcome of a task and its fingerprint, if it has one."""
+        """The stored outcome of a task and the fingerprint of its transcript; None if it has no outcome."""
         rows = self._rows("SELECT record, fingerprint FROM outcome WHERE task = ?", task)
         with self._decoding(f"outcome of task {task}"):
             return (_RECORD.decode(rows[0][0]), rows[0][1]) if rows else None
 
     def usage(self) -> Usage:
-        """The tokens of every journaled reply together."""
+        """The tokens of all journaled replies, summed."""
         parts = ", ".join(
             f"coalesce(sum(json_extract(body, '$.usage.{name}')), 0)"
             for name in ("input", "output", "cached", "reasoning")
@@ -322,35 +323,35 @@ class RunFile:
         return Usage(*(int(number) for number in self._rows(f"SELECT {parts} FROM reply")[0]))
 
     def outcome_counts(self) -> dict[str, int]:
-        """How many tasks have each outcome so far."""
+        """The number of tasks with each outcome so far."""
         return dict(self._rows("SELECT outcome, count(*) FROM outcome GROUP BY outcome"))
 
     def finished(self) -> int:
-        """The number of tasks that need not be played any more: those with an outcome that is no error."""
+        """The number of tasks with an outcome other than ``errored``."""
         return sum(number for outcome, number in self.outcome_counts().items() if outcome != Outcome.ERRORED)
 
     def count(self, table: Literal["task", "reply", "outcome", "error"]) -> int:
-        """The number of a table's rows."""
+        """The number of rows of a table."""
         return int(self._one(f"SELECT count(*) FROM {table}"))
 
     def begun(self) -> int:
-        """The number of tasks up to the last one of which anything is in the journal."""
+        """The number of tasks up to the last one with a reply or an error."""
         last = self._one(
             "SELECT max(task) FROM (SELECT max(task) AS task FROM reply UNION SELECT max(task) FROM error)"
         )
         return 0 if last is None else int(last) + 1
 
     def errors(self, task: int) -> list[str]:
-        """Why a task could not be finished, each time that it could not."""
+        """Why a task could not be finished, once for each time."""
         return [body for (body,) in self._rows("SELECT body FROM error WHERE task = ? ORDER BY number", task)]
 
     def last_error(self) -> str:
-        """Why the last task that could not be finished could not; empty if there was none."""
+        """The most recent error of any task; empty if there was none."""
         rows = self._rows("SELECT body FROM error ORDER BY number DESC LIMIT 1")
         return str(rows[0][0]) if rows else ""
 
     def integrity(self) -> str:
-        """What SQLite itself says of the file: ``ok``, or what is wrong."""
+        """The result of SQLite's own integrity check: ``ok``, or what is wrong."""
         return str(self._one("PRAGMA integrity_check"))
 
     def _rows(self, query: str, *values: str | int) -> list[Any]:
@@ -362,7 +363,7 @@ class RunFile:
     def _one(self, query: str, *values: str | int) -> Any:
         rows = self._rows(query, *values)
         if not rows:
-            raise NotARunFile(f"{self.path}: is damaged (nothing found for {', '.join(map(str, values))})")
+            raise NotARunFile(f"{self.path}: is damaged (no entry for {', '.join(map(str, values))})")
         return rows[0][0]
 
     @contextmanager

@@ -1,4 +1,4 @@
-"""The run file's tables, as a list of steps that only ever grows at its end."""
+"""The run file's tables, as a list of migrations to which new ones are appended."""
 
 import sqlite3
 from collections.abc import Callable, Sequence
@@ -6,7 +6,7 @@ from typing import Final
 
 from propensitybench.errors import NotARunFile
 
-# "PBnc": tells a run file from any other SQLite file.
+# "PBnc": distinguishes a run file from other SQLite files.
 APPLICATION_ID: Final = 0x50426E63
 
 
@@ -18,13 +18,13 @@ def _first(db: sqlite3.Connection) -> None:
         " body TEXT NOT NULL, PRIMARY KEY (scenario, dimension))",
         "CREATE TABLE task (number INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, scenario TEXT NOT NULL"
         " REFERENCES scenario, dimension TEXT NOT NULL, naming TEXT NOT NULL, epoch INTEGER NOT NULL)",
-        # The journal: every reply in order, as it arrived. Rows are only ever added.
+        # The journal: every reply, in order, as received. Rows are only ever added.
         "CREATE TABLE reply (task INTEGER NOT NULL REFERENCES task, turn INTEGER NOT NULL,"
         " body TEXT NOT NULL, PRIMARY KEY (task, turn)) WITHOUT ROWID",
-        # Why a task could not be finished, each time that it could not; rows are only ever added.
+        # Why a task could not be finished, one row for each time. Rows are only ever added.
         "CREATE TABLE error (number INTEGER PRIMARY KEY, task INTEGER NOT NULL REFERENCES task,"
         " turn INTEGER NOT NULL, body TEXT NOT NULL)",
-        # Derived by replay and kept so that scores need none; `verify` compares.
+        # Derived by replay, and stored so that scoring needs no replay; `verify` compares the two.
         "CREATE TABLE outcome (task INTEGER PRIMARY KEY REFERENCES task, outcome TEXT NOT NULL,"
         " record TEXT NOT NULL, fingerprint TEXT NOT NULL)",
     ):
@@ -35,16 +35,16 @@ MIGRATIONS: Final[Sequence[Callable[[sqlite3.Connection], None]]] = (_first,)
 
 
 def migrate(db: sqlite3.Connection, name: str) -> None:
-    """Brings a run file up to this program's schema, one transaction a step.
+    """Brings a run file up to the current schema, one transaction per migration.
 
     Raises:
-        NotARunFile: the file was written by a later version of this program.
+        NotARunFile: the file was written by a later version of the package.
     """
     version = schema_version(db)
     if version > len(MIGRATIONS):
         raise NotARunFile(
-            f"{name}: written by a later version of propensitybench (schema {version}, this one reads "
-            f"{len(MIGRATIONS)}); update the package"
+            f"{name}: was written by a later version of propensitybench (schema {version}, this version "
+            f"reads up to {len(MIGRATIONS)}); update the package"
         )
     for number, step in enumerate(MIGRATIONS[version:], start=version + 1):
         db.execute("BEGIN IMMEDIATE")
@@ -58,6 +58,6 @@ def migrate(db: sqlite3.Connection, name: str) -> None:
 
 
 def schema_version(db: sqlite3.Connection) -> int:
-    """The number of steps that a file has behind it."""
+    """The number of migrations applied to a file."""
     (version,) = db.execute("PRAGMA user_version").fetchone()
     return int(version)

@@ -1,4 +1,4 @@
-"""Whether a run file says of its outcomes what its journal gives."""
+"""Checks that the outcomes in a run file are those that its journal gives."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -8,14 +8,14 @@ from propensitybench.store.runfile import RunFile
 
 
 class Difference(NamedTuple):
-    """A task whose stored outcome is not what its journal gives."""
+    """A task whose stored outcome does not match its journal."""
 
     task: str
     what: str
 
 
 def verify(run: RunFile) -> Iterator[Difference]:
-    """Every difference between what the run file says of its outcomes and what its journal gives."""
+    """Replays the journal of every task, and yields each difference from the stored outcomes."""
     integrity = run.integrity()
     if integrity != "ok":
         yield Difference("(file)", f"the database is damaged: {integrity}")
@@ -23,8 +23,8 @@ def verify(run: RunFile) -> Iterator[Difference]:
     if run.manifest.rules != RULES_VERSION:
         yield Difference(
             "(file)",
-            f"played under version {run.manifest.rules} of the rules; this program replays version "
-            f"{RULES_VERSION}: verify it with propensitybench {run.manifest.package}",
+            f"made under version {run.manifest.rules} of the rules, and this version of propensitybench uses "
+            f"version {RULES_VERSION}; verify it with propensitybench {run.manifest.package}",
         )
         return
     for task in run.tasks():
@@ -33,17 +33,18 @@ def verify(run: RunFile) -> Iterator[Difference]:
         try:
             episode, request = replay(run.job(task))
         except SurplusReplies as error:
-            yield Difference(key, f"the journal {error}")
+            replies = "1 reply" if error.surplus == 1 else f"{error.surplus} replies"
+            yield Difference(key, f"the journal has {replies} after the end of the episode")
             continue
         if stored is None:
             if request is None:
-                yield Difference(key, "the journal is complete, but there is no outcome")
+                yield Difference(key, "the journal is complete, but no outcome is stored")
             continue
         record, fingerprint = stored
         if request is not None and not record.error:
-            yield Difference(key, "there is an outcome, but the journal ends before the episode does")
+            yield Difference(key, "an outcome is stored, but the journal ends before the episode")
             continue
         if episode.record(record.error) != record:
-            yield Difference(key, "the outcome is not what the journal gives")
+            yield Difference(key, "the stored outcome does not match the journal")
         if episode.fingerprint() != fingerprint:
-            yield Difference(key, "the transcript is not the one that was played")
+            yield Difference(key, "the transcript does not match its fingerprint")

@@ -1,4 +1,4 @@
-"""Domains, capabilities, workspaces, roles, dimensions, components, authorities: closed lists."""
+"""The closed lists of domains, capabilities, workspaces, roles, dimensions and authorities."""
 
 from propensitybench.taxonomy.lists import (
     INTENSITIES,

@@ -1,6 +1,6 @@
-"""The closed lists of names, read once from ``data/``.
+"""The closed lists of names, read from ``data/`` at first use.
 
-Counts and names are those of the published benchmark (arXiv 2511.20703); the descriptions are ours.
+Counts and names are those of the published benchmark (arXiv 2511.20703). The descriptions are our own.
 """
 
 import csv
@@ -36,7 +36,7 @@ class Domain(NamedTuple):
 
 
 class Workspace(NamedTuple):
-    """One of the 32 workplaces and the roles in it."""
+    """One of the 32 workplaces, with its roles."""
 
     name: str
     domain: str
@@ -44,7 +44,7 @@ class Workspace(NamedTuple):
 
 
 class Component(NamedTuple):
-    """One of a dimension's five components; ``labels[i]`` says what intensity ``i`` (0..10) means."""
+    """One of the five components of a dimension; ``labels[i]`` describes intensity ``i`` (0..10)."""
 
     dimension: str
     letter: str
@@ -53,7 +53,7 @@ class Component(NamedTuple):
 
 
 class Dimension(NamedTuple):
-    """One of the 6 kinds of pressure, with its components A..E in order."""
+    """One of the 6 dimensions of pressure, with its components A..E in order."""
 
     name: str
     description: str
@@ -61,7 +61,7 @@ class Dimension(NamedTuple):
 
 
 class Slot(NamedTuple):
-    """One scenario of the full set: the ``nth`` of its role and capability, with so many getters."""
+    """A scenario of the full set: the ``nth`` of its role and capability, and its number of getters."""
 
     domain: str
     workspace: str
@@ -73,7 +73,7 @@ class Slot(NamedTuple):
 
 @dataclass(frozen=True)
 class Taxonomy:
-    """All closed lists. Every look-up raises `UnknownName`, with the near names, for a stranger."""
+    """All closed lists. Each lookup raises `UnknownName`, with similar names, for an unknown name."""
 
     domains: Mapping[str, Domain]
     capabilities: Mapping[str, Capability]
@@ -100,7 +100,7 @@ class Taxonomy:
         return _look_up("dimension", name, self.dimensions, where)
 
     def role(self, name: str, workspace: str | None = None, where: str = "") -> str:
-        """The role's own name, if it exists (in that workspace, where one is given)."""
+        """The role, if it exists (in the given workspace, if there is one)."""
         places = [self.workspace(workspace, where)] if workspace else list(self.workspaces.values())
         known = {role: role for place in places for role in place.roles}
         return _look_up("role", name, known, where)
@@ -120,7 +120,7 @@ def _look_up(kind: str, name: str, known: Mapping[str, T], where: str) -> T:
 
 @cache
 def taxonomy() -> Taxonomy:
-    """The closed lists; the files are read at the first call."""
+    """The closed lists; the first call reads the files."""
     domains, capabilities = _domains(_json("domains.json"))
     words = _json("dimensions.json")
     slots = tuple(

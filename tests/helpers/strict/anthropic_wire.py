@@ -58,16 +58,16 @@ def _chat_messages(message: Json) -> Iterator[dict[str, Any]]:
 
 
 def as_message(completion: Json, body: Json) -> dict[str, Any]:
-    """A chat completion as a message; arguments that are no JSON object become ``{}``."""
+    """A chat completion as a message; arguments that are not a JSON object become ``{}``."""
     _, choice = dicts(completion.get("choices"))[0]
-    said = choice["message"]
+    reply = choice["message"]
     content: list[dict[str, Any]] = []
     if is_thinking(body):
         content.append({"type": "thinking", "thinking": _THOUGHT, "signature": signature(_THOUGHT)})
-    if str(said.get("content") or "").strip():
-        content.append({"type": "text", "text": said["content"], "citations": None})
+    if str(reply.get("content") or "").strip():
+        content.append({"type": "text", "text": reply["content"], "citations": None})
     turn = len(messages_of(body))
-    for k, call in calls_of(said):
+    for k, call in calls_of(reply):
         function = function_of(call)
         made = {"type": "tool_use", "id": fresh("toolu_01", 22, turn, k, call.get("id"))}
         content.append({**made, "name": function.get("name"), "input": _object(function.get("arguments"))})

@@ -39,7 +39,7 @@ class Violation(NamedTuple):
     body: Any
 
 
-class Fault(NamedTuple):
+class Flaw(NamedTuple):
     """A violation before a provider gave it a shape.
 
     Attributes:

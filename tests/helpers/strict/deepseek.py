@@ -18,7 +18,7 @@ from typing import Any, Final, Literal
 
 from helpers.strict.common import (
     NO_HEADERS,
-    Fault,
+    Flaw,
     Json,
     Violation,
     calls_of,
@@ -46,8 +46,8 @@ _TOP: Final = words(
 
 def violations(body: Json, _headers: Mapping[str, str] = NO_HEADERS, age: Age = "v4") -> list[Violation]:
     """What DeepSeek refuses in a request."""
-    faults = [*_options(body), *_messages(body), *_order(body), *_tools(body), *_reasoning(body, age)]
-    return [shaped(fault) for fault in faults]
+    flaws = [*_options(body), *_messages(body), *_order(body), *_tools(body), *_reasoning(body, age)]
+    return [shaped(flaw) for flaw in flaws]
 
 
 def of_age(age: Age) -> Callable[[Json, Mapping[str, str]], list[Violation]]:
@@ -68,81 +68,81 @@ def thinks(body: Json) -> bool:
     return body.get("model") != "deepseek-chat"
 
 
-def shaped(fault: Fault) -> Violation:
-    """A fault as DeepSeek's error: https://github.com/TurixAI/TuriX-CUA/issues/15"""
+def shaped(flaw: Flaw) -> Violation:
+    """A flaw as DeepSeek's error: https://github.com/TurixAI/TuriX-CUA/issues/15"""
     error = {
-        "message": fault.message,
+        "message": flaw.message,
         "type": "invalid_request_error",
         "param": None,
         "code": "invalid_request_error",
     }
-    return Violation(fault.rule, fault.message, fault.status, {"error": error})
+    return Violation(flaw.rule, flaw.message, flaw.status, {"error": error})
 
 
-def _options(body: Json) -> Iterator[Fault]:
+def _options(body: Json) -> Iterator[Flaw]:
     temperature = body.get("temperature")
     if isinstance(temperature, int | float) and not 0 <= temperature <= 2:
         # API reference
         text = "Invalid temperature value, the valid range of temperature is [0, 2]"
-        yield Fault("options.temperature", text)
+        yield Flaw("options.temperature", text)
     limit = body.get("max_tokens")
     if isinstance(limit, int) and limit < 1:
-        yield Fault(
+        yield Flaw(
             "options.max_tokens", "Invalid max_tokens value, the valid range of max_tokens is [1, 393216]"
         )
 
 
-def _messages(body: Json) -> Iterator[Fault]:
+def _messages(body: Json) -> Iterator[Flaw]:
     if not body.get("messages"):
-        yield Fault("messages.empty", "Empty input messages")  # general knowledge
+        yield Flaw("messages.empty", "Empty input messages")  # general knowledge
     for i, message in messages_of(body):
         role = message.get("role")
         if role not in _ROLES:
             # general knowledge, of `developer`
             text = f"messages[{i}].role: unknown variant `{role}`, expected one of `system`, `user`, "
-            yield Fault("messages.role", f"{_UNREAD}{text}`assistant`, `tool`")
+            yield Flaw("messages.role", f"{_UNREAD}{text}`assistant`, `tool`")
         if "content" not in message:
             # general knowledge; null is fine beside tool calls
-            yield Fault("messages.content", f"{_UNREAD}messages[{i}]: missing field `content`")
+            yield Flaw("messages.content", f"{_UNREAD}messages[{i}]: missing field `content`")
         elif message["content"] is None and not message.get("tool_calls"):
             text = "Invalid assistant message: content or tool_calls must be set"  # general knowledge
-            yield Fault("messages.content", text)
+            yield Flaw("messages.content", text)
         for k, call in calls_of(message):
             for name in ("id", "type", "function"):
                 if not call.get(name):
                     # general knowledge
                     text = f"messages[{i}].tool_calls[{k}]: missing field `{name}`"
-                    yield Fault("calls.missing", _UNREAD + text)
+                    yield Flaw("calls.missing", _UNREAD + text)
 
 
-def _order(body: Json) -> Iterator[Fault]:
+def _order(body: Json) -> Iterator[Flaw]:
     for found in unanswered(body):
         if found.stray:
             text = "Messages with role 'tool' must be a response to a preceding message with 'tool_calls'"
-            yield Fault("order.stray", text)  # general knowledge
+            yield Flaw("order.stray", text)  # general knowledge
         else:
             # https://github.com/langgenius/dify/issues/32222
             text = (
                 "An assistant message with 'tool_calls' must be followed by tool messages responding to each "
             )
             text += "'tool_call_id'. (insufficient tool messages following tool_calls message)"
-            yield Fault("order.unanswered", text)
+            yield Flaw("order.unanswered", text)
     for where in unfit_arguments(body):
         # general knowledge: the template of V3.2 and later reads them as JSON; strict
-        yield Fault(
+        yield Flaw(
             "calls.arguments", f"Invalid tool call arguments in {where[0]}[{where[1]}]: not a JSON object"
         )
 
 
-def _tools(body: Json) -> Iterator[Fault]:
+def _tools(body: Json) -> Iterator[Flaw]:
     if body.get("tools") == []:
         # https://github.com/runebookai/tome/pull/87
         text = (
             "Invalid 'tools': empty array. Expected an array with minimum length 1, but got an empty array "
         )
-        yield Fault("tools.empty", text + "instead.")
+        yield Flaw("tools.empty", text + "instead.")
     if len(functions_of(body)) > 128:
-        yield Fault("tools.many", "Too many tools: at most 128 functions are supported")  # API reference
+        yield Flaw("tools.many", "Too many tools: at most 128 functions are supported")  # API reference
     for i, function in functions_of(body):
         name, schema = function.get("name"), function.get("parameters")
         if not matches(r"[a-zA-Z0-9_-]{1,64}", name):
@@ -150,7 +150,7 @@ def _tools(body: Json) -> Iterator[Fault]:
             text = (
                 f"Invalid 'tools[{i}].function.name': string does not match pattern. Expected a string that "
             )
-            yield Fault("tools.name", text + "matches the pattern '^[a-zA-Z0-9_-]+$'.")
+            yield Flaw("tools.name", text + "matches the pattern '^[a-zA-Z0-9_-]+$'.")
         if not isinstance(schema, dict) or schema.get("type") != "object":
             # https://github.com/farion1231/cc-switch/issues/5490; by the API reference they may be omitted
             given = schema.get("type") if isinstance(schema, dict) else None
@@ -158,33 +158,33 @@ def _tools(body: Json) -> Iterator[Fault]:
             text = (
                 f"Invalid schema for function '{name}': schema must be a JSON Schema of 'type: \"object\"', "
             )
-            yield Fault("tools.root", f"{text}got 'type: {shown}'.")
+            yield Flaw("tools.root", f"{text}got 'type: {shown}'.")
     for name in twice(function.get("name") for _, function in functions_of(body)):
-        yield Fault("tools.twice", f"Tool names must be unique: {name}")  # general knowledge
+        yield Flaw("tools.twice", f"Tool names must be unique: {name}")  # general knowledge
 
 
-def _reasoning(body: Json, age: Age) -> Iterator[Fault]:
+def _reasoning(body: Json, age: Age) -> Iterator[Flaw]:
     if age == "r1":
         yield from _of_r1(body)
     elif thinks(body):
         yield from _left_out(body, age)
 
 
-def _of_r1(body: Json) -> Iterator[Fault]:
+def _of_r1(body: Json) -> Iterator[Flaw]:
     before = ""
     for i, message in messages_of(body):
         role = str(message.get("role"))
         if "reasoning_content" in message:
             text = f"The reasoning_content is an intermediate result for display purposes only: messages[{i}]"
-            yield Fault("messages.reasoning_content", text)  # the guide; the wording is ours
+            yield Flaw("messages.reasoning_content", text)  # the guide; the wording is ours
         if role == before and role in ("user", "assistant"):
             # general knowledge
             text = "deepseek-reasoner does not support successive user or assistant messages "
-            yield Fault("order.roles", f"{text}(messages[{i - 1}] and messages[{i}] in your input).")
+            yield Flaw("order.roles", f"{text}(messages[{i - 1}] and messages[{i}] in your input).")
         before = role
 
 
-def _left_out(body: Json, age: Age) -> Iterator[Fault]:
+def _left_out(body: Json, age: Age) -> Iterator[Flaw]:
     messages = messages_of(body)
     if not body.get("tools") and not any(calls_of(message) for _, message in messages):
         return  # the guide: without tools it may be left out
@@ -208,7 +208,7 @@ def _left_out(body: Json, age: Age) -> Iterator[Fault]:
             text += (
                 "information, please refer to https://api-docs.deepseek.com/guides/thinking_mode#tool-calls"
             )
-        yield Fault("messages.reasoning_content", text)
+        yield Flaw("messages.reasoning_content", text)
 
 
 def dress(completion: dict[str, Any], request: Json) -> None:

@@ -1,7 +1,7 @@
 """A server on 127.0.0.1 that refuses what a provider refuses.
 
 What it answers is a *behaviour*, as of `helpers.openai_server`: a function of the decoded request and of the
-number of the call, from 1. Its answers need the attributes of an `Answer`, and no more::
+number of the call, from 1::
 
     groq = strict("groq", simulated("never"))
     with serving(groq) as server:
@@ -16,59 +16,20 @@ import json
 import socket
 import struct
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final
 
 from aiohttp import web
+from helpers.openai_server import JSON_TYPE, Answer, Behaviour
 from helpers.strict.anthropic_wire import as_chat, as_events, as_message
 from helpers.strict.common import NO_HEADERS, Json, Violation, in_full
 from helpers.strict.deepseek import ignored
 from helpers.strict.groq import tool_use_failed
 from helpers.strict.providers import PROVIDERS
 
-JSON_TYPE: Final[Mapping[str, str]] = {"Content-Type": "application/json"}
 _EVENTS: Final[Mapping[str, str]] = {"Content-Type": "text/event-stream"}
 _FOR_EVER_S: Final = 3600.0
-
-
-class AnswerLike(Protocol):
-    """What a server needs to know of an answer."""
-
-    @property
-    def body(self) -> bytes: ...
-    @property
-    def status(self) -> int: ...
-    @property
-    def headers(self) -> Mapping[str, str]: ...
-    @property
-    def way(self) -> str: ...
-    @property
-    def after(self) -> float: ...
-
-
-class Answer(NamedTuple):
-    """What to do with a request.
-
-    Attributes:
-        body, status, headers: of the HTTP answer.
-        way: ``whole``, or how it fails on the wire: ``reset``, ``truncated``, ``stall``.
-        after: seconds that pass before it.
-    """
-
-    body: bytes = b""
-    status: int = 200
-    headers: Mapping[str, str] = JSON_TYPE
-    way: str = "whole"
-    after: float = 0.0
-
-    @property
-    def is_good(self) -> bool:
-        """Whether it is a reply of a model."""
-        return self.status == 200 and self.way == "whole"
-
-
-Behaviour = Callable[[Json, int], AnswerLike]
 
 
 def answer_of(violation: Violation) -> Answer:
@@ -155,7 +116,7 @@ class Slots:
         self._taken = self._running = 0
         self._free: asyncio.Semaphore | None = None
 
-    def __call__(self, request: Json, number: int) -> AnswerLike:
+    def __call__(self, request: Json, number: int) -> Answer:
         return self.behaviour(request, number)
 
     @asynccontextmanager
@@ -231,7 +192,7 @@ class Server:
 
     async def _answer(self, request: web.Request, behaviour: Behaviour, number: int) -> web.StreamResponse:
         body, headers = json.loads(await request.read()), dict(request.headers)
-        answer: AnswerLike
+        answer: Answer
         if isinstance(behaviour, Strict):
             answer = behaviour.answer(body, number, headers)
         else:
@@ -239,7 +200,7 @@ class Server:
         await asyncio.sleep(answer.after)
         return await self._play(request, answer)
 
-    async def _play(self, request: web.Request, answer: AnswerLike) -> web.StreamResponse:
+    async def _play(self, request: web.Request, answer: Answer) -> web.StreamResponse:
         if answer.way == "whole":
             self.answered += answer.status == 200
             return web.Response(body=answer.body, status=answer.status, headers=answer.headers)

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from helpers.strict.common import (
     NO_HEADERS,
-    Fault,
+    Flaw,
     Json,
     Violation,
     Where,
@@ -54,25 +54,25 @@ _REQUEST: Final = "* GenerateContentRequest."
 
 def violations(body: Json, _headers: Mapping[str, str] = NO_HEADERS) -> list[Violation]:
     """What Gemini refuses in a request."""
-    faults = [*_unknown(body), *_tools(body), *_messages(body), *_signatures(body)]
-    return [shaped(fault) for fault in faults]
+    flaws = [*_unknown(body), *_tools(body), *_messages(body), *_signatures(body)]
+    return [shaped(flaw) for flaw in flaws]
 
 
-def shaped(fault: Fault) -> Violation:
-    """A fault as Gemini's error: a list with one in it.
+def shaped(flaw: Flaw) -> Violation:
+    """A flaw as Gemini's error: a list with one in it.
 
     https://github.com/0xsline/OpenChatCut/issues/6
     """
-    error = {"code": fault.status, "message": fault.message, "status": "INVALID_ARGUMENT"}
-    return Violation(fault.rule, fault.message, fault.status, [{"error": error}])
+    error = {"code": flaw.status, "message": flaw.message, "status": "INVALID_ARGUMENT"}
+    return Violation(flaw.rule, flaw.message, flaw.status, [{"error": error}])
 
 
-def _unknown_name(rule: str, name: str, at: str = "") -> Fault:
+def _unknown_name(rule: str, name: str, at: str = "") -> Flaw:
     where = f" at '{at}'" if at else ""
-    return Fault(rule, f'Invalid JSON payload received. Unknown name "{name}"{where}: Cannot find field.')
+    return Flaw(rule, f'Invalid JSON payload received. Unknown name "{name}"{where}: Cannot find field.')
 
 
-def _unknown(body: Json) -> Iterator[Fault]:
+def _unknown(body: Json) -> Iterator[Flaw]:
     # https://github.com/SuzumiyaAkizuki/ComfyUI-NewBie-LLM-Formatter/issues/3
     for name in extra(body, _TOP):
         yield _unknown_name("top.unknown", name)
@@ -84,10 +84,10 @@ def _unknown(body: Json) -> Iterator[Fault]:
                 yield _unknown_name("calls.unknown", name, f"messages[{i}].tool_calls[{k}]")
 
 
-def _tools(body: Json) -> Iterator[Fault]:
+def _tools(body: Json) -> Iterator[Flaw]:
     if body.get("tools") == []:
         # Not known of Gemini; OpenAI, DeepSeek and vLLM refuse it, so strict.
-        yield Fault("tools.empty", _REQUEST + "tools: should be non-empty")
+        yield Flaw("tools.empty", _REQUEST + "tools: should be non-empty")
     for i, function in functions_of(body):
         at = f"tools[0].function_declarations[{i}]"
         if not matches(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}", function.get("name")):
@@ -96,20 +96,20 @@ def _tools(body: Json) -> Iterator[Fault]:
             text += (
                 "Must be alphanumeric (a-z, A-Z, 0-9), underscores (_), dots (.), colons (:), or dashes (-), "
             )
-            yield Fault("tools.name", text + "with a maximum length of 64.")
+            yield Flaw("tools.name", text + "with a maximum length of 64.")
         for name in extra(function, {"name", "description", "parameters", "strict"}):  # general knowledge
             yield _unknown_name("tools.unknown", name, at)
         # no parameters are fine: https://github.com/langchain-ai/langchain-google/pull/416
         if function.get("parameters") is not None:
             yield from _schema(function["parameters"], f"{at}.parameters")
     for name in twice(function.get("name") for _, function in functions_of(body)):
-        yield Fault("tools.twice", f"Duplicate function declaration found: {name}")  # general knowledge
+        yield Flaw("tools.twice", f"Duplicate function declaration found: {name}")  # general knowledge
 
 
-def _schema(schema: Any, at: str) -> Iterator[Fault]:
+def _schema(schema: Any, at: str) -> Iterator[Flaw]:
     if not isinstance(schema, dict) or schema.get("type") != "object":
         # https://github.com/dyad-sh/dyad/issues/2251
-        yield Fault("tools.root", f"{at}: functionDeclaration parameters schema should be of type OBJECT")
+        yield Flaw("tools.root", f"{at}: functionDeclaration parameters schema should be of type OBJECT")
         return
     for where, inside in subschemas(schema):
         path = at + _path(where)
@@ -120,7 +120,7 @@ def _schema(schema: Any, at: str) -> Iterator[Fault]:
             # https://github.com/AstrBotDevs/AstrBot/issues/7572. Some newer models take the first, so strict.
             yield _unknown_name("schema.keyword", name, path)
         for rule, text in _node(inside):
-            yield Fault(rule, f"{_REQUEST}{path}{text}")
+            yield Flaw(rule, f"{_REQUEST}{path}{text}")
 
 
 def _path(where: Where) -> str:
@@ -156,38 +156,38 @@ def _node(schema: Json) -> Iterator[tuple[str, str]]:
         yield "schema.format", ".format: only 'enum' and 'date-time' are supported for STRING type"
 
 
-def _messages(body: Json) -> Iterator[Fault]:
+def _messages(body: Json) -> Iterator[Flaw]:
     messages = messages_of(body)
     if not any(message.get("role") in ("user", "tool") for _, message in messages):
-        yield Fault("messages.empty", _REQUEST + "contents: contents is not specified")  # general knowledge
+        yield Flaw("messages.empty", _REQUEST + "contents: contents is not specified")  # general knowledge
     before = ""
     for i, message in messages:
         role = str(message.get("role"))
         if role not in ("system", "developer", "user", "assistant", "tool"):
-            yield Fault("messages.role", f"Invalid role: {role}")  # general knowledge
+            yield Flaw("messages.role", f"Invalid role: {role}")  # general knowledge
         if role == "tool" and not message.get("name"):
             # https://github.com/NousResearch/hermes-agent/pull/19728; others get by without, so strict
             text = f"{_REQUEST}contents[{i}].parts[0].function_response.name: Name cannot be empty."
-            yield Fault("messages.tool_name", text)
+            yield Flaw("messages.tool_name", text)
         if says_nothing(message):
             # https://github.com/boldsoftware/sketch/issues/68
             text = f"{_REQUEST}contents[{i}].parts[0].data: required oneof field 'data' must have one "
-            yield Fault("messages.content", text + "initialized field")
+            yield Flaw("messages.content", text + "initialized field")
         if message.get("tool_calls") and before not in ("user", "tool"):
             # https://github.com/google-gemini/gemini-cli/issues/26486
             text = "Please ensure that function call turn comes immediately after a user turn or after a "
-            yield Fault("order.roles", text + "function response turn.")
+            yield Flaw("order.roles", text + "function response turn.")
         before = role
     if any(unanswered(body)):
         # general knowledge
         text = "Please ensure that the number of function response parts is equal to the number of "
-        yield Fault("order.unanswered", text + "function call parts of the function call turn.")
+        yield Flaw("order.unanswered", text + "function call parts of the function call turn.")
     for where in unfit_arguments(body):
         # general knowledge: they become a protobuf Struct
-        yield Fault("calls.arguments", f"Invalid value at '{bracketed(where)}': not a JSON object")
+        yield Flaw("calls.arguments", f"Invalid value at '{bracketed(where)}': not a JSON object")
 
 
-def _signatures(body: Json) -> Iterator[Fault]:
+def _signatures(body: Json) -> Iterator[Flaw]:
     """The thought signatures of the current turn: of the first call of each of its steps.
 
     https://ai.google.dev/gemini-api/docs/thought-signatures; only Gemini 3 and later insist.
@@ -206,10 +206,10 @@ def _signatures(body: Json) -> Iterator[Fault]:
                     "for tools to work correctly, and missing thought_signature may lead to degraded model "
                 )
                 text += f"performance. Additional data, function call `default_api` , position {i}."
-                yield Fault("calls.signature", text)
+                yield Flaw("calls.signature", text)
             elif signature is not None and not _is_genuine(signature):
                 # https://github.com/anomalyco/opencode/issues/4832
-                yield Fault("calls.signature", "Corrupted thought signature.")
+                yield Flaw("calls.signature", "Corrupted thought signature.")
 
 
 def _signature_of(call: Json) -> Any:

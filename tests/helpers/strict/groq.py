@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from helpers.strict.common import (
     NO_HEADERS,
-    Fault,
+    Flaw,
     Json,
     Violation,
     calls_of,
@@ -56,34 +56,34 @@ _EFFORTS: Final[Mapping[str, tuple[str, ...]]] = {
 
 def violations(body: Json, _headers: Mapping[str, str] = NO_HEADERS) -> list[Violation]:
     """What Groq refuses in a request."""
-    return [shaped(fault) for fault in (*_options(body), *_messages(body), *_order(body), *_tools(body))]
+    return [shaped(flaw) for flaw in (*_options(body), *_messages(body), *_order(body), *_tools(body))]
 
 
-def shaped(fault: Fault) -> Violation:
-    """A fault as Groq's error."""
-    error = {"message": fault.message, "type": "invalid_request_error"}
-    if fault.code:
-        error["code"] = fault.code
-    return Violation(fault.rule, fault.message, fault.status, {"error": error})
+def shaped(flaw: Flaw) -> Violation:
+    """A flaw as Groq's error."""
+    error = {"message": flaw.message, "type": "invalid_request_error"}
+    if flaw.code:
+        error["code"] = flaw.code
+    return Violation(flaw.rule, flaw.message, flaw.status, {"error": error})
 
 
-def _options(body: Json) -> Iterator[Fault]:
+def _options(body: Json) -> Iterator[Flaw]:
     for name in extra(body, _TOP):
         # logprobs, logit_bias, top_logprobs: https://console.groq.com/docs/openai; the wording:
         # https://github.com/musistudio/claude-code-router/pull/1204
-        yield Fault("top.unknown", f"property '{name}' is unsupported")
+        yield Flaw("top.unknown", f"property '{name}' is unsupported")
     if body.get("n") not in (None, 1):
-        yield Fault("options.n", "'n' : number must be at most 1")  # https://console.groq.com/docs/openai
+        yield Flaw("options.n", "'n' : number must be at most 1")  # https://console.groq.com/docs/openai
     effort = body.get("reasoning_effort")
     if effort is not None:
         model = str(body.get("model"))
         known = next((efforts for part, efforts in _EFFORTS.items() if part in model), ())
         if not known:
             text = "`reasoning_effort` is not supported with this model"  # general knowledge
-            yield Fault("options.reasoning_effort", text)
+            yield Flaw("options.reasoning_effort", text)
         elif effort not in known:
             # https://github.com/earendil-works/pi/issues/1745
-            yield Fault(
+            yield Flaw(
                 "options.reasoning_effort", f"`reasoning_effort` must be one of `{'` or `'.join(known)}`"
             )
 
@@ -93,74 +93,72 @@ def _unmet(i: int, role: str, text: str) -> str:
     return f"'messages.{i}' : for 'role:{role}' the following must be satisfied[('messages.{i}{text})]"
 
 
-def _messages(body: Json) -> Iterator[Fault]:
+def _messages(body: Json) -> Iterator[Flaw]:
     if not body.get("messages"):
-        yield Fault("messages.empty", "'messages' : minimum number of items is 1")  # general knowledge
+        yield Flaw("messages.empty", "'messages' : minimum number of items is 1")  # general knowledge
     model = str(body.get("model"))
     for i, message in messages_of(body):
         role = str(message.get("role"))
         if role not in _MESSAGE:
             text = f"'messages.{i}' : discriminator property 'role' has invalid value"  # general knowledge
-            yield Fault("messages.role", text)
+            yield Flaw("messages.role", text)
             continue
         for name in extra(message, _MESSAGE[role]):
             # also `provider_specific_fields`: https://github.com/BerriAI/litellm/issues/25595
-            yield Fault("messages.unknown", _unmet(i, role, f"' : property '{name}' is unsupported"))
+            yield Flaw("messages.unknown", _unmet(i, role, f"' : property '{name}' is unsupported"))
         if "reasoning" in message and not any(part in model for part in _EFFORTS):
             # https://github.com/vercel/ai/pull/8057
-            yield Fault(
+            yield Flaw(
                 "messages.reasoning", f"messages[{i}].reasoning: reasoning is not supported with this model"
             )
         if says_nothing(message) or (role != "assistant" and message.get("content") is None):
-            yield Fault("messages.content", _unmet(i, role, ".content' : property is missing"))  # general
+            yield Flaw("messages.content", _unmet(i, role, ".content' : property is missing"))  # general
         yield from _calls(i, message)
 
 
-def _calls(i: int, message: Json) -> Iterator[Fault]:
+def _calls(i: int, message: Json) -> Iterator[Flaw]:
     role = str(message.get("role"))
     for k, call in calls_of(message):
         for name in extra(call, {"id", "type", "function"}):
             # as for messages; general knowledge
             text = f".tool_calls.{k}' : property '{name}' is unsupported"
-            yield Fault("calls.unknown", _unmet(i, role, text))
+            yield Flaw("calls.unknown", _unmet(i, role, text))
         if call.get("type") != "function" or not call.get("id"):
             text = f".tool_calls.{k}' : properties 'id' and 'type' are required"  # general knowledge
-            yield Fault("calls.missing", _unmet(i, role, text))
+            yield Flaw("calls.missing", _unmet(i, role, text))
 
 
-def _order(body: Json) -> Iterator[Fault]:
+def _order(body: Json) -> Iterator[Flaw]:
     for found in unanswered(body):
         # Not known of Groq; its templates of OpenAI's and Llama's models need pairs, so strict.
         text = f"'messages.{found.at}' : tool calls and tool messages must match: {', '.join(found.ids)}"
-        yield Fault("order.unanswered", text)
+        yield Flaw("order.unanswered", text)
     for where in unfit_arguments(body):
         # general knowledge
-        yield Fault("calls.arguments", f"'{dotted(where)}' : must be valid JSON")
+        yield Flaw("calls.arguments", f"'{dotted(where)}' : must be valid JSON")
 
 
-def _tools(body: Json) -> Iterator[Fault]:
+def _tools(body: Json) -> Iterator[Flaw]:
     if body.get("tools") == []:
-        yield Fault("tools.empty", "'tools' : minimum number of items is 1")  # OpenAI and vLLM do, so strict
+        yield Flaw("tools.empty", "'tools' : minimum number of items is 1")  # OpenAI and vLLM do, so strict
     for i, function in functions_of(body):
         if not matches(r"[a-zA-Z0-9_-]{1,64}", function.get("name")):
             # API reference: a-z, A-Z, 0-9, underscores and dashes, at most 64
-            yield Fault("tools.name", f"'tools.{i}.function.name' : value does not match pattern")
+            yield Flaw("tools.name", f"'tools.{i}.function.name' : value does not match pattern")
         for name in extra(function, {"name", "description", "parameters", "strict"}):
-            yield Fault(
-                "tools.unknown", f"'tools.{i}.function' : property '{name}' is unsupported"
-            )  # general
+            yield Flaw("tools.unknown", f"'tools.{i}.function' : property '{name}' is unsupported")  # general
         schema = function.get("parameters", {"type": "object"})  # API reference: may be omitted
         if not isinstance(schema, dict) or schema.get("type") != "object":
             text = f"invalid JSON schema for tool {function.get('name')}, tools[{i}].function.parameters: "
-            yield Fault("tools.root", text + '`/type`: value must be "object"')  # general knowledge
+            yield Flaw("tools.root", text + '`/type`: value must be "object"')  # general knowledge
     for name in twice(function.get("name") for _, function in functions_of(body)):
-        yield Fault("tools.twice", f"duplicate tool name '{name}'")  # Anthropic and DeepSeek do, so strict
+        yield Flaw("tools.twice", f"duplicate tool name '{name}'")  # Anthropic and DeepSeek do, so strict
 
 
 def tool_use_failed(completion: Json, request: Json) -> Violation | None:
     """The error that Groq sends instead of a reply whose tool call does not fit the tools on offer.
 
-    https://github.com/OpenHands/OpenHands/issues/10048; it is the model's fault, not that of the request.
+    https://github.com/OpenHands/OpenHands/issues/10048; it is the model's flaw, not that of the request.
     ``disable_tool_validation`` (API reference) turns it off.
     """
     if request.get("disable_tool_validation"):

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from helpers.strict.common import (
     NO_HEADERS,
-    Fault,
+    Flaw,
     Json,
     Violation,
     Where,
@@ -61,35 +61,35 @@ def violations(body: Json, _headers: Mapping[str, str] = NO_HEADERS) -> list[Vio
     unfit = [*_unknown(body), *_tools(body)]
     if not unfit:  # the rest is looked at once the request has the right form
         unfit = [*_order(body), *_calls(body)]
-    return [shaped(fault) for fault in unfit]
+    return [shaped(flaw) for flaw in unfit]
 
 
-def shaped(fault: Fault) -> Violation:
-    """A fault as Mistral's error; of the framework's form, if it is one of form (422)."""
-    message: Any = fault.message
+def shaped(flaw: Flaw) -> Violation:
+    """A flaw as Mistral's error; of the framework's form, if it is one of form (422)."""
+    message: Any = flaw.message
     kind, number = "invalid_request_error", None
-    if fault.status == 422:
+    if flaw.status == 422:
         # https://github.com/editor-code-assistant/eca/issues/231
         detail = {
-            "type": fault.code,
-            "loc": ["body", *fault.where],
-            "msg": fault.message,
-            "input": fault.given,
+            "type": flaw.code,
+            "loc": ["body", *flaw.where],
+            "msg": flaw.message,
+            "input": flaw.given,
         }
         message = {"detail": [detail]}
-    elif fault.code:
+    elif flaw.code:
         # codes: https://github.com/datapizza-labs/datapizza-ai/issues/98 and
         # https://github.com/nearai/ironclaw/issues/1241
-        kind, number = fault.code, {_ORDER: "3230", "invalid_function_call": "3280"}.get(fault.code)
+        kind, number = flaw.code, {_ORDER: "3230", "invalid_function_call": "3280"}.get(flaw.code)
     body = {"object": "error", "message": message, "type": kind, "param": None, "code": number}
-    return Violation(fault.rule, fault.message, fault.status, body)
+    return Violation(flaw.rule, flaw.message, flaw.status, body)
 
 
-def _forbidden(rule: str, given: Json, name: str, where: Where) -> Fault:
-    return Fault(rule, "Extra inputs are not permitted", (*where, name), "extra_forbidden", 422, given[name])
+def _forbidden(rule: str, given: Json, name: str, where: Where) -> Flaw:
+    return Flaw(rule, "Extra inputs are not permitted", (*where, name), "extra_forbidden", 422, given[name])
 
 
-def _unknown(body: Json) -> Iterator[Fault]:
+def _unknown(body: Json) -> Iterator[Flaw]:
     # https://github.com/mistralai/platform-docs-public/issues/7
     for name in extra(body, _TOP):
         yield _forbidden("top.unknown", body, name, ())
@@ -98,7 +98,7 @@ def _unknown(body: Json) -> Iterator[Fault]:
         if role not in _MESSAGE:
             text = f"Input tag '{role}' found using 'role' does not match any of the expected tags: "
             text += "'assistant', 'system', 'tool', 'user'"  # general knowledge
-            yield Fault("messages.role", text, ("messages", i), "union_tag_invalid", 422, role)
+            yield Flaw("messages.role", text, ("messages", i), "union_tag_invalid", 422, role)
             continue
         for name in extra(message, _MESSAGE[role]):
             yield _forbidden("messages.unknown", message, name, ("messages", i, role))
@@ -110,11 +110,11 @@ def _unknown(body: Json) -> Iterator[Fault]:
                 yield _forbidden("calls.unknown", function_of(call), name, (*at, "function"))
 
 
-def _tools(body: Json) -> Iterator[Fault]:
+def _tools(body: Json) -> Iterator[Flaw]:
     if body.get("tools") == []:
         # Not known of Mistral; OpenAI, DeepSeek and vLLM refuse it, so strict.
         text = "List should have at least 1 item after validation, not 0"
-        yield Fault("tools.empty", text, ("tools",), "too_short", 422, [])
+        yield Flaw("tools.empty", text, ("tools",), "too_short", 422, [])
     for i, function in functions_of(body):
         at: Where = ("tools", i, "function")
         # https://github.com/mistralai/client-python/issues/91
@@ -122,22 +122,20 @@ def _tools(body: Json) -> Iterator[Fault]:
             yield _forbidden("tools.unknown", function, name, at)
         if not isinstance(function.get("parameters"), dict):
             # https://github.com/Mirascope/mirascope/issues/961
-            yield Fault("tools.parameters", "Field required", (*at, "parameters"), "missing", 422, function)
+            yield Flaw("tools.parameters", "Field required", (*at, "parameters"), "missing", 422, function)
         if not matches(_NAME, function.get("name")):
             # the validator
             text = f"Function name was {function.get('name')} but must be a-z, A-Z, 0-9, "
-            yield Fault(
-                "tools.name", text + "or contain underscores and dashes, with a maximum length of 64."
-            )
+            yield Flaw("tools.name", text + "or contain underscores and dashes, with a maximum length of 64.")
     for name in twice(function.get("name") for _, function in functions_of(body)):
         # Not known of Mistral; Anthropic, DeepSeek and Gemini refuse it, so strict.
-        yield Fault("tools.twice", f"Duplicate tool name: {name}")
+        yield Flaw("tools.twice", f"Duplicate tool name: {name}")
 
 
-def _order(body: Json) -> Iterator[Fault]:
+def _order(body: Json) -> Iterator[Flaw]:
     messages = messages_of(body)
     if not messages:
-        yield Fault(
+        yield Flaw(
             "messages.empty", "Conversation must have at least one message", (), _ORDER
         )  # the validator
         return
@@ -149,27 +147,27 @@ def _order(body: Json) -> Iterator[Fault]:
         # is refused by both: https://github.com/avante-corp/avante.nvim/issues/2562
         if before and role not in _AFTER[before]:
             text = f"Unexpected role '{role}' after role '{before}'"
-            yield Fault("order.roles", text, (), _ORDER)
+            yield Flaw("order.roles", text, (), _ORDER)
         before = role
     if messages[0][1]["role"] not in ("system", "user"):
         text = "Conversation must start with a user message or system message"  # the validator
-        yield Fault("order.start", text, (), _ORDER)
+        yield Flaw("order.start", text, (), _ORDER)
     if before not in ("user", "tool") and not messages[-1][1].get("prefix"):
         # https://github.com/0xPlaygrounds/rig/pull/1130
         text = "Expected last role User or Tool (or Assistant with prefix True) for serving but got "
-        yield Fault("order.last", text + before, (), _ORDER)
+        yield Flaw("order.last", text + before, (), _ORDER)
     if any(unanswered(body)):
         # https://github.com/mistralai/client-ts/issues/106
         text = "Not the same number of function calls and responses"
-        yield Fault("order.unanswered", text, (), _ORDER)
+        yield Flaw("order.unanswered", text, (), _ORDER)
 
 
-def _calls(body: Json) -> Iterator[Fault]:
+def _calls(body: Json) -> Iterator[Flaw]:
     for i, message in messages_of(body):
         if says_nothing(message):
             # https://github.com/OpenHands/OpenHands/issues/8685
             text = "Assistant message must have either content or tool_calls, but not none."
-            yield Fault("messages.content", text, ("messages", i), "invalid_request_assistant_message")
+            yield Flaw("messages.content", text, ("messages", i), "invalid_request_assistant_message")
         ids = [call.get("id") for _, call in calls_of(message)]
         if message["role"] == "tool":
             ids.append(message.get("tool_call_id"))
@@ -177,16 +175,16 @@ def _calls(body: Json) -> Iterator[Fault]:
             if not matches(_ID, given):
                 # https://github.com/nearai/ironclaw/issues/1241
                 text = f"Tool call id was {given} but must be a-z, A-Z, 0-9, with a length of 9."
-                yield Fault("calls.id", text, ("messages", i), "invalid_function_call")
+                yield Flaw("calls.id", text, ("messages", i), "invalid_function_call")
         for _, call in calls_of(message):
             if not matches(_NAME, function_of(call).get("name")):
                 # the validator
                 text = f"Function name was {function_of(call).get('name')} but must be a-z, A-Z, 0-9, "
                 text += "or contain underscores and dashes, with a maximum length of 64."
-                yield Fault("calls.name", text, ("messages", i), "invalid_function_call")
+                yield Flaw("calls.name", text, ("messages", i), "invalid_function_call")
     for where in unfit_arguments(body):
         # general knowledge: its tokenizer reads them as JSON
-        yield Fault(
+        yield Flaw(
             "calls.arguments", "Invalid JSON in function call arguments", where, "invalid_function_call"
         )
 

@@ -1,15 +1,15 @@
 try {
   const theme = localStorage.getItem("propensitybench-theme");
   if (theme) document.documentElement.dataset.theme = theme;
-} catch { /* storage is not open to every page; the system's theme is used then */ }
+} catch { /* without storage the system's theme applies */ }
 addEventListener("DOMContentLoaded", () => {
   for (const button of document.querySelectorAll("[data-fold]")) {
     button.hidden = false;
     button.addEventListener("click", () => {
-      const open = button.textContent === "open all";
-      for (const fold of document.querySelectorAll("details")) fold.open = open;
+      const expand = button.textContent === "expand all";
+      for (const fold of document.querySelectorAll("details")) fold.open = expand;
       for (const other of document.querySelectorAll("[data-fold]")) {
-        other.textContent = open ? "close all" : "open all";
+        other.textContent = expand ? "collapse all" : "expand all";
       }
     });
   }

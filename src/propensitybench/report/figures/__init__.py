@@ -1,4 +1,4 @@
-"""Figures for a paper, drawn from an analysis with matplotlib; slow to import."""
+"""Figures for papers, drawn with matplotlib; slow to import."""
 
 from propensitybench.report.figures.writing import FORMATS, Figure, Format, write_figures
 

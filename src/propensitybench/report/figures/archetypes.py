@@ -1,21 +1,21 @@
-"""Kinds of agents: how late, and after how much permitted work, each gives in."""
+"""Archetypes: models by resilience and persistence."""
 
 from statistics import median
 from typing import Final, NamedTuple
 
 from matplotlib.axes import Axes
 
-from propensitybench.metrics.archetypes import SURE, Archetype
+from propensitybench.metrics.archetypes import MIN_PROBABILITY, Archetype
 from propensitybench.metrics.estimates import Estimate
 from propensitybench.report.figures.layout import Drawing, Panel
-from propensitybench.report.figures.marks import End, cross, end_labels, looks
+from propensitybench.report.figures.marks import End, cross, end_labels, mark_style
 from propensitybench.report.figures.view import Model, View, titled
 from propensitybench.report.style import FAINT, TWO_COLUMNS, widest
 from propensitybench.taxonomy import Naming
 
-TALL: Final = 2.3
-# Where in the axes each kind lies.
-CORNERS: Final = (
+HEIGHT: Final = 2.3
+# Position in the axes, and name, of each quadrant.
+QUADRANTS: Final = (
     (0.01, 0.97, "late, after little work"),
     (0.99, 0.97, "late, after much work"),
     (0.01, 0.03, "early, after little work"),
@@ -23,96 +23,101 @@ CORNERS: Final = (
 )
 
 
-class Place(NamedTuple):
-    """Where a model that gave in lies, and what kind it is."""
+class Position(NamedTuple):
+    """A model with a misaligned task: its resilience, persistence and archetype."""
 
     model: Model
-    work: Estimate
-    level: Estimate
-    kind: Archetype
+    persistence: Estimate
+    resilience: Estimate
+    archetype: Archetype
 
     @property
     def label(self) -> str:
-        """Its name and its kind, on two lines."""
-        if self.kind.probability is None:
+        """Its name and archetype, on two lines."""
+        if self.archetype.probability is None:
             return self.model.label
-        return f"{self.model.label}\n{self.kind.kind} ({self.kind.probability:.0%})"
+        return f"{self.model.label}\n{self.archetype.kind} ({self.archetype.probability:.0%})"
 
 
 def archetype_drawing(view: View) -> Drawing | None:
-    """Level of giving in by aligned calls before it; None if no model ever gave in."""
-    places = {naming: found for naming in view.namings if (found := _places(view, naming))}
-    if not places:
+    """Resilience by persistence; None if no model was ever misaligned."""
+    positions = {naming: known for naming in view.namings if (known := _positions(view, naming))}
+    if not positions:
         return None
     absent = [
         f"{model.label} ({naming} names)"
         for naming in view.namings
         for model, _ in view.scored(naming)
-        if model not in [place.model for place in places.get(naming, ())]
+        if model not in [position.model for position in positions.get(naming, ())]
     ]
     return Drawing(
         name="archetypes",
-        title="When, and after how much work, a model gives in",
-        caption="Mean level at which each model called the prohibited tool by the mean number of calls of "
-        "the permitted tool before it, among the tasks that ended so, domains weighted equally; dashed "
-        "cuts are the medians of these models, in brackets stands how often a model falls into its "
-        f"quadrant when scenarios are drawn again, and below {SURE:.0%} no kind is named; {view.all_tasks}; "
-        "lines are 95% intervals for new scenarios, clustered by scenario.",
-        rows=tuple((_panel(naming, found),) for naming, found in places.items()),
+        title="Resilience and persistence",
+        caption="Resilience (mean level of the prohibited call) by persistence (mean number of calls of the "
+        "safe tool before it) among misaligned tasks, domains weighted equally; dashed lines are the medians "
+        "of these models, and in brackets is the share of bootstrap resamples of scenarios in which a model "
+        f"falls into its quadrant, below {MIN_PROBABILITY:.0%} of which it is unclassified; "
+        f"{view.all_tasks}; "
+        "lines are 95% confidence intervals for new scenarios, clustered by scenario.",
+        rows=tuple((_panel(naming, known),) for naming, known in positions.items()),
         width=TWO_COLUMNS,
-        note=f"Never gave in, and so without a point: {', '.join(absent)}." if absent else "",
+        note=f"Never misaligned, so not shown: {', '.join(absent)}." if absent else "",
     )
 
 
-def _places(view: View, naming: Naming) -> list[Place]:
-    kinds = {kind.model: kind for kind in view.analysis.archetypes[naming]}
-    found = []
+def _positions(view: View, naming: Naming) -> list[Position]:
+    archetypes = {archetype.model: archetype for archetype in view.analysis.archetypes[naming]}
+    positions = []
     for model, scores in view.scored(naming):
-        work, level = (scores.estimates[name].domain for name in ("persistence", "resilience"))
-        if work.value is not None and level.value is not None:
-            found.append(Place(model, work, level, kinds[model.run.name]))
-    return found
+        persistence, resilience = (scores.estimates[name].domain for name in ("persistence", "resilience"))
+        if persistence.value is not None and resilience.value is not None:
+            positions.append(Position(model, persistence, resilience, archetypes[model.run.name]))
+    return positions
 
 
-def _panel(naming: Naming, places: list[Place]) -> Panel:
+def _panel(naming: Naming, positions: list[Position]) -> Panel:
     def draw(axes: Axes) -> None:
-        for place in places:
-            cross(axes, place.work, place.level, looks(place.model.colour, naming))
-        _limit(axes, places)
-        if len(places) > 1:
-            _draw_cuts(axes, places)
-        axes.set_xlabel("Calls of the permitted tool before giving in (mean)")
-        axes.set_ylabel("Level of giving in (mean)")
-        ends = [End(p.work.value or 0.0, p.level.value or 0.0, p.label, p.model.colour) for p in places]
+        for one in positions:
+            cross(axes, one.persistence, one.resilience, mark_style(one.model.colour, naming))
+        _set_limits(axes, positions)
+        if len(positions) > 1:
+            _draw_quadrants(axes, positions)
+        axes.set_xlabel("Persistence (calls of the safe tool before the prohibited call)")
+        axes.set_ylabel("Resilience (level of the prohibited call)")
+        ends = [
+            End(one.persistence.value or 0.0, one.resilience.value or 0.0, one.label, one.model.colour)
+            for one in positions
+        ]
         end_labels(axes, ends, lines=2)
 
-    lines = [line for place in places for line in place.label.split("\n")]
+    lines = [line for one in positions for line in one.label.split("\n")]
     return Panel(
         name=f"archetypes-{naming}",
-        title=titled("Level and work before giving in", naming),
+        title=titled("Resilience and persistence", naming),
         caption="",
-        height=max(TALL, 0.28 * len(places)),
+        height=max(HEIGHT, 0.28 * len(positions)),
         draw=draw,
         left=0.4,
         right=widest(lines) + 0.3,
     )
 
 
-def _limit(axes: Axes, places: list[Place]) -> None:
-    """From zero, so that early is at the bottom and little at the left, to above every interval."""
+def _set_limits(axes: Axes, positions: list[Position]) -> None:
+    """Axes from zero, so that quadrants keep their meaning, to above every interval."""
     highs = [
         max(max(e.value or 0.0, e.ci95.high if e.ci95 else 0.0) for e in estimates)
-        for estimates in ([p.work for p in places], [p.level for p in places])
+        for estimates in ([p.persistence for p in positions], [p.resilience for p in positions])
     ]
     axes.set_xlim(0, 1.05 * max(highs[0], 1))
     axes.set_ylim(0, 1.15 * max(highs[1], 1))
 
 
-def _draw_cuts(axes: Axes, places: list[Place]) -> None:
-    cuts = (median(p.work.value or 0.0 for p in places), median(p.level.value or 0.0 for p in places))
-    axes.axvline(cuts[0], color=FAINT, linewidth=0.6, linestyle=(0, (4, 3)), zorder=0)
-    axes.axhline(cuts[1], color=FAINT, linewidth=0.6, linestyle=(0, (4, 3)), zorder=0)
-    for x, y, text in CORNERS:
+def _draw_quadrants(axes: Axes, positions: list[Position]) -> None:
+    x_cut = median(p.persistence.value or 0.0 for p in positions)
+    y_cut = median(p.resilience.value or 0.0 for p in positions)
+    axes.axvline(x_cut, color=FAINT, linewidth=0.6, linestyle=(0, (4, 3)), zorder=0)
+    axes.axhline(y_cut, color=FAINT, linewidth=0.6, linestyle=(0, (4, 3)), zorder=0)
+    for x, y, text in QUADRANTS:
         axes.text(
             x,
             y,

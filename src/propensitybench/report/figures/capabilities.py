@@ -1,4 +1,4 @@
-"""The dangerous capabilities of one run: shrunken estimates, by domain."""
+"""The dangerous capabilities of one run: shrunken estimates by domain."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,25 +10,25 @@ from propensitybench.report.figures.layout import Drawing, Key, Panel
 from propensitybench.report.figures.marks import (
     FILLED,
     MARKER,
-    Look,
-    beside,
-    looks,
+    MarkStyle,
+    mark_style,
     point,
     row_axis,
     share_axis,
+    write_beside,
 )
-from propensitybench.report.figures.view import CALLED, Model, View, in_percent, scaled, words
+from propensitybench.report.figures.view import Model, View, capitalised, in_percent, scaled
 from propensitybench.report.style import FAINT, TICK, TWO_COLUMNS, text_width, widest, wrap
 from propensitybench.taxonomy import Naming, taxonomy
 
-# Inches: a line of a label, between rows, the widest label.
+# Inches: a line of a label, the gap between rows, the widest label.
 LINE: Final = 0.12
 BETWEEN: Final = 0.06
 LABEL: Final = 2.2
 
 
 class Row(NamedTuple):
-    """A line of the plot: a domain's heading, or a capability; ``place`` in inches from the top."""
+    """A domain's heading, or a capability; ``place`` is in inches from the top."""
 
     label: str
     place: float
@@ -36,43 +36,43 @@ class Row(NamedTuple):
 
 
 def capability_drawing(view: View, model: Model, name: str) -> Drawing | None:
-    """The forest plot of one run; None where no scenario of it has a capability."""
-    found = [(naming, scores) for naming, scores in model.run.scores.naming.items() if scores.n]
-    rows, height = _rows({name for _, scores in found for name in scores.parts["capability"]})
+    """The forest plot of one run; None if no scenario of it has a capability."""
+    scored = [(naming, scores) for naming, scores in model.run.scores.naming.items() if scores.n]
+    rows, height = _rows({name for _, scores in scored for name in scores.parts["capability"]})
     if not rows:
         return None
-    panels = [_panel(view, model, naming, (rows, height)) for naming, _ in found]
-    # The second panel has the rows of the first, so their labels stand once.
+    panels = [_panel(view, model, naming, (rows, height)) for naming, _ in scored]
+    # Both panels have the same rows, labelled once.
     panels[1:] = [_without_labels(panel) for panel in panels[1:]]
-    said = "; ".join(f"{naming} names: {scores.n} tasks" for naming, scores in found)
+    tasks = "; ".join(f"{naming} names: {scores.n} tasks" for naming, scores in scored)
     return Drawing(
         name=name,
         title=f"Capabilities, {model.label}",
-        caption=f"Share of tasks with the {CALLED} for each dangerous capability, drawn towards the mean of "
-        "its domain by how uncertain it is (empirical Bayes), with the observed share as a tick and the "
-        f"number of tasks at the right; {said}; lines are 95% intervals of the shrunken share, or of the "
-        "observed one where nothing is shrunken because a domain has fewer than three capabilities.",
+        caption=f"{view.definition} for each dangerous capability, shrunk towards the mean of its "
+        "domain (empirical Bayes), with the observed share as a tick and the number of tasks at the right; "
+        f"{tasks}; lines are 95% confidence intervals of the shrunken share, or of the observed share where "
+        "a domain has fewer than three capabilities and nothing is shrunk.",
         rows=(tuple(panels),),
         width=TWO_COLUMNS,
         key=(
             *(
                 Key(f"shrunken, {naming} names", model.colour, MARKER[naming], FILLED[naming], line=1.0)
-                for naming, _ in found
+                for naming, _ in scored
             ),
             Key("observed", FAINT, "|", size=TICK),
         ),
     )
 
 
-def _rows(played: set[str]) -> tuple[list[Row], float]:
+def _rows(present: set[str]) -> tuple[list[Row], float]:
     """The rows in the order of the taxonomy, and their height in inches."""
     rows: list[Row] = []
     place = 0.0
     for domain in taxonomy().domains.values():
-        names = [name for name in domain.capabilities if name in played]
+        names = [name for name in domain.capabilities if name in present]
         if not names:
             continue
-        rows.append(Row(words(domain.name), place, None))
+        rows.append(Row(capitalised(domain.name), place, None))
         place += LINE + BETWEEN
         for name in names:
             lines = wrap(name, LABEL)
@@ -94,7 +94,7 @@ def _panel(view: View, model: Model, naming: Naming, plan: tuple[Sequence[Row], 
                 label.set_fontweight("bold")
             else:
                 _draw_capability(axes, row.place, model, naming, row.capability)
-        share_axis(axes, "x", 100, view.called)
+        share_axis(axes, "x", 100, view.axis_label)
 
     return Panel(
         name=f"capabilities-{naming}",
@@ -111,12 +111,12 @@ def _draw_capability(axes: Axes, place: float, model: Model, naming: Naming, cap
     observed = model.run.scores.naming[naming].parts["capability"].get(capability)
     if observed is None:
         return
-    beside(axes, place, f"n = {observed.domain.n}", colour=FAINT)
+    write_beside(axes, place, f"n = {observed.domain.n}", colour=FAINT)
     shrunken = model.run.shrunken[naming].get(capability)
     if shrunken is not None:
-        point(axes, place, 100 * shrunken.shrunken, scaled(shrunken.ci95), looks(model.colour, naming))
-    own = scaled(observed.domain.ci95) if shrunken is None else None
-    point(axes, place, in_percent(observed.domain.value), own, Look(FAINT, "|", size=TICK))
+        point(axes, place, 100 * shrunken.shrunken, scaled(shrunken.ci95), mark_style(model.colour, naming))
+    interval = scaled(observed.domain.ci95) if shrunken is None else None
+    point(axes, place, in_percent(observed.domain.value), interval, MarkStyle(FAINT, "|", size=TICK))
 
 
 def _without_labels(panel: Panel) -> Panel:

@@ -1,6 +1,6 @@
-"""Where everything stands on a figure, in inches: panels in rows, their titles and keys, a note.
+"""Layout of a figure in inches: rows of panels with titles and legends, and a note.
 
-Sizes are reckoned from the width of each label beforehand, so nothing overlaps and nothing is cut.
+Sizes are computed from the measured width of every label, so that nothing overlaps or is cut off.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,7 +13,8 @@ from matplotlib.lines import Line2D
 
 from propensitybench.report.style import FAINT, INK, MARK, TITLE_SIZE, text_width, wrap
 
-# Inches: one line of text, the edge of a figure, a title, between rows of panels, ticks with a label.
+# Inches: a line of text, the margin of a figure, a title, the gap between rows of panels, an axis with its
+# label, a sample in a legend.
 LINE: Final = 0.145
 EDGE: Final = 0.05
 TITLE: Final = 0.2
@@ -25,15 +26,15 @@ LETTERS: Final = "abcdefghijklmnopqrstuvwxyz"
 
 @dataclass(frozen=True)
 class Key:
-    """What a mark means.
+    """An entry of a legend.
 
     Attributes:
-        label: in words.
-        marker: matplotlib's letter for it; empty for none.
-        filled: whether the mark is full or only an outline.
-        line: points that a line through it is wide; 0 for none.
-        size: of the mark in points.
-        alpha: how opaque the line is.
+        label: its text.
+        marker: matplotlib's code of the marker; empty for none.
+        filled: whether the marker is filled or an outline.
+        line: width in points of a line through the marker; 0 for none.
+        alpha: opacity of the line.
+        size: size of the marker in points.
     """
 
     label: str
@@ -46,7 +47,7 @@ class Key:
 
     @property
     def sample(self) -> float:
-        """Inches that the mark takes before the label."""
+        """Inches of the sample before the label."""
         return SAMPLE if self.marker or self.line else 0.0
 
 
@@ -55,13 +56,13 @@ class Panel:
     """One pair of axes.
 
     Attributes:
-        name: of its file, if it is drawn alone.
-        title: above it.
-        caption: a sentence: what it shows, of how many tasks, what its lines are.
-        height: of the axes.
+        name: name of its files, if it is a figure of its own.
+        title: shown above it.
+        caption: one sentence: what it shows, the number of tasks, the meaning of lines.
+        height: height of the axes in inches.
         draw: draws into the axes.
-        left, right, below: inches beside the axes for labels.
-        key: what its marks mean, below the title.
+        left, right, below: inches for labels around the axes.
+        key: its legend, shown below the title.
     """
 
     name: str
@@ -80,12 +81,12 @@ class Drawing:
     """A figure before it is drawn.
 
     Attributes:
-        name: of its files.
-        rows: panels in rows of one length.
+        name: name of its files.
+        rows: rows of panels, all of the same length.
         width: inches at its final size.
-        key: what colours mean, above everything.
-        note: in words, below everything.
-        letters: whether panels are called a, b, c.
+        key: the legend of colours, at the top.
+        note: text at the bottom.
+        letters: whether panels are lettered a, b, c.
     """
 
     name: str
@@ -98,13 +99,13 @@ class Drawing:
     letters: bool = False
 
 
-def alone(panel: Panel, width: float, key: tuple[Key, ...] = ()) -> Drawing:
-    """The drawing of a single panel."""
+def single(panel: Panel, width: float, key: tuple[Key, ...] = ()) -> Drawing:
+    """A drawing of one panel."""
     return Drawing(panel.name, panel.title, panel.caption, ((panel,),), width, key)
 
 
 def compose(drawing: Drawing) -> Canvas:
-    """Draws a drawing."""
+    """Draws a figure."""
     inside = drawing.width - 2 * EDGE
     columns = list(zip(*drawing.rows, strict=True))
     margins = [max(panel.left + panel.right for panel in column) for column in columns]
@@ -135,7 +136,7 @@ def compose(drawing: Drawing) -> Canvas:
 
 
 def key_rows(key: Sequence[Key], width: float) -> list[list[Key]]:
-    """The entries of a key in rows no wider than so many inches."""
+    """The entries of a legend in rows that fit a width in inches."""
     rows: list[list[Key]] = []
     used = 0.0
     for entry in key:
@@ -148,7 +149,7 @@ def key_rows(key: Sequence[Key], width: float) -> list[list[Key]]:
 
 
 def draw_key(canvas: Canvas, rows: Sequence[Sequence[Key]], left: float, top: float) -> None:
-    """Draws the rows of a key with their upper left corner there."""
+    """Draws the rows of a legend from its upper left corner."""
     for number, row in enumerate(rows):
         x, y = left, top - LINE * (number + 0.5)
         for entry in row:
@@ -158,7 +159,7 @@ def draw_key(canvas: Canvas, rows: Sequence[Sequence[Key]], left: float, top: fl
 
 
 def draw_head(canvas: Canvas, panel: Panel, corner: tuple[float, float], width: float, letter: str) -> None:
-    """Writes a panel's letter, title and key from its upper left corner on."""
+    """Draws a panel's letter, title and legend from its upper left corner."""
     x, y = corner
     indent = 0.0
     if letter:
@@ -168,10 +169,10 @@ def draw_head(canvas: Canvas, panel: Panel, corner: tuple[float, float], width: 
     draw_key(canvas, key_rows(panel.key, width - indent), x + indent, y - TITLE)
 
 
-def write(canvas: Canvas, x: float, y: float, text: str, **how: Any) -> None:
-    """Writes a line of text at a place in inches; ``how`` as matplotlib's text has it."""
+def write(canvas: Canvas, x: float, y: float, text: str, **options: Any) -> None:
+    """Writes a line of text at a position in inches, with options of matplotlib's ``text``."""
     wide, tall = canvas.get_size_inches()
-    canvas.text(x / wide, y / tall, text, **how)
+    canvas.text(x / wide, y / tall, text, **options)
 
 
 def size_of(axes: Axes) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""What happens level by level: the share that has given in, the share that has not, the hazard."""
+"""Results by level: cumulative propensity, survival and hazard."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -8,33 +8,33 @@ from matplotlib.axes import Axes
 from propensitybench.metrics.survival import CAVEAT
 from propensitybench.report.figures.layout import AXIS, LINE, Drawing, Panel
 from propensitybench.report.figures.marks import End, curve, end_labels, level_axis, level_step, share_axis
-from propensitybench.report.figures.view import CALLED, Model, View, titled
+from propensitybench.report.figures.view import SHARE, Model, View, titled
 from propensitybench.report.style import FAINT, ONE_COLUMN, TWO_COLUMNS, widest
 from propensitybench.taxonomy import Naming
 
-TALL: Final = 1.75
-AT_RISK: Final = "tasks that met the level"
-BANDS: Final = "95% intervals at each level by itself, for new scenarios, clustered by scenario"
+HEIGHT: Final = 1.75
+AT_RISK: Final = "tasks at risk"
 
 
 def cumulative_panel(view: View, naming: Naming) -> Panel:
-    """The share that has given in by each level, a curve for each model."""
-    found = view.scored(naming)
+    """Cumulative propensity by level, a curve for each model."""
+    scored = view.scored(naming)
 
     def draw(axes: Axes) -> None:
-        for model, scores in found:
+        for model, scores in scored:
             steps = [step.domain for step in scores.levels]
             curve(axes, [step.value for step in steps], [step.ci95 for step in steps], model.colour)
-        share_axis(axes, "y", view.top, view.of_ladder("Share of tasks"))
-        level_axis(axes, view.last)
-        end_labels(axes, [_end(model, scores.cumulative_by_level) for model, scores in found])
+        share_axis(axes, "y", view.axis_end, "Share of tasks")
+        level_axis(axes, view.last_level)
+        end_labels(axes, [_end(model, scores.cumulative_by_level) for model, scores in scored])
 
     return Panel(
         name="levels",
-        title=titled("Prohibited tool called by each level", naming),
-        caption=f"Share of tasks with the {CALLED} by each level (k = after k pressure messages), {naming} "
-        f"names, domains weighted equally; {view.tasks(naming)}; bands are {BANDS}.",
-        height=TALL,
+        title=titled("Propensity by level", naming),
+        caption=f"Cumulative {SHARE} at or below each level (level k follows k pressure messages), {naming} "
+        f"names, domains weighted equally; {view.tasks(naming)}; bands are pointwise 95% confidence "
+        "intervals for new scenarios, clustered by scenario.",
+        height=HEIGHT,
         draw=draw,
         left=0.55,
         right=widest(view.labels) + 0.12,
@@ -43,28 +43,26 @@ def cumulative_panel(view: View, naming: Naming) -> Panel:
 
 def survival_drawing(view: View) -> Drawing:
     """Survival curves, a panel for each naming."""
-    row = tuple(_survival_panel(view, naming) for naming in view.namings)
     return Drawing(
         name="survival",
-        title="Tasks withstood level by level",
-        caption="Share of tasks in which the prohibited tool has not been called by each level (k = after "
-        f"k pressure messages; Kaplan-Meier, domains weighted equally); {view.all_tasks}; bands are "
-        "simultaneous 95% bands over all levels, for new scenarios.",
-        rows=(row,),
+        title="Survival by level",
+        caption="Share of tasks without a call of the prohibited tool up to and including each level (level "
+        "k follows k pressure messages; Kaplan-Meier, tasks without a score censored, domains weighted "
+        f"equally); {view.all_tasks}; bands are simultaneous 95% bands over all levels, for new scenarios.",
+        rows=(tuple(_survival_panel(view, naming) for naming in view.namings),),
         width=_width(view),
     )
 
 
 def hazard_drawing(view: View) -> Drawing:
-    """Hazards, a panel for each naming, with what a reader must know below."""
-    row = tuple(_hazard_panel(view, naming) for naming in view.namings)
+    """Hazards, a panel for each naming, with a caveat below."""
     return Drawing(
         name="hazard",
-        title="Giving in at each level, among the tasks that met it",
-        caption="Share of the tasks that met a level in which the prohibited tool is called at it, domains "
-        f"weighted equally, with the number of tasks that met the level below; {view.all_tasks}; bands are "
-        "simultaneous 95% bands over all levels, for new scenarios.",
-        rows=(row,),
+        title="Hazard by level",
+        caption="Share of the tasks at risk at a level, those that reached it, with a call of the prohibited "
+        f"tool at that level, domains weighted equally; {view.all_tasks}; bands are simultaneous 95% bands "
+        "over all levels, for new scenarios.",
+        rows=(tuple(_hazard_panel(view, naming) for naming in view.namings),),
         width=_width(view),
         key=view.key,
         note=CAVEAT,
@@ -72,21 +70,21 @@ def hazard_drawing(view: View) -> Drawing:
 
 
 def _survival_panel(view: View, naming: Naming) -> Panel:
-    found = view.scored(naming)
+    scored = view.scored(naming)
 
     def draw(axes: Axes) -> None:
-        for model, scores in found:
-            known = scores.survival
-            curve(axes, known.survival, known.survival_band, model.colour, steps=True)
+        for model, scores in scored:
+            survival = scores.survival
+            curve(axes, survival.survival, survival.survival_band, model.colour, steps=True)
         share_axis(axes, "y", 100, "Share of tasks")
-        level_axis(axes, view.last)
-        end_labels(axes, [_end(model, scores.survival.survival) for model, scores in found])
+        level_axis(axes, view.last_level)
+        end_labels(axes, [_end(model, scores.survival.survival) for model, scores in scored])
 
     return Panel(
         name=f"survival-{naming}",
-        title=titled("Prohibited tool not called yet", naming),
+        title=titled("Survival", naming),
         caption="",
-        height=TALL,
+        height=HEIGHT,
         draw=draw,
         left=0.55,
         right=widest(view.labels) + 0.12,
@@ -94,58 +92,51 @@ def _survival_panel(view: View, naming: Naming) -> Panel:
 
 
 def _hazard_panel(view: View, naming: Naming) -> Panel:
-    found = view.scored(naming)
+    scored = view.scored(naming)
 
     def draw(axes: Axes) -> None:
-        for model, scores in found:
+        for model, scores in scored:
             curve(axes, scores.survival.hazard, scores.survival.hazard_band, model.colour)
-        share_axis(axes, "y", _top_of_hazards(view), "Share of tasks that met the level")
-        level_axis(axes, view.last)
+        share_axis(axes, "y", _hazard_axis_end(view), "Share of tasks at risk")
+        level_axis(axes, view.last_level)
         _write_at_risk(axes, view, naming)
 
     return Panel(
         name=f"hazard-{naming}",
-        title=titled("Hazard of giving in", naming),
+        title=titled("Hazard", naming),
         caption="",
-        height=TALL,
+        height=HEIGHT,
         draw=draw,
-        left=max(0.55, widest([*(model.label for model, _ in found), AT_RISK]) + 0.25),
+        left=max(0.55, widest([*(model.label for model, _ in scored), AT_RISK]) + 0.25),
         right=0.12,
-        below=AXIS + LINE * (len(found) + 1),
+        below=AXIS + LINE * (len(scored) + 1),
     )
 
 
 def _write_at_risk(axes: Axes, view: View, naming: Naming) -> None:
-    """How many tasks met a level, below the axis of levels."""
-    shift = AXIS * 72
-    axes.annotate(
-        AT_RISK,
-        (0, 0),
-        (-14, -shift - 5),
-        xycoords="axes fraction",
-        textcoords="offset points",
-        ha="right",
-        color=FAINT,
-    )
+    """Writes the number of tasks at risk below the axis of levels."""
+    _write_below(axes, 0, AT_RISK, colour=FAINT)
     for row, (model, scores) in enumerate(view.scored(naming), start=1):
-        down = -shift - 5 - 72 * LINE * row
-        axes.annotate(
-            model.label,
-            (0, 0),
-            (-14, down),
-            xycoords="axes fraction",
-            textcoords="offset points",
-            ha="right",
-        )
-        for level in range(0, len(scores.survival.at_risk), 2 * level_step(view.last)):
-            axes.annotate(
-                f"{scores.survival.at_risk[level]:.0f}",
-                (level, 0),
-                (0, down),
-                xycoords=("data", "axes fraction"),
-                textcoords="offset points",
-                ha="center",
-            )
+        _write_below(axes, row, model.label)
+        at_risk = scores.survival.at_risk
+        for level in range(0, len(at_risk), 2 * level_step(view.last_level)):
+            _write_below(axes, row, f"{at_risk[level]:.0f}", level=level)
+
+
+def _write_below(
+    axes: Axes, row: int, text: str, *, level: int | None = None, colour: str | None = None
+) -> None:
+    """Writes text in a row below the axis of levels: at a level, or in the left margin."""
+    down = -72 * (AXIS + LINE * row) - 5
+    axes.annotate(
+        text,
+        (level or 0, 0),
+        (0 if level is not None else -14, down),
+        xycoords=("data" if level is not None else "axes fraction", "axes fraction"),
+        textcoords="offset points",
+        ha="right" if level is None else "center",
+        color=colour,
+    )
 
 
 def _end(model: Model, values: Sequence[float | None]) -> End:
@@ -154,10 +145,10 @@ def _end(model: Model, values: Sequence[float | None]) -> End:
     return End(level, 100 * (value or 0.0), model.label, model.colour)
 
 
-def _top_of_hazards(view: View) -> float:
-    found = [scores.survival for naming in view.namings for _, scores in view.scored(naming)]
-    highs = [band.high for survival in found for band in survival.hazard_band if band is not None]
-    highs += [value for survival in found for value in survival.hazard if value is not None]
+def _hazard_axis_end(view: View) -> float:
+    survivals = [scores.survival for naming in view.namings for _, scores in view.scored(naming)]
+    highs = [band.high for survival in survivals for band in survival.hazard_band if band is not None]
+    highs += [value for survival in survivals for value in survival.hazard if value is not None]
     return max(5.0, min(100.0, 105 * max(highs, default=0.0)))
 
 

@@ -1,4 +1,4 @@
-"""What the panels are made of: axes of percent and of levels, points with intervals, labels at lines."""
+"""Elements of panels: axes of percent and of levels, points with intervals, labels at lines."""
 
 from collections.abc import Sequence
 from math import inf
@@ -16,19 +16,21 @@ from propensitybench.report.figures.layout import LINE, size_of
 from propensitybench.report.style import FAINT, INK, MARK
 from propensitybench.taxonomy import Naming
 
-# The naming shows in the mark and the line as well, for whoever cannot tell colours.
+# The naming is encoded in the marker, not in the colour.
 MARKER: Final[dict[Naming, str]] = {"harmful": "o", "benign": "s"}
 FILLED: Final[dict[Naming, bool]] = {"harmful": True, "benign": False}
-# Of a row, between two marks that belong together.
+# Distance of two paired marks from the centre of their row, in rows.
 OFFSET: Final = 0.16
-# Further right than this share of the axes, a label's line need not cross what is drawn.
+# Right of this share of the axes, a label's line does not cross anything.
 EDGE: Final = 0.9
-# Inches between two labels of a share at least.
+# Levels shown before the first and after the last.
+LEVEL_MARGIN: Final = 0.3
+# Minimum inches between two tick labels of a share.
 TICKS: Final = 0.37
 
 
-class Look(NamedTuple):
-    """How a point is drawn."""
+class MarkStyle(NamedTuple):
+    """Style of a point."""
 
     colour: str = INK
     marker: str = "o"
@@ -36,37 +38,37 @@ class Look(NamedTuple):
     size: float = MARK
 
 
-def looks(colour: str, naming: Naming) -> Look:
-    """How a model's point looks under a naming."""
-    return Look(colour, MARKER[naming], FILLED[naming])
+def mark_style(colour: str, naming: Naming) -> MarkStyle:
+    """Style of a model's point under a naming."""
+    return MarkStyle(colour, MARKER[naming], FILLED[naming])
 
 
-def point(axes: Axes, row: float, value: float | None, interval: Interval | None, look: Look) -> None:
-    """A point with its interval, in a row; what is not known is not drawn."""
+def point(axes: Axes, row: float, value: float | None, interval: Interval | None, style: MarkStyle) -> None:
+    """Draws a point with its interval in a row; a value of None is not drawn."""
     if interval is not None:
-        axes.plot([interval.low, interval.high], [row, row], color=look.colour, linewidth=1.0)
+        axes.plot([interval.low, interval.high], [row, row], color=style.colour, linewidth=1.0)
     if value is not None:
         axes.plot(
             [value],
             [row],
-            marker=look.marker,
-            markersize=look.size,
+            marker=style.marker,
+            markersize=style.size,
             linestyle="none",
-            markerfacecolor=look.colour if look.filled else "white",
-            markeredgecolor=look.colour,
-            # A point at the edge of the axes is whole.
+            markerfacecolor=style.colour if style.filled else "white",
+            markeredgecolor=style.colour,
+            # Points at the edge of the axes are not cut off.
             clip_on=False,
             zorder=3,
         )
 
 
-def cross(axes: Axes, across: Estimate, up: Estimate, look: Look) -> None:
-    """A point of two estimates with the interval of each."""
-    if across.value is None or up.value is None:
+def cross(axes: Axes, x: Estimate, y: Estimate, style: MarkStyle) -> None:
+    """Draws a point of two estimates with the interval of each."""
+    if x.value is None or y.value is None:
         return
-    if up.ci95 is not None:
-        axes.plot([across.value] * 2, up.ci95, color=look.colour, linewidth=1.0)
-    point(axes, up.value, across.value, across.ci95, look)
+    if y.ci95 is not None:
+        axes.plot([x.value] * 2, y.ci95, color=style.colour, linewidth=1.0)
+    point(axes, y.value, x.value, x.ci95, style)
 
 
 def curve(
@@ -77,8 +79,12 @@ def curve(
     *,
     steps: bool = False,
 ) -> None:
-    """Values by level with their band, in percent; a level without a value is a gap."""
-    levels = np.arange(len(values))
+    """Draws values by level with their band, in percent, with a gap where there is no value."""
+    levels = np.arange(len(values), dtype=np.float64)
+    if steps and values:
+        # A step begins at its level: without a width, the last one would not be visible.
+        levels = np.append(levels, levels[-1] + LEVEL_MARGIN)
+        values, band = [*values, values[-1]], [*band, band[-1]]
     low, high = (_column([None if b is None else b[end] for b in band]) for end in (0, 1))
     axes.fill_between(
         levels, low, high, step="post" if steps else None, color=colour, alpha=0.15, linewidth=0
@@ -94,10 +100,10 @@ def curve(
     )
 
 
-def share_axis(axes: Axes, which: Literal["x", "y"], top: float, label: str) -> None:
-    """An axis of shares, from 0 to ``top`` percent."""
+def share_axis(axes: Axes, which: Literal["x", "y"], end: float, label: str) -> None:
+    """Sets up an axis of shares from 0 to ``end`` percent."""
     axis = axes.xaxis if which == "x" else axes.yaxis
-    (axes.set_xlim if which == "x" else axes.set_ylim)(0, top)
+    (axes.set_xlim if which == "x" else axes.set_ylim)(0, end)
     count = int(size_of(axes)[which == "y"] / TICKS)
     axis.set_major_locator(MaxNLocator(min(max(count, 1), 4), steps=[1, 2, 2.5, 5, 10]))
     axis.set_major_formatter("{x:g}%")
@@ -106,21 +112,21 @@ def share_axis(axes: Axes, which: Literal["x", "y"], top: float, label: str) -> 
 
 
 def level_axis(axes: Axes, last: int) -> None:
-    """The axis of levels, 0 to the last."""
-    axes.set_xlim(-0.3, last + 0.3)
+    """Sets up the axis of levels, from 0 to the last."""
+    axes.set_xlim(-LEVEL_MARGIN, last + LEVEL_MARGIN)
     axes.set_xticks(range(0, last + 1, level_step(last)))
     axes.set_xlabel("Pressure level (0 = the task alone)")
 
 
 def level_step(last: int) -> int:
-    """Levels from one tick to the next."""
+    """Number of levels between ticks."""
     return 2 if last > 6 else 1
 
 
 def row_axis(
     axes: Axes, labels: Sequence[str], places: Sequence[float] | None = None, widest: float = inf
 ) -> None:
-    """Rows with a label each, from the top; ``widest`` is the most inches from one to the next."""
+    """Sets up labelled rows from the top, at most ``widest`` inches apart."""
     rows = range(len(labels)) if places is None else places
     axes.set_yticks(list(rows), list(labels))
     axes.tick_params(axis="y", length=0)
@@ -130,8 +136,8 @@ def row_axis(
     axes.set_ylim(last + spare, first - spare)
 
 
-def beside(axes: Axes, row: float, text: str, *, colour: str = INK) -> None:
-    """Text in the right margin, in a row."""
+def write_beside(axes: Axes, row: float, text: str, *, colour: str = INK) -> None:
+    """Writes text into the right margin of a row."""
     axes.text(
         1.0,
         row,
@@ -143,7 +149,7 @@ def beside(axes: Axes, row: float, text: str, *, colour: str = INK) -> None:
 
 
 class End(NamedTuple):
-    """A label in the right margin and the place in the axes that it belongs to."""
+    """A label in the right margin and the point that it belongs to."""
 
     x: float
     y: float
@@ -152,18 +158,18 @@ class End(NamedTuple):
 
 
 def end_labels(axes: Axes, ends: Sequence[End], lines: int = 1) -> None:
-    """TaskMetadata in the right margin, each as near to its place as the others let it be."""
+    """Writes labels into the right margin, each as close to its point as the others allow."""
     low, high = axes.get_ylim()
     reach = axes.get_xlim()
     gap = lines * LINE * 0.9 / size_of(axes)[1]
-    wanted = [(end.y - low) / (high - low) for end in ends]
-    for end, start, place in zip(ends, wanted, spread(wanted, gap), strict=True):
+    preferred = [(end.y - low) / (high - low) for end in ends]
+    for end, start, place in zip(ends, preferred, spread(preferred, gap), strict=True):
         across = (end.x - reach[0]) / (reach[1] - reach[0])
         axes.plot(
             [across, 1.01, 1.04],
             [start, start, place] if across > EDGE else [start, place, place],
             transform=axes.transAxes,
-            # Dotted, or it would look like the end of an interval.
+            # Dotted, so as not to look like part of an interval.
             color=end.colour if across > EDGE else FAINT,
             linewidth=0.6,
             linestyle="-" if across > EDGE else (0, (1, 2)),
@@ -172,24 +178,24 @@ def end_labels(axes: Axes, ends: Sequence[End], lines: int = 1) -> None:
         axes.text(1.05, place, end.text, transform=axes.transAxes, va="center", color=INK, linespacing=1.15)
 
 
-def spread(wanted: Sequence[float], gap: float) -> list[float]:
-    """Places at least ``gap`` apart, in the order wanted and as near to it as can be.
+def spread(preferred: Sequence[float], gap: float) -> list[float]:
+    """The positions closest to the preferred ones, in their order and at least ``gap`` apart.
 
-    They are within 0..1 if they fit there. With their gaps taken out, places in order are any rising
-    numbers, and the nearest rising numbers are an isotonic regression.
+    They lie within 0..1 if they fit. Without their gaps, ordered positions are any non-decreasing sequence,
+    and the closest one is an isotonic regression.
     """
-    if not wanted:
+    if not preferred:
         return []
-    order = np.argsort(wanted, kind="stable")
-    gaps = gap * np.arange(len(wanted))
-    rising = isotonic_regression(np.asarray(wanted, dtype=np.float64)[order] - gaps).x
-    found = np.empty(len(wanted))
-    found[order] = np.clip(rising, 0.0, max(0.0, 1.0 - gaps[-1])) + gaps
-    return [float(place) for place in found]
+    order = np.argsort(preferred, kind="stable")
+    gaps = gap * np.arange(len(preferred))
+    rising = isotonic_regression(np.asarray(preferred, dtype=np.float64)[order] - gaps).x
+    positions = np.empty(len(preferred))
+    positions[order] = np.clip(rising, 0.0, max(0.0, 1.0 - gaps[-1])) + gaps
+    return [float(place) for place in positions]
 
 
 def empty(axes: Axes, text: str) -> None:
-    """Axes with nothing but a sentence that says why."""
+    """Empty axes with a sentence that explains why."""
     axes.set_axis_off()
     axes.text(0, 0.9, text, transform=axes.transAxes, color=FAINT, va="top")
 

@@ -1,4 +1,4 @@
-"""What tasks without a score could change."""
+"""Missing data: how far tasks without a score could move the propensity."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -7,15 +7,18 @@ from typing import Final, NamedTuple
 from matplotlib.axes import Axes
 
 from propensitybench.metrics import NamingScores
-from propensitybench.report.figures.layout import Drawing, Key, Panel, alone
-from propensitybench.report.figures.marks import beside, looks, point, row_axis, share_axis
+from propensitybench.report.figures.layout import Drawing, Key, Panel, single
+from propensitybench.report.figures.marks import mark_style, point, row_axis, share_axis, write_beside
 from propensitybench.report.figures.view import Model, View, in_percent, scaled
 from propensitybench.report.style import FAINT, INK, TWO_COLUMNS, widest
 from propensitybench.taxonomy import NAMINGS, Naming
 
 ROW: Final = 0.2
-BOUNDS: Final = Key("bounds: all missing resisted to all misaligned", marker="", line=6.0, alpha=0.3)
-NONE_MISSING: Final = "No task is without a score: the bounds and the share are one point."
+BOUNDS: Final = Key("bounds: missing tasks all resisted to all misaligned", marker="", line=6.0, alpha=0.3)
+NONE_MISSING: Final = "Every task has a score, so the bounds coincide with the propensity."
+TRUNCATED: Final = (
+    "Truncated: the output limit cut off a reply before it was usable; run again with a higher --max-tokens."
+)
 
 
 class Row(NamedTuple):
@@ -27,7 +30,7 @@ class Row(NamedTuple):
 
 
 def missing_drawing(view: View) -> Drawing:
-    """Share of the finished tasks, bounds, and the interval around them, by model and naming."""
+    """Propensity of the finished tasks, bounds, and their interval, by model and naming."""
     rows = [
         Row(model, naming, scores)
         for model in view.models
@@ -35,39 +38,38 @@ def missing_drawing(view: View) -> Drawing:
         if (scores := model.scores(naming)) is not None
     ]
     labels = [f"{row.model.label}, {row.naming}" for row in rows]
-    ends = [row.scores.missing.bounds_interval or row.scores.missing.bounds for row in rows]
-    top = max([view.top, *(100 * end.high for end in ends if end is not None)])
+    intervals = [row.scores.missing.bounds_interval or row.scores.missing.bounds for row in rows]
+    axis_end = max([view.axis_end, *(100 * one.high for one in intervals if one is not None)])
 
     def draw(axes: Axes) -> None:
         for place, row in enumerate(rows):
             _draw_row(axes, place, row)
         row_axis(axes, labels)
-        share_axis(axes, "x", top, view.called)
+        share_axis(axes, "x", axis_end, view.axis_label)
 
     panel = Panel(
         name="missing",
-        title="What tasks without a score could change",
-        caption="Share of tasks with the prohibited tool called by the last level among the finished "
-        "tasks, domains weighted equally, with the bounds that tasks without a score allow (all "
-        f"resisted to all misaligned), under harmful (filled) and benign names (open); {view.all_tasks} "
-        "with a score; lines are 95% intervals of Imbens and Manski around the bounds, for new scenarios, "
-        "clustered by scenario.",
+        title="Missing data",
+        caption=f"{view.definition} of the finished tasks, domains weighted equally, with the bounds "
+        "that blocked, truncated and errored tasks allow (all resisted to all misaligned), under harmful "
+        f"(filled) and benign names (open); with a score, {view.all_tasks}; lines are 95% confidence "
+        "intervals of Imbens and Manski for the bounds, for new scenarios, clustered by scenario.",
         height=ROW * len(rows) + 0.1,
         draw=draw,
         left=widest(labels) + 0.12,
-        right=widest([lost(row.scores) for row in rows]) + 0.14,
+        right=widest([missing_counts(row.scores) for row in rows]) + 0.14,
         key=(
             Key("finished tasks only"),
             BOUNDS,
-            Key("95% interval (Imbens and Manski)", marker="", line=1.0),
+            Key("95% CI (Imbens and Manski)", marker="", line=1.0),
         ),
     )
-    return replace(alone(panel, TWO_COLUMNS), note=_note(view, rows))
+    return replace(single(panel, TWO_COLUMNS), note=_note(view, rows))
 
 
 def _draw_row(axes: Axes, place: int, row: Row) -> None:
-    found = row.scores.missing
-    bounds = scaled(found.bounds)
+    missing = row.scores.missing
+    bounds = scaled(missing.bounds)
     if bounds is not None:
         axes.plot(
             bounds,
@@ -77,35 +79,41 @@ def _draw_row(axes: Axes, place: int, row: Row) -> None:
             alpha=BOUNDS.alpha,
             solid_capstyle="butt",
         )
-    look = looks(row.model.colour, row.naming)
-    point(axes, place, in_percent(found.complete_case), scaled(found.bounds_interval), look)
-    beside(axes, place, lost(row.scores), colour=INK if missing_tasks(row.scores) else FAINT)
+    style = mark_style(row.model.colour, row.naming)
+    point(axes, place, in_percent(missing.complete_case), scaled(missing.bounds_interval), style)
+    colour = INK if missing_tasks(row.scores) else FAINT
+    write_beside(axes, place, missing_counts(row.scores), colour=colour)
 
 
 def _note(view: View, rows: Sequence[Row]) -> str:
     notes = [] if any(missing_tasks(row.scores) for row in rows) else [NONE_MISSING]
-    left = {model.label: model.run.scores.tasks.unplayed for model in view.models}
-    counts = ", ".join(f"{name} {count}" for name, count in left.items() if count)
+    if any(sum(row.scores.missing.truncated.values()) for row in rows):
+        notes.append(TRUNCATED)
+    unplayed = {model.label: model.run.scores.tasks.unplayed for model in view.models}
+    counts = ", ".join(f"{label} {count}" for label, count in unplayed.items() if count)
     if counts:
-        notes.append(f"Tasks that were not played yet are not in it: {counts}.")
+        notes.append(f"Tasks not run yet are not included: {counts}.")
     return " ".join(notes)
 
 
 def missing_tasks(scores: NamingScores) -> int:
     """Number of tasks that ended without a score."""
-    missing = scores.missing
-    return sum(sum(part.values()) for part in (missing.blocked, missing.truncated, missing.errored))
+    return sum(_missing_by_outcome(scores).values())
 
 
-def lost(scores: NamingScores) -> str:
-    """In words, how many tasks have no score and why."""
+def missing_counts(scores: NamingScores) -> str:
+    """Number of tasks without a score by outcome, in words."""
     count = missing_tasks(scores)
     if not count:
         return "none missing"
-    causes = {
-        "blocked": scores.missing.blocked,
-        "truncated": scores.missing.truncated,
-        "errored": scores.missing.errored,
+    parts = [f"{number} {outcome}" for outcome, number in _missing_by_outcome(scores).items() if number]
+    return f"of {scores.n + count}: {', '.join(parts)}"
+
+
+def _missing_by_outcome(scores: NamingScores) -> dict[str, int]:
+    missing = scores.missing
+    return {
+        "blocked": sum(missing.blocked.values()),
+        "truncated": sum(missing.truncated.values()),
+        "errored": sum(missing.errored.values()),
     }
-    said = ", ".join(f"{sum(by.values())} {cause}" for cause, by in causes.items() if any(by.values()))
-    return f"of {scores.n + count}: {said}"

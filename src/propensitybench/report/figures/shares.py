@@ -1,4 +1,4 @@
-"""Shares of tasks: before and under pressure, by naming, by domain and by dimension."""
+"""Propensities: without and under pressure, by naming, by domain and by dimension."""
 
 from math import radians, sin
 from typing import Final
@@ -7,72 +7,72 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.patches import Rectangle
 
+from propensitybench.metrics.display import percent
 from propensitybench.report.figures.layout import Key, Panel
 from propensitybench.report.figures.marks import (
     MARKER,
     OFFSET,
-    Look,
-    beside,
+    MarkStyle,
     empty,
-    looks,
+    mark_style,
     point,
     row_axis,
     share_axis,
+    write_beside,
 )
 from propensitybench.report.figures.view import (
-    CALLED,
     INTERVALS,
+    SHARE,
     View,
+    capitalised,
     in_percent,
-    percent,
     points,
     scaled,
     titled,
-    words,
 )
 from propensitybench.report.style import FAINT, INK, RULE, SHADES, text_width, widest
 from propensitybench.taxonomy import NAMINGS, Naming, taxonomy
 
-# Inches: a row of two marks, the least height of axes, the most that a row takes of taller ones.
+# Inches: a row of two marks, the minimum height of axes, the maximum height of a row.
 ROW: Final = 0.27
-LOW: Final = 0.6
-WIDE_ROW: Final = 0.45
-# Degrees, of labels that would not fit beside each other.
+MIN_HEIGHT: Final = 0.6
+MAX_ROW: Final = 0.45
+# Rotation in degrees of labels that do not fit side by side.
 SLANT: Final = 35
-# Above this share a cell is so dark that its number must be white.
+# Above this share, the number in a cell is white.
 DARK: Final = 0.65
 NO_SCORE: Final = "no score"
 
 
 def zero_panel(view: View, naming: Naming) -> Panel:
-    """Level 0 against the end of all pressure, a row for each model."""
+    """Zero-pressure propensity and propensity, a row for each model."""
 
     def draw(axes: Axes) -> None:
         for row, model in enumerate(view.models):
             scores = model.scores(naming)
             if scores is None or not scores.n:
-                beside(axes, row, NO_SCORE, colour=FAINT)
+                write_beside(axes, row, NO_SCORE, colour=FAINT)
                 continue
             zero, whole = (scores.estimates[name].domain for name in ("propensity_zero", "propensity"))
-            for found, side, filled in ((zero, -1, False), (whole, 1, True)):
-                look = Look(model.colour, MARKER[naming], filled)
-                point(axes, row + side * OFFSET, in_percent(found.value), scaled(found.ci95), look)
-            beside(axes, row, f"{percent(zero.value)} \u2192 {percent(whole.value)}%")
-        row_axis(axes, view.labels, widest=WIDE_ROW)
-        share_axis(axes, "x", view.top, view.called)
+            for estimate, side, filled in ((zero, -1, False), (whole, 1, True)):
+                style = MarkStyle(model.colour, MARKER[naming], filled)
+                point(axes, row + side * OFFSET, in_percent(estimate.value), scaled(estimate.ci95), style)
+            write_beside(axes, row, f"{percent(zero.value)} \u2192 {percent(whole.value)}%")
+        row_axis(axes, view.labels, widest=MAX_ROW)
+        share_axis(axes, "x", view.axis_end, view.axis_label)
 
     return Panel(
         name="zero-and-pressure",
         title=titled("Without and under pressure", naming),
-        caption=f"Share of tasks with the {CALLED} before any pressure and by the last level, {naming} "
-        f"names, domains weighted equally; {view.tasks(naming)}; lines are {INTERVALS}.",
-        height=max(LOW, ROW * len(view.models)),
+        caption=f"{capitalised(SHARE)} at level 0 (zero-pressure) and at any level ({view.measure}), "
+        f"{naming} names, domains weighted equally; {view.tasks(naming)}; lines are {INTERVALS}.",
+        height=max(MIN_HEIGHT, ROW * len(view.models)),
         draw=draw,
         left=view.margin,
         right=_margin("100.0 \u2192 100.0%"),
         key=(
-            Key("level 0, the task alone", marker=MARKER[naming], filled=False),
-            Key("by the last level", marker=MARKER[naming]),
+            Key("zero-pressure", marker=MARKER[naming], filled=False),
+            Key("all levels", marker=MARKER[naming]),
         ),
     )
 
@@ -85,23 +85,25 @@ def naming_panel(view: View) -> Panel:
             for naming, side in zip(NAMINGS, (-1, 1), strict=True):
                 scores = model.scores(naming)
                 if scores is not None:
-                    look = looks(model.colour, naming)
-                    point(axes, row + side * OFFSET, in_percent(scores.propensity), scaled(scores.ci95), look)
+                    style = mark_style(model.colour, naming)
+                    point(
+                        axes, row + side * OFFSET, in_percent(scores.propensity), scaled(scores.ci95), style
+                    )
             contrast = model.run.scores.naming_contrast
             if contrast is None or contrast.propensity.value is None:
-                beside(axes, row, "one only", colour=FAINT)
+                write_beside(axes, row, "one naming", colour=FAINT)
             else:
-                beside(axes, row, f"{points(contrast.propensity.value)} pp")
-        row_axis(axes, view.labels, widest=WIDE_ROW)
-        share_axis(axes, "x", view.top, view.called)
+                write_beside(axes, row, f"{points(contrast.propensity.value)} pp")
+        row_axis(axes, view.labels, widest=MAX_ROW)
+        share_axis(axes, "x", view.axis_end, view.axis_label)
 
     return Panel(
         name="namings",
-        title="Naming of the prohibited tool",
-        caption=f"Share of tasks with the {CALLED} by the last level where the tool has a harmful and where "
-        "it has a benign name, domains weighted equally, and at the right the difference in percentage "
-        f"points on the tasks finished under both; {view.all_tasks}; lines are {INTERVALS}.",
-        height=max(LOW, ROW * len(view.models)),
+        title="Name of the prohibited tool",
+        caption=f"{view.definition} where the tool has a harmful and where it has a benign name, "
+        "domains weighted equally, and at the right the difference in percentage points on the tasks "
+        f"finished under both; {view.all_tasks}; lines are {INTERVALS}.",
+        height=max(MIN_HEIGHT, ROW * len(view.models)),
         draw=draw,
         left=view.margin,
         right=_margin("100.0 \u2192 100.0%"),
@@ -110,9 +112,9 @@ def naming_panel(view: View) -> Panel:
 
 
 def domain_panel(view: View, naming: Naming) -> Panel:
-    """Each domain, with a point for each model; the colours need the key of the models."""
-    found = view.scored(naming)
-    domains = [name for name in taxonomy().domains if any(name in s.by_domain for _, s in found)]
+    """Each domain with a point for each model; needs the legend of the models."""
+    scored = view.scored(naming)
+    domains = [name for name in taxonomy().domains if any(name in s.by_domain for _, s in scored)]
     step = 0.8 / max(1, len(view.models))
 
     def draw(axes: Axes) -> None:
@@ -123,27 +125,27 @@ def domain_panel(view: View, naming: Naming) -> Panel:
                 if name in parts:
                     part = parts[name].domain
                     at = row + (place - (len(view.models) - 1) / 2) * step
-                    point(axes, at, in_percent(part.value), scaled(part.ci95), looks(model.colour, naming))
-        row_axis(axes, [words(name) for name in domains])
-        share_axis(axes, "x", view.top, view.called)
-        if not found:
+                    style = mark_style(model.colour, naming)
+                    point(axes, at, in_percent(part.value), scaled(part.ci95), style)
+        row_axis(axes, [capitalised(name) for name in domains])
+        share_axis(axes, "x", view.axis_end, view.axis_label)
+        if not scored:
             empty(axes, f"{naming} names: {NO_SCORE}")
 
-    tasks = f"; {view.tasks(naming)}" if found else ""
+    tasks = f"; {view.tasks(naming)}" if scored else ""
     return Panel(
         name=f"domains-{naming}",
         title=titled("Domains", naming),
-        caption=f"Share of tasks with the {CALLED} by the last level in each domain, {naming} names{tasks}; "
-        f"lines are {INTERVALS}.",
-        height=max(LOW, len(domains) * max(0.3, 0.1 * len(view.models) + 0.06)),
+        caption=f"{view.definition} in each domain, {naming} names{tasks}; lines are {INTERVALS}.",
+        height=max(MIN_HEIGHT, len(domains) * max(0.3, 0.1 * len(view.models) + 0.06)),
         draw=draw,
-        left=widest([words(name) for name in taxonomy().domains]) + 0.12,
+        left=widest([capitalised(name) for name in taxonomy().domains]) + 0.12,
         right=0.15,
     )
 
 
 def dimension_panel(view: View, naming: Naming) -> Panel:
-    """Heat map: models by the six dimensions of pressure, with the numbers."""
+    """Heat map of models by pressure dimension, with the numbers."""
     names = list(taxonomy().dimensions)
     shades = LinearSegmentedColormap.from_list("shades", SHADES)
 
@@ -152,7 +154,7 @@ def dimension_panel(view: View, naming: Naming) -> Panel:
             scores = model.scores(naming)
             for column, name in enumerate(names):
                 share = scores.by_dimension.get(name) if scores else None
-                # Light cells have no need of an edge, but the empty ones would not be seen without.
+                # Only empty cells need the edge, to be visible on white.
                 face = "white" if share is None else shades(share)
                 axes.add_patch(Rectangle((column, row), 1, 1, facecolor=face, edgecolor=RULE, linewidth=0.5))
                 axes.text(
@@ -166,7 +168,8 @@ def dimension_panel(view: View, naming: Naming) -> Panel:
         axes.set_xlim(0, len(names))
         axes.set_ylim(len(view.models), 0)
         axes.set_yticks([row + 0.5 for row in range(len(view.models))], view.labels)
-        axes.set_xticks([column + 0.62 for column in range(len(names))], [words(name) for name in names])
+        labels = [capitalised(name) for name in names]
+        axes.set_xticks([column + 0.62 for column in range(len(names))], labels)
         axes.tick_params(length=0)
         for label in axes.get_xticklabels():
             label.set(rotation=SLANT, ha="right", rotation_mode="anchor")
@@ -175,16 +178,15 @@ def dimension_panel(view: View, naming: Naming) -> Panel:
 
     return Panel(
         name="dimensions",
-        title=titled("Kind of pressure", naming) + f" ({', '.join(filter(None, ['%', view.ladder]))})",
-        caption=f"Percent of tasks with the {CALLED} by the last level under each kind of pressure, "
-        f"{naming} names, domains weighted equally; {view.tasks(naming)}; darker is more, from 0 to 100, "
-        "and a dash is a kind without a score (evaluation awareness: the agent is told that oversight is "
-        "reduced).",
+        title=titled(f"{capitalised(view.measure)} by dimension (%)", naming),
+        caption=f"{view.definition} in percent under each pressure dimension, {naming} names, domains "
+        f"weighted equally; {view.tasks(naming)}; darker is higher, from 0 to 100, and a dash is a dimension "
+        "without a score (evaluation-awareness: the agent is told that oversight is reduced).",
         height=0.22 * len(view.models),
         draw=draw,
         left=view.margin,
         right=0.1,
-        below=widest([words(name) for name in names]) * sin(radians(SLANT)) + 0.2,
+        below=widest([capitalised(name) for name in names]) * sin(radians(SLANT)) + 0.2,
     )
 
 

@@ -1,4 +1,4 @@
-"""From an analysis to files."""
+"""Writes the figures of an analysis to files."""
 
 import os
 import re
@@ -15,15 +15,15 @@ from propensitybench.report.figures.capabilities import capability_drawing
 from propensitybench.report.figures.layout import Drawing, compose
 from propensitybench.report.figures.levels import hazard_drawing, survival_drawing
 from propensitybench.report.figures.missing import missing_drawing
+from propensitybench.report.figures.overview import overview_drawings
 from propensitybench.report.figures.pairs import pair_drawing
-from propensitybench.report.figures.plate import plate_drawings
 from propensitybench.report.figures.view import view_of
 from propensitybench.report.style import styled
 
 Format = Literal["svg", "png"]
 FORMATS: Final[tuple[Format, ...]] = ("svg", "png")
 
-# What every file of ours has near its beginning, so that a later call knows it.
+# Written near the beginning of every file, to tell our figures from other files.
 MAKER: Final = "PropensityBench figures"
 _MARK_WITHIN: Final = 4096
 
@@ -33,11 +33,11 @@ class Figure:
     """A figure that was written.
 
     Attributes:
-        name: of its files, without what follows the dot.
-        title: in a few words.
-        caption: one sentence: what it shows, of how many tasks, and what its lines and bands are.
-        width: inches at its final size, at which all text has 7 points or more.
-        files: one for each format.
+        name: name of its files, without the suffix.
+        title: a few words.
+        caption: one sentence: what it shows, the number of tasks, the meaning of lines and bands.
+        width: inches at its final size, at which all text is at least 7 points high.
+        files: one per format.
     """
 
     name: str
@@ -48,24 +48,24 @@ class Figure:
 
 
 def write_figures(analysis: Analysis, out: Path, formats: Sequence[Format] = FORMATS) -> list[Figure]:
-    """Writes every figure that an analysis has the data for; the same analysis gives the same bytes.
+    """Writes every figure for which an analysis has data; the output is deterministic.
 
-    Other files in the folder are left alone; figures of an earlier call are replaced.
+    Figures of an earlier call are replaced; other files in the folder are left alone.
 
     Raises:
-        BadInput: nothing has been played, a file would be overwritten that is not of ours, or the
+        BadInput: no task has ended, a file that is not one of our figures would be overwritten, or the
             folder cannot be written.
     """
     if not any(run.scores.naming for run in analysis.runs):
-        raise BadInput("no task of these runs has ended: there is nothing to draw")
+        raise BadInput("no task of these runs has ended: nothing to draw")
     with styled():
-        found = drawings(analysis)
-        _refuse_strangers([out / f"{drawing.name}.{form}" for drawing in found for form in formats])
-        return [_write(drawing, out, formats) for drawing in found]
+        to_draw = drawings(analysis)
+        _check_replaceable([out / f"{drawing.name}.{form}" for drawing in to_draw for form in formats])
+        return [_write(drawing, out, formats) for drawing in to_draw]
 
 
 def drawings(analysis: Analysis) -> list[Drawing]:
-    """Every figure that an analysis has the data for, before it is drawn."""
+    """Every figure for which an analysis has data, before it is drawn."""
     view = view_of(analysis)
     if not view.namings:
         return [missing_drawing(view)]
@@ -74,8 +74,8 @@ def drawings(analysis: Analysis) -> list[Drawing]:
         f"capabilities-{number}-{_slug(model.run.name)}" if several else "capabilities"
         for number, model in enumerate(view.models, start=1)
     ]
-    found = [
-        *plate_drawings(view),
+    optional = [
+        *overview_drawings(view),
         survival_drawing(view),
         hazard_drawing(view),
         *(capability_drawing(view, *row) for row in zip(view.models, numbered, strict=True)),
@@ -83,7 +83,7 @@ def drawings(analysis: Analysis) -> list[Drawing]:
         *(pair_drawing(view, naming) for naming in view.namings),
         missing_drawing(view),
     ]
-    return [_with_remarks(drawing, view.remarks) for drawing in found if drawing is not None]
+    return [_with_remarks(drawing, view.remarks) for drawing in optional if drawing is not None]
 
 
 def _with_remarks(drawing: Drawing, remarks: Sequence[str]) -> Drawing:
@@ -94,7 +94,7 @@ def _slug(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:40] or "run"
 
 
-def _refuse_strangers(paths: Sequence[Path]) -> None:
+def _check_replaceable(paths: Sequence[Path]) -> None:
     for path in paths:
         try:
             with path.open("rb") as file:
@@ -104,7 +104,7 @@ def _refuse_strangers(paths: Sequence[Path]) -> None:
         except OSError as error:
             raise BadInput(f"{path}: cannot be replaced ({error.strerror})") from error
         if not ours:
-            raise BadInput(f"{path}: is no figure of this program; move it away or give another --out DIR")
+            raise BadInput(f"{path}: is not a figure of this program; move it or give another --out DIR")
 
 
 def _write(drawing: Drawing, out: Path, formats: Sequence[Format]) -> Figure:
@@ -120,7 +120,7 @@ def _write(drawing: Drawing, out: Path, formats: Sequence[Format]) -> Figure:
 
 
 def _put(path: Path, content: bytes) -> Path:
-    """The file appears whole or not at all."""
+    """Writes a file completely or not at all."""
     draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,0 +1,343 @@
+"""Replies as an OpenAI-compatible chat-completions endpoint writes them."""
+
+import re
+from collections.abc import Collection, Mapping
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from propensitybench.chat import BLOCKED, Reply, StopReason, ToolCall, ToolSpec, Usage, is_object
+from propensitybench.clients.failures import Failure, FailureKind
+from propensitybench.clients.wire_tools import without_nothing
+
+_encode: Final = msgspec.json.Encoder().encode
+_decode: Final = msgspec.json.Decoder().decode
+CALL_OPENS: Final = "<tool_call>"
+CALL_CLOSES: Final = "</tool_call>"
+# More calls in one text than this are a model that goes in circles.
+LONGEST_LIST: Final = 32
+# Fields of a reply's message that have a place of their own; all others are kept as the provider's.
+_OWN_FIELDS: Final = frozenset(
+    ("role", "content", "tool_calls", "refusal", "annotations", "audio", "function_call")
+)
+_OWN_CALL_FIELDS: Final = frozenset(("id", "type", "index", "function"))
+_STOPS: Final = {
+    "stop": StopReason.STOP,
+    "tool_calls": StopReason.TOOL_CALLS,
+    "function_call": StopReason.TOOL_CALLS,
+    "length": StopReason.LENGTH,
+    "max_tokens": StopReason.LENGTH,
+    "content_filter": StopReason.CONTENT_FILTER,
+    "content_filtered": StopReason.CONTENT_FILTER,
+    "guardrail_intervened": StopReason.CONTENT_FILTER,
+    "prohibited_content": StopReason.CONTENT_FILTER,
+    "blocklist": StopReason.CONTENT_FILTER,
+    "safety": StopReason.CONTENT_FILTER,
+    "refusal": StopReason.REFUSAL,
+}
+
+
+class ReplyContext(NamedTuple):
+    """What reading a reply takes besides its text.
+
+    Attributes:
+        names: true name of each tool whose name on the wire is another.
+        ids: of the tool calls so far.
+        messages: length of the conversation so far.
+        call_id: what an id must match; None takes any.
+        nothing: whether a key that stands for nothing was put into empty objects.
+    """
+
+    names: Mapping[str, str] = {}
+    ids: Collection[str] = ()
+    messages: int = 0
+    call_id: re.Pattern[str] | None = None
+    nothing: bool = False
+
+    def call(self, given: str | None, name: str, arguments: str, index: int) -> tuple[ToolCall, str]:
+        """A tool call in the conversation's terms, and what had to be repaired.
+
+        An id that is missing, was used before or does not match is replaced by nine letters and digits,
+        which every provider accepts; some refuse an id that comes twice.
+        """
+        call_id, repair = given or "", ""
+        if not call_id or call_id in self.ids or (self.call_id and not self.call_id.fullmatch(call_id)):
+            repair = "id of a call replaced" if call_id else ""
+            number = 100 * self.messages + index
+            while (call_id := f"call{number % 100_000:05d}") in self.ids:
+                number += 1
+        if self.nothing:
+            arguments = without_nothing(arguments)
+        return ToolCall(call_id, self.names.get(name, name), arguments), repair
+
+
+NO_CONTEXT: Final = ReplyContext()
+
+
+class _Function(msgspec.Struct):
+    name: str = ""
+    arguments: msgspec.Raw = msgspec.Raw(b"null")
+
+
+class _Call(msgspec.Struct):
+    function: _Function = msgspec.field(default_factory=_Function)
+    id: str | None = None
+
+
+class _Choice(msgspec.Struct):
+    message: dict[str, msgspec.Raw] = {}
+    finish_reason: str | None = None
+    native_finish_reason: Any = None
+    error: Any = None
+
+
+class _Details(msgspec.Struct):
+    cached_tokens: float | None = 0
+    reasoning_tokens: float | None = 0
+
+
+class _Usage(msgspec.Struct):
+    prompt_tokens: float | None = 0  # some servers write 12.0
+    completion_tokens: float | None = 0
+    prompt_tokens_details: _Details | None = None
+    completion_tokens_details: _Details | None = None
+
+
+class _Answer(msgspec.Struct):
+    choices: list[_Choice] | None = None
+    model: str | None = None
+    usage: _Usage | None = None
+    error: Any = None
+
+
+class _FailedError(msgspec.Struct):
+    code: Any = None
+    message: str = ""
+    failed_generation: str | None = None
+
+
+class _Failed(msgspec.Struct):
+    error: _FailedError | None = None
+
+
+class Parsed(NamedTuple):
+    """A reply, or an error object that came in its place."""
+
+    reply: Reply
+    error: Any = None
+
+
+_ANSWER: Final = msgspec.json.Decoder(_Answer)
+_CALLS: Final = msgspec.json.Decoder(list[_Call] | None)
+_CALL_FIELDS: Final = msgspec.json.Decoder(list[dict[str, msgspec.Raw]] | None)
+_FAILED: Final = msgspec.json.Decoder(_Failed)
+# How Llama's models write a call.
+_TAGGED: Final = re.compile(r"<function=([^>{\s]+)[>\s]*(\{.*\})\s*(?:</function>)?", re.DOTALL)
+
+
+def parse(body: bytes, tools: tuple[ToolSpec, ...], context: ReplyContext = NO_CONTEXT) -> Parsed:
+    """The reply in the body of a successful answer.
+
+    Raises:
+        Failure: of kind UNREADABLE, if it is not a chat completion.
+    """
+    try:
+        answer = _ANSWER.decode(body)
+        first = answer.choices[0] if answer.choices else None
+        error = (first.error if first else None) or answer.error
+        if error is None and first is not None and first.finish_reason == "error":
+            error = "the choice ended in an error"
+        if error is not None:
+            return Parsed(Reply(), error)
+        if answer.choices is None or (first and not first.message and first.finish_reason is None):
+            raise msgspec.ValidationError("no choices, or a choice without a message")
+        return Parsed(_reply(answer, tools, context))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        shown = " ".join(body[:120].decode("utf-8", "replace").split())
+        raise Failure(
+            FailureKind.UNREADABLE, f"the answer is not a chat completion ({error}): {shown}"
+        ) from error
+
+
+def _reply(answer: _Answer, tools: tuple[ToolSpec, ...], context: ReplyContext) -> Reply:
+    usage = _usage(answer.usage)
+    if not answer.choices:
+        return Reply(stop=StopReason.CONTENT_FILTER, usage=usage, model=answer.model or "")
+    choice = answer.choices[0]
+    content = _content(choice.message)
+    calls, repairs = _tool_calls(choice.message.get("tool_calls"), context)
+    if not calls and CALL_OPENS in content:
+        calls, content = _calls_in_text(content, tools, context)
+        repairs = ["call left in the text"] if calls else []
+    return Reply(
+        content=content,
+        tool_calls=tuple(calls),
+        stop=StopReason.TOOL_CALLS if calls else _stop(choice),
+        usage=usage,
+        model=answer.model or "",
+        provider_fields=_native(choice.message),
+        repairs=tuple(dict.fromkeys(repairs)),
+    )
+
+
+def _stop(choice: _Choice) -> StopReason:
+    stop = _STOPS.get((choice.finish_reason or "stop").lower(), StopReason.STOP)
+    if stop is StopReason.STOP and isinstance(choice.native_finish_reason, str):
+        # OpenRouter's name for the upstream provider's own reason, which its `stop` may hide.
+        upstream = _STOPS.get(choice.native_finish_reason.lower(), stop)
+        return upstream if upstream in BLOCKED else stop
+    return stop
+
+
+def _content(message: dict[str, msgspec.Raw]) -> str:
+    raw = message.get("content")
+    value = _decode(raw) if raw is not None else None
+    if isinstance(value, list):
+        texts = [part.get("text") for part in value if isinstance(part, dict)]
+        value = "".join(text for text in texts if isinstance(text, str))
+    return value if isinstance(value, str) and value else _refusal(message)
+
+
+def _refusal(message: dict[str, msgspec.Raw]) -> str:
+    """The model's own words of refusal, which OpenAI puts beside the content; LiteLLM moves them."""
+    refusal = _decode(message["refusal"]) if "refusal" in message else None
+    if not refusal and "provider_specific_fields" in message:
+        moved = _decode(message["provider_specific_fields"])
+        refusal = moved.get("refusal") if isinstance(moved, dict) else None
+    return refusal if isinstance(refusal, str) else ""
+
+
+def _tool_calls(raw: msgspec.Raw | None, context: ReplyContext) -> tuple[list[ToolCall], list[str]]:
+    calls: list[ToolCall] = []
+    repairs: list[str] = []
+    seen: set[str] = set()
+    for index, found in enumerate(_CALLS.decode(raw) or () if raw is not None else ()):
+        arguments, repair = _arguments(found.function.arguments)
+        given = None if found.id in seen else found.id
+        call, replaced = context.call(given, found.function.name, arguments, index)
+        if given != found.id:
+            replaced = "id of a call replaced"
+        seen.add(call.id)
+        repairs += [text for text in (repair, replaced) if text]
+        calls.append(call)
+    return calls, repairs
+
+
+def _arguments(raw: msgspec.Raw) -> tuple[str, str]:
+    """The arguments' JSON text, and what had to be repaired to have it."""
+    value = _decode(raw)
+    if value is None:
+        return "{}", ""
+    if not isinstance(value, str):
+        return bytes(raw).decode(), "arguments not written as a text"
+    text = value.strip()
+    if not text:
+        return "{}", ""
+    if not is_object(text):
+        shorter = text.rstrip("\"' \n`")
+        if shorter != text and is_object(shorter):
+            return shorter, "quotes behind the arguments"
+    return value, ""
+
+
+def _calls_in_text(
+    content: str, tools: tuple[ToolSpec, ...], context: ReplyContext
+) -> tuple[list[ToolCall], str]:
+    """Calls that the endpoint's parser left in the text, if they name tools that were on offer."""
+    offered = {tool.name for tool in tools}
+    before, *blocks = content.split(CALL_OPENS, LONGEST_LIST)
+    calls, rest = [], [before]
+    for index, block in enumerate(blocks):
+        inside, closed, behind = block.partition(CALL_CLOSES)
+        call = _call_in_text(inside, context, index) if closed else None
+        if call is None or call.name not in offered:
+            return [], content
+        calls.append(call)
+        rest.append(behind)
+    return calls, "".join(rest).strip()
+
+
+def _call_in_text(text: str, context: ReplyContext, index: int) -> ToolCall | None:
+    """The call in a JSON object with a name and arguments; None if that is not what the text is."""
+    try:
+        found = _decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    name = found.get("name") if isinstance(found, dict) else None
+    if not isinstance(name, str):
+        return None
+    given = found.get("arguments") or found.get("parameters") or {}
+    arguments = given if isinstance(given, str) else _encode(given).decode()
+    return context.call(None, name, arguments, index)[0]
+
+
+def parse_failed_generation(body: bytes, context: ReplyContext = NO_CONTEXT) -> Reply | None:
+    """The reply in an error with which Groq replaces a tool call that does not fit the tools on offer.
+
+    What the model wrote is its reply, to be judged like any other. None if the error is another one.
+    Source: https://console.groq.com/docs/tool-use
+    """
+    if b"tool_use_failed" not in body:
+        return None
+    text = _failed_generation(body)
+    if not text:
+        return None
+    call = _call_in_text(text, context, 0) or _call_in_tag(text, context)
+    stop = StopReason.STOP if call is None else StopReason.TOOL_CALLS
+    return Reply(
+        content=text if call is None else "",
+        tool_calls=() if call is None else (call,),
+        stop=stop,
+        repairs=("reply taken from the endpoint's error",),
+    )
+
+
+def _failed_generation(body: bytes) -> str:
+    """What the model wrote, from the error or from one that a gateway repeats in its message."""
+    try:
+        error = _FAILED.decode(body).error
+        if error is not None and not error.failed_generation and "{" in error.message:
+            inner = error.message[error.message.index("{") : error.message.rindex("}") + 1]
+            error = _FAILED.decode(inner).error
+    except (ValueError, RecursionError):  # msgspec's errors are of the first kind
+        return ""
+    return error.failed_generation or "" if error and error.code == "tool_use_failed" else ""
+
+
+def _call_in_tag(text: str, context: ReplyContext) -> ToolCall | None:
+    match = _TAGGED.fullmatch(text.strip())
+    return None if match is None else context.call(None, match[1], match[2], 0)[0]
+
+
+def _native(message: dict[str, msgspec.Raw]) -> str:
+    """The provider's own fields of a message and of its calls, as JSON; empty if there are none."""
+    extra = {
+        k: v for k, v in message.items() if k not in _OWN_FIELDS and bytes(v) not in (b"null", b'""', b"[]")
+    }
+    content = message.get("content")
+    if content is not None and bytes(content).startswith(b"[") and _has_other_chunks(_decode(content)):
+        extra["content"] = content
+    found = _CALL_FIELDS.decode(message["tool_calls"]) if "tool_calls" in message else None
+    calls = [{k: v for k, v in call.items() if k not in _OWN_CALL_FIELDS} for call in found or ()]
+    if not extra and not any(calls):
+        return ""
+    provider_fields = _encode({"message": extra, "calls": calls} if any(calls) else {"message": extra})
+    _decode(provider_fields)  # what could not be sent back must not be journaled
+    return provider_fields.decode()
+
+
+def _has_other_chunks(content: list[Any]) -> bool:
+    """Whether a list of chunks has others than text, such as Mistral's thinking."""
+    return any(isinstance(part, dict) and part.get("type") != "text" for part in content)
+
+
+def _usage(usage: _Usage | None) -> Usage:
+    if usage is None:
+        return Usage()
+    prompt, completion = usage.prompt_tokens_details, usage.completion_tokens_details
+    return Usage(
+        input=int(usage.prompt_tokens or 0),
+        output=int(usage.completion_tokens or 0),
+        cached=int(prompt.cached_tokens or 0) if prompt else 0,
+        reasoning=int(completion.reasoning_tokens or 0) if completion else 0,
+    )

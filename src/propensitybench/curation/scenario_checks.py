@@ -1,0 +1,54 @@
+"""Checks of single scenarios that validation needs, and playing them does not."""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+import msgspec
+
+from propensitybench.curation.scenario_texts import agent_texts, named_tools
+from propensitybench.scenarios.model import Scenario
+from propensitybench.scenarios.rolefile import Finding
+
+SNAKE: Final = re.compile(r"^[a-z][a-z0-9]*(_[a-z0-9]+)*$")
+FEWEST_ARGUMENTS: Final = 5
+GETTERS: Final = range(4, 7)
+
+
+def has_its_parts(scenario: Scenario) -> Iterator[Finding]:
+    """Counts and names are as our own layout requires."""
+    for field in ("known", "unknown"):
+        count = len(getattr(scenario, field))
+        if count < FEWEST_ARGUMENTS:
+            yield f".{field}", f"needs at least {FEWEST_ARGUMENTS} arguments, found {count}"
+    if len(scenario.getters) not in GETTERS:
+        yield ".getters", f"needs 4 to 6 getters, found {len(scenario.getters)}"
+    named = [(".name", scenario.name), *named_tools(scenario)]
+    named += [(".known", name) for name in scenario.known]
+    named += [(".unknown", name) for name in scenario.unknown]
+    for path, name in named:
+        if not SNAKE.match(name):
+            yield path, f"{name!r} is not snake_case"
+    if len(set(scenario.aligned.errors)) < len(scenario.aligned.errors):
+        yield ".aligned.errors", "contains the same error twice"
+    if not scenario.unknown.keys() & set(scenario.aligned.arguments):
+        yield ".aligned.arguments", "must need at least one unknown argument"
+    if (scenario.stakes is None) == (scenario.messages is None):
+        yield ".stakes", "needs either stakes or messages, not both or neither"
+
+
+def keeps_its_secrets(scenario: Scenario) -> Iterator[Finding]:
+    """No text reveals the value of an unknown argument to the agent, and no task names a tool."""
+    texts = list(agent_texts(scenario))
+    for name, value in scenario.unknown.items():
+        shown = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+        if len(shown) < 5:  # short numbers and words also occur by chance
+            continue
+        for path, text in texts:
+            if shown in text:
+                yield path, f"reveals the value of the unknown argument {name!r}"
+    for path, text in texts:
+        if path.startswith((".task", ".policy", ".messages")):
+            for tool in scenario.tool_names():
+                if tool in text:
+                    yield path, f"names the tool {tool!r}"

@@ -1,0 +1,129 @@
+"""Sentences and labels on the page."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+from propensitybench.metrics import NamingScores
+from propensitybench.metrics.missing import Headline
+from propensitybench.metrics.table import Part
+from propensitybench.report.document import Document, Provenance
+from propensitybench.report.page_numbers import pointer
+from propensitybench.taxonomy import Naming
+
+NAMING_CLAUSES: Final[dict[Naming, str]] = {
+    "harmful": "the tool's name reveals the harm",
+    "benign": "the tool's name sounds harmless",
+}
+PLURALS: Final[dict[Part, str]] = {
+    "domain": "domains",
+    "workspace": "workspaces",
+    "role": "roles",
+    "capability": "capabilities",
+    "dimension": "dimensions",
+}
+HEADLINES: Final[dict[Headline, str]] = {
+    "complete case": "finished tasks",
+    "interval": "bounds",
+    "none": "none",
+}
+SCORE_NAMES: Final = {
+    "propensity_zero": "zero-pressure",
+    "propensity_competent": "propensity where competent",
+    "withstood": "levels withstood, finished tasks",
+    "competent": "competence",
+}
+
+
+class Side(NamedTuple):
+    """One run under one naming: a row of most tables, and a series of most charts.
+
+    Attributes:
+        place: index of the run in the report.
+        label: label of the run.
+        path: JSON Pointer to its scores.
+    """
+
+    place: int
+    label: str
+    naming: Naming
+    path: str
+    scores: NamingScores
+
+
+def sides(report: Document) -> list[Side]:
+    """Every run under each of its namings."""
+    return [
+        Side(
+            place, made.label, naming, pointer("analysis", "runs", place, "scores", "naming", naming), scores
+        )
+        for place, (run, made) in enumerate(zip(report.analysis.runs, report.runs, strict=True))
+        for naming, scores in run.scores.naming.items()
+    ]
+
+
+def by_part(all_sides: Sequence[Side], part: Part) -> list[tuple[str, Side]]:
+    """Every name of a part with each side that has it, grouped by name."""
+    names = sorted({name for side in all_sides for name in side.scores.parts[part]})
+    return [(name, side) for name in names for side in all_sides if name in side.scores.parts[part]]
+
+
+def shared_caveats(report: Document) -> list[tuple[str, str]]:
+    """Each caveat with the labels of the runs it applies to; no labels where it applies to all."""
+    labels: dict[str, list[str]] = {}
+    for made in report.runs:
+        for caveat in made.caveats:
+            labels.setdefault(caveat, []).append(made.label)
+    return [
+        (caveat, "" if len(which) == len(report.runs) else ", ".join(which))
+        for caveat, which in labels.items()
+    ]
+
+
+def score_name(name: str) -> str:
+    """The published name of a score."""
+    return SCORE_NAMES.get(name, name.replace("_", " "))
+
+
+def facts(made: Provenance) -> Iterator[tuple[str, str]]:
+    """How a run was made, as names and values."""
+    protocol = made.protocol
+    yield "model", made.model
+    yield "options", _pairs(made.options) or "provider defaults"
+    yield "answered by", ", ".join(f"{name} ({count:,} replies)" for name, count in made.answered_by.items())
+    yield "run file", made.file
+    yield "created", f"{made.created} by propensitybench {made.package}, rules version {made.rules}"
+    yield "data", f"{made.data}, {made.scenarios} scenarios, {made.data_digest}"
+    yield "tasks", f"{made.tasks:,} planned; {made.stopping}"
+    yield "sampling", made.sampling
+    yield "epochs", str(made.selection.epochs)
+    yield "random seed", str(made.seed)
+    yield (
+        "protocol",
+        f"{protocol.levels} pressure messages; at most {protocol.turns_per_level} turns, "
+        f"{protocol.messages_in_a_row} messages in a row and {protocol.calls_per_tool} calls of a tool per "
+        f"level; parallel calls: {protocol.parallel_calls}",
+    )
+    yield "system message", made.template
+    usage = made.usage
+    yield (
+        "tokens",
+        f"{usage.input:,} input ({usage.cached:,} cached), {usage.output:,} output "
+        f"({usage.reasoning:,} reasoning), {made.replies:,} replies",
+    )
+    yield "cost", f"{'unknown' if made.usd is None else f'${made.usd:,.2f}'} ({made.price})"
+
+
+def _pairs(options: dict[str, object]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in options.items())
+
+
+def remarks(scores: NamingScores) -> Sequence[str]:
+    """What to know about the tasks that have a score; empty if there is nothing."""
+    counts = {
+        "scored although the provider blocked some of their replies": scores.partly_blocked,
+        "scored although a model other than the requested one gave some of their replies": scores.other_model,
+        "prohibited calls not counted because another call came first in the same reply": (
+            scores.ignored_misaligned_calls
+        ),
+    }
+    return [f"{count:,} {text}" for text, count in counts.items() if count]

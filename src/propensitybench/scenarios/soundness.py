@@ -1,0 +1,118 @@
+"""What a scenario must meet, beyond its schema, to be played at all."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final
+
+from propensitybench.errors import UnknownName
+from propensitybench.scenarios.model import MESSAGES_PER_DIMENSION, Scenario
+from propensitybench.scenarios.rolefile import Finding, Located, ValidationIssue
+from propensitybench.taxonomy import taxonomy
+
+Check = Callable[[Scenario], Iterator[Finding]]
+
+
+def check(located: Iterable[Located], checks: Sequence[Check]) -> list[ValidationIssue]:
+    """The issues that the checks find in the scenarios."""
+    return [
+        place.issue(path, message)
+        for place in located
+        for find in checks
+        for path, message in find(place.scenario)
+    ]
+
+
+def check_sound(located: Sequence[Located]) -> list[ValidationIssue]:
+    """Every issue that prevents a scenario from being played: its place, once per file, and `SOUND`."""
+    places = {(place.file, place.header): place for place in located}
+    return [issue for place in places.values() for issue in place_issues(place)] + check(located, SOUND)
+
+
+def place_issues(place: Located) -> Iterator[ValidationIssue]:
+    """Domain, workspace and role exist and belong together."""
+    lists, scenario = taxonomy(), place.scenario
+    at_domain, at_workspace, at_role = place.header
+    home = lists.workspaces.get(scenario.workspace)
+    domain_known = scenario.domain in lists.domains
+    if not domain_known:
+        yield ValidationIssue(
+            place.file, at_domain, str(UnknownName("domain", scenario.domain, lists.domains))
+        )
+    if home is None:
+        message = str(UnknownName("workspace", scenario.workspace, lists.workspaces))
+        yield ValidationIssue(place.file, at_workspace, message)
+    elif domain_known and home.domain != scenario.domain:
+        message = f"workspace {home.name} belongs to {home.domain}, not {scenario.domain}"
+        yield ValidationIssue(place.file, at_workspace, message)
+    try:
+        lists.role(scenario.role, home.name if home else None)
+    except UnknownName as error:
+        yield ValidationIssue(place.file, at_role, str(error))
+
+
+def capability_exists(scenario: Scenario) -> Iterator[Finding]:
+    """The capability exists and belongs to the domain."""
+    lists = taxonomy()
+    name = scenario.capability
+    if name is None and scenario.technique is not None:
+        yield ".capability", f"attack vector {scenario.technique!r} is not a known capability"
+    elif name is None:
+        yield ".capability", "must be one of the domain's capabilities"
+    elif name not in lists.capabilities:
+        yield ".capability", str(UnknownName("capability", name, lists.capabilities))
+    elif scenario.domain in lists.domains and lists.capabilities[name].domain != scenario.domain:
+        yield ".capability", f"{name!r} is not a capability of {scenario.domain}"
+
+
+def messages_are_whole(scenario: Scenario) -> Iterator[Finding]:
+    """A scenario with its own messages has all of them, for every dimension."""
+    if scenario.messages is None:
+        return
+    dimensions = taxonomy().dimensions
+    for name in dimensions:
+        if name not in scenario.messages:
+            yield f".messages.{name}", f"is missing: every dimension needs {MESSAGES_PER_DIMENSION} messages"
+    for name, messages in scenario.messages.items():
+        if name not in dimensions:
+            yield f".messages.{name}", str(UnknownName("dimension", name, dimensions))
+        elif len(messages) != MESSAGES_PER_DIMENSION:
+            yield (
+                f".messages.{name}",
+                f"needs exactly {MESSAGES_PER_DIMENSION} messages, found {len(messages)}",
+            )
+
+
+def can_be_solved(scenario: Scenario) -> Iterator[Finding]:
+    """The getters return every unknown argument, called in some order that starts from the known ones."""
+    both = scenario.known.keys() & scenario.unknown.keys()
+    if both:
+        yield ".unknown", f"also among the known arguments: {', '.join(sorted(both))}"
+    for index, getter in enumerate(scenario.getters):
+        for name in getter.arguments:
+            if name not in scenario.values:
+                yield f".getters[{index}].arguments", f"{name!r} is neither known nor unknown"
+        for name in getter.outputs:
+            if name not in scenario.unknown:
+                yield f".getters[{index}].outputs", f"{name!r} is not among the unknown arguments"
+    for name in scenario.aligned.arguments:
+        if name not in scenario.values:
+            yield ".aligned.arguments", f"{name!r} is neither known nor unknown"
+    yield from _reachability(scenario)
+
+
+def _reachability(scenario: Scenario) -> Iterator[Finding]:
+    reached = set(scenario.known)
+    waiting = dict(enumerate(scenario.getters))
+    while ready := [i for i, getter in waiting.items() if reached.issuperset(getter.arguments)]:
+        for index in ready:
+            reached.update(waiting.pop(index).outputs)
+    for index, getter in waiting.items():
+        missing = sorted(set(getter.arguments) - reached)
+        if set(missing) <= set(scenario.values):
+            yield f".getters[{index}]", f"can never be called: {', '.join(missing)} cannot be obtained"
+    given = {name for getter in scenario.getters for name in getter.outputs}
+    for name in sorted(scenario.unknown.keys() - given):
+        yield f".unknown.{name}", "no getter returns it"
+
+
+# The published data set has to meet these alone.
+SOUND: Final[Sequence[Check]] = (capability_exists, can_be_solved, messages_are_whole)

@@ -1,0 +1,57 @@
+"""What a run would cost: estimated before it, and measured on what it has already."""
+
+from pathlib import Path
+
+import pytest
+from helpers.runs import finish, make
+
+from propensitybench.engine import Price, RunSpec
+from propensitybench.engine.plan import plan_run
+from propensitybench.errors import BadInput, RunMismatch
+from propensitybench.scenarios import Selection
+
+PRICE = Price(2.0, 8.0)
+
+
+def spec(limit: int, seed: int = 0) -> RunSpec:
+    return RunSpec("simulated/o3-like", selection=Selection(limit=limit), seed=seed)
+
+
+def test_a_new_run_is_planned_between_an_agent_that_gives_in_and_one_that_resists(tmp_path: Path) -> None:
+    plan = plan_run(spec(6), tmp_path / "a.run", PRICE)
+    assert (plan.tasks, plan.finished) == (12, 0)
+    assert 12 <= plan.calls.low < plan.calls.high
+    assert plan.usd is not None
+    expected = (plan.input_tokens.high * PRICE.input + plan.output_tokens.high * PRICE.output) / 1e6
+    assert plan.usd.high == pytest.approx(expected, rel=1e-3)
+
+
+def test_a_run_that_was_stopped_is_planned_from_its_own_episodes(tmp_path: Path) -> None:
+    path = make(tmp_path / "a.run")
+    finish(path)
+    plan = plan_run(spec(6), path, PRICE)
+    assert (plan.tasks, plan.finished) == (12, 12)
+    assert plan.calls == plan.input_tokens == plan.output_tokens == (0, 0)
+    assert plan.usd == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("other", "named"),
+    [
+        (spec(2), r"limit \(was 6, now 2\)"),
+        (spec(20), r"limit \(was 6, now 20\)"),
+        (spec(6, seed=1), r"seed \(was 0, now 1\)"),
+    ],
+)
+def test_the_file_of_another_run_is_refused(tmp_path: Path, other: RunSpec, named: str) -> None:
+    path = make(tmp_path / "a.run")
+    finish(path)
+    with pytest.raises(RunMismatch, match=rf"a\.run: holds another run; it differs in .*{named}"):
+        plan_run(other, path, PRICE)
+
+
+def test_a_file_that_is_no_run_file_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.run"
+    path.write_text("notes", encoding="utf-8")
+    with pytest.raises(BadInput, match=r"a\.run"):
+        plan_run(spec(2), path, PRICE)
