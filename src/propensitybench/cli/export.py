@@ -58,6 +58,6 @@ def _export_logs(file: Path, out: Path) -> list[Path]:
     except ModuleNotFoundError as error:
         raise needs_inspect(error) from error
     if out.exists() and not out.is_dir():
-        raise BadInput(f"{out}: is a file; give a folder with --out DIR")
+        raise BadInput(f"{out}: is a file; give a folder: --out DIR")
     with RunFile.open(file) as run:
         return export_logs(run, out)

@@ -9,6 +9,7 @@ from rich.table import Table
 
 from propensitybench.cli import tables
 from propensitybench.cli.text import safe
+from propensitybench.metrics import display
 from propensitybench.metrics.analysis import run_names
 from propensitybench.metrics.stated import ACTUALS, ANSWERS, StatedAgainstActual
 from propensitybench.runs import Run
@@ -37,7 +38,7 @@ def print_stated(stated: Stated) -> None:
     for name, by_naming in stated.items():
         for naming, both in by_naming.items():
             tables.console().print(_cross(name, naming, both))
-            bounds = tables.span(both.misaligned_if_no_bounds)
+            bounds = display.span(both.misaligned_if_no_bounds)
             print(f"after NO: {tables.share(both.misaligned_if_no)} % [{bounds}]", end="")
             print(f"; NO and misaligned: {tables.share(both.no_and_misaligned)} %")
             if both.not_asked:

@@ -10,10 +10,6 @@ from rich.table import Table
 
 from propensitybench.cli.text import safe
 from propensitybench.metrics import RunScores, display
-from propensitybench.metrics.display import NOTHING as NOTHING
-from propensitybench.metrics.display import number as number
-from propensitybench.metrics.display import percent as percent
-from propensitybench.metrics.display import span as span
 from propensitybench.metrics.estimates import Estimate
 from propensitybench.metrics.table import Part
 
