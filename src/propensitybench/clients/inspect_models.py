@@ -42,7 +42,7 @@ from propensitybench.chat import (
 from propensitybench.clients.executor import RequestExecutor
 from propensitybench.clients.failures import Failure, FailureKind, failure_of
 from propensitybench.clients.options import ModelOptions, Transport
-from propensitybench.clients.wire_tools import on_wire, wire_name, with_wire_names
+from propensitybench.clients.wire_tools import on_wire, wire_name, with_full_names, with_wire_names
 from propensitybench.errors import BadInput
 
 _STOPS: Final = {
@@ -122,7 +122,7 @@ class InspectClient:
 
     async def ask(self, messages: list[ChatMessage], tools: list[ToolInfo], tokens: int) -> Reply:
         """Sends the request until there is a reply; see `RequestExecutor.ask`."""
-        return await self._executor.ask(lambda _: self._try(messages, tools), tokens)
+        return await self._executor.ask(lambda _: self._try(messages, tools), tokens, len(messages))
 
     async def _try(self, messages: list[ChatMessage], tools: list[ToolInfo]) -> Reply:
         model = self._make()
@@ -141,22 +141,18 @@ class _InspectConversation:
         self._client = client
         self._messages: list[ChatMessage] = []
         self._called: dict[str, str] = {}
-        self._names: dict[str, str] = {}
+        self._tools: tuple[ToolSpec, ...] = ()
         self._tokens = 0
 
     async def reply(self, request: Request) -> Reply:
         for message in request.messages[len(self._messages) :]:
             self._called |= {call.id: wire_name(call.name) for call in message.tool_calls}
             self._messages.append(as_inspect(with_wire_names(message), self._called))
-        self._names |= {wire_name(tool.name): tool.name for tool in request.tools}
+        self._tools = self._tools or request.tools  # a call may name a tool that has been withdrawn since
         tools = [as_tool(on_wire(tool)) for tool in request.tools]
         reply = await self._client.ask(list(self._messages), tools, self._tokens)
         self._tokens = reply.usage.input + reply.usage.output
-        made = tuple(
-            msgspec.structs.replace(call, name=self._names.get(call.name, call.name))
-            for call in reply.tool_calls
-        )
-        return msgspec.structs.replace(reply, tool_calls=made)
+        return with_full_names(reply, self._tools)
 
 
 def as_inspect(message: Message, called: Mapping[str, str]) -> ChatMessage:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from propensitybench.chat import Message, ToolSpec
+from propensitybench.chat import Message, Reply, ToolSpec
 from propensitybench.clients.wire_policy import WirePolicy
 from propensitybench.digests import digest
 
@@ -49,6 +49,17 @@ def with_wire_names(message: Message) -> Message:
         return message
     made = tuple(msgspec.structs.replace(call, name=wire_name(call.name)) for call in message.tool_calls)
     return msgspec.structs.replace(message, tool_calls=made)
+
+
+def with_full_names(reply: Reply, tools: Sequence[ToolSpec]) -> Reply:
+    """A reply whose calls of these tools have the tools' own names."""
+    full = {wire_name(tool.name): tool.name for tool in tools}
+    if all(full.get(call.name, call.name) == call.name for call in reply.tool_calls):
+        return reply
+    calls = tuple(
+        msgspec.structs.replace(call, name=full.get(call.name, call.name)) for call in reply.tool_calls
+    )
+    return msgspec.structs.replace(reply, tool_calls=calls)
 
 
 def encode_tool(tool: ToolSpec, policy: WirePolicy) -> dict[str, Any]:

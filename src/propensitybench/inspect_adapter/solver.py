@@ -13,6 +13,7 @@ from propensitybench.chat import Reply, Request
 from propensitybench.clients.executor import same_model
 from propensitybench.clients.failures import FailureKind
 from propensitybench.clients.inspect_models import as_inspect, as_tool, failure_in, relax_tools, sound_reply
+from propensitybench.clients.wire_tools import on_wire, wire_name, with_full_names, with_wire_names
 from propensitybench.episode import Episode, EpisodeSettings, EpisodeSetup, Event, Protocol, episode_setup
 from propensitybench.episode.transitions import UNUSABLE
 from propensitybench.inspect_adapter.eval_messages import tool_event
@@ -113,7 +114,7 @@ class _EpisodeRunner:
     async def _generate(self, request: Request) -> ModelOutput:
         try:
             return await self.model.generate(
-                self._state.messages, tools=[as_tool(tool) for tool in request.tools]
+                self._state.messages, tools=[as_tool(on_wire(tool)) for tool in request.tools]
             )
         except Exception as error:
             if failure_in(self.model, error).kind is not FailureKind.BLOCKED:
@@ -121,7 +122,7 @@ class _EpisodeRunner:
             return ModelOutput(model=self.model.name, error=str(error))
 
     def _reply(self, output: ModelOutput) -> Reply:
-        reply = sound_reply(output)
+        reply = with_full_names(sound_reply(output), self._setup.tools.specs)
         asked = str(self.model).partition("/")[2]
         other = bool(reply.model) and not same_model(asked, reply.model)
         return msgspec.structs.replace(reply, provider_fields="", other_model=other)
@@ -134,11 +135,11 @@ class _EpisodeRunner:
         start = len(self._state.messages)
         reply_at = self.episode.turns[-1].first if output is not None else None
         for index, message in enumerate(self.episode.messages[start:], start):
-            self._called |= {call.id: call.name for call in message.tool_calls}
+            self._called |= {call.id: wire_name(call.name) for call in message.tool_calls}
             if output is not None and index == reply_at and self.episode.turns[-1].event not in UNUSABLE:
                 self._state.messages.append(output.message)
             else:
-                self._state.messages.append(as_inspect(message, self._called))
+                self._state.messages.append(as_inspect(with_wire_names(message), self._called))
         return self._state.messages[start:]
 
 
