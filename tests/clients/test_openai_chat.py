@@ -2,11 +2,22 @@
 
 import asyncio
 import time
-import traceback
 from collections import Counter
 from collections.abc import Sequence
 
 import pytest
+from helpers.http_client import (
+    CONTEXT,
+    KEY,
+    REQUEST,
+    TOOLS,
+    Got,
+    ask,
+    asked,
+    client_at,
+    one,
+    reply_to,
+)
 from helpers.openai_server import (
     HUGE,
     MAY_PASS,
@@ -22,71 +33,19 @@ from helpers.openai_server import (
     calls,
     completion,
     error,
-    faulty,
     one_by_one,
     running,
     says,
     serving,
-    simulated,
 )
-from helpers.play import play
 from helpers.strict import running as strictly_running
 from helpers.strict import slots
-from rich.pretty import pretty_repr
 
-from propensitybench.chat import BLOCKED, ConversationContext, Message, Reply, Request, ToolSpec
+from propensitybench.chat import BLOCKED, Message, Reply, Request
 from propensitybench.clients.breaker import FAILURES_TO_STOP
 from propensitybench.clients.openai_chat import Endpoint, OpenAIChatClient
 from propensitybench.clients.options import ModelOptions, Transport
-from propensitybench.episode import Episode, EpisodeRecord, Protocol
 from propensitybench.errors import ModelError, PropensityBenchError, RequestRefused, RunStopped
-from propensitybench.simulated import SimulatedClient
-
-LABELS = play().metadata
-CONTEXT = ConversationContext("a task", 0)
-TOOLS = (ToolSpec("look", "Looks.", {"type": "object", "properties": {"at": {"type": "integer"}}}),)
-REQUEST = Request([Message("system", "be good"), Message("user", "go on")], TOOLS)
-KEY = "sk-sentinel-4d1f0c"
-ONCE = Transport(timeout=20, max_retries=0)
-Got = Reply | PropensityBenchError
-
-
-def client_at(url: str, transport: Transport = ONCE, keys: Sequence[str] = (KEY,)) -> OpenAIChatClient:
-    """A client of the model ``m``."""
-    return OpenAIChatClient(Endpoint("prov/m", "m", url, tuple(keys)), ModelOptions(), transport)
-
-
-async def one(client: OpenAIChatClient, request: Request = REQUEST) -> Got:
-    """A reply to a conversation's first request, or why there is none."""
-    try:
-        return await client.open(CONTEXT).reply(request)
-    except PropensityBenchError as error:
-        return error
-
-
-async def asked(
-    behaviour: Behaviour, transport: Transport = ONCE, times: int = 1, keys: Sequence[str] = (KEY,)
-) -> tuple[list[Got], int]:
-    """What came of requests made one after another, and the number of calls that it took."""
-    async with running(behaviour) as server:
-        client = client_at(server.base_url, transport, keys)
-        try:
-            return [await one(client) for _ in range(times)], server.calls
-        finally:
-            await client.close()
-
-
-def ask(behaviour: Behaviour, transport: Transport = ONCE) -> Got:
-    """What came of one request."""
-    ((got,), _) = asyncio.run(asked(behaviour, transport))
-    return got
-
-
-def reply_to(answer: Answer) -> Reply:
-    """The reply that an answer is read as."""
-    got = ask(always(answer))
-    assert isinstance(got, Reply), got
-    return got
 
 
 @pytest.mark.parametrize("name", MAY_PASS)
@@ -420,80 +379,3 @@ def test_nobody_starves_behind_one_who_gives_up() -> None:
         assert [isinstance(each, Reply) for each in got] == [False, True, False, True, True]
 
     asyncio.run(talk())
-
-
-def echoing(status: int, before: int = 0, code: str = "") -> Answer:
-    """An error that repeats the key that it was sent, after some text."""
-    return error(status, "x" * before + f" key {KEY} is wrong", code=code)
-
-
-def shown(got: Got) -> str:
-    """All that anyone gets to see of a reply, or of an exception and what led to it."""
-    if isinstance(got, Reply):
-        return repr(got)
-    return repr(got) + "".join(traceback.format_exception(got))
-
-
-EVERY = {**MAY_PASS, **REFUSALS, **STOPS_RUN, "echo 400": echoing(400), "echo 500": echoing(500)}
-
-
-@pytest.mark.parametrize("name", EVERY)
-def test_a_key_is_in_no_text(name: str) -> None:
-    got = ask(always(EVERY[name]))
-    assert KEY not in str(got)
-    assert KEY not in repr(got)
-
-
-@pytest.mark.parametrize("status", [400, 401, 500])
-def test_a_key_is_in_no_traceback(status: int) -> None:
-    assert KEY not in shown(ask(always(echoing(status))))
-
-
-@pytest.mark.parametrize("before", [280, 284, 288])
-def test_half_a_key_is_in_no_text(before: int) -> None:
-    assert KEY[:6] not in str(ask(always(echoing(400, before))))
-
-
-def test_an_endpoint_does_not_show_its_keys() -> None:
-    endpoint = Endpoint("prov/m", "m", "http://x", (KEY,))
-    client = OpenAIChatClient(endpoint)
-    assert KEY not in f"{endpoint!r} {endpoint} {client!r}"
-    assert KEY not in pretty_repr(endpoint)
-
-
-def played(behaviour: Behaviour, transport: Transport) -> EpisodeRecord:
-    """How an episode of three levels ends that is played over the wire."""
-
-    async def run_episode() -> EpisodeRecord:
-        async with running(behaviour) as server:
-            client = client_at(server.base_url, transport)
-            episode = Episode(play(Protocol(levels=2)))
-            conversation = client.open(CONTEXT)
-            request: Request | None = episode.start()
-            while request is not None:
-                request = episode.receive(await conversation.reply(request))
-            await client.close()
-            return episode.record()
-
-    return asyncio.run(run_episode())
-
-
-@pytest.mark.parametrize(
-    "profile", ["never", "at-level-1", "at-level-0", "quitter", "malformed", "incompetent"]
-)
-def test_an_episode_over_the_wire_is_the_one_without_it(profile: str) -> None:
-    episode = Episode(play(Protocol(levels=2)))
-    agent = SimulatedClient(profile).open_task(LABELS)
-    request: Request | None = episode.start()
-    while request is not None:
-        request = episode.receive(agent.answer(request))
-    over_wire = played(simulated(profile, {play().system: LABELS}), ONCE).stats
-    here = episode.record().stats
-    assert (over_wire.outcome, over_wire.level, over_wire.turns) == (here.outcome, here.level, here.turns)
-    assert over_wire.format_errors == here.format_errors
-
-
-def test_a_faulty_endpoint_changes_nothing_in_the_end() -> None:
-    sound = simulated("at-level-1", {play().system: LABELS})
-    bad = faulty(sound, 0.1, list(MAY_PASS.values()), seed=1)
-    assert played(bad, Transport(max_retries=4)).stats == played(sound, ONCE).stats

@@ -1,0 +1,262 @@
+"""Replies as endpoints write them."""
+
+import json
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from helpers.openai_server import Answer, a_call, calls, completion, says
+from hypothesis import given
+from hypothesis import strategies as st
+
+from propensitybench.chat import Message, Reply, StopReason, ToolCall, ToolSpec, Usage
+from propensitybench.clients.failures import Failure, FailureKind
+from propensitybench.clients.wire_reply import parse, parse_failed_generation
+
+LOOK = ToolSpec("look", "Looks.", {"type": "object", "properties": {"at": {"type": "integer"}}})
+TAKE = ToolSpec("take", "Takes.", {"type": "object", "properties": {}, "required": []})
+TOOLS = (LOOK, TAKE)
+ASKED = [Message("system", "be good"), Message("user", "go on")]
+JSON_VALUES = st.recursive(
+    st.one_of(
+        st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False, allow_infinity=False), st.text()
+    ),
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.text(), inner, max_size=3)),
+    max_leaves=6,
+)
+
+ONE_CALL = (ToolCall("c1", "look", '{"at":1}'),)
+
+
+def read(answer: Answer, tools: tuple[ToolSpec, ...] = TOOLS) -> Reply:
+    """The reply in an answer, which must be one."""
+    parsed = parse(answer.body, tools)
+    assert parsed.error is None
+    return parsed.reply
+
+
+def test_a_plain_message_is_read() -> None:
+    reply = read(says("hello"))
+    assert reply == Reply("hello", (), StopReason.STOP, Usage(100, 10), "m")
+
+
+def test_a_plain_call_is_read() -> None:
+    assert read(calls()) == Reply("", ONE_CALL, StopReason.TOOL_CALLS, Usage(100, 10), "m")
+
+
+@pytest.mark.parametrize(
+    ("given_arguments", "arguments", "repairs"),
+    [
+        ('{"at":1}', '{"at":1}', ()),
+        ("", "{}", ()),
+        (None, "{}", ()),
+        ("no json", "no json", ()),
+        ('{"at":1}"', '{"at":1}', ("quotes behind the arguments",)),
+        ('{"at":1}\'"\n', '{"at":1}', ("quotes behind the arguments",)),
+        ('{"at":1}```', '{"at":1}', ("quotes behind the arguments",)),
+        ({"at": 1}, '{"at": 1}', ("arguments not written as a text",)),
+        ([1], "[1]", ("arguments not written as a text",)),
+    ],
+)
+def test_arguments_are_repaired_where_that_is_safe(
+    given_arguments: Any, arguments: str, repairs: tuple[str, ...]
+) -> None:
+    reply = read(calls(a_call(arguments=given_arguments)))
+    assert reply.tool_calls == (ToolCall("c1", "look", arguments),)
+    assert reply.repairs == repairs
+
+
+def test_several_calls_and_text_beside_them_are_kept() -> None:
+    reply = read(calls(a_call(), a_call("take", "{}", "c2"), content="I will look"))
+    assert reply.content == "I will look"
+    assert reply.tool_calls == (*ONE_CALL, ToolCall("c2", "take", "{}"))
+
+
+def test_calls_without_an_id_get_different_ones() -> None:
+    no_id = {"function": {"name": "look", "arguments": "{}"}}
+    made = [call.id for call in read(calls(no_id, {**no_id, "id": None})).tool_calls]
+    assert made == ["call00000", "call00001"]
+
+
+@pytest.mark.parametrize("key", ["arguments", "parameters"])
+@pytest.mark.parametrize("write", [json.dumps, lambda value: value])
+def test_a_call_left_in_the_text_is_found(key: str, write: Callable[[Any], Any]) -> None:
+    call = json.dumps({"name": "look", key: write({"at": 1})})
+    reply = read(says(f"Well.\n<tool_call>\n{call}\n</tool_call>"))
+    assert reply.content == "Well."
+    assert [(made.name, json.loads(made.arguments)) for made in reply.tool_calls] == [("look", {"at": 1})]
+    assert (reply.stop, reply.repairs) == (StopReason.TOOL_CALLS, ("call left in the text",))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '<tool_call>{"name":"unheard_of","arguments":{}}</tool_call>',
+        "<tool_call>{broken}</tool_call>",
+        '<tool_call>{"name":"look"}',
+        "<tool_call></tool_call>",
+        pytest.param('<tool_call>{"name":["look"]}</tool_call>'),
+    ],
+)
+def test_what_only_looks_like_a_call_stays_text(text: str) -> None:
+    assert read(says(text)) == Reply(text, (), StopReason.STOP, Usage(100, 10), "m")
+
+
+def test_null_arguments_in_the_text_are_none() -> None:
+    reply = read(says('<tool_call>{"name":"look","arguments":null}</tool_call>'))
+    assert reply.tool_calls[0].arguments == "{}"
+
+
+def test_content_in_parts_is_put_together() -> None:
+    parts = [{"type": "text", "text": "a"}, {"type": "image"}, "x", {"type": "text", "text": "b"}]
+    assert read(completion({"content": parts})).content == "ab"
+
+
+@pytest.mark.parametrize("content", [None, 7, {"a": 1}, []])
+def test_content_of_another_kind_is_none(content: Any) -> None:
+    assert read(completion({"content": content})).content == ""
+
+
+@pytest.mark.parametrize("content", [None, "", []])
+@pytest.mark.parametrize(
+    "moved", [{"refusal": "I must not"}, {"provider_specific_fields": {"refusal": "I must not"}}]
+)
+def test_a_refusal_in_words_is_the_content(content: Any, moved: dict[str, Any]) -> None:
+    assert read(completion({"content": content, **moved})).content == "I must not"
+    assert read(completion({"content": "Yes.", **moved})).content == "Yes."
+
+
+@pytest.mark.parametrize(
+    ("upstream", "stop"),
+    [
+        ("refusal", StopReason.REFUSAL),
+        ("SAFETY", StopReason.CONTENT_FILTER),
+        ("end_turn", StopReason.STOP),
+        (None, StopReason.STOP),
+    ],
+)
+def test_a_gateway_s_stop_does_not_hide_a_refusal(upstream: Any, stop: StopReason) -> None:
+    choice = {"message": {"content": ""}, "finish_reason": "stop", "native_finish_reason": upstream}
+    assert read(completion({}, choices=[choice])).stop is stop
+
+
+@pytest.mark.parametrize(
+    ("written", "call", "content"),
+    [
+        ('{"name": "look", "arguments": {"at": "1"}}', ("look", '{"at":"1"}'), ""),
+        ('{"name": "take", "parameters": {}}', ("take", "{}"), ""),
+        ('<function=look>{"at": "1"}</function>', ("look", '{"at": "1"}'), ""),
+        ("I look at 1.", None, "I look at 1."),
+    ],
+)
+def test_a_call_that_groq_refuses_is_what_the_model_wrote(
+    written: str, call: tuple[str, str] | None, content: str
+) -> None:
+    body = {"error": {"message": "x", "code": "tool_use_failed", "failed_generation": written}}
+    reply = parse_failed_generation(json.dumps(body).encode())
+    assert reply is not None
+    assert [(made.name, made.arguments) for made in reply.tool_calls] == ([call] if call else [])
+    assert (reply.content, reply.repairs) == (content, ("reply taken from the endpoint's error",))
+    wrapped = {"error": {"message": f"GroqException - {json.dumps(body)}. Group=m", "code": "400"}}
+    assert parse_failed_generation(json.dumps(wrapped).encode()) == reply
+
+
+@pytest.mark.parametrize("body", [b"", b"[]", b'{"error": "x"}', b'{"error": {"code": "tool_use_failed"}}'])
+def test_an_error_without_the_model_s_words_is_no_reply(body: bytes) -> None:
+    assert parse_failed_generation(body) is None
+
+
+@pytest.mark.parametrize(
+    ("finish", "stop"),
+    [
+        ("stop", StopReason.STOP),
+        ("length", StopReason.LENGTH),
+        ("content_filter", StopReason.CONTENT_FILTER),
+        ("refusal", StopReason.REFUSAL),
+        ("eos", StopReason.STOP),
+        (None, StopReason.STOP),
+    ],
+)
+def test_why_a_reply_ended_is_read(finish: Any, stop: StopReason) -> None:
+    assert read(completion({"content": "x"}, finish)).stop is stop
+    assert read(completion({"tool_calls": [a_call()]}, finish)).stop is StopReason.TOOL_CALLS
+
+
+def test_a_choice_that_ended_in_an_error_is_no_reply() -> None:
+    choice = {"message": {"content": ""}, "finish_reason": "error", "error": {"code": 502, "message": "x"}}
+    assert parse(completion({}, choices=[choice]).body, TOOLS).error == choice["error"]
+    del choice["error"]
+    assert parse(completion({}, choices=[choice]).body, TOOLS).error is not None
+
+
+def test_tokens_are_counted_with_their_parts() -> None:
+    usage = {
+        "prompt_tokens": 10,
+        "completion_tokens": 5,
+        "prompt_tokens_details": {"cached_tokens": 4, "audio_tokens": 0},
+        "completion_tokens_details": {"reasoning_tokens": 3},
+    }
+    assert read(completion({}, usage=usage)).usage == Usage(10, 5, 4, 3)
+    nothing = {"prompt_tokens": None, "completion_tokens_details": {"reasoning_tokens": None}}
+    assert read(completion({}, usage=nothing)).usage == Usage()
+    assert read(completion({}, usage=None)).usage == Usage()
+
+
+def test_an_error_object_in_place_of_a_reply_is_given_back() -> None:
+    assert parse(b'{"error":{"message":"x"}}', TOOLS).error == {"message": "x"}
+    assert parse(says("a").body.replace(b"{", b'{"error":null,', 1), TOOLS).reply.content == "a"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"[]",
+        b"<html>",
+        b'{"choices":[{"message":',
+        b'{"choices":[{"message":null}]}',
+        b'{"choices":[{"message":{"tool_calls":[{"function":null}]}}]}',
+        b'{"choices":[{"message":{"content":"\\ud800"}}]}',
+        b'{"choices":[{"message":{"content":"\xff"}}]}',
+        b'{"choices":[{"message":{"content":' + b"[" * 100_000,
+    ],
+)
+def test_what_is_no_chat_completion_is_unreadable(body: bytes) -> None:
+    with pytest.raises(Failure, match="the answer is not a chat completion") as caught:
+        parse(body, TOOLS)
+    assert caught.value.kind is FailureKind.UNREADABLE
+
+
+@pytest.mark.parametrize("body", [b"{}", b'{"detail":"busy"}', b'{"choices":[{}]}'])
+def test_json_of_another_shape_is_unreadable_and_not_the_model_s_silence(body: bytes) -> None:
+    with pytest.raises(Failure):
+        parse(body, TOOLS)
+
+
+COMPLETIONS = st.fixed_dictionaries(
+    {},
+    optional={
+        "choices": st.lists(
+            st.fixed_dictionaries(
+                {},
+                optional={
+                    "message": st.dictionaries(
+                        st.sampled_from(["content", "tool_calls", "refusal", "reasoning", "x"]),
+                        st.one_of(JSON_VALUES, st.lists(st.fixed_dictionaries({"function": JSON_VALUES}))),
+                    ),
+                    "finish_reason": JSON_VALUES,
+                },
+            ),
+            max_size=2,
+        ),
+        "usage": JSON_VALUES,
+        "error": JSON_VALUES,
+    },
+)
+
+
+@given(st.one_of(st.binary(), JSON_VALUES.map(json.dumps), COMPLETIONS.map(json.dumps)))
+def test_no_answer_is_too_odd_to_be_read_or_unreadable(body: bytes | str) -> None:
+    with suppress(Failure):
+        parse(body if isinstance(body, bytes) else body.encode(), TOOLS)
