@@ -327,7 +327,7 @@ def test_the_command(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[st
     printed = capsys.readouterr()
     assert printed.err == ""
     assert [Path(line).suffix for line in printed.out.splitlines()] == [".eval", ".eval"]
-    with pytest.raises(BadInput, match="is a file; give a folder with --out DIR"):
+    with pytest.raises(BadInput, match="is a file; give a folder: --out DIR"):
         command(run, out=run, form="eval")
 
 
