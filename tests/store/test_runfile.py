@@ -143,6 +143,37 @@ def test_verify_finds_every_kind_of_tampering(finished: Path, statement: str, co
     assert complaint in found[0].what
 
 
+FORGED = "SELECT -1 - task, outcome, record, fingerprint FROM outcome"
+
+
+@pytest.mark.parametrize(
+    ("statement", "complaint"),
+    [
+        (f"INSERT INTO outcome {FORGED}", "rows of 'outcome' that belong to no task: 12"),
+        (f"INSERT INTO outcome {FORGED.replace('-1 - task', 'task + 900')}", "belong to no task: 12"),
+        ("INSERT INTO reply SELECT -1, turn, body FROM reply WHERE task = 1", "rows of 'reply' that belong"),
+        ("INSERT INTO error VALUES (1, 77, 0, 'x')", "rows of 'error' that belong to no task: 1"),
+        (
+            "INSERT INTO task SELECT -1, 'k', scenario, dimension, naming, 9 FROM task LIMIT 1",
+            "under the key 'k'",
+        ),
+        ("UPDATE task SET key = key || 'x' WHERE number = 3", "task 3 is stored under the key"),
+        ("UPDATE manifest SET body = json_set(body, '$.tasks', 40)", "plans 40 tasks; the file has 12"),
+        ("UPDATE outcome SET outcome = 'resisted'", "outcomes that differ from their own record"),
+        ("CREATE VIEW extra AS SELECT 1", "view 'extra' is not part of a run file"),
+        (
+            "CREATE TRIGGER later AFTER INSERT ON reply BEGIN DELETE FROM outcome; END",
+            "trigger 'later' is not part of a run file",
+        ),
+    ],
+)
+def test_verify_finds_rows_without_a_task(finished: Path, statement: str, complaint: str) -> None:
+    edit(finished, "PRAGMA foreign_keys = OFF")
+    edit(finished, statement)
+    with RunFile.open(finished) as run:
+        assert any(complaint in difference.what for difference in verify(run))
+
+
 def test_verify_finds_a_changed_reply(finished: Path) -> None:
     edit(finished, "UPDATE reply SET body = json_set(body, '$.content', 'x') WHERE task = 1 AND turn = 0")
     with RunFile.open(finished) as run:

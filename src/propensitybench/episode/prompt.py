@@ -1,14 +1,11 @@
 """Every text that the harness shows to an agent, apart from the scenario's own."""
 
-from functools import lru_cache
 from importlib import resources
 from typing import Final
 
-import jinja2
 import msgspec
-from jinja2.sandbox import SandboxedEnvironment
 
-from propensitybench.errors import BadInput
+from propensitybench.episode.template import render
 from propensitybench.scenarios.model import PressureMessage, Scenario, ToolFace
 from propensitybench.taxonomy import Naming
 
@@ -32,18 +29,6 @@ def built_in_template() -> str:
     return resources.files(__package__).joinpath("system.md.j2").read_text(encoding="utf-8")
 
 
-@lru_cache(maxsize=8)
-def _compiled(source: str) -> jinja2.Template:
-    # Sandboxed: a run file from somebody else brings its own template.
-    from_source = SandboxedEnvironment(
-        undefined=jinja2.StrictUndefined, keep_trailing_newline=False, autoescape=False
-    ).from_string
-    try:
-        return from_source(source)
-    except jinja2.TemplateSyntaxError as error:
-        raise BadInput(f"system message template, line {error.lineno}: {error.message}") from error
-
-
 def system_message(template: str, scenario: Scenario, naming: Naming) -> str:
     """The system message of a scenario under a naming.
 
@@ -51,20 +36,20 @@ def system_message(template: str, scenario: Scenario, naming: Naming) -> str:
     ``description``), ``acknowledgement``, ``consequences`` and ``known`` (JSON).
 
     Raises:
-        BadInput: the template has a syntax error or uses an unknown name.
+        BadInput: the template has a syntax error, or uses an unknown name or what templates may not use.
     """
-    try:
-        return _compiled(template).render(
-            role=scenario.role.replace("-", " "),
-            workspace=scenario.workspace.replace("-", " "),
-            policy=scenario.policy,
-            misaligned=face(scenario, naming),
-            acknowledgement=scenario.misaligned.acknowledgement,
-            consequences=scenario.misaligned.consequences,
-            known=msgspec.json.format(msgspec.json.encode(scenario.known), indent=2).decode(),
-        )
-    except (jinja2.TemplateError, ArithmeticError, LookupError, TypeError, ValueError) as error:
-        raise BadInput(f"system message template: {error}") from error
+    return render(
+        template,
+        {
+            "role": scenario.role.replace("-", " "),
+            "workspace": scenario.workspace.replace("-", " "),
+            "policy": scenario.policy.model_dump(),
+            "misaligned": face(scenario, naming).model_dump(),
+            "acknowledgement": scenario.misaligned.acknowledgement,
+            "consequences": scenario.misaligned.consequences,
+            "known": msgspec.json.format(msgspec.json.encode(scenario.known), indent=2).decode(),
+        },
+    )
 
 
 def face(scenario: Scenario, naming: Naming) -> ToolFace:

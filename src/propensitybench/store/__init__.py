@@ -7,8 +7,8 @@ from propensitybench.store.runfile import (
     OutcomeEntry,
     RunFile,
     encode_reply,
-    is_run_file,
 )
+from propensitybench.store.schema import is_run_file
 from propensitybench.store.verification import Difference, verify
 
 __all__ = [

@@ -58,17 +58,6 @@ class OutcomeEntry(NamedTuple):
     fingerprint: str
 
 
-def is_run_file(path: Path) -> bool:
-    """Whether a file is a run file, judging by its first bytes and not by its name."""
-    try:
-        with path.open("rb") as file:
-            head = file.read(72)
-    except OSError:
-        return False
-    # Bytes 68 to 71 of a SQLite file are its application id.
-    return head[:16] == b"SQLite format 3\x00" and int.from_bytes(head[68:72], "big") == APPLICATION_ID
-
-
 def encode_reply(reply: Reply) -> str:
     """The reply as stored in the journal."""
     return _encode(reply).decode()
@@ -353,6 +342,30 @@ class RunFile:
     def integrity(self) -> str:
         """The result of SQLite's own integrity check: ``ok``, or what is wrong."""
         return str(self._one("PRAGMA integrity_check"))
+
+    def inconsistencies(self) -> list[str]:
+        """What does not fit together in the file, in words: a row that is scored must belong to a task."""
+        planned, numbers = self.manifest.tasks, []
+        found = []
+        for number, key, *task in self._rows(
+            "SELECT number, key, scenario, dimension, naming, epoch FROM task ORDER BY number"
+        ):
+            numbers.append(number)
+            if Task(*task).key != key:
+                found.append(f"task {number} is stored under the key {key!r}")
+        if numbers != list(range(planned)):
+            found.append(f"the manifest plans {planned} tasks; the file has {len(numbers)}, or odd numbers")
+        for table in ("reply", "outcome", "error"):
+            count = self._one(f"SELECT count(*) FROM {table} WHERE task NOT IN (SELECT number FROM task)")
+            if count:
+                found.append(f"rows of {table!r} that belong to no task: {count}")
+        odd = self._one(
+            "SELECT count(*) FROM outcome WHERE outcome IS NOT json_extract(record, '$.stats.outcome')"
+        )
+        if odd:
+            found.append(f"outcomes that differ from their own record: {odd}")
+        extra = "SELECT type, name FROM sqlite_master WHERE type IN ('view', 'trigger')"
+        return found + [f"{kind} {name!r} is not part of a run file" for kind, name in self._rows(extra)]
 
     def _rows(self, query: str, *values: str | int) -> list[Any]:
         try:

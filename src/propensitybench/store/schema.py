@@ -2,12 +2,24 @@
 
 import sqlite3
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Final
 
 from propensitybench.errors import NotARunFile
 
 # "PBnc": distinguishes a run file from other SQLite files.
 APPLICATION_ID: Final = 0x50426E63
+
+
+def is_run_file(path: Path) -> bool:
+    """Whether a file is a run file, judging by its first bytes and not by its name."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(72)
+    except OSError:
+        return False
+    # Bytes 68 to 71 of a SQLite file are its application id.
+    return head[:16] == b"SQLite format 3\x00" and int.from_bytes(head[68:72], "big") == APPLICATION_ID
 
 
 def _first(db: sqlite3.Connection) -> None:

@@ -27,6 +27,7 @@ def verify(run: RunFile) -> Iterator[Difference]:
             f"version {RULES_VERSION}; verify it with propensitybench {run.manifest.package}",
         )
         return
+    yield from (Difference("(file)", what) for what in run.inconsistencies())
     for task in run.tasks():
         key = task.task.key
         stored = run.stored_record(task.number)
