@@ -334,3 +334,7 @@ def test_the_wording_is_the_same_for_every_task() -> None:
     other = failure(400, {"message": "Invalid schema for function 'take': messages[17].reasoning is bad"})
     assert one.wording == other.wording
     assert one.wording != failure(400, {"message": "Another one"}).wording
+
+
+def test_a_long_body_that_is_not_json_is_examined_at_its_beginning() -> None:
+    assert len(str(failure(400, b"<" * 16_000_000))) < 400

@@ -379,3 +379,16 @@ def test_nobody_starves_behind_one_who_gives_up() -> None:
         assert [isinstance(each, Reply) for each in got] == [False, True, False, True, True]
 
     asyncio.run(talk())
+
+
+def test_a_redirect_is_not_followed() -> None:
+    async def redirected() -> tuple[list[Got], int]:
+        async with running(always(calls())) as elsewhere:
+            location = {"Location": f"{elsewhere.base_url}/chat/completions"}
+            got, _ = await asked(always(Answer(b"", 307, location)))
+            return got, elsewhere.calls
+
+    (got,), calls_elsewhere = asyncio.run(redirected())
+    assert "HTTP 307" in str(got)
+    assert "redirects are not followed" in str(got)
+    assert calls_elsewhere == 0

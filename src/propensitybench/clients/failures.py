@@ -95,6 +95,8 @@ _WORDS: Final = {
 _FIELD: Final = re.compile(
     r"""(['"])(?:code|type|status|message)\1\s*:\s*(['"])(?P<inside>.*?)\2(?=\s*[,}\]])""", re.DOTALL
 )
+# Bytes of an error body that is not JSON.
+_EXAMINED: Final = 4096
 _SHOWN: Final = 300
 
 
@@ -138,6 +140,8 @@ def failure_of(status: int, headers: Mapping[str, str], body: bytes, now: dateti
     if kind is FailureKind.BLOCKED:
         return Failure(kind, text)
     hint = "; is the address right? it usually ends in /v1" if status == 404 else ""
+    if 300 <= status < 400:
+        hint = "; redirects are not followed: give the address that it points to"
     return Failure(kind, f"HTTP {status}: {text}{hint}", retry_after(headers, now))
 
 
@@ -220,7 +224,8 @@ def message_of(body: bytes) -> Explanation:
     try:
         decoded = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        text = body.decode("utf-8", "replace")
+        # Cut before the pattern is tried: it takes a square of the length of what it is given.
+        text = body[:_EXAMINED].decode("utf-8", "replace")
         return Explanation(_line(re.sub(r"<[^>]*>", " ", text)), "")
     if isinstance(decoded, list) and decoded and isinstance(decoded[0], dict):
         decoded = decoded[0]  # Gemini puts its error into a list

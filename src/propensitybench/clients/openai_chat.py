@@ -120,7 +120,8 @@ class OpenAIChatClient:
         headers: dict[str, str],
     ) -> Reply:
         try:
-            async with session.post(self._url, data=body, headers=headers) as response:
+            # A redirect would carry the conversation and the key to another address.
+            async with session.post(self._url, data=body, headers=headers, allow_redirects=False) as response:
                 # An endpoint that repeats the key must not put it into messages or run files.
                 raw = self._redacted(await _read(response))
                 status, answered = response.status, response.headers
