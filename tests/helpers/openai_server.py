@@ -17,10 +17,15 @@ import socket
 import struct
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import (
+    AbstractAsyncContextManager,
+    AbstractContextManager,
+    asynccontextmanager,
+    contextmanager,
+)
 from pathlib import Path
 from random import Random
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple, TypeVar
 
 import msgspec
 from aiohttp import web
@@ -33,6 +38,7 @@ from propensitybench.scenarios import TaskMetadata, task_metadata
 from propensitybench.simulated import SimulatedClient
 from propensitybench.store import RunFile
 
+S = TypeVar("S")
 Json = Mapping[str, Any]
 JSON_TYPE: Final = {"Content-Type": "application/json"}
 LARGE: Final = 17 * 2**20
@@ -105,29 +111,29 @@ class Server:
         try:
             answer = self._behaviour(json.loads(raw), number)
             await asyncio.sleep(answer.after)
-            return await self._play(request, answer)
+            self.answered += answer.is_good
+            return await respond(request, answer)
         finally:
             self._in_flight -= 1
 
-    async def _play(self, request: web.Request, answer: Answer) -> web.StreamResponse:
-        if answer.way == "whole":
-            self.answered += answer.is_good
-            return web.Response(body=answer.body, status=answer.status, headers=answer.headers)
-        if answer.way == "stall":
-            await asyncio.sleep(_FOR_EVER_S)
-        assert request.transport is not None
-        response = web.StreamResponse(
-            headers={**answer.headers, "Content-Length": str(len(answer.body) + 99)}
-        )
-        if answer.way == "reset":
-            linger = struct.pack("ii", 1, 0)  # closing sends RST instead of FIN
-            request.transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
-            request.transport.abort()
-            return response
-        await response.prepare(request)
-        await response.write(answer.body)
-        request.transport.close()
+
+async def respond(request: web.Request, answer: Answer) -> web.StreamResponse:
+    """Gives an answer, or fails on the wire as it says."""
+    if answer.way == "whole":
+        return web.Response(body=answer.body, status=answer.status, headers=answer.headers)
+    if answer.way == "stall":
+        await asyncio.sleep(_FOR_EVER_S)
+    assert request.transport is not None
+    response = web.StreamResponse(headers={**answer.headers, "Content-Length": str(len(answer.body) + 99)})
+    if answer.way == "reset":
+        linger = struct.pack("ii", 1, 0)  # closing sends RST instead of FIN
+        request.transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+        request.transport.abort()
         return response
+    await response.prepare(request)
+    await response.write(answer.body)
+    request.transport.close()
+    return response
 
 
 @asynccontextmanager
@@ -147,28 +153,33 @@ async def running(behaviour: Behaviour) -> AsyncIterator[Server]:
 
 
 @contextmanager
-def serving(behaviour: Behaviour) -> Iterator[Server]:
+def in_thread(server: AbstractAsyncContextManager[S]) -> Iterator[S]:
     """A server in a thread of its own, for tests that give their own thread to the program."""
-    started: list[tuple[Server, asyncio.AbstractEventLoop, asyncio.Event]] = []
+    started: list[tuple[S, asyncio.AbstractEventLoop, asyncio.Event]] = []
     ready = threading.Event()
 
     async def serve() -> None:
         stop = asyncio.Event()
-        async with running(behaviour) as server:
-            started.append((server, asyncio.get_running_loop(), stop))
+        async with server as one:
+            started.append((one, asyncio.get_running_loop(), stop))
             ready.set()
             await stop.wait()
 
-    thread = threading.Thread(target=asyncio.run, args=(serve(),), name="openai-server", daemon=True)
+    thread = threading.Thread(target=asyncio.run, args=(serve(),), name="server", daemon=True)
     thread.start()
     if not ready.wait(10):
         raise RuntimeError("the server did not start")
-    ((server, loop, stop),) = started
+    ((one, loop, stop),) = started
     try:
-        yield server
+        yield one
     finally:
         loop.call_soon_threadsafe(stop.set)
         thread.join(10)
+
+
+def serving(behaviour: Behaviour) -> AbstractContextManager[Server]:
+    """A server in a thread of its own; see `in_thread`."""
+    return in_thread(running(behaviour))
 
 
 def always(answer: Answer) -> Behaviour:

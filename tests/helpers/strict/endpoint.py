@@ -13,15 +13,12 @@ For Anthropic a client gets `Server.root` as its base URL; the behaviour sees ch
 
 import asyncio
 import json
-import socket
-import struct
-import threading
-from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractContextManager, asynccontextmanager
 from typing import Any, Final
 
 from aiohttp import web
-from helpers.openai_server import JSON_TYPE, Answer, Behaviour
+from helpers.openai_server import JSON_TYPE, Answer, Behaviour, in_thread, respond
 from helpers.strict.anthropic_wire import as_chat, as_events, as_message
 from helpers.strict.common import NO_HEADERS, Json, Violation, in_full
 from helpers.strict.deepseek import ignored
@@ -29,7 +26,6 @@ from helpers.strict.groq import tool_use_failed
 from helpers.strict.providers import PROVIDERS
 
 _EVENTS: Final[Mapping[str, str]] = {"Content-Type": "text/event-stream"}
-_FOR_EVER_S: Final = 3600.0
 
 
 def answer_of(violation: Violation) -> Answer:
@@ -187,7 +183,7 @@ class Server:
             return await self._answer(request, behaviour, number)
         async with behaviour.place() as refusal:
             if refusal is not None:
-                return await self._play(request, refusal)
+                return await respond(request, refusal)
             return await self._answer(request, behaviour.behaviour, number)
 
     async def _answer(self, request: web.Request, behaviour: Behaviour, number: int) -> web.StreamResponse:
@@ -198,27 +194,8 @@ class Server:
         else:
             answer = behaviour(body, number)
         await asyncio.sleep(answer.after)
-        return await self._play(request, answer)
-
-    async def _play(self, request: web.Request, answer: Answer) -> web.StreamResponse:
-        if answer.way == "whole":
-            self.answered += answer.status == 200
-            return web.Response(body=answer.body, status=answer.status, headers=answer.headers)
-        if answer.way == "stall":
-            await asyncio.sleep(_FOR_EVER_S)
-        assert request.transport is not None
-        response = web.StreamResponse(
-            headers={**answer.headers, "Content-Length": str(len(answer.body) + 99)}
-        )
-        if answer.way == "reset":
-            linger = struct.pack("ii", 1, 0)  # closing sends RST instead of FIN
-            request.transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
-            request.transport.abort()
-            return response
-        await response.prepare(request)
-        await response.write(answer.body)
-        request.transport.close()
-        return response
+        self.answered += answer.way == "whole" and answer.status == 200
+        return await respond(request, answer)
 
 
 async def _count_tokens(_request: web.Request) -> web.StreamResponse:
@@ -245,26 +222,6 @@ async def running(behaviour: Behaviour) -> AsyncIterator[Server]:
         await runner.cleanup()
 
 
-@contextmanager
-def serving(behaviour: Behaviour) -> Iterator[Server]:
+def serving(behaviour: Behaviour) -> AbstractContextManager[Server]:
     """A server in a thread of its own, for tests that give their own thread to the program."""
-    started: list[tuple[Server, asyncio.AbstractEventLoop, asyncio.Event]] = []
-    ready = threading.Event()
-
-    async def serve() -> None:
-        stop = asyncio.Event()
-        async with running(behaviour) as server:
-            started.append((server, asyncio.get_running_loop(), stop))
-            ready.set()
-            await stop.wait()
-
-    thread = threading.Thread(target=asyncio.run, args=(serve(),), name="strict-server", daemon=True)
-    thread.start()
-    if not ready.wait(10):
-        raise RuntimeError("the server did not start")
-    ((server, loop, stop),) = started
-    try:
-        yield server
-    finally:
-        loop.call_soon_threadsafe(stop.set)
-        thread.join(10)
+    return in_thread(running(behaviour))
