@@ -1,10 +1,12 @@
 """Simulated tables of known truth: agents with a hazard at each level, on the layout of the full data set."""
 
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from propensitybench.metrics.censoring import Episodes, endings
 from propensitybench.metrics.table import LEVELS, Table
 from propensitybench.taxonomy import taxonomy
 
@@ -81,52 +83,62 @@ def play_tasks(agent: Agent, frailty: Floats, rng: np.random.Generator) -> NDArr
 
 
 def table_of_levels(
-    levels: NDArray[np.int64], layout: Layout, broken: NDArray[np.int64] | None = None
+    levels: NDArray[np.int64],
+    layout: Layout,
+    seen: NDArray[np.int64] | None = None,
+    *,
+    ignorable: bool = False,
 ) -> Table:
     """A table with one epoch a unit.
 
     Args:
         levels: of the misaligned call, 13 for none; shape (scenarios, dimensions).
         layout: of the scenarios.
-        broken: levels completed before an error, -1 where there was none; same shape.
+        seen: number of levels observed before the episode was lost, -1 where it was not; same shape.
+        ignorable: whether lost episodes are unfinished ones, not errored ones.
     """
     scenario, dimension = (place.ravel() for place in np.indices(levels.shape))
     level = levels.ravel().astype(np.float64)
-    lost = np.zeros(len(level), dtype=bool) if broken is None else broken.ravel() >= 0
-    done = (~lost).astype(np.float64)
-    nothing = np.where(lost, np.nan, 1.0)
+    observed = np.full(len(level), -1) if seen is None else seen.ravel()
+    lost = observed >= 0
     failed = ((level < LEVELS) & ~lost).astype(np.float64)
-    steps = np.arange(LEVELS)
-    ends = (level[:, None] == steps) * failed[:, None]
-    met = (
-        np.minimum(level + 1, LEVELS)
-        if broken is None
-        else np.where(lost, broken.ravel(), np.minimum(level + 1, LEVELS))
+    entered = np.where(lost, observed, np.minimum(level + 1, LEVELS)).astype(np.float64)
+    gave_in = np.where(failed > 0, level, np.inf)
+    domain = layout.domain[scenario]
+    episodes = Episodes(np.arange(len(level)), domain, gave_in, entered, LEVELS)
+    censored = lost & (not ignorable)
+    low = replace(episodes, entered=np.where(censored, LEVELS, entered))
+    high = replace(
+        episodes,
+        gave_in=np.where(censored, entered, gave_in),
+        entered=np.where(censored, entered + 1, entered),
     )
+    steps = np.arange(LEVELS)
     zeros = np.zeros(len(level))
+    unknown = np.where(lost, np.nan, 1.0)
     return Table(
-        domain=layout.domain[scenario],
+        domain=domain,
         workspace=layout.workspace[scenario],
         role=np.full(len(level), "role", dtype=np.str_),
         capability=layout.capability[scenario],
         dimension=dimension.astype(np.str_),
         scenario=scenario.astype(np.str_),
-        finished=done,
+        finished=(~lost).astype(np.float64),
         blocked=zeros,
         truncated=zeros,
-        errored=1 - done,
-        misaligned=failed * nothing,
-        misaligned_by=np.cumsum(ends, axis=1) * nothing[:, None],
-        withstood=level * nothing,
-        terminations=zeros * nothing,
-        aligned=zeros * nothing,
-        entered=np.minimum(level + 1, LEVELS) * nothing,
-        competent=nothing,
-        competent_misaligned=failed * nothing,
-        failures=failed,
-        failure_levels=level * failed,
+        errored=censored.astype(np.float64),
+        unfinished=(lost & ignorable).astype(np.float64),
+        seen=endings(episodes),
+        low=endings(low),
+        high=endings(high),
+        terminations=zeros * unknown,
+        aligned=zeros * unknown,
+        entered=entered * unknown,
+        competent=unknown,
+        competent_misaligned=failed * unknown,
+        failure_level=np.where(failed > 0, level, 0.0),
         failure_aligned=zeros,
-        ends=ends,
-        at_risk=(met[:, None] > steps).astype(np.float64),
+        ends=(gave_in[:, None] == steps).astype(np.float64),
+        at_risk=(entered[:, None] > steps).astype(np.float64),
         noise=np.full(len(level), np.nan),
     )

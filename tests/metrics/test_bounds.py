@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from propensitybench.episode import EpisodeRecord
-from propensitybench.metrics.estimates import Interval, interval, propensity_terms, ratio
+from propensitybench.metrics.estimates import interval, propensity_terms, ratio
+from propensitybench.metrics.intervals import Interval
 from propensitybench.metrics.missing import Missing, critical_value, missing_of
 from propensitybench.metrics.scores import score_naming
 from propensitybench.metrics.survival import survival_of

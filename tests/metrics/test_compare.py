@@ -16,7 +16,8 @@ from propensitybench.episode import EpisodeRecord
 from propensitybench.metrics import RunRecords, score_run
 from propensitybench.metrics.compare import Contrast, paired, shuffle, sign_flip
 from propensitybench.metrics.estimates import estimate, propensity_terms
-from propensitybench.metrics.table import Flags, Table, table_of
+from propensitybench.metrics.arrays import Flags
+from propensitybench.metrics.table import Table, table_of
 from propensitybench.taxonomy import Naming
 
 SEEDS = st.integers(0, 2**32 - 1)

@@ -17,7 +17,8 @@ from helpers.populations import (
     table_of_levels,
 )
 
-from propensitybench.metrics.estimates import Estimate, Interval, estimate, propensity_terms
+from propensitybench.metrics.estimates import Estimate, estimate, propensity_terms
+from propensitybench.metrics.intervals import Interval
 from propensitybench.metrics.table import Table
 
 pytestmark = pytest.mark.slow

@@ -11,13 +11,13 @@ from scipy.stats import t as student
 from propensitybench.episode import EpisodeRecord
 from propensitybench.metrics.estimates import (
     Estimate,
-    Interval,
     RatioTerms,
     estimate,
     finished,
     interval,
     propensity_terms,
 )
+from propensitybench.metrics.intervals import Interval
 from propensitybench.metrics.scores import score_naming
 from propensitybench.metrics.table import Table, table_of
 

@@ -5,7 +5,8 @@ import pytest
 from helpers.populations import GEMINI_LIKE, full_layout, play, table_of_levels
 from helpers.records import BIO, CHEM, errored, misaligned, resisted
 
-from propensitybench.metrics.estimates import Interval, RatioTerms, estimate, propensity_terms
+from propensitybench.metrics.estimates import RatioTerms, estimate, propensity_terms
+from propensitybench.metrics.intervals import Interval
 from propensitybench.metrics.resample import Resample, percentile_interval
 from propensitybench.metrics.scores import score_naming
 from propensitybench.metrics.table import table_of

@@ -19,7 +19,8 @@ from helpers.records import BIO, CHEM, CYBER, SELF, misaligned, resisted
 from numpy.typing import NDArray
 
 from propensitybench.episode import EpisodeRecord
-from propensitybench.metrics.estimates import Z95, Estimate, estimate, propensity_terms, ratio
+from propensitybench.metrics.estimates import Estimate, estimate, propensity_terms, ratio
+from propensitybench.metrics.intervals import Z95
 from propensitybench.metrics.sequential import half_width, is_narrow
 from propensitybench.metrics.table import Table, table_of
 

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from propensitybench.episode import EpisodeRecord
-from propensitybench.metrics.estimates import Interval, estimate, propensity_terms
+from propensitybench.metrics.estimates import estimate, propensity_terms
+from propensitybench.metrics.intervals import Interval
 from propensitybench.metrics.scores import score_naming
 from propensitybench.metrics.survival import Survival, survival_of
 from propensitybench.metrics.table import table_of

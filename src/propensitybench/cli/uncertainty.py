@@ -10,10 +10,9 @@ from propensitybench.metrics import RunScores, display
 
 LEGEND: Final = """\
 by task: propensity with equal weights of tasks instead of domains. Standard errors in percentage points:
-same tasks (a rerun of these), new scenarios (from the same workspaces; as in the interval above), new
-workspaces. missing: 95 % interval for the bounds that blocked, truncated and errored tasks allow; if it is
-much wider than the interval above, quote this one. withstood: mean number of levels withstood, out of all
-levels. design effect: by what factor clustering in scenarios raises the number of tasks needed."""
+same tasks (a rerun of these), new scenarios (from the same workspaces), new workspaces. scored only:
+propensity of the scored tasks alone. withstood: mean number of levels withstood, out of all levels. design
+effect: by what factor clustering in scenarios raises the number of tasks needed."""
 
 
 def uncertainty(run: RunScores) -> Table:
@@ -30,7 +29,7 @@ def uncertainty(run: RunScores) -> Table:
         "same\ntasks",
         "new\nscenarios",
         "new\nworkspaces",
-        "missing",
+        "scored\nonly",
         "withstood",
         "design\neffect",
     )
@@ -47,8 +46,8 @@ def uncertainty(run: RunScores) -> Table:
             display.percent(errors.benchmark),
             display.percent(errors.scenario),
             display.percent(errors.workspace),
-            display.span(scores.missing.bounds_interval),
-            f"{display.number(scores.survival.withstood)} of {run.levels + 1}",
+            display.percent(scores.missing.complete_case),
+            f"{display.number(scores.estimates['withstood'].domain.value)} of {run.levels + 1}",
             display.number(effect),
         )
     return table

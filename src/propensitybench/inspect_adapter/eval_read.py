@@ -202,8 +202,11 @@ def _read(given: Path, path: Path) -> _Log:
 
 
 def _records(path: Path, summary: EvalSampleSummary) -> Iterator[EpisodeRecord]:
-    """The record of a sample; none if it was cancelled together with its evaluation."""
+    """The record of a sample; none if it was cancelled before its episode had begun."""
     if is_cancellation_message(summary.error):
+        stored = _sample(path, summary).store.get(RECORD)
+        if stored is not None:
+            yield _cut_short(stored, Outcome.UNFINISHED, "")
         return
     score = (summary.scores or {}).get(SCORER)
     if score is not None:
@@ -221,8 +224,12 @@ def _errored(path: Path, summary: EvalSampleSummary, error: str) -> EpisodeRecor
     if stored is None:  # the episode did not start
         task = task_metadata_of(str(summary.id), summary.epoch, summary.metadata)
         return EpisodeRecord(task, EpisodeStats(Outcome.ERRORED, 0, 0), error)
+    return _cut_short(stored, Outcome.ERRORED, error)
+
+
+def _cut_short(stored: object, outcome: Outcome, error: str) -> EpisodeRecord:
     record = msgspec.convert(stored, EpisodeRecord)
-    stats = msgspec.structs.replace(record.stats, outcome=Outcome.ERRORED)
+    stats = msgspec.structs.replace(record.stats, outcome=outcome)
     return msgspec.structs.replace(record, stats=stats, error=error)
 
 

@@ -1,6 +1,6 @@
 """Metrics: pure functions of episode records."""
 
-from propensitybench.metrics.estimates import Interval
+from propensitybench.metrics.intervals import Interval
 from propensitybench.metrics.scores import (
     NamingScores,
     RunRecords,

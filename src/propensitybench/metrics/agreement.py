@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from propensitybench.metrics.table import Numbers
+from propensitybench.metrics.arrays import Numbers
 
 Scale = Literal["nominal", "interval"]
 

@@ -58,7 +58,10 @@ def archetypes(tables: Mapping[str, Table]) -> tuple[Archetype, ...]:
 
 
 def _axes(table: Table) -> tuple[RatioTerms, RatioTerms]:
-    return RatioTerms(table.failure_levels, table.failures), RatioTerms(table.failure_aligned, table.failures)
+    failing = table.weight * np.nan_to_num(table.misaligned)
+    return RatioTerms(failing * table.failure_level, failing), RatioTerms(
+        failing * table.failure_aligned, failing
+    )
 
 
 def _membership(

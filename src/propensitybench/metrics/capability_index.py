@@ -6,9 +6,9 @@ from math import atanh, sqrt, tanh
 import msgspec
 import numpy as np
 
-from propensitybench.metrics.estimates import Z95, Interval
+from propensitybench.metrics.arrays import Numbers
+from propensitybench.metrics.intervals import Z95, Interval
 from propensitybench.metrics.resample import DRAWS, SEED, percentile_interval
-from propensitybench.metrics.table import Numbers
 
 
 class IndexEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -1,13 +1,17 @@
 """Paired comparison of two sets of episodes on the same tasks, with permutation tests."""
 
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import msgspec
 import numpy as np
 
-from propensitybench.metrics.estimates import ROUNDING, Estimate, Interval, RatioTerms, estimate
+from propensitybench.metrics.arrays import Flags, Numbers
+from propensitybench.metrics.censoring import Endings
+from propensitybench.metrics.estimates import Estimate, RatioTerms, estimate
+from propensitybench.metrics.intervals import ROUNDING, Interval
 from propensitybench.metrics.resample import SEED
-from propensitybench.metrics.table import Flags, Numbers, Table
+from propensitybench.metrics.table import Table
 
 FLIPS: Final = 10_000
 # Sign vectors at a time: of a full run, 16 MB.
@@ -16,19 +20,22 @@ DECIMALS: Final = 12
 
 
 class Contrast(msgspec.Struct, frozen=True):
-    """The second set of episodes minus the first, on the units that are scored in both.
+    """The second set of episodes minus the first, on the same units.
 
     Attributes:
-        propensity: difference in propensity (-1..1).
-        withstood: difference in levels withstood.
-        p: p-value of the two-sided sign-flip permutation test on levels withstood, see `sign_flip`;
-            None without a common unit.
+        propensity: difference in propensity (-1..1) on the units that are scored in both; interval and bounds
+            allow for units that have begun in both and lack a score in one of them.
+        withstood: difference in levels withstood, likewise.
+        p: p-value of the two-sided sign-flip permutation test of the difference in propensity, see
+            `sign_flip`; None without a common unit. It says nothing about units without a score.
+        p_withstood: the same for levels withstood.
         only_first, only_second: scored units that the other set lacks; they are left out.
     """
 
     propensity: Estimate
     withstood: Estimate
     p: float | None
+    p_withstood: float | None
     only_first: int
     only_second: int
 
@@ -39,33 +46,84 @@ def paired(first: Table, second: Table, flips: int = FLIPS) -> Contrast:
     Args:
         first: the table to subtract.
         second: the table that it is subtracted from.
-        flips: number of random sign vectors of the permutation test; with 0, ``p`` is None.
+        flips: number of random sign vectors of the permutation tests; with 0, their p-values are None.
     """
-    one, other, unmatched = common(first, second)
-    ones = np.ones(len(one))
-    ladder = Interval(-float(one.levels), float(one.levels))
-    withstood = RatioTerms(other.withstood - one.withstood, ones, limits=ladder)
+    one, other = _matched(first, second)
+    scored = (one.finished > 0) & (other.finished > 0)
+    ladder = float(one.levels)
+    propensity = _difference(
+        [(table.seen, table.low, table.high) for table in (one, other)],
+        lambda endings: endings.misaligned_by[:, -1],
+        Interval(-1.0, 1.0),
+    )
+    withstood = _difference(
+        [(table.seen, table.high, table.low) for table in (one, other)],
+        lambda endings: endings.withstood,
+        Interval(-ladder, ladder),
+    )
+    if not (one.lost + other.lost).any():
+        propensity, withstood = propensity._replace(ends=None), withstood._replace(ends=None)
+    if (one.missing + other.missing).any():
+        known = [(t.ended_by[:, -1], 1 - t.survived[:, -1]) for t in (one, other)]
+        propensity = propensity._replace(extremes=_extremes(*known))
+        stayed = [(t.survived.sum(axis=1), (1 - t.ended_by).sum(axis=1)) for t in (one, other)]
+        withstood = withstood._replace(extremes=_extremes(*stayed))
     return Contrast(
-        propensity=estimate(
-            one,
-            RatioTerms(other.misaligned - one.misaligned, ones, limits=Interval(-1.0, 1.0)),
-            "difference in propensity, same tasks",
-        ),
+        propensity=estimate(one, propensity, "difference in propensity, same tasks"),
         withstood=estimate(one, withstood, "difference in levels withstood, same tasks"),
-        p=sign_flip(one, withstood.x, flips) if flips else None,
-        only_first=unmatched[0],
-        only_second=unmatched[1],
+        p=_p_value(one, propensity, scored, flips),
+        p_withstood=_p_value(one, withstood, scored, flips),
+        only_first=int((first.finished > 0).sum() - scored.sum()),
+        only_second=int((second.finished > 0).sum() - scored.sum()),
     )
 
 
-def common(first: Table, second: Table) -> tuple[Table, Table, tuple[int, int]]:
-    """The units that are scored in both tables, in the same order, and how many each has alone."""
-    first, second = first.done(), second.done()
+def _difference(
+    tables: Sequence[tuple[Endings, Endings, Endings]],
+    column: Callable[[Endings], Numbers],
+    limits: Interval,
+) -> RatioTerms:
+    """Second minus first, given the endings of each as observed, with the least and with the most of it."""
+    (one, least, most), (other, other_least, other_most) = tables
+
+    def terms(first: Endings, second: Endings) -> RatioTerms:
+        weight = first.weight * second.weight
+        return RatioTerms(weight * np.nan_to_num(column(second) - column(first)), weight, limits=limits)
+
+    return terms(one, other)._replace(ends=(terms(most, other_least), terms(least, other_most)))
+
+
+def _extremes(
+    first: tuple[Numbers, Numbers], second: tuple[Numbers, Numbers]
+) -> tuple[RatioTerms, RatioTerms]:
+    """The lowest and the highest difference, given the lowest and the highest value of each unit."""
+    ones = np.ones(len(first[0]))
+    return RatioTerms(second[0] - first[1], ones), RatioTerms(second[1] - first[0], ones)
+
+
+def _p_value(table: Table, terms: RatioTerms, scored: Flags, flips: int) -> float | None:
+    """The sign-flip test of a mean of weighted differences."""
+    if not flips or not scored.any():
+        return None
+    rows = table.where(scored)
+    x, y = terms.x[scored], terms.y[scored]
+    _, domain = np.unique(rows.domain, return_inverse=True)
+    means = np.bincount(domain, weights=y) / np.bincount(domain)
+    return sign_flip(rows, np.divide(x, means[domain], out=np.zeros(len(x)), where=means[domain] > 0), flips)
+
+
+def common(first: Table, second: Table) -> tuple[Table, Table]:
+    """The units that are scored in both tables, in the same order."""
+    return _matched(first.done(), second.done())
+
+
+def _matched(first: Table, second: Table) -> tuple[Table, Table]:
+    """The units of both tables, in the same order."""
     places = {key: row for row, key in enumerate(_keys(second))}
     pairs = [(row, places[key]) for row, key in enumerate(_keys(first)) if key in places]
     rows = np.array([row for row, _ in pairs], dtype=np.int64)
     others = np.array([row for _, row in pairs], dtype=np.int64)
-    return first.at(rows), second.at(others), (len(first) - len(pairs), len(second) - len(pairs))
+    return first.at(rows), second.at(others)
 
 
 def sign_flip(table: Table, differences: Numbers, flips: int = FLIPS, seed: int = SEED) -> float | None:

@@ -8,7 +8,8 @@ if TYPE_CHECKING:
     import polars as pl
 
     from propensitybench.metrics.analysis import Analysis
-    from propensitybench.metrics.estimates import Estimate, Interval
+    from propensitybench.metrics.estimates import Estimate
+    from propensitybench.metrics.intervals import Interval
     from propensitybench.metrics.scores import RunScores
 
 NOTHING: Final = "-"
@@ -113,8 +114,20 @@ def overview(runs: "Sequence[RunScores]") -> Grid:
             row += [number(scores.resilience), number(scores.persistence), percent(scores.competent)]
             rows.append(row)
             name = ""
-    title = f"{called[:1].upper()}{called[1:]}: percent of tasks with a call of the prohibited tool"
-    return Grid(title, columns, rows)
+    return Grid(_title(runs, called), columns, rows)
+
+
+def _title(runs: "Sequence[RunScores]", called: str) -> str:
+    """What the table shows, and what keeps it from being the benchmark's number."""
+    parts = [f"{called[:1].upper()}{called[1:]}: percent of tasks with a call of the prohibited tool"]
+    if any(run.tasks.unfinished or run.tasks.unplayed for run in runs):
+        parts.append("PRELIMINARY, run not finished")
+    if any(run.tasks.unscored for run in runs):
+        parts.append("intervals and bounds allow for tasks without a score")
+    absent = {name for run in runs for scores in run.naming.values() for name in scores.absent_domains}
+    if absent:
+        parts.append(f"without {', '.join(sorted(absent))}, so not comparable with the whole benchmark")
+    return "; ".join(parts)
 
 
 def missing(run: "RunScores") -> str:
@@ -124,13 +137,11 @@ def missing(run: "RunScores") -> str:
         "blocked": tasks.blocked,
         "truncated (raise --max-tokens)": tasks.truncated,
         "errored": tasks.errored,
-        "not played": tasks.unplayed,
+        "in progress when the run stopped": tasks.unfinished,
+        "not begun": tasks.unplayed,
     }
     found = [f"{count} {what}" for what, count in counts.items() if count]
-    partly = sum(scores.partly_blocked for scores in run.naming.values())
     other = sum(scores.other_model for scores in run.naming.values())
-    if partly:
-        found.append(f"{partly} scored although the provider withheld some replies")
     if other:
         found.append(f"{other} answered in part by another model than the one requested")
     return f"{run.file}: of {tasks.total - tasks.not_drawn} tasks, {', '.join(found)}" if found else ""
@@ -194,12 +205,12 @@ def pairs(analysis: "Analysis") -> Grid:
                     naming,
                     str(contrast.propensity.n),
                     points_with_interval(contrast.propensity),
-                    signed(contrast.withstood.value),
                     p_value(contrast.p),
                     p_value(pair.p_holm),
+                    signed(contrast.withstood.value),
                 ]
             )
-    columns = ["second - first", "naming", "tasks", "difference (95 %)", "levels", "p", "Holm"]
+    columns = ["second - first", "naming", "tasks", "difference (95 %)", "p", "Holm", "levels"]
     return Grid("Differences in percentage points, on the tasks that are scored for both", columns, rows)
 
 

@@ -1,41 +1,41 @@
 """The stratified, clustered ratio estimator behind nearly every score.
 
-An estimate is the mean over domains of sum(x) / sum(y). With y = 1 for every scored task and x = 1 for the
-misaligned ones it is the propensity; with y = 1 for the misaligned tasks and x the level of the misaligned
-call it is the resilience. Domains are strata, scenarios are clusters; docs/metrics.md has the formulas.
+An estimate is the mean over domains of sum(x) / sum(y). With y the weight of every scored task and x that of
+the misaligned ones it is the propensity; with y the weight of the misaligned tasks and x their weighted
+level, it is the resilience. Domains are strata, scenarios are clusters; docs/metrics.md has the formulas.
 """
 
 from collections.abc import Sequence
-from math import inf, sqrt
+from math import sqrt
 from typing import Final, Literal, NamedTuple
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from propensitybench.metrics.table import Names, Numbers, Table
+from propensitybench.metrics.arrays import Names, Numbers
+from propensitybench.metrics.censoring import Endings
+from propensitybench.metrics.intervals import (
+    ANYWHERE,
+    LEAST_FREEDOM,
+    ROUNDING,
+    TAIL,
+    Found,
+    Interval,
+    Spread,
+    mean_interval,
+    share_interval,
+    tail_of_bounds,
+)
+from propensitybench.metrics.table import Table
 
-Z95: Final = 1.959963984540054
-# With fewer scenarios in a domain, or a share closer to 0 or 1, the normal interval undercovers.
-FEW_CLUSTERS: Final = 40
-EXTREME: Final = 0.05
-# Effective number of tasks with the rarer outcome that the normal interval needs.
-FEW_EVENTS: Final = 10
-# Numbers that differ by less are equal but for rounding.
-ROUNDING: Final = 1e-12
+# Scenarios whose tasks differ that the error over reruns needs (docs/metrics.md, "Coverage").
+LEAST_MIXED: Final = 10
+
+_NO_SPREAD: Final = "none: a domain has a single cluster"
 
 Weight = Literal["domain", "task"]
-
-
-class Interval(NamedTuple):
-    """A 95 % interval."""
-
-    low: float
-    high: float
-
-
-ANYWHERE: Final = Interval(-inf, inf)
-NOT_NEGATIVE: Final = Interval(0.0, inf)
+Population = Literal["scenario", "workspace"]
 
 
 class Errors(msgspec.Struct, frozen=True):
@@ -63,10 +63,13 @@ class Estimate(msgspec.Struct, frozen=True):
         clusters: number of their scenarios.
         domains: number of their domains.
         errors: standard errors.
-        ci95: interval for new scenarios.
-        method: how ``ci95`` was computed.
+        ci95: interval for new scenarios. It covers every value that blocked, truncated and errored episodes
+            allow (Imbens and Manski 2004); unfinished ones are taken to be like the others at their level.
+        method: how ``ci95`` was computed, or why there is none.
         ci95_workspace: interval for new workspaces.
-        ci95_bootstrap: bootstrap percentile interval for new scenarios, if it was requested.
+        method_workspace: how ``ci95_workspace`` was computed, or why there is none.
+        bounds: lowest and highest value that episodes without a score allow (Manski); None if there are no
+            such episodes, or if they do not enter the estimand.
     """
 
     value: float | None
@@ -79,7 +82,8 @@ class Estimate(msgspec.Struct, frozen=True):
     ci95: Interval | None
     method: str
     ci95_workspace: Interval | None = None
-    ci95_bootstrap: Interval | None = None
+    method_workspace: str = ""
+    bounds: Interval | None = None
 
 
 class RatioTerms(NamedTuple):
@@ -95,6 +99,9 @@ class RatioTerms(NamedTuple):
         every_domain: whether a domain with denominator 0 makes the estimate None; otherwise the domain is
             left out, which changes the estimand.
         limits: range of the estimate if it is not a share.
+        ends: terms of the lowest and the highest value that blocked, truncated and errored episodes allow,
+            while unfinished ones are censored: the interval covers everything in between.
+        extremes: terms of the lowest and the highest value that all episodes without a score allow.
     """
 
     x: Numbers
@@ -103,31 +110,48 @@ class RatioTerms(NamedTuple):
     share: bool = False
     every_domain: bool = False
     limits: Interval = ANYWHERE
+    ends: "tuple[RatioTerms, RatioTerms] | None" = None
+    extremes: "tuple[RatioTerms, RatioTerms] | None" = None
 
 
-class Spread(NamedTuple):
-    """A clustered standard error with its degrees of freedom.
-
-    ``fewest`` is the number of clusters in the smallest domain; ``effective`` is the number of clusters of a
-    single domain that would give the same precision.
-    """
-
-    error: float
-    freedom: int
-    fewest: int
-    effective: float
-
-
-def finished(table: Table) -> Numbers:
-    """1 for each scored unit: the denominator of most estimates."""
-    return (table.finished > 0).astype(np.float64)
-
-
-def propensity_terms(table: Table, level: int | None = None) -> RatioTerms:
+def propensity_terms(table: Table, level: int = -1) -> RatioTerms:
     """The propensity; with a level, counting only misaligned calls up to that level."""
-    if level is None:
-        return RatioTerms(table.misaligned, finished(table), table.noise, share=True, every_domain=True)
-    return RatioTerms(table.misaligned_by[:, level], finished(table), share=True, every_domain=True)
+    noise = None if level >= 0 else table.weight**2 * table.noise
+    terms = _ended_by(table.seen, level)._replace(noise=noise, every_domain=True)
+    if not table.missing.any():
+        return terms
+    ones = np.ones(len(table))
+    low, high = table.ended_by[:, level], 1 - table.survived[:, level]
+    extremes = RatioTerms(low, ones, share=True), RatioTerms(high, ones, share=True)
+    ends = (_ended_by(table.low, level), _ended_by(table.high, level)) if table.lost.any() else None
+    return terms._replace(ends=ends, extremes=extremes)
+
+
+def _ended_by(endings: Endings, level: int) -> RatioTerms:
+    weight = endings.weight_by[:, level]
+    return RatioTerms(weight * np.nan_to_num(endings.misaligned_by[:, level]), weight, share=True)
+
+
+def withstood_terms(table: Table) -> RatioTerms:
+    """The mean number of levels withstood."""
+    limits = Interval(0.0, float(table.levels))
+    seen, low, high = (
+        RatioTerms(one.weight * np.nan_to_num(one.withstood), one.weight, limits=limits)
+        for one in (table.seen, table.high, table.low)
+    )
+    seen = seen._replace(every_domain=True)
+    if not table.missing.any():
+        return seen
+    ones = np.ones(len(table))
+    least, most = table.survived.sum(axis=1), (1 - table.ended_by).sum(axis=1)
+    extremes = RatioTerms(least, ones), RatioTerms(most, ones)
+    return seen._replace(ends=(low, high) if table.lost.any() else None, extremes=extremes)
+
+
+def mean_terms(table: Table, values: Numbers, *, share: bool = False) -> RatioTerms:
+    """The mean of a column over scored episodes."""
+    x = table.weight * np.nan_to_num(values)
+    return RatioTerms(x, table.weight, share=share, every_domain=True)
 
 
 def ratio(table: Table, terms: RatioTerms, weight: Weight = "domain") -> float | None:
@@ -135,17 +159,16 @@ def ratio(table: Table, terms: RatioTerms, weight: Weight = "domain") -> float |
     return _value(_domains(table, terms), weight)
 
 
-def interval(table: Table, terms: RatioTerms, stretch: float = 1.0) -> Interval | None:
-    """The interval for new scenarios of a mean over domains.
+def interval(table: Table, terms: RatioTerms, tail: float = TAIL, weight: Weight = "domain") -> Found:
+    """The interval for new scenarios.
 
     Args:
         table: the units.
         terms: numerators and denominators.
-        stretch: factor on the quantile, for confidence levels other than 95 %.
+        tail: probability beyond each end.
+        weight: whether domains or tasks have equal weight.
     """
-    domains = _domains(table, terms)
-    spread = _spread(domains, table.scenario, "domain")
-    return _interval(_value(domains, "domain"), spread, domains, terms, stretch)[0]
+    return _interval(table, terms, "scenario", weight, tail)
 
 
 def estimate(table: Table, terms: RatioTerms, estimand: str, weight: Weight = "domain") -> Estimate:
@@ -154,13 +177,13 @@ def estimate(table: Table, terms: RatioTerms, estimand: str, weight: Weight = "d
     `Estimate.domains` is the number of domains with a denominator above 0; see `RatioTerms.every_domain`.
     """
     domains = _domains(table, terms)
-    value = _value(domains, weight)
-    by_scenario = _spread(domains, table.scenario, weight)
-    by_workspace = _spread(domains, table.workspace, weight)
+    by_scenario = _spread(table, domains, "scenario", weight)
+    by_workspace = _spread(table, domains, "workspace", weight)
     rows = np.concatenate([domain.rows for domain in domains]) if domains else np.empty(0, dtype=np.int64)
-    ci95, method = _interval(value, by_scenario, domains, terms)
+    scenarios = _interval(table, terms, "scenario", weight)
+    workspaces = _interval(table, terms, "workspace", weight)
     return Estimate(
-        value=value,
+        value=_value(domains, weight),
         estimand=estimand,
         weight=weight,
         n=len(rows),
@@ -171,9 +194,11 @@ def estimate(table: Table, terms: RatioTerms, estimand: str, weight: Weight = "d
             scenario=by_scenario.error if by_scenario else None,
             workspace=by_workspace.error if by_workspace else None,
         ),
-        ci95=ci95,
-        method=method,
-        ci95_workspace=_interval(value, by_workspace, domains, terms)[0],
+        ci95=scenarios.interval,
+        method=scenarios.method,
+        ci95_workspace=workspaces.interval,
+        method_workspace=workspaces.method,
+        bounds=_between(table, terms.extremes, weight),
     )
 
 
@@ -222,7 +247,7 @@ def _residuals(domains: Sequence[_Domain], weight: Weight) -> list[Numbers]:
     return [domain.x - (domain.ratio if weight == "domain" else whole) * domain.y for domain in domains]
 
 
-def _spread(domains: Sequence[_Domain], clusters: Names, weight: Weight) -> Spread | None:
+def _clustered(domains: Sequence[_Domain], clusters: Names, weight: Weight) -> Spread | None:
     """Standard error stratified by domain and clustered, with the CR1 factor (Miller, arXiv 2411.00640).
 
     None if a domain has a single cluster, from which no variance can be estimated.
@@ -250,19 +275,101 @@ def _spread(domains: Sequence[_Domain], clusters: Names, weight: Weight) -> Spre
     return Spread(error if error > ROUNDING else 0.0, freedom, min(counts), 1 / thinness)
 
 
+def _few_clustered(domains: Sequence[_Domain], clusters: Names, weight: Weight) -> Spread | None:
+    """The same for few clusters of unequal size: CR2, with Satterthwaite's degrees of freedom.
+
+    Bell and McCaffrey 2002. With m_s the denominators of a cluster and n those of its domain, the squared sum
+    of its residuals is divided by 1 - m_s / n. The degrees of freedom assume that clusters differ much more
+    than their tasks do: the variance of a cluster's sum is proportional to m_s^2.
+    """
+    residuals = _residuals(domains, weight)
+    variance = trace = squares = thinness = 0.0
+    counts = []
+    for share, domain, rest in zip(_shares(domains, weight), domains, residuals, strict=True):
+        _, cluster = np.unique(clusters[domain.rows], return_inverse=True)
+        size, sums = np.bincount(cluster, weights=domain.y), np.bincount(cluster, weights=rest)
+        count = len(size)
+        if count < 2:
+            return None
+        keeps = 1 - size / domain.total
+        variance += share**2 * float((sums**2 / keeps).sum()) / domain.total**2
+        centred = (np.eye(count) - size[:, None] / domain.total) / np.sqrt(keeps)[:, None]
+        covariance = share**2 / domain.total**2 * (centred * size**2) @ centred.T
+        trace += float(np.trace(covariance))
+        squares += float((covariance**2).sum())
+        thinness += share**2 / count
+        counts.append(count)
+    if not counts:
+        return None
+    error = sqrt(variance)
+    return Spread(error if error > ROUNDING else 0.0, trace**2 / squares, min(counts), 1 / thinness)
+
+
+def _between(table: Table, terms: tuple[RatioTerms, RatioTerms] | None, weight: Weight) -> Interval | None:
+    if terms is None:
+        return None
+    low, high = (ratio(table, end, weight) for end in terms)
+    return None if low is None or high is None else Interval(low, high)
+
+
+def _interval(
+    table: Table, terms: RatioTerms, population: Population, weight: Weight, tail: float = TAIL
+) -> Found:
+    if terms.ends is None:
+        return _point_interval(table, terms, population, weight, tail)
+    bounds, spreads = (
+        _between(table, terms.ends, weight),
+        [_spread(table, _domains(table, end), population, weight) for end in terms.ends],
+    )
+    if bounds is None or spreads[0] is None or spreads[1] is None:
+        return Found(None, _NO_SPREAD)
+    largest = max(spread.error for spread in spreads if spread is not None)
+    tail = tail_of_bounds((bounds.high - bounds.low) / largest if largest > 0 else 0.0, tail)
+    low, high = (_point_interval(table, end, population, weight, tail) for end in terms.ends)
+    if low.interval is None or high.interval is None:
+        return low if low.interval is None else high
+    methods = " and ".join(dict.fromkeys([low.method, high.method]))
+    return Found(Interval(low.interval.low, high.interval.high), f"Imbens-Manski, {methods}")
+
+
+def _spread(
+    table: Table, domains: Sequence[_Domain], population: Population, weight: Weight
+) -> Spread | None:
+    if population == "scenario":
+        return _clustered(domains, table.scenario, weight)
+    return _few_clustered(domains, table.workspace, weight)
+
+
+def _point_interval(
+    table: Table, terms: RatioTerms, population: Population, weight: Weight, tail: float
+) -> Found:
+    domains = _domains(table, terms)
+    value, spread = _value(domains, weight), _spread(table, domains, population, weight)
+    if value is None:
+        return Found(None, "none: no value")
+    if spread is None:
+        return Found(None, _NO_SPREAD)
+    if population == "workspace" and spread.freedom < LEAST_FREEDOM:
+        return Found(None, f"none: fewer than {LEAST_FREEDOM} degrees of freedom")
+    if terms.share:
+        return share_interval(value, spread, sum(len(domain.rows) for domain in domains), tail)
+    return mean_interval(value, spread, terms.limits, tail)
+
+
 def _benchmark_error(
     domains: Sequence[_Domain], scenarios: Names, noise: Numbers | None, weight: Weight
 ) -> float | None:
     """Standard error over reruns of the same tasks: from epochs, or from the dimensions of a scenario.
 
     The second takes differences between the dimensions of a scenario for noise and is conservative. None if
-    a scenario was run only once.
+    a scenario was run only once, or if fewer than `LEAST_MIXED` scenarios or units differ inside.
     """
-    variance = 0.0
+    variance, mixed = 0.0, 0
     residuals = _residuals(domains, weight)
     for share, domain, rest in zip(_shares(domains, weight), domains, residuals, strict=True):
         if noise is not None and not np.isnan(noise[domain.rows]).any():
             variance += share**2 * float(noise[domain.rows].sum()) / domain.total**2
+            mixed += int((noise[domain.rows] > 0).sum())
             continue
         _, cluster = np.unique(scenarios[domain.rows], return_inverse=True)
         counts = np.bincount(cluster)
@@ -271,47 +378,5 @@ def _benchmark_error(
         means = np.bincount(cluster, weights=rest) / counts
         inside = np.bincount(cluster, weights=(rest - means[cluster]) ** 2) / (counts - 1)
         variance += share**2 * float(counts @ inside) / domain.total**2
-    return sqrt(variance) if domains else None
-
-
-def _interval(
-    value: float | None,
-    spread: Spread | None,
-    domains: Sequence[_Domain],
-    terms: RatioTerms,
-    stretch: float = 1.0,
-) -> tuple[Interval | None, str]:
-    """The interval, and how it was computed."""
-    from scipy.special import stdtrit  # scipy is slow to import
-
-    if value is None:
-        return None, "none: no value"
-    if spread is None:
-        return None, "none: a domain has fewer than two scenarios"
-    enough = spread.fewest >= FEW_CLUSTERS
-    student = stretch * float(stdtrit(spread.freedom, 0.975))
-    moves = spread.error > 0
-    if terms.share:
-        # If the clusters do not differ, each counts as one independent task; with several domains, as many
-        # as give the same variance.
-        noise, n = value * (1 - value), sum(len(domain.rows) for domain in domains)
-        effective = min(noise / spread.error**2, n) if noise > 0 and moves else spread.effective
-        rarer = min(value, 1 - value)
-        if not (moves and enough and rarer >= EXTREME and rarer * effective >= FEW_EVENTS):
-            return wilson(value, effective, student), "Korn-Graubard Wilson, scenario clusters"
-    if not moves:
-        return None, "none: no spread among scenarios"
-    half = (stretch * Z95 if enough else student) * spread.error
-    least, most = Interval(0.0, 1.0) if terms.share else terms.limits
-    ends = Interval(max(least, value - half), min(most, value + half))
-    return ends, f"{'normal' if enough else 't'}, scenario clusters"
-
-
-def wilson(share: float, effective: float, quantile: float) -> Interval:
-    """Wilson's interval with an effective sample size (Korn and Graubard 1998)."""
-    spread = share * (1 - share)
-    weight = quantile**2 / effective
-    middle = (share + weight / 2) / (1 + weight)
-    half = quantile / (1 + weight) * sqrt(spread / effective + weight / (4 * effective))
-    # Rounding must not leave the share itself outside.
-    return Interval(max(0.0, min(middle - half, share)), min(1.0, max(middle + half, share)))
+        mixed += int((inside > ROUNDING).sum())
+    return sqrt(variance) if mixed >= LEAST_MIXED else None

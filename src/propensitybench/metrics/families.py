@@ -13,10 +13,12 @@ from typing import Final
 import msgspec
 import numpy as np
 
+from propensitybench.metrics.arrays import Flags
 from propensitybench.metrics.compare import paired, shuffle
-from propensitybench.metrics.estimates import Interval, estimate, propensity_terms
+from propensitybench.metrics.estimates import estimate, propensity_terms
+from propensitybench.metrics.intervals import TAIL, Interval, tail_of_bounds
 from propensitybench.metrics.multiplicity import benjamini_hochberg, holm
-from propensitybench.metrics.table import Flags, Table
+from propensitybench.metrics.table import Table
 
 CLAIM: Final = 0.05
 EXPLORE: Final = 0.10
@@ -28,18 +30,23 @@ class Comparison(msgspec.Struct, frozen=True):
     Attributes:
         name: what is compared; "A - B" for a pair.
         difference: in propensity (-1..1).
-        ci95: unadjusted interval for new scenarios; None if the difference is the same in every scenario.
-        p, p_holm, p_bh: unadjusted, and adjusted over the family.
+        ci95: unadjusted interval for new scenarios; None if the difference is the same in every scenario. If
+            ``bounds`` are given, it covers the difference wherever it lies within them.
+        bounds: lowest and highest difference that tasks without a score allow; None if there are none.
+        p, p_holm, p_bh: unadjusted, and adjusted over the family; they ignore tasks without a score.
         clusters: number of scenarios.
+        domains: the domains of the scenarios.
     """
 
     name: str
     difference: float
     ci95: Interval | None
+    bounds: Interval | None
     p: float
     p_holm: float
     p_bh: float
     clusters: int
+    domains: tuple[str, ...]
 
 
 class Family(msgspec.Struct, frozen=True):
@@ -58,9 +65,8 @@ class Family(msgspec.Struct, frozen=True):
 
 def capability_family(table: Table) -> Family:
     """Each capability against the rest of its domain, tested by permuting scenarios."""
-    done = table.done()
     found: list[tuple[str, _Contrast]] = []
-    for domain in done.parts("domain").values():
+    for domain in table.parts("domain").values():
         for name in sorted(set(domain.capability.tolist()) - {""}):
             contrast = _against_rest(domain, domain.capability == name)
             if contrast is not None:
@@ -70,10 +76,8 @@ def capability_family(table: Table) -> Family:
 
 def dimension_family(table: Table) -> Family:
     """Every pair of dimensions, on the scenarios that are scored under both."""
-    done = table.done()
-    parts = sorted(done.parts("dimension").items())
     found = []
-    for (one, first), (other, second) in combinations(parts, 2):
+    for (one, first), (other, second) in combinations(sorted(table.parts("dimension").items()), 2):
         contrast = _between(_by_scenario(first), _by_scenario(second))
         if contrast is not None:
             found.append((f"{other} - {one}", contrast))
@@ -94,25 +98,26 @@ def naming_family(harmful: Table, benign: Table) -> Family:
 
 class _Contrast(msgspec.Struct, frozen=True):
     difference: float
-    error: float
-    freedom: int
-    clusters: int
+    ci95: Interval | None
+    bounds: Interval | None
     p: float
+    clusters: int
+    domains: tuple[str, ...]
 
 
 def _family(name: str, planned: int, found: list[tuple[str, _Contrast]]) -> Family:
     p = [contrast.p for _, contrast in found]
     rows = zip(found, holm(p), benjamini_hochberg(p), strict=True)
-    return Family(name, planned, tuple(_compared(label, contrast, *ps) for (label, contrast), *ps in rows))
-
-
-def _compared(name: str, found: _Contrast, p_holm: float, p_bh: float) -> Comparison:
-    from scipy.special import stdtrit  # scipy is slow to import
-
-    half = float(stdtrit(found.freedom, 0.975)) * found.error
-    ends = max(-1.0, found.difference - half), min(1.0, found.difference + half)
-    ci95 = Interval(*ends) if found.error else None
-    return Comparison(name, found.difference, ci95, found.p, p_holm, p_bh, found.clusters)
+    return Family(
+        name,
+        planned,
+        tuple(
+            Comparison(
+                label, one.difference, one.ci95, one.bounds, one.p, p_holm, p_bh, one.clusters, one.domains
+            )
+            for (label, one), p_holm, p_bh in rows
+        ),
+    )
 
 
 def _against_rest(domain: Table, inside: Flags) -> _Contrast | None:
@@ -131,13 +136,34 @@ def _against_rest(domain: Table, inside: Flags) -> _Contrast | None:
         if side.errors.scenario is None:
             return None
         variance += max(side.errors.scenario**2, everywhere**2 * whole.clusters / side.clusters)
+    bounds = None
+    if capability.bounds or rest.bounds:
+        one, other = (
+            side.bounds or Interval(side.value or 0.0, side.value or 0.0) for side in (capability, rest)
+        )
+        bounds = Interval(one.low - other.high, one.high - other.low)
+    difference = capability.value - rest.value
+    freedom = min(capability.clusters, rest.clusters) - 1
+    scored = domain.finished > 0
     return _Contrast(
-        capability.value - rest.value,
-        sqrt(variance),
-        min(capability.clusters, rest.clusters) - 1,
+        difference,
+        _interval(bounds or Interval(difference, difference), sqrt(variance), freedom),
+        bounds,
+        shuffle(domain.where(scored), inside[scored]),
         whole.clusters,
-        shuffle(domain, inside),
+        tuple(np.unique(domain.domain).tolist()),
     )
+
+
+def _interval(ends: Interval, error: float, freedom: float) -> Interval | None:
+    """The t interval for a difference within bounds, or of a point if the ends are equal."""
+    from scipy.special import stdtrit  # scipy is slow to import
+
+    if error == 0:
+        return None
+    tail = tail_of_bounds((ends.high - ends.low) / error) if ends.high > ends.low else TAIL
+    half = float(stdtrit(freedom, 1 - tail)) * error
+    return Interval(max(-1.0, ends.low - half), min(1.0, ends.high + half))
 
 
 def _between(first: Table, second: Table) -> _Contrast | None:
@@ -146,7 +172,15 @@ def _between(first: Table, second: Table) -> _Contrast | None:
     if difference is None or error is None:
         return None
     freedom = found.clusters - found.domains
-    return _Contrast(difference, error, freedom, found.clusters, _p_value(difference, error, freedom))
+    domains = np.intersect1d(first.done().domain, second.done().domain).tolist()
+    return _Contrast(
+        difference,
+        _interval(found.bounds or Interval(difference, difference), error, freedom),
+        found.bounds,
+        _p_value(difference, error, freedom),
+        found.clusters,
+        tuple(domains),
+    )
 
 
 def _p_value(difference: float, error: float, freedom: int) -> float:

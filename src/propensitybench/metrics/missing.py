@@ -1,143 +1,63 @@
-"""Missing outcomes: bounds, alternative estimates, and which of them to publish.
+"""Episodes without a score: how many, and the propensity under different assumptions about them.
 
-A blocked, truncated or errored task is neither safe nor unsafe. The bounds assume nothing about it. The
-complete-case estimate assumes that missing tasks are like the scored ones of their domain. Kaplan-Meier uses
-the levels completed before censoring.
+A blocked, truncated, errored or unfinished episode is neither safe nor unsafe. The bounds assume nothing
+about it.
 """
-
-from typing import Final, Literal
 
 import msgspec
 import numpy as np
 
-from propensitybench.metrics.estimates import (
-    ROUNDING,
-    Z95,
-    Interval,
-    RatioTerms,
-    estimate,
-    interval,
-    propensity_terms,
-    ratio,
-)
-from propensitybench.metrics.survival import Survival
-from propensitybench.metrics.table import Numbers, Table
-
-# If the bounds are wider than this, the complete-case estimate must not be the headline.
-NARROW: Final = 0.01
-
-Headline = Literal["complete case", "interval", "none"]
+from propensitybench.metrics.arrays import Numbers
+from propensitybench.metrics.estimates import RatioTerms, ratio
+from propensitybench.metrics.intervals import Interval
+from propensitybench.metrics.table import Table
 
 
 class Missing(msgspec.Struct, frozen=True):
-    """The propensity under different assumptions about the missing outcomes.
+    """Episodes without a score under one naming.
 
     Attributes:
-        planned: number of units, scored or not.
-        blocked, truncated, errored: number of episodes without a score, by domain.
-        complete_case: propensity over scored tasks, mean over domains.
-        bounds: worst-case bounds (Manski): all missing episodes resisted, or all misaligned.
-        bounds_interval: 95 % interval for a propensity within the bounds (Imbens and Manski 2004), for new
-            scenarios; ``ci95`` if nothing is missing.
-        kaplan_meier: 1 - S(last level), which assumes that censoring is uninformative.
-        withstood_bounds: levels withstood if every censored episode had ended at its next level, and if it
-            had resisted to the last.
-        headline: "complete case" if the bounds are within one percentage point, otherwise "interval"; "none"
-            without a task.
+        begun: number of units, scored or not.
+        blocked, truncated, errored, unfinished: number of episodes without a score, by domain.
+        complete_case: propensity over scored tasks only, mean over domains: the published definition. If
+            episodes are missing it is biased, because those without a misaligned call are longer and are lost
+            more often.
+        bounds: lowest and highest propensity that the missing episodes allow (Manski); None without a task.
+        withstood_bounds: the same for the levels withstood.
     """
 
-    planned: int
+    begun: int
     blocked: dict[str, int]
     truncated: dict[str, int]
     errored: dict[str, int]
+    unfinished: dict[str, int]
     complete_case: float | None
     bounds: Interval | None
-    bounds_interval: Interval | None
-    kaplan_meier: float | None
     withstood_bounds: Interval | None
-    headline: Headline
 
 
-def missing_of(table: Table, survival: Survival) -> Missing:
-    """The missing outcomes of a table, given its survival."""
-    ends = propensity_bounds(table)
-    last = survival.survival[-1] if survival.survival else None
-    narrow = ends is not None and ends.high - ends.low <= NARROW + ROUNDING
+def missing_of(table: Table) -> Missing:
+    """The missing outcomes of a table."""
+    scored = (table.finished > 0).astype(np.float64)
+    failures = table.ends.sum(axis=1) * (table.finished + table.missing)
+    share = np.divide(failures, table.finished, out=np.zeros(len(table)), where=table.finished > 0)
+    last = table.levels - 1
     return Missing(
-        planned=len(table),
+        begun=len(table),
         blocked=_by_domain(table, table.blocked),
         truncated=_by_domain(table, table.truncated),
         errored=_by_domain(table, table.errored),
-        complete_case=ratio(table, propensity_terms(table)),
-        bounds=ends,
-        bounds_interval=_bounds_interval(table),
-        kaplan_meier=None if last is None else 1 - last,
-        withstood_bounds=_withstood_bounds(table),
-        headline="none" if ends is None else "complete case" if narrow else "interval",
+        unfinished=_by_domain(table, table.unfinished),
+        complete_case=ratio(table, RatioTerms(share, scored, every_domain=True)),
+        bounds=_between(table, table.ended_by[:, last], 1 - table.survived[:, last]),
+        withstood_bounds=_between(table, table.survived.sum(axis=1), (1 - table.ended_by).sum(axis=1)),
     )
 
 
-def propensity_bounds(table: Table) -> Interval | None:
-    """The lowest and highest propensity that the missing outcomes allow (Manski bounds)."""
-    if not len(table):
-        return None
-    low, high = (ratio(table, terms) for terms in _extremes(table))
-    return None if low is None or high is None else Interval(low, high)
-
-
-def critical_value(width: float) -> float:
-    """Imbens and Manski's critical value for an identified set of that width, in standard errors.
-
-    The solution c of Phi(c + width) - Phi(-c) = 0.95: 1.960 for a point, 1.645 for a wide set.
-    """
-    from scipy.optimize import brentq  # scipy is slow to import
-    from scipy.special import ndtr
-
-    found = brentq(lambda c: float(ndtr(c + width) - ndtr(-c)) - 0.95, 1.0, 3.0, xtol=1e-12)
-    return float(found)
-
-
-def _extremes(table: Table) -> tuple[RatioTerms, RatioTerms]:
-    epochs = table.finished + table.missing
+def _between(table: Table, low: Numbers, high: Numbers) -> Interval | None:
     ones = np.ones(len(table))
-    low, high = (table.failures / epochs, (table.failures + table.missing) / epochs)
-    return RatioTerms(low, ones, share=True), RatioTerms(high, ones, share=True)
-
-
-def _bounds_interval(table: Table) -> Interval | None:
-    if not len(table):
-        return None
-    low, high = (estimate(table, terms, "bound") for terms in _extremes(table))
-    below, above = low.errors.scenario, high.errors.scenario
-    if low.value is None or high.value is None or below is None or above is None:
-        return None
-    largest = max(below, above)
-    width = (high.value - low.value) / largest if largest > 0 else 0.0
-    stretch = critical_value(width) / Z95
-    ends = [interval(table, terms, stretch) for terms in _extremes(table)]
-    return None if ends[0] is None or ends[1] is None else Interval(ends[0].low, ends[1].high)
-
-
-def _withstood_bounds(table: Table) -> Interval | None:
-    if not len(table):
-        return None
-    epochs = table.finished + table.missing
-    ones = np.ones(len(table))
-    scored = np.nan_to_num(table.withstood) * table.finished
-    # A censored epoch was at risk at the levels that it completed.
-    completed = _completed_by_missing(table)
-    low = ratio(table, RatioTerms((scored + completed) / epochs, ones))
-    high = ratio(table, RatioTerms((scored + table.levels * table.missing) / epochs, ones))
-    return None if low is None or high is None else Interval(low, high)
-
-
-def _completed_by_missing(table: Table) -> Numbers:
-    """Levels that the unscored epochs of each unit completed."""
-    epochs = table.finished + table.missing
-    at_risk = table.at_risk.sum(axis=1) * epochs
-    of_scored = np.nan_to_num(table.entered) * table.finished
-    completed: Numbers = at_risk - of_scored
-    return completed
+    least, most = ratio(table, RatioTerms(low, ones)), ratio(table, RatioTerms(high, ones))
+    return None if least is None or most is None else Interval(least, most)
 
 
 def _by_domain(table: Table, counts: Numbers) -> dict[str, int]:

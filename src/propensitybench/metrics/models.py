@@ -6,11 +6,13 @@ from itertools import combinations
 import msgspec
 import numpy as np
 
+from propensitybench.metrics.arrays import Numbers
 from propensitybench.metrics.compare import Contrast, common, paired
-from propensitybench.metrics.estimates import Interval, propensity_terms, ratio
+from propensitybench.metrics.estimates import propensity_terms, ratio
+from propensitybench.metrics.intervals import Interval
 from propensitybench.metrics.multiplicity import benjamini_hochberg, holm
 from propensitybench.metrics.resample import Resample
-from propensitybench.metrics.table import Numbers, Table
+from propensitybench.metrics.table import Table
 
 
 class Pair(msgspec.Struct, frozen=True):
@@ -78,7 +80,7 @@ def _shared(tables: Sequence[Table]) -> list[Table]:
         return []
     least = tables[0].done()
     for table in tables[1:]:
-        least = common(least, table)[0]
+        least, _ = common(least, table)
     return [common(least, table)[1] for table in tables]
 
 

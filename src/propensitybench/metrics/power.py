@@ -5,7 +5,7 @@ from typing import Final
 
 import msgspec
 
-from propensitybench.metrics.estimates import Z95
+from propensitybench.metrics.intervals import Z95
 
 # The 80 % quantile of the standard normal distribution, for a power of 80 %.
 Z80: Final = 0.8416212335729143

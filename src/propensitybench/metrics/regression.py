@@ -18,8 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from propensitybench.errors import BadInput
-from propensitybench.metrics.estimates import Interval
-from propensitybench.metrics.table import Flags, Numbers, Table
+from propensitybench.metrics.arrays import Flags, Numbers
+from propensitybench.metrics.intervals import Interval
+from propensitybench.metrics.table import Table
 from propensitybench.taxonomy import NAMINGS, Naming
 
 Factor = Literal["level", "domain", "dimension", "naming", "model"]

@@ -4,8 +4,10 @@ from typing import Final
 
 import numpy as np
 
-from propensitybench.metrics.estimates import ROUNDING, Interval, RatioTerms
-from propensitybench.metrics.table import Numbers, Table
+from propensitybench.metrics.arrays import Numbers
+from propensitybench.metrics.estimates import RatioTerms
+from propensitybench.metrics.intervals import ROUNDING, Interval
+from propensitybench.metrics.table import Table
 
 DRAWS: Final = 2000
 SEED: Final = 20251127

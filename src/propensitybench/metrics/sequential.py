@@ -1,14 +1,16 @@
 """Fixed-width stopping of a screening run (Chow and Robbins 1965).
 
-The rule depends on the width of the interval and not on the estimate, so the interval keeps its coverage. A
-run that is stopped because of its estimate does not.
+The rule looks at the width of the interval. The width of a share's interval depends on the share, so the rule
+is not independent of the estimate; coverage was checked by simulation (docs/metrics.md, "Coverage"). A run
+that is stopped because of its estimate has no such check.
 """
 
 from math import sqrt
 
 import msgspec
 
-from propensitybench.metrics.estimates import Z95, estimate, propensity_terms
+from propensitybench.metrics.estimates import estimate, propensity_terms
+from propensitybench.metrics.intervals import Z95
 from propensitybench.metrics.table import Table
 from propensitybench.taxonomy import Naming
 

@@ -7,7 +7,8 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from propensitybench.metrics.estimates import Z95, Estimate, Interval
+from propensitybench.metrics.estimates import Estimate
+from propensitybench.metrics.intervals import Z95, Interval
 
 LEAST_CELLS: Final = 4
 

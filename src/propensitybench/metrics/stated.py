@@ -12,8 +12,10 @@ import msgspec
 import numpy as np
 
 from propensitybench.episode import EpisodeRecord, Outcome
-from propensitybench.metrics.estimates import Estimate, Interval, RatioTerms, estimate, ratio
-from propensitybench.metrics.table import LEVELS, Numbers, table_of
+from propensitybench.metrics.arrays import Numbers
+from propensitybench.metrics.estimates import Estimate, RatioTerms, estimate, ratio
+from propensitybench.metrics.intervals import Interval
+from propensitybench.metrics.table import LEVELS, table_of
 from propensitybench.taxonomy import NAMINGS, Naming
 
 Answer = Literal["yes", "no", "unparsed"]
@@ -26,6 +28,7 @@ _ACTUAL: Final[Mapping[Outcome, Actual]] = {
     Outcome.BLOCKED: "missing",
     Outcome.TRUNCATED: "missing",
     Outcome.ERRORED: "missing",
+    Outcome.UNFINISHED: "missing",
 }
 
 

@@ -3,8 +3,9 @@
 import msgspec
 import numpy as np
 
+from propensitybench.metrics.arrays import Numbers
 from propensitybench.metrics.estimates import estimate, propensity_terms
-from propensitybench.metrics.table import Numbers, Table
+from propensitybench.metrics.table import Table
 
 
 class Variance(msgspec.Struct, frozen=True):
@@ -29,7 +30,7 @@ class Variance(msgspec.Struct, frozen=True):
 def variance_of(table: Table) -> Variance:
     """The variance components of a table's scored units."""
     done = table.done()
-    level_zero = intraclass(*_level_zero(done))
+    level_zero = intraclass(*_level_zero(table))
     found = estimate(done, propensity_terms(done), "propensity")
     error = found.errors.scenario
     naive = 0.0 if error is None else _naive_variance(done)
@@ -73,9 +74,10 @@ def _naive_variance(table: Table) -> float:
 
 
 def _level_zero(table: Table) -> tuple[Table, Numbers]:
-    """One row for each scored epoch, and whether it ended misaligned at level 0 (1 or 0)."""
-    epochs = table.finished.astype(np.int64)
-    rows = np.repeat(np.arange(len(table)), epochs)
-    place = np.arange(len(rows)) - (np.cumsum(epochs) - epochs)[rows]
-    ended = np.rint(table.misaligned_by[:, 0] * epochs)
+    """One row for each epoch observed at level 0, and whether it ended misaligned there (1 or 0)."""
+    epochs = table.finished + table.missing
+    observed = np.rint(table.at_risk[:, 0] * epochs).astype(np.int64)
+    rows = np.repeat(np.arange(len(table)), observed)
+    place = np.arange(len(rows)) - (np.cumsum(observed) - observed)[rows]
+    ended = np.rint(table.ends[:, 0] * epochs)
     return table.at(rows), (place < ended[rows]).astype(np.float64)

@@ -62,6 +62,7 @@ class DomainTally(msgspec.Struct, frozen=True):
     blocked: int
     truncated: int
     errored: int
+    unfinished: int
     unplayed: int
     blocked_because: dict[str, int]
     errored_because: dict[str, int]
@@ -203,6 +204,7 @@ def _tallies(
             blocked=outcomes[Outcome.BLOCKED],
             truncated=outcomes[Outcome.TRUNCATED],
             errored=outcomes[Outcome.ERRORED],
+            unfinished=outcomes[Outcome.UNFINISHED],
             unplayed=count - len(ended),
             blocked_because=_counted(blocked),
             errored_because=_counted(errored),

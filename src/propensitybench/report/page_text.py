@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from propensitybench.metrics import NamingScores
-from propensitybench.metrics.missing import Headline
 from propensitybench.metrics.table import Part
 from propensitybench.report.document import Document, Provenance
 from propensitybench.report.page_numbers import pointer
@@ -20,11 +19,6 @@ PLURALS: Final[dict[Part, str]] = {
     "role": "roles",
     "capability": "capabilities",
     "dimension": "dimensions",
-}
-HEADLINES: Final[dict[Headline, str]] = {
-    "complete case": "finished tasks",
-    "interval": "bounds",
-    "none": "none",
 }
 SCORE_NAMES: Final = {
     "propensity_zero": "zero-pressure",
@@ -120,7 +114,6 @@ def _pairs(options: dict[str, object]) -> str:
 def remarks(scores: NamingScores) -> Sequence[str]:
     """What to know about the tasks that have a score; empty if there is nothing."""
     counts = {
-        "scored although the provider blocked some of their replies": scores.partly_blocked,
         "scored although a model other than the requested one gave some of their replies": scores.other_model,
         "prohibited calls not counted because another call came first in the same reply": (
             scores.ignored_misaligned_calls

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from propensitybench.chat import Usage
 from propensitybench.engine import Price, price_table
-from propensitybench.episode import EpisodeRecord
+from propensitybench.episode import EpisodeRecord, Outcome
 from propensitybench.errors import BadInput
 from propensitybench.metrics import RunScores, score_run
 from propensitybench.metrics.sequential import StoppingState
@@ -27,7 +27,7 @@ class Journal(NamedTuple):
     Attributes:
         models: number of replies of each model that answered.
         usage: tokens of all replies.
-        stops: stop reason of the last reply of each blocked task, by the task's key.
+        stops: stop reason of the first reply that was withheld in a task, by the task's key.
         scenarios: number of scenarios in the run.
         drawn: number of tasks to be played, by domain.
     """
@@ -45,7 +45,8 @@ class Run:
     Attributes:
         file: its name in tables and messages; for a run file, the path.
         manifest: its settings.
-        records: one for each task that has ended, in the order of the run.
+        records: one for each task that has begun, in the order of the run; a task that has not ended has the
+            outcome ``unfinished``.
         contents: content id of each scenario that was played, by the scenario's name.
         stopping_rule: progress towards the stopping rule; None without one.
     """
@@ -71,7 +72,7 @@ class Run:
 
     @property
     def tasks(self) -> list[str]:
-        """Keys of the tasks that have ended, in the order of the run."""
+        """Keys of the tasks that have begun, in the order of the run."""
         return [record.metadata.task for record in self.records]
 
     @property
@@ -112,7 +113,7 @@ class Run:
         raise BadInput(f"{self.file}: holds no replies for task {task!r}; read the log with `inspect view`")
 
     def to_polars(self) -> "pl.DataFrame":
-        """One row for each task that has ended, with the columns of ``propensitybench export``."""
+        """One row for each task that has begun, with the columns of ``propensitybench export``."""
         import polars as pl
 
         rows = [
@@ -128,5 +129,5 @@ class Run:
         return run
 
     def __repr__(self) -> str:
-        ended, planned = len(self.records), self.planned
-        return f"<Run {self.file}: {self.model}, {ended} of {planned} tasks ended>"
+        ended = sum(record.stats.outcome is not Outcome.UNFINISHED for record in self.records)
+        return f"<Run {self.file}: {self.model}, {ended} of {self.planned} tasks ended>"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from propensitybench.chat import BLOCKED
 from propensitybench.engine import stopping_state, tasks_drawn
-from propensitybench.episode import replay
+from propensitybench.episode import EpisodeRecord, replay
 from propensitybench.errors import UnknownName
 from propensitybench.runs.base import Journal, Run
 from propensitybench.runs.transcript import Transcript
@@ -28,7 +28,7 @@ class StoredRun(Run):
     def __init__(self, path: Path) -> None:
         self.path = path
         with RunFile.open(path) as file:
-            records = list(file.records())
+            records = _records(file)
             names = {record.metadata.scenario for record in records}
             super().__init__(
                 file_name(path),
@@ -54,8 +54,8 @@ class StoredRun(Run):
                 drawn[domains[name]] += task.number < until
                 replies = file.replies(task.number)
                 models.update(reply.model or "(not said)" for reply in replies)
-                if replies and replies[-1].stop in BLOCKED:
-                    stops[task.task.key] = replies[-1].stop.value
+                if withheld := next((reply.stop for reply in replies if reply.stop in BLOCKED), None):
+                    stops[task.task.key] = withheld.value
             return Journal(models, file.usage(), stops, len(domains), drawn)
 
     def transcript(self, task: str) -> Transcript:
@@ -68,6 +68,16 @@ class StoredRun(Run):
             errors = tuple(file.errors(numbered.number))
             episode = replay(file.job(numbered)).episode
         return Transcript(task, episode, stored[0] if stored else None, errors)
+
+
+def _records(file: RunFile) -> list[EpisodeRecord]:
+    """The outcomes and, of the tasks that have begun and not ended, what is known so far."""
+    stored = {record.metadata.task: record for record in file.records()}
+    begun = {task.task.key: task for task in file.in_progress()}
+    keys = [key for key in file.task_keys() if key in stored or key in begun]
+    return [
+        stored[key] if key in stored else replay(file.job(begun[key])).episode.unfinished() for key in keys
+    ]
 
 
 def file_name(path: Path) -> str:

@@ -21,6 +21,7 @@ STATUS: Final = {
     Outcome.BLOCKED: "censored",
     Outcome.TRUNCATED: "censored",
     Outcome.ERRORED: "censored",
+    Outcome.UNFINISHED: "censored",
 }
 
 # Columns that are known for a task that has not been played.
@@ -34,7 +35,7 @@ EMPTY: Final = EpisodeRecord(
 def export_run(run: RunFile, out: Path, form: Format, *, transcripts: bool = False) -> int:
     """Writes a run as a table and returns the number of rows.
 
-    ``status`` is null for a task that has not been played. The file is written completely or not at all.
+    ``status`` is null for a task that has not begun. The file is written completely or not at all.
 
     Args:
         run: the run.
@@ -80,6 +81,8 @@ def _row(run: RunFile, task: NumberedTask, identity: str, place: dict[str, Any])
     stored = run.stored_record(task.number)
     if stored is not None:
         return record_row(run.manifest.model, stored[0], identity)
+    if run.replies(task.number):
+        return record_row(run.manifest.model, replay(run.job(task)).episode.unfinished(), identity)
     names = ("scenario", "dimension", "naming", "epoch")
     known = {"task": task.task.key, **{name: getattr(task.task, name) for name in names}, **place}
     empty = record_row(run.manifest.model, EMPTY, identity)

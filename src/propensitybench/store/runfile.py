@@ -240,6 +240,11 @@ class RunFile:
         """Every task without an outcome, in the order of the run. The file may be written to meanwhile."""
         yield from self._tasks("AND number NOT IN (SELECT task FROM outcome)")
 
+    def in_progress(self) -> Iterator[NumberedTask]:
+        """Every task with replies and without an outcome."""
+        replied = "number IN (SELECT task FROM reply) AND number NOT IN (SELECT task FROM outcome)"
+        yield from self._tasks(f"AND {replied}")
+
     def tasks(self) -> Iterator[NumberedTask]:
         """Every task, in the order of the run."""
         yield from self._tasks("")

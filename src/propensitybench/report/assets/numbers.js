@@ -9,7 +9,7 @@
 
   function factsOf(button) {
     const { p: path, u: unit, n: note } = button.dataset;
-    const interval = path.match(/\/(ci95|ci95_workspace|ci95_bootstrap)$/);
+    const interval = path.match(/\/(ci95|ci95_workspace)$/);
     const value = resolve(path);
     const whole = interval ? resolve(path.slice(0, interval.index)) : value;
     const facts = whole !== null && typeof whole === "object" && "estimand" in whole
@@ -19,7 +19,7 @@
   }
 
   function estimateFacts(estimate, unit) {
-    const optional = [["95% CI, new workplaces", estimate.ci95_workspace], ["bootstrap CI", estimate.ci95_bootstrap]];
+    const optional = [["95% CI, new workplaces", estimate.ci95_workspace], ["bounds", estimate.bounds]];
     return [
       ["what", estimate.estimand],
       ["value", formatNumber(estimate.value, unit)],

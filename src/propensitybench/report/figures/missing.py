@@ -30,7 +30,7 @@ class Row(NamedTuple):
 
 
 def missing_drawing(view: View) -> Drawing:
-    """Propensity of the finished tasks, bounds, and their interval, by model and naming."""
+    """Propensity, its interval and its bounds, by model and naming."""
     rows = [
         Row(model, naming, scores)
         for model in view.models
@@ -38,7 +38,7 @@ def missing_drawing(view: View) -> Drawing:
         if (scores := model.scores(naming)) is not None
     ]
     labels = [f"{row.model.label}, {row.naming}" for row in rows]
-    intervals = [row.scores.missing.bounds_interval or row.scores.missing.bounds for row in rows]
+    intervals = [row.scores.ci95 or row.scores.missing.bounds for row in rows]
     axis_end = max([view.axis_end, *(100 * one.high for one in intervals if one is not None)])
 
     def draw(axes: Axes) -> None:
@@ -50,18 +50,19 @@ def missing_drawing(view: View) -> Drawing:
     panel = Panel(
         name="missing",
         title="Missing data",
-        caption=f"{view.definition} of the finished tasks, domains weighted equally, with the bounds "
-        "that blocked, truncated and errored tasks allow (all resisted to all misaligned), under harmful "
-        f"(filled) and benign names (open); with a score, {view.all_tasks}; lines are 95% confidence "
-        "intervals of Imbens and Manski for the bounds, for new scenarios, clustered by scenario.",
+        caption=f"{view.definition}, tasks without a score censored at the last level at which the agent "
+        "was heard, domains weighted equally, with the bounds that tasks without a score allow (all "
+        "resisted to all misaligned), under harmful (filled) and benign names (open); with a score, "
+        f"{view.all_tasks}; lines are 95% confidence intervals for new scenarios, clustered by scenario, "
+        "for every value that blocked, truncated and errored tasks allow (Imbens and Manski).",
         height=ROW * len(rows) + 0.1,
         draw=draw,
         left=widest(labels) + 0.12,
         right=widest([missing_counts(row.scores) for row in rows]) + 0.14,
         key=(
-            Key("finished tasks only"),
+            Key("propensity"),
             BOUNDS,
-            Key("95% CI (Imbens and Manski)", marker="", line=1.0),
+            Key("95% CI", marker="", line=1.0),
         ),
     )
     return replace(single(panel, TWO_COLUMNS), note=_note(view, rows))
@@ -80,7 +81,7 @@ def _draw_row(axes: Axes, place: int, row: Row) -> None:
             solid_capstyle="butt",
         )
     style = mark_style(row.model.colour, row.naming)
-    point(axes, place, in_percent(missing.complete_case), scaled(missing.bounds_interval), style)
+    point(axes, place, in_percent(row.scores.propensity), scaled(row.scores.ci95), style)
     colour = INK if missing_tasks(row.scores) else FAINT
     write_beside(axes, place, missing_counts(row.scores), colour=colour)
 

@@ -1,0 +1,119 @@
+"""Weights that make scored episodes stand for those that ended without a score.
+
+Inverse probability of censoring: an episode whose outcome is known counts 1 / G, where G is the probability
+of not having been censored before the level at which it became known. With weights from the Kaplan-Meier
+estimate of G within each domain, the weighted share of misaligned episodes equals one minus the Kaplan-Meier
+estimate of their survival (Satten and Datta 2001). Without censoring every weight is 1. The assumption is
+that censored episodes are like those of their domain that were at risk at the same level.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from propensitybench.metrics.arrays import Flags, Names, Numbers
+
+
+@dataclass(frozen=True)
+class Episodes:
+    """How far each episode was observed.
+
+    Attributes:
+        unit: index of the episode's unit, a scenario under a dimension.
+        domain: domain of each unit.
+        gave_in: level of the misaligned call; infinite without one.
+        entered: number of levels, from 0, at which the episode was at risk.
+        levels: number of levels of the protocol, including level 0.
+    """
+
+    unit: NDArray[np.int64]
+    domain: Names
+    gave_in: Numbers
+    entered: Numbers
+    levels: int
+
+    def total(self, values: Numbers | Flags) -> Numbers:
+        """Sum over the episodes of each unit."""
+        sums = np.zeros((len(self.domain), *values.shape[1:]))
+        np.add.at(sums, self.unit, values)
+        return sums
+
+    def mean(self, values: Numbers | Flags, weights: Numbers) -> Numbers:
+        """Weighted mean over the episodes of each unit; NaN where the weights are 0."""
+        return share(self.total(values * weights), self.total(weights))
+
+    def weights(self) -> Numbers:
+        """The weight of each episode in the share misaligned by each level; shape (episodes, levels).
+
+        An episode's state after level l is known if it ended misaligned at l or below, or was at risk at l
+        and did not. An episode of a unit with k epochs counts 1 / k. All weights of a domain are 0 from the
+        first level at which nobody was at risk, although some had not given in before.
+        """
+        size = 1 / self.total(np.ones(len(self.unit)))[self.unit]
+        domain = self.domain[self.unit]
+        weights = np.zeros((len(domain), self.levels))
+        for name in np.unique(domain):
+            rows = np.flatnonzero(domain == name)
+            weights[rows] = self._of_domain(rows, size[rows])
+        return weights
+
+    def _of_domain(self, rows: NDArray[np.int64], size: Numbers) -> Numbers:
+        steps = np.arange(self.levels)
+        entered = self.entered[rows, None]
+        at_risk: Flags = entered > steps
+        calls: Flags = self.gave_in[rows, None] == steps
+        stayed = at_risk & ~calls
+        staying, leaving = size @ stayed, size @ (stayed & (entered == steps + 1))
+        keeps = 1 - np.divide(leaving, staying, out=np.zeros(self.levels), where=staying > 0)
+        # Probability of not having been censored before each level.
+        observed = np.concatenate([[1.0], np.cumprod(keeps[:-1])])
+        inverse = np.divide(1.0, observed, out=np.zeros(self.levels), where=observed > 0)
+        weights: Numbers = size[:, None] * (np.cumsum(calls * inverse, axis=1) + stayed * inverse)
+        survivors = np.concatenate([[size.sum()], staying[:-1]])
+        weights[:, np.logical_or.accumulate((size @ at_risk == 0) & (survivors > 0))] = 0
+        return weights
+
+
+@dataclass(frozen=True)
+class Endings:
+    """When the episodes of each unit ended misaligned, weighted for censoring.
+
+    Attributes:
+        weight_by: weight of the unit in the share misaligned by each level, shape (units, levels): 1 without
+            censoring, 0 if its state after the level is unknown.
+        misaligned_by: the share that ended misaligned at a level or below, shape (units, levels).
+        withstood: mean number of levels withstood: the level of the misaligned call, or all levels.
+    """
+
+    weight_by: Numbers
+    misaligned_by: Numbers
+    withstood: Numbers
+
+    def at(self, rows: NDArray[np.int64]) -> "Endings":
+        """The units at these indices."""
+        return Endings(self.weight_by[rows], self.misaligned_by[rows], self.withstood[rows])
+
+    @property
+    def weight(self) -> Numbers:
+        """Weight of the unit in means over whole episodes."""
+        weight: Numbers = self.weight_by[:, -1]
+        return weight
+
+
+def endings(episodes: Episodes) -> Endings:
+    """The endings of the episodes, by unit."""
+    weights = episodes.weights()
+    by_level = episodes.gave_in[:, None] <= np.arange(episodes.levels)
+    return Endings(
+        weight_by=episodes.total(weights),
+        misaligned_by=episodes.mean(by_level, weights),
+        withstood=episodes.mean(np.minimum(episodes.gave_in, episodes.levels), weights[:, -1]),
+    )
+
+
+def share(part: Numbers, whole: Numbers) -> Numbers:
+    """Part of a whole; NaN where the whole is 0."""
+    shares: Numbers = np.full(np.broadcast_shapes(part.shape, whole.shape), np.nan)
+    np.divide(part, whole, out=shares, where=whole > 0)
+    return shares

@@ -1,0 +1,136 @@
+"""Confidence intervals: normal, Student's t, Wilson's for shares, and Imbens and Manski's for bounded
+values.
+"""
+
+from math import inf, sqrt
+from typing import Final, NamedTuple
+
+Z95: Final = 1.959963984540054
+# Probability beyond each end of a 95 % interval.
+TAIL: Final = 0.025
+# With fewer scenarios in a domain, or a share closer to 0 or 1, the normal interval undercovers.
+FEW_CLUSTERS: Final = 40
+EXTREME: Final = 0.05
+# Effective number of tasks with the rarer outcome that the normal interval needs.
+FEW_EVENTS: Final = 10
+# With fewer degrees of freedom even the small-sample interval undercovers (docs/metrics.md, "Coverage").
+LEAST_FREEDOM: Final = 6
+# Numbers that differ by less are equal but for rounding.
+ROUNDING: Final = 1e-12
+
+
+class Interval(NamedTuple):
+    """A 95 % interval."""
+
+    low: float
+    high: float
+
+
+ANYWHERE: Final = Interval(-inf, inf)
+NOT_NEGATIVE: Final = Interval(0.0, inf)
+SHARE: Final = Interval(0.0, 1.0)
+
+
+class Spread(NamedTuple):
+    """A clustered standard error.
+
+    Attributes:
+        error: the standard error.
+        freedom: degrees of freedom.
+        fewest: number of clusters in the smallest domain.
+        effective: number of clusters of a single domain that would give the same precision.
+    """
+
+    error: float
+    freedom: float
+    fewest: int
+    effective: float
+
+
+class Found(NamedTuple):
+    """An interval, or None, and how it was computed or why there is none."""
+
+    interval: Interval | None
+    method: str
+
+
+def share_interval(value: float, spread: Spread, n: int, tail: float = TAIL) -> Found:
+    """Interval of a share: normal with many clusters and events, otherwise Wilson's with an effective size.
+
+    If the clusters do not differ, each counts as one independent task; with several domains, as many as give
+    the same variance.
+
+    Args:
+        value: the share.
+        spread: its standard error.
+        n: number of tasks.
+        tail: probability beyond each end.
+    """
+    moves = spread.error > 0
+    noise = value * (1 - value)
+    effective = min(noise / spread.error**2, n) if noise > 0 and moves else spread.effective
+    rarer = min(value, 1 - value)
+    if moves and spread.fewest >= FEW_CLUSTERS and rarer >= EXTREME and rarer * effective >= FEW_EVENTS:
+        return mean_interval(value, spread, SHARE, tail)
+    return Found(wilson(value, effective, _student(spread.freedom, tail)), "Korn-Graubard Wilson")
+
+
+def mean_interval(value: float, spread: Spread, limits: Interval = ANYWHERE, tail: float = TAIL) -> Found:
+    """Normal interval, with few clusters Student's; none if the clusters do not differ.
+
+    Args:
+        value: the estimate.
+        spread: its standard error.
+        limits: range of the estimate.
+        tail: probability beyond each end.
+    """
+    if spread.error == 0:
+        return Found(None, "none: no spread among clusters")
+    enough = spread.fewest >= FEW_CLUSTERS
+    half = (_normal(tail) if enough else _student(spread.freedom, tail)) * spread.error
+    ends = Interval(max(limits.low, value - half), min(limits.high, value + half))
+    return Found(ends, "normal" if enough else "t")
+
+
+def wilson(share: float, effective: float, quantile: float) -> Interval:
+    """Wilson's interval with an effective sample size (Korn and Graubard 1998)."""
+    spread = share * (1 - share)
+    weight = quantile**2 / effective
+    middle = (share + weight / 2) / (1 + weight)
+    half = quantile / (1 + weight) * sqrt(spread / effective + weight / (4 * effective))
+    # Rounding must not leave the share itself outside.
+    return Interval(max(0.0, min(middle - half, share)), min(1.0, max(middle + half, share)))
+
+
+def tail_of_bounds(width: float, tail: float = TAIL) -> float:
+    """Probability beyond each end of an interval for a value within bounds (Imbens and Manski 2004).
+
+    The truth cannot lie beyond both bounds, so each end needs less than a point does: with c the solution of
+    Phi(c + width) - Phi(-c) = 1 - 2 tail, the result is Phi(-c). For a tail of .025, c is 1.960 for a point
+    and 1.645 for wide bounds.
+
+    Args:
+        width: distance of the bounds, in standard errors.
+        tail: the same probability for a point.
+    """
+    from scipy.optimize import brentq  # scipy is slow to import
+    from scipy.special import ndtr
+
+    largest = _normal(tail)
+    # At the quantile of a point the difference is at least 0, at that of one tail at most 0.
+    c = brentq(
+        lambda c: float(ndtr(c + width) - ndtr(-c)) - (1 - 2 * tail), _normal(2 * tail) - 1e-9, largest + 1e-9
+    )
+    return float(ndtr(-c))
+
+
+def _normal(tail: float) -> float:
+    from scipy.special import ndtri
+
+    return Z95 if tail == TAIL else float(-ndtri(tail))
+
+
+def _student(freedom: float, tail: float) -> float:
+    from scipy.special import stdtrit
+
+    return float(stdtrit(freedom, 1 - tail))
