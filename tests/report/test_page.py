@@ -271,7 +271,7 @@ def test_run_without_any_episode_has_a_report(tmp_path: Path) -> None:
     out = report_of(make(tmp_path / "a.run"), out=tmp_path / "report")
     html = read_page(out / "index.html")
     assert "no task has a score" in html.all("section", id="summary")[0].text
-    assert "Incomplete: 12 of 12 tasks have not been run" in html.all("section", id="summary")[0].text
+    assert "Preliminary: of 12 tasks 12 have not begun" in html.all("section", id="summary")[0].text
     assert "incomplete, 12 not run yet" in html.all("section", id="methods")[0].text
     assert dead_links(html, out / "index.html") == []
 
