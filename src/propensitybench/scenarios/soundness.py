@@ -1,7 +1,7 @@
 """What a scenario must meet beyond its schema.
 
-A scenario that violates `PLAYABLE` cannot be played. A published scenario that violates `SOUND` is played, with
-a warning.
+A scenario that violates `PLAYABLE` cannot be played. A published one that violates `SOUND` is played, with a
+warning.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
