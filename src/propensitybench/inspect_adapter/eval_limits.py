@@ -19,10 +19,10 @@ from propensitybench.errors import BadInput
 from propensitybench.files import MIB, open_regular
 
 VARIABLE: Final = "PROPENSITYBENCH_MAX_LOG_MIB"
-# A run of 400 tasks with 12 levels: 0.5 MiB of summaries per log, samples of 0.4 MiB, ratios up to 30.
+# A log of 200 tasks with 12 levels has 0.5 MiB of summaries, samples of 0.4 MiB, and ratios up to 26.
 LARGEST_MEMBER_MIB: Final = 64
-LARGEST_RATIO: Final = 200
-RATIO_COUNTS_FROM: Final = 16 * MIB
+LARGEST_RATIO: Final = 100
+RATIO_COUNTS_FROM: Final = 4 * MIB
 MOST_MEMBERS: Final = 100_000
 LARGEST_DIRECTORY: Final = 32 * MIB
 # The whole log, and a log in the JSON format, which is read as a whole: so many times the largest member.
@@ -61,7 +61,7 @@ class CheckedLog:
                     if not name.startswith("samples/"):
                         self._check(name)
             elif os.fstat(self._file.fileno()).st_size > MEMBERS_IN_JSON * self._largest:
-                raise self._too_large("the log has", MEMBERS_IN_JSON * self._largest)
+                raise self._too_large(f"has more than {MEMBERS_IN_JSON * self._largest // MIB} MiB")
         except BaseException:
             self._file.close()
             raise
@@ -138,15 +138,13 @@ class CheckedLog:
             size += step
             self._inflated += step
             if size > self._largest:
-                raise self._too_large(f"{name!r} inflates to", self._largest)
+                raise self._too_large(f"{name!r} inflates to more than {self._largest // MIB} MiB")
             if self._inflated > MEMBERS_IN_TOTAL * self._largest:
-                raise self._too_large("the log inflates to", MEMBERS_IN_TOTAL * self._largest)
-            if (
-                not self._is_raised
-                and size > RATIO_COUNTS_FROM
-                and size > LARGEST_RATIO * member.compress_size
-            ):
-                raise self._too_large(f"{name!r} inflates to", LARGEST_RATIO * member.compress_size)
+                total = MEMBERS_IN_TOTAL * self._largest // MIB
+                raise self._too_large(f"the log inflates to more than {total} MiB")
+            ratio_counts = size > RATIO_COUNTS_FROM and not self._is_raised
+            if ratio_counts and size > LARGEST_RATIO * member.compress_size:
+                raise self._too_large(f"{name!r} inflates to more than {LARGEST_RATIO} times its size")
 
     def _steps(self, member: zipfile.ZipInfo) -> Iterator[int]:
         """Sizes of the member's inflated parts."""
@@ -171,11 +169,9 @@ class CheckedLog:
     def _damaged(self, why: str) -> BadInput:
         return BadInput(f"{self._path}: is not an Inspect log, or is damaged ({why})")
 
-    def _too_large(self, what: str, limit: int) -> BadInput:
-        return BadInput(
-            f"{self._path}: {what} more than {limit // MIB} MiB; if you trust this log, set {VARIABLE} to a "
-            f"larger number than {self._largest // MIB}"
-        )
+    def _too_large(self, what: str) -> BadInput:
+        larger = 4 * self._largest // MIB
+        return BadInput(f"{self._path}: {what}; if you trust this log, set {VARIABLE}={larger} or more")
 
 
 class _Part:
