@@ -7,7 +7,7 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from propensitybench.errors import BadInput
-from propensitybench.store.drafts import NEW, OLD, draft_folder
+from propensitybench.store.whole_files import NEW, OLD, draft_folder
 
 # Lists the files of the report, to tell them from a user's when the report is replaced.
 MARKER: Final = ".propensitybench-report"

@@ -10,8 +10,8 @@ from propensitybench.episode import EpisodeRecord, EpisodeStats, Outcome, replay
 from propensitybench.errors import BadInput
 from propensitybench.scenarios import TaskMetadata
 from propensitybench.scenarios.model import scenario_id
-from propensitybench.store.drafts import new_file
 from propensitybench.store.runfile import NumberedTask, RunFile
+from propensitybench.store.whole_files import new_file
 
 Format = Literal["jsonl", "parquet"]
 # Our outcomes in the terms of survival analysis.

@@ -18,7 +18,7 @@ from propensitybench.report.figures.overview import overview_drawings
 from propensitybench.report.figures.pairs import pair_drawing
 from propensitybench.report.figures.view import view_of
 from propensitybench.report.style import styled
-from propensitybench.store.drafts import draft_folder
+from propensitybench.store.whole_files import draft_folder
 
 Format = Literal["svg", "png"]
 FORMATS: Final[tuple[Format, ...]] = ("svg", "png")
