@@ -33,6 +33,7 @@ from propensitybench.engine import (
 )
 from propensitybench.engine import Progress as Finished
 from propensitybench.errors import BadInput
+from propensitybench.files import MIB, read_text
 from propensitybench.metrics import RunScores
 from propensitybench.runs import StoredRun
 from propensitybench.runs.execute import check_model, finish
@@ -43,6 +44,7 @@ from propensitybench.store import RunFile
 
 EXIT = {StopCause.INTERRUPTED: 130, StopCause.BUDGET: 1, StopCause.PROVIDER: 1, StopCause.BAD_INPUT: 2}
 LEFT_ERRORED = 1
+LARGEST_TEMPLATE_FILE = MIB
 
 
 def read_extra_body(text: str | None) -> dict[str, Any]:
@@ -75,12 +77,7 @@ def read_template(path: Path | None) -> str | None:
     """The text of a template file."""
     if path is None:
         return None
-    try:
-        return path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise BadInput(f"--template {path}: cannot be read ({error.strerror})") from error
-    except UnicodeDecodeError as error:
-        raise BadInput(f"--template {path}: is not UTF-8 text; give a Jinja template") from error
+    return read_text(path, f"--template {path}", LARGEST_TEMPLATE_FILE)
 
 
 def start(spec: RunSpec, path: Path, execution: ExecutionOptions, *, as_json: bool) -> int:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from propensitybench.errors import NotARunFile
+from propensitybench.files import open_regular
 
 # "PBnc": distinguishes a run file from other SQLite files.
 APPLICATION_ID: Final = 0x50426E63
@@ -14,7 +15,7 @@ APPLICATION_ID: Final = 0x50426E63
 def is_run_file(path: Path) -> bool:
     """Whether a file is a run file, judging by its first bytes and not by its name."""
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             head = file.read(72)
     except OSError:
         return False
