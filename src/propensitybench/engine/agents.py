@@ -91,11 +91,31 @@ def adopt(client: Client, recorded: Mapping[str, Any]) -> None:
     if not recorded or not isinstance(client, Adaptable):
         return
     try:
-        client.wire = msgspec.convert(dict(recorded), WirePolicy)
+        policy = msgspec.convert(dict(recorded), WirePolicy)
     except msgspec.ValidationError as error:
         raise BadInput(
             f"the run file's wire policy is of another version of this program ({error})"
         ) from error
+    if unknown := _unknown_in(policy):
+        raise BadInput(f"the run file's wire policy is not one of this program's ({unknown})")
+    client.wire = policy
+
+
+def _unknown_in(policy: WirePolicy) -> str:
+    """The name of what no policy of ours has; empty if there is none.
+
+    A run file may be somebody else's: it must not add fields to requests, or bring a regular expression.
+    """
+    known = policies().values()
+    echoed = {name for one in known for name in (*one.echo, *one.echo_in_calls, *one.always)}
+    extra = [(name, value) for one in known for name, value in one.extra.items()]
+    checks = {
+        "echo": echoed.issuperset((*policy.echo, *policy.echo_in_calls, *policy.always)),
+        "extra": all(field in extra for field in policy.extra.items()),
+        "call_id": policy.call_id in {one.call_id for one in known},
+        "description_limit": policy.description_limit in {one.description_limit for one in known},
+    }
+    return ", ".join(name for name, sound in checks.items() if not sound)
 
 
 def _data() -> dict[str, Any]:
@@ -172,6 +192,8 @@ def check_base_url(url: str) -> None:
     try:
         parts = urlsplit(url)
         sound = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        # Programs differ in how they read these: one must not take another host for this machine.
+        sound = sound and url.isascii() and url.isprintable() and not set(url) & set(" \\")
     except ValueError:  # an unclosed bracket, a port that is not a number
         sound = False
     if not sound:

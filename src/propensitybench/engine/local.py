@@ -257,24 +257,31 @@ def _patient_collector() -> Iterator[None]:
 
 @contextmanager
 def _signals(stop: StopSignal) -> Iterator[None]:
-    """Turns the first Ctrl-C or SIGTERM into a request to stop; a second one ends the program at once."""
+    """Turns the first Ctrl-C or SIGTERM into a request to stop; a second one does what it did before."""
     loop = asyncio.get_running_loop()
-    caught = (signal.SIGINT, signal.SIGTERM)
+    usual: dict[signal.Signals, Any] = {}
+
+    def restore() -> None:
+        # Removing a handler from a loop leaves the system's default, which ends the program without a word.
+        while usual:
+            number, handler = usual.popitem()
+            loop.remove_signal_handler(number)
+            signal.signal(number, handler)
 
     def request_stop() -> None:
         stop.request_stop()
-        for number in caught:
-            loop.remove_signal_handler(number)
+        restore()
 
-    added = []
-    for number in caught:
+    for number in (signal.SIGINT, signal.SIGTERM):
+        handler = signal.getsignal(number)
+        if handler is None:
+            continue  # not installed by Python, so it cannot be restored
         try:
             loop.add_signal_handler(number, request_stop)
         except (NotImplementedError, RuntimeError, ValueError):
             continue  # on Windows and outside the main thread, the default handling stays
-        added.append(number)
+        usual[number] = handler
     try:
         yield
     finally:
-        for number in added:
-            loop.remove_signal_handler(number)
+        restore()

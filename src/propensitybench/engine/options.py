@@ -14,9 +14,11 @@ class ExecutionOptions(msgspec.Struct, frozen=True):
         budget: when to stop.
         price: the price of the model's tokens; None looks it up in the price table.
         preflight: whether to check the endpoint before the first task.
+        trust_endpoint: whether requests and keys may go wherever the run file says; see `runs.trust`.
     """
 
     transport: Transport = Transport()
     budget: Budget = Budget()
     price: Price | None = None
     preflight: bool = False
+    trust_endpoint: bool = False
