@@ -2,6 +2,7 @@
 
 import os
 import sys
+import warnings
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from importlib.metadata import version
@@ -84,6 +85,7 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # not every terminal can encode every file name
             stream.reconfigure(errors="backslashreplace")
+    warnings.showwarning = _note
     arguments = sys.argv[1:]
     wanted = [argument for argument in arguments if not argument.startswith("-")][:1]
     try:
@@ -99,6 +101,13 @@ def main() -> None:
         sys.exit(INTERRUPTED)
     except OSError as error:
         sys.exit(_no_output(error))
+
+
+def _note(message: Warning | str, *_: object) -> None:
+    """Prints a warning as one line."""
+    from propensitybench.cli.text import safe
+
+    print(f"note: {safe(str(message))}", file=sys.stderr)
 
 
 def _no_output(error: OSError) -> int:
