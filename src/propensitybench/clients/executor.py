@@ -99,13 +99,13 @@ class RequestExecutor:
             await queue.pause(self._wait(outcome, attempts, depth))
 
     def _answered(self, queue: RequestQueue, lease: Lease, reply: Reply, took: float, attempts: int) -> Reply:
+        queue.leave(lease, used=reply.usage.input + reply.usage.output)
         if ESTIMATED in reply.repairs and reply.stop not in BLOCKED and not self._has_warned:
             self._has_warned = True
             warnings.warn(
                 f"{self._model} does not state usable token counts: budgets and costs use estimates",
                 stacklevel=2,
             )
-        queue.leave(lease, used=reply.usage.input + reply.usage.output)
         return msgspec.structs.replace(
             reply,
             latency_ms=round(1000 * took),

@@ -43,7 +43,7 @@ from propensitybench.chat import (
 from propensitybench.clients.executor import RequestExecutor
 from propensitybench.clients.failures import Failure, FailureKind, failure_of
 from propensitybench.clients.options import ModelOptions, Transport
-from propensitybench.clients.redaction import Redactor
+from propensitybench.clients.redaction import NO_SECRETS, Redactor
 from propensitybench.clients.usage import usage_of, with_estimates
 from propensitybench.clients.wire_tools import on_wire, wire_name, with_full_names, with_wire_names
 from propensitybench.errors import BadInput
@@ -265,7 +265,7 @@ def _secrets(environment: Mapping[str, str]) -> list[str]:
     ]
 
 
-def failure_in(model: Model, raised: Exception, redactor: Redactor = Redactor()) -> Failure:
+def failure_in(model: Model, raised: Exception, redactor: Redactor = NO_SECRETS) -> Failure:
     """What an exception of a model means: by the provider's HTTP answer if there was one, else as Inspect
     classifies it.
 

@@ -1,7 +1,7 @@
 """Proxies, from the environment variables that other programs use.
 
-aiohttp's ``trust_env`` is not used: it also reads ``~/.netrc`` and would replace the API key with what is there,
-and it sends requests to this machine to the proxy.
+aiohttp's ``trust_env`` is not used: it also reads ``~/.netrc``, whose password would replace the API key, and
+uses the proxy for requests to this machine.
 """
 
 from collections.abc import Mapping
@@ -34,8 +34,8 @@ class Proxy:
 def proxy_for(base_url: str, environment: Mapping[str, str]) -> Proxy | None:
     """The proxy for requests to an endpoint; None if they go there directly.
 
-    ``HTTPS_PROXY`` or ``HTTP_PROXY`` by the address's scheme, else ``ALL_PROXY``; lower case comes first. There
-    is no proxy for this machine, nor for hosts in ``NO_PROXY``.
+    ``HTTPS_PROXY`` or ``HTTP_PROXY`` by the address's scheme, else ``ALL_PROXY``; lower case comes
+    first. There is no proxy for this machine, nor for hosts in ``NO_PROXY``.
 
     Raises:
         BadInput: the variable holds something other than the address of an HTTP proxy.

@@ -116,6 +116,9 @@ class Redactor:
         return "".join((*parts, text[done : unescaped.length]))
 
 
+NO_SECRETS: Final = Redactor()
+
+
 def _forms(secret: str) -> list[str]:
     """A secret, its UTF-8 bytes read as Latin-1, and what of its base64 is the same in every context."""
     raw = secret.encode()

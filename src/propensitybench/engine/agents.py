@@ -176,9 +176,10 @@ def _endpoint(model: str, base_url: str | None, environment: Mapping[str, str]) 
 def _proxy(base_url: str, keys: tuple[str, ...], environment: Mapping[str, str]) -> Proxy | None:
     proxy = proxy_for(base_url, environment)
     if proxy is not None and keys and urlsplit(base_url).scheme == "http":
+        host = urlsplit(base_url).hostname
         warnings.warn(
-            f"the proxy {proxy.url} ({proxy.variable}) can read the key and the conversation, since {base_url} "
-            f"is not encrypted; use an https address, or add {urlsplit(base_url).hostname} to NO_PROXY",
+            f"the proxy {proxy.url} ({proxy.variable}) can read the key and the conversation, since "
+            f"{base_url} is not encrypted; use an https address, or add {host} to NO_PROXY",
             stacklevel=2,
         )
     return proxy

@@ -1,6 +1,5 @@
 """The system's limit on open files, which every connection counts against."""
 
-import os
 import warnings
 from contextlib import suppress
 from pathlib import Path
@@ -15,7 +14,8 @@ _USUALLY_OPEN: Final = 32
 def within_open_files(concurrency: int) -> int:
     """How many connections the process can have at once, at most ``concurrency``.
 
-    Raises the process's soft limit as far as needed and allowed. If that is not enough, warns and returns less.
+    Raises the process's soft limit as far as needed and allowed. If that is not enough, warns and returns
+    less.
     """
     try:
         import resource
@@ -32,7 +32,7 @@ def within_open_files(concurrency: int) -> int:
     possible = min(concurrency, max(1, soft - _open_files() - RESERVE))
     if possible < concurrency:
         warnings.warn(
-            f"concurrency lowered from {concurrency} to {possible}: the system allows this process {soft} open "
+            f"concurrency lowered from {concurrency} to {possible}: the system allows {soft} open "
             f"files; `ulimit -n {needed}` allows enough",
             stacklevel=2,
         )
@@ -42,5 +42,5 @@ def within_open_files(concurrency: int) -> int:
 def _open_files() -> int:
     for folder in ("/proc/self/fd", "/dev/fd"):
         with suppress(OSError):
-            return len(os.listdir(Path(folder)))
+            return sum(1 for _ in Path(folder).iterdir())
     return _USUALLY_OPEN
