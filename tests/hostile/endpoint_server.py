@@ -7,8 +7,8 @@ import asyncio
 import json
 import socket
 import struct
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from typing import Any, Final, NamedTuple
 
 from helpers.openai_server import Answer, Behaviour, Json
@@ -71,17 +71,14 @@ class RawServer:
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answers the requests of one connection."""
-        with suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
-            while (asked := await self._request(reader)) is not None:
-                script = self.hostile(asked) or http(self.ordinary(asked.body, asked.number))
-                await _send(writer, script)
-                if script.end != "keep":
-                    break
-        with suppress(ConnectionError):
-            writer.close()
-            await writer.wait_closed()
+        end = "keep"
+        while end == "keep":
+            asked = await self._request(reader)
+            script = self.hostile(asked) or http(self.ordinary(asked.body, asked.number))
+            await _send(writer, script)
+            end = script.end
 
-    async def _request(self, reader: asyncio.StreamReader) -> Asked | None:
+    async def _request(self, reader: asyncio.StreamReader) -> Asked:
         head = await reader.readuntil(b"\r\n\r\n")
         first, *lines = head.decode("utf-8", "surrogateescape").split("\r\n")
         headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
@@ -107,10 +104,12 @@ async def _send(writer: asyncio.StreamWriter, script: Script) -> None:
         writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
 
 
+Handler = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+
+
 @asynccontextmanager
-async def running(hostile: Hostile, ordinary: Behaviour) -> AsyncIterator[RawServer]:
-    """A server on the running event loop."""
-    raw = RawServer(hostile, ordinary)
+async def listening(handler: Handler) -> AsyncIterator[int]:
+    """Serves connections on 127.0.0.1, and closes what is left of them; gives the port."""
     connections: set[asyncio.Task[None]] = set()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -118,16 +117,27 @@ async def running(hostile: Hostile, ordinary: Behaviour) -> AsyncIterator[RawSer
         assert task is not None
         connections.add(task)
         try:
-            await raw.serve(reader, writer)
+            await handler(reader, writer)
+        except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
+            pass  # the client has gone, or the server stops
         finally:
+            writer.close()
             connections.discard(task)
 
     server = await asyncio.start_server(serve, "127.0.0.1", 0, limit=2**26)
-    raw.base_url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
     try:
-        yield raw
+        yield server.sockets[0].getsockname()[1]
     finally:
         server.close()
         for task in list(connections):
             task.cancel()
         await asyncio.gather(*connections, return_exceptions=True)
+
+
+@asynccontextmanager
+async def running(hostile: Hostile, ordinary: Behaviour) -> AsyncIterator[RawServer]:
+    """A hostile server on the running event loop."""
+    raw = RawServer(hostile, ordinary)
+    async with listening(raw.serve) as port:
+        raw.base_url = f"http://127.0.0.1:{port}/v1"
+        yield raw

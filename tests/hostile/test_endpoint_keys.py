@@ -30,7 +30,7 @@ ORDINARY = lambda _body, _number: says("fine")  # noqa: E731
 async def provoke(key: str) -> dict[str, Got]:
     """What comes of each way to repeat a key."""
     got = {}
-    async with running(lambda asked: None, ORDINARY) as server:
+    async with running(lambda _: None, ORDINARY) as server:
         for name, echo in ECHOES.items():
             server.hostile = lambda asked, echo=echo: echo(asked.key)  # type: ignore[misc]
             client = client_at(server.base_url, keys=(key,))

@@ -85,17 +85,16 @@ class OpenAIChatClient:
         self._endpoint = endpoint
         self._transport = transport
         self._url = endpoint.base_url.rstrip("/") + "/chat/completions"
-        self._headers: Sequence[dict[str, str]] = [
-            {"Content-Type": "application/json", "Authorization": f"Bearer {key}"} for key in endpoint.keys
-        ] or [{"Content-Type": "application/json"}]
         proxy = endpoint.proxy
+        common = {"Content-Type": "application/json"}
+        if proxy and not self._url.lower().startswith("https:"):
+            common |= proxy.headers  # otherwise they are for the tunnel alone
+        self._headers: Sequence[dict[str, str]] = [
+            {**common, "Authorization": f"Bearer {key}"} for key in endpoint.keys
+        ] or [common]
         self._redactor = Redactor((*endpoint.keys, *((proxy.password or proxy.user,) if proxy else ())))
         self._executor = RequestExecutor(
             endpoint.address, endpoint.name, len(endpoint.keys), transport, self._redactor
-        )
-        self._proxy = proxy.url if proxy else None
-        self._proxy_auth = (
-            aiohttp.BasicAuth(proxy.user, proxy.password, "utf-8") if proxy and proxy.user else None
         )
         self._session: aiohttp.ClientSession | None = None
 
@@ -137,6 +136,7 @@ class OpenAIChatClient:
         asked: tuple[Request, ReplyContext],
         headers: dict[str, str],
     ) -> Reply:
+        proxy = self._endpoint.proxy
         try:
             # A redirect would carry the conversation and the key to another address.
             async with session.post(
@@ -144,8 +144,8 @@ class OpenAIChatClient:
                 data=body,
                 headers=headers,
                 allow_redirects=False,
-                proxy=self._proxy,
-                proxy_auth=self._proxy_auth,
+                proxy=proxy and proxy.url,
+                proxy_headers=proxy and proxy.headers,
             ) as response:
                 raw = await _read(response)
                 status, answered = response.status, response.headers

@@ -4,6 +4,7 @@ aiohttp's ``trust_env`` is not used: it also reads ``~/.netrc``, whose password 
 uses the proxy for requests to this machine.
 """
 
+from base64 import b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from ipaddress import ip_address, ip_network
@@ -29,6 +30,13 @@ class Proxy:
     variable: str
     user: str = field(default="", repr=False)
     password: str = field(default="", repr=False)
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What the proxy has to be sent."""
+        if not self.user:
+            return {}
+        return {"Proxy-Authorization": f"Basic {b64encode(f'{self.user}:{self.password}'.encode()).decode()}"}
 
 
 def proxy_for(base_url: str, environment: Mapping[str, str]) -> Proxy | None:

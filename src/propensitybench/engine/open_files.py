@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 # For the run file, name resolution, and what the packages in use open for a moment.
-RESERVE: Final = 64
+RESERVE: Final = 32
 # Where the number of open files cannot be counted.
 _USUALLY_OPEN: Final = 32
 
