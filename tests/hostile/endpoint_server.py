@@ -95,7 +95,7 @@ async def _send(writer: asyncio.StreamWriter, script: Script) -> None:
         await writer.drain()
         if script.drip:
             await asyncio.sleep(PAUSE_S)
-    while script.endless:
+    while script.endless and not writer.is_closing():
         writer.write(script.parts[-1])
         await writer.drain()
         await asyncio.sleep(PAUSE_S if script.drip else 0)
