@@ -17,8 +17,10 @@ CALL_OPENS: Final = "<tool_call>"
 CALL_CLOSES: Final = "</tool_call>"
 # More calls in one text than this are a model that goes in circles.
 LONGEST_LIST: Final = 32
-# OpenAI allows 128 tools. Ids are made for calls that have none, out of 100,000 for a conversation.
+# OpenAI allows 128 tools.
 MOST_CALLS: Final = 256
+# Ids that can be made for calls that have none.
+_IDS: Final = 100_000
 # Fields of a reply's message that have a place of their own; all others are kept as the provider's.
 _OWN_FIELDS: Final = frozenset(
     ("role", "content", "tool_calls", "refusal", "annotations", "audio", "function_call")
@@ -66,9 +68,9 @@ class ReplyContext(NamedTuple):
         call_id, repair = given or "", ""
         if not call_id or call_id in self.ids or (self.call_id and not self.call_id.fullmatch(call_id)):
             repair = "id of a call replaced" if call_id else ""
-            number = 100 * self.messages + index
-            while (call_id := f"call{number % 100_000:05d}") in self.ids:
-                number += 1
+            first = 100 * self.messages + index
+            free = (f"call{number % _IDS:05d}" for number in range(first, first + _IDS))
+            call_id = next((made for made in free if made not in self.ids), f"c{first:08d}")
         if self.nothing:
             arguments = without_nothing(arguments)
         return ToolCall(call_id, self.names.get(name, name), arguments), repair
