@@ -5,6 +5,7 @@ Secrets are found as they are and as JSON, percent-encoding, HTML, Python or bas
 secret that is split over several fields or encoded in another way is not recognised.
 """
 
+import re
 from base64 import b64encode
 from collections.abc import Awaitable, Iterable
 from typing import Final
@@ -22,6 +23,8 @@ MARK: Final = "[key]"
 SHORTEST_SECRET: Final = 8
 # Characters of a failure that are kept: it is matched against patterns and stored.
 LONGEST_FAILURE: Final = 1000
+# In percent-encoding and HTML.
+_OTHER_ESCAPE: Final = "%(?:25)*+[2-7c-f][0-9a-f]|&(?:#|quot|apos|amp|lt|gt)"
 # JSON may put a backslash before these.
 _MAY_BE_ESCAPED: Final = frozenset("\"'/\\")
 
@@ -42,6 +45,7 @@ class Redactor:
         is_plain = all(secret.isascii() and _MAY_BE_ESCAPED.isdisjoint(secret) for secret in long_enough)
         # Without one of these a text has no escape that can be part of a secret.
         self._marks = ("\\u00" if is_plain else "\\", "%", "&")
+        self._escape = re.compile(f"{re.escape(self._marks[0])}|{_OTHER_ESCAPE}", re.IGNORECASE)
         self._in_bytes = [text.encode("utf-8", "surrogatepass") for text in (*self._forms, *self._marks)]
 
     def text(self, text: str) -> str:
@@ -50,7 +54,7 @@ class Redactor:
             return text
         for form in self._forms:
             text = text.replace(form, MARK)
-        return self._without_escaped(text) if any(mark in text for mark in self._marks) else text
+        return self._without_escaped(text) if self._may_be_escaped(text) else text
 
     def body(self, raw: bytes) -> bytes:
         """The body of an HTTP response without secrets, for one that may be shown undecoded."""
@@ -102,7 +106,11 @@ class Redactor:
         """Whether the text has a secret, or an escape that may be part of one."""
         if not self._forms:
             return False
-        return any(mark in text for mark in self._marks) or any(form in text for form in self._forms)
+        return any(form in text for form in self._forms) or self._may_be_escaped(text)
+
+    def _may_be_escaped(self, text: str) -> bool:
+        # The marks alone are faster, and most texts have none of them.
+        return any(mark in text for mark in self._marks) and self._escape.search(text) is not None
 
     def _without_escaped(self, text: str) -> str:
         """The text without secrets that are written with escapes."""
