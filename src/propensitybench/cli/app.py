@@ -5,6 +5,7 @@ import signal
 import sys
 import tempfile
 import traceback
+import warnings
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from importlib.metadata import version
@@ -87,6 +88,7 @@ def main() -> None:
     Exit codes: 0 done, 1 a check failed, 2 bad input, 70 a bug in this program, 130 interrupted.
     """
     make_streams_safe()
+    warnings.showwarning = _note
     signal.signal(signal.SIGTERM, _terminated)
     arguments = sys.argv[1:]
     wanted = [argument for argument in arguments if not argument.startswith("-")][:1]
@@ -120,6 +122,11 @@ def _terminated(number: int, frame: FrameType | None) -> None:
         on_interrupt(number, frame)
     else:  # Ctrl-C is ignored by jobs in the background
         raise KeyboardInterrupt
+
+
+def _note(message: Warning | str, *_: object) -> None:
+    """Prints a warning as one line."""
+    tell(f"note: {message}")
 
 
 def _no_output(error: OSError) -> int:

@@ -77,7 +77,7 @@ def _reasoning_wanted(policy: WirePolicy, refusal: str, _: ModelOptions) -> Wire
 
 def _field_dropped(policy: WirePolicy, refusal: str, _: ModelOptions) -> WirePolicy | None:
     for name in dict.fromkeys((*policy.echo, *policy.always, *policy.echo_in_calls)):
-        if name != "content" and re.search(rf"(?<!\w){name}(?!\w)", refusal):
+        if name != "content" and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", refusal):
             left = {
                 kind: tuple(field for field in getattr(policy, kind) if field != name)
                 for kind in ("echo", "always", "echo_in_calls")

@@ -3,17 +3,20 @@
 import asyncio
 import random
 import re
+import warnings
 from collections.abc import Awaitable, Callable
 
 import msgspec
 
-from propensitybench.chat import Reply
+from propensitybench.chat import BLOCKED, Reply
 from propensitybench.clients.breaker import FAILURES_TO_STOP, REFUSALS_TO_STOP, Breaker, RefusalStreak
 from propensitybench.clients.failures import FATAL, TRANSIENT, Failure, FailureKind
 from propensitybench.clients.limits import Lease, Limits
 from propensitybench.clients.options import Transport
+from propensitybench.clients.redaction import Redactor
 from propensitybench.clients.request_queue import RequestQueue
 from propensitybench.clients.retry import LONGEST_WAIT_S, Backoff
+from propensitybench.clients.usage import ESTIMATED
 from propensitybench.errors import ModelError, PropensityBenchError, RequestRefused, RunStopped
 
 
@@ -41,17 +44,20 @@ class RequestExecutor:
         name: the model's own name at the provider.
         keys: number of API keys, which take turns; 0 if none is needed.
         transport: limits, retries and timeouts.
+        redactor: removes secrets from replies and failures.
     """
 
-    def __init__(self, model: str, name: str, keys: int, transport: Transport) -> None:
+    def __init__(self, model: str, name: str, keys: int, transport: Transport, redactor: Redactor) -> None:
         self._model = model
         self._name = name
         self._keys = keys
         self._transport = transport
+        self._redactor = redactor
         self._backoff = Backoff(transport.max_retries)
         self._queue: RequestQueue | None = None
         self._breaker = Breaker()
         self._refusals = RefusalStreak()
+        self._has_warned = False
 
     async def ask(self, attempt: Callable[[int], Awaitable[Reply]], tokens: int, depth: int = 0) -> Reply:
         """The first reply that an attempt gives.
@@ -75,28 +81,31 @@ class RequestExecutor:
             started = loop.time()
             self._refusals.sent(attempts, depth)
             try:
-                reply = await attempt(lease.key)
-            except Failure as failure:
-                self._refusals.back(attempts)
-                # Several requests sent together are throttled together: one sign of too much, not many.
-                attempts.counted += queue.leave(lease, failure)
-                if attempts.failing_since is None:
-                    timed_out = failure.kind is FailureKind.TIMEOUT
-                    attempts.failing_since = started if timed_out else loop.time()
-                wait = self._wait(failure, attempts, depth)
+                outcome = await self._redactor.outcome(attempt(lease.key))
             except BaseException:
                 self._refusals.back(attempts)
                 queue.leave(lease, Failure(FailureKind.NETWORK, "cancelled"))
                 raise
-            else:
-                self._refusals.back(attempts)
+            self._refusals.back(attempts)
+            if isinstance(outcome, Reply):
                 self._breaker.answered(loop.time())
                 self._refusals.answered(depth)
-                return self._answered(queue, lease, reply, loop.time() - started, attempts.made)
-            await queue.pause(wait)
+                return self._answered(queue, lease, outcome, loop.time() - started, attempts.made)
+            # Several requests sent together are throttled together: one sign of too much, not many.
+            attempts.counted += queue.leave(lease, outcome)
+            if attempts.failing_since is None:
+                timed_out = outcome.kind is FailureKind.TIMEOUT
+                attempts.failing_since = started if timed_out else loop.time()
+            await queue.pause(self._wait(outcome, attempts, depth))
 
     def _answered(self, queue: RequestQueue, lease: Lease, reply: Reply, took: float, attempts: int) -> Reply:
         queue.leave(lease, used=reply.usage.input + reply.usage.output)
+        if ESTIMATED in reply.repairs and reply.stop not in BLOCKED and not self._has_warned:
+            self._has_warned = True
+            warnings.warn(
+                f"{self._model} does not state usable token counts: budgets and costs use estimates",
+                stacklevel=2,
+            )
         return msgspec.structs.replace(
             reply,
             latency_ms=round(1000 * took),

@@ -98,6 +98,8 @@ _FIELD: Final = re.compile(
 # Bytes of an error body that is not JSON.
 _EXAMINED: Final = 4096
 _SHOWN: Final = 300
+# Without "<" inside, so that a text of only "<" takes linear time.
+_TAG: Final = re.compile(r"<[^<>]*>")
 
 
 class Failure(Exception):
@@ -124,6 +126,13 @@ class Failure(Exception):
         return re.sub(r"[\[.]?\d+\]?", "", without_quotes(str(self)))
 
 
+class Explanation(NamedTuple):
+    """What an error body says: all of it in one short line, and the machine-readable codes in it."""
+
+    text: str
+    codes: str
+
+
 def failure_of(status: int, headers: Mapping[str, str], body: bytes, now: datetime) -> Failure:
     """The failure that an HTTP answer other than success stands for.
 
@@ -135,7 +144,11 @@ def failure_of(status: int, headers: Mapping[str, str], body: bytes, now: dateti
         body: whatever came, JSON or not.
         now: the time, for a ``Retry-After`` that gives a date.
     """
-    text, codes = message_of(body)
+    return _failure(status, headers, message_of(body), now)
+
+
+def _failure(status: int, headers: Mapping[str, str], explanation: Explanation, now: datetime) -> Failure:
+    text, codes = explanation
     kind = _kind(status, f"{codes} {without_quotes(text)}", codes)
     if kind is FailureKind.BLOCKED:
         return Failure(kind, text)
@@ -179,9 +192,9 @@ def error_in(body: Any, headers: Mapping[str, str], now: datetime) -> Failure:
     code = error.get("code") or error.get("type") or ""
     try:
         status = max(int(code), 400) if not isinstance(code, bool) and code else 500
-    except (TypeError, ValueError):
-        status = _by_words(str(code))
-    return failure_of(status, headers, msgspec.json.encode({"error": error}), now)
+    except (TypeError, ValueError, OverflowError):
+        status = _by_words(_text(code))
+    return _failure(min(status, 599), headers, _explanation({"error": error}), now)
 
 
 def _by_words(code: str) -> int:
@@ -212,33 +225,29 @@ def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
         return None
 
 
-class Explanation(NamedTuple):
-    """What an error body says: all of it in one short line, and the machine-readable codes in it."""
-
-    text: str
-    codes: str
-
-
 def message_of(body: bytes) -> Explanation:
     """What an error body says: codes, types and message, or its beginning; never an echoed input."""
     try:
         decoded = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        # Cut before the pattern is tried: it takes a square of the length of what it is given.
         text = body[:_EXAMINED].decode("utf-8", "replace")
-        return Explanation(_line(re.sub(r"<[^>]*>", " ", text)), "")
+        return Explanation(_line(_TAG.sub(" ", text)), "")
+    return _explanation(decoded)
+
+
+def _explanation(decoded: Any) -> Explanation:
     if isinstance(decoded, list) and decoded and isinstance(decoded[0], dict):
         decoded = decoded[0]  # Gemini puts its error into a list
     error = decoded.get("error", decoded) if isinstance(decoded, dict) else decoded
     if not isinstance(error, dict):
-        return Explanation(_line(str(error)), "")
+        return Explanation(_line(_text(error)), "")
     inner = error.get("innererror")
     codes = [error.get("code"), error.get("type"), inner.get("code") if isinstance(inner, dict) else None]
     words = [error.get("code"), error.get("type"), _words(error.get("message")), _words(error.get("detail"))]
     if isinstance(inner, dict):
         words.append(inner.get("code"))
-    text = " ".join(str(word) for word in words if word)
-    return Explanation(_line(text), " ".join(str(code) for code in codes if code))
+    text = " ".join(_text(word) for word in words if word)
+    return Explanation(_line(text), _line(" ".join(_text(code) for code in codes if code), ""))
 
 
 def _words(message: Any) -> str:
@@ -246,17 +255,26 @@ def _words(message: Any) -> str:
     if isinstance(message, dict) and "detail" in message:
         message = message["detail"]
     if not isinstance(message, list):
-        return str(message) if message else ""
+        return _text(message) if message else ""
     return "; ".join(_field_error(item) for item in message)
 
 
 def _field_error(item: Any) -> str:
     if not isinstance(item, dict):
-        return str(item)
-    where = ".".join(str(part) for part in item.get("loc") or () if part != "body")
-    what = str(item.get("msg") or item.get("message") or item.get("type") or "refused")
+        return _text(item)
+    path = item.get("loc")
+    where = ".".join(_text(part) for part in (path if isinstance(path, list) else ()) if part != "body")
+    what = _text(item.get("msg") or item.get("message") or item.get("type") or "refused")
     return f"{where}: {what}" if where else what
 
 
-def _line(text: str) -> str:
-    return " ".join(text.split())[:_SHOWN] or "no explanation"
+def _text(value: Any) -> str:
+    """A value of an error as text."""
+    try:
+        return str(value)
+    except (ValueError, RecursionError):  # an integer of more than 4,300 digits
+        return "a value that cannot be shown"
+
+
+def _line(text: str, otherwise: str = "no explanation") -> str:
+    return " ".join(text.split())[:_SHOWN] or otherwise

@@ -8,6 +8,7 @@ import msgspec
 
 from propensitybench.chat import BLOCKED, Reply, StopReason, ToolCall, ToolSpec, Usage, is_object
 from propensitybench.clients.failures import Failure, FailureKind
+from propensitybench.clients.usage import usage_of
 from propensitybench.clients.wire_tools import without_nothing
 
 _encode: Final = msgspec.json.Encoder().encode
@@ -16,6 +17,10 @@ CALL_OPENS: Final = "<tool_call>"
 CALL_CLOSES: Final = "</tool_call>"
 # More calls in one text than this are a model that goes in circles.
 LONGEST_LIST: Final = 32
+# OpenAI allows 128 tools.
+MOST_CALLS: Final = 256
+# Ids that can be made for calls that have none.
+_IDS: Final = 100_000
 # Fields of a reply's message that have a place of their own; all others are kept as the provider's.
 _OWN_FIELDS: Final = frozenset(
     ("role", "content", "tool_calls", "refusal", "annotations", "audio", "function_call")
@@ -63,9 +68,9 @@ class ReplyContext(NamedTuple):
         call_id, repair = given or "", ""
         if not call_id or call_id in self.ids or (self.call_id and not self.call_id.fullmatch(call_id)):
             repair = "id of a call replaced" if call_id else ""
-            number = 100 * self.messages + index
-            while (call_id := f"call{number % 100_000:05d}") in self.ids:
-                number += 1
+            first = 100 * self.messages + index
+            free = (f"call{number % _IDS:05d}" for number in range(first, first + _IDS))
+            call_id = next((made for made in free if made not in self.ids), f"c{first:08d}")
         if self.nothing:
             arguments = without_nothing(arguments)
         return ToolCall(call_id, self.names.get(name, name), arguments), repair
@@ -91,22 +96,10 @@ class _Choice(msgspec.Struct):
     error: Any = None
 
 
-class _Details(msgspec.Struct):
-    cached_tokens: float | None = 0
-    reasoning_tokens: float | None = 0
-
-
-class _Usage(msgspec.Struct):
-    prompt_tokens: float | None = 0  # some servers write 12.0
-    completion_tokens: float | None = 0
-    prompt_tokens_details: _Details | None = None
-    completion_tokens_details: _Details | None = None
-
-
 class _Answer(msgspec.Struct):
     choices: list[_Choice] | None = None
     model: str | None = None
-    usage: _Usage | None = None
+    usage: msgspec.Raw = msgspec.Raw(b"null")  # decoded apart: a wrong count must not cost the reply
     error: Any = None
 
 
@@ -211,7 +204,10 @@ def _tool_calls(raw: msgspec.Raw | None, context: ReplyContext) -> tuple[list[To
     calls: list[ToolCall] = []
     repairs: list[str] = []
     seen: set[str] = set()
-    for index, found in enumerate(_CALLS.decode(raw) or () if raw is not None else ()):
+    decoded = (_CALLS.decode(raw) or []) if raw is not None else []
+    if len(decoded) > MOST_CALLS:
+        raise msgspec.ValidationError(f"{len(decoded)} tool calls; at most {MOST_CALLS} are read")
+    for index, found in enumerate(decoded):
         arguments, repair = _arguments(found.function.arguments)
         given = None if found.id in seen else found.id
         call, replaced = context.call(given, found.function.name, arguments, index)
@@ -331,13 +327,20 @@ def _has_other_chunks(content: list[Any]) -> bool:
     return any(isinstance(part, dict) and part.get("type") != "text" for part in content)
 
 
-def _usage(usage: _Usage | None) -> Usage:
-    if usage is None:
+def _usage(raw: msgspec.Raw) -> Usage:
+    try:
+        stated = _object(_decode(raw))
+    except (msgspec.DecodeError, RecursionError):  # a number out of range
         return Usage()
-    prompt, completion = usage.prompt_tokens_details, usage.completion_tokens_details
-    return Usage(
-        input=int(usage.prompt_tokens or 0),
-        output=int(usage.completion_tokens or 0),
-        cached=int(prompt.cached_tokens or 0) if prompt else 0,
-        reasoning=int(completion.reasoning_tokens or 0) if completion else 0,
+    prompt = _object(stated.get("prompt_tokens_details"))
+    completion = _object(stated.get("completion_tokens_details"))
+    return usage_of(
+        stated.get("prompt_tokens"),
+        stated.get("completion_tokens"),
+        prompt.get("cached_tokens"),
+        completion.get("reasoning_tokens"),
     )
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}

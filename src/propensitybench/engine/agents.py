@@ -2,6 +2,7 @@
 
 import json
 import os
+import warnings
 from collections.abc import Mapping
 from functools import cache
 from importlib import resources
@@ -13,6 +14,7 @@ import msgspec
 from propensitybench.clients import Adaptable, Client
 from propensitybench.clients.openai_chat import Endpoint, OpenAIChatClient
 from propensitybench.clients.options import ModelOptions, Transport
+from propensitybench.clients.proxies import Proxy, proxy_for
 from propensitybench.clients.wire_policy import COMPATIBLE, WirePolicy
 from propensitybench.errors import BadInput, UnknownName
 from propensitybench.simulated import PREFIX, SimulatedClient
@@ -166,7 +168,8 @@ def _endpoint(model: str, base_url: str | None, environment: Mapping[str, str]) 
     if base_url is not None:
         check_base_url(base_url)
         # Only the key that is meant for it: a run file of somebody else's may name any address.
-        return Endpoint(model, model, base_url, _split(environment.get(ANY_KEY, "")), ANY_KEY)
+        keys = _keys(environment, ANY_KEY)
+        return Endpoint(model, model, base_url, keys, ANY_KEY, _proxy(base_url, keys, environment))
     name, _, rest = model.partition("/")
     if not rest.strip() or not name:
         raise BadInput(
@@ -181,10 +184,22 @@ def _endpoint(model: str, base_url: str | None, environment: Mapping[str, str]) 
     provider = known[name]
     url = environment.get(f"{name.upper().replace('-', '_')}_BASE_URL") or provider.base_url
     check_base_url(url)
-    keys = _split(environment.get(provider.key, ""))
+    keys = _keys(environment, provider.key)
     if provider.needs_key and not keys:
         raise BadInput(f"--model {model}: needs a key; type: export {provider.key}=...")
-    return Endpoint(model, rest, url, keys, provider.key)
+    return Endpoint(model, rest, url, keys, provider.key, _proxy(url, keys, environment))
+
+
+def _proxy(base_url: str, keys: tuple[str, ...], environment: Mapping[str, str]) -> Proxy | None:
+    proxy = proxy_for(base_url, environment)
+    if proxy is not None and keys and urlsplit(base_url).scheme == "http":
+        host = urlsplit(base_url).hostname
+        warnings.warn(
+            f"the proxy {proxy.url} ({proxy.variable}) can read the key and the conversation, since "
+            f"{base_url} is not encrypted; use an https address, or add {host} to NO_PROXY",
+            stacklevel=2,
+        )
+    return proxy
 
 
 def check_base_url(url: str) -> None:
@@ -197,7 +212,8 @@ def check_base_url(url: str) -> None:
     except ValueError:  # an unclosed bracket, a port that is not a number
         sound = False
     if not sound:
-        raise BadInput(f"--base-url {url}: must be like http://127.0.0.1:8000/v1")
+        shown = "" if "@" in url else f" {url}"  # it may hold a password
+        raise BadInput(f"--base-url{shown}: must be like http://127.0.0.1:8000/v1")
     if parts.username or parts.password or parts.query or parts.fragment:
         raise BadInput(
             "--base-url: must hold no user, password, query or fragment, since it is kept in the run file; "
@@ -205,5 +221,9 @@ def check_base_url(url: str) -> None:
         )
 
 
-def _split(keys: str) -> tuple[str, ...]:
-    return tuple(key.strip() for key in keys.split(",") if key.strip())
+def _keys(environment: Mapping[str, str], variable: str) -> tuple[str, ...]:
+    """The keys in a variable, separated by commas."""
+    keys = tuple(key.strip() for key in environment.get(variable, "").split(",") if key.strip())
+    if not all(key.isprintable() for key in keys):
+        raise BadInput(f"{variable}: a key has a line break or another control character; export it again")
+    return keys

@@ -13,6 +13,7 @@ from propensitybench.clients import Client, Stoppable
 from propensitybench.engine.agents import adopt
 from propensitybench.engine.episodes import RunContext, Stopped, run_episode
 from propensitybench.engine.journal import JournalWriter
+from propensitybench.engine.open_files import within_open_files
 from propensitybench.engine.options import ExecutionOptions
 from propensitybench.engine.prices import Spending, price_table
 from propensitybench.engine.sequential import tasks_drawn, tasks_to_draw
@@ -139,6 +140,8 @@ async def run_tasks_async(
     run.reopen_errored()
     clock = asyncio.get_running_loop().time
     spending = Spending(run.usage(), price, options.budget)
+    if isinstance(client, Stoppable):  # its requests need connections
+        concurrency = within_open_files(concurrency)
     context = RunContext(client, stop or StopSignal(), spending, clock)
     with _patient_collector():
         return await _Engine(run, context, concurrency, on_progress).run()

@@ -1,6 +1,7 @@
 """Cost of a run: a dated price table, and a budget."""
 
 import json
+import math
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 import msgspec
 
 from propensitybench.chat import Usage
+from propensitybench.errors import BadInput
 
 MILLION = 1_000_000
 
@@ -52,10 +54,19 @@ def price_table() -> PriceTable:
 
 
 class Budget(msgspec.Struct, frozen=True):
-    """Spending limits of a run; None is unlimited."""
+    """Spending limits of a run; None is unlimited.
+
+    Raises:
+        BadInput: a limit is negative or not a number.
+    """
 
     usd: float | None = None
     tokens: int | None = None
+
+    def __post_init__(self) -> None:
+        for name, limit in (("usd", self.usd), ("tokens", self.tokens)):
+            if limit is not None and not 0 <= limit < math.inf:
+                raise BadInput(f"budget: {name} must be 0 or more, found {limit}; None is unlimited")
 
 
 class Spending:
