@@ -102,6 +102,8 @@ def is_log(path: Path) -> bool:
 def log_suffix(path: Path) -> str | None:
     """The suffix that Inspect wants for the log in a file: ``.eval``, ``.json``, or None for no log."""
     try:
+        if not path.is_file():  # opening a named pipe would wait for its writer
+            return None
         with path.open("rb") as file:
             start = file.read(_LONGEST_START)
     except OSError:
