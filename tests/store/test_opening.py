@@ -134,7 +134,7 @@ def test_a_link_in_the_place_of_a_journal_is_not_followed(finished: Path, suffix
 def test_a_journal_that_names_another_file_does_not_delete_it(finished: Path, tmp_path: Path) -> None:
     """SQLite deletes the super-journal that a hot journal names."""
     victim = tmp_path / "victim"
-    victim.write_bytes(b"")
+    victim.write_bytes(b"mine")
     magic = bytes.fromhex("d9d505f920a163d7")
     name = str(victim).encode()
     pages = (finished.stat().st_size // 4096).to_bytes(4, "big")
@@ -155,7 +155,7 @@ def kill_while_writing(path: Path) -> None:
     if child == 0:
         run = RunFile.open(path, write=True)
         run.reopen_errored()
-        run._db.execute("UPDATE manifest SET body = body")
+        run._db.execute("UPDATE manifest SET body = body || ' '")
         os.kill(os.getpid(), signal.SIGKILL)
     os.waitpid(child, 0)
 

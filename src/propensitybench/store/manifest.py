@@ -36,10 +36,10 @@ class StoppingRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def __post_init__(self) -> None:
         """Raises `BadInput` for a number out of its range."""
-        if not 0 < self.half_width < 1:
-            raise BadInput(f"precision: must be between 0 and 1, for example 0.02, found {self.half_width:g}")
+        if not isinstance(self.half_width, int | float) or not 0 < self.half_width < 1:
+            raise BadInput(f"precision: must be between 0 and 1, for example 0.02, found {self.half_width!r}")
         for name, number, least in (("batch", self.batch, 1), ("least", self.least, 0)):
-            if not least <= number <= MOST_SEED:
+            if not isinstance(number, int) or not least <= number <= MOST_SEED:
                 raise BadInput(f"stopping rule: {name}: must be {least} or more, found {number}")
 
     def __str__(self) -> str:
