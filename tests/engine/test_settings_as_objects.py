@@ -26,7 +26,7 @@ def test_a_budget_is_a_finite_number(value: Any) -> None:
 
 @pytest.mark.parametrize("seed", ["7", 7.0, True, None, 2**63, -(2**63) - 1, 2**64, nan])
 def test_a_seed_is_an_integer_of_64_bits(seed: Any) -> None:
-    with pytest.raises(BadInput, match="^seed: must be"):
+    with pytest.raises(BadInput, match=r"^seed: must be"):
         RunSpec("simulated/never", seed=seed)
 
 

@@ -1,5 +1,6 @@
 """Exports a run as a flat table with one row per task, for pandas, polars, R and other tools."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -10,9 +11,8 @@ from propensitybench.episode import EpisodeRecord, EpisodeStats, Outcome, replay
 from propensitybench.errors import BadInput
 from propensitybench.scenarios import TaskMetadata
 from propensitybench.scenarios.model import scenario_id
-from propensitybench.store.drafts import draft_of, remove_stale_drafts
-from propensitybench.store.reading import RunReader
 from propensitybench.store.rows import NumberedTask
+from propensitybench.store.runfile import RunFile
 
 Format = Literal["jsonl", "parquet"]
 # Our outcomes in the terms of survival analysis.
@@ -32,7 +32,7 @@ EMPTY: Final = EpisodeRecord(
 )
 
 
-def export_run(run: RunReader, out: Path, form: Format, *, transcripts: bool = False) -> int:
+def export_run(run: RunFile, out: Path, form: Format, *, transcripts: bool = False) -> int:
     """Writes a run as a table and returns the number of rows.
 
     ``status`` is null for a task that has not been played. The file is written completely or not at all.
@@ -48,10 +48,9 @@ def export_run(run: RunReader, out: Path, form: Format, *, transcripts: bool = F
     """
     if out.exists():
         raise BadInput(f"{out}: exists already; use another --out FILE")
-    draft = draft_of(out)
+    draft = out.with_name(f".{out.name}.{os.getpid()}.draft")
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
-        remove_stale_drafts(out)
         found = rows(run, transcripts=transcripts)
         count = _write_jsonl(draft, found) if form == "jsonl" else _write_parquet(draft, found)
         draft.replace(out)
@@ -62,7 +61,7 @@ def export_run(run: RunReader, out: Path, form: Format, *, transcripts: bool = F
     return count
 
 
-def rows(run: RunReader, *, transcripts: bool = False) -> Iterator[dict[str, Any]]:
+def rows(run: RunFile, *, transcripts: bool = False) -> Iterator[dict[str, Any]]:
     """The rows of the table, in the order of the run. Each scenario is read only once."""
     ids: dict[str, tuple[str, dict[str, Any]]] = {}
     for task in run.tasks():
@@ -78,7 +77,7 @@ def rows(run: RunReader, *, transcripts: bool = False) -> Iterator[dict[str, Any
         yield row
 
 
-def _row(run: RunReader, task: NumberedTask, identity: str, place: dict[str, Any]) -> dict[str, Any]:
+def _row(run: RunFile, task: NumberedTask, identity: str, place: dict[str, Any]) -> dict[str, Any]:
     stored = run.stored_record(task.number)
     if stored is not None:
         return record_row(run.manifest.model, stored[0], identity)
