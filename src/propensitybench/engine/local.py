@@ -124,8 +124,6 @@ async def run_tasks_async(
         BadInput: the options are invalid, or the file cannot be written to.
     """
     manifest, concurrency = run.manifest, options.transport.concurrency
-    if concurrency < 1:
-        raise BadInput(f"concurrency must be 1 or more, found {concurrency}")
     price = options.price or price_table().find(manifest.model)
     if options.budget.usd is not None and price is None:
         raise BadInput(f"a budget in US dollars needs the price of {client.model}: give --price INPUT,OUTPUT")
