@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,14 +14,14 @@ import pytest
 import typer
 from helpers.program import argv, call
 from helpers.runs import finish, make
+from helpers.scenario_data import SOUND
 
 from propensitybench.cli.app import COMMANDS, build
 
-RUN: Final = ("--model", "simulated/never", "--run", "new.run", "--limit", "1", "--levels", "1", "--domain")
 # What a command needs beside the option that is tried.
 NEEDS: Final[Mapping[str, Sequence[str]]] = {
     "demo": ["--out", "demo"],
-    "run": [*RUN, "self-proliferation"],
+    "run": ["--model", "simulated/never", "--run", "new.run", "--data", "data", "--limit", "1"],
     "resume": ["good.run"],
     "score": ["good.run"],
     "compare": ["good.run"],
@@ -43,6 +44,8 @@ TEXTS: Final = (
 )  # fmt: skip
 # These take their time whatever the option: a demonstration of 1,440 tasks, figures, the whole data.
 SLOW: Final = frozenset(("demo", "figures", "data validate", "data export"))
+# Imports Inspect for each value.
+FEW: Final[Mapping[str, Sequence[str]]] = {"stated": ("", "folder", "fifo")}
 
 
 @cache
@@ -56,25 +59,24 @@ def commands() -> dict[str, Any]:
     return found
 
 
-def tried(name: str) -> Iterator[tuple[str, list[str]]]:
-    """Every option or argument of a command with each value, and what the command needs beside it."""
+def tried(name: str) -> Iterator[list[str]]:
+    """What to call a command with: every option or argument with each value, and what it needs beside it."""
     for parameter in commands()[name].params:
         if parameter.name == "help":
             continue
-        for value in (*NUMBERS, *TEXTS):
+        for value in FEW.get(parameter.name, (*NUMBERS, *TEXTS)):
             if parameter.param_type_name == "argument":
-                yield parameter.name, [value, *NEEDS[name][1:]]
-            elif parameter.is_flag:
-                yield parameter.name, [*NEEDS[name], f"{parameter.opts[0]}={value}"]
+                yield [value, *NEEDS[name][1:]]
             else:
-                yield parameter.name, [*NEEDS[name], f"{parameter.opts[0]}={value}"]
+                yield [*NEEDS[name], f"{parameter.opts[0]}={value}"]
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A working directory with a good run file, a folder and a pipe."""
+    """A working directory with a good run file, data, an empty folder and a pipe."""
     finish(make(tmp_path / "good.run", limit=1))
     (tmp_path / "folder").mkdir()
+    shutil.copytree(SOUND, tmp_path / "data")
     os.mkfifo(tmp_path / "fifo")
     return tmp_path
 
@@ -85,7 +87,6 @@ def assert_sentence(arguments: Sequence[str], folder: Path) -> None:
     assert done.code in (0, 1, 2), (shown, done)
     if done.code == 2:
         assert done.err.strip(), shown
-        assert len(done.err) < 6000, shown
     assert not re.search("[\x1b\u202e]", done.out + done.err), shown
 
 
@@ -97,7 +98,7 @@ def test_every_command_is_tried() -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a named pipe")
 @pytest.mark.parametrize("name", [name for name in NEEDS if name not in SLOW])
 def test_odd_values_of_every_option(name: str, folder: Path) -> None:
-    for _, arguments in tried(name):
+    for arguments in tried(name):
         assert_sentence([*name.split(), *arguments], folder)
         (folder / "new.run").unlink(missing_ok=True)
 

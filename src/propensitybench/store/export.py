@@ -1,6 +1,7 @@
 """Exports a run as a flat table with one row per task, for pandas, polars, R and other tools."""
 
 from collections.abc import Iterator
+from io import BytesIO
 from pathlib import Path
 from typing import IO, Any, Final, Literal
 
@@ -138,5 +139,7 @@ def _write_parquet(file: IO[bytes], found: Iterator[dict[str, Any]]) -> int:
     import polars as pl  # slow to import, and only used here
 
     columns = pl.DataFrame(list(found), infer_schema_length=None)
-    columns.write_parquet(file)
+    encoded = BytesIO()  # polars has errors of its own for a file that it cannot write
+    columns.write_parquet(encoded)
+    file.write(encoded.getbuffer())
     return columns.height
