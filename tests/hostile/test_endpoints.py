@@ -42,7 +42,7 @@ def test_many_hostile_answers(player: Player) -> None:
 def test_every_way_to_send_an_answer(player: Player, wire: str) -> None:
     for base in ("talk", "error"):
         for when in ("first", "every"):
-            recipe = Recipe(base, wire=wire, status=400 if base == "error" else 200, when=when)  # type: ignore[arg-type]
+            recipe = Recipe(base, wire=wire, status=400 if base == "error" else 200, when=when)
             assert player.faults(recipe) == []
 
 

@@ -103,7 +103,7 @@ def main() -> None:
         sys.exit(_no_output(error))
 
 
-def _note(message: Warning | str, *_: object) -> None:
+def _note(message: Warning | str, *_: object, **_named: object) -> None:
     """Prints a warning as one line."""
     from propensitybench.cli.text import safe
 
