@@ -80,9 +80,9 @@ def test_requests_go_through_the_proxy_and_it_is_said_that_it_can_read_the_key()
     async def talk() -> None:
         async with proxying() as proxy:
             address = f"http://me:{PASSWORD.replace('/', '%2F')}@127.0.0.1:{proxy.port}"
-            with pytest.warns(UserWarning, match="can read the key and the conversation") as said:
+            with pytest.warns(UserWarning, match="can read the key and the conversation") as caught:
                 got = await ask(FAR, {"HTTP_PROXY": address, "HTTPS_PROXY": "http://127.0.0.1:1"})
-            assert PASSWORD not in str(said[0].message)
+            assert PASSWORD not in str(caught[0].message)
             assert isinstance(got, Reply)
             ((first, headers),) = proxy.seen
         assert first == f"POST {FAR}/chat/completions HTTP/1.1"

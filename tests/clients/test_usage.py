@@ -70,9 +70,9 @@ def test_tool_calls_count_as_text_and_an_empty_reply_as_none() -> None:
 
 
 def test_it_is_said_once() -> None:
-    with pytest.warns(UserWarning, match="does not state usable token counts") as said:
+    with pytest.warns(UserWarning, match="does not state usable token counts") as caught:
         reply_to(completion({"content": "hi"}, usage=None))
-    assert len(said) == 1
+    assert len(caught) == 1
 
 
 def stating(usage: Any) -> Behaviour:

@@ -59,7 +59,7 @@ class Player:
             RunSpec("m", None, selection, protocol=Protocol(levels=LEVELS), options=options), self._empty
         )
 
-    def faults(self, recipe: Recipe) -> list[str]:
+    def issues(self, recipe: Recipe) -> list[str]:
         """What is wrong with a run whose endpoint answers like that; nothing if all is well."""
         path = self._folder / "a.run"
         shutil.copy(self._empty, path)
@@ -88,10 +88,10 @@ class Player:
             return script_of(recipe, asked.key) if is_first or recipe.when == "every" else None
 
         found = self._run(path, hostile)
-        found += _faults_of(path, recipe, resumed=False)
+        found += _issues_of(path, recipe, resumed=False)
         if recipe.when == "first" and not found:
             found += self._run(path, None)
-            found += _faults_of(path, recipe, resumed=True)
+            found += _issues_of(path, recipe, resumed=True)
         return found
 
     def _run(self, path: Path, hostile: Hostile | None) -> list[str]:
@@ -115,7 +115,7 @@ class Player:
         return [f"took {took:.1f} s, {cpu:.1f} s of CPU time"] if is_hang else []
 
 
-def _faults_of(path: Path, recipe: Recipe, *, resumed: bool) -> list[str]:
+def _issues_of(path: Path, recipe: Recipe, *, resumed: bool) -> list[str]:
     """What is wrong with a run file."""
     with RunFile.open(path) as run:
         found = [str(difference) for difference in verify(run)]

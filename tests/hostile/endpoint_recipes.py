@@ -1,6 +1,6 @@
 """Hostile answers, made from valid ones by a recipe: edits of the reply, its bytes and its HTTP response.
 
-A recipe is plain data, so that one that found a fault can be kept as a file in ``corpus/``.
+A recipe is plain data, so that one that found an issue can be kept as a file in ``corpus/``.
 """
 
 import gzip
@@ -68,7 +68,7 @@ _TALK: Final = json.dumps({"thoughts": "t", "message": "no", "interaction_status
 BASES: Final[Mapping[str, dict[str, Any]]] = {
     "talk": _completion({"content": _TALK}, "stop"),
     "call": _completion({"content": None, "tool_calls": [a_call(), a_call(call_id="c2")]}, "tool_calls"),
-    "native": _completion(
+    "provider fields": _completion(
         {"content": [{"type": "text", "text": "hm"}, {"type": "thinking", "thinking": [{"text": "x"}]}],
          "reasoning_content": "r", "reasoning_details": [{"type": "x", "data": "e30="}], "refusal": None,
          "tool_calls": [a_call(extra_content={"google": {"thought_signature": "c2ln"}})]}, "tool_calls"),

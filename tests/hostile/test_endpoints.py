@@ -23,18 +23,18 @@ def player(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Player]:
 
 @pytest.mark.parametrize("path", CORPUS, ids=lambda path: path.stem)
 def test_what_was_found_once(player: Player, path: Path) -> None:
-    assert player.faults(msgspec.json.decode(path.read_bytes(), type=Recipe)) == []
+    assert player.issues(msgspec.json.decode(path.read_bytes(), type=Recipe)) == []
 
 
 def test_a_few_hostile_answers(player: Player) -> None:
-    found = {seed: player.faults(recipe_of(seed, slow=False)) for seed in range(FEW)}
-    assert {seed: faults for seed, faults in found.items() if faults} == {}
+    found = {seed: player.issues(recipe_of(seed, slow=False)) for seed in range(FEW)}
+    assert {seed: issues for seed, issues in found.items() if issues} == {}
 
 
 @pytest.mark.slow
 def test_many_hostile_answers(player: Player) -> None:
-    found = {seed: player.faults(recipe_of(seed)) for seed in range(FEW, FEW + MANY)}
-    assert {seed: faults for seed, faults in found.items() if faults} == {}
+    found = {seed: player.issues(recipe_of(seed)) for seed in range(FEW, FEW + MANY)}
+    assert {seed: issues for seed, issues in found.items() if issues} == {}
 
 
 @pytest.mark.slow
@@ -42,8 +42,8 @@ def test_many_hostile_answers(player: Player) -> None:
 def test_every_way_to_send_an_answer(player: Player, wire: str) -> None:
     for base in ("talk", "error"):
         for when in ("first", "every"):
-            recipe = Recipe(base, wire=wire, status=400 if base == "error" else 200, when=when)  # type: ignore[arg-type]
-            assert player.faults(recipe) == []
+            recipe = Recipe(base, wire=wire, status=400 if base == "error" else 200, when=when)
+            assert player.issues(recipe) == []
 
 
 @pytest.mark.slow
@@ -56,7 +56,7 @@ def test_every_value_at_the_places_that_are_read(player: Player, value: str) -> 
         (*call, "id"), (*call, "function"), (*call, "function", "name"), (*call, "function", "arguments"),
         ("choices", 0, "finish_reason"), ("model",), ("usage",), ("usage", "prompt_tokens"),
     ):  # fmt: skip
-        assert player.faults(Recipe("call", (Edit(path, "set", value),))) == [], path
+        assert player.issues(Recipe("call", (Edit(path, "set", value),))) == [], path
 
 
 @pytest.mark.slow
@@ -65,4 +65,4 @@ def test_every_damage(player: Player, damage: str) -> None:
     for share in (0.0, 0.3, 0.9):
         for base in ("call", "generation"):
             status = 400 if base == "generation" else 200
-            assert player.faults(Recipe(base, damage=(damage, share), status=status)) == []
+            assert player.issues(Recipe(base, damage=(damage, share), status=status)) == []

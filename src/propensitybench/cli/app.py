@@ -124,7 +124,7 @@ def _terminated(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt
 
 
-def _note(message: Warning | str, *_: object) -> None:
+def _note(message: Warning | str, *_: object, **_named: object) -> None:
     """Prints a warning as one line."""
     tell(f"note: {message}")
 

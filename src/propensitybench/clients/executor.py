@@ -1,4 +1,4 @@
-"""Requests until there is a reply: limits, retries and the breaker, the same for every client."""
+"""Sends requests within limits, retries them and stops the run; shared by all clients."""
 
 import asyncio
 import random
@@ -21,11 +21,11 @@ from propensitybench.errors import ModelError, PropensityBenchError, RequestRefu
 
 
 class _Attempts:
-    """What is known of one request while it is retried.
+    """The state of one request while it is retried.
 
     Attributes:
         made: attempts so far.
-        counted: those that count against the retries.
+        counted: attempts that count against the retries.
         failing_since: see `Breaker.gave_up`.
     """
 
@@ -37,12 +37,12 @@ class _Attempts:
 
 
 class RequestExecutor:
-    """Sends requests as the limits allow, and retries them where that makes sense.
+    """Sends requests as the limits allow, and retries transient failures.
 
     Args:
-        model: the address that the user knows, for messages.
-        name: the model's own name at the provider.
-        keys: number of API keys, which take turns; 0 if none is needed.
+        model: the model's address, for messages.
+        name: the model's name at the provider.
+        keys: number of API keys, which take turns; 0 without keys.
         transport: limits, retries and timeouts.
         redactor: removes secrets from replies and failures.
     """
@@ -60,17 +60,17 @@ class RequestExecutor:
         self._has_warned = False
 
     async def ask(self, attempt: Callable[[int], Awaitable[Reply]], tokens: int, depth: int = 0) -> Reply:
-        """The first reply that an attempt gives.
+        """The first reply of an attempt.
 
         Args:
             attempt: sends the request with the key of that number; raises `Failure`.
-            tokens: that the request may cost.
+            tokens: expected cost of the request.
             depth: messages in the conversation.
 
         Raises:
-            RequestRefused: the endpoint refuses this request.
-            ModelError: there is no reply to this request.
-            RunStopped: there will be none to any request.
+            RequestRefused: the endpoint rejects this request.
+            ModelError: the request failed after all retries.
+            RunStopped: no request can succeed any more.
         """
         queue = self._open_queue()
         loop = asyncio.get_running_loop()
@@ -114,12 +114,12 @@ class RequestExecutor:
         )
 
     def stop_requests(self) -> None:
-        """Sends nothing more: whatever waits for its turn or for a retry raises `RunStopped`."""
+        """Sends no further requests; those that wait for their turn or a retry raise `RunStopped`."""
         if self._queue is not None:
             self._queue.shut()
 
     def forget(self) -> None:
-        """Releases what belongs to an event loop; the next request begins again."""
+        """Releases what belongs to the event loop; the next request starts again."""
         self._queue = None
 
     def _open_queue(self) -> RequestQueue:
@@ -158,7 +158,7 @@ class RequestExecutor:
 
     def _refused(self, failure: Failure, failed: str, depth: int) -> PropensityBenchError:
         if self._queue is not None and self._queue.is_shut:
-            return RunStopped("requests have stopped")  # refused with those that stopped the run
+            return RunStopped("requests have stopped")  # rejected with those that stopped the run
         # A request that was refused was answered: the endpoint is there.
         self._breaker.answered(asyncio.get_running_loop().time())
         if not failure.is_too_long and (
@@ -175,7 +175,7 @@ class RequestExecutor:
 
 
 def same_model(asked: str, served: str) -> bool:
-    """Whether a served id stands for the model asked for: equal, or with a date or path added."""
+    """Whether a served id names the requested model: equal, or with a date or path added."""
     asked, served = asked.lower(), served.lower()
     if served.endswith("/" + asked) or asked.endswith("/" + served):
         return True

@@ -1,7 +1,7 @@
-"""What can go wrong between us and a model, and what it means for the run.
+"""Failed requests: their classification, and what follows for the run.
 
-A failure is classified by what the provider says, never by what it repeats of our request: quoted parts of
-a message and echoed inputs do not count.
+Classification uses the provider's own words. Quoted parts of a message and echoed inputs are ignored, because
+they may come from the request.
 """
 
 import re
@@ -15,7 +15,7 @@ import msgspec
 
 
 class FailureKind(Enum):
-    """What a failure means: whether to retry, to give the task up, or to stop the run."""
+    """The kind of a failure; decides whether to retry, to fail the task or to stop the run."""
 
     RATE_LIMIT = "rate limit"
     OVERLOADED = "overloaded"
@@ -40,11 +40,11 @@ TRANSIENT: Final = frozenset(
         FailureKind.UNREADABLE,
     )
 )
-"""Worth a retry."""
+"""Retried."""
 THROTTLED: Final = frozenset((FailureKind.RATE_LIMIT, FailureKind.OVERLOADED))
-"""A sign that there are too many requests in flight."""
+"""Too many requests were in flight."""
 FATAL: Final = frozenset((FailureKind.AUTH, FailureKind.UNKNOWN_MODEL, FailureKind.QUOTA))
-"""The same for every task: the run stops."""
+"""Would fail every task, so the run stops."""
 
 _POLICY: Final = re.compile(
     r"content[_ -]?(filter|policy|management)|responsible ?ai|moderation|flagged"
@@ -59,24 +59,24 @@ _SPENT: Final = re.compile(
 _QUOTA: Final = re.compile(
     rf"{_SPENT.pattern}|per[_ ]?day|daily (limit|quota)|quota.{{0,40}}(day|month)", re.IGNORECASE
 )
-# The length of a conversation is its task's own; other refusals are the same for every task.
+# Length differs between tasks; other rejections would hit every task.
 _TOO_LONG: Final = re.compile(
     r"context[_ ](length|window|size)|(context|prompt|input|request) (is )?too (long|large)"
     r"|too many (input )?tokens"
     r"|maximum.{0,30}tokens",
     re.IGNORECASE,
 )
-# Quoted text, which is often our own: a tool's name, a value. An apostrophe within a word is no quote.
+# Quoted text often comes from the request: a tool's name, a value. Apostrophes within words do not quote.
 _QUOTED: Final = re.compile(r"""(?<!\w)(['"`])(?:(?!\1).){1,200}?\1(?!\w)""", re.DOTALL)
 _NO_MODEL: Final = re.compile(
     r"model[_ ]not[_ ]found|model .{0,80}(does not exist|not found|not available|not exist)|unknown model"
     r"|invalid[_ ]model|no such model",
     re.IGNORECASE | re.DOTALL,
 )
-# Some providers word a limit by the minute like an exhausted quota.
+# Some providers word a per-minute limit like an exhausted quota.
 _SOON: Final = re.compile(r"per[_ ]?minute|(retry|try again) (in|after) \d", re.IGNORECASE)
 _DAILY: Final = re.compile(r"per[_ ]?day|daily", re.IGNORECASE)
-# Error codes in words, and the HTTP status that they would have come with; the first that fits.
+# Parts of error codes and the HTTP status that they correspond to; the first match counts.
 _WORDS: Final = {
     "rate_limit": 429,
     "invalid_api_key": 401,
@@ -103,11 +103,11 @@ _TAG: Final = re.compile(r"<[^<>]*>")
 
 
 class Failure(Exception):
-    """One attempt that failed.
+    """A failed attempt.
 
     Attributes:
-        kind: what it means.
-        retry_after: seconds that the provider asks us to wait, if it does.
+        kind: decides what happens next.
+        retry_after: seconds to wait, if the provider states them.
     """
 
     def __init__(self, kind: FailureKind, text: str, retry_after: float | None = None) -> None:
@@ -117,32 +117,30 @@ class Failure(Exception):
 
     @property
     def is_too_long(self) -> bool:
-        """Whether the request was refused for its length."""
+        """Whether the request was rejected for its length."""
         return self.kind is FailureKind.REFUSED and _TOO_LONG.search(str(self)) is not None
 
     @property
     def wording(self) -> str:
-        """The text without what differs from request to request: quoted parts, positions, numbers."""
+        """The text without parts that differ between requests: quotes, positions, numbers."""
         return re.sub(r"[\[.]?\d+\]?", "", without_quotes(str(self)))
 
 
 class Explanation(NamedTuple):
-    """What an error body says: all of it in one short line, and the machine-readable codes in it."""
+    """The content of an error body: one short line, and the machine-readable codes in it."""
 
     text: str
     codes: str
 
 
 def failure_of(status: int, headers: Mapping[str, str], body: bytes, now: datetime) -> Failure:
-    """The failure that an HTTP answer other than success stands for.
-
-    Its text is the provider's own message.
+    """The failure for an unsuccessful HTTP response. Its text is the provider's message.
 
     Args:
-        status: of the answer.
-        headers: looked up without regard to case.
-        body: whatever came, JSON or not.
-        now: the time, for a ``Retry-After`` that gives a date.
+        status: of the response.
+        headers: case-insensitive.
+        body: JSON or anything else.
+        now: the time, for a ``Retry-After`` with a date.
     """
     return _failure(status, headers, message_of(body), now)
 
@@ -159,7 +157,7 @@ def _failure(status: int, headers: Mapping[str, str], explanation: Explanation, 
 
 
 def without_quotes(text: str) -> str:
-    """A message without its quoted parts, which may be words of our request."""
+    """A message without its quoted parts, which may come from the request."""
     return _QUOTED.sub(" ", _FIELD.sub(r" \g<inside> ", text))
 
 
@@ -187,7 +185,7 @@ def _kind(status: int, text: str, codes: str) -> FailureKind:
 
 
 def error_in(body: Any, headers: Mapping[str, str], now: datetime) -> Failure:
-    """The failure of an error object that came with HTTP 200, as some routers send it."""
+    """The failure for an error object in an HTTP 200 response, as some routers send it."""
     error = body if isinstance(body, dict) else {"message": str(body)}
     code = error.get("code") or error.get("type") or ""
     try:
@@ -198,7 +196,7 @@ def error_in(body: Any, headers: Mapping[str, str], now: datetime) -> Failure:
 
 
 def _by_words(code: str) -> int:
-    """The HTTP status that an error code in words would have come with."""
+    """The HTTP status that corresponds to an error code in words."""
     return next((status for word, status in _WORDS.items() if word in code.lower()), 500)
 
 
@@ -226,7 +224,7 @@ def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
 
 
 def message_of(body: bytes) -> Explanation:
-    """What an error body says: codes, types and message, or its beginning; never an echoed input."""
+    """Codes, types and message of an error body, or its beginning if it is not JSON; no echoed input."""
     try:
         decoded = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -251,7 +249,7 @@ def _explanation(decoded: Any) -> Explanation:
 
 
 def _words(message: Any) -> str:
-    """A message in words: some servers send a list of what is wrong with which field."""
+    """A message as text; some servers send a list of field errors."""
     if isinstance(message, dict) and "detail" in message:
         message = message["detail"]
     if not isinstance(message, list):

@@ -144,8 +144,8 @@ class OpenAIChatClient:
                 data=body,
                 headers=headers,
                 allow_redirects=False,
-                proxy=proxy and proxy.url,
-                proxy_headers=proxy and proxy.headers,
+                proxy=proxy.url if proxy else None,
+                proxy_headers=proxy.headers if proxy else None,
             ) as response:
                 raw = await _read(response)
                 status, answered = response.status, response.headers

@@ -1,4 +1,4 @@
-"""Replies as an OpenAI-compatible chat-completions endpoint writes them."""
+"""Parses replies of OpenAI-compatible chat-completions endpoints."""
 
 import re
 from collections.abc import Collection, Mapping
@@ -15,13 +15,13 @@ _encode: Final = msgspec.json.Encoder().encode
 _decode: Final = msgspec.json.Decoder().decode
 CALL_OPENS: Final = "<tool_call>"
 CALL_CLOSES: Final = "</tool_call>"
-# More calls in one text than this are a model that goes in circles.
+# A model with more calls in one text is repeating itself.
 LONGEST_LIST: Final = 32
 # OpenAI allows 128 tools.
 MOST_CALLS: Final = 256
 # Ids that can be made for calls that have none.
 _IDS: Final = 100_000
-# Fields of a reply's message that have a place of their own; all others are kept as the provider's.
+# Fields of a message that `Reply` represents; all others are kept as the provider's own.
 _OWN_FIELDS: Final = frozenset(
     ("role", "content", "tool_calls", "refusal", "annotations", "audio", "function_call")
 )
@@ -43,14 +43,14 @@ _STOPS: Final = {
 
 
 class ReplyContext(NamedTuple):
-    """What reading a reply takes besides its text.
+    """What parsing a reply requires besides its text.
 
     Attributes:
-        names: true name of each tool whose name on the wire is another.
+        names: full name of each tool whose name on the wire is shortened.
         ids: of the tool calls so far.
         messages: length of the conversation so far.
-        call_id: what an id must match; None takes any.
-        nothing: whether a key that stands for nothing was put into empty objects.
+        call_id: pattern for ids; None accepts any.
+        nothing: whether empty objects were given a placeholder key.
     """
 
     names: Mapping[str, str] = {}
@@ -60,7 +60,7 @@ class ReplyContext(NamedTuple):
     nothing: bool = False
 
     def call(self, given: str | None, name: str, arguments: str, index: int) -> tuple[ToolCall, str]:
-        """A tool call in the conversation's terms, and what had to be repaired.
+        """A tool call with its full name and a valid id, and what had to be repaired.
 
         An id that is missing, was used before or does not match is replaced by nine letters and digits,
         which every provider accepts; some refuse an id that comes twice.
@@ -114,7 +114,7 @@ class _Failed(msgspec.Struct):
 
 
 class Parsed(NamedTuple):
-    """A reply, or an error object that came in its place."""
+    """A reply, or an error object in its place."""
 
     reply: Reply
     error: Any = None
@@ -129,7 +129,7 @@ _TAGGED: Final = re.compile(r"<function=([^>{\s]+)[>\s]*(\{.*\})\s*(?:</function
 
 
 def parse(body: bytes, tools: tuple[ToolSpec, ...], context: ReplyContext = NO_CONTEXT) -> Parsed:
-    """The reply in the body of a successful answer.
+    """The reply in the body of a successful response.
 
     Raises:
         Failure: of kind UNREADABLE, if it is not a chat completion.
@@ -192,7 +192,7 @@ def _content(message: dict[str, msgspec.Raw]) -> str:
 
 
 def _refusal(message: dict[str, msgspec.Raw]) -> str:
-    """The model's own words of refusal, which OpenAI puts beside the content; LiteLLM moves them."""
+    """The text of a refusal, which OpenAI puts beside the content and LiteLLM moves."""
     refusal = _decode(message["refusal"]) if "refusal" in message else None
     if not refusal and "provider_specific_fields" in message:
         moved = _decode(message["provider_specific_fields"])
@@ -220,7 +220,7 @@ def _tool_calls(raw: msgspec.Raw | None, context: ReplyContext) -> tuple[list[To
 
 
 def _arguments(raw: msgspec.Raw) -> tuple[str, str]:
-    """The arguments' JSON text, and what had to be repaired to have it."""
+    """The arguments as JSON text, and what had to be repaired."""
     value = _decode(raw)
     if value is None:
         return "{}", ""
@@ -239,7 +239,7 @@ def _arguments(raw: msgspec.Raw) -> tuple[str, str]:
 def _calls_in_text(
     content: str, tools: tuple[ToolSpec, ...], context: ReplyContext
 ) -> tuple[list[ToolCall], str]:
-    """Calls that the endpoint's parser left in the text, if they name tools that were on offer."""
+    """Calls that the endpoint's parser left in the text, if all of them name offered tools."""
     offered = {tool.name for tool in tools}
     before, *blocks = content.split(CALL_OPENS, LONGEST_LIST)
     calls, rest = [], [before]
@@ -254,7 +254,7 @@ def _calls_in_text(
 
 
 def _call_in_text(text: str, context: ReplyContext, index: int) -> ToolCall | None:
-    """The call in a JSON object with a name and arguments; None if that is not what the text is."""
+    """The call in a JSON object with a name and arguments; None if the text is something else."""
     try:
         found = _decode(text)
     except (msgspec.DecodeError, RecursionError):
@@ -268,9 +268,9 @@ def _call_in_text(text: str, context: ReplyContext, index: int) -> ToolCall | No
 
 
 def parse_failed_generation(body: bytes, context: ReplyContext = NO_CONTEXT) -> Reply | None:
-    """The reply in an error with which Groq replaces a tool call that does not fit the tools on offer.
+    """The reply in Groq's error for a tool call that does not match the tools; None for other errors.
 
-    What the model wrote is its reply, to be judged like any other. None if the error is another one.
+    What the model wrote is its reply and is treated like any other.
     Source: https://console.groq.com/docs/tool-use
     """
     if b"tool_use_failed" not in body:
@@ -289,7 +289,7 @@ def parse_failed_generation(body: bytes, context: ReplyContext = NO_CONTEXT) -> 
 
 
 def _failed_generation(body: bytes) -> str:
-    """What the model wrote, from the error or from one that a gateway repeats in its message."""
+    """What the model wrote, from the error or from an error that a gateway quotes in its message."""
     try:
         error = _FAILED.decode(body).error
         if error is not None and not error.failed_generation and "{" in error.message:
@@ -318,12 +318,12 @@ def _native(message: dict[str, msgspec.Raw]) -> str:
     if not extra and not any(calls):
         return ""
     provider_fields = _encode({"message": extra, "calls": calls} if any(calls) else {"message": extra})
-    _decode(provider_fields)  # what could not be sent back must not be journaled
+    _decode(provider_fields)  # must not be journaled if it cannot be sent back
     return provider_fields.decode()
 
 
 def _has_other_chunks(content: list[Any]) -> bool:
-    """Whether a list of chunks has others than text, such as Mistral's thinking."""
+    """Whether a list of chunks has any that are not text, such as Mistral's thinking."""
     return any(isinstance(part, dict) and part.get("type") != "text" for part in content)
 
 

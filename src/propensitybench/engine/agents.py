@@ -1,4 +1,4 @@
-"""From a model's address to its client."""
+"""Creates the client for a model's address."""
 
 import json
 import os
@@ -23,12 +23,12 @@ ANY_KEY: Final = "PROPENSITYBENCH_API_KEY"
 
 
 class Provider(NamedTuple):
-    """Where a provider's models are.
+    """A provider with an OpenAI-compatible endpoint.
 
     Attributes:
         base_url: without ``/chat/completions``.
         key: the environment variable with its key.
-        needs_key: whether it answers only with a key.
+        needs_key: whether a key is required.
         wire: name of its policy.
     """
 
@@ -46,25 +46,25 @@ def providers() -> Mapping[str, Provider]:
 
 @cache
 def through_inspect() -> tuple[str, ...]:
-    """The providers that are reached through Inspect AI."""
+    """The providers that are used through Inspect AI."""
     return tuple(_data()["inspect"])
 
 
 @cache
 def policies() -> Mapping[str, WirePolicy]:
-    """How requests are written, by the name of the policy."""
+    """The wire policies by name."""
     found = _data()["policies"]
     return {name: msgspec.convert({"name": name, **fields}, WirePolicy) for name, fields in found.items()}
 
 
 def wire_policy(model: str, base_url: str | None = None) -> WirePolicy | None:
-    """How requests to a model are written; None if they do not go to an OpenAI-compatible endpoint.
+    """The wire policy of a model; None if it has no OpenAI-compatible endpoint.
 
-    A base URL at a known provider's host has that provider's policy.
+    A base URL at a known provider's host gets that provider's policy.
 
     Args:
         model: its address.
-        base_url: of its endpoint, if it was given.
+        base_url: of its endpoint, if given.
     """
     provider = model.partition("/")[0]
     if model.startswith(PREFIX) or (base_url is None and provider in through_inspect()):
@@ -81,14 +81,14 @@ def _host(provider: Provider) -> str | None:
 
 
 def adopt(client: Client, recorded: Mapping[str, Any]) -> None:
-    """Makes a client write its requests as a run's manifest says.
+    """Makes a client use the wire policy in a run's manifest.
 
     Args:
-        client: that the run is to be resumed with.
-        recorded: the manifest's policy; empty leaves the client as it is.
+        client: that resumes the run.
+        recorded: the manifest's policy; empty leaves the client unchanged.
 
     Raises:
-        BadInput: this program does not know such a policy.
+        BadInput: the policy has unknown fields or a pattern of its own.
     """
     if not recorded or not isinstance(client, Adaptable):
         return
@@ -136,7 +136,7 @@ def client_for(
 
     Args:
         model: ``simulated/NAME``, ``provider/name``, or with a base URL the endpoint's own name.
-        options: what is set of the model.
+        options: the sampling options.
         transport: how requests are sent.
         environment: where keys are looked up.
 
@@ -167,7 +167,7 @@ def _inspect_client(model: str, options: ModelOptions, transport: Transport) -> 
 def _endpoint(model: str, base_url: str | None, environment: Mapping[str, str]) -> Endpoint:
     if base_url is not None:
         check_base_url(base_url)
-        # Only the key that is meant for it: a run file of somebody else's may name any address.
+        # Never a provider's key: a run file from somebody else may name any address.
         keys = _keys(environment, ANY_KEY)
         return Endpoint(model, model, base_url, keys, ANY_KEY, _proxy(base_url, keys, environment))
     name, _, rest = model.partition("/")
@@ -203,7 +203,7 @@ def _proxy(base_url: str, keys: tuple[str, ...], environment: Mapping[str, str])
 
 
 def check_base_url(url: str) -> None:
-    """Raises `BadInput` for what is not an HTTP address, or holds a password or a query."""
+    """Raises `BadInput` unless the URL is an HTTP address without user, password, query and fragment."""
     try:
         parts = urlsplit(url)
         sound = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
