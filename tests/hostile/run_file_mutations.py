@@ -251,7 +251,7 @@ def cut(path: Path, chance: Random) -> str:
 
 
 def grown(path: Path, chance: Random) -> str:
-    length = path.stat().st_size + chance.choice((1, PAGE, 2**30))
+    length = path.stat().st_size + chance.choice((1, PAGE, 2**24))
     with path.open("ab") as file:
         file.truncate(length)
     return f"grown to {length} bytes"

@@ -243,3 +243,23 @@ def test_a_column_of_another_type_is_damage(finished: Path) -> None:
         edit(copy, statement)
         with RunFile.open(copy) as run, pytest.raises(NotARunFile, match=complaint):
             list(verify(run))
+
+
+def test_a_schema_that_is_not_utf_8_is_refused(finished: Path) -> None:
+    """SQLite quotes it in its message, which Python then cannot decode."""
+    content = finished.read_bytes()
+    finished.write_bytes(
+        content.replace(
+            b"CREATE TABLE outcome (task INTEGER", b"CREATE TABLE outcome (\xff\xce\xfd\xfc INTEGER"
+        )
+    )
+    with pytest.raises(NotARunFile, match="is not a run file"):
+        RunFile.open(finished)
+    finished.write_bytes(
+        content.replace(
+            b"CREATE TABLE outcome (task INTEGER PRIMARY KEY",
+            b"CREATE TABLE outcome (task INTEGER PRIMARY \xff\xff\xff",
+        )
+    )
+    with pytest.raises(NotARunFile, match="is not a run file"):
+        RunFile.open(finished)

@@ -147,6 +147,21 @@ FORGED = "SELECT -1 - task, outcome, record, fingerprint FROM outcome"
         ),
         ("UPDATE task SET key = key || 'x' WHERE number = 3", "task 3 is stored under the key"),
         ("UPDATE manifest SET body = json_set(body, '$.tasks', 40)", "plans 40 tasks; the file has 12"),
+        (
+            "UPDATE manifest SET body = json_set(body, '$.data_digest', 'd1:0')",
+            "are not those of the manifest",
+        ),
+        (
+            "UPDATE manifest SET body = json_set(body, '$.selection.dimensions', json('[\"time\"]'))",
+            "is not part of the manifest's selection",
+        ),
+        ("UPDATE manifest SET body = json_set(body, '$.selection.limit', 5)", "plans 5 pairs"),
+        ("UPDATE manifest SET body = json_set(body, '$.selection.epochs', 2)", "lack a naming or an epoch"),
+        ("UPDATE scenario SET id = 's1:0'", "is stored under the id 's1:0'"),
+        ("DELETE FROM pressure WHERE dimension = 'time'", "pairs of scenario and dimension without pressure"),
+        ("INSERT INTO pressure VALUES ('x', 'time', '[]')", "pressure messages that belong to no task: 1"),
+        ("INSERT INTO error VALUES (1, 0, 999, 'x')", "error 1 is one of turn 999"),
+        ("INSERT INTO error VALUES (1, 0, 0, '')", "error 1 is one of turn 0"),
     ],
 )
 def test_verify_finds_rows_without_a_task(finished: Path, statement: str, complaint: str) -> None:

@@ -19,6 +19,8 @@ from propensitybench.store.schema import APPLICATION_ID, check_schema
 BUSY_TIMEOUT_S: Final = 5.0
 # A reply is read from at most 16 MB; escaped as JSON text inside JSON text it can grow threefold.
 LONGEST_VALUE: Final = 64 * 2**20
+# What reading a database can raise; its messages may quote text of the file that is not UTF-8.
+SQLITE_ERRORS: Final = (sqlite3.DatabaseError, UnicodeDecodeError)
 # SQLite's journals, which lie beside the file.
 _BESIDE: Final = ("-wal", "-shm", "-journal")
 # The last bytes of a rollback journal that names a further file, which SQLite would delete.
@@ -89,23 +91,25 @@ def connect(path: Path, *, write: bool) -> tuple[sqlite3.Connection, Steps]:
     check_path(path)
     try:
         return _connect(path, write=write)
-    except sqlite3.OperationalError as error:
-        if write or error.sqlite_errorname != "SQLITE_READONLY_ROLLBACK":
-            raise bad_file(path, error) from error
-    except sqlite3.DatabaseError as error:
-        raise bad_file(path, error) from error
+    except SQLITE_ERRORS as error:
+        if write or _name(error) != "SQLITE_READONLY_ROLLBACK":
+            raise _bad_file(path, error) from error
     _undo_interrupted_write(path)
     try:
         return _connect(path, write=write)
-    except sqlite3.DatabaseError as error:
-        raise bad_file(path, error) from error
+    except SQLITE_ERRORS as error:
+        raise _bad_file(path, error) from error
 
 
-def bad_file(path: Path, error: sqlite3.DatabaseError) -> BadInput:
+def _name(error: Exception) -> str:
+    return str(getattr(error, "sqlite_errorname", ""))
+
+
+def _bad_file(path: Path, error: Exception) -> BadInput:
     """What an error of SQLite while opening a file means to the user."""
-    if "locked" in str(error):
+    if _name(error).startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
         return BadInput(f"{path}: is in use by another program; wait for it to finish")
-    if error.sqlite_errorname.startswith("SQLITE_CANTOPEN"):
+    if _name(error).startswith("SQLITE_CANTOPEN"):
         return BadInput(
             f"{path}: cannot be opened ({error}); copy it, with its -wal file if there is one, to a folder "
             "that can be written to"
@@ -177,8 +181,8 @@ def _undo_interrupted_write(path: Path) -> None:
         with closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as db:
             db.execute("PRAGMA trusted_schema = OFF")
             db.execute("PRAGMA schema_version").fetchone()
-    except sqlite3.DatabaseError as error:
-        raise bad_file(path, error) from error
+    except SQLITE_ERRORS as error:
+        raise _bad_file(path, error) from error
     finally:
         lock.release()
 

@@ -15,7 +15,7 @@ from propensitybench.errors import BadInput, NotARunFile
 from propensitybench.scenarios.model import PressureMessage, Scenario
 from propensitybench.scenarios.selection import Task
 from propensitybench.store.manifest import Manifest, check_manifest
-from propensitybench.store.opening import Steps
+from propensitybench.store.opening import SQLITE_ERRORS, Steps
 from propensitybench.taxonomy import naming, taxonomy
 
 # The integers that every JSON reader holds exactly; sums over an episode still fit into 64 bits.
@@ -64,7 +64,7 @@ class Rows:
                         name = type(value).__name__ if value is not None else "NULL"
                         raise NotARunFile(f"{self.path}: is damaged (a column holds {name})")
                 yield row
-        except sqlite3.DatabaseError as error:
+        except SQLITE_ERRORS as error:
             raise NotARunFile(f"{self.path}: is damaged ({error})") from error
 
     def all(self, kinds: Kinds, query: str, *values: str | int) -> list[Any]:

@@ -23,7 +23,7 @@ from propensitybench.scenarios.selection import Task
 from propensitybench.store.drafts import draft_of, remove_stale_drafts
 from propensitybench.store.lock import RunLock, identity
 from propensitybench.store.manifest import Manifest
-from propensitybench.store.opening import Steps, check_path, connect, remove_leftovers
+from propensitybench.store.opening import SQLITE_ERRORS, Steps, check_path, connect, remove_leftovers
 from propensitybench.store.reading import RunReader
 from propensitybench.store.rescue import is_in_place, rescue
 from propensitybench.store.rows import check_reply, read_manifest
@@ -159,7 +159,7 @@ class RunFile(RunReader):
     def close(self) -> None:
         """Closes the file."""
         if self._lock is not None:
-            with suppress(sqlite3.OperationalError):
+            with suppress(*SQLITE_ERRORS):
                 # Everything goes into the file itself, even if it is being read and keeps its log.
                 self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
                 # Back to a single file that can be copied and read anywhere; fails if it is being read.
@@ -217,7 +217,7 @@ class RunFile(RunReader):
         except BaseException as error:
             if self._db.in_transaction:  # when the disk is full, SQLite rolls back by itself
                 self._db.execute("ROLLBACK")
-            if isinstance(error, sqlite3.DatabaseError):
+            if isinstance(error, SQLITE_ERRORS):
                 raise BadInput(
                     f"{self.path}: cannot be written to ({error}); nothing in it is lost, "
                     f"continue with: propensitybench resume {self.path}"
