@@ -13,13 +13,6 @@ from propensitybench.store import RunFile
 from propensitybench.store.export import export_run, rows
 
 
-@pytest.fixture
-def finished(tmp_path: Path) -> Path:
-    path = make(tmp_path / "a.run")
-    finish(path)
-    return path
-
-
 def test_one_row_for_each_task_with_what_the_scores_are_made_of(finished: Path) -> None:
     with RunFile.open(finished) as run:
         table = list(rows(run))

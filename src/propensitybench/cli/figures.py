@@ -1,6 +1,5 @@
 """``propensitybench figures``: the figures of runs, as files."""
 
-import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -21,6 +20,7 @@ def command(
         typer.Option("--format", help="SVG, PNG at 300 dots per inch, or both."),
     ] = "both",
 ) -> None:
+    from propensitybench.cli.output import tell
     from propensitybench.cli.reading import read_comparable
     from propensitybench.cli.text import safe
     from propensitybench.metrics.analysis import analyse
@@ -30,7 +30,7 @@ def command(
         raise BadInput(f"--out {out}: is a file; give a folder")
     runs = read_comparable(files)
     for note in runs.notes:
-        print(f"note: {safe(note)}", file=sys.stderr)
+        tell(f"note: {note}")
     for figure in write_figures(analyse(runs.runs), out, FORMATS if form == "both" else (form,)):
         print(f"{safe(figure.title)} ({figure.width} in wide): {safe(', '.join(map(str, figure.files)))}")
         print(f"  {safe(figure.caption)}")

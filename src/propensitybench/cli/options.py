@@ -148,3 +148,10 @@ PriceGiven = Annotated[
 Preflight = Annotated[
     bool, typer.Option("--preflight/--no-preflight", help="Check the endpoint before the first task.")
 ]
+TrustEndpoint = Annotated[
+    bool,
+    typer.Option(
+        "--trust-endpoint",
+        help="Send requests and the key to the endpoint that the run file names, whatever it is.",
+    ),
+]

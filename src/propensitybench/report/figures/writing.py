@@ -1,6 +1,5 @@
 """Writes the figures of an analysis to files."""
 
-import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -19,6 +18,7 @@ from propensitybench.report.figures.overview import overview_drawings
 from propensitybench.report.figures.pairs import pair_drawing
 from propensitybench.report.figures.view import view_of
 from propensitybench.report.style import styled
+from propensitybench.store.whole_files import draft_folder
 
 Format = Literal["svg", "png"]
 FORMATS: Final[tuple[Format, ...]] = ("svg", "png")
@@ -61,7 +61,15 @@ def write_figures(analysis: Analysis, out: Path, formats: Sequence[Format] = FOR
     with styled():
         to_draw = drawings(analysis)
         _check_replaceable([out / f"{drawing.name}.{form}" for drawing in to_draw for form in formats])
-        return [_write(drawing, out, formats) for drawing in to_draw]
+        try:
+            out.mkdir(parents=True, exist_ok=True)
+            with draft_folder(out / "figures") as draft:
+                written = [_write(drawing, draft, out, formats) for drawing in to_draw]
+                for path in (path for figure in written for path in figure.files):
+                    (draft / path.name).replace(path)
+        except OSError as error:
+            raise BadInput(f"{out}: cannot be written ({error.strerror or error})") from error
+    return written
 
 
 def drawings(analysis: Analysis) -> list[Drawing]:
@@ -107,7 +115,8 @@ def _check_replaceable(paths: Sequence[Path]) -> None:
             raise BadInput(f"{path}: is not a figure of this program; move it or give another --out DIR")
 
 
-def _write(drawing: Drawing, out: Path, formats: Sequence[Format]) -> Figure:
+def _write(drawing: Drawing, draft: Path, out: Path, formats: Sequence[Format]) -> Figure:
+    """Writes a figure into the draft folder; its files are named as they will be in ``out``."""
     canvas = compose(drawing)
     files = []
     for form in formats:
@@ -115,19 +124,6 @@ def _write(drawing: Drawing, out: Path, formats: Sequence[Format]) -> Figure:
         metadata |= {"Creator": MAKER, "Date": None} if form == "svg" else {"Software": MAKER}
         image = BytesIO()
         canvas.savefig(image, format=form, metadata=metadata)
-        files.append(_put(out / f"{drawing.name}.{form}", image.getvalue()))
+        files.append(out / f"{drawing.name}.{form}")
+        (draft / files[-1].name).write_bytes(image.getvalue())
     return Figure(drawing.name, drawing.title, drawing.caption, drawing.width, tuple(files))
-
-
-def _put(path: Path, content: bytes) -> Path:
-    """Writes a file completely or not at all."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        draft.write_bytes(content)
-        draft.replace(path)
-    except OSError as error:
-        raise BadInput(f"{path}: cannot be written ({error.strerror})") from error
-    finally:
-        draft.unlink(missing_ok=True)
-    return path
