@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-all check docs bench clean
+.PHONY: demo test test-all fuzz check docs bench clean
 
 demo: $(READY)  ## simulated models on the built-in data; no API key, no network
 	$(BIN)/propensitybench demo
@@ -14,6 +14,9 @@ test: $(READY)  ## the tests without the slow ones; no API key, no network beyon
 
 test-all: $(READY)  ## all tests
 	$(BIN)/pytest
+
+fuzz: $(READY)  ## two hours of mutated run files
+	PYTHONPATH=tests $(BIN)/python -m hostile.run_file_fuzzer --hours 2 --seed $$(date +%s) --keep fuzz-findings
 
 check: $(READY)  ## format, lint, types, import contracts, documents, retired terms, data
 	$(BIN)/ruff format --check .

@@ -35,13 +35,19 @@ from propensitybench.store import RunFile, StoppingRule
 CORPUS: Final = Path(__file__).parent / "corpus"
 # The export to Inspect logs takes seconds; only every so many mutants see it.
 SLOW_EVERY: Final = 20
+# What every mutant of the quick run sees.
+QUICK: Final = tuple(COMMANDS[number] for number in (1, 2, 4))
 # Imported once and not by every process.
-_ALSO_PRELOADED: Final = (
-    *(f"propensitybench.cli.{name}" for name in ("score", "verify", "show", "export", "report", "resume")),
+_PRELOADED_QUICK: Final = tuple(
+    f"propensitybench.cli.{name}"
+    for name in ("score", "verify", "show", "effects", "reading", "tables", "uncertainty")
+)
+_PRELOADED: Final = (
+    *PRELOADED,
+    *_PRELOADED_QUICK,
+    *(f"propensitybench.cli.{name}" for name in ("export", "report", "resume")),
     "polars",
 )
-# What every mutant of the quick run sees.
-QUICK: Final = COMMANDS[:6]
 
 
 class Case(NamedTuple):
@@ -189,7 +195,7 @@ def main() -> int:
     parser.add_argument("--corpus", action="store_true", help="tries the corpus instead")
     parser.add_argument("--keep", type=Path, help="copies the mutants with findings to this folder")
     given = parser.parse_args()
-    for name in (*PRELOADED, *_ALSO_PRELOADED):
+    for name in _PRELOADED_QUICK if given.quick else _PRELOADED:
         import_module(name)
     findings: Counter[str] = Counter()
     tried, until = 0, time.monotonic() + 3600 * given.hours
