@@ -1,8 +1,8 @@
 """Files and folders that appear completely or not at all.
 
-They are written as a hidden draft beside the destination and renamed at the end. An interrupted program removes
-its draft. The draft of a killed program is removed by the next write to the same destination; drafts in use are
-recognised by a lock.
+They are written as a hidden draft beside the destination and renamed at the end. An interrupted program
+removes its draft. The draft of a killed program is removed by the next write to the same destination; drafts
+in use are recognised by a lock.
 """
 
 import os
