@@ -38,7 +38,7 @@ docs: $(READY)  ## rewrite the generated parts of the documents
 	$(BIN)/python docs/generate.py
 
 fuzz: $(READY)  ## damaged run files for MINUTES, then ANSWERS of a hostile endpoint
-	$(BIN)/python perf/fuzz_run_files.py --minutes $(MINUTES)
+	PYTHONPATH=tests $(BIN)/python -m hostile.run_file_fuzzer --minutes $(MINUTES) --seed $$(date +%s) --keep fuzz-findings
 	$(BIN)/python perf/fuzz_endpoint.py --answers $(ANSWERS)
 
 audit:  ## search the pinned packages for known vulnerabilities; asks the package index

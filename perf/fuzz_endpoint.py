@@ -1,8 +1,8 @@
 """Plays hostile answers of an endpoint through the real client, for as long as wanted.
 
 Each answer is made from a valid one by a recipe that its seed decides, and played in a short run against a
-server on 127.0.0.1. A recipe that causes an exception, a hang, a key in a file, a task wrongly counted as safe
-or a run file that `verify` rejects is printed and kept as a file. Once fixed, move that file to
+server on 127.0.0.1. A recipe that causes an exception, a hang, a key in a file, a task wrongly counted as
+safe or a run file that `verify` rejects is printed and kept as a file. Once fixed, move that file to
 ``tests/hostile/corpus``.
 
     .venv/bin/python perf/fuzz_endpoint.py --answers 500 --seed 0

@@ -52,7 +52,7 @@ FEW: Final[Mapping[str, Sequence[str]]] = {"stated": ("", "folder", "fifo")}
 def commands() -> dict[str, Any]:
     """Every command by its words."""
     root: Any = typer.main.get_command(build(list(COMMANDS)))
-    found = {}
+    found: dict[str, Any] = {}
     for name, command in root.commands.items():
         below = getattr(command, "commands", None)
         found |= {f"{name} {word}": one for word, one in below.items()} if below else {name: command}

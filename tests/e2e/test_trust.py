@@ -1,4 +1,4 @@
-"""Whose word decides where `resume` sends requests and the key."""
+"""`resume` sends requests and the key only where the user agreed to."""
 
 import asyncio
 import json
@@ -62,7 +62,7 @@ def test_resume_sends_nothing_to_an_address_that_only_the_file_names(server: Ser
     assert SECRET not in path.read_bytes().decode("latin-1")
 
 
-def test_with_the_user_s_word_it_does(server: Server, tmp_path: Path) -> None:
+def test_with_the_option_it_does(server: Server, tmp_path: Path) -> None:
     options = {"base_url": elsewhere(server), "extra_body": {"priority": 5}}
     path = from_a_stranger(tmp_path / "a.run", "m", options=options)
     done = call("resume", path, "--trust-endpoint", env=KEY)
@@ -71,13 +71,13 @@ def test_with_the_user_s_word_it_does(server: Server, tmp_path: Path) -> None:
     assert set(server.authorizations) == {f"Bearer {SECRET}"}
 
 
-def test_this_machine_needs_no_word(server: Server, tmp_path: Path) -> None:
+def test_a_loopback_address_needs_no_option(server: Server, tmp_path: Path) -> None:
     path = from_a_stranger(tmp_path / "a.run", "m", options={"base_url": server.base_url})
     assert call("resume", path).code == 0
     assert server.calls > 0
 
 
-def test_naming_the_address_again_is_the_user_s_word(server: Server, tmp_path: Path) -> None:
+def test_naming_the_address_again_confirms_it(server: Server, tmp_path: Path) -> None:
     run = (
         "run",
         "--model",

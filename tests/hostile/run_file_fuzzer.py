@@ -1,6 +1,6 @@
 """Fuzzes the commands with mutated run files: ``python -m hostile.run_file_fuzzer --mutants 2000 --seed 0``.
 
-With ``--hours H`` it goes on until the time is over. Each mutant depends on the seed and its number alone;
+With ``--minutes M`` it goes on until the time is over. Each mutant depends on the seed and its number alone;
 ``--only N`` repeats one. Exit code 1 if anything was found; ``--keep DIR`` keeps those files.
 """
 
@@ -35,13 +35,19 @@ from propensitybench.store import RunFile, StoppingRule
 CORPUS: Final = Path(__file__).parent / "corpus"
 # The export to Inspect logs takes seconds; only every so many mutants see it.
 SLOW_EVERY: Final = 20
+# What every mutant of the quick run sees.
+QUICK: Final = tuple(COMMANDS[number] for number in (1, 2, 4))
 # Imported once and not by every process.
-_ALSO_PRELOADED: Final = (
-    *(f"propensitybench.cli.{name}" for name in ("score", "verify", "show", "export", "report", "resume")),
+_PRELOADED_QUICK: Final = tuple(
+    f"propensitybench.cli.{name}"
+    for name in ("score", "verify", "show", "effects", "reading", "tables", "uncertainty")
+)
+_PRELOADED: Final = (
+    *PRELOADED,
+    *_PRELOADED_QUICK,
+    *(f"propensitybench.cli.{name}" for name in ("export", "report", "resume")),
     "polars",
 )
-# What every mutant of the quick run sees.
-QUICK: Final = COMMANDS[:6]
 
 
 class Case(NamedTuple):
@@ -181,7 +187,7 @@ def main() -> int:
     """Runs the fuzzer; 1 if something was found."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--mutants", type=int, default=300)
-    parser.add_argument("--hours", type=float, default=0.0, help="goes on until then")
+    parser.add_argument("--minutes", type=float, default=0.0, help="goes on for so long")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", type=int, help="tries one mutant, by its number")
     parser.add_argument("--jobs", type=int, default=2)
@@ -189,16 +195,16 @@ def main() -> int:
     parser.add_argument("--corpus", action="store_true", help="tries the corpus instead")
     parser.add_argument("--keep", type=Path, help="copies the mutants with findings to this folder")
     given = parser.parse_args()
-    for name in (*PRELOADED, *_ALSO_PRELOADED):
+    for name in _PRELOADED_QUICK if given.quick else _PRELOADED:
         import_module(name)
     findings: Counter[str] = Counter()
-    tried, until = 0, time.monotonic() + 3600 * given.hours
+    tried, until = 0, time.monotonic() + 60 * given.minutes
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         sound = seeds(folder)
         StoredRun(sound[0]).score()  # imports what the score needs
         cases = corpus(sound) if given.corpus else mutants(given.seed, sound, given.quick, given.only or 0)
-        most = 1 if given.only is not None else None if given.hours or given.corpus else given.mutants
+        most = 1 if given.only is not None else None if given.minutes or given.corpus else given.mutants
         for result in try_all(islice(cases, most), folder, given.jobs):
             tried += 1
             for finding in result.findings:
@@ -207,7 +213,7 @@ def main() -> int:
                 print(finding.details, flush=True)
             if result.findings and given.keep:
                 shutil.copytree(folder / "boxes" / result.name, given.keep / result.name, dirs_exist_ok=True)
-            if given.hours and time.monotonic() > until:
+            if given.minutes and time.monotonic() > until:
                 break
     print(f"{tried} run files tried, {sum(findings.values())} findings: {dict(findings)}")
     return 1 if findings else 0

@@ -339,6 +339,8 @@ def json_changed(path: Path, chance: Random) -> str:
             return "nothing"
         body = chance.choice(bodies)
         value = json.loads(body)
+        if not isinstance(value, dict | list):
+            return "nothing"
         where = _change(value, chance)
         db.execute(f"UPDATE {table} SET {column} = ? WHERE {column} = ?", (json.dumps(value), body))
         return f"{table}.{column}{where}"

@@ -110,17 +110,17 @@ def main() -> None:
         sys.exit(BAD_INPUT)
     except OSError as error:
         sys.exit(_no_output(error))
-    except Exception as error:  # noqa: BLE001 - the last resort of the program
+    except Exception as error:  # noqa: BLE001 - the outermost handler
         tell(f"propensitybench: {_bug(error)}")
         sys.exit(INTERNAL_ERROR)
 
 
 def _terminated(number: int, frame: FrameType | None) -> None:
-    """SIGTERM does what Ctrl-C does now: during a run it requests a stop, elsewhere it interrupts."""
+    """Handles SIGTERM as Ctrl-C would be handled at the moment."""
     on_interrupt = signal.getsignal(signal.SIGINT)
     if callable(on_interrupt):
         on_interrupt(number, frame)
-    else:  # Ctrl-C is ignored by jobs in the background
+    else:  # background jobs ignore Ctrl-C
         raise KeyboardInterrupt
 
 
@@ -141,7 +141,7 @@ def _no_output(error: OSError) -> int:
 
 
 def _bug(error: Exception) -> str:
-    """A sentence for an exception that nobody foresaw; its traceback is saved to a file of the user's."""
+    """Saves the traceback of an unexpected exception; returns the sentence for the user."""
     what = f"internal error ({type(error).__name__}: {str(error)[:LONGEST_REASON]})"
     text = f"propensitybench {version('propensitybench')}\n{''.join(traceback.format_exception(error))}"
     try:

@@ -91,7 +91,7 @@ def start(spec: RunSpec, path: Path, execution: ExecutionOptions, *, as_json: bo
     dataset = create_run(spec, path)
     for warning in dataset.warnings:
         tell(f"note: {warning}")
-    # The file is new, or was just compared with the endpoint that the user typed.
+    # The file is new, or its endpoint is the one that the user just typed.
     execution = msgspec.structs.replace(execution, trust_endpoint=True)
     return play_and_print(path, execution, as_json=as_json)
 
@@ -104,18 +104,18 @@ def resume(path: Path, execution: ExecutionOptions, *, as_json: bool) -> int:
     if not complete:
         asked = read_model_options(manifest.options, name_of(path), manifest.package)
         execution = _with_trust(name_of(path), manifest.model, asked, execution)
-        if not manifest.model.startswith(PREFIX):  # the user did not type it this time, and may never have
+        if not manifest.model.startswith(PREFIX):  # the user may never have typed it
             tell(f"asking {destination(manifest.model, asked)}")
         asyncio.run(check_model(manifest.model, asked, execution, manifest.wire))
     return play_and_print(path, execution, as_json=as_json)
 
 
 def _with_trust(file: str, model: str, asked: ModelOptions, execution: ExecutionOptions) -> ExecutionOptions:
-    """The same, with the user's word if a run file needs it; asks for it in a terminal."""
+    """The execution options, with the user's confirmation of the endpoint; asks for it in a terminal."""
     why = "" if execution.trust_endpoint else distrusted(model, asked)
     if why and sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty():
         tell(f"{file}: {why}.")
-        print("Is that what you want? [y/N] ", end="", file=sys.stderr, flush=True)
+        print("Continue? [y/N] ", end="", file=sys.stderr, flush=True)
         if sys.stdin.readline().strip().lower() in ("y", "yes"):
             return msgspec.structs.replace(execution, trust_endpoint=True)
     if why:
@@ -185,7 +185,7 @@ def exit_code(result: Result, scores: RunScores) -> int:
 
 
 def _options_to_resume(path: Path) -> str:
-    """What `resume` needs beside the file."""
+    """The options that `resume` needs, for the printed command."""
     with RunFile.open(path) as run:
         manifest = run.manifest
     asked = read_model_options(manifest.options, name_of(path), manifest.package)

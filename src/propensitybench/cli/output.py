@@ -1,7 +1,7 @@
-"""Everything that the program writes goes through here, so that no printed character takes effect.
+"""Standard output and standard error, with control characters escaped.
 
-Errors, notes, tables and progress may contain text from run files, endpoints, file names and options. Control
-characters, escape sequences and direction marks in it are written as escape sequences.
+Everything that the program prints goes through here: errors, notes, tables and progress may contain text from
+run files, endpoints, file names and options.
 """
 
 import os
@@ -21,8 +21,8 @@ class SafeStream:
 
     Args:
         below: where the text goes.
-        may_fail: whether errors of writing are raised. Nobody is told about those of standard error: a
-            closed pipe or a full disk behind it must not end a run.
+        may_fail: whether write errors are raised. Those of standard error are ignored: a closed pipe or a
+            full disk must not end a run.
     """
 
     def __init__(self, below: TextIO, *, may_fail: bool) -> None:
@@ -30,11 +30,11 @@ class SafeStream:
         self._may_fail = may_fail
 
     def write(self, text: str) -> int:
-        """Writes a text; its length."""
+        """Writes a text, escaped; returns its length."""
         return self.write_controls(visible(text))
 
     def write_controls(self, text: str) -> int:
-        """Writes a text as it is; only for what our own layout produces."""
+        """Writes a text unescaped, for the control sequences that rich generates."""
         try:
             return self.below.write(text)
         except OSError:
@@ -43,12 +43,12 @@ class SafeStream:
             return len(text)
 
     def writelines(self, lines: Iterable[str]) -> None:
-        """Writes texts."""
+        """Writes several texts."""
         for line in lines:
             self.write(line)
 
     def flush(self) -> None:
-        """Writes what is buffered."""
+        """Flushes the stream."""
         try:
             self.below.flush()
         except OSError:
@@ -71,23 +71,23 @@ class _Controls:
 
 
 def make_streams_safe() -> None:
-    """Replaces standard output and standard error; closed ones lead nowhere."""
+    """Wraps standard output and standard error; closed ones are replaced by the null device."""
     for name in ("stdout", "stderr"):
         # A closed stream is None: `print` would raise, or write errors to standard output.
-        stream = getattr(sys, name) or Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - for good
+        stream = getattr(sys, name) or Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - until the process ends
         if isinstance(stream, TextIOWrapper):  # not every terminal can encode every file name
             stream.reconfigure(errors="backslashreplace")
         setattr(sys, name, SafeStream(stream, may_fail=name == "stdout"))
 
 
 def styled(name: Literal["stdout", "stderr"]) -> TextIO:
-    """A standard stream on which escape sequences take effect; texts must be escaped before."""
+    """A standard stream for rich, without escaping; `SafeConsole` escapes the text."""
     stream = getattr(sys, name)
     return cast(TextIO, _Controls(stream) if isinstance(stream, SafeStream) else stream)
 
 
 def sentence(text: object) -> str:
-    """A message in one line: no part of it can look like a message of its own, or fill the screen."""
+    """A message as one line of bounded length, so that no part of it looks like another message."""
     line = visible(str(text)).replace("\n", "\\n").replace("\t", " ")
     return (
         line if len(line) <= LONGEST_SENTENCE else f"{line[:LONGEST_SENTENCE]}... ({len(line):,} characters)"

@@ -104,9 +104,9 @@ def adopt(client: Client, recorded: Mapping[str, Any]) -> None:
 
 
 def _unknown_in(policy: WirePolicy) -> str:
-    """The name of what no policy of ours has; empty if there is none.
+    """The fields of a policy whose values no known policy has; empty if there are none.
 
-    A run file may be somebody else's: it must not add fields to requests, or bring a regular expression.
+    A run file from somebody else must not add fields to requests or supply a regular expression.
     """
     known = policies().values()
     echoed = {name for one in known for name in (*one.echo, *one.echo_in_calls, *one.always)}
@@ -207,7 +207,7 @@ def check_base_url(url: str) -> None:
     try:
         parts = urlsplit(url)
         sound = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-        # Programs differ in how they read these: one must not take another host for this machine.
+        # URL parsers disagree about these characters, and so about the host.
         sound = sound and url.isascii() and url.isprintable() and not set(url) & set(" \\")
     except ValueError:  # an unclosed bracket, a port that is not a number
         sound = False

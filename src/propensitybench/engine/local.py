@@ -258,12 +258,12 @@ def _patient_collector() -> Iterator[None]:
 
 @contextmanager
 def _signals(stop: StopSignal) -> Iterator[None]:
-    """Turns the first Ctrl-C or SIGTERM into a request to stop; a second one does what it did before."""
+    """Turns the first Ctrl-C or SIGTERM into a request to stop; a second one is handled as before."""
     loop = asyncio.get_running_loop()
     usual: dict[signal.Signals, Any] = {}
 
     def restore() -> None:
-        # Removing a handler from a loop leaves the system's default, which ends the program without a word.
+        # `remove_signal_handler` alone would leave the system default.
         while usual:
             number, handler = usual.popitem()
             loop.remove_signal_handler(number)

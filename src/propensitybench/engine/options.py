@@ -19,7 +19,7 @@ class ExecutionOptions(msgspec.Struct, frozen=True):
         budget: when to stop.
         price: the price of the model's tokens; None looks it up in the price table.
         preflight: whether to check the endpoint before the first task.
-        trust_endpoint: whether requests and keys may go wherever the run file says; see `runs.trust`.
+        trust_endpoint: whether any endpoint that the run file names may be used; see `runs.trust`.
 
     Raises:
         BadInput: a number is not finite or too small.

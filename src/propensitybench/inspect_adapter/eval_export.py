@@ -150,7 +150,7 @@ def _planned(context: ExportContext) -> dict[Part, Planned]:
     drawn: Counter[Part] = Counter()
     last = tasks_drawn(context.run)
     for number, task in context.run.tasks():
-        # The reader of a log looks for its samples in entries of these names.
+        # Inspect names the entries of a log after the samples.
         if not _SAFE_KEY.fullmatch(task.key):
             raise NotARunFile(f"{context.run.path}: is damaged (a task has the key {task.key!r})")
         part = Part(context.scenario(task.scenario).domain, task.naming)
@@ -161,7 +161,7 @@ def _planned(context: ExportContext) -> dict[Part, Planned]:
 
 
 def _name(context: ExportContext, part: Part) -> str:
-    """A file name like Inspect's own: time, task, id. A run file of others must not name other folders."""
+    """A file name like Inspect's own: time, task, id; nothing from the run file can make it a path."""
     made = context.begun.isoformat(timespec="seconds").replace(":", "-")
     domain = re.sub(r"[^A-Za-z0-9-]+", "-", part.domain)[:LONGEST_DOMAIN]
     naming = part.naming if part.naming in NAMINGS else "unknown"

@@ -70,7 +70,7 @@ class Run:
         self.stopping_rule = stopping_rule
         capabilities = {record.metadata.capability for record in records} - {None}
         if unknown := capabilities - taxonomy().capabilities.keys():
-            raise NotARunFile(f"{file}: is damaged (there is no capability {sorted(map(str, unknown))[0]!r})")
+            raise NotARunFile(f"{file}: is damaged (unknown capability {sorted(map(str, unknown))[0]!r})")
 
     @property
     def model(self) -> str:

@@ -111,7 +111,7 @@ async def execute(
         spec = msgspec.structs.replace(spec, wire=wire)
     for warning in create_run(spec, path).warnings:
         warnings.warn(warning, stacklevel=2)
-    # The file was just compared with the caller's own settings, the endpoint among them.
+    # `create_run` has compared the file with the caller's settings, including the endpoint.
     trusting = msgspec.structs.replace(options, trust_endpoint=True)
     return await finish(path, trusting, client, on_progress, stop)
 

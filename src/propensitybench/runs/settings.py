@@ -30,7 +30,7 @@ LEAST: Final[Mapping[str, int]] = {
     "max_tokens_total": 1,
     "budget_usd": 0,
 }
-# Far more than any provider's options, far less than what encoding can take.
+# More than any provider needs, and well below the limit of the JSON encoder.
 DEEPEST_BODY: Final = 64
 T = TypeVar("T")
 
@@ -138,7 +138,7 @@ def _checked(settings: Settings) -> _Checked:
 
 
 def _depth_exceeds(most: int, value: object) -> bool:
-    """Whether a JSON value is nested deeper than that; also for one that holds itself."""
+    """Whether a JSON value is nested deeper than ``most`` levels; true for one that contains itself."""
     level = [value]
     for _ in range(most + 1):
         containers = [one for one in level if isinstance(one, dict | list | tuple)]

@@ -1,8 +1,8 @@
 """Files and folders that appear completely or not at all.
 
-They are written as a draft, hidden and beside their place, and moved there at the end. An interrupted program
-removes its draft. That of a killed program is removed by the next one that writes to the same place; a lock
-tells it from the draft of a program that is still writing.
+They are written as a hidden draft beside the destination and renamed at the end. An interrupted program
+removes its draft. The draft of a killed program is removed by the next write to the same destination; drafts
+in use are recognised by a lock.
 """
 
 import os
@@ -26,26 +26,26 @@ def new_file(path: Path) -> Iterator[IO[bytes]]:
 
     Raises:
         FileExistsError: the name is taken; that file is kept.
-        OSError: it cannot be written; nothing is left of it.
+        OSError: the file cannot be written; nothing is left behind.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with _draft(path, Path.touch) as draft, draft.open("wb") as file:
         yield file
         file.flush()
-        os.fsync(file.fileno())  # a full disk may show only now
+        os.fsync(file.fileno())  # some file systems report a full disk only here
         put_in_place(draft, path)
 
 
 @contextmanager
 def new_entries(out: Path) -> Iterator[Path]:
-    """Yields an empty folder; what is in it moves into ``out`` when the block ends without an error.
+    """Yields an empty folder whose entries move into ``out`` when the block ends without an error.
 
     Args:
         out: created if it does not exist; then it appears with everything in it.
 
     Raises:
-        FileExistsError: ``out`` has an entry of that name, which is kept; nothing has moved.
-        OSError: it cannot be written; nothing is left of what was.
+        FileExistsError: ``out`` has an entry of that name, which is kept; nothing is moved.
+        OSError: a file cannot be written; nothing is left behind.
     """
     with draft_folder(_within(out)) as draft:
         new = draft / NEW
@@ -67,9 +67,9 @@ def new_entries(out: Path) -> Iterator[Path]:
 
 @contextmanager
 def draft_folder(place: Path) -> Iterator[Path]:
-    """Yields an empty folder beside a place, and removes what is left of it in the end.
+    """Yields an empty folder beside a destination, which is removed at the end.
 
-    A folder of the name `OLD` in it was at that place, and goes back if nothing has taken its place.
+    An entry `OLD` in it is the previous destination, and is moved back if the destination does not exist.
     """
     place.parent.mkdir(parents=True, exist_ok=True)
     with _draft(place, Path.mkdir) as draft:
@@ -77,7 +77,7 @@ def draft_folder(place: Path) -> Iterator[Path]:
 
 
 def remove_stale(place: Path) -> None:
-    """Removes what killed programs left beside a place, or in a folder that was filled."""
+    """Removes the drafts of killed programs for a destination."""
     for where in {place, _within(place)}:
         pattern = re.compile(rf"\.{re.escape(where.name)}\.[0-9a-f]{{16}}\.draft")
         with suppress(OSError):
@@ -104,7 +104,7 @@ def put_in_place(draft: Path, path: Path) -> None:
 
 
 def _within(out: Path) -> Path:
-    """Where the draft for a folder goes: beside it, or inside if it exists, which may be a mount point."""
+    """Where to put a folder's draft: beside it, or inside if it exists, since it may be a mount point."""
     return out / "entries" if out.is_dir() else out
 
 
@@ -115,7 +115,7 @@ def _draft(place: Path, create: Callable[[Path], None]) -> Iterator[Path]:
         draft = place.with_name(f".{place.name}.{secrets.token_hex(8)}.draft")
         create(draft)
         lock = _lock(draft)
-        if draft.exists():  # between the two steps it may have looked abandoned
+        if draft.exists():  # another program may have removed it before it was locked
             break
         _unlock(lock)
     try:
@@ -159,7 +159,7 @@ else:
             return None
         try:
             fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:  # also a file system without locks: then nothing there ever looks abandoned
+        except OSError:  # also on file systems without locks, where no draft counts as abandoned
             os.close(number)
             return None
         return number
