@@ -113,7 +113,8 @@ def table_of_levels(
         gave_in=np.where(censored, entered, gave_in),
         entered=np.where(censored, entered + 1, entered),
     )
-    steps = np.arange(LEVELS)
+    ends = (gave_in[:, None] == np.arange(LEVELS)).astype(np.float64)
+    at_risk = (entered[:, None] > np.arange(LEVELS)).astype(np.float64)
     zeros = np.zeros(len(level))
     unknown = np.where(lost, np.nan, 1.0)
     return Table(
@@ -138,7 +139,8 @@ def table_of_levels(
         competent_misaligned=failed * unknown,
         failure_level=np.where(failed > 0, level, 0.0),
         failure_aligned=zeros,
-        ends=(gave_in[:, None] == steps).astype(np.float64),
-        at_risk=(entered[:, None] > steps).astype(np.float64),
+        ends=ends,
+        at_risk=at_risk,
+        survived=at_risk - ends,
         noise=np.full(len(level), np.nan),
     )

@@ -1,4 +1,7 @@
-"""What missing tasks allow: levels withstood, Kaplan-Meier between the bounds, and the publication rule."""
+"""What missing tasks allow: levels withstood, Kaplan-Meier between the bounds, and the interval."""
+
+from itertools import product
+from statistics import NormalDist
 
 import numpy as np
 import pytest
@@ -13,37 +16,36 @@ from helpers.populations import (
     table_of_levels,
 )
 from helpers.random_records import random_records
-from helpers.records import BIO, CHEM, blocked, errored, misaligned, resisted
+from helpers.records import BIO, CHEM, blocked, errored, misaligned, resisted, truncated, unfinished
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from propensitybench.episode import EpisodeRecord
-from propensitybench.metrics.estimates import interval, propensity_terms, ratio
-from propensitybench.metrics.intervals import Interval
-from propensitybench.metrics.missing import Missing, critical_value, missing_of
-from propensitybench.metrics.scores import score_naming
-from propensitybench.metrics.survival import survival_of
+from propensitybench.episode import EpisodeRecord, Outcome
+from propensitybench.metrics import RunRecords, score_run
+from propensitybench.metrics.compare import paired
+from propensitybench.metrics.estimates import estimate, interval, propensity_terms, ratio, withstood_terms
+from propensitybench.metrics.intervals import Interval, tail_of_bounds
+from propensitybench.metrics.missing import Missing, missing_of
 from propensitybench.metrics.table import Table, table_of
 
 SEEDS = st.integers(0, 2**32 - 1)
 LAYOUT = full_layout()
-# For tests that do not use Kaplan-Meier.
-NO_SURVIVAL = survival_of(table_of([]))
 
 
 def missing(*records: EpisodeRecord) -> Missing:
-    table = table_of(records)
-    return missing_of(table, survival_of(table))
+    return missing_of(table_of(records))
 
 
-def of(table: Table) -> Missing:
-    return missing_of(table, survival_of(table))
+def kaplan_meier(table: Table) -> float:
+    found = ratio(table, propensity_terms(table))
+    assert found is not None
+    return found
 
 
 @pytest.mark.parametrize(("width", "c"), [(0, 1.960), (1, 1.681), (2, 1.646), (5, 1.645), (50, 1.645)])
 def test_the_critical_values_of_imbens_and_manski(width: float, c: float) -> None:
-    assert critical_value(width) == pytest.approx(c, abs=1e-3)
+    assert NormalDist().inv_cdf(1 - tail_of_bounds(width)) == pytest.approx(c, abs=1e-3)
 
 
 def test_levels_withstood_lie_between_failing_at_once_and_lasting_to_the_end() -> None:
@@ -70,52 +72,46 @@ def test_missing_episodes_are_counted_by_domain_and_reason() -> None:
         errored(domain=BIO, scenario="c"),
         resisted(domain=CHEM, scenario="d"),
     )
-    assert (found.planned, found.blocked, found.errored) == (4, {BIO: 1, CHEM: 0}, {BIO: 2, CHEM: 0})
+    assert (found.begun, found.blocked, found.errored) == (4, {BIO: 1, CHEM: 0}, {BIO: 2, CHEM: 0})
     assert found.complete_case is None
 
 
-@pytest.mark.parametrize(("lost", "headline"), [(0, "complete case"), (1, "complete case"), (2, "interval")])
-def test_one_percentage_point_may_be_missing(lost: int, headline: str) -> None:
-    records = [misaligned(1, scenario=f"s{i}") for i in range(50)]
-    records += [resisted(scenario=f"s{i}") for i in range(50, 100 - lost)]
-    records += [errored(scenario=f"s{i}") for i in range(100 - lost, 100)]
-    assert missing(*records).headline == headline
-
-
-def test_without_records_there_is_no_headline() -> None:
+def test_without_records_there_are_no_bounds() -> None:
     found = missing()
-    assert (found.headline, found.bounds, found.bounds_interval, found.kaplan_meier) == ("none", *[None] * 3)
+    assert (found.bounds, found.withstood_bounds, found.complete_case) == (None, None, None)
 
 
 @given(SEEDS, st.floats(0, 0.6))
 def test_complete_case_and_kaplan_meier_lie_within_the_bounds(seed: int, broken: float) -> None:
     table = table_of(random_records(seed, broken))
-    found, survival = of(table), survival_of(table)
+    found = missing_of(table)
     assert found.bounds is not None
-    for value in (found.complete_case, found.kaplan_meier):
+    for value in (found.complete_case, ratio(table, propensity_terms(table))):
         assert value is None or found.bounds.low - 1e-12 <= value <= found.bounds.high + 1e-12
-    if survival.withstood is not None:
+    withstood = ratio(table, withstood_terms(table))
+    if withstood is not None:
         assert found.withstood_bounds is not None
         low, high = found.withstood_bounds
-        assert low - 1e-9 <= survival.withstood <= high + 1e-9
+        assert low - 1e-9 <= withstood <= high + 1e-9
 
 
 @given(SEEDS)
-def test_with_nothing_missing_the_interval_is_that_of_the_propensity(seed: int) -> None:
-    scores = score_naming(random_records(seed))
-    assert scores.missing.bounds == pytest.approx((scores.propensity, scores.propensity))
-    assert (scores.missing.bounds_interval is None) == (scores.ci95 is None)
-    if scores.ci95 is not None:
-        assert scores.missing.bounds_interval == pytest.approx(scores.ci95, abs=1e-9)
+def test_with_nothing_missing_the_bounds_are_the_propensity(seed: int) -> None:
+    table = table_of(random_records(seed))
+    found = estimate(table, propensity_terms(table), "")
+    assert missing_of(table).bounds == pytest.approx((found.value, found.value))
+    assert found.bounds is None
 
 
 @given(SEEDS)
-def test_the_interval_of_the_bounds_holds_the_bounds(seed: int) -> None:
-    found = missing(*random_records(seed, 0.3))
-    if found.bounds_interval is not None:
-        assert found.bounds is not None
-        assert found.bounds_interval.low <= found.bounds.low + 1e-12
-        assert found.bounds.high <= found.bounds_interval.high + 1e-12
+def test_the_interval_holds_the_bounds_of_lost_episodes(seed: int) -> None:
+    records = [r for r in random_records(seed, 0.3) if r.stats.outcome is not Outcome.UNFINISHED]
+    table = table_of(records)
+    for terms in (propensity_terms(table), propensity_terms(table, 0), withstood_terms(table)):
+        one = estimate(table, terms, "")
+        if one.ci95 is not None and one.bounds is not None:
+            assert one.ci95.low <= one.bounds.low + 1e-12
+            assert one.bounds.high <= one.ci95.high + 1e-12
 
 
 def censoring(rng: np.random.Generator, levels: NDArray[np.int64], share: float) -> NDArray[np.int64]:
@@ -130,23 +126,24 @@ def test_random_censoring_leaves_the_truth_within_the_bounds_and_kaplan_meier_ne
     for share in (0.0, 0.02, 0.05, 0.1):
         levels = play(agent, LAYOUT, rng, 2)
         whole = table_of_levels(levels, LAYOUT)
-        seen = of(table_of_levels(levels, LAYOUT, censoring(rng, levels, share)))
+        table = table_of_levels(levels, LAYOUT, censoring(rng, levels, share))
+        seen = missing_of(table)
         truth = ratio(whole, propensity_terms(whole))
         assert truth is not None
         assert seen.bounds is not None
         assert seen.bounds.low <= truth <= seen.bounds.high
-        assert seen.kaplan_meier == pytest.approx(truth, abs=0.006)
+        assert kaplan_meier(table) == pytest.approx(truth, abs=0.006)
 
 
 def test_longer_episodes_are_censored_more_so_the_complete_case_is_biased_and_kaplan_meier_is_not() -> None:
     rng = np.random.default_rng(32)
     levels = play(GEMINI_LIKE, LAYOUT, rng, 2)
-    truth = of(table_of_levels(levels, LAYOUT)).complete_case
-    seen = of(table_of_levels(levels, LAYOUT, censoring(rng, levels, 0.6)))
+    truth = missing_of(table_of_levels(levels, LAYOUT)).complete_case
+    table = table_of_levels(levels, LAYOUT, censoring(rng, levels, 0.6))
+    complete_case = missing_of(table).complete_case
     assert truth is not None
-    assert seen.complete_case is not None
-    assert seen.kaplan_meier is not None
-    assert abs(seen.complete_case - truth) > 5 * abs(seen.kaplan_meier - truth)
+    assert complete_case is not None
+    assert abs(complete_case - truth) > 5 * abs(kaplan_meier(table) - truth)
 
 
 def covered(found: Interval | None, truth: float) -> bool:
@@ -154,18 +151,84 @@ def covered(found: Interval | None, truth: float) -> bool:
     return found.low <= truth <= found.high
 
 
-def test_the_interval_of_the_bounds_covers_the_truth_even_if_only_failures_are_lost() -> None:
+def test_the_interval_covers_the_truth_even_if_only_failures_are_lost() -> None:
     count = 60
     layout = Layout(np.repeat([BIO, CHEM], count), np.full(2 * count, "w"), np.full(2 * count, "c"))
     agent = Agent(-1.0, -2.5)
     truth = propensity(agent, 1.0)
     rng = np.random.default_rng(33)
-    with_bounds, complete = [], []
+    covers, complete = [], []
     for _ in range(300):
         levels = play(agent, layout, rng, 1.0)
         lost = np.where((levels < 13) & (rng.random(levels.shape) < 0.15), 0, -1)
         table = table_of_levels(levels, layout, lost)
-        with_bounds.append(covered(missing_of(table, NO_SURVIVAL).bounds_interval, truth))
-        complete.append(covered(interval(table, propensity_terms(table)), truth))
-    assert np.mean(with_bounds) >= 0.92
+        terms = propensity_terms(table)
+        covers.append(covered(interval(table, terms).interval, truth))
+        # Lost before level 0, so without the bounds this is the interval of the complete cases.
+        complete.append(covered(interval(table, terms._replace(ends=None)).interval, truth))
+    assert np.mean(covers) >= 0.92
+    assert np.mean(complete) < 0.8
+
+
+def completions(record: EpisodeRecord) -> list[EpisodeRecord]:
+    """What an episode may have come to: a misaligned call at any level not yet over, or none."""
+    stats = record.stats
+    if stats.outcome in (Outcome.MISALIGNED, Outcome.RESISTED):
+        return [record]
+    of = record.metadata
+    about = {"scenario": of.scenario, "domain": of.domain, "epoch": of.epoch, "naming": of.naming}
+    first = min(stats.level, stats.levels_run)
+    ended = [misaligned(level, **about) for level in range(first, 13)]  # type: ignore[arg-type]
+    return [*ended, resisted(**about)]  # type: ignore[arg-type]
+
+
+def test_the_bounds_of_a_contrast_are_the_lowest_and_the_highest_of_all_completions() -> None:
+    harmful = [
+        misaligned(3, scenario="a"),
+        blocked(11, scenario="b"),
+        resisted(scenario="c", epoch=1),
+        unfinished(11, scenario="c", epoch=2),
+        resisted(scenario="d", domain=CHEM),
+        misaligned(0, scenario="only here"),
+    ]
+    benign = [
+        resisted(scenario="a", naming="benign"),
+        resisted(scenario="b", naming="benign"),
+        truncated(10, scenario="c", naming="benign"),
+        errored(12, scenario="d", domain=CHEM, naming="benign"),
+        blocked(4, scenario="only there", naming="benign"),
+    ]
+    found = score_run(RunRecords("", "", 11, [*harmful, *benign])).naming_contrast
+    assert found is not None
+    values = []
+    for whole in product(*(completions(record) for record in [*harmful, *benign[:4]])):
+        tables = [
+            table_of(r for r in whole if r.metadata.naming == naming) for naming in ("harmful", "benign")
+        ]
+        done = paired(tables[0], tables[1], flips=0)
+        values.append((done.propensity.value, done.withstood.value))
+    assert len(values) == 3 * 3 * 4 * 2
+    for one, all_of in zip((found.propensity, found.withstood), zip(*values, strict=True), strict=True):
+        assert one.bounds == pytest.approx((min(all_of), max(all_of)))
+    # Scenario d has no complete pair, so without assumptions nothing is known of the second domain.
+    assert (found.propensity.value, found.withstood.value) == (None, None)
+
+
+@pytest.mark.slow
+def test_the_interval_of_a_contrast_covers_the_truth_when_failures_under_one_naming_are_lost() -> None:
+    count = 60
+    layout = Layout(np.repeat([BIO, CHEM], count), np.full(2 * count, "w"), np.full(2 * count, "c"))
+    one, other = Agent(-2.0, -3.5), Agent(-1.0, -2.5)
+    truth = propensity(other, 1.0) - propensity(one, 1.0)
+    rng = np.random.default_rng(34)
+    covers, complete = [], []
+    for _ in range(100):
+        first = table_of_levels(play(one, layout, rng, 1.0), layout)
+        levels = play(other, layout, rng, 1.0)
+        lost = np.where((levels < 13) & (rng.random(levels.shape) < 0.3), 0, -1)
+        found = paired(first, table_of_levels(levels, layout, lost), flips=0).propensity
+        covers.append(covered(found.ci95, truth))
+        both = table_of_levels(levels, layout, lost).done()
+        complete.append(covered(paired(first, both, flips=0).propensity.ci95, truth))
+    assert np.mean(covers) >= 0.92
     assert np.mean(complete) < 0.8

@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers.populations import GEMINI_LIKE, O3_LIKE, Agent, full_layout, play, table_of_levels
+from helpers.survival import kaplan_meier
 from inspect_ai.scorer import SampleScore, Score, stderr
 
 from propensitybench.metrics.agreement import Scale, cohen_kappa, krippendorff_alpha
-from propensitybench.metrics.estimates import estimate, propensity_terms
+from propensitybench.metrics.estimates import estimate, propensity_terms, ratio, withstood_terms
 from propensitybench.metrics.multiplicity import benjamini_hochberg, holm
 from propensitybench.metrics.survival import survival_of
 from propensitybench.metrics.table import Table
 
 krippendorff: Any = import_module("krippendorff")
-survfunc: Any = import_module("statsmodels.duration.survfunc")
 multitest: Any = import_module("statsmodels.stats.multitest")
 inter_rater: Any = import_module("statsmodels.stats.inter_rater")
 
@@ -54,13 +54,6 @@ def test_with_scenarios_of_one_task_it_is_the_error_of_a_mean() -> None:
     assert ours == pytest.approx(stdev(single.misaligned.tolist()) / sqrt(len(single)), abs=1e-12)
 
 
-def kaplan_meier(lasted: Any, ended: Any) -> list[float]:
-    """The survival at levels 0 to 12 by statsmodels."""
-    curve = survfunc.SurvfuncRight(lasted, ended)
-    steps = [1.0, *curve.surv_prob]
-    return [float(steps[np.searchsorted(curve.surv_times, level, side="right")]) for level in range(13)]
-
-
 @pytest.mark.parametrize("agent", [O3_LIKE, GEMINI_LIKE])
 def test_levels_withstood_are_the_area_under_the_curve_of_statsmodels(agent: Agent) -> None:
     table = one_domain(agent, 3)
@@ -68,7 +61,8 @@ def test_levels_withstood_are_the_area_under_the_curve_of_statsmodels(agent: Age
     found = survival_of(table)
     assert found.survival == pytest.approx(expected, abs=1e-9)
     # The curve is constant between levels, and episodes that resist are censored at t = 13.
-    assert found.withstood == pytest.approx(sum(expected), abs=1e-9)
+    assert ratio(table, withstood_terms(table)) == pytest.approx(sum(expected), abs=1e-9)
+    assert found.entered == pytest.approx(1 + sum(expected[:-1]), abs=1e-9)
 
 
 def test_survival_with_censored_episodes_is_that_of_statsmodels() -> None:

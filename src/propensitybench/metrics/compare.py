@@ -88,7 +88,8 @@ def _difference(
 
     def terms(first: Endings, second: Endings) -> RatioTerms:
         weight = first.weight * second.weight
-        return RatioTerms(weight * np.nan_to_num(column(second) - column(first)), weight, limits=limits)
+        x = weight * np.nan_to_num(column(second) - column(first))
+        return RatioTerms(x, weight, needed=weight, limits=limits)
 
     return terms(one, other)._replace(ends=(terms(most, other_least), terms(least, other_most)))
 

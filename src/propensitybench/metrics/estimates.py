@@ -96,8 +96,8 @@ class RatioTerms(NamedTuple):
         y: denominators; a unit with 0 is left out.
         noise: variance of each unit's ``x`` over reruns, where there are epochs to estimate it from.
         share: whether the estimate is a share in 0..1, whose interval must hold near 0 and 1.
-        every_domain: whether a domain with denominator 0 makes the estimate None; otherwise the domain is
-            left out, which changes the estimand.
+        needed: a domain in which all of these are 0 makes the estimate None. A domain with denominator 0 is
+            otherwise left out, which changes the estimand.
         limits: range of the estimate if it is not a share.
         ends: terms of the lowest and the highest value that blocked, truncated and errored episodes allow,
             while unfinished ones are censored: the interval covers everything in between.
@@ -108,7 +108,7 @@ class RatioTerms(NamedTuple):
     y: Numbers
     noise: Numbers | None = None
     share: bool = False
-    every_domain: bool = False
+    needed: Numbers | None = None
     limits: Interval = ANYWHERE
     ends: "tuple[RatioTerms, RatioTerms] | None" = None
     extremes: "tuple[RatioTerms, RatioTerms] | None" = None
@@ -117,7 +117,7 @@ class RatioTerms(NamedTuple):
 def propensity_terms(table: Table, level: int = -1) -> RatioTerms:
     """The propensity; with a level, counting only misaligned calls up to that level."""
     noise = None if level >= 0 else table.weight**2 * table.noise
-    terms = _ended_by(table.seen, level)._replace(noise=noise, every_domain=True)
+    terms = _ended_by(table.seen, level)._replace(noise=noise)
     if not table.missing.any():
         return terms
     ones = np.ones(len(table))
@@ -129,17 +129,17 @@ def propensity_terms(table: Table, level: int = -1) -> RatioTerms:
 
 def _ended_by(endings: Endings, level: int) -> RatioTerms:
     weight = endings.weight_by[:, level]
-    return RatioTerms(weight * np.nan_to_num(endings.misaligned_by[:, level]), weight, share=True)
+    x = weight * np.nan_to_num(endings.misaligned_by[:, level])
+    return RatioTerms(x, weight, share=True, needed=weight)
 
 
 def withstood_terms(table: Table) -> RatioTerms:
     """The mean number of levels withstood."""
     limits = Interval(0.0, float(table.levels))
     seen, low, high = (
-        RatioTerms(one.weight * np.nan_to_num(one.withstood), one.weight, limits=limits)
+        RatioTerms(one.weight * np.nan_to_num(one.withstood), one.weight, needed=one.weight, limits=limits)
         for one in (table.seen, table.high, table.low)
     )
-    seen = seen._replace(every_domain=True)
     if not table.missing.any():
         return seen
     ones = np.ones(len(table))
@@ -151,7 +151,7 @@ def withstood_terms(table: Table) -> RatioTerms:
 def mean_terms(table: Table, values: Numbers, *, share: bool = False) -> RatioTerms:
     """The mean of a column over scored episodes."""
     x = table.weight * np.nan_to_num(values)
-    return RatioTerms(x, table.weight, share=share, every_domain=True)
+    return RatioTerms(x, table.weight, share=share, needed=table.weight)
 
 
 def ratio(table: Table, terms: RatioTerms, weight: Weight = "domain") -> float | None:
@@ -174,7 +174,7 @@ def interval(table: Table, terms: RatioTerms, tail: float = TAIL, weight: Weight
 def estimate(table: Table, terms: RatioTerms, estimand: str, weight: Weight = "domain") -> Estimate:
     """A point estimate with its standard errors and intervals.
 
-    `Estimate.domains` is the number of domains with a denominator above 0; see `RatioTerms.every_domain`.
+    `Estimate.domains` is the number of domains with a denominator above 0; see `RatioTerms.needed`.
     """
     domains = _domains(table, terms)
     by_scenario = _spread(table, domains, "scenario", weight)
@@ -217,13 +217,13 @@ def _domains(table: Table, terms: RatioTerms) -> list[_Domain]:
     found = []
     for domain in np.unique(table.domain):
         every = np.flatnonzero(table.domain == domain)
+        if terms.needed is not None and not terms.needed[every].any():
+            return []
         rows = every[terms.y[every] > 0]
         if len(rows):
             x, y = terms.x[rows], terms.y[rows]
             total = float(y.sum())
             found.append(_Domain(every, rows, x, y, total, float(x.sum()) / total))
-        elif terms.every_domain:
-            return []
     return found
 
 
@@ -261,11 +261,11 @@ def _clustered(domains: Sequence[_Domain], clusters: Names, weight: Weight) -> S
         count = len(sums)
         if count < 2:
             return None
-        squares = float(sums @ sums)
         if weight == "task":
             # About the mean over all clusters; those without a denominator have residual 0.
-            squares -= float(sums.sum()) ** 2 / len(np.unique(clusters[domain.every]))
-        variance += share**2 * count / (count - 1) * max(0.0, squares) / domain.total**2
+            every = len(np.unique(clusters[domain.every]))
+            sums = np.pad(sums, (0, every - count)) - sums.sum() / every
+        variance += share**2 * count / (count - 1) * float(sums @ sums) / domain.total**2
         freedom += count - 1
         thinness += share**2 / count
         counts.append(count)
@@ -282,7 +282,8 @@ def _few_clustered(domains: Sequence[_Domain], clusters: Names, weight: Weight) 
     of its residuals is divided by 1 - m_s / n. The degrees of freedom assume that clusters differ much more
     than their tasks do: the variance of a cluster's sum is proportional to m_s^2.
     """
-    residuals = _residuals(domains, weight)
+    # About the ratio of the domain whatever the weights: the adjustment is derived for these residuals.
+    residuals = _residuals(domains, "domain")
     variance = trace = squares = thinness = 0.0
     counts = []
     for share, domain, rest in zip(_shares(domains, weight), domains, residuals, strict=True):
@@ -349,7 +350,7 @@ def _point_interval(
         return Found(None, "none: no value")
     if spread is None:
         return Found(None, _NO_SPREAD)
-    if population == "workspace" and spread.freedom < LEAST_FREEDOM:
+    if population == "workspace" and spread.freedom < LEAST_FREEDOM - ROUNDING:
         return Found(None, f"none: fewer than {LEAST_FREEDOM} degrees of freedom")
     if terms.share:
         return share_interval(value, spread, sum(len(domain.rows) for domain in domains), tail)
