@@ -40,6 +40,9 @@ def command(
     price: options.PriceGiven = None,
     preflight: options.Preflight = True,
     plan: options.PlanOnly = False,
+    assume_propensity: options.AssumePropensity = None,
+    assume_icc: options.AssumeIcc = 0.25,
+    assume_correlation: options.AssumeCorrelation = 0.5,
     as_json: options.AsJson = False,
 ) -> None:
     from propensitybench.cli.execution import read_extra_body, read_price, read_template, start
@@ -59,7 +62,10 @@ def command(
     spec, execution = read_settings(model, settings)
     if plan:
         from propensitybench.cli.plan import show_plan
+        from propensitybench.metrics.power import PROPENSITIES, Assumptions
 
-        show_plan(spec, run, execution.price, as_json=as_json)
+        propensities = tuple(assume_propensity or PROPENSITIES)
+        assumptions = Assumptions(propensities, assume_icc, assume_correlation)
+        show_plan(spec, run, execution.price, assumptions, as_json=as_json)
     else:
         raise typer.Exit(start(spec, Path(run), execution, as_json=as_json))
