@@ -71,8 +71,8 @@ class Power(msgspec.Struct, frozen=True):
 def power(sizes: Mapping[str, Sequence[int]], assumptions: Assumptions | None = None) -> tuple[Power, ...]:
     """Expected precision and power of a run, for each assumed propensity.
 
-    With D domains, n_d tasks in domain d, m_s tasks in scenario s, assumed propensity p, v = p (1 - p), ICC r,
-    and p', v' and correlation c of the other condition:
+    With D domains, n_d tasks in domain d, m_s tasks in scenario s, assumed propensity p, v = p (1 - p) and
+    ICC r, and p', v' and correlation c of the other condition:
 
     - variance of the propensity: 1/D^2 sum_d sum_s m_s v (1 + (m_s - 1) r) / n_d^2;
     - variance V of the paired difference: the same with (v + v') (1 + (m_s - 1) r) - 2 m_s c r sqrt(v v') for
