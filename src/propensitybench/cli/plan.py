@@ -5,7 +5,12 @@ from pathlib import Path
 from propensitybench.cli.text import print_json
 from propensitybench.engine import Price, RunSpec
 from propensitybench.engine.plan import plan_run
-from propensitybench.metrics.power import Assumptions, Power
+from propensitybench.metrics.power import PROPENSITIES, Assumptions, Power
+
+
+def read_assumptions(propensities: list[float] | None, icc: float, correlation: float) -> Assumptions:
+    """The assumptions that the options give."""
+    return Assumptions(tuple(propensities or PROPENSITIES), icc, correlation)
 
 
 def show_plan(

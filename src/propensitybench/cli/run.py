@@ -61,11 +61,9 @@ def command(
     )  # fmt: skip
     spec, execution = read_settings(model, settings)
     if plan:
-        from propensitybench.cli.plan import show_plan
-        from propensitybench.metrics.power import PROPENSITIES, Assumptions
+        from propensitybench.cli.plan import read_assumptions, show_plan
 
-        propensities = tuple(assume_propensity or PROPENSITIES)
-        assumptions = Assumptions(propensities, assume_icc, assume_correlation)
+        assumptions = read_assumptions(assume_propensity, assume_icc, assume_correlation)
         show_plan(spec, run, execution.price, assumptions, as_json=as_json)
     else:
         raise typer.Exit(start(spec, Path(run), execution, as_json=as_json))
