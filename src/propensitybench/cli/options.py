@@ -93,6 +93,28 @@ Template = Annotated[
 PlanOnly = Annotated[
     bool, typer.Option("--plan", help="Print expected calls, tokens, cost and power; send nothing.")
 ]
+AssumePropensity = Annotated[
+    list[float] | None,
+    typer.Option(
+        "--assume-propensity",
+        metavar="SHARE",
+        help="With --plan: the model's propensity; may be repeated. Default: 0.1 and 0.5.",
+    ),
+]
+AssumeIcc = Annotated[
+    float,
+    typer.Option(
+        "--assume-icc", metavar="R", help="With --plan: intraclass correlation of a scenario's tasks."
+    ),
+]
+AssumeCorrelation = Annotated[
+    float,
+    typer.Option(
+        "--assume-correlation",
+        metavar="C",
+        help="With --plan: correlation of a scenario's propensities between two namings or two models.",
+    ),
+]
 
 # Sampling options: part of what a run is.
 BaseUrl = Annotated[
