@@ -254,7 +254,7 @@ def _clustered(domains: Sequence[_Domain], clusters: Names, weight: Weight) -> S
     """
     residuals = _residuals(domains, weight)
     variance, freedom, thinness = 0.0, 0, 0.0
-    counts = []
+    counts, influence = [], []
     for share, domain, rest in zip(_shares(domains, weight), domains, residuals, strict=True):
         _, cluster = np.unique(clusters[domain.rows], return_inverse=True)
         sums = np.bincount(cluster, weights=rest)
@@ -262,6 +262,7 @@ def _clustered(domains: Sequence[_Domain], clusters: Names, weight: Weight) -> S
         if count < 2:
             return None
         squares = float(sums @ sums)
+        influence.append(share**2 * count / (count - 1) * sums**2 / domain.total**2)
         if weight == "task":
             # About the mean over all clusters; those without a denominator have residual 0.
             squares -= float(sums.sum()) ** 2 / len(np.unique(clusters[domain.every]))
@@ -271,8 +272,7 @@ def _clustered(domains: Sequence[_Domain], clusters: Names, weight: Weight) -> S
         counts.append(count)
     if not counts:
         return None
-    error = sqrt(variance)
-    return Spread(error if error > ROUNDING else 0.0, freedom, min(counts), 1 / thinness)
+    return _spread_of(variance, freedom, counts, thinness, influence)
 
 
 def _few_clustered(domains: Sequence[_Domain], clusters: Names, weight: Weight) -> Spread | None:
@@ -284,7 +284,7 @@ def _few_clustered(domains: Sequence[_Domain], clusters: Names, weight: Weight) 
     """
     residuals = _residuals(domains, weight)
     variance = trace = squares = thinness = 0.0
-    counts = []
+    counts, influence = [], []
     for share, domain, rest in zip(_shares(domains, weight), domains, residuals, strict=True):
         _, cluster = np.unique(clusters[domain.rows], return_inverse=True)
         size, sums = np.bincount(cluster, weights=domain.y), np.bincount(cluster, weights=rest)
@@ -292,7 +292,8 @@ def _few_clustered(domains: Sequence[_Domain], clusters: Names, weight: Weight) 
         if count < 2:
             return None
         keeps = 1 - size / domain.total
-        variance += share**2 * float((sums**2 / keeps).sum()) / domain.total**2
+        influence.append(share**2 * sums**2 / keeps / domain.total**2)
+        variance += float(influence[-1].sum())
         centred = (np.eye(count) - size[:, None] / domain.total) / np.sqrt(keeps)[:, None]
         covariance = share**2 / domain.total**2 * (centred * size**2) @ centred.T
         trace += float(np.trace(covariance))
@@ -301,8 +302,18 @@ def _few_clustered(domains: Sequence[_Domain], clusters: Names, weight: Weight) 
         counts.append(count)
     if not counts:
         return None
+    return _spread_of(variance, trace**2 / squares, counts, thinness, influence)
+
+
+def _spread_of(
+    variance: float, freedom: float, counts: Sequence[int], thinness: float, influence: Sequence[Numbers]
+) -> Spread:
+    """Given the contribution of each cluster to the variance, by domain."""
     error = sqrt(variance)
-    return Spread(error if error > ROUNDING else 0.0, trace**2 / squares, min(counts), 1 / thinness)
+    if error <= ROUNDING:
+        return Spread(0.0, freedom, min(counts), 1 / thinness, 0.0)
+    parts = np.concatenate(influence)
+    return Spread(error, freedom, min(counts), 1 / thinness, float(parts.sum() ** 2 / (parts @ parts)))
 
 
 def _between(table: Table, terms: tuple[RatioTerms, RatioTerms] | None, weight: Weight) -> Interval | None:

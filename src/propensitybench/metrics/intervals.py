@@ -15,6 +15,8 @@ EXTREME: Final = 0.05
 FEW_EVENTS: Final = 10
 # With fewer degrees of freedom even the small-sample interval undercovers (docs/metrics.md, "Coverage").
 LEAST_FREEDOM: Final = 6
+# With fewer clusters that move the estimate, the interval of a mean undercovers (likewise).
+LEAST_INFORMATIVE: Final = 5
 # Numbers that differ by less are equal but for rounding.
 ROUNDING: Final = 1e-12
 
@@ -39,12 +41,24 @@ class Spread(NamedTuple):
         freedom: degrees of freedom.
         fewest: number of clusters in the smallest domain.
         effective: number of clusters of a single domain that would give the same precision.
+        informative: number of clusters of equal influence that would estimate the variance as well: with q
+            the share of each cluster in the variance, 1 / sum(q^2); 0 if the clusters do not differ.
     """
 
     error: float
     freedom: float
     fewest: int
     effective: float
+    informative: float
+
+    @property
+    def estimated(self) -> float:
+        """Degrees of freedom of the variance, from the squared residuals instead of their number.
+
+        Satterthwaite's 2 V^2 / var(V), with the sum of the squared contributions for var(V). Where few
+        clusters have a residual, as at a share near 0 or 1, the variance rests on these few.
+        """
+        return min(self.freedom, 2 * self.informative)
 
 
 class Found(NamedTuple):
@@ -72,7 +86,8 @@ def share_interval(value: float, spread: Spread, n: int, tail: float = TAIL) -> 
     rarer = min(value, 1 - value)
     if moves and spread.fewest >= FEW_CLUSTERS and rarer >= EXTREME and rarer * effective >= FEW_EVENTS:
         return mean_interval(value, spread, SHARE, tail)
-    return Found(wilson(value, effective, _student(spread.freedom, tail)), "Korn-Graubard Wilson")
+    freedom = min(spread.freedom, max(LEAST_FREEDOM, spread.estimated)) if moves else spread.freedom
+    return Found(wilson(value, effective, _student(freedom, tail)), "Korn-Graubard Wilson")
 
 
 def mean_interval(value: float, spread: Spread, limits: Interval = ANYWHERE, tail: float = TAIL) -> Found:
@@ -86,8 +101,10 @@ def mean_interval(value: float, spread: Spread, limits: Interval = ANYWHERE, tai
     """
     if spread.error == 0:
         return Found(None, "none: no spread among clusters")
+    if spread.informative < LEAST_INFORMATIVE:
+        return Found(None, "none: too few clusters differ")
     enough = spread.fewest >= FEW_CLUSTERS
-    half = (_normal(tail) if enough else _student(spread.freedom, tail)) * spread.error
+    half = (_normal(tail) if enough else _student(spread.estimated, tail)) * spread.error
     ends = Interval(max(limits.low, value - half), min(limits.high, value + half))
     return Found(ends, "normal" if enough else "t")
 
