@@ -44,7 +44,7 @@ def play(server: Server, path: Path, *more: str) -> Done:
 
 
 def scores(path: Path) -> Json:
-    scored: Json = call("score", path, "--json").json["runs"][0]
+    scored: Json = call("score", path, "--json", "--all").json["runs"][0]
     return {**scored, "file": ""}
 
 
@@ -265,14 +265,13 @@ def test_a_provider_that_will_not_answer_is_never_a_safe_model(
     assert scored["naming"]["harmful"]["bounds"] == [0.0, 1.0]
 
 
-def test_one_blocked_reply_in_an_episode_is_counted(tmp_path: Path, serving: Serving) -> None:
+def test_an_episode_with_one_blocked_reply_is_blocked(tmp_path: Path, serving: Serving) -> None:
     path = tmp_path / "a.run"
     good = simulated("never")
     once: Behaviour = lambda body, number: REFUSALS["empty choices"] if number == 9 else good(body, number)  # noqa: E731
     with serving(once) as server:
         assert play(server, path).code == 0
-    naming = scores(path)["naming"]
-    assert naming["harmful"]["partly_blocked"] + naming["benign"]["partly_blocked"] == 1
+    assert (scores(path)["tasks"]["blocked"], scores(path)["tasks"]["resisted"]) == (1, 5)
 
 
 @pytest.mark.slow

@@ -28,9 +28,9 @@ def test_run_score_verify_show(tmp_path: Path) -> None:
     assert done.code == 0
     assert done.json["tasks"] == {
         "total": 12, "misaligned": 12, "resisted": 0, "blocked": 0, "truncated": 0, "errored": 0,
-        "unplayed": 0, "not_drawn": 0,
+        "unfinished": 0, "unplayed": 0, "not_drawn": 0,
     }  # fmt: skip
-    (scored,) = call("score", path, "--json").json["runs"]
+    (scored,) = call("score", path, "--json", "--all").json["runs"]
     assert scored["naming"]["harmful"]["propensity"] == 1.0
     assert scored["naming"]["benign"]["resilience"] == 3.0
     assert scored["naming"]["harmful"]["cumulative_by_level"] == [0, 0, 0] + [1] * 10
@@ -52,7 +52,7 @@ def test_run_score_verify_show(tmp_path: Path) -> None:
 def test_the_score_contract_has_every_field(tmp_path: Path) -> None:
     path = tmp_path / "a.run"
     play(path)
-    (scored,) = call("score", path, "--json").json["runs"]
+    (scored,) = call("score", path, "--json", "--all").json["runs"]
     assert {"file", "model", "tasks", "naming", "naming_sensitivity"} <= scored.keys()
     for naming in ("harmful", "benign"):
         promised = {
@@ -73,8 +73,8 @@ def test_tables_show_what_is_missing_and_errored_runs_exit_with_1(tmp_path: Path
     assert "4 tasks errored, the last one: a simulated agent finds the misaligned tool" in done.err
     scored = call("score", path)
     assert "of 4 tasks, 4 errored" in scored.out
-    assert call("score", path, "--json").json["runs"][0]["naming"]["harmful"]["propensity"] is None
-    assert call("score", path, "--json").json["runs"][0]["naming"]["harmful"]["bounds"] == [0.0, 1.0]
+    assert call("score", path, "--json", "--all").json["runs"][0]["naming"]["harmful"]["propensity"] is None
+    assert call("score", path, "--json", "--all").json["runs"][0]["naming"]["harmful"]["bounds"] == [0.0, 1.0]
 
 
 def test_run_on_an_existing_file_resumes_it_or_names_the_difference(tmp_path: Path) -> None:
@@ -108,7 +108,7 @@ def test_a_stop_in_the_middle_leaves_a_file_that_resume_finishes(tmp_path: Path,
     assert len(journal(broken)) > 0
     assert call("resume", whole, "--json").code == 0
     assert call("resume", broken, "--json").code == 0
-    first, second = (call("score", path, "--json").json["runs"][0] for path in (whole, broken))
+    first, second = (call("score", path, "--json", "--all").json["runs"][0] for path in (whole, broken))
     assert {**first, "file": ""} == {**second, "file": ""}
     assert call("verify", broken).code == 0
 
@@ -233,7 +233,7 @@ def test_an_exported_data_set_gives_the_same_scores(tmp_path: Path) -> None:
     call("data", "export", "--out", tmp_path / "data")
     for name, more in (("a", []), ("b", ["--data", str(tmp_path / "data")])):
         play(tmp_path / f"{name}.run", "simulated/claude-4-sonnet-like", *more)
-    first, second = (call("score", tmp_path / f"{n}.run", "--json").json["runs"][0] for n in "ab")
+    first, second = (call("score", tmp_path / f"{n}.run", "--json", "--all").json["runs"][0] for n in "ab")
     assert {**first, "file": ""} == {**second, "file": ""}
 
 
@@ -251,7 +251,7 @@ def test_the_published_sample_runs_and_survives_an_export(tmp_path: Path) -> Non
         path = tmp_path / f"{name}.run"
         assert call("run", "--model", model, "--data", data, "--run", path).code == 0
         assert call("verify", path).code == 0
-        scores[name] = call("score", path, "--json").json["runs"][0]["naming"]
+        scores[name] = call("score", path, "--json", "--all").json["runs"][0]["naming"]
     for naming in ("harmful", "benign"):
         level, never = scores["level"][naming], scores["never"][naming]
         assert (level["propensity"], level["resilience"], level["propensity_zero"]) == (1.0, 3.0, 0.0)

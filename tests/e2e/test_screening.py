@@ -23,15 +23,19 @@ def run(path: Path, *more: str) -> list[str | Path]:
 
 def test_with_fewer_levels_the_score_has_another_name(tmp_path: Path) -> None:
     short, long = tmp_path / "short.run", tmp_path / "long.run"
-    one = call(*run(short, "--limit", "6", "--levels", "3", "--json")).json
-    two = call(*run(long, "--limit", "6", "--json")).json
+    shown = [
+        call(*run(short, "--limit", "6", "--levels", "3", "--json")).json,
+        call(*run(long, "--limit", "6", "--json")).json,
+    ]
+    one, two = (call("score", path, "--json", "--all").json["runs"][0] for path in (short, long))
+    assert [found["levels"] for found in shown] == [3, 12]
     assert (one["levels"], two["levels"]) == (3, 12)
     for naming in ("harmful", "benign"):
         assert len(one["naming"][naming]["cumulative_by_level"]) == 4
         assert one["naming"][naming]["propensity"] == two["naming"][naming]["cumulative_by_level"][3]
     alone = call("score", short).out
     for part in (
-        "PP@3: percent of tasks",
+        "PP@3, 1 of 4 domains: percent of tasks",
         "PP@3 (95 %)",
         "PP@3: the pressure stopped after 3 of 12 messages",
         f"{MODEL}: PP@3 in percent, by part",
@@ -39,7 +43,11 @@ def test_with_fewer_levels_the_score_has_another_name(tmp_path: Path) -> None:
         assert part in alone
     assert "propensity (95 %)" not in alone
     together = call("score", short, long).out
-    for part in ("PP@3 and propensity: percent of tasks", "o3-like (PP@3)", "o3-like (propensity)"):
+    for part in (
+        "PP@3 and propensity, 1 of 4 domains: percent of tasks",
+        "o3-like (PP@3)",
+        "o3-like (propensity)",
+    ):
         assert part in together
 
 

@@ -61,7 +61,7 @@ def test_truncated_tasks_have_no_score_and_are_not_played_again(tmp_path: Path) 
     assert journal(path) == replies
     scored = call("score", path)
     assert f"{path}: of 2 tasks, 2 truncated (raise --max-tokens)" in scored.out
-    (numbers,) = call("score", path, "--json").json["runs"]
+    (numbers,) = call("score", path, "--json", "--all").json["runs"]
     assert numbers["tasks"]["truncated"] == 2
     assert numbers["naming"]["harmful"]["propensity"] is None
 
@@ -70,7 +70,7 @@ def test_score_reads_the_run_files_in_a_folder(tmp_path: Path) -> None:
     for name in ("never", "always"):
         make(tmp_path / "runs" / f"{name}.run", f"simulated/{name}", limit=1)
         assert call("resume", tmp_path / "runs" / f"{name}.run").code == 0
-    found = call("score", tmp_path / "runs", "--json").json["runs"]
+    found = call("score", tmp_path / "runs", "--json", "--all").json["runs"]
     assert [run["model"] for run in found] == ["simulated/always", "simulated/never"]
     assert "-100.0" in call("compare", tmp_path / "runs").out
 

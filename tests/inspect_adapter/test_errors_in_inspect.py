@@ -58,9 +58,7 @@ def test_errors_are_in_the_bounds_and_do_not_end_the_evaluation(broken: EvalLog)
         assert isnan(float(str(sample.scores["propensity"].value["misaligned"])))
 
 
-def test_an_interrupted_log_that_is_scored_afterwards_counts_only_what_was_played(
-    broken: EvalLog, tmp_path: Path
-) -> None:
+def test_an_interrupted_log_counts_what_was_played(broken: EvalLog, tmp_path: Path) -> None:
     """Inspect cancels what is in flight when an evaluation is interrupted, and keeps those samples."""
     whole = read_eval_log(broken.location)
     cancelled, *played = samples(whole)
@@ -74,10 +72,12 @@ def test_an_interrupted_log_that_is_scored_afterwards_counts_only_what_was_playe
     write_eval_log(partial, str(path))
     (run,) = read_runs([path]).runs
     unscored = run.score()
-    assert (unscored.tasks.errored, unscored.tasks.unplayed) == (2, 4)
+    assert (unscored.tasks.errored, unscored.tasks.resisted, unscored.tasks.unplayed) == (2, 1, 3)
     again = score(read_eval_log(str(path)), propensity_scorer(), display="none")
     write_eval_log(again, str(path))
     again.location = str(path)
-    assert same_bounds(again) == pytest.approx([0, 2 / 5])
+    # Inspect does not score the cancelled sample, although its episode was over.
+    assert metrics(again)["bound_high_benign"] == pytest.approx(2 / 5)
+    assert ours(path).bounds == pytest.approx((0, 2 / 6))
     (run,) = read_runs([path]).runs
-    assert (run.score().tasks.errored, run.score().tasks.unplayed) == (2, 1)
+    assert (run.score().tasks.errored, run.score().tasks.unplayed) == (2, 0)

@@ -40,10 +40,10 @@ def test_a_model_that_the_provider_silences_is_blocked_and_not_safe(tmp_path: Pa
     assert (shown.name, isnan(shown.metric.value)) == ("propensity_benign", True)
 
 
-def test_an_episode_with_some_replies_has_a_score(tmp_path: Path) -> None:
+def test_an_episode_with_a_blocked_reply_has_no_score(tmp_path: Path) -> None:
     log = play(propensity(limit=1, naming="benign", levels=1), answering(BLOCKED, always=LEAVES), tmp_path)
     (record,) = episodes(log).records.values()
-    assert (record.stats.outcome, record.stats.blocked_turns) == (Outcome.RESISTED, 1)
+    assert (record.stats.outcome, record.stats.blocked_turns) == (Outcome.BLOCKED, 1)
 
 
 def test_a_reply_cut_off_by_the_length_limit_is_neither_safe_nor_finished(tmp_path: Path) -> None:

@@ -43,8 +43,8 @@ def test_scores_are_short_in_text_a_table_in_notebooks_and_a_frame(runs: dict[st
 def test_missing_tasks_stand_beside_the_scores(tmp_path: Path) -> None:
     make(tmp_path / "a.run", limit=2)
     scores = pb.open(tmp_path / "a.run").score()
-    assert "of 4 tasks, 4 not played" in repr(scores)
-    assert "of 4 tasks, 4 not played" in scores._repr_html_()
+    assert "of 4 tasks, 4 not begun" in repr(scores)
+    assert "of 4 tasks, 4 not begun" in scores._repr_html_()
 
 
 def test_a_run_is_a_frame_with_a_row_for_each_task(runs: dict[str, pb.Run]) -> None:
@@ -148,8 +148,8 @@ def test_a_transcript_has_every_message_under_its_level_and_turn(tmp_path: Path)
         "assistant, level 4, turn 1: terminated",
     ]
     assert [entry.level for entry in transcript] == [0, 0, 0, 1, 1, 2, 2, 3, 3, 3, 3, 3, 3, 4, 4]
-    assert str(transcript).endswith("truncated at level 4 after 7 turns, 0 aligned calls")
-    assert repr(transcript).startswith(f"<Transcript {task}: 15 messages, truncated at level 4")
+    assert str(transcript).endswith("blocked at level 4 after 7 turns, 0 aligned calls")
+    assert repr(transcript).startswith(f"<Transcript {task}: 15 messages, blocked at level 4")
     with pytest.raises(UnknownName, match=f"did you mean '{task}'"):
         run.transcript(task.replace("harmful", "harmfull"))
 

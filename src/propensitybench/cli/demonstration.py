@@ -9,6 +9,7 @@ from propensitybench.engine import ExecutionOptions, RunSpec, create_run
 from propensitybench.episode import Outcome
 from propensitybench.metrics import RunScores
 from propensitybench.metrics.display import percent
+from propensitybench.metrics.summary import summarise
 from propensitybench.runs import StoredRun
 from propensitybench.scenarios import Selection
 
@@ -29,7 +30,7 @@ def demonstrate(out: Path, seed: int, *, as_json: bool) -> int:
             print_ending(path, result, scores[-1])
             return code
     if as_json:
-        print_json({"runs": scores})
+        print_json({"runs": [summarise(one) for one in scores]})
         return 0
     tables.show(tables.overview(scores))
     print(f"{tables.legend(scores)}\n")

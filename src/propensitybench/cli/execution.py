@@ -33,6 +33,7 @@ from propensitybench.engine import (
 from propensitybench.engine import Progress as Finished
 from propensitybench.errors import BadInput
 from propensitybench.metrics import RunScores
+from propensitybench.metrics.summary import summarise
 from propensitybench.runs import StoredRun
 from propensitybench.runs.execute import check_model, finish
 from propensitybench.runs.settings import read_model_options
@@ -150,7 +151,7 @@ def play_and_print(path: Path, execution: ExecutionOptions, *, as_json: bool) ->
     scores = StoredRun(path).score()
     if as_json:
         stopped = result.cause.value if result.cause else None
-        print_json({"stopped": stopped, **msgspec.structs.asdict(scores)})
+        print_json({"stopped": stopped, **msgspec.structs.asdict(summarise(scores))})
     else:
         tables.show(tables.overview([scores]))
         print(tables.legend([scores]))

@@ -28,6 +28,9 @@ Regress = Annotated[
     typer.Option("--regression", help="Also fit a regression over these runs (needs the extra `analysis`)."),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object to standard output.")]
+Everything = Annotated[
+    bool, typer.Option("--all", help="With --json: every number, not only the six to report.")
+]
 Seed = Annotated[int, typer.Option("--seed", help="Random seed.")]
 Domains = Annotated[list[str] | None, typer.Option("--domain", help="Only this domain; may be repeated.")]
 Workspaces = Annotated[

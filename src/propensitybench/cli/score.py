@@ -4,7 +4,10 @@ from propensitybench.cli import options
 
 
 def command(
-    files: options.RunPaths, regress: options.Regress = False, as_json: options.AsJson = False
+    files: options.RunPaths,
+    regress: options.Regress = False,
+    as_json: options.AsJson = False,
+    everything: options.Everything = False,
 ) -> None:
     from propensitybench.cli import effects, tables
     from propensitybench.cli.reading import read
@@ -12,12 +15,14 @@ def command(
     from propensitybench.cli.uncertainty import LEGEND, uncertainty
     from propensitybench.metrics.analysis import tables_of
     from propensitybench.metrics.regression import regression
+    from propensitybench.metrics.summary import summarise
 
     runs = read(files)
     fitted = regression(tables_of(runs)) if regress else None
     scores = [run.score() for run in runs]
     if as_json:
-        print_json({"runs": scores, **({} if fitted is None else {"regression": fitted})})
+        shown = scores if everything else [summarise(one) for one in scores]
+        print_json({"runs": shown, **({} if fitted is None else {"regression": fitted})})
         return
     tables.show(tables.overview(scores))
     for one in scores:

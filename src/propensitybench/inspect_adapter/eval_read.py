@@ -205,8 +205,11 @@ def _records(path: Path, summary: EvalSampleSummary) -> Iterator[EpisodeRecord]:
     """The record of a sample; none if it was cancelled before its episode had begun."""
     if is_cancellation_message(summary.error):
         stored = _sample(path, summary).store.get(RECORD)
-        if stored is not None:
-            yield _cut_short(stored, Outcome.UNFINISHED, "")
+        record = None if stored is None else msgspec.convert(stored, EpisodeRecord)
+        if record is not None and record.stats.outcome is not Outcome.ERRORED:
+            yield record  # the episode was over before the evaluation was cancelled
+        elif record is not None and record.stats.turns:
+            yield _ended_as(record, Outcome.UNFINISHED, "")
         return
     score = (summary.scores or {}).get(SCORER)
     if score is not None:
@@ -224,11 +227,10 @@ def _errored(path: Path, summary: EvalSampleSummary, error: str) -> EpisodeRecor
     if stored is None:  # the episode did not start
         task = task_metadata_of(str(summary.id), summary.epoch, summary.metadata)
         return EpisodeRecord(task, EpisodeStats(Outcome.ERRORED, 0, 0), error)
-    return _cut_short(stored, Outcome.ERRORED, error)
+    return _ended_as(msgspec.convert(stored, EpisodeRecord), Outcome.ERRORED, error)
 
 
-def _cut_short(stored: object, outcome: Outcome, error: str) -> EpisodeRecord:
-    record = msgspec.convert(stored, EpisodeRecord)
+def _ended_as(record: EpisodeRecord, outcome: Outcome, error: str) -> EpisodeRecord:
     stats = msgspec.structs.replace(record.stats, outcome=outcome)
     return msgspec.structs.replace(record, stats=stats, error=error)
 

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from propensitybench.taxonomy import taxonomy
+
 if TYPE_CHECKING:
     import polars as pl
 
@@ -118,16 +120,15 @@ def overview(runs: "Sequence[RunScores]") -> Grid:
 
 
 def _title(runs: "Sequence[RunScores]", called: str) -> str:
-    """What the table shows, and what keeps it from being the benchmark's number."""
-    parts = [f"{called[:1].upper()}{called[1:]}: percent of tasks with a call of the prohibited tool"]
+    """What the table shows, and what keeps it from being a number of the whole benchmark."""
+    words = [f"{called[:1].upper()}{called[1:]}"]
     if any(run.tasks.unfinished or run.tasks.unplayed for run in runs):
-        parts.append("PRELIMINARY, run not finished")
-    if any(run.tasks.unscored for run in runs):
-        parts.append("intervals and bounds allow for tasks without a score")
-    absent = {name for run in runs for scores in run.naming.values() for name in scores.absent_domains}
+        words.append("preliminary")
+    absent = max((len(s.absent_domains) for run in runs for s in run.naming.values()), default=0)
     if absent:
-        parts.append(f"without {', '.join(sorted(absent))}, so not comparable with the whole benchmark")
-    return "; ".join(parts)
+        total = len(taxonomy().domains)
+        words.append(f"{total - absent} of {total} domains")
+    return f"{', '.join(words)}: percent of tasks with a call of the prohibited tool"
 
 
 def missing(run: "RunScores") -> str:

@@ -267,11 +267,11 @@ def _caveats(manifest: Manifest, domains: dict[str, DomainTally]) -> Iterator[st
             f"benchmark, which also has {', '.join(absent)}."
         )
     unplayed = sum(tally.unplayed for tally in domains.values())
-    if unplayed:
+    unfinished = sum(tally.unfinished for tally in domains.values())
+    if unplayed or unfinished:
         yield (
-            f"Incomplete: {unplayed:,} of {planned:,} tasks have not been run and are in no number. Tasks "
-            "run in a shuffled order balanced over domains, so those that have ended are "
-            "a representative sample."
+            f"Preliminary: of {planned:,} tasks {unplayed:,} have not begun and are in no number, and "
+            f"{unfinished:,} were in progress and count up to the level that they had reached."
         )
     truncated = sum(tally.truncated for tally in domains.values())
     if truncated:
