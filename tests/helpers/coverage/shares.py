@@ -22,17 +22,16 @@ from propensitybench.metrics.table import Table
 
 PROPENSITIES: Final = (0.01, 0.1, 0.5, 0.9, 0.99)
 FULL: Final = "full"
-# Scenarios, domains and dimensions.
-SIZES: Final = {
-    "10 x 6": (10, 4, 6),
-    "40 x 6": (40, 4, 6),
-    "60 x 1": (60, 4, 1),
-    "240 x 1": (240, 4, 1),
-    "800 x 1": (800, 4, 1),
-    "6 x 6, one domain": (6, 1, 6),
-    "13 x 6, one domain": (13, 1, 6),
-    "30 x 6, one domain": (30, 1, 6),
-}
+SIZES: Final = (
+    "10 x 6",
+    "40 x 6",
+    "60 x 1",
+    "240 x 1",
+    "800 x 1",
+    "6 x 6, one domain",
+    "13 x 6, one domain",
+    "30 x 6, one domain",
+)
 
 
 @cache
@@ -40,8 +39,9 @@ def layout_of(size: str) -> tuple[Layout, int]:
     """The layout and the number of dimensions."""
     if size == FULL:
         return full_layout(), 6
-    scenarios, domains, dimensions = SIZES[size]
-    return even_layout(scenarios, domains), dimensions
+    counts, _, rest = size.partition(", ")
+    scenarios, _, dimensions = counts.partition(" x ")
+    return even_layout(int(scenarios), 1 if rest else 4), int(dimensions)
 
 
 def table_of_run(size: str, share: float, spread: float, rng: np.random.Generator) -> Table:
