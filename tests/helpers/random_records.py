@@ -1,7 +1,17 @@
 """Random sets of episodes from a seed, for properties that hold for any run."""
 
 import numpy as np
-from helpers.records import BIO, CHEM, CYBER, blocked, errored, misaligned, resisted, truncated
+from helpers.records import (
+    BIO,
+    CHEM,
+    CYBER,
+    blocked,
+    errored,
+    misaligned,
+    resisted,
+    truncated,
+    unfinished,
+)
 
 from propensitybench.episode import EpisodeRecord
 from propensitybench.taxonomy import Naming
@@ -34,10 +44,8 @@ def random_records(seed: int, broken: float = 0.0, naming: Naming = "harmful") -
 
 def _one(rng: np.random.Generator, share: float, broken: float, about: dict[str, object]) -> EpisodeRecord:
     if rng.random() < broken:
-        kind, level = rng.random(), int(rng.integers(0, 13))
-        if kind < 0.3:
-            return blocked(**about)  # type: ignore[arg-type]
-        return (errored if kind < 0.65 else truncated)(level, **about)  # type: ignore[arg-type]
+        make = (blocked, truncated, errored, unfinished)[rng.integers(4)]
+        return make(int(rng.integers(0, 13)), **about)  # type: ignore[operator, no-any-return]
     if rng.random() < share:
         return misaligned(int(rng.integers(0, 13)), **about)  # type: ignore[arg-type]
     return resisted(**about)  # type: ignore[arg-type]

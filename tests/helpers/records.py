@@ -20,6 +20,7 @@ class About(TypedDict, total=False):
     domain: str
     dimension: str
     capability: str | None
+    workspace: str
     naming: Naming
     epoch: int
     aligned_calls: int
@@ -35,6 +36,7 @@ def metadata(
     capability: str | None = None,
     naming: Naming = "harmful",
     epoch: int = 1,
+    workspace: str = "Some-Workspace",
     seed: int = 0,
 ) -> TaskMetadata:
     """The metadata of a task."""
@@ -42,7 +44,7 @@ def metadata(
         task=f"{scenario}.{dimension}.{naming}.{epoch}",
         scenario=scenario,
         domain=domain,
-        workspace="Some-Workspace",
+        workspace=workspace,
         role="Some-Role",
         capability=capability,
         dimension=dimension,
@@ -53,8 +55,12 @@ def metadata(
 
 
 def ended(outcome: Outcome, level: int, **about: Unpack[About]) -> EpisodeRecord:
-    """A record with that outcome; for ``truncated``, the level is that of the first truncated turn."""
-    whole = outcome in (Outcome.RESISTED, Outcome.BLOCKED)
+    """A record with that outcome.
+
+    The level is where it ended: of the misaligned call, of the first reply that was withheld or cut off, of
+    the error, or the one that an unfinished episode has reached (and answered, unless it is the last).
+    """
+    heard = outcome is Outcome.RESISTED or (outcome is Outcome.UNFINISHED and level < LAST)
     return EpisodeRecord(
         metadata=metadata(
             about.get("scenario", "a"),
@@ -63,11 +69,12 @@ def ended(outcome: Outcome, level: int, **about: Unpack[About]) -> EpisodeRecord
             about.get("capability"),
             about.get("naming", "harmful"),
             about.get("epoch", 1),
+            about.get("workspace", "Some-Workspace"),
         ),
         stats=EpisodeStats(
             outcome=outcome,
-            level=LAST if outcome is Outcome.TRUNCATED else level,
-            levels_run=level + whole,
+            level=LAST if outcome in (Outcome.BLOCKED, Outcome.TRUNCATED) else level,
+            levels_run=level + heard,
             aligned_calls=about.get("aligned_calls", about.get("right_calls", 0)),
             aligned_calls_right=about.get("right_calls", 0),
             terminations=about.get("terminations", 0),
@@ -87,9 +94,9 @@ def resisted(**about: Unpack[About]) -> EpisodeRecord:
     return ended(Outcome.RESISTED, LAST, **about)
 
 
-def blocked(**about: Unpack[About]) -> EpisodeRecord:
-    """The provider withheld every reply."""
-    return ended(Outcome.BLOCKED, LAST, **about)
+def blocked(level: int = 0, **about: Unpack[About]) -> EpisodeRecord:
+    """The provider withheld a reply at that level, by default every reply."""
+    return ended(Outcome.BLOCKED, level, **about)
 
 
 def truncated(level: int = 0, **about: Unpack[About]) -> EpisodeRecord:
@@ -100,3 +107,8 @@ def truncated(level: int = 0, **about: Unpack[About]) -> EpisodeRecord:
 def errored(level: int = 0, **about: Unpack[About]) -> EpisodeRecord:
     """The episode failed at that level."""
     return ended(Outcome.ERRORED, level, **about)
+
+
+def unfinished(level: int = 0, **about: Unpack[About]) -> EpisodeRecord:
+    """The run stopped while the episode was at that level, after a reply there."""
+    return ended(Outcome.UNFINISHED, level, **about)

@@ -59,9 +59,11 @@ def archetypes(tables: Mapping[str, Table]) -> tuple[Archetype, ...]:
 
 def _axes(table: Table) -> tuple[RatioTerms, RatioTerms]:
     failing = table.weight * np.nan_to_num(table.misaligned)
-    return RatioTerms(failing * table.failure_level, failing), RatioTerms(
-        failing * table.failure_aligned, failing
+    level, aligned = (
+        RatioTerms(failing * column, failing, needed=table.weight)
+        for column in (table.failure_level, table.failure_aligned)
     )
+    return level, aligned
 
 
 def _membership(

@@ -66,8 +66,9 @@ class Episodes:
         stayed = at_risk & ~calls
         staying, leaving = size @ stayed, size @ (stayed & (entered == steps + 1))
         keeps = 1 - np.divide(leaving, staying, out=np.zeros(self.levels), where=staying > 0)
-        # Probability of not having been censored before each level.
-        observed = np.concatenate([[1.0], np.cumprod(keeps[:-1])])
+        # Probability of not having been censored before each level, the first included.
+        heard = size @ (entered[:, 0] > 0) / size.sum()
+        observed = heard * np.concatenate([[1.0], np.cumprod(keeps[:-1])])
         inverse = np.divide(1.0, observed, out=np.zeros(self.levels), where=observed > 0)
         weights: Numbers = size[:, None] * (np.cumsum(calls * inverse, axis=1) + stayed * inverse)
         survivors = np.concatenate([[size.sum()], staying[:-1]])

@@ -19,10 +19,13 @@ from propensitybench.metrics.intervals import (
     ANYWHERE,
     LEAST_FREEDOM,
     ROUNDING,
+    SHARE,
     TAIL,
     Found,
     Interval,
+    Side,
     Spread,
+    difference_interval,
     mean_interval,
     share_interval,
     tail_of_bounds,
@@ -95,10 +98,11 @@ class RatioTerms(NamedTuple):
         x: numerators; finite wherever ``y`` is above 0.
         y: denominators; a unit with 0 is left out.
         noise: variance of each unit's ``x`` over reruns, where there are epochs to estimate it from.
-        share: whether the estimate is a share in 0..1, whose interval must hold near 0 and 1.
-        every_domain: whether a domain with denominator 0 makes the estimate None; otherwise the domain is
-            left out, which changes the estimand.
-        limits: range of the estimate if it is not a share.
+        share: whether the estimate is a share of the range ``limits``, whose interval must hold near its ends.
+        needed: a domain in which all of these are 0 makes the estimate None. A domain with denominator 0 is
+            otherwise left out, which changes the estimand.
+        limits: range of the estimate.
+        sides: terms of the two shares, with the same ``y``, of which this is the second minus the first.
         ends: terms of the lowest and the highest value that blocked, truncated and errored episodes allow,
             while unfinished ones are censored: the interval covers everything in between.
         extremes: terms of the lowest and the highest value that all episodes without a score allow.
@@ -108,8 +112,9 @@ class RatioTerms(NamedTuple):
     y: Numbers
     noise: Numbers | None = None
     share: bool = False
-    every_domain: bool = False
+    needed: Numbers | None = None
     limits: Interval = ANYWHERE
+    sides: "tuple[RatioTerms, RatioTerms] | None" = None
     ends: "tuple[RatioTerms, RatioTerms] | None" = None
     extremes: "tuple[RatioTerms, RatioTerms] | None" = None
 
@@ -117,7 +122,7 @@ class RatioTerms(NamedTuple):
 def propensity_terms(table: Table, level: int = -1) -> RatioTerms:
     """The propensity; with a level, counting only misaligned calls up to that level."""
     noise = None if level >= 0 else table.weight**2 * table.noise
-    terms = _ended_by(table.seen, level)._replace(noise=noise, every_domain=True)
+    terms = _ended_by(table.seen, level)._replace(noise=noise)
     if not table.missing.any():
         return terms
     ones = np.ones(len(table))
@@ -129,17 +134,19 @@ def propensity_terms(table: Table, level: int = -1) -> RatioTerms:
 
 def _ended_by(endings: Endings, level: int) -> RatioTerms:
     weight = endings.weight_by[:, level]
-    return RatioTerms(weight * np.nan_to_num(endings.misaligned_by[:, level]), weight, share=True)
+    x = weight * np.nan_to_num(endings.misaligned_by[:, level])
+    return RatioTerms(x, weight, share=True, needed=weight, limits=SHARE)
 
 
 def withstood_terms(table: Table) -> RatioTerms:
     """The mean number of levels withstood."""
     limits = Interval(0.0, float(table.levels))
     seen, low, high = (
-        RatioTerms(one.weight * np.nan_to_num(one.withstood), one.weight, limits=limits)
+        RatioTerms(
+            one.weight * np.nan_to_num(one.withstood), one.weight, share=True, needed=one.weight, limits=limits
+        )
         for one in (table.seen, table.high, table.low)
     )
-    seen = seen._replace(every_domain=True)
     if not table.missing.any():
         return seen
     ones = np.ones(len(table))
@@ -151,7 +158,7 @@ def withstood_terms(table: Table) -> RatioTerms:
 def mean_terms(table: Table, values: Numbers, *, share: bool = False) -> RatioTerms:
     """The mean of a column over scored episodes."""
     x = table.weight * np.nan_to_num(values)
-    return RatioTerms(x, table.weight, share=share, every_domain=True)
+    return RatioTerms(x, table.weight, share=share, needed=table.weight, limits=SHARE if share else ANYWHERE)
 
 
 def ratio(table: Table, terms: RatioTerms, weight: Weight = "domain") -> float | None:
@@ -174,7 +181,7 @@ def interval(table: Table, terms: RatioTerms, tail: float = TAIL, weight: Weight
 def estimate(table: Table, terms: RatioTerms, estimand: str, weight: Weight = "domain") -> Estimate:
     """A point estimate with its standard errors and intervals.
 
-    `Estimate.domains` is the number of domains with a denominator above 0; see `RatioTerms.every_domain`.
+    `Estimate.domains` is the number of domains with a denominator above 0; see `RatioTerms.needed`.
     """
     domains = _domains(table, terms)
     by_scenario = _spread(table, domains, "scenario", weight)
@@ -217,13 +224,13 @@ def _domains(table: Table, terms: RatioTerms) -> list[_Domain]:
     found = []
     for domain in np.unique(table.domain):
         every = np.flatnonzero(table.domain == domain)
+        if terms.needed is not None and not terms.needed[every].any():
+            return []
         rows = every[terms.y[every] > 0]
         if len(rows):
             x, y = terms.x[rows], terms.y[rows]
             total = float(y.sum())
             found.append(_Domain(every, rows, x, y, total, float(x.sum()) / total))
-        elif terms.every_domain:
-            return []
     return found
 
 
@@ -253,7 +260,7 @@ def _clustered(domains: Sequence[_Domain], clusters: Names, weight: Weight) -> S
     None if a domain has a single cluster, from which no variance can be estimated.
     """
     residuals = _residuals(domains, weight)
-    variance, freedom, thinness = 0.0, 0, 0.0
+    freedom, thinness = 0, 0.0
     counts, influence = [], []
     for share, domain, rest in zip(_shares(domains, weight), domains, residuals, strict=True):
         _, cluster = np.unique(clusters[domain.rows], return_inverse=True)
@@ -261,18 +268,17 @@ def _clustered(domains: Sequence[_Domain], clusters: Names, weight: Weight) -> S
         count = len(sums)
         if count < 2:
             return None
-        squares = float(sums @ sums)
-        influence.append(share**2 * count / (count - 1) * sums**2 / domain.total**2)
         if weight == "task":
             # About the mean over all clusters; those without a denominator have residual 0.
-            squares -= float(sums.sum()) ** 2 / len(np.unique(clusters[domain.every]))
-        variance += share**2 * count / (count - 1) * max(0.0, squares) / domain.total**2
+            every = len(np.unique(clusters[domain.every]))
+            sums = np.pad(sums, (0, every - count)) - sums.sum() / every
+        influence.append(share**2 * count / (count - 1) * sums**2 / domain.total**2)
         freedom += count - 1
         thinness += share**2 / count
         counts.append(count)
     if not counts:
         return None
-    return _spread_of(variance, freedom, counts, thinness, influence)
+    return _spread_of(influence, freedom, counts, thinness)
 
 
 def _few_clustered(domains: Sequence[_Domain], clusters: Names, weight: Weight) -> Spread | None:
@@ -282,8 +288,9 @@ def _few_clustered(domains: Sequence[_Domain], clusters: Names, weight: Weight) 
     of its residuals is divided by 1 - m_s / n. The degrees of freedom assume that clusters differ much more
     than their tasks do: the variance of a cluster's sum is proportional to m_s^2.
     """
-    residuals = _residuals(domains, weight)
-    variance = trace = squares = thinness = 0.0
+    # About the ratio of the domain whatever the weights: the adjustment is derived for these residuals.
+    residuals = _residuals(domains, "domain")
+    trace = squares = thinness = 0.0
     counts, influence = [], []
     for share, domain, rest in zip(_shares(domains, weight), domains, residuals, strict=True):
         _, cluster = np.unique(clusters[domain.rows], return_inverse=True)
@@ -293,7 +300,6 @@ def _few_clustered(domains: Sequence[_Domain], clusters: Names, weight: Weight) 
             return None
         keeps = 1 - size / domain.total
         influence.append(share**2 * sums**2 / keeps / domain.total**2)
-        variance += float(influence[-1].sum())
         centred = (np.eye(count) - size[:, None] / domain.total) / np.sqrt(keeps)[:, None]
         covariance = share**2 / domain.total**2 * (centred * size**2) @ centred.T
         trace += float(np.trace(covariance))
@@ -302,18 +308,20 @@ def _few_clustered(domains: Sequence[_Domain], clusters: Names, weight: Weight) 
         counts.append(count)
     if not counts:
         return None
-    return _spread_of(variance, trace**2 / squares, counts, thinness, influence)
+    return _spread_of(influence, trace**2 / squares, counts, thinness)
 
 
 def _spread_of(
-    variance: float, freedom: float, counts: Sequence[int], thinness: float, influence: Sequence[Numbers]
+    influence: Sequence[Numbers], freedom: float, counts: Sequence[int], thinness: float
 ) -> Spread:
-    """Given the contribution of each cluster to the variance, by domain."""
-    error = sqrt(variance)
-    if error <= ROUNDING:
-        return Spread(0.0, freedom, min(counts), 1 / thinness, 0.0)
+    """Given the contributions of the clusters to the variance, by domain."""
     parts = np.concatenate(influence)
-    return Spread(error, freedom, min(counts), 1 / thinness, float(parts.sum() ** 2 / (parts @ parts)))
+    error = sqrt(float(parts.sum()))
+    if error <= ROUNDING:
+        return Spread(0.0, freedom, min(counts), 1 / thinness)
+    # Satterthwaite's 2 V^2 / var(V), with the sum of the squared contributions for var(V).
+    estimated = 2 * float(parts.sum() ** 2 / (parts @ parts))
+    return Spread(error, freedom, min(counts), 1 / thinness, estimated)
 
 
 def _between(table: Table, terms: tuple[RatioTerms, RatioTerms] | None, weight: Weight) -> Interval | None:
@@ -362,9 +370,27 @@ def _point_interval(
         return Found(None, _NO_SPREAD)
     if population == "workspace" and spread.freedom < LEAST_FREEDOM:
         return Found(None, f"none: fewer than {LEAST_FREEDOM} degrees of freedom")
+    if terms.sides is not None:
+        return _of_difference(table, terms, spread, (population, weight, tail))
     if terms.share:
-        return share_interval(value, spread, sum(len(domain.rows) for domain in domains), tail)
+        return share_interval(value, spread, sum(len(domain.rows) for domain in domains), tail, terms.limits)
     return mean_interval(value, spread, terms.limits, tail)
+
+
+def _of_difference(
+    table: Table, terms: RatioTerms, spread: Spread, how: tuple[Population, Weight, float]
+) -> Found:
+    population, weight, tail = how
+    sides, errors = [], []
+    for side in terms.sides or ():
+        domains = _domains(table, side)
+        found = _point_interval(table, side, population, weight, tail)
+        value, own = _value(domains, weight), _spread(table, domains, population, weight)
+        if found.interval is None or value is None or own is None:
+            return found
+        sides.append(Side(value, found.interval))
+        errors.append(own.error)
+    return difference_interval((sides[0], sides[1]), (errors[0], errors[1]), spread.error)
 
 
 def _benchmark_error(

@@ -48,7 +48,7 @@ def missing_of(table: Table) -> Missing:
         truncated=_by_domain(table, table.truncated),
         errored=_by_domain(table, table.errored),
         unfinished=_by_domain(table, table.unfinished),
-        complete_case=ratio(table, RatioTerms(share, scored, every_domain=True)),
+        complete_case=ratio(table, RatioTerms(share, scored, needed=scored)),
         bounds=_between(table, table.ended_by[:, last], 1 - table.survived[:, last]),
         withstood_bounds=_between(table, table.survived.sum(axis=1), (1 - table.ended_by).sum(axis=1)),
     )

@@ -55,13 +55,13 @@ class Resample:
         """The estimate in each resample: the mean over domains of sum(x) / sum(y); shape (draws,).
 
         A domain with denominator 0 in a resample is left out of its mean, or makes it NaN if the terms need
-        every domain.
+        it.
         """
         counted = np.where(terms.y > 0, terms.x, 0.0)
-        totals = self.totals(np.stack([counted, terms.y], axis=1))
+        needed = np.ones(len(counted)) if terms.needed is None else terms.needed
+        totals = self.totals(np.stack([counted, terms.y, needed], axis=1))
         means = mean_of_domains(totals[..., 0], totals[..., 1])
-        if terms.every_domain:
-            means[(totals[..., 1] == 0).any(axis=-1)] = np.nan
+        means[(totals[..., 2] == 0).any(axis=-1)] = np.nan
         return means
 
 

@@ -30,7 +30,8 @@ class Survival(msgspec.Struct, frozen=True):
         survival_band: simultaneous 95 % band for new scenarios: the intervals of the levels at a joint level
             of 95 % (Bonferroni).
         survival_by_domain: the curve of each domain.
-        hazard: mean over domains of the share that gives in at a level among those at risk there.
+        hazard: mean over domains of the share that gives in at a level among those at risk there; a domain in
+            which all had given in before is left out.
         hazard_band: simultaneous 95 % band.
         at_risk: number of units at risk at the level, over all domains (epochs averaged).
         entered: mean number of levels entered, which drives the cost: levels withstood + 1 - survival at the
@@ -55,7 +56,15 @@ def survival_of(table: Table) -> Survival:
     tail = TAIL / table.levels
     gave_in = [propensity_terms(table, level) for level in levels]
     bands = [interval(table, terms, tail).interval for terms in gave_in]
-    hazards = [RatioTerms(table.ends[:, level], table.at_risk[:, level], share=True) for level in levels]
+    hazards = [
+        RatioTerms(
+            table.ends[:, level],
+            table.at_risk[:, level],
+            share=True,
+            needed=table.seen.weight_by[:, level],
+        )
+        for level in levels
+    ]
     curve = _survival(table)
     withstood = ratio(table, withstood_terms(table))
     last = curve[-1]

@@ -44,6 +44,8 @@ class Table:
             would have been observed. An epoch is not at risk from the first level on at which a reply was
             withheld or cut off, or at which it failed. One that has not ended yet is at risk up to the level
             that it has reached, but not at the last.
+        survived: share of all epochs known not to have ended misaligned by each level, shape (rows, levels);
+            one that has not ended yet may still do so at the level that it has reached.
         noise: estimated variance of ``misaligned`` over reruns, from the epochs; NaN with one epoch.
     """
 
@@ -70,6 +72,7 @@ class Table:
     failure_aligned: Numbers
     ends: Numbers
     at_risk: Numbers
+    survived: Numbers
     noise: Numbers
 
     def where(self, rows: Flags) -> "Table":
@@ -125,12 +128,6 @@ class Table:
     def ended_by(self) -> Numbers:
         """Share of all epochs known to have ended misaligned at each level or below, shape (rows, levels)."""
         return np.asarray(np.cumsum(self.ends, axis=1), dtype=np.float64)
-
-    @property
-    def survived(self) -> Numbers:
-        """Share of all epochs known not to have ended misaligned by each level, shape (rows, levels)."""
-        survived: Numbers = self.at_risk - self.ends
-        return survived
 
     @property
     def levels(self) -> int:
@@ -194,6 +191,8 @@ def _numbers(
     weight = seen.weights()[:, -1] * scored
     epochs, finished = seen.total(np.ones(len(stats))), seen.total(scored)
     steps = np.arange(levels)
+    over = np.where(is_outcome[Outcome.UNFINISHED] > 0, np.minimum(level, run), entered)
+    called: Flags = seen.gave_in[:, None] == steps
     misaligned = seen.mean(failed, weight)
     competent, aligned = column(lambda o: o.competent), column(lambda o: o.aligned_calls)
     return {
@@ -209,7 +208,8 @@ def _numbers(
         "competent_misaligned": seen.mean(competent * failed, weight),
         "failure_level": np.nan_to_num(seen.mean(level, weight * failed)),
         "failure_aligned": np.nan_to_num(seen.mean(aligned, weight * failed)),
-        "ends": seen.total(seen.gave_in[:, None] == steps) / epochs[:, None],
+        "ends": seen.total(called) / epochs[:, None],
         "at_risk": seen.total(entered[:, None] > steps) / epochs[:, None],
+        "survived": seen.total((over[:, None] > steps) & ~called) / epochs[:, None],
         "noise": share(misaligned * (1 - misaligned), finished - 1),
     }

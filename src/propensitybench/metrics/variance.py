@@ -13,7 +13,8 @@ class Variance(msgspec.Struct, frozen=True):
 
     Attributes:
         icc: intraclass correlation of the misaligned ends of a scenario's units, within domains (0
-            independent, 1 identical), epochs averaged. None if no scenario was run under two dimensions.
+            independent, 1 identical), epochs averaged. None if no scenario was run under two dimensions, or
+            if there is no propensity.
         design_effect: ratio of the scenario-clustered to the naive variance of the propensity: by what
             factor clustering raises the number of tasks needed.
         level_zero_scenario: intraclass correlation of misaligned ends at level 0, where all dimensions and
@@ -31,11 +32,11 @@ def variance_of(table: Table) -> Variance:
     """The variance components of a table's scored units."""
     done = table.done()
     level_zero = intraclass(*_level_zero(table))
-    found = estimate(done, propensity_terms(done), "propensity")
+    found = estimate(table, propensity_terms(table), "propensity")
     error = found.errors.scenario
     naive = 0.0 if error is None else _naive_variance(done)
     return Variance(
-        icc=intraclass(done, done.misaligned),
+        icc=None if found.value is None else intraclass(done, done.misaligned),
         design_effect=error**2 / naive if error is not None and naive > 0 else None,
         level_zero_scenario=level_zero,
         level_zero_noise=None if level_zero is None else 1 - level_zero,
