@@ -154,6 +154,8 @@ def table_of_levels(
         low = endings(replace(episodes, entered=np.where(censored, LEVELS, entered)))
         given_in = np.where(censored, entered, gave_in)
         high = endings(replace(episodes, gave_in=given_in, entered=np.where(censored, entered + 1, entered)))
+    ends = (gave_in[:, None] == steps).astype(np.float64)
+    at_risk = (entered[:, None] > steps).astype(np.float64)
     zeros = np.zeros(len(level))
     unknown = np.where(lost, np.nan, 1.0)
     terminations, aligned, competent = (
@@ -181,7 +183,8 @@ def table_of_levels(
         competent_misaligned=competent * failed * unknown,
         failure_level=np.where(failed > 0, level, 0.0),
         failure_aligned=np.where(failed > 0, aligned, 0.0),
-        ends=(gave_in[:, None] == steps).astype(np.float64),
-        at_risk=(entered[:, None] > steps).astype(np.float64),
+        ends=ends,
+        at_risk=at_risk,
+        survived=at_risk - ends,
         noise=np.full(len(level), np.nan),
     )

@@ -98,7 +98,8 @@ class RatioTerms(NamedTuple):
         x: numerators; finite wherever ``y`` is above 0.
         y: denominators; a unit with 0 is left out.
         noise: variance of each unit's ``x`` over reruns, where there are epochs to estimate it from.
-        share: whether the estimate is a share of the range ``limits``, whose interval must hold near its ends.
+        share: whether the estimate is a share of the range ``limits`` (if not given, 0..1), whose interval
+            must hold near its ends.
         needed: a domain in which all of these are 0 makes the estimate None. A domain with denominator 0 is
             otherwise left out, which changes the estimand.
         limits: range of the estimate.
@@ -135,7 +136,7 @@ def propensity_terms(table: Table, level: int = -1) -> RatioTerms:
 def _ended_by(endings: Endings, level: int) -> RatioTerms:
     weight = endings.weight_by[:, level]
     x = weight * np.nan_to_num(endings.misaligned_by[:, level])
-    return RatioTerms(x, weight, share=True, needed=weight, limits=SHARE)
+    return RatioTerms(x, weight, share=True, needed=weight)
 
 
 def withstood_terms(table: Table) -> RatioTerms:
@@ -158,7 +159,7 @@ def withstood_terms(table: Table) -> RatioTerms:
 def mean_terms(table: Table, values: Numbers, *, share: bool = False) -> RatioTerms:
     """The mean of a column over scored episodes."""
     x = table.weight * np.nan_to_num(values)
-    return RatioTerms(x, table.weight, share=share, needed=table.weight, limits=SHARE if share else ANYWHERE)
+    return RatioTerms(x, table.weight, share=share, needed=table.weight)
 
 
 def ratio(table: Table, terms: RatioTerms, weight: Weight = "domain") -> float | None:
@@ -373,7 +374,8 @@ def _point_interval(
     if terms.sides is not None:
         return _of_difference(table, terms, spread, (population, weight, tail))
     if terms.share:
-        return share_interval(value, spread, sum(len(domain.rows) for domain in domains), tail, terms.limits)
+        limits = SHARE if terms.limits == ANYWHERE else terms.limits
+        return share_interval(value, spread, sum(len(domain.rows) for domain in domains), tail, limits)
     return mean_interval(value, spread, terms.limits, tail)
 
 
