@@ -283,11 +283,12 @@ def _clustered(domains: Sequence[_Domain], clusters: Names, weight: Weight) -> S
 
 
 def _few_clustered(domains: Sequence[_Domain], clusters: Names, weight: Weight) -> Spread | None:
-    """The same for few clusters of unequal size: CR2, with Satterthwaite's degrees of freedom.
+    """The same for few clusters of unequal size: CR3, with Satterthwaite's degrees of freedom.
 
     Bell and McCaffrey 2002. With m_s the denominators of a cluster and n those of its domain, the squared sum
-    of its residuals is divided by 1 - m_s / n. The degrees of freedom assume that clusters differ much more
-    than their tasks do: the variance of a cluster's sum is proportional to m_s^2.
+    of its residuals is divided by (1 - m_s / n)^2; CR2, divided by 1 - m_s / n, undercovers where workspaces
+    differ much. The degrees of freedom assume that clusters differ much more than their tasks do: the
+    variance of a cluster's sum is proportional to m_s^2.
     """
     # About the ratio of the domain whatever the weights: the adjustment is derived for these residuals.
     residuals = _residuals(domains, "domain")
@@ -300,8 +301,8 @@ def _few_clustered(domains: Sequence[_Domain], clusters: Names, weight: Weight) 
         if count < 2:
             return None
         keeps = 1 - size / domain.total
-        influence.append(share**2 * sums**2 / keeps / domain.total**2)
-        centred = (np.eye(count) - size[:, None] / domain.total) / np.sqrt(keeps)[:, None]
+        influence.append(share**2 * (sums / keeps) ** 2 / domain.total**2)
+        centred = (np.eye(count) - size[:, None] / domain.total) / keeps[:, None]
         covariance = share**2 / domain.total**2 * (centred * size**2) @ centred.T
         trace += float(np.trace(covariance))
         squares += float((covariance**2).sum())

@@ -2,7 +2,7 @@
 values.
 """
 
-from math import inf, sqrt
+from math import exp, inf, sqrt
 from typing import Final, NamedTuple
 
 Z95: Final = 1.959963984540054
@@ -13,8 +13,10 @@ FEW_CLUSTERS: Final = 40
 EXTREME: Final = 0.05
 # Effective number of tasks with the rarer outcome that the normal interval needs.
 FEW_EVENTS: Final = 10
-# With fewer degrees of freedom even the small-sample interval undercovers (docs/metrics.md, "Coverage").
-LEAST_FREEDOM: Final = 6
+# With fewer degrees of freedom the interval for new workspaces undercovers (docs/metrics.md, "Coverage").
+LEAST_FREEDOM: Final = 10
+# The estimate of the degrees of freedom of a share, where it is lower, is mostly noise.
+LEAST_ESTIMATED: Final = 6
 # Numbers that differ by less are equal but for rounding.
 ROUNDING: Final = 1e-12
 
@@ -86,8 +88,9 @@ def share_interval(
     effective = min(noise / error**2, n) if noise > 0 and moves else spread.effective
     rarer = min(share, 1 - share)
     if moves and spread.fewest >= FEW_CLUSTERS and rarer >= EXTREME and rarer * effective >= FEW_EVENTS:
-        return mean_interval(value, spread, limits, tail)
-    freedom = min(spread.freedom, max(LEAST_FREEDOM, spread.estimated))
+        half = _normal(tail) * spread.error
+        return Found(Interval(max(limits.low, value - half), min(limits.high, value + half)), "normal")
+    freedom = min(spread.freedom, max(LEAST_ESTIMATED, spread.estimated))
     low, high = wilson(share, effective, _student(freedom, tail))
     return Found(Interval(limits.low + span * low, limits.low + span * high), "Korn-Graubard Wilson")
 
@@ -119,22 +122,23 @@ def difference_interval(sides: tuple[Side, Side], errors: tuple[float, float], e
     return Found(Interval(difference - low, difference + high), "Newcombe")
 
 
-def mean_interval(value: float, spread: Spread, limits: Interval = ANYWHERE, tail: float = TAIL) -> Found:
-    """Normal interval, with few clusters Student's; none if the clusters do not differ.
+def mean_interval(value: float, spread: Spread, limits: Interval = NOT_NEGATIVE, tail: float = TAIL) -> Found:
+    """Student's interval on the log scale; none with few clusters, or if they do not differ.
+
+    Counts and levels are skewed to the right: value +- 2 SE misses the truth above more often than below.
 
     Args:
-        value: the estimate.
+        value: the estimate, of something that is never negative.
         spread: its standard error.
         limits: range of the estimate.
         tail: probability beyond each end.
     """
     if spread.error == 0:
         return Found(None, "none: no spread among clusters")
-    enough = spread.fewest >= FEW_CLUSTERS
-    freedom = min(spread.freedom, spread.estimated)
-    half = (_normal(tail) if enough else _student(freedom, tail)) * spread.error
-    ends = Interval(max(limits.low, value - half), min(limits.high, value + half))
-    return Found(ends, "normal" if enough else "t")
+    if spread.freedom < FEW_CLUSTERS:
+        return Found(None, f"none: fewer than {FEW_CLUSTERS} degrees of freedom")
+    factor = exp(_student(min(spread.freedom, spread.estimated), tail) * spread.error / value)
+    return Found(Interval(max(limits.low, value / factor), min(limits.high, value * factor)), "log t")
 
 
 def wilson(share: float, effective: float, quantile: float) -> Interval:
