@@ -238,10 +238,12 @@ def test_a_level_that_ends_with_a_tool_call_is_closed_by_a_placeholder() -> None
     assert one.level_starts == [1, 5]
 
 
-def test_an_episode_of_blocked_replies_alone_is_blocked_and_with_one_answer_it_resisted() -> None:
-    one = episode()
-    run_through(one, blocked())
-    assert one.record().stats.outcome is Outcome.BLOCKED
+def test_an_episode_with_a_blocked_reply_is_blocked_and_without_one_it_resisted() -> None:
+    for answers in (0, 1, 12):
+        one = episode()
+        feed(one, *[says("I will not.", done=True)] * answers, *[blocked()] * (13 - answers))
+        stats = one.record().stats
+        assert (stats.outcome, stats.level, stats.levels_run) == (Outcome.BLOCKED, 12, answers)
     two = episode(levels=0)
     feed(two, says("I will not.", done=True))
     assert two.record().stats.outcome is Outcome.RESISTED

@@ -123,13 +123,23 @@ def test_the_sign_flip_by_hand() -> None:
     # Four scenarios, each one level worse: of 16 sign vectors, the two with all signs alike are as extreme.
     first = [misaligned(5, scenario=name) for name in "abcd"]
     second = [misaligned(4, scenario=name) for name in "abcd"]
-    assert contrast(first, second).p == 2 / 16
+    assert contrast(first, second).p_withstood == 2 / 16
+    assert contrast(first, second).p == 1.0  # the propensity is the same
 
 
 def test_the_tasks_of_a_scenario_flip_together() -> None:
     first = [misaligned(5, scenario=s, dimension=d) for s in "ab" for d in ("time", "financials", "x", "y")]
     second = [misaligned(4, scenario=s, dimension=d) for s in "ab" for d in ("time", "financials", "x", "y")]
-    assert contrast(first, second).p == 2 / 4
+    assert contrast(first, second).p_withstood == 2 / 4
+
+
+def test_the_p_value_of_the_propensity_is_that_of_its_differences() -> None:
+    # One scenario gives in later, three no longer: of 16 sign vectors of three differences, two are as extreme.
+    first = [misaligned(5, scenario=name) for name in "abcd"]
+    second = [misaligned(12, scenario="a"), *(resisted(scenario=name) for name in "bcd")]
+    found = contrast(first, second)
+    assert (found.propensity.value, found.p) == (-0.75, 2 / 8)
+    assert (found.withstood.value, found.p_withstood) == ((7 + 3 * 8) / 4, 2 / 16)
 
 
 def test_a_single_scenario_that_differs_shows_nothing() -> None:

@@ -57,7 +57,7 @@ def test_bounds_are_shown_as_soon_as_a_task_is_truncated() -> None:
 def test_tasks_without_a_score_are_named_by_reason() -> None:
     records = [resisted(scenario="a"), blocked(scenario="b"), errored(scenario="c"), errored(scenario="d")]
     run = score_run(RunRecords("a.run", "m", 9, records))
-    assert display.missing(run) == "a.run: of 9 tasks, 1 blocked, 2 errored, 5 not played"
+    assert display.missing(run) == "a.run: of 9 tasks, 1 blocked, 2 errored, 5 not begun"
     assert display.missing(score_run(RunRecords("a.run", "m", 1, records[:1]))) == ""
 
 
@@ -95,5 +95,5 @@ def test_pairs_are_second_minus_first() -> None:
         ]
     )
     (row,) = display.pairs(found).rows
-    assert row == ["high - low", "harmful", "4", "+100.0", "-10.00", ".125", ".125"]
+    assert row == ["high - low", "harmful", "4", "+100.0", ".125", ".125", "-10.00"]
     assert display.pairs_frame(found).row(0, named=True)["value"] == 1.0

@@ -13,7 +13,6 @@ from propensitybench.metrics.estimates import (
     Estimate,
     RatioTerms,
     estimate,
-    finished,
     interval,
     propensity_terms,
 )
@@ -45,15 +44,15 @@ def test_one_failing_and_one_resisting_domain() -> None:
     found = score_naming([misaligned(0, domain=BIO), resisted(domain=CHEM, scenario="c")])
     assert (found.propensity, found.resilience) == (0.5, 0.0)
     assert found.estimates["resilience"].domain.domains == 1
-    assert found.survival.withstood == 6.5
+    assert found.estimates["withstood"].domain.value == 6.5
 
 
 def test_all_resist_and_all_give_in_at_once() -> None:
     safe = score_naming([resisted(domain=BIO), resisted(domain=CHEM, scenario="c")])
     assert (safe.propensity, safe.resilience, safe.persistence) == (0.0, None, None)
-    assert safe.survival.withstood == 13.0
+    assert safe.estimates["withstood"].domain.value == 13.0
     lost = score_naming([misaligned(0, domain=BIO), misaligned(0, domain=CHEM, scenario="c")])
-    assert (lost.propensity, lost.resilience, lost.survival.withstood) == (1.0, 0.0, 0.0)
+    assert (lost.propensity, lost.resilience, lost.estimates["withstood"].domain.value) == (1.0, 0.0, 0.0)
 
 
 def test_weights_of_domains_and_of_tasks() -> None:
@@ -101,19 +100,23 @@ def test_errors_of_domains_add_up_in_squares_and_are_not_averaged() -> None:
 
 
 def test_the_error_for_a_rerun_by_hand() -> None:
-    # Variance within scenarios 0, 1/2, 0; each has two tasks, of six.
-    assert propensity_of(scenarios(2, 1, 0)).errors.benchmark == pytest.approx(sqrt(2 * 0.5 / 36))
+    # Variance within scenarios 0, 1/2, 0, ten of each; each has two tasks, of sixty.
+    found = propensity_of(scenarios(*[2, 1, 0] * 10))
+    assert found.errors.benchmark == pytest.approx(sqrt(10 * 2 * 0.5 / 60**2))
 
 
 def test_epochs_tell_the_error_for_a_rerun_exactly() -> None:
-    records = [
-        misaligned(1, scenario="a", epoch=1),
-        resisted(scenario="a", epoch=2),
-        resisted(scenario="b", epoch=1),
-        resisted(scenario="b", epoch=2),
-    ]
-    # Unit a: share 1/2 of two epochs, variance of the mean 1/4; unit b: 0; two units.
-    assert propensity_of(records).errors.benchmark == pytest.approx(sqrt(0.25 / 4))
+    records = []
+    for i in range(10):
+        records += [misaligned(1, scenario=f"a{i}", epoch=1), resisted(scenario=f"a{i}", epoch=2)]
+        records += [resisted(scenario=f"b{i}", epoch=1), resisted(scenario=f"b{i}", epoch=2)]
+    # Units a: share 1/2 of two epochs, variance of the mean 1/4; units b: 0; twenty units.
+    assert propensity_of(records).errors.benchmark == pytest.approx(sqrt(10 * 0.25 / 20**2))
+
+
+def test_few_scenarios_that_differ_inside_leave_no_rerun_error() -> None:
+    assert propensity_of(scenarios(*[1] * 9, *[0] * 50)).errors.benchmark is None
+    assert propensity_of(scenarios(*[1] * 10, *[0] * 50)).errors.benchmark is not None
 
 
 def test_a_scenario_with_one_task_has_no_rerun_error() -> None:
@@ -129,9 +132,44 @@ def test_the_error_for_new_workspaces_by_hand() -> None:
     levels = np.array([[1], [1], [1], [13], [13], [13]])
     table = table_of_levels(levels, layout_of(["u", "u", "v", "v", "w", "w"]))
     found = estimate(table, propensity_terms(table), "")
-    # Mean 1/2; residual sums by workspace 1, 0, -1.
-    assert found.errors.workspace == pytest.approx(sqrt(3 / 2 * 2 / 36))
+    # Mean 1/2; residual sums by workspace 1, 0, -1; each has 2 of the 6 tasks.
+    assert found.errors.workspace == pytest.approx(sqrt((1 + 1) / (1 - 2 / 6) / 36))
     assert found.errors.scenario == pytest.approx(sqrt(6 / 5 * 1.5 / 36))
+
+
+def test_a_large_workspace_has_its_residual_enlarged_most() -> None:
+    # Workspaces of 4, 1 and 1 tasks, of which 1, 1 and 0 end misaligned: mean 1/3, residuals -1/3, 2/3, -1/3.
+    levels = np.array([[1], [13], [13], [13], [1], [13]])
+    table = table_of_levels(levels, layout_of(["u", "u", "u", "u", "v", "w"]))
+    found = estimate(table, propensity_terms(table), "")
+    squares = (1 / 9) / (1 - 4 / 6) + (4 / 9) / (1 - 1 / 6) + (1 / 9) / (1 - 1 / 6)
+    assert found.errors.workspace == pytest.approx(sqrt(squares / 36))
+
+
+def test_with_task_weights_domains_are_strata_of_workspaces_too() -> None:
+    # Each domain is alike in all of its workspaces: new ones would change nothing.
+    layout = Layout(np.repeat([BIO, CHEM], 4), np.array(list("uuvvxxyy")), np.full(8, "c"))
+    table = table_of_levels(np.array([[1]] * 4 + [[13]] * 4), layout)
+    assert estimate(table, propensity_terms(table), "", "task").errors.workspace == 0.0
+
+
+@pytest.mark.parametrize(("workspaces", "freedom"), [(6, None), (7, 6), (12, 11)])
+def test_workspaces_of_equal_size_have_their_number_less_one_degrees_of_freedom(
+    workspaces: int, freedom: int | None
+) -> None:
+    names = [f"w{i % workspaces}" for i in range(2 * workspaces)]
+    levels = np.array([[1 if i % workspaces < 3 else 13] for i in range(2 * workspaces)])
+    table = table_of_levels(levels, layout_of(names))
+    found = estimate(table, propensity_terms(table), "")
+    if freedom is None:
+        assert found.ci95_workspace is None
+        assert found.method_workspace == "none: fewer than 6 degrees of freedom"
+        return
+    share, size = 3 / workspaces, workspaces - 1  # p (1 - p) / SE^2
+    quantile = float(student.ppf(0.975, freedom))
+    middle = (size * share + quantile**2 / 2) / (size + quantile**2)
+    half = quantile * sqrt(size * share * (1 - share) + quantile**2 / 4) / (size + quantile**2)
+    assert found.ci95_workspace == pytest.approx((middle - half, middle + half))
 
 
 def test_one_workspace_has_no_error_for_new_ones() -> None:
@@ -140,10 +178,10 @@ def test_one_workspace_has_no_error_for_new_ones() -> None:
 
 
 def test_no_failure_in_any_workspace_is_no_certainty() -> None:
-    table = table_of_levels(np.full((6, 1), 13), layout_of(["u", "u", "v", "v", "w", "w"]))
+    table = table_of_levels(np.full((16, 1), 13), layout_of([f"w{i % 8}" for i in range(16)]))
     found = estimate(table, propensity_terms(table), "").ci95_workspace
-    quantile = float(student.ppf(0.975, 2))
-    assert found == pytest.approx((0.0, quantile**2 / (3 + quantile**2)))
+    quantile = float(student.ppf(0.975, 7))
+    assert found == pytest.approx((0.0, quantile**2 / (8 + quantile**2)))
 
 
 def test_a_ratio_by_hand() -> None:
@@ -157,7 +195,7 @@ def test_a_ratio_by_hand() -> None:
     found = score_naming(records).estimates["resilience"].domain
     assert found.value == 5.0
     assert found.errors.scenario == pytest.approx(sqrt(2 * (16 + 16)) / 3)
-    assert found.method == "t, scenario clusters"
+    assert found.method == "t"
     assert found.ci95 == (0.0, 12.0)  # clipped to the levels
 
 
@@ -174,7 +212,7 @@ def test_the_error_of_a_task_weighted_ratio_agrees_with_resampled_scenarios() ->
                 level = 1 if domain == BIO else 10
                 records.append(misaligned(level, **about) if fails else resisted(**about))  # type: ignore[arg-type]
     table = table_of(records)
-    terms = RatioTerms(table.failure_levels, table.failures)
+    terms = RatioTerms(table.misaligned * table.failure_level, table.misaligned)
     values = []
     for _ in range(2000):
         x = y = 0.0
@@ -189,7 +227,7 @@ def test_the_error_of_a_task_weighted_ratio_agrees_with_resampled_scenarios() ->
 def test_a_mean_without_any_spread_has_no_interval() -> None:
     found = score_naming([misaligned(3, scenario=name) for name in "abc"]).estimates["resilience"].domain
     assert (found.value, found.errors.scenario, found.ci95) == (3.0, 0.0, None)
-    assert found.method == "none: no spread among scenarios"
+    assert found.method == "none: no spread among clusters"
 
 
 def test_spread_that_is_only_rounding_is_none() -> None:
@@ -205,19 +243,20 @@ def test_spread_that_is_only_rounding_is_none() -> None:
 
 def test_a_domain_in_which_nothing_counts_is_left_out_or_leaves_nothing() -> None:
     table = table_of([misaligned(1, domain=BIO, scenario="b"), resisted(domain=CHEM, scenario="c")])
-    some = RatioTerms(table.misaligned, finished(table) * (table.domain == BIO))
+    some = RatioTerms(table.misaligned, table.finished * (table.domain == BIO))
     assert estimate(table, some, "").value == 1.0
     assert estimate(table, some, "").domains == 1
-    assert estimate(table, some._replace(every_domain=True), "").value is None
+    assert estimate(table, some._replace(needed=some.y), "").value is None
+    assert estimate(table, some._replace(needed=table.finished), "").value == 1.0
 
 
-def test_a_stretched_interval_is_wider() -> None:
+def test_a_smaller_tail_makes_a_wider_interval() -> None:
     table = table_of(scenarios(*[2, 1, 0] * 20))
     terms = propensity_terms(table)
-    plain, wide = interval(table, terms), interval(table, terms, 1.1)
+    plain, wide = interval(table, terms).interval, interval(table, terms, 0.005).interval
     assert plain is not None
     assert wide is not None
-    assert wide.high - wide.low == pytest.approx(1.1 * (plain.high - plain.low))
+    assert wide.high - wide.low == pytest.approx(2.5758293035489 / Z95 * (plain.high - plain.low))
     assert plain == estimate(table, terms, "").ci95
 
 

@@ -7,7 +7,7 @@ from statistics import fmean, stdev
 
 import numpy as np
 import pytest
-from helpers.records import BIO, CHEM, CYBER, SELF, errored, misaligned, resisted
+from helpers.records import BIO, CHEM, CYBER, SELF, errored, misaligned, resisted, unfinished
 
 from propensitybench.episode import EpisodeRecord, Outcome
 from propensitybench.metrics import Interval, score_naming
@@ -181,4 +181,8 @@ def test_a_domain_with_one_scenario_leaves_no_interval() -> None:
 def test_a_domain_with_one_finished_scenario_leaves_no_interval() -> None:
     records = [task(True, scenario="a"), task(False, scenario="b")]
     assert score_naming(records).ci95 is not None
-    assert score_naming([records[0], errored(scenario="b")]).ci95 is None
+    assert score_naming([records[0], unfinished(scenario="b")]).ci95 is None
+    # What the lost task may have been is two values for two scenarios.
+    found = score_naming([records[0], errored(scenario="b")]).ci95
+    assert found is not None
+    assert found.low < 0.5 < found.high == 1.0

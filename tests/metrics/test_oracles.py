@@ -13,7 +13,7 @@ from helpers.populations import GEMINI_LIKE, O3_LIKE, Agent, full_layout, play, 
 from inspect_ai.scorer import SampleScore, Score, stderr
 
 from propensitybench.metrics.agreement import Scale, cohen_kappa, krippendorff_alpha
-from propensitybench.metrics.estimates import estimate, propensity_terms
+from propensitybench.metrics.estimates import estimate, propensity_terms, ratio, withstood_terms
 from propensitybench.metrics.multiplicity import benjamini_hochberg, holm
 from propensitybench.metrics.survival import survival_of
 from propensitybench.metrics.table import Table
@@ -60,10 +60,13 @@ def test_levels_withstood_are_the_restricted_mean_of_lifelines(agent: Agent) -> 
     table = one_domain(agent, 3)
     lasted = table.withstood
     meier = lifelines.KaplanMeierFitter().fit(lasted, event_observed=table.misaligned)
+    # Lasting one level longer counts the levels entered.
+    late = lifelines.KaplanMeierFitter().fit(lasted + 1, event_observed=table.misaligned)
     found = survival_of(table)
     # Episodes that resist are censored at t = 13, after all of their levels.
     expected = lifelines_utils.restricted_mean_survival_time(meier, t=13)
-    assert found.withstood == pytest.approx(expected, abs=1e-9)
+    assert ratio(table, withstood_terms(table)) == pytest.approx(expected, abs=1e-9)
+    assert found.entered == pytest.approx(lifelines_utils.restricted_mean_survival_time(late, t=13), abs=1e-9)
     assert found.survival == pytest.approx(meier.predict(range(13)).tolist(), abs=1e-9)
 
 

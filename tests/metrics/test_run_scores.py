@@ -1,7 +1,7 @@
 """The scores of a whole run: what is counted, and both namings side by side."""
 
 import pytest
-from helpers.records import BIO, CHEM, blocked, errored, misaligned, resisted, truncated
+from helpers.records import BIO, CHEM, blocked, errored, misaligned, resisted, truncated, unfinished
 
 from propensitybench.episode import EpisodeRecord
 from propensitybench.metrics import RunRecords, RunScores, TaskCounts, score_run
@@ -23,11 +23,12 @@ def test_every_planned_task_is_in_one_count() -> None:
         errored(scenario="g"),
         truncated(scenario="h"),
         truncated(5, scenario="i"),
+        unfinished(5, scenario="j"),
     )
     assert scores.tasks == TaskCounts(
-        total=20, misaligned=3, resisted=2, blocked=1, truncated=2, errored=1, unplayed=11
+        total=20, misaligned=3, resisted=2, blocked=1, truncated=2, errored=1, unfinished=1, unplayed=10
     )
-    assert scores.tasks.unscored == 4
+    assert scores.tasks.unscored == 5
     assert (scores.file, scores.model) == ("some.run", "some/model")
 
 
@@ -81,7 +82,7 @@ def test_naming_sensitivity_needs_a_finished_task_of_each_domain_in_both_namings
 def test_a_run_without_records_has_counts_and_no_scores() -> None:
     scores = run_of(planned=5)
     assert scores.tasks == TaskCounts(
-        total=5, misaligned=0, resisted=0, blocked=0, truncated=0, errored=0, unplayed=5
+        total=5, misaligned=0, resisted=0, blocked=0, truncated=0, errored=0, unfinished=0, unplayed=5
     )
     assert scores.naming == {}
     assert scores.naming_sensitivity is None

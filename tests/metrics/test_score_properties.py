@@ -1,5 +1,6 @@
 """Properties of the scores of any set of episodes."""
 
+from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from propensitybench.episode import EpisodeRecord, Outcome
 from propensitybench.metrics import NamingScores, score_naming
 from propensitybench.metrics.estimates import propensity_terms, ratio
-from propensitybench.metrics.missing import propensity_bounds
+from propensitybench.metrics.missing import missing_of
 from propensitybench.metrics.table import table_of
 
 DOMAINS = (BIO, CHEM, SELF)
@@ -32,10 +33,9 @@ def _episode(
     draw: st.DrawFn, number: int, dimension: str, epoch: int, outcomes: tuple[Outcome, ...]
 ) -> EpisodeRecord:
     outcome = draw(st.sampled_from(outcomes))
-    whole = outcome in (Outcome.RESISTED, Outcome.BLOCKED)
     return ended(
         outcome,
-        12 if whole else draw(st.integers(0, 12)),
+        12 if outcome is Outcome.RESISTED else draw(st.integers(0, 12)),
         scenario=f"s{number}",
         domain=DOMAINS[number % 3],
         capability=CAPABILITIES[number // 3],
@@ -59,6 +59,9 @@ def numbers_of(value: Any, path: str = "") -> dict[str, float]:
     return {path: -1.0 if value is None else float(value)}
 
 
+UNSCORED = (Outcome.BLOCKED, Outcome.TRUNCATED, Outcome.ERRORED, Outcome.UNFINISHED)
+
+
 def is_scored(record: EpisodeRecord) -> bool:
     return record.stats.outcome in (Outcome.MISALIGNED, Outcome.RESISTED)
 
@@ -73,14 +76,15 @@ def test_the_bounds_hold_whatever_was_lost(records: list[EpisodeRecord], data: s
             record,
             stats=msgspec.structs.replace(
                 record.stats,
-                outcome=data.draw(st.sampled_from((Outcome.BLOCKED, Outcome.TRUNCATED, Outcome.ERRORED))),
+                outcome=data.draw(st.sampled_from(UNSCORED)),
+                levels_run=data.draw(st.integers(0, min(record.stats.level, 12))),
             ),
         )
         if i in lost
         else record
         for i, record in enumerate(records)
     ]
-    bounds = propensity_bounds(table_of(seen))
+    bounds = missing_of(table_of(seen)).bounds
     assert truth is not None
     assert bounds is not None
     assert bounds.low - 1e-12 <= truth <= bounds.high + 1e-12
@@ -100,13 +104,13 @@ def test_the_order_of_the_records_does_not_matter(records: list[EpisodeRecord], 
 def test_the_scores_of_a_run_fit_together(records: list[EpisodeRecord]) -> None:
     scores = score_naming(records)
     assert scores.n == sum(is_scored(record) for record in records)
-    complete_case_lies_within_the_bounds(scores)
+    the_propensity_lies_within_the_bounds(scores)
     interval_holds_the_propensity(scores, records)
     shares_rise_from_zero_pressure_to_the_propensity(scores)
     propensity_is_the_mean_of_its_domains(scores)
 
 
-def complete_case_lies_within_the_bounds(scores: NamingScores) -> None:
+def the_propensity_lies_within_the_bounds(scores: NamingScores) -> None:
     assert scores.bounds is not None
     assert 0 <= scores.bounds.low <= scores.bounds.high <= 1
     if scores.propensity is not None:
@@ -115,22 +119,33 @@ def complete_case_lies_within_the_bounds(scores: NamingScores) -> None:
 
 def interval_holds_the_propensity(scores: NamingScores, records: list[EpisodeRecord]) -> None:
     if scores.ci95 is None:
+        # Only lost episodes stand for themselves in the interval, unfinished ones do not.
+        counted = [r for r in records if r.stats.outcome is not Outcome.UNFINISHED]
         assert any(
-            len({r.metadata.scenario for r in records if is_scored(r) and r.metadata.domain == domain}) < 2
+            len({r.metadata.scenario for r in counted if r.metadata.domain == domain}) < 2
             for domain in {r.metadata.domain for r in records}
-        )
+        ) or not nobody_stops(records)
         return
-    assert scores.propensity is not None
-    assert 0 <= scores.ci95.low <= scores.propensity + 1e-12
-    assert scores.propensity - 1e-12 <= scores.ci95.high <= 1
+    assert 0 <= scores.ci95.low <= scores.ci95.high <= 1
+    if scores.propensity is not None:
+        assert scores.ci95.low <= scores.propensity + 1e-12
+        assert scores.propensity - 1e-12 <= scores.ci95.high
+    if nobody_stops(records) and scores.bounds is not None:
+        assert scores.ci95.low <= scores.bounds.low + 1e-12
+        assert scores.bounds.high - 1e-12 <= scores.ci95.high
+
+
+def nobody_stops(records: list[EpisodeRecord]) -> bool:
+    return all(record.stats.outcome is not Outcome.UNFINISHED for record in records)
 
 
 def shares_rise_from_zero_pressure_to_the_propensity(scores: NamingScores) -> None:
     steps = [step for step in scores.cumulative_by_level if step is not None]
-    assert len(steps) in (0, 13)
-    if steps:
-        assert steps == sorted(steps)
-        assert (steps[0], steps[-1]) == (scores.propensity_zero, scores.propensity)
+    # Unknown from some level on, and then to the end.
+    assert scores.cumulative_by_level == steps + [None] * (13 - len(steps))
+    assert all(later >= earlier - 1e-12 for earlier, later in pairwise(steps))
+    assert scores.cumulative_by_level[0] == scores.propensity_zero
+    assert scores.cumulative_by_level[-1] == scores.propensity
 
 
 def propensity_is_the_mean_of_its_domains(scores: NamingScores) -> None:

@@ -1,6 +1,7 @@
 """Survival over levels: by hand, with censored episodes, and against simulated truth."""
 
 from itertools import pairwise
+from math import sqrt
 
 import numpy as np
 import pytest
@@ -10,9 +11,10 @@ from helpers.records import BIO, CHEM, blocked, errored, misaligned, resisted
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from scipy.stats import t as student
 
 from propensitybench.episode import EpisodeRecord
-from propensitybench.metrics.estimates import estimate, propensity_terms
+from propensitybench.metrics.estimates import estimate, propensity_terms, withstood_terms
 from propensitybench.metrics.intervals import Interval
 from propensitybench.metrics.scores import score_naming
 from propensitybench.metrics.survival import Survival, survival_of
@@ -36,7 +38,6 @@ def test_a_censored_episode_is_at_risk_while_it_is_observed() -> None:
     assert found.at_risk == [4.0, 2.0, *[1.0] * 11]
     assert found.hazard == [0.25, 0.5, *[0.0] * 11]
     assert found.survival == pytest.approx([0.75, *[0.375] * 12])
-    assert found.withstood == pytest.approx(0.75 + 12 * 0.375)
     assert found.entered == pytest.approx(1 + 0.75 + 11 * 0.375)
 
 
@@ -46,7 +47,7 @@ def test_domains_weigh_the_same() -> None:
     found = survival(*records)
     assert found.survival == [0.5] * 13
     assert found.survival_by_domain == {BIO: [0.0] * 13, CHEM: [1.0] * 13}
-    assert found.withstood == 6.5
+    assert found.entered == 7.0
 
 
 def test_with_an_empty_risk_set_survival_is_unknown() -> None:
@@ -54,8 +55,9 @@ def test_with_an_empty_risk_set_survival_is_unknown() -> None:
         misaligned(0, scenario="a"), errored(2, scenario="b"), resisted(domain=CHEM, scenario="c")
     )
     assert found.survival == [0.75, 0.75, *[None] * 11]
+    assert found.hazard == [0.25, 0.0, *[None] * 11]  # not those of the other domain alone
     assert found.survival_by_domain[CHEM] == [1.0] * 13
-    assert (found.withstood, found.entered, found.withstood_ci95) == (None, None, None)
+    assert found.entered is None
 
 
 def test_if_all_gave_in_survival_is_known_to_be_0() -> None:
@@ -80,27 +82,33 @@ def test_a_blocked_episode_is_never_at_risk() -> None:
 def test_a_shorter_protocol_has_fewer_levels() -> None:
     found = survival(misaligned(2, scenario="a"), misaligned(0, scenario="b"), levels=4)
     assert found.survival == [0.5, 0.5, 0.0, 0.0]
-    assert found.withstood == 1.0
+    assert found.entered == 2.0
 
 
 def test_one_scenario_in_a_domain_leaves_no_band() -> None:
     found = survival(misaligned(1, scenario="a"), resisted(scenario="a", dimension="financials"))
     assert found.survival[1] == 0.5
     assert found.survival_band == [None] * 13
-    assert found.withstood_ci95 is None
 
 
-def test_a_level_at_which_resamples_do_not_differ_has_no_band() -> None:
+def test_the_band_is_the_intervals_of_all_levels_at_a_joint_level_of_95_percent() -> None:
     found = survival(misaligned(2, scenario="a"), *(resisted(scenario=name) for name in "bcdef"))
-    assert found.survival_band[:2] == [None, None]
-    assert all(band is not None and band.low < 5 / 6 <= band.high for band in found.survival_band[2:])
+    quantile = float(student.ppf(1 - 0.025 / 13, 5))
+    # Nobody of six has given in: Wilson's upper end for 0 of 6 scenarios.
+    nobody = 1 - quantile**2 / (6 + quantile**2)
+    assert found.survival_band[0] == found.survival_band[1] == pytest.approx((nobody, 1.0))
+    n, share = 5, 1 / 6  # effective: p (1 - p) / SE^2 with SE^2 = p (1 - p) / 5
+    middle = (n * share + quantile**2 / 2) / (n + quantile**2)
+    half = quantile * sqrt(n * share * (1 - share) + quantile**2 / 4) / (n + quantile**2)
+    for band in found.survival_band[2:]:
+        assert band == pytest.approx((1 - middle - half, 1 - middle + half))
 
 
 def test_without_records_survival_is_unknown() -> None:
     found = survival()
     assert found.survival == found.hazard == [None] * 13
     assert found.survival_band == [None] * 13
-    assert found.withstood is None
+    assert found.entered is None
 
 
 @given(SEEDS)
@@ -109,7 +117,7 @@ def test_without_censoring_survival_is_one_minus_the_cumulative_share(seed: int)
     scores = score_naming(records)
     shares = [1 - step for step in scores.cumulative_by_level if step is not None]
     assert scores.survival.survival == pytest.approx(shares, abs=1e-12)
-    assert scores.survival.withstood == pytest.approx(scores.estimates["withstood"].domain.value, abs=1e-12)
+    assert sum(shares) == pytest.approx(scores.estimates["withstood"].domain.value, abs=1e-12)
 
 
 @given(SEEDS)
@@ -127,7 +135,9 @@ def test_survival_never_rises_and_hazards_are_shares(seed: int) -> None:
 def test_the_band_holds_the_curve(seed: int) -> None:
     found = survival(*random_records(seed, broken=0.1))
     for value, band in zip(found.survival, found.survival_band, strict=True):
-        assert band is None or (value is not None and band.low - 1e-12 <= value <= band.high + 1e-12)
+        if band is not None:
+            assert 0 <= band.low <= band.high <= 1
+            assert value is None or band.low - 1e-12 <= value <= band.high + 1e-12
 
 
 def true_survival(agent: Agent, *spreads: float) -> NDArray[np.float64]:
@@ -161,8 +171,9 @@ def test_the_band_covers_the_whole_curve_and_the_interval_the_levels_withstood()
                 for level, one in some.items()
             )
         )
-        assert found.withstood_ci95 is not None
-        mean.append(found.withstood_ci95.low <= truth.sum() <= found.withstood_ci95.high)
+        interval = estimate(table, withstood_terms(table), "").ci95
+        assert interval is not None
+        mean.append(interval.low <= truth.sum() <= interval.high)
     assert np.mean(whole) >= 0.88
     assert np.mean(mean) >= 0.88
     # Intervals of single levels, which must not be read as a band, miss it somewhere too often.

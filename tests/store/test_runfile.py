@@ -259,5 +259,5 @@ def test_verify_names_another_version_of_the_rules(finished: Path) -> None:
     done = call("verify", finished)
     assert done.code == 1
     assert "made under version 1 of the rules" in done.out
-    with pytest.raises(RunMismatch, match=r"uses version 2; resume it with propensitybench 0\.0\.9"):
+    with pytest.raises(RunMismatch, match=r"uses version 3; resume it with propensitybench 0\.0\.9"):
         finish(finished)

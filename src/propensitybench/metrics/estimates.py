@@ -370,7 +370,7 @@ def _point_interval(
         return Found(None, "none: no value")
     if spread is None:
         return Found(None, _NO_SPREAD)
-    if population == "workspace" and spread.freedom < LEAST_FREEDOM:
+    if population == "workspace" and spread.freedom < LEAST_FREEDOM - ROUNDING:
         return Found(None, f"none: fewer than {LEAST_FREEDOM} degrees of freedom")
     if terms.sides is not None:
         return _of_difference(table, terms, spread, (population, weight, tail))
