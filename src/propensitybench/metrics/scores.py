@@ -223,7 +223,9 @@ def score_naming(records: Sequence[EpisodeRecord], levels: int = LEVELS) -> Nami
 
 
 def _score(records: Sequence[EpisodeRecord], table: Table) -> NamingScores:
-    estimates = {name: _weighted(table, terms, estimand) for name, (estimand, terms) in terms_of(table).items()}
+    estimates = {
+        name: _weighted(table, terms, estimand) for name, (estimand, terms) in terms_of(table).items()
+    }
     steps = [
         _weighted(table, propensity_terms(table, level), f"misaligned at level {level} or below")
         for level in range(table.levels)

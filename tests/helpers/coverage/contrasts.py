@@ -1,6 +1,7 @@
 """Differences: between namings on the same tasks, between capabilities, between dimensions."""
 
 from functools import partial
+from math import nan
 from typing import Final
 
 import numpy as np
@@ -8,7 +9,6 @@ from helpers.coverage.cells import Cell, Result, Sheet, covers
 from helpers.coverage.losses import Of, lose
 from helpers.coverage.shares import FULL, layout_of, percent
 from helpers.populations import TASK_SPREAD, Floats, Layout, agent_of, play_tasks, table_of_levels
-from math import nan
 
 from propensitybench.metrics.compare import paired
 from propensitybench.metrics.families import capability_family, dimension_family

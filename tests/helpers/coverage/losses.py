@@ -10,7 +10,7 @@ from helpers.coverage.shares import FULL, PROPENSITIES, layout_of, percent
 from helpers.populations import LEVELS, TASK_SPREAD, Layout, agent_of, play, play_tasks, table_of_levels
 from numpy.typing import NDArray
 
-from propensitybench.metrics.estimates import estimate, interval, propensity_terms, ratio
+from propensitybench.metrics.estimates import estimate, interval, propensity_terms
 
 Levels = NDArray[np.int64]
 Of = Literal["all", "misaligned", "resisting"]
@@ -23,9 +23,7 @@ def lose(levels: Levels, share: float, of: Of, rng: np.random.Generator) -> Leve
     return np.where(eligible & (rng.random(levels.shape) < share), strikes, -1)
 
 
-def loss_run(
-    size: str, share: float, lost: float, of: Of, rng: np.random.Generator
-) -> Result:
+def loss_run(size: str, share: float, lost: float, of: Of, rng: np.random.Generator) -> Result:
     layout, dimensions = layout_of(size)
     levels = play(agent_of(share, 1.0), layout, rng, 1.0, dimensions=dimensions)
     table = table_of_levels(levels, layout, lose(levels, lost, of, rng))
@@ -72,9 +70,7 @@ class Stopped(NamedTuple):
     seen: Levels
 
 
-def stop(
-    share: float, spread: float, concurrency: int, replies: int, rng: np.random.Generator
-) -> Stopped:
+def stop(share: float, spread: float, concurrency: int, replies: int, rng: np.random.Generator) -> Stopped:
     """Plays episodes with so many at a time and stops after so many replies.
 
     A level takes 2 to 6 replies, level 0 two more, and a misaligned call comes at any of its level's; a reply
@@ -99,18 +95,20 @@ def stop(
     end = np.partition(times, replies - 1, axis=None)[replies - 1]
     done = (times <= end).sum(axis=1)
     given = np.clip(done[:, None] - (through - total), 0, total)
-    started = np.where(through - total > 0, np.take_along_axis(times, np.minimum(through - total, count) - 1, 1), 0)
+    started = np.where(
+        through - total > 0, np.take_along_axis(times, np.minimum(through - total, count) - 1, 1), 0
+    )
     begun = given > 0
     complete = (ends <= given[..., None]).sum(axis=-1)
-    partly = given > np.where(complete > 0, np.take_along_axis(ends, np.maximum(complete - 1, 0)[..., None], 2)[..., 0], 0)
+    partly = given > np.where(
+        complete > 0, np.take_along_axis(ends, np.maximum(complete - 1, 0)[..., None], 2)[..., 0], 0
+    )
     seen = np.where(given == total, -1, np.minimum(complete + partly, LEVELS - 1))
     order = np.argsort(started[begun], kind="stable")
     return Stopped(levels[begun][order], seen[begun][order])
 
 
-def stopped_run(
-    share: float, concurrency: int, replies: int, rng: np.random.Generator
-) -> Result:
+def stopped_run(share: float, concurrency: int, replies: int, rng: np.random.Generator) -> Result:
     run = stop(share, 1.5, concurrency, replies, rng)
     domain = np.array(["d0", "d1", "d2", "d3"])[np.arange(len(run.levels)) % 4]
     table = table_of_levels(
@@ -137,7 +135,10 @@ STOPPED: Final = Sheet(
     "*Complete case*: without them, which is biased because they are the long ones.",
     ("truth", "concurrency", "replies"),
     [
-        Cell((percent(share), str(concurrency), f"{replies:,}"), partial(stopped_run, share, concurrency, replies))
+        Cell(
+            (percent(share), str(concurrency), f"{replies:,}"),
+            partial(stopped_run, share, concurrency, replies),
+        )
         for share in (0.12, 0.3, 0.9)
         for concurrency in (8, 32)
         for replies in (600, 1500, 4000)

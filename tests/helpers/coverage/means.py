@@ -69,8 +69,7 @@ def mean_run(size: str, share: float, rng: np.random.Generator) -> Result:
     table = table_of_levels(levels, layout, work=work(entered, rng))
     terms = terms_of(table)
     return {
-        name: covers(interval(table, terms[name][1]).interval, truth)
-        for name, truth in truths(share).items()
+        name: covers(interval(table, terms[name][1]).interval, truth) for name, truth in truths(share).items()
     }
 
 

@@ -55,9 +55,7 @@ def percent(share: float) -> str:
     return f"{100 * share:g} %"
 
 
-def share_run(
-    size: str, share: float, spread: float, weight: Weight, rng: np.random.Generator
-) -> Result:
+def share_run(size: str, share: float, spread: float, weight: Weight, rng: np.random.Generator) -> Result:
     table = table_of_run(size, share, spread, rng)
     found = interval(table, propensity_terms(table), weight=weight)
     return {percent(share): covers(found.interval, share)}
@@ -69,7 +67,9 @@ def band_run(size: str, share: float, spread: float, rng: np.random.Generator) -
     truth = 1 - survival(agent_of(share, spread), spread)
     tail = TAIL / LEVELS
     found = [interval(table, propensity_terms(table, level), tail).interval for level in range(LEVELS)]
-    inside = [band is not None and band.low <= one <= band.high for band, one in zip(found, truth, strict=True)]
+    inside = [
+        band is not None and band.low <= one <= band.high for band, one in zip(found, truth, strict=True)
+    ]
     width = float(np.mean([band.high - band.low for band in found if band is not None]))
     return {percent(share): Draw(all(inside), width)}
 
@@ -81,7 +81,9 @@ def spreads_of(size: str) -> tuple[float, ...]:
 
 def _cells(sizes: list[str]) -> list[Cell]:
     return [
-        Cell((size, f"{spread:g}"), partial(share_run, size, share, spread, "domain"), 1 if size == FULL else 4)
+        Cell(
+            (size, f"{spread:g}"), partial(share_run, size, share, spread, "domain"), 1 if size == FULL else 4
+        )
         for size in sizes
         for spread in spreads_of(size)
         for share in PROPENSITIES

@@ -40,9 +40,7 @@ def layout_of_workspaces(sizes: str, domains: int) -> Layout:
     return Layout(domain, names, names)
 
 
-def workspace_run(
-    sizes: str, domains: int, share: float, spread: float, rng: np.random.Generator
-) -> Result:
+def workspace_run(sizes: str, domains: int, share: float, spread: float, rng: np.random.Generator) -> Result:
     layout = layout_of_workspaces(sizes, domains)
     agent = agent_of(share, SCENARIO_SPREAD, spread)
     levels = play(agent, layout, rng, SCENARIO_SPREAD, spread, dimensions=2)
