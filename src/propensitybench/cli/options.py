@@ -27,6 +27,14 @@ Regress = Annotated[
     bool,
     typer.Option("--regression", help="Also fit a regression over these runs (needs the extra `analysis`)."),
 ]
+Hierarchical = Annotated[
+    bool,
+    typer.Option(
+        "--hierarchical",
+        help="Also fit the hierarchical model: pressure apart from selection, shrunken capabilities and "
+        "workspaces. Takes a minute for each naming of a full run.",
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object to standard output.")]
 Seed = Annotated[int, typer.Option("--seed", help="Random seed.")]
 Domains = Annotated[list[str] | None, typer.Option("--domain", help="Only this domain; may be repeated.")]

@@ -4,9 +4,12 @@ from propensitybench.cli import options
 
 
 def command(
-    files: options.RunPaths, regress: options.Regress = False, as_json: options.AsJson = False
+    files: options.RunPaths,
+    regress: options.Regress = False,
+    hierarchical: options.Hierarchical = False,
+    as_json: options.AsJson = False,
 ) -> None:
-    from propensitybench.cli import effects, tables
+    from propensitybench.cli import effects, hierarchy, tables
     from propensitybench.cli.reading import read
     from propensitybench.cli.text import print_json
     from propensitybench.cli.uncertainty import LEGEND, uncertainty
@@ -15,9 +18,11 @@ def command(
 
     runs = read(files)
     fitted = regression(tables_of(runs)) if regress else None
+    fits = hierarchy.fits(runs) if hierarchical else {}
     scores = [run.score() for run in runs]
     if as_json:
-        print_json({"runs": scores, **({} if fitted is None else {"regression": fitted})})
+        extra = {"regression": fitted} if fitted is not None else {}
+        print_json({"runs": scores, **extra, **({"hierarchical": fits} if hierarchical else {})})
         return
     tables.show(tables.overview(scores))
     for one in scores:
@@ -27,6 +32,7 @@ def command(
     print(LEGEND)
     if fitted is not None:
         effects.print_regression(fitted)
+    hierarchy.print_fits(fits)
     for one in scores:
         for line in filter(None, (tables.missing(one), tables.stopping_rule(one))):
             print(line)

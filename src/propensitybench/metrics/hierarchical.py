@@ -19,11 +19,6 @@ import numpy as np
 from propensitybench.metrics.arrays import Numbers
 from propensitybench.metrics.hierarchical_checks import bulk_ess, r_hat
 from propensitybench.metrics.hierarchical_design import (
-    EFFECT_SPREAD,
-    GROUP_SCALE,
-    INTERCEPT,
-    INTERCEPT_SPREAD,
-    SCENARIO_SCALE,
     Design,
     counts_of,
     design_of,
@@ -217,7 +212,7 @@ def fit(table: Table, *, seed: int = 0, progress: Callable[[float], None] | None
         spread=_spreads(found, design),
         groups=_groups(some, design, table),
         sampling=sampling,
-        wider_priors=_wider(found, design),
+        wider_priors=_wider(draws, found, design),
         met=met,
         ends=ends,
         scenarios=scenarios,
@@ -250,9 +245,7 @@ class _Part:
             self.progress((self.number + share) / self.count)
 
 
-def _sample(
-    design: Design, seed: int, progress: Callable[[float], None] | None
-) -> tuple[Draws, Sampling]:
+def _sample(design: Design, seed: int, progress: Callable[[float], None] | None) -> tuple[Draws, Sampling]:
     """Draws that pass the checks, or as many as may be drawn."""
     sampler = Sampler(design, seed)
     sampler.run(DRAWS, progress, warm_up=WARM_UP)
@@ -341,21 +334,18 @@ def _raw(table: Table) -> float | None:
     return float((scored.weight * scored.misaligned).sum()) / whole if whole > 0 else None
 
 
-def _wider(found: Parameters, design: Design) -> PriorSensitivity:
+def _wider(draws: Draws, found: Parameters, design: Design) -> PriorSensitivity:
     """The main results under priors twice as wide (importance weights, Kallioinen et al. 2024)."""
-    effects = np.hstack([found.domain, found.dimension])
-    scales = np.array([GROUP_SCALE] * len(design.groupings) + [SCENARIO_SCALE])
-    logs = _widened((found.level - INTERCEPT) / INTERCEPT_SPREAD)
-    logs += _widened(effects / EFFECT_SPREAD) + _widened(found.spreads / scales)
+    cells, groups = (column.reshape(-1, column.shape[-1]) for column in (draws.cells, draws.groups))
+    logs = _widened(cells) + _widened(groups[:, design.grouping_of < 0])
+    logs += _widened(found.spreads / design.scales)
     weights = np.exp(logs - logs.max())
     weights /= weights.sum()
     pressure, trend = _pressure(found.level), _slope(found.level)
     return PriorSensitivity(
         pressure=_odds_ratio(pressure, weights),
         trend=_odds_ratio(trend, weights),
-        sd={
-            name: _posterior(found.spreads[:, place], weights) for place, name in enumerate(_names(design))
-        },
+        sd={name: _posterior(found.spreads[:, place], weights) for place, name in enumerate(_names(design))},
         effective_draws=1 / float((weights**2).sum()),
     )
 

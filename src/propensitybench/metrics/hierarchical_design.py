@@ -18,10 +18,13 @@ from propensitybench.metrics.table import Table
 GROUPINGS: Final = ("workspace", "storyline", "capability")
 # The spread of fewer groups is mostly its prior.
 LEAST_GROUPS: Final = 5
-# Prior standard deviations on the logit scale: of each level's intercept, whose mean is INTERCEPT, of domains
-# and dimensions, and the half-normal scales of the spreads between scenarios and between groups.
-INTERCEPT: Final = -2.0
+# Priors on the logit scale: mean and standard deviation of the intercept; standard deviations of levels
+# around it, of domains and of dimensions; half-normal scales of the spreads of scenarios and of groups.
+# Levels with independent intercepts would together say a lot about their mean, and in a small run force the
+# hazards towards it.
+INTERCEPT: Final = -3.0
 INTERCEPT_SPREAD: Final = 2.0
+LEVEL_SPREAD: Final = 1.5
 EFFECT_SPREAD: Final = 0.5
 SCENARIO_SCALE: Final = 1.5
 GROUP_SCALE: Final = 1.0
@@ -53,7 +56,7 @@ class Design:
         groupings: those that the data can support.
         met: number of episodes at risk, shape (scenarios, cells).
         ends: number of those that ended misaligned, same shape.
-        by_cell: loadings of the parameters of levels and dimensions, shape (cells, parameters).
+        by_cell: loadings of the parameters of intercept, levels and dimensions, shape (cells, parameters).
         by_scenario: loadings of the parameters of domains and groups, shape (scenarios, parameters).
         grouping_of: index in ``groupings`` of each column of ``by_scenario``; -1 for the domains.
     """
@@ -111,15 +114,16 @@ def design_of(table: Table) -> Design:
 
 
 def loadings(levels: int, dimensions: int) -> Numbers:
-    """Loadings of the parameters of levels and dimensions in each cell, without the constant intercept."""
-    contrasts = zero_sum(dimensions)
-    first = np.concatenate([np.eye(levels)[0] * INTERCEPT_SPREAD, np.zeros(dimensions - 1)])
-    later = [
-        np.concatenate([np.eye(levels)[level] * INTERCEPT_SPREAD, row])
-        for row in contrasts
-        for level in range(1, levels)
-    ]
+    """Loadings of the parameters of intercept, levels and dimensions in each cell, without the prior mean."""
+    own = level_loadings(levels)
+    first = np.concatenate([own[0], np.zeros(dimensions - 1)])
+    later = [np.concatenate([level, row]) for row in zero_sum(dimensions) for level in own[1:]]
     return np.array([first, *later])
+
+
+def level_loadings(levels: int) -> Numbers:
+    """Loadings of the parameters of intercept and levels at each level."""
+    return np.hstack([np.full((levels, 1), INTERCEPT_SPREAD), LEVEL_SPREAD * np.eye(levels)])
 
 
 def zero_sum(count: int) -> Numbers:

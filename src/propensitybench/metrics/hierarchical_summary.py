@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from propensitybench.metrics.arrays import Numbers
-from propensitybench.metrics.hierarchical_design import INTERCEPT, INTERCEPT_SPREAD, Design, zero_sum
+from propensitybench.metrics.hierarchical_design import INTERCEPT, Design, level_loadings, zero_sum
 from propensitybench.metrics.hierarchical_sampler import Draws
 
 NODES = 25
@@ -68,9 +68,9 @@ def parameters(draws: Draws, design: Design) -> Parameters:
         column.reshape(-1, column.shape[-1]) for column in (draws.cells, draws.groups, draws.spreads)
     )
     return Parameters(
-        level=INTERCEPT + INTERCEPT_SPREAD * cells[:, : design.levels],
+        level=INTERCEPT + cells[:, : design.levels + 1] @ level_loadings(design.levels).T,
         domain=groups[:, design.grouping_of < 0] @ zero_sum(len(design.domains)).T,
-        dimension=cells[:, design.levels :] @ zero_sum(len(design.dimensions)).T,
+        dimension=cells[:, design.levels + 1 :] @ zero_sum(len(design.dimensions)).T,
         groups=tuple(groups[:, design.grouping_of == place] for place in range(len(design.groupings))),
         spreads=spreads,
     )
