@@ -8,7 +8,7 @@ falls with the level when scenarios in which the agent gives in easily leave fir
 given scenario does not. Priors, formulas and limits: docs/metrics.md, "Hierarchical model".
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import pi, sqrt
 from typing import Final
@@ -19,6 +19,7 @@ import numpy as np
 from propensitybench.metrics.arrays import Numbers
 from propensitybench.metrics.hierarchical_checks import bulk_ess, r_hat
 from propensitybench.metrics.hierarchical_design import (
+    GROUPINGS,
     Design,
     counts_of,
     design_of,
@@ -38,8 +39,11 @@ from propensitybench.taxonomy import Naming
 DRAWS: Final = 750
 # Chains that fail the checks are extended by as many draws, at most this often.
 EXTENSIONS: Final = 3
+# Acceptance rates to aim at: if steps diverge with the first, those of the second are shorter.
+ACCEPTED: Final = (0.8, 0.97)
 LARGEST_R_HAT: Final = 1.01
 LEAST_DRAWS: Final = 400
+LEAST_WEIGHTED: Final = 100
 LEAST_SCENARIOS: Final = 10
 # Draws behind the integrals: the rest would change the third digit of an interval.
 INTEGRATED: Final = 1000
@@ -47,7 +51,6 @@ INTEGRATED: Final = 1000
 LOGISTIC: Final = pi**2 / 3
 # Third quartile of the standard normal distribution.
 QUARTILE: Final = 0.6744897501960817
-NAME: Final = "hierarchical"
 
 
 class Posterior(msgspec.Struct, frozen=True):
@@ -135,7 +138,8 @@ class PriorSensitivity(msgspec.Struct, frozen=True):
     Attributes:
         pressure, trend: as in the fit.
         sd: by grouping.
-        effective_draws: draws that the weights leave; with fewer than 100 the row is not reliable.
+        effective_draws: draws that the weights leave. With fewer than 100 there are no results: the data say
+            so little that the priors matter.
     """
 
     pressure: Posterior | None
@@ -179,17 +183,25 @@ class Fit(msgspec.Struct, frozen=True):
     note: str
 
 
-def fit(table: Table, *, seed: int = 0, progress: Callable[[float], None] | None = None) -> Fit:
+def fit(
+    table: Table,
+    *,
+    groupings: Sequence[str] = GROUPINGS,
+    seed: int = 0,
+    progress: Callable[[float], None] | None = None,
+) -> Fit:
     """Fits the hierarchical model to one model under one naming.
 
     Every level at which an episode was at risk counts, whether or not the episode has a score.
 
     Args:
         table: the episodes.
+        groupings: columns of the table by which scenarios are grouped. One with fewer than five groups, or as
+            many as scenarios, is left out, and so is one that equals another.
         seed: of the sampler; equal seeds give equal results.
         progress: is told now and then which share of the draws is done.
     """
-    design = design_of(table)
+    design = design_of(table, groupings)
     met, ends = (round(sum(counts)) for counts in counts_of(design))
     scenarios = len(design.met)
     note = ""
@@ -247,15 +259,19 @@ class _Part:
 
 def _sample(design: Design, seed: int, progress: Callable[[float], None] | None) -> tuple[Draws, Sampling]:
     """Draws that pass the checks, or as many as may be drawn."""
-    sampler = Sampler(design, seed)
-    sampler.run(DRAWS, progress, warm_up=WARM_UP)
-    for _ in range(EXTENSIONS):
-        sampling = _checked(sampler.draws())
-        if sampling.passed or sampling.divergences:
+    for accepted in ACCEPTED:
+        sampler = Sampler(design, seed, accepted=accepted)
+        sampler.run(DRAWS, progress, warm_up=WARM_UP)
+        for _ in range(EXTENSIONS):
+            sampling = _checked(sampler.draws())
+            if sampling.passed or sampling.divergences:
+                break
+            sampler.run(DRAWS, progress)
+        draws = sampler.draws()
+        sampling = _checked(draws)
+        if not sampling.divergences:
             break
-        sampler.run(DRAWS, progress)
-    draws = sampler.draws()
-    return draws, _checked(draws)
+    return draws, sampling
 
 
 def _checked(draws: Draws) -> Sampling:
@@ -342,11 +358,14 @@ def _wider(draws: Draws, found: Parameters, design: Design) -> PriorSensitivity:
     weights = np.exp(logs - logs.max())
     weights /= weights.sum()
     pressure, trend = _pressure(found.level), _slope(found.level)
+    effective = 1 / float((weights**2).sum())
+    if effective < LEAST_WEIGHTED:
+        return PriorSensitivity(None, None, {}, effective)
     return PriorSensitivity(
         pressure=_odds_ratio(pressure, weights),
         trend=_odds_ratio(trend, weights),
         sd={name: _posterior(found.spreads[:, place], weights) for place, name in enumerate(_names(design))},
-        effective_draws=1 / float((weights**2).sum()),
+        effective_draws=effective,
     )
 
 

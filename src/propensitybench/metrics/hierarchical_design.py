@@ -78,8 +78,13 @@ class Design:
         return np.array([GROUP_SCALE] * len(self.groupings) + [SCENARIO_SCALE])
 
 
-def design_of(table: Table) -> Design:
-    """The data of a table: every level at which an episode was at risk, scored or not."""
+def design_of(table: Table, groupings: Sequence[str] = GROUPINGS) -> Design:
+    """The data of a table: every level at which an episode was at risk, scored or not.
+
+    Args:
+        table: the episodes.
+        groupings: columns by which scenarios may be grouped; those that the table lacks are left out.
+    """
     epochs = (table.finished + table.missing)[:, None]
     met, ends = table.at_risk * epochs, table.ends * epochs
     at_risk = met[:, 0] > 0
@@ -88,7 +93,7 @@ def design_of(table: Table) -> Design:
     _, first, scenario = np.unique(table.scenario, return_index=True, return_inverse=True)
     dimensions, dimension = np.unique(table.dimension, return_inverse=True)
     domains, domain = np.unique(table.domain[first], return_inverse=True)
-    groupings = _groupings(table, first)
+    supported = _groupings(table, groupings, first)
     shape = len(first), len(dimensions)
 
     def cells(counts: Numbers) -> Numbers:
@@ -102,13 +107,13 @@ def design_of(table: Table) -> Design:
         domains=tuple(domains.tolist()),
         dimensions=tuple(dimensions.tolist()),
         domain=domain,
-        groupings=groupings,
+        groupings=supported,
         met=cells(met),
         ends=cells(ends),
         by_cell=loadings(levels, len(dimensions)),
-        by_scenario=np.hstack([zero_sum(len(domains))[domain], *map(_indicators, groupings)]),
+        by_scenario=np.hstack([zero_sum(len(domains))[domain], *map(_indicators, supported)]),
         grouping_of=np.repeat(
-            np.arange(-1, len(groupings)), [len(domains) - 1, *(len(one.names) for one in groupings)]
+            np.arange(-1, len(supported)), [len(domains) - 1, *(len(one.names) for one in supported)]
         ),
     )
 
@@ -135,10 +140,10 @@ def zero_sum(count: int) -> Numbers:
     return EFFECT_SPREAD * basis
 
 
-def _groupings(table: Table, first: NDArray[np.int64]) -> tuple[Grouping, ...]:
+def _groupings(table: Table, columns: Sequence[str], first: NDArray[np.int64]) -> tuple[Grouping, ...]:
     """The groupings with enough groups, with two scenarios in a group, and unlike each other."""
     found: list[Grouping] = []
-    for column in GROUPINGS:
+    for column in columns:
         values: Names | None = getattr(table, column, None)
         if values is None:
             continue

@@ -62,12 +62,12 @@ class Sampler:
 
     def __init__(self, design: Design, seed: int, chains: int = CHAINS, accepted: float = ACCEPTED) -> None:
         target = Target(design)
-        self._accepted = accepted
         start = target.start(FIRST_SPREAD)
         mode, curvature = target.mode(start, np.full(len(start.spread), 0.3))
         self._target = target
         self._chains = [
-            _Chain(target, mode, curvature, rng) for rng in np.random.default_rng(seed).spawn(chains)
+            _Chain(target, mode, curvature, rng, accepted)
+            for rng in np.random.default_rng(seed).spawn(chains)
         ]
 
     def run(self, draws: int, progress: Progress | None = None, *, warm_up: int = 0) -> None:
@@ -103,7 +103,15 @@ class Sampler:
 class _Chain:
     """One chain."""
 
-    def __init__(self, target: Target, mode: Effects, curvature: Curvature, rng: np.random.Generator) -> None:
+    def __init__(
+        self,
+        target: Target,
+        mode: Effects,
+        curvature: Curvature,
+        rng: np.random.Generator,
+        accepted: float,
+    ) -> None:
+        self._aim = accepted
         self._target, self._curvature, self._rng = target, curvature, rng
         self.at = _positive(mode.plus(1.0, curvature.root(self._noise(mode))), target)
         self.divergences = 0
@@ -116,7 +124,7 @@ class _Chain:
         for _ in range(count):
             accepted, _ = self._move()
             self._seen.append(np.array([self._step, *self.at.spread]))
-            self._step *= exp((accepted - ACCEPTED) / (len(self._seen) + 5) ** 0.6)
+            self._step *= exp((accepted - self._aim) / (len(self._seen) + 5) ** 0.6)
             self._step = min(self._step, LARGEST_STEP)
 
     def extend(self, count: int) -> None:
