@@ -221,8 +221,8 @@ def test_r_hat_finds_a_chain_in_another_place_or_of_another_width() -> None:
     rng = np.random.default_rng(11)
     chains = rng.normal(size=(4, 1000))
     assert r_hat(chains) < 1.01
-    assert r_hat(chains + [[0], [0], [0], [1]]) > 1.1
-    assert r_hat(chains * [[1], [1], [1], [3]]) > 1.1
+    assert r_hat(chains + np.array([[0], [0], [0], [1]])) > 1.05
+    assert r_hat(chains * np.array([[1], [1], [1], [3]])) > 1.05
 
 
 # The fit
