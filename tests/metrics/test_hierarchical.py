@@ -10,7 +10,7 @@ from helpers.records import BIO, CHEM, errored, misaligned, resisted
 
 from propensitybench.metrics.hierarchical import fit
 from propensitybench.metrics.hierarchical_checks import bulk_ess, r_hat
-from propensitybench.metrics.hierarchical_design import Design, counts_of, design_of
+from propensitybench.metrics.hierarchical_design import Design, design_of
 from propensitybench.metrics.hierarchical_sampler import Sampler
 from propensitybench.metrics.hierarchical_summary import Parameters, curves, group_propensities
 from propensitybench.metrics.hierarchical_target import Effects, Target
@@ -52,9 +52,12 @@ def test_episodes_are_at_risk_up_to_the_level_at_which_they_were_lost() -> None:
         resisted(scenario="b", dimension="time", domain=CHEM, epoch=2),
     ]
     found = design_of(table_of(records))
-    met, ends = counts_of(found)
-    assert met == [4, 3, 2, *[1] * 10]
-    assert ends == [1, 1, *[0] * 11]
+    later = [found.met[:, 1:].reshape(2, 2, 12), found.ends[:, 1:].reshape(2, 2, 12)]
+    # Episodes of scenario a under its dimensions, financials and time, then of b.
+    assert later[0].sum(axis=2).tolist() == [[0, 1], [0, 2 + 12]]
+    assert later[1].sum(axis=2).tolist() == [[0, 1], [0, 0]]
+    assert later[0][1, 1].tolist() == [2, 2, *[1] * 10]
+    assert found.ends[:, 0].tolist() == [1, 0]
     # Level 0 is one cell for all dimensions of a scenario.
     assert found.met[:, 0].tolist() == [2, 2]
     assert found.met.shape == (2, 1 + 2 * 12)

@@ -21,7 +21,6 @@ from propensitybench.metrics.hierarchical_checks import bulk_ess, r_hat
 from propensitybench.metrics.hierarchical_design import (
     GROUPINGS,
     Design,
-    counts_of,
     design_of,
 )
 from propensitybench.metrics.hierarchical_sampler import WARM_UP, Draws, Sampler
@@ -201,9 +200,9 @@ def fit(
         seed: of the sampler; equal seeds give equal results.
         progress: is told now and then which share of the draws is done.
     """
-    design = design_of(table, groupings)
-    met, ends = (round(sum(counts)) for counts in counts_of(design))
-    scenarios = len(design.met)
+    epochs = (table.finished + table.missing)[:, None]
+    met, ends = (round(float((share * epochs).sum())) for share in (table.at_risk, table.ends))
+    scenarios = len(np.unique(table.scenario[table.at_risk[:, 0] > 0]))
     note = ""
     if scenarios < LEAST_SCENARIOS:
         note = f"{scenarios} scenarios are too few; at least {LEAST_SCENARIOS} are needed"
@@ -211,6 +210,7 @@ def fit(
         note = "nothing varies: all tasks end alike at each level"
     if note:
         return Fit((), None, None, None, None, {}, {}, None, None, met, ends, scenarios, note)
+    design = design_of(table, groupings)
     draws, sampling = _sample(design, seed, progress)
     found = parameters(draws, design)
     some = found.at(np.linspace(0, len(found) - 1, min(len(found), INTEGRATED)).astype(np.int64))

@@ -165,12 +165,3 @@ def _same(one: NDArray[np.int64], other: NDArray[np.int64]) -> bool:
 
 def _indicators(grouping: Grouping) -> Numbers:
     return (grouping.codes[:, None] == np.arange(len(grouping.names))).astype(np.float64)
-
-
-def counts_of(design: Design) -> tuple[Sequence[float], Sequence[float]]:
-    """Number of episodes at risk, and of misaligned calls among them, by level."""
-    level = np.concatenate([[0], np.tile(np.arange(1, design.levels), len(design.dimensions))])
-    met, ends = (
-        np.bincount(level, weights=cells.sum(axis=0)).tolist() for cells in (design.met, design.ends)
-    )
-    return met, ends
