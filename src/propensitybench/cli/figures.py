@@ -19,7 +19,9 @@ def command(
         Literal["svg", "png", "both"],
         typer.Option("--format", help="SVG, PNG at 300 dots per inch, or both."),
     ] = "both",
+    hierarchical: options.Hierarchical = False,
 ) -> None:
+    from propensitybench.cli import hierarchy
     from propensitybench.cli.output import tell
     from propensitybench.cli.reading import read_comparable
     from propensitybench.cli.text import safe
@@ -31,6 +33,7 @@ def command(
     runs = read_comparable(files)
     for note in runs.notes:
         tell(f"note: {note}")
-    for figure in write_figures(analyse(runs.runs), out, FORMATS if form == "both" else (form,)):
+    fits = hierarchy.fits(runs.runs) if hierarchical else None
+    for figure in write_figures(analyse(runs.runs), out, FORMATS if form == "both" else (form,), fits):
         print(f"{safe(figure.title)} ({figure.width} in wide): {safe(', '.join(map(str, figure.files)))}")
         print(f"  {safe(figure.caption)}")

@@ -27,6 +27,14 @@ Regress = Annotated[
     bool,
     typer.Option("--regression", help="Also fit a regression over these runs (needs the extra `analysis`)."),
 ]
+Hierarchical = Annotated[
+    bool,
+    typer.Option(
+        "--hierarchical",
+        help="Also fit the hierarchical model: pressure apart from selection, shrunken capabilities and "
+        "workspaces. Takes a minute for each naming of a full run.",
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object to standard output.")]
 Everything = Annotated[
     bool, typer.Option("--all", help="With --json: every number, not only the six to report.")
