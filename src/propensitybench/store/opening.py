@@ -149,8 +149,10 @@ def _connect(path: Path, *, write: bool) -> tuple[sqlite3.Connection, Steps]:
 
 def _size(path: Path) -> int:
     """The size of a file with its log, which may hold most of a run that is being played."""
-    log = besides(path)[0]
-    return path.stat().st_size + (log.stat().st_size if log.exists() else 0)
+    size = path.stat().st_size
+    with suppress(FileNotFoundError):
+        size += besides(path)[0].stat().st_size
+    return size
 
 
 def _read_mode(path: Path) -> str:
