@@ -124,7 +124,7 @@ def corpus(sound: list[Path]) -> Iterator[Case]:
 
 
 def try_all(cases: Iterable[Case], folder: Path, jobs: int) -> Iterator[Result]:
-    """Tries cases in processes of their own, so many at a time; the folder of one without findings goes."""
+    """Runs cases in processes of their own, so many at a time; the folder of one without findings goes."""
     running: dict[int, tuple[Case, Path]] = {}
     waiting = iter(cases)
     while True:
@@ -147,7 +147,7 @@ def try_all(cases: Iterable[Case], folder: Path, jobs: int) -> Iterator[Result]:
 
 
 def _started(case: Case, place: Path) -> int:
-    """Starts a process that makes a mutant and tries it."""
+    """Starts a process that makes a mutant and calls the commands."""
     child = os.fork()
     if child:
         return child
@@ -189,10 +189,10 @@ def main() -> int:
     parser.add_argument("--mutants", type=int, default=300)
     parser.add_argument("--minutes", type=float, default=0.0, help="goes on for so long")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--only", type=int, help="tries one mutant, by its number")
+    parser.add_argument("--only", type=int, help="only one mutant, by its number")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--quick", action="store_true", help="only the commands that take no second")
-    parser.add_argument("--corpus", action="store_true", help="tries the corpus instead")
+    parser.add_argument("--corpus", action="store_true", help="the corpus instead of mutants")
     parser.add_argument("--keep", type=Path, help="copies the mutants with findings to this folder")
     given = parser.parse_args()
     for name in _PRELOADED_QUICK if given.quick else _PRELOADED:

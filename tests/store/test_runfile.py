@@ -220,6 +220,16 @@ def test_differences_name_each_setting(tmp_path: Path) -> None:
     ]
 
 
+def test_verify_finds_a_falsified_error(tmp_path: Path) -> None:
+    path = make(tmp_path / "a.run", limit=1)
+    finish(path, ScriptedClient([], "simulated/o3-like"))
+    edit(path, "UPDATE error SET body = 'something else' WHERE task = 0")
+    with RunFile.open(path) as run:
+        assert [difference.what for difference in verify(run)] == [
+            "the error of the outcome is not the last error of the task"
+        ]
+
+
 def test_an_errored_task_keeps_its_error_when_it_is_retried(tmp_path: Path) -> None:
     path = make(tmp_path / "a.run", limit=1)
     finish(path, ScriptedClient([], "simulated/o3-like"))

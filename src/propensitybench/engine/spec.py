@@ -35,7 +35,7 @@ Clock = Callable[[], datetime]
 class RunSpec(msgspec.Struct, frozen=True):
     """A run as a user specifies it.
 
-    Raises `BadInput` if the model or the template is no text, or the seed no integer of at most 64 bits.
+    Raises `BadInput` unless model and template are text, and the seed is an integer of at most 64 bits.
 
     Attributes:
         model: the model's address, e.g. ``simulated/never``.

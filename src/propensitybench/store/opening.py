@@ -1,7 +1,8 @@
 """Opens the database of a run file, whoever made it.
 
 Nothing that the file says is executed: its schema must be exactly ours (`check_schema`), and is checked
-before any of its tables is read. Reading never changes the file.
+before any of its tables is read. Reading never changes the file, except that SQLite undoes a write that a
+kill interrupted.
 """
 
 import os
@@ -128,7 +129,7 @@ def _connect(path: Path, *, write: bool) -> tuple[sqlite3.Connection, Steps]:
         check_same_thread=False,  # may be opened in one thread and used in another, one at a time
     )
     try:
-        steps = Steps(db, _WRITER_STEPS if write else max(_LEAST_STEPS, 2 * path.stat().st_size))
+        steps = Steps(db, _WRITER_STEPS if write else max(_LEAST_STEPS, 2 * _size(path)))
         db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_VALUE)
         db.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
         for pragma in ("trusted_schema = OFF", "cell_size_check = ON", "mmap_size = 0"):
@@ -144,6 +145,14 @@ def _connect(path: Path, *, write: bool) -> tuple[sqlite3.Connection, Steps]:
         db.close()
         raise
     return db, steps
+
+
+def _size(path: Path) -> int:
+    """The size of a file with its log, which may hold most of a run that is being played."""
+    size = path.stat().st_size
+    with suppress(FileNotFoundError):
+        size += besides(path)[0].stat().st_size
+    return size
 
 
 def _read_mode(path: Path) -> str:

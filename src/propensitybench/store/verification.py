@@ -58,8 +58,8 @@ def _differences(run: RunReader, task: NumberedTask) -> Iterator[Difference]:
     if request is not None and not record.error:
         yield Difference(key, "an outcome is stored, but the journal ends before the episode")
         return
-    if record.error and record.error not in run.errors(task.number):
-        yield Difference(key, "the error of the outcome is not among the errors of the task")
+    if record.error and run.errors(task.number)[-1:] != [record.error]:
+        yield Difference(key, "the error of the outcome is not the last error of the task")
     if episode.record(record.error) != record:
         yield Difference(key, "the stored outcome does not match the journal")
     if episode.fingerprint() != fingerprint:
