@@ -6,6 +6,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 MINUTES ?= 5
+ANSWERS ?= 2000
 UV ?= uv
 LOCK := $(UV) pip compile --universal --python-version 3.11.5 --generate-hashes --no-emit-index-url --no-header \
     --no-annotate --quiet $(UPGRADE)
@@ -36,9 +37,9 @@ check: $(READY)  ## format, lint, types, import contracts, documents, retired te
 docs: $(READY)  ## rewrite the generated parts of the documents
 	$(BIN)/python docs/generate.py
 
-fuzz: $(READY)  ## damaged run files, then hostile endpoints, for MINUTES each
+fuzz: $(READY)  ## damaged run files for MINUTES, then ANSWERS of a hostile endpoint
 	$(BIN)/python perf/fuzz_run_files.py --minutes $(MINUTES)
-	$(BIN)/python perf/fuzz_endpoint.py --minutes $(MINUTES)
+	$(BIN)/python perf/fuzz_endpoint.py --answers $(ANSWERS)
 
 audit:  ## search the pinned packages for known vulnerabilities; asks the package index
 	$(PYTHON) -m venv $(VENV)-audit

@@ -1,5 +1,6 @@
 """Data files and Inspect logs of others: every bad one gets one sentence, soon, and harms nothing."""
 
+import ast
 import json
 import os
 import random
@@ -16,6 +17,7 @@ from helpers.program import call
 from helpers.runs import finish
 from helpers.scenario_data import WORKSPACE, Json, edit_published, published_copy, sound_file
 
+import propensitybench
 from propensitybench.cli.comparison import read_index
 from propensitybench.cli.execution import read_template
 from propensitybench.curation.validate import validate_dataset
@@ -26,6 +28,7 @@ from propensitybench.runs import StoredRun, read_runs
 from propensitybench.scenarios import Selection, read_dataset, scenario_id
 from propensitybench.store import RunFile, verify
 
+SOURCE = Path(propensitybench.__file__).parent
 OWN = f"{WORKSPACE}/Project-Manager.json"
 PUBLISHED = "workspace/scenarios_messages.json"
 
@@ -93,8 +96,7 @@ def test_what_is_not_a_file_is_not_a_run(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     KINDS[kind][0](Path("a.run"))
-    with no_hang():
-        done = call(command, "a.run")
+    done = call(command, "a.run")  # which kills what hangs
     assert done.code == 2
     assert len(done.err.splitlines()) == 1
 
@@ -130,6 +132,7 @@ def aligned_is_a_getter(tools: Json) -> None:
     tools["getter_functions"][2]["name"] = tools["target_function"]["name"]
 
 
+NAMED_TWICE = "two tools of this scenario are called"
 UNPLAYABLE: dict[str, tuple[Callable[[Json], None], str, str]] = {
     "output": (
         unknown_output,
@@ -146,13 +149,17 @@ UNPLAYABLE: dict[str, tuple[Callable[[Json], None], str, str]] = {
         "target_function.input_arguments",
         "'stranger' is neither known nor unknown",
     ),
-    "harmful name": (misaligned_is_a_getter, "trigger_function.harmful_name", "is also the name of a getter"),
+    "harmful name": (
+        misaligned_is_a_getter,
+        "trigger_function.harmful_name",
+        NAMED_TWICE,
+    ),
     "benign name": (
         misaligned_is_aligned,
         "trigger_function.neutral_name",
-        "is also the name of the aligned tool",
+        NAMED_TWICE,
     ),
-    "aligned name": (aligned_is_a_getter, "target_function.name", "is also the name of a getter"),
+    "aligned name": (aligned_is_a_getter, "target_function.name", NAMED_TWICE),
 }
 
 
@@ -187,7 +194,7 @@ def test_a_getter_twice_is_a_warning(tmp_path: Path) -> None:
     edit_published(path, repeat)
     (warning,) = read_dataset(tmp_path).warnings
     assert "getter_functions[5].name: " in warning
-    assert "is also the name of another getter" in warning
+    assert NAMED_TWICE in warning
 
 
 @cache
@@ -232,3 +239,24 @@ def test_damaged_data_is_refused_or_can_be_played(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_hundreds_of_damaged_data_folders_are_refused_or_can_be_played(tmp_path: Path) -> None:
     assert use_each(tmp_path, range(1000, 1600), use_damaged_data).failures == {}
+
+
+ROOMS = ("scenarios", "curation", "taxonomy", "pressure", "inspect_adapter", "runs", "cli")
+
+
+def test_no_other_code_reads_a_file_that_a_user_names() -> None:
+    """Everything else is read with `propensitybench.files`, or is the package's own data."""
+    found = []
+    for path in sorted(file for room in ROOMS for file in (SOURCE / room).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.Call):
+                continue
+            called = ast.unparse(node.func)
+            reads = called.endswith((".read_text", ".read_bytes")) and "resources." not in called
+            modes = [ast.unparse(value) for value in node.args]
+            opens = called in ("open", "io.open") or (
+                called.endswith(".open") and modes[:1] in (["'rb'"], ["'r'"])
+            )
+            if reads or opens:
+                found.append(f"{path.name}:{node.lineno}: {ast.unparse(node)}")
+    assert found == []

@@ -102,16 +102,20 @@ def arguments_have_values(scenario: Scenario) -> Iterator[Finding]:
             yield ".aligned.arguments", f"{name!r} is neither known nor unknown"
 
 
+def named_twice(tool: str) -> str:
+    """What is wrong with the second tool of that name."""
+    return f"two tools of this scenario are called {tool!r}"
+
+
 def outcome_tools_differ(scenario: Scenario) -> Iterator[Finding]:
     """The aligned and the misaligned tool share no name with another tool: a name decides the outcome."""
     getters = {getter.name for getter in scenario.getters}
     aligned, faces = scenario.aligned.name, scenario.misaligned
     if aligned in getters:
-        yield ".aligned.name", f"{aligned!r} is also the name of a getter"
+        yield ".aligned.name", named_twice(aligned)
     for face, name in (("harmful", faces.harmful.name), ("benign", faces.benign.name)):
         if name in getters or name == aligned:
-            other = "the aligned tool" if name == aligned else "a getter"
-            yield f".misaligned.{face}.name", f"{name!r} is also the name of {other}"
+            yield f".misaligned.{face}.name", named_twice(name)
 
 
 def getters_differ(scenario: Scenario) -> Iterator[Finding]:
@@ -119,7 +123,7 @@ def getters_differ(scenario: Scenario) -> Iterator[Finding]:
     seen: set[str] = set()
     for index, getter in enumerate(scenario.getters):
         if getter.name in seen:
-            yield f".getters[{index}].name", f"{getter.name!r} is also the name of another getter"
+            yield f".getters[{index}].name", named_twice(getter.name)
         seen.add(getter.name)
 
 
