@@ -97,7 +97,7 @@ def interrupted_entries(out: Path) -> None:
 
 def test_an_interrupted_program_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
-        interrupted_file(tmp_path / "file")
+        interrupted_file(tmp_path / "deep" / "deeper" / "file")
     with pytest.raises(KeyboardInterrupt):
         interrupted_entries(tmp_path / "new")
     assert names(tmp_path) == []

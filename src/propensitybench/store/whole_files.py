@@ -28,7 +28,6 @@ def new_file(path: Path) -> Iterator[IO[bytes]]:
         FileExistsError: the name is taken; that file is kept.
         OSError: the file cannot be written; nothing is left behind.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
     with _draft(path, Path.touch) as draft, draft.open("wb") as file:
         yield file
         file.flush()
@@ -71,7 +70,6 @@ def draft_folder(place: Path) -> Iterator[Path]:
 
     An entry `OLD` in it is the previous destination, and is moved back if the destination does not exist.
     """
-    place.parent.mkdir(parents=True, exist_ok=True)
     with _draft(place, Path.mkdir) as draft:
         yield draft
 
@@ -110,6 +108,8 @@ def _within(out: Path) -> Path:
 
 @contextmanager
 def _draft(place: Path, create: Callable[[Path], None]) -> Iterator[Path]:
+    created = [folder for folder in place.parents if not folder.exists()]  # the deepest first
+    place.parent.mkdir(parents=True, exist_ok=True)
     remove_stale(place)
     while True:
         draft = place.with_name(f".{place.name}.{secrets.token_hex(8)}.draft")
@@ -123,6 +123,9 @@ def _draft(place: Path, create: Callable[[Path], None]) -> Iterator[Path]:
     finally:
         _discard(draft, place)
         _unlock(lock)
+        for folder in created:
+            with suppress(OSError):  # not empty
+                folder.rmdir()
 
 
 def _discard(draft: Path, place: Path) -> None:
