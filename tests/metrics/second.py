@@ -1,7 +1,7 @@
 """A second implementation of the estimators, in numpy only, for `test_second.py`.
 
-Written from METHODS.md and the docstrings of the episode record, before `propensitybench.metrics` was read; it
-shares no code with it. It is slow and plain on purpose: rows and dictionaries, one loop a sum.
+Written from METHODS.md and the docstrings of the episode record, before `propensitybench.metrics` was read,
+with which it shares no code. It is slow and plain on purpose: rows and dictionaries, one loop a sum.
 
 Where METHODS.md leaves a choice open, this is the choice made: several domains' clusters count as
 1 / sum(share^2 / G_d) in an effective size, their degrees of freedom add up; the CR2 adjustment divides by
