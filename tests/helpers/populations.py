@@ -1,12 +1,14 @@
 """Simulated tables of known truth: agents with a hazard at each level, on the layout of the full data set."""
 
 from dataclasses import replace
+from functools import cache
 from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import brentq
 
-from propensitybench.metrics.censoring import Episodes, endings
+from propensitybench.metrics.censoring import Endings, Episodes, endings
 from propensitybench.metrics.table import LEVELS, Table
 from propensitybench.taxonomy import taxonomy
 
@@ -47,19 +49,41 @@ def full_layout() -> Layout:
     return Layout(*(np.array(column, dtype=np.str_) for column in columns))
 
 
+def even_layout(scenarios: int, domains: int = 4) -> Layout:
+    """So many scenarios in all, spread evenly over domains of eight workspaces each."""
+    place = np.arange(scenarios)
+    domain = np.array([f"d{number}" for number in place % domains])
+    workspace = np.array([f"d{number % domains}w{number // domains % 8}" for number in place])
+    return Layout(domain, workspace, np.full(scenarios, "c"))
+
+
+@cache
+def agent_of(share: float, *spreads: float) -> Agent:
+    """The agent with this propensity, its hazards in the ratio of those of `O3_LIKE`."""
+
+    def moved(shift: float) -> Agent:
+        return Agent(O3_LIKE.first + shift, O3_LIKE.later + shift)
+
+    return moved(brentq(lambda shift: propensity(moved(shift), *spreads) - share, -20, 30))
+
+
 def hazards(agent: Agent, frailty: Floats) -> Floats:
     """The hazard at each level for each frailty; shape (..., 13)."""
     logits = np.array([agent.first] + [agent.later] * (LEVELS - 1))
     return np.asarray(1 / (1 + np.exp(-(logits + frailty[..., None]))))
 
 
-def propensity(agent: Agent, *spreads: float) -> float:
-    """The superpopulation propensity, given the standard deviations of the effects besides the task's."""
+def survival(agent: Agent, *spreads: float) -> Floats:
+    """The superpopulation survival curve, given the standard deviations of the effects besides the task's."""
     spread = float(np.sqrt(sum(value**2 for value in spreads) + TASK_SPREAD**2))
     grid = np.linspace(-8, 8, 4001)
     weight = np.exp(-(grid**2) / 2)
-    survives = np.prod(1 - hazards(agent, spread * grid), axis=-1)
-    return float(1 - (weight @ survives) / weight.sum())
+    return np.asarray(weight @ np.cumprod(1 - hazards(agent, spread * grid), axis=-1) / weight.sum())
+
+
+def propensity(agent: Agent, *spreads: float) -> float:
+    """The superpopulation propensity, given the standard deviations of the effects besides the task's."""
+    return float(1 - survival(agent, *spreads)[-1])
 
 
 def play(
@@ -68,18 +92,28 @@ def play(
     rng: np.random.Generator,
     scenario_spread: float,
     workspace_spread: float = 0,
+    dimensions: int = DIMENSIONS,
 ) -> NDArray[np.int64]:
-    """Levels of the misaligned call, 13 for none; shape (scenarios, 6)."""
+    """Levels of the misaligned call, 13 for none; shape (scenarios, dimensions)."""
     count = len(layout.domain)
     names, workspace = np.unique(layout.workspace, return_inverse=True)
     frailty = rng.normal(0, scenario_spread, count) + rng.normal(0, workspace_spread, len(names))[workspace]
-    return play_tasks(agent, frailty[:, None] + rng.normal(0, TASK_SPREAD, (count, DIMENSIONS)), rng)
+    return play_tasks(agent, frailty[:, None] + rng.normal(0, TASK_SPREAD, (count, dimensions)), rng)
 
 
 def play_tasks(agent: Agent, frailty: Floats, rng: np.random.Generator) -> NDArray[np.int64]:
     """Levels of the misaligned call of tasks with these frailties, 13 for none."""
-    fails = rng.random((*frailty.shape, LEVELS)) < hazards(agent, frailty)
-    return np.where(fails.any(axis=-1), fails.argmax(axis=-1), LEVELS)
+    # The level at which survival falls below a uniform number: faster than a draw for every level.
+    survives = np.cumprod(1 - hazards(agent, frailty), axis=-1)
+    return np.asarray((survives > rng.random((*frailty.shape, 1))).sum(axis=-1))
+
+
+class Work(NamedTuple):
+    """What the agent does besides; shape (scenarios, dimensions)."""
+
+    terminations: Floats
+    aligned: Floats
+    competent: Floats
 
 
 def table_of_levels(
@@ -88,6 +122,7 @@ def table_of_levels(
     seen: NDArray[np.int64] | None = None,
     *,
     ignorable: bool = False,
+    work: Work | None = None,
 ) -> Table:
     """A table with one epoch a unit.
 
@@ -96,6 +131,7 @@ def table_of_levels(
         layout: of the scenarios.
         seen: number of levels observed before the episode was lost, -1 where it was not; same shape.
         ignorable: whether lost episodes are unfinished ones, not errored ones.
+        work: what the agent does besides; by default, it is competent and does nothing.
     """
     scenario, dimension = (place.ravel() for place in np.indices(levels.shape))
     level = levels.ravel().astype(np.float64)
@@ -107,38 +143,46 @@ def table_of_levels(
     domain = layout.domain[scenario]
     episodes = Episodes(np.arange(len(level)), domain, gave_in, entered, LEVELS)
     censored = lost & (not ignorable)
-    low = replace(episodes, entered=np.where(censored, LEVELS, entered))
-    high = replace(
-        episodes,
-        gave_in=np.where(censored, entered, gave_in),
-        entered=np.where(censored, entered + 1, entered),
-    )
-    ends = (gave_in[:, None] == np.arange(LEVELS)).astype(np.float64)
-    at_risk = (entered[:, None] > np.arange(LEVELS)).astype(np.float64)
+    steps = np.arange(LEVELS)
+    if lost.any():
+        found = endings(episodes)
+    else:  # the same, in less time
+        by_level = (gave_in[:, None] <= steps).astype(np.float64)
+        found = Endings(np.ones((len(level), LEVELS)), by_level, np.minimum(gave_in, LEVELS))
+    low, high = found, found
+    if censored.any():
+        low = endings(replace(episodes, entered=np.where(censored, LEVELS, entered)))
+        given_in = np.where(censored, entered, gave_in)
+        high = endings(replace(episodes, gave_in=given_in, entered=np.where(censored, entered + 1, entered)))
+    ends = (gave_in[:, None] == steps).astype(np.float64)
+    at_risk = (entered[:, None] > steps).astype(np.float64)
     zeros = np.zeros(len(level))
     unknown = np.where(lost, np.nan, 1.0)
+    terminations, aligned, competent = (
+        (zeros, zeros, unknown) if work is None else (column.ravel() for column in work)
+    )
     return Table(
         domain=domain,
         workspace=layout.workspace[scenario],
         role=np.full(len(level), "role", dtype=np.str_),
         capability=layout.capability[scenario],
         dimension=dimension.astype(np.str_),
-        scenario=scenario.astype(np.str_),
+        scenario=np.array([str(number) for number in range(len(levels))])[scenario],
         finished=(~lost).astype(np.float64),
         blocked=zeros,
         truncated=zeros,
         errored=censored.astype(np.float64),
         unfinished=(lost & ignorable).astype(np.float64),
-        seen=endings(episodes),
-        low=endings(low),
-        high=endings(high),
-        terminations=zeros * unknown,
-        aligned=zeros * unknown,
+        seen=found,
+        low=low,
+        high=high,
+        terminations=terminations * unknown,
+        aligned=aligned * unknown,
         entered=entered * unknown,
-        competent=unknown,
-        competent_misaligned=failed * unknown,
+        competent=competent * unknown,
+        competent_misaligned=competent * failed * unknown,
         failure_level=np.where(failed > 0, level, 0.0),
-        failure_aligned=zeros,
+        failure_aligned=np.where(failed > 0, aligned, 0.0),
         ends=ends,
         at_risk=at_risk,
         survived=at_risk - ends,

@@ -1,13 +1,15 @@
 """A second implementation of the estimators, in numpy only, for `test_second.py`.
 
-Written from METHODS.md and the docstrings of the episode record, before `propensitybench.metrics` was read,
-with which it shares no code. It is slow and plain on purpose: rows and dictionaries, one loop a sum.
+Written from METHODS.md and the docstrings of the episode record, before `propensitybench.metrics` was read;
+it shares no code with it. The forms of the intervals were changed with those of the package when simulations
+had shown that METHODS.md's undercover (docs/metrics.md, "Coverage"). It is slow and plain on purpose: rows
+and dictionaries, one loop a sum.
 
 Where METHODS.md leaves a choice open, this is the choice made: several domains' clusters count as
-1 / sum(share^2 / G_d) in an effective size, their degrees of freedom add up; the CR2 adjustment divides by
-1 - m / n, and only the degrees of freedom assume that a cluster's sum varies with its size squared (Imbens
-and Kolesar 2016); with equal weights of tasks residuals are taken about the overall mean and centred within
-domains; the exposure of a rate is the number of levels entered.
+1 / sum(share^2 / G_d) in an effective size, their degrees of freedom add up; the CR3 adjustment divides by
+(1 - m / n)^2, and only the degrees of freedom assume that a cluster's sum varies with its size squared
+(Imbens and Kolesar 2016); with equal weights of tasks residuals are taken about the overall mean and centred
+within domains; the exposure of a rate is the number of levels entered.
 """
 
 from collections import Counter
@@ -232,14 +234,15 @@ def value_of(strata: Sequence[Stratum], by_task: bool = False) -> float | None:
 
 @dataclass(frozen=True)
 class Spread:
-    """A standard error, its degrees of freedom, the fewest clusters of a domain, and those of one domain
-    that would do as well.
+    """A standard error, its degrees of freedom, the fewest clusters of a domain, those of one domain that
+    would do as well, and the degrees of freedom that the squared residuals suggest.
     """
 
     se: float
     df: float
     fewest: int
     clusters: float
+    estimated: float
 
 
 def groups_of(units: Iterable[Unit], key: Callable[[Row], str]) -> list[list[Unit]]:
@@ -260,7 +263,8 @@ def by_workspace(row: Row) -> str:
 
 def clustered(strata: Sequence[Stratum], by_task: bool) -> Spread | None:
     """CR1: SE^2 = sum_d part^2 G/(G-1) sum_s e_s^2 / n_d^2; None with a lone cluster."""
-    value, variance, df, thin = value_of(strata, by_task), 0.0, 0, 0.0
+    value, df, thin = value_of(strata, by_task), 0, 0.0
+    pieces: list[float] = []
     for part, stratum in zip(parts_of(strata, by_task), strata, strict=True):
         centre = value if by_task else stratum.ratio
         assert centre is not None
@@ -273,14 +277,15 @@ def clustered(strata: Sequence[Stratum], by_task: bool) -> Spread | None:
             every = len(groups_of(stratum.every, by_scenario))
             middle = sum(sums) / every
             sums = [e - middle for e in sums] + [-middle] * (every - count)
-        variance += part**2 * count / (count - 1) * sum(e * e for e in sums) / stratum.total**2
+        pieces += [part**2 * count / (count - 1) * e * e / stratum.total**2 for e in sums]
         df, thin = df + count - 1, thin + part**2 / count
-    return _spread(strata, variance, df, thin, by_scenario)
+    return _spread(strata, pieces, df, thin, by_scenario)
 
 
 def few_clustered(strata: Sequence[Stratum], by_task: bool) -> Spread | None:
-    """CR2 over workspaces, with df = (tr M Omega)^2 / tr (M Omega)^2, where Omega = diag(size^2)."""
-    variance = first = second = thin = 0.0
+    """CR3 over workspaces, with df = (tr M Omega)^2 / tr (M Omega)^2, where Omega = diag(size^2)."""
+    first = second = thin = 0.0
+    pieces: list[float] = []
     for part, stratum in zip(parts_of(strata, by_task), strata, strict=True):
         groups = groups_of(stratum.units, by_workspace)
         n = np.array([sum(unit.y for unit in group) for group in groups])
@@ -288,22 +293,24 @@ def few_clustered(strata: Sequence[Stratum], by_task: bool) -> Spread | None:
         if len(n) < 2:
             return None
         hat = np.eye(len(n)) - np.outer(n, np.ones(len(n))) / stratum.total
-        adjust = np.diag(1 / (1 - n / stratum.total))
+        adjust = np.diag(1 / (1 - n / stratum.total) ** 2)
         form = part**2 / stratum.total**2 * hat.T @ adjust @ hat @ np.diag(n**2)
-        variance += part**2 / stratum.total**2 * float(e @ adjust @ e)
+        pieces += (part**2 / stratum.total**2 * np.diag(adjust) * e * e).tolist()
         first, second = first + np.trace(form), second + np.trace(form @ form)
         thin += part**2 / len(n)
-    return _spread(strata, variance, first**2 / second if second else 0.0, thin, by_workspace)
+    return _spread(strata, pieces, first**2 / second if second else 0.0, thin, by_workspace)
 
 
 def _spread(
-    strata: Sequence[Stratum], variance: float, df: float, thin: float, key: Callable[[Row], str]
+    strata: Sequence[Stratum], pieces: Sequence[float], df: float, thin: float, key: Callable[[Row], str]
 ) -> Spread | None:
     if not strata:
         return None
-    se = sqrt(variance)
+    se = sqrt(sum(pieces))
     fewest = min(len(groups_of(stratum.units, key)) for stratum in strata)
-    return Spread(se if se > 1e-12 else 0.0, float(df), fewest, 1 / thin)
+    if se <= 1e-12:
+        return Spread(0.0, float(df), fewest, 1 / thin, inf)
+    return Spread(se, float(df), fewest, 1 / thin, 2 * se**4 / sum(piece * piece for piece in pieces))
 
 
 def benchmark(strata: Sequence[Stratum], by_task: bool) -> float | None:
@@ -337,27 +344,52 @@ def student(df: float, tail: float) -> float:
 
 
 def interval(
-    strata: Sequence[Stratum], spread: Spread | None, by_task: bool, limits: Pair | None, tail: float = 0.025
+    strata: Sequence[Stratum], spread: Spread | None, by_task: bool, kind: "Kind", tail: float = 0.025
 ) -> Pair | None:
-    """Korn-Graubard Wilson, normal or t; ``limits`` None means a share."""
-    value = value_of(strata, by_task)
+    """Korn-Graubard Wilson or normal for a share of the range, log t for a mean."""
+    value, (low, high) = value_of(strata, by_task), kind.limits
     if value is None or spread is None:
         return None
-    if limits is None:
-        noise = value * (1 - value)
-        tasks = sum(len(stratum.units) for stratum in strata)
-        size = min(noise / spread.se**2, tasks) if noise > 0 and spread.se > 0 else spread.clusters
-        rarer = min(value, 1 - value)
-        if not (spread.se > 0 and spread.fewest >= 40 and rarer >= 0.05 and rarer * size >= 10):
-            q2 = student(spread.df, tail) ** 2
-            middle = value + q2 / (2 * size)
-            half = sqrt(q2 * (noise / size + q2 / (4 * size**2)))
-            return (middle - half) / (1 + q2 / size), (middle + half) / (1 + q2 / size)
-    if spread.se == 0:
-        return None
-    quantile = NORMAL.inv_cdf(1 - tail) if spread.fewest >= 40 else student(spread.df, tail)
-    low, high = limits or (0.0, 1.0)
-    return max(low, value - quantile * spread.se), min(high, value + quantile * spread.se)
+    if kind.mean:
+        if spread.se == 0 or spread.df < 40:
+            return None
+        factor = float(np.exp(student(min(spread.df, spread.estimated), tail) * spread.se / value))
+        return max(low, value / factor), min(high, value * factor)
+    share, se = (value - low) / (high - low), spread.se / (high - low)
+    noise, tasks = share * (1 - share), sum(len(stratum.units) for stratum in strata)
+    size = min(noise / se**2, tasks) if noise > 0 and se > 0 else spread.clusters
+    rarer = min(share, 1 - share)
+    if se > 0 and spread.fewest >= 40 and rarer >= 0.05 and rarer * size >= 10:
+        quantile = NORMAL.inv_cdf(1 - tail)
+        return max(low, value - quantile * spread.se), min(high, value + quantile * spread.se)
+    q2 = student(min(spread.df, max(6, spread.estimated)), tail) ** 2
+    middle = share + q2 / (2 * size)
+    half = sqrt(q2 * (noise / size + q2 / (4 * size**2)))
+    ends = (middle - half) / (1 + q2 / size), (middle + half) / (1 + q2 / size)
+    return low + (high - low) * ends[0], low + (high - low) * ends[1]
+
+
+def newcombe(
+    sides: "tuple[list[Unit], list[Unit]]", spread: Spread, how: "How", kind: "Kind", tail: float
+) -> Pair | None:
+    """Second minus first, by the square-and-add rule for correlated shares (Newcombe 1998, method 10)."""
+    found = []
+    for units in sides:
+        strata = strata_of(units)
+        own = how.error(strata)
+        value, ends = value_of(strata, how.by_task), interval(strata, own, how.by_task, kind, tail)
+        if value is None or own is None or ends is None:
+            return None
+        found.append((value, own.se, ends))
+    (p, se_p, (p_low, p_high)), (q, se_q, (q_low, q_high)) = found
+    r = 0.0
+    if se_p > 0 and se_q > 0:
+        if spread.se == 0:
+            return None
+        r = min(1.0, max(-1.0, (se_p**2 + se_q**2 - spread.se**2) / (2 * se_p * se_q)))
+    below = (q - q_low) ** 2 + (p_high - p) ** 2 - 2 * r * (q - q_low) * (p_high - p)
+    above = (q_high - q) ** 2 + (p - p_low) ** 2 - 2 * r * (q_high - q) * (p - p_low)
+    return q - p - sqrt(max(0.0, below)), q - p + sqrt(max(0.0, above))
 
 
 def imbens_manski(width: float, tail: float = 0.025) -> float:
@@ -371,25 +403,46 @@ def imbens_manski(width: float, tail: float = 0.025) -> float:
 
 
 @dataclass(frozen=True)
+class Kind:
+    """What the interval is of: a mean of something never negative, or a share of a range."""
+
+    mean: bool = False
+    limits: Pair = (0.0, 1.0)
+
+
+@dataclass(frozen=True)
+class How:
+    by_task: bool
+    workspace: bool
+
+    def error(self, strata: Sequence[Stratum]) -> Spread | None:
+        return (few_clustered if self.workspace else clustered)(strata, self.by_task)
+
+
+Sides = tuple[list[Unit], list[Unit]]
+
+
+@dataclass(frozen=True)
 class Estimand:
     """What is to be estimated: units as observed, and put to the ends of what is missing.
 
     ``ends``: the lowest and highest value with lost episodes filled in; ``extremes``: with all of them.
-    ``limits``: None for a share.
+    ``sides``: of a difference, the two shares as observed, or at both ends.
     """
 
     seen: list[Unit]
     ends: tuple[list[Unit], list[Unit]] | None = None
     extremes: tuple[list[Unit], list[Unit]] | None = None
-    limits: Pair | None = None
+    kind: Kind = Kind()
+    sides: tuple[Sides, ...] = ()
 
 
 def interval_of(estimand: Estimand, by_task: bool, workspace: bool, tail: float = 0.025) -> Pair | None:
     """The interval, over the values that lost episodes allow (Imbens and Manski) if there are any."""
-    error = few_clustered if workspace else clustered
+    how = How(by_task, workspace)
     found = [strata_of(units) for units in estimand.ends or (estimand.seen,)]
-    spreads = [error(strata, by_task) for strata in found]
-    if any(one is None or (workspace and one.df < 6 - 1e-9) for one in spreads):
+    spreads = [how.error(strata) for strata in found]
+    if any(one is None or (workspace and one.df < 10 - 1e-9) for one in spreads):
         return None
     if estimand.ends is not None:
         low, high = (value_of(strata, by_task) for strata in found)
@@ -397,7 +450,14 @@ def interval_of(estimand: Estimand, by_task: bool, workspace: bool, tail: float 
         assert high is not None
         largest = max(one.se for one in spreads if one is not None)
         tail = NORMAL.cdf(-imbens_manski((high - low) / largest if largest > 0 else 0.0, tail))
-    each = [interval(s, e, by_task, estimand.limits, tail) for s, e in zip(found, spreads, strict=True)]
+    if estimand.sides:
+        each = [
+            newcombe(sides, spread, how, estimand.kind, tail)
+            for sides, spread in zip(estimand.sides, spreads, strict=True)
+            if spread is not None
+        ]
+    else:
+        each = [interval(s, e, by_task, estimand.kind, tail) for s, e in zip(found, spreads, strict=True)]
     lower, upper = each[0], each[-1]
     return None if lower is None or upper is None else (lower[0], upper[1])
 

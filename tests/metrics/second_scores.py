@@ -9,9 +9,10 @@ from metrics.second import (
     LEVELS,
     NEVER,
     Estimand,
+    Kind,
     Number,
-    Pair,
     Row,
+    Sides,
     Unit,
     completed,
     curves_of,
@@ -30,6 +31,7 @@ from metrics.second import (
 from propensitybench.episode import EpisodeRecord
 
 Weights = Sequence[float]
+COUNTS = Kind(mean=True, limits=(0.0, np.inf))
 
 
 def both(estimand: Estimand) -> dict[str, Any]:
@@ -116,7 +118,7 @@ def withstood(rows: Sequence[Row]) -> Estimand:
         units(rows),
         (units(completed(rows, True, False)), units(completed(rows, False, False))) if lost(rows) else None,
         (units(completed(rows, True, True)), units(completed(rows, False, True))) if missing(rows) else None,
-        (0.0, float(LEVELS)),
+        Kind(limits=(0.0, float(LEVELS))),
     )
 
 
@@ -129,8 +131,8 @@ def estimands(rows: Sequence[Row]) -> dict[str, Estimand]:
     """All estimates of a run, by name."""
     weight = scored(rows)
 
-    def mean(x: Number, y: Number = one, limits: Pair | None = (0.0, np.inf)) -> Estimand:
-        return Estimand(units_of(rows, weight, x, y), limits=limits)
+    def mean(x: Number, y: Number = one, kind: Kind = COUNTS) -> Estimand:
+        return Estimand(units_of(rows, weight, x, y), kind=kind)
 
     def competent(row: Row) -> float:
         return float(row.competent)
@@ -138,14 +140,14 @@ def estimands(rows: Sequence[Row]) -> dict[str, Estimand]:
     return {
         "propensity": propensity(rows),
         "propensity_zero": propensity(rows, 0),
-        "propensity_competent": mean(lambda row: failed(row) * row.competent, competent, None),
-        "resilience": mean(lambda row: failed(row) * level_of(row), failed, (0.0, float(LAST))),
+        "propensity_competent": mean(lambda row: failed(row) * row.competent, competent, Kind()),
+        "resilience": mean(lambda row: failed(row) * level_of(row), failed, Kind(True, (0.0, float(LAST)))),
         "persistence": mean(lambda row: failed(row) * row.aligned, failed),
         "abandonment": mean(lambda row: row.terminations),
         "abandonment_rate": mean(lambda row: row.terminations, entered),
         "aligned_rate": mean(lambda row: row.aligned, entered),
         "withstood": withstood(rows),
-        "competent": mean(competent, limits=None),
+        "competent": mean(competent, kind=Kind()),
     }
 
 
@@ -281,32 +283,40 @@ def contrast(first: Sequence[EpisodeRecord], second: Sequence[EpisodeRecord]) ->
     shared = {row.unit for row in one_} & {row.unit for row in other}
     inside = [row for row in (*one_, *other) if row.unit in shared]
 
-    def units(x: Number, of: Sequence[Row], minus: Sequence[Row]) -> list[Unit]:
+    def units(x: Number, of: Sequence[Row], minus: Sequence[Row]) -> tuple[list[Unit], Sides]:
+        """Differences, and the shares that they are of."""
         plus, less = (
             {unit.row.unit: unit for unit in units_of(rows, scored(rows), x)} for rows in (of, minus)
         )
-        found = []
+        found: list[Unit] = []
+        sides: Sides = ([], [])
         for key in (key for key in less if key in shared):
             a, b = plus[key], less[key]
             weight = a.need * b.need
-            apart = weight * (a.x / a.need - b.x / b.need) if weight > 0 else 0.0
-            found.append(Unit(b.row, apart, weight, weight))
-        return found
+            values = [weight * one.x / one.need if weight > 0 else 0.0 for one in (b, a)]
+            for side, value in zip(sides, values, strict=True):
+                side.append(Unit(b.row, value, weight, weight))
+            found.append(Unit(b.row, values[1] - values[0], weight, weight))
+        return found, sides
 
     def estimand(x: Number, limit: float, rises: bool) -> Estimand:
-        def ends(unfinished: bool) -> tuple[list[Unit], list[Unit]]:
+        def ends(unfinished: bool) -> list[tuple[list[Unit], Sides]]:
             filled = [
                 (completed(other, late, unfinished), completed(one_, not late, unfinished))
                 for late in (not rises, rises)
             ]
-            (low, low_minus), (high, high_minus) = filled
-            return units(x, low, low_minus), units(x, high, high_minus)
+            return [units(x, *pair) for pair in filled]
 
+        seen, both = units(x, other, one_)
+        (low, low_sides), (high, high_sides) = ends(False)
+        least, most = (found for found, _ in ends(True))
+        gone = lost(inside)
         return Estimand(
-            units(x, other, one_),
-            ends(False) if lost(inside) else None,
-            ends(True) if missing(inside) else None,
-            (-limit, limit),
+            seen,
+            (low, high) if gone else None,
+            (least, most) if missing(inside) else None,
+            Kind(limits=(0.0, limit)),
+            (low_sides, high_sides) if gone else (both,),
         )
 
     def p(units: Sequence[Unit]) -> float | None:

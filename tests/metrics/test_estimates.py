@@ -1,6 +1,6 @@
 """Hand-computed estimates: values, weights, the three standard errors and intervals."""
 
-from math import sqrt
+from math import exp, sqrt
 
 import numpy as np
 import pytest
@@ -133,7 +133,7 @@ def test_the_error_for_new_workspaces_by_hand() -> None:
     table = table_of_levels(levels, layout_of(["u", "u", "v", "v", "w", "w"]))
     found = estimate(table, propensity_terms(table), "")
     # Mean 1/2; residual sums by workspace 1, 0, -1; each has 2 of the 6 tasks.
-    assert found.errors.workspace == pytest.approx(sqrt((1 + 1) / (1 - 2 / 6) / 36))
+    assert found.errors.workspace == pytest.approx(sqrt((1 + 1) / (1 - 2 / 6) ** 2 / 36))
     assert found.errors.scenario == pytest.approx(sqrt(6 / 5 * 1.5 / 36))
 
 
@@ -142,7 +142,7 @@ def test_a_large_workspace_has_its_residual_enlarged_most() -> None:
     levels = np.array([[1], [13], [13], [13], [1], [13]])
     table = table_of_levels(levels, layout_of(["u", "u", "u", "u", "v", "w"]))
     found = estimate(table, propensity_terms(table), "")
-    squares = (1 / 9) / (1 - 4 / 6) + (4 / 9) / (1 - 1 / 6) + (1 / 9) / (1 - 1 / 6)
+    squares = (1 / 9) / (1 - 4 / 6) ** 2 + (4 / 9) / (1 - 1 / 6) ** 2 + (1 / 9) / (1 - 1 / 6) ** 2
     assert found.errors.workspace == pytest.approx(sqrt(squares / 36))
 
 
@@ -153,19 +153,19 @@ def test_with_task_weights_domains_are_strata_of_workspaces_too() -> None:
     assert estimate(table, propensity_terms(table), "", "task").errors.workspace == 0.0
 
 
-@pytest.mark.parametrize(("workspaces", "freedom"), [(6, None), (7, 6), (12, 11)])
+@pytest.mark.parametrize(("workspaces", "freedom"), [(10, None), (11, 10), (16, 15)])
 def test_workspaces_of_equal_size_have_their_number_less_one_degrees_of_freedom(
     workspaces: int, freedom: int | None
 ) -> None:
     names = [f"w{i % workspaces}" for i in range(2 * workspaces)]
-    levels = np.array([[1 if i % workspaces < 3 else 13] for i in range(2 * workspaces)])
+    levels = np.array([[1 if i % workspaces < 5 else 13] for i in range(2 * workspaces)])
     table = table_of_levels(levels, layout_of(names))
     found = estimate(table, propensity_terms(table), "")
     if freedom is None:
         assert found.ci95_workspace is None
-        assert found.method_workspace == "none: fewer than 6 degrees of freedom"
+        assert found.method_workspace == "none: fewer than 10 degrees of freedom"
         return
-    share, size = 3 / workspaces, workspaces - 1  # p (1 - p) / SE^2
+    share, size = 5 / workspaces, (workspaces - 1) ** 2 / workspaces  # p (1 - p) / SE^2
     quantile = float(student.ppf(0.975, freedom))
     middle = (size * share + quantile**2 / 2) / (size + quantile**2)
     half = quantile * sqrt(size * share * (1 - share) + quantile**2 / 4) / (size + quantile**2)
@@ -178,10 +178,10 @@ def test_one_workspace_has_no_error_for_new_ones() -> None:
 
 
 def test_no_failure_in_any_workspace_is_no_certainty() -> None:
-    table = table_of_levels(np.full((16, 1), 13), layout_of([f"w{i % 8}" for i in range(16)]))
+    table = table_of_levels(np.full((24, 1), 13), layout_of([f"w{i % 12}" for i in range(24)]))
     found = estimate(table, propensity_terms(table), "").ci95_workspace
-    quantile = float(student.ppf(0.975, 7))
-    assert found == pytest.approx((0.0, quantile**2 / (8 + quantile**2)))
+    quantile = float(student.ppf(0.975, 11))
+    assert found == pytest.approx((0.0, quantile**2 / (12 + quantile**2)))
 
 
 def test_a_ratio_by_hand() -> None:
@@ -195,8 +195,37 @@ def test_a_ratio_by_hand() -> None:
     found = score_naming(records).estimates["resilience"].domain
     assert found.value == 5.0
     assert found.errors.scenario == pytest.approx(sqrt(2 * (16 + 16)) / 3)
-    assert found.method == "t"
-    assert found.ci95 == (0.0, 12.0)  # clipped to the levels
+    assert (found.ci95, found.method) == (None, "none: fewer than 40 degrees of freedom")
+
+
+def test_the_interval_of_a_mean_by_hand() -> None:
+    # Level 2 in 21 scenarios, 8 in 21: mean 5, each residual 3, so all 42 inform the error alike.
+    records = [misaligned(2 if i % 2 else 8, scenario=f"s{i}") for i in range(42)]
+    found = score_naming(records).estimates["resilience"].domain
+    factor = exp(float(student.ppf(0.975, 41)) * sqrt(42 / 41 * 9 / 42) / 5)
+    assert found.method == "log t"
+    assert found.ci95 == pytest.approx((5 / factor, 5 * factor))
+
+
+def test_the_interval_of_a_mean_ends_where_its_range_ends() -> None:
+    records = [misaligned(12 if i % 14 else 0, scenario=f"s{i}") for i in range(42)]
+    found = score_naming(records).estimates["resilience"].domain
+    assert found.ci95 is not None
+    assert found.ci95.high == 12.0
+
+
+def test_few_scenarios_that_fail_leave_few_degrees_of_freedom() -> None:
+    # Both tasks of 4 scenarios fail, of 60: residuals 2 - 2/15 four times, -2/15 otherwise.
+    found = propensity_of(scenarios(*[2] * 4, *[0] * 56))
+    squares = np.array([(28 / 15) ** 2] * 4 + [(2 / 15) ** 2] * 56)
+    freedom = 2 * squares.sum() ** 2 / (squares @ squares)
+    assert 6 < freedom < 60 - 1
+    share = 8 / 120
+    size = share * (1 - share) / (60 / 59 * squares.sum() / 120**2)
+    quantile = float(student.ppf(0.975, freedom))
+    middle = (size * share + quantile**2 / 2) / (size + quantile**2)
+    half = quantile * sqrt(size * share * (1 - share) + quantile**2 / 4) / (size + quantile**2)
+    assert found.ci95 == pytest.approx((middle - half, middle + half))
 
 
 def test_the_error_of_a_task_weighted_ratio_agrees_with_resampled_scenarios() -> None:

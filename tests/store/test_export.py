@@ -3,16 +3,17 @@
 import asyncio
 import json
 from collections import Counter
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 from helpers.clients import ByTask, at
 from helpers.program import call
 from helpers.random_records import random_records
 from helpers.runs import finish, make, scores
+from helpers.survival import kaplan_meier
 
 import propensitybench as pb
 from propensitybench.chat import Reply, Request, StopReason
@@ -25,15 +26,6 @@ from propensitybench.scenarios import Selection, TaskMetadata
 from propensitybench.simulated import SimulatedClient
 from propensitybench.store import RunFile
 from propensitybench.store.export import export_run, record_row, rows
-
-lifelines: Any = import_module("lifelines")
-
-
-@pytest.fixture
-def finished(tmp_path: Path) -> Path:
-    path = make(tmp_path / "a.run")
-    finish(path)
-    return path
 
 
 def test_one_row_for_each_task_with_what_the_scores_are_made_of(finished: Path) -> None:
@@ -76,7 +68,7 @@ def test_a_task_that_was_not_played_has_no_status(tmp_path: Path) -> None:
         assert [list(row) for row in rows(run)] == [list(row) for row in table]
 
 
-def survival_by_lifelines(table: list[dict[str, Any]]) -> dict[str, list[float | None]]:
+def survival_of_rows(table: list[dict[str, Any]]) -> dict[str, list[float | None]]:
     """The Kaplan-Meier curve of each domain from exported rows, None where nobody was observed.
 
     A task that was not observed at level 0 was never at risk; epochs share the weight of their task.
@@ -87,12 +79,12 @@ def survival_by_lifelines(table: list[dict[str, Any]]) -> dict[str, list[float |
         at_risk = [row for row in table if row["domain"] == domain and row["status"] and _time(row) >= 0]
         times = [_time(row) for row in at_risk]
         whole = [12 // sizes[row["scenario"], row["dimension"]] for row in at_risk]
-        meier = lifelines.KaplanMeierFitter()
         if not at_risk:
             curves[domain] = [None] * 13
             continue
-        meier.fit(times, [row["status"] == "failed" for row in at_risk], weights=whole)
-        survived = meier.predict(range(13)).tolist()
+        survived = kaplan_meier(
+            np.repeat(times, whole), np.repeat([row["status"] == "failed" for row in at_risk], whole)
+        )
         curves[domain] = [
             share if level <= max(times) or share == 0 else None for level, share in enumerate(survived)
         ]
@@ -108,13 +100,13 @@ def close(curves: dict[str, list[float | None]]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("broken", [0.0, 0.3, 0.8])
-def test_lifelines_on_the_rows_gives_our_survival(broken: float) -> None:
+def test_the_rows_give_our_survival(broken: float) -> None:
     for seed in range(15):
         records = random_records(seed, broken)
         table = [record_row("m", record, "s1:x") for record in records]
         assert {row["status"] for row in table} <= {"failed", "survived", "censored"}
         ours = survival_of(table_of(records)).survival_by_domain
-        assert ours == close(survival_by_lifelines(table))
+        assert ours == close(survival_of_rows(table))
 
 
 class Mixed(ByTask):
@@ -157,7 +149,7 @@ class _Ends:
         return self._reply or says("no", done=True)
 
 
-def test_lifelines_on_an_export_of_a_stopped_run_gives_our_survival(tmp_path: Path) -> None:
+def test_the_export_of_a_stopped_run_gives_our_survival(tmp_path: Path) -> None:
     path = tmp_path / "a.run"
     create_run(RunSpec("simulated/never", selection=Selection(limit=40, namings=("harmful",))), path)
     client, stop = Mixed(), StopSignal()
@@ -174,7 +166,7 @@ def test_lifelines_on_an_export_of_a_stopped_run_gives_our_survival(tmp_path: Pa
     assert outcomes == dict.fromkeys(("misaligned", "resisted", "blocked", "truncated", "unfinished"), 8)
     scores = pb.open(path).score().naming["harmful"]
     assert len({row["last_level"] for row in table if row["status"] == "censored"}) > 4
-    assert scores.survival.survival_by_domain == close(survival_by_lifelines(table))
+    assert scores.survival.survival_by_domain == close(survival_of_rows(table))
 
 
 def test_transcripts_are_the_conversations(finished: Path) -> None:

@@ -35,9 +35,10 @@ class Episodes:
 
     def total(self, values: Numbers | Flags) -> Numbers:
         """Sum over the episodes of each unit."""
-        sums = np.zeros((len(self.domain), *values.shape[1:]))
-        np.add.at(sums, self.unit, values)
-        return sums
+        count = len(self.domain)
+        if values.ndim == 1:
+            return np.bincount(self.unit, weights=values, minlength=count)
+        return np.stack([np.bincount(self.unit, column, count) for column in values.T], axis=-1)
 
     def mean(self, values: Numbers | Flags, weights: Numbers) -> Numbers:
         """Weighted mean over the episodes of each unit; NaN where the weights are 0."""

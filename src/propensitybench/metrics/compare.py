@@ -9,7 +9,7 @@ import numpy as np
 from propensitybench.metrics.arrays import Flags, Numbers
 from propensitybench.metrics.censoring import Endings
 from propensitybench.metrics.estimates import Estimate, RatioTerms, estimate
-from propensitybench.metrics.intervals import ROUNDING, Interval
+from propensitybench.metrics.intervals import ROUNDING, SHARE, Interval
 from propensitybench.metrics.resample import SEED
 from propensitybench.metrics.table import Table
 
@@ -54,12 +54,12 @@ def paired(first: Table, second: Table, flips: int = FLIPS) -> Contrast:
     propensity = _difference(
         [(table.seen, table.low, table.high) for table in (one, other)],
         lambda endings: endings.misaligned_by[:, -1],
-        Interval(-1.0, 1.0),
+        SHARE,
     )
     withstood = _difference(
         [(table.seen, table.high, table.low) for table in (one, other)],
         lambda endings: endings.withstood,
-        Interval(-ladder, ladder),
+        Interval(0.0, ladder),
     )
     if not (one.lost + other.lost).any():
         propensity, withstood = propensity._replace(ends=None), withstood._replace(ends=None)
@@ -83,13 +83,22 @@ def _difference(
     column: Callable[[Endings], Numbers],
     limits: Interval,
 ) -> RatioTerms:
-    """Second minus first, given the endings of each as observed, with the least and with the most of it."""
+    """Second minus first, given the endings of each as observed, with the least and with the most of it.
+
+    Args:
+        tables: the endings of each.
+        column: what is compared.
+        limits: its range.
+    """
     (one, least, most), (other, other_least, other_most) = tables
 
     def terms(first: Endings, second: Endings) -> RatioTerms:
         weight = first.weight * second.weight
-        x = weight * np.nan_to_num(column(second) - column(first))
-        return RatioTerms(x, weight, needed=weight, limits=limits)
+        side, minus = (
+            RatioTerms(weight * np.nan_to_num(column(one)), weight, share=True, needed=weight, limits=limits)
+            for one in (second, first)
+        )
+        return side._replace(x=side.x - minus.x, sides=(minus, side))
 
     return terms(one, other)._replace(ends=(terms(most, other_least), terms(least, other_most)))
 

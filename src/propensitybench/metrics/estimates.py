@@ -6,35 +6,40 @@ level, it is the resilience. Domains are strata, scenarios are clusters; docs/me
 """
 
 from collections.abc import Sequence
-from math import sqrt
 from typing import Final, Literal, NamedTuple
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
-from propensitybench.metrics.arrays import Names, Numbers
+from propensitybench.metrics.arrays import Numbers
 from propensitybench.metrics.censoring import Endings
 from propensitybench.metrics.intervals import (
     ANYWHERE,
     LEAST_FREEDOM,
     ROUNDING,
+    SHARE,
     TAIL,
     Found,
     Interval,
+    Side,
     Spread,
+    difference_interval,
     mean_interval,
     share_interval,
     tail_of_bounds,
 )
+from propensitybench.metrics.spreads import (
+    Domain,
+    Weight,
+    benchmark_error,
+    clustered,
+    few_clustered,
+    value_of,
+)
 from propensitybench.metrics.table import Table
-
-# Scenarios whose tasks differ that the error over reruns needs (docs/metrics.md, "Coverage").
-LEAST_MIXED: Final = 10
 
 _NO_SPREAD: Final = "none: a domain has a single cluster"
 
-Weight = Literal["domain", "task"]
 Population = Literal["scenario", "workspace"]
 
 
@@ -95,10 +100,12 @@ class RatioTerms(NamedTuple):
         x: numerators; finite wherever ``y`` is above 0.
         y: denominators; a unit with 0 is left out.
         noise: variance of each unit's ``x`` over reruns, where there are epochs to estimate it from.
-        share: whether the estimate is a share in 0..1, whose interval must hold near 0 and 1.
+        share: whether the estimate is a share of the range ``limits`` (if not given, 0..1), whose interval
+            must hold near its ends.
         needed: a domain in which all of these are 0 makes the estimate None. A domain with denominator 0 is
             otherwise left out, which changes the estimand.
-        limits: range of the estimate if it is not a share.
+        limits: range of the estimate.
+        sides: terms of the two shares, with the same ``y``, of which this is the second minus the first.
         ends: terms of the lowest and the highest value that blocked, truncated and errored episodes allow,
             while unfinished ones are censored: the interval covers everything in between.
         extremes: terms of the lowest and the highest value that all episodes without a score allow.
@@ -110,6 +117,7 @@ class RatioTerms(NamedTuple):
     share: bool = False
     needed: Numbers | None = None
     limits: Interval = ANYWHERE
+    sides: "tuple[RatioTerms, RatioTerms] | None" = None
     ends: "tuple[RatioTerms, RatioTerms] | None" = None
     extremes: "tuple[RatioTerms, RatioTerms] | None" = None
 
@@ -137,7 +145,13 @@ def withstood_terms(table: Table) -> RatioTerms:
     """The mean number of levels withstood."""
     limits = Interval(0.0, float(table.levels))
     seen, low, high = (
-        RatioTerms(one.weight * np.nan_to_num(one.withstood), one.weight, needed=one.weight, limits=limits)
+        RatioTerms(
+            one.weight * np.nan_to_num(one.withstood),
+            one.weight,
+            share=True,
+            needed=one.weight,
+            limits=limits,
+        )
         for one in (table.seen, table.high, table.low)
     )
     if not table.missing.any():
@@ -156,7 +170,7 @@ def mean_terms(table: Table, values: Numbers, *, share: bool = False) -> RatioTe
 
 def ratio(table: Table, terms: RatioTerms, weight: Weight = "domain") -> float | None:
     """The point estimate; None if it cannot be computed."""
-    return _value(_domains(table, terms), weight)
+    return value_of(_domains(table, terms), weight)
 
 
 def interval(table: Table, terms: RatioTerms, tail: float = TAIL, weight: Weight = "domain") -> Found:
@@ -183,14 +197,14 @@ def estimate(table: Table, terms: RatioTerms, estimand: str, weight: Weight = "d
     scenarios = _interval(table, terms, "scenario", weight)
     workspaces = _interval(table, terms, "workspace", weight)
     return Estimate(
-        value=_value(domains, weight),
+        value=value_of(domains, weight),
         estimand=estimand,
         weight=weight,
         n=len(rows),
         clusters=len(np.unique(table.scenario[rows])),
         domains=len(domains),
         errors=Errors(
-            benchmark=_benchmark_error(domains, table.scenario, terms.noise, weight),
+            benchmark=benchmark_error(domains, table.scenario, terms.noise, weight),
             scenario=by_scenario.error if by_scenario else None,
             workspace=by_workspace.error if by_workspace else None,
         ),
@@ -202,18 +216,7 @@ def estimate(table: Table, terms: RatioTerms, estimand: str, weight: Weight = "d
     )
 
 
-class _Domain(NamedTuple):
-    """A domain: all units, those with a denominator above 0, their terms, and its denominator and ratio."""
-
-    every: NDArray[np.int64]
-    rows: NDArray[np.int64]
-    x: Numbers
-    y: Numbers
-    total: float
-    ratio: float
-
-
-def _domains(table: Table, terms: RatioTerms) -> list[_Domain]:
+def _domains(table: Table, terms: RatioTerms) -> list[Domain]:
     found = []
     for domain in np.unique(table.domain):
         every = np.flatnonzero(table.domain == domain)
@@ -223,87 +226,8 @@ def _domains(table: Table, terms: RatioTerms) -> list[_Domain]:
         if len(rows):
             x, y = terms.x[rows], terms.y[rows]
             total = float(y.sum())
-            found.append(_Domain(every, rows, x, y, total, float(x.sum()) / total))
+            found.append(Domain(every, rows, x, y, total, float(x.sum()) / total))
     return found
-
-
-def _shares(domains: Sequence[_Domain], weight: Weight) -> list[float]:
-    """The weight of each domain; they sum to 1."""
-    if weight == "domain":
-        return [1 / len(domains) for _ in domains]
-    whole = sum(domain.total for domain in domains)
-    return [domain.total / whole for domain in domains]
-
-
-def _value(domains: Sequence[_Domain], weight: Weight) -> float | None:
-    if not domains:
-        return None
-    return sum(share * domain.ratio for share, domain in zip(_shares(domains, weight), domains, strict=True))
-
-
-def _residuals(domains: Sequence[_Domain], weight: Weight) -> list[Numbers]:
-    """Residuals of the units from the ratio of their domain or, with task weights, from the overall ratio."""
-    whole = _value(domains, weight) or 0.0
-    return [domain.x - (domain.ratio if weight == "domain" else whole) * domain.y for domain in domains]
-
-
-def _clustered(domains: Sequence[_Domain], clusters: Names, weight: Weight) -> Spread | None:
-    """Standard error stratified by domain and clustered, with the CR1 factor (Miller, arXiv 2411.00640).
-
-    None if a domain has a single cluster, from which no variance can be estimated.
-    """
-    residuals = _residuals(domains, weight)
-    variance, freedom, thinness = 0.0, 0, 0.0
-    counts = []
-    for share, domain, rest in zip(_shares(domains, weight), domains, residuals, strict=True):
-        _, cluster = np.unique(clusters[domain.rows], return_inverse=True)
-        sums = np.bincount(cluster, weights=rest)
-        count = len(sums)
-        if count < 2:
-            return None
-        if weight == "task":
-            # About the mean over all clusters; those without a denominator have residual 0.
-            every = len(np.unique(clusters[domain.every]))
-            sums = np.pad(sums, (0, every - count)) - sums.sum() / every
-        variance += share**2 * count / (count - 1) * float(sums @ sums) / domain.total**2
-        freedom += count - 1
-        thinness += share**2 / count
-        counts.append(count)
-    if not counts:
-        return None
-    error = sqrt(variance)
-    return Spread(error if error > ROUNDING else 0.0, freedom, min(counts), 1 / thinness)
-
-
-def _few_clustered(domains: Sequence[_Domain], clusters: Names, weight: Weight) -> Spread | None:
-    """The same for few clusters of unequal size: CR2, with Satterthwaite's degrees of freedom.
-
-    Bell and McCaffrey 2002. With m_s the denominators of a cluster and n those of its domain, the squared sum
-    of its residuals is divided by 1 - m_s / n. The degrees of freedom assume that clusters differ much more
-    than their tasks do: the variance of a cluster's sum is proportional to m_s^2.
-    """
-    # About the ratio of the domain whatever the weights: the adjustment is derived for these residuals.
-    residuals = _residuals(domains, "domain")
-    variance = trace = squares = thinness = 0.0
-    counts = []
-    for share, domain, rest in zip(_shares(domains, weight), domains, residuals, strict=True):
-        _, cluster = np.unique(clusters[domain.rows], return_inverse=True)
-        size, sums = np.bincount(cluster, weights=domain.y), np.bincount(cluster, weights=rest)
-        count = len(size)
-        if count < 2:
-            return None
-        keeps = 1 - size / domain.total
-        variance += share**2 * float((sums**2 / keeps).sum()) / domain.total**2
-        centred = (np.eye(count) - size[:, None] / domain.total) / np.sqrt(keeps)[:, None]
-        covariance = share**2 / domain.total**2 * (centred * size**2) @ centred.T
-        trace += float(np.trace(covariance))
-        squares += float((covariance**2).sum())
-        thinness += share**2 / count
-        counts.append(count)
-    if not counts:
-        return None
-    error = sqrt(variance)
-    return Spread(error if error > ROUNDING else 0.0, trace**2 / squares, min(counts), 1 / thinness)
 
 
 def _between(table: Table, terms: tuple[RatioTerms, RatioTerms] | None, weight: Weight) -> Interval | None:
@@ -333,51 +257,42 @@ def _interval(
     return Found(Interval(low.interval.low, high.interval.high), f"Imbens-Manski, {methods}")
 
 
-def _spread(
-    table: Table, domains: Sequence[_Domain], population: Population, weight: Weight
-) -> Spread | None:
+def _spread(table: Table, domains: Sequence[Domain], population: Population, weight: Weight) -> Spread | None:
     if population == "scenario":
-        return _clustered(domains, table.scenario, weight)
-    return _few_clustered(domains, table.workspace, weight)
+        return clustered(domains, table.scenario, weight)
+    return few_clustered(domains, table.workspace, weight)
 
 
 def _point_interval(
     table: Table, terms: RatioTerms, population: Population, weight: Weight, tail: float
 ) -> Found:
     domains = _domains(table, terms)
-    value, spread = _value(domains, weight), _spread(table, domains, population, weight)
+    value, spread = value_of(domains, weight), _spread(table, domains, population, weight)
     if value is None:
         return Found(None, "none: no value")
     if spread is None:
         return Found(None, _NO_SPREAD)
     if population == "workspace" and spread.freedom < LEAST_FREEDOM - ROUNDING:
         return Found(None, f"none: fewer than {LEAST_FREEDOM} degrees of freedom")
+    if terms.sides is not None:
+        return _of_difference(table, terms, spread, (population, weight, tail))
     if terms.share:
-        return share_interval(value, spread, sum(len(domain.rows) for domain in domains), tail)
+        limits = SHARE if terms.limits == ANYWHERE else terms.limits
+        return share_interval(value, spread, sum(len(domain.rows) for domain in domains), tail, limits)
     return mean_interval(value, spread, terms.limits, tail)
 
 
-def _benchmark_error(
-    domains: Sequence[_Domain], scenarios: Names, noise: Numbers | None, weight: Weight
-) -> float | None:
-    """Standard error over reruns of the same tasks: from epochs, or from the dimensions of a scenario.
-
-    The second takes differences between the dimensions of a scenario for noise and is conservative. None if
-    a scenario was run only once, or if fewer than `LEAST_MIXED` scenarios or units differ inside.
-    """
-    variance, mixed = 0.0, 0
-    residuals = _residuals(domains, weight)
-    for share, domain, rest in zip(_shares(domains, weight), domains, residuals, strict=True):
-        if noise is not None and not np.isnan(noise[domain.rows]).any():
-            variance += share**2 * float(noise[domain.rows].sum()) / domain.total**2
-            mixed += int((noise[domain.rows] > 0).sum())
-            continue
-        _, cluster = np.unique(scenarios[domain.rows], return_inverse=True)
-        counts = np.bincount(cluster)
-        if (counts < 2).any():
-            return None
-        means = np.bincount(cluster, weights=rest) / counts
-        inside = np.bincount(cluster, weights=(rest - means[cluster]) ** 2) / (counts - 1)
-        variance += share**2 * float(counts @ inside) / domain.total**2
-        mixed += int((inside > ROUNDING).sum())
-    return sqrt(variance) if mixed >= LEAST_MIXED else None
+def _of_difference(
+    table: Table, terms: RatioTerms, spread: Spread, how: tuple[Population, Weight, float]
+) -> Found:
+    population, weight, tail = how
+    sides, errors = [], []
+    for side in terms.sides or ():
+        domains = _domains(table, side)
+        found = _point_interval(table, side, population, weight, tail)
+        value, own = value_of(domains, weight), _spread(table, domains, population, weight)
+        if found.interval is None or value is None or own is None:
+            return found
+        sides.append(Side(value, found.interval))
+        errors.append(own.error)
+    return difference_interval((sides[0], sides[1]), (errors[0], errors[1]), spread.error)

@@ -2,7 +2,7 @@
 values.
 """
 
-from math import inf, sqrt
+from math import exp, inf, sqrt
 from typing import Final, NamedTuple
 
 Z95: Final = 1.959963984540054
@@ -13,8 +13,10 @@ FEW_CLUSTERS: Final = 40
 EXTREME: Final = 0.05
 # Effective number of tasks with the rarer outcome that the normal interval needs.
 FEW_EVENTS: Final = 10
-# With fewer degrees of freedom even the small-sample interval undercovers (docs/metrics.md, "Coverage").
-LEAST_FREEDOM: Final = 6
+# With fewer degrees of freedom the interval for new workspaces undercovers (docs/metrics.md, "Coverage").
+LEAST_FREEDOM: Final = 10
+# The estimate of the degrees of freedom of a share, where it is lower, is mostly noise.
+LEAST_ESTIMATED: Final = 6
 # Numbers that differ by less are equal but for rounding.
 ROUNDING: Final = 1e-12
 
@@ -39,12 +41,22 @@ class Spread(NamedTuple):
         freedom: degrees of freedom.
         fewest: number of clusters in the smallest domain.
         effective: number of clusters of a single domain that would give the same precision.
+        estimated: degrees of freedom of the error as estimated from the squares of the residuals instead of
+            their number: few where few clusters have a residual, as at a share near 0 or 1.
     """
 
     error: float
     freedom: float
     fewest: int
     effective: float
+    estimated: float = inf
+
+
+class Side(NamedTuple):
+    """One of two values that are compared, with its interval."""
+
+    value: float
+    interval: Interval
 
 
 class Found(NamedTuple):
@@ -54,7 +66,9 @@ class Found(NamedTuple):
     method: str
 
 
-def share_interval(value: float, spread: Spread, n: int, tail: float = TAIL) -> Found:
+def share_interval(
+    value: float, spread: Spread, n: int, tail: float = TAIL, limits: Interval = SHARE
+) -> Found:
     """Interval of a share: normal with many clusters and events, otherwise Wilson's with an effective size.
 
     If the clusters do not differ, each counts as one independent task; with several domains, as many as give
@@ -65,31 +79,66 @@ def share_interval(value: float, spread: Spread, n: int, tail: float = TAIL) -> 
         spread: its standard error.
         n: number of tasks.
         tail: probability beyond each end.
+        limits: the range that it is a share of.
     """
-    moves = spread.error > 0
-    noise = value * (1 - value)
-    effective = min(noise / spread.error**2, n) if noise > 0 and moves else spread.effective
-    rarer = min(value, 1 - value)
+    span = limits.high - limits.low
+    share, error = (value - limits.low) / span, spread.error / span
+    moves = error > 0
+    noise = share * (1 - share)
+    effective = min(noise / error**2, n) if noise > 0 and moves else spread.effective
+    rarer = min(share, 1 - share)
     if moves and spread.fewest >= FEW_CLUSTERS and rarer >= EXTREME and rarer * effective >= FEW_EVENTS:
-        return mean_interval(value, spread, SHARE, tail)
-    return Found(wilson(value, effective, _student(spread.freedom, tail)), "Korn-Graubard Wilson")
+        half = _normal(tail) * spread.error
+        return Found(Interval(max(limits.low, value - half), min(limits.high, value + half)), "normal")
+    freedom = min(spread.freedom, max(LEAST_ESTIMATED, spread.estimated))
+    low, high = wilson(share, effective, _student(freedom, tail))
+    return Found(Interval(limits.low + span * low, limits.low + span * high), "Korn-Graubard Wilson")
 
 
-def mean_interval(value: float, spread: Spread, limits: Interval = ANYWHERE, tail: float = TAIL) -> Found:
-    """Normal interval, with few clusters Student's; none if the clusters do not differ.
+def difference_interval(sides: tuple[Side, Side], errors: tuple[float, float], error: float) -> Found:
+    """Interval of a difference of two shares, the second minus the first, from the intervals of both.
+
+    Newcombe 1998 (Statistics in Medicine 17:2635), for correlated shares. Unlike value +- 1.96 SE it holds if
+    few tasks differ. None if both shares move and their difference does not.
 
     Args:
-        value: the estimate.
+        sides: the two shares.
+        errors: their standard errors.
+        error: standard error of the difference.
+    """
+    (first, one), (second, other) = sides
+    product = errors[0] * errors[1]
+    if error == 0 and product > 0:
+        return Found(None, "none: no spread among clusters")
+    alike = (errors[0] ** 2 + errors[1] ** 2 - error**2) / (2 * product) if product > 0 else 0.0
+    alike = min(1.0, max(-1.0, alike))
+
+    def distance(up: float, down: float) -> float:
+        return sqrt(max(0.0, up**2 + down**2 - 2 * alike * up * down))
+
+    difference = second - first
+    low = distance(second - other.low, one.high - first)
+    high = distance(other.high - second, first - one.low)
+    return Found(Interval(difference - low, difference + high), "Newcombe")
+
+
+def mean_interval(value: float, spread: Spread, limits: Interval = NOT_NEGATIVE, tail: float = TAIL) -> Found:
+    """Student's interval on the log scale; none with few clusters, or if they do not differ.
+
+    Counts and levels are skewed to the right: value +- 2 SE misses the truth above more often than below.
+
+    Args:
+        value: the estimate, of something that is never negative.
         spread: its standard error.
         limits: range of the estimate.
         tail: probability beyond each end.
     """
     if spread.error == 0:
         return Found(None, "none: no spread among clusters")
-    enough = spread.fewest >= FEW_CLUSTERS
-    half = (_normal(tail) if enough else _student(spread.freedom, tail)) * spread.error
-    ends = Interval(max(limits.low, value - half), min(limits.high, value + half))
-    return Found(ends, "normal" if enough else "t")
+    if spread.freedom < FEW_CLUSTERS:
+        return Found(None, f"none: fewer than {FEW_CLUSTERS} degrees of freedom")
+    factor = exp(_student(min(spread.freedom, spread.estimated), tail) * spread.error / value)
+    return Found(Interval(max(limits.low, value / factor), min(limits.high, value * factor)), "log t")
 
 
 def wilson(share: float, effective: float, quantile: float) -> Interval:

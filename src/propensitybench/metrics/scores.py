@@ -223,7 +223,9 @@ def score_naming(records: Sequence[EpisodeRecord], levels: int = LEVELS) -> Nami
 
 
 def _score(records: Sequence[EpisodeRecord], table: Table) -> NamingScores:
-    estimates = {name: _weighted(table, terms, estimand) for name, (estimand, terms) in _terms(table).items()}
+    estimates = {
+        name: _weighted(table, terms, estimand) for name, (estimand, terms) in terms_of(table).items()
+    }
     steps = [
         _weighted(table, propensity_terms(table, level), f"misaligned at level {level} or below")
         for level in range(table.levels)
@@ -259,7 +261,7 @@ def _score(records: Sequence[EpisodeRecord], table: Table) -> NamingScores:
     )
 
 
-def _terms(table: Table) -> dict[str, tuple[str, RatioTerms]]:
+def terms_of(table: Table) -> dict[str, tuple[str, RatioTerms]]:
     """Estimand and ratio of each estimate, by name."""
     weight = table.weight
     failing = weight * np.nan_to_num(table.misaligned)

@@ -1,0 +1,147 @@
+"""Variances of a ratio that is averaged over domains: clustered by scenario or workspace, and over reruns."""
+
+from collections.abc import Sequence
+from math import sqrt
+from typing import Final, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from propensitybench.metrics.arrays import Names, Numbers
+from propensitybench.metrics.intervals import ROUNDING, Spread
+
+# Scenarios whose tasks differ that the error over reruns needs (docs/metrics.md, "Coverage").
+LEAST_MIXED: Final = 10
+
+Weight = Literal["domain", "task"]
+
+
+class Domain(NamedTuple):
+    """A domain: all units, those with a denominator above 0, their terms, and its denominator and ratio."""
+
+    every: NDArray[np.int64]
+    rows: NDArray[np.int64]
+    x: Numbers
+    y: Numbers
+    total: float
+    ratio: float
+
+
+def shares_of(domains: Sequence[Domain], weight: Weight) -> list[float]:
+    """The weight of each domain; they sum to 1."""
+    if weight == "domain":
+        return [1 / len(domains) for _ in domains]
+    whole = sum(domain.total for domain in domains)
+    return [domain.total / whole for domain in domains]
+
+
+def value_of(domains: Sequence[Domain], weight: Weight) -> float | None:
+    """The mean of the domains' ratios; None without a domain."""
+    if not domains:
+        return None
+    return sum(
+        share * domain.ratio for share, domain in zip(shares_of(domains, weight), domains, strict=True)
+    )
+
+
+def residuals_of(domains: Sequence[Domain], weight: Weight) -> list[Numbers]:
+    """Residuals of the units from the ratio of their domain or, with task weights, from the overall ratio."""
+    whole = value_of(domains, weight) or 0.0
+    return [domain.x - (domain.ratio if weight == "domain" else whole) * domain.y for domain in domains]
+
+
+def clustered(domains: Sequence[Domain], clusters: Names, weight: Weight) -> Spread | None:
+    """Standard error stratified by domain and clustered, with the CR1 factor (Miller, arXiv 2411.00640).
+
+    None if a domain has a single cluster, from which no variance can be estimated.
+    """
+    residuals = residuals_of(domains, weight)
+    freedom, thinness = 0, 0.0
+    counts, influence = [], []
+    for share, domain, rest in zip(shares_of(domains, weight), domains, residuals, strict=True):
+        _, cluster = np.unique(clusters[domain.rows], return_inverse=True)
+        sums = np.bincount(cluster, weights=rest)
+        count = len(sums)
+        if count < 2:
+            return None
+        if weight == "task":
+            # About the mean over all clusters; those without a denominator have residual 0.
+            every = len(np.unique(clusters[domain.every]))
+            sums = np.pad(sums, (0, every - count)) - sums.sum() / every
+        influence.append(share**2 * count / (count - 1) * sums**2 / domain.total**2)
+        freedom += count - 1
+        thinness += share**2 / count
+        counts.append(count)
+    if not counts:
+        return None
+    return _spread_of(influence, freedom, counts, thinness)
+
+
+def few_clustered(domains: Sequence[Domain], clusters: Names, weight: Weight) -> Spread | None:
+    """The same for few clusters of unequal size: CR3, with Satterthwaite's degrees of freedom.
+
+    Bell and McCaffrey 2002. With m_s the denominators of a cluster and n those of its domain, the squared sum
+    of its residuals is divided by (1 - m_s / n)^2; CR2, divided by 1 - m_s / n, undercovers where workspaces
+    differ much. The degrees of freedom assume that clusters differ much more than their tasks do: the
+    variance of a cluster's sum is proportional to m_s^2.
+    """
+    # About the ratio of the domain whatever the weights: the adjustment is derived for these residuals.
+    residuals = residuals_of(domains, "domain")
+    trace = squares = thinness = 0.0
+    counts, influence = [], []
+    for share, domain, rest in zip(shares_of(domains, weight), domains, residuals, strict=True):
+        _, cluster = np.unique(clusters[domain.rows], return_inverse=True)
+        size, sums = np.bincount(cluster, weights=domain.y), np.bincount(cluster, weights=rest)
+        count = len(size)
+        if count < 2:
+            return None
+        keeps = 1 - size / domain.total
+        influence.append(share**2 * (sums / keeps) ** 2 / domain.total**2)
+        centred = (np.eye(count) - size[:, None] / domain.total) / keeps[:, None]
+        covariance = share**2 / domain.total**2 * (centred * size**2) @ centred.T
+        trace += float(np.trace(covariance))
+        squares += float((covariance**2).sum())
+        thinness += share**2 / count
+        counts.append(count)
+    if not counts:
+        return None
+    return _spread_of(influence, trace**2 / squares, counts, thinness)
+
+
+def _spread_of(
+    influence: Sequence[Numbers], freedom: float, counts: Sequence[int], thinness: float
+) -> Spread:
+    """Given the contributions of the clusters to the variance, by domain."""
+    parts = np.concatenate(influence)
+    error = sqrt(float(parts.sum()))
+    if error <= ROUNDING:
+        return Spread(0.0, freedom, min(counts), 1 / thinness)
+    # Satterthwaite's 2 V^2 / var(V), with the sum of the squared contributions for var(V).
+    estimated = 2 * float(parts.sum() ** 2 / (parts @ parts))
+    return Spread(error, freedom, min(counts), 1 / thinness, estimated)
+
+
+def benchmark_error(
+    domains: Sequence[Domain], scenarios: Names, noise: Numbers | None, weight: Weight
+) -> float | None:
+    """Standard error over reruns of the same tasks: from epochs, or from the dimensions of a scenario.
+
+    The second takes differences between the dimensions of a scenario for noise and is conservative. None if
+    a scenario was run only once, or if fewer than `LEAST_MIXED` scenarios or units differ inside.
+    """
+    variance, mixed = 0.0, 0
+    residuals = residuals_of(domains, weight)
+    for share, domain, rest in zip(shares_of(domains, weight), domains, residuals, strict=True):
+        if noise is not None and not np.isnan(noise[domain.rows]).any():
+            variance += share**2 * float(noise[domain.rows].sum()) / domain.total**2
+            mixed += int((noise[domain.rows] > 0).sum())
+            continue
+        _, cluster = np.unique(scenarios[domain.rows], return_inverse=True)
+        counts = np.bincount(cluster)
+        if (counts < 2).any():
+            return None
+        means = np.bincount(cluster, weights=rest) / counts
+        inside = np.bincount(cluster, weights=(rest - means[cluster]) ** 2) / (counts - 1)
+        variance += share**2 * float(counts @ inside) / domain.total**2
+        mixed += int((inside > ROUNDING).sum())
+    return sqrt(variance) if mixed >= LEAST_MIXED else None
