@@ -67,7 +67,7 @@ class _Conversation:
 
 def stopped(path: Path, seed: int, *, replies: int | None = None, tokens: int | None = None) -> RunScores:
     """The scores of a run that a signal or a budget has stopped."""
-    create_run(RunSpec(MODEL, selection=Selection(limit=400, namings=("harmful",)), seed=seed), path)
+    create_run(RunSpec(MODEL, selection=Selection(limit=120, namings=("harmful",)), seed=seed), path)
     stop = StopSignal()
     options = ExecutionOptions(Transport(concurrency=CONCURRENCY), Budget(tokens=tokens))
     with RunFile.open(path, write=True) as run:
@@ -96,21 +96,23 @@ def test_a_run_stopped_before_anybody_has_resisted_has_no_score(seed: int, tmp_p
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("limit", [{"replies": 1500}, {"tokens": 1500}], ids=["signal", "budget"])
+@pytest.mark.parametrize(
+    ("limit", "off"), [({"replies": 1100}, 0.4), ({"tokens": 1500}, 0.0)], ids=["signal", "budget"]
+)
 def test_a_stopped_run_scores_near_the_truth_and_its_interval_covers(
-    limit: dict[str, int], tmp_path: Path
+    limit: dict[str, int], off: float, tmp_path: Path
 ) -> None:
     runs = [stopped(tmp_path / f"{seed}.run", seed, **limit) for seed in range(12)]
-    found = [scores.naming["harmful"] for scores in runs]
-    shares = [one.propensity for one in found if one.propensity is not None]
-    assert len(shares) == len(found)
     assert all(20 < scores.tasks.unfinished <= CONCURRENCY for scores in runs)
-    # About 60 tasks a run: the mean of twelve has a standard error of .02.
-    assert abs(fmean(shares) - TRUTH) < 0.05
-    assert sum(covers(one) for one in found) >= 10
-    for one in found:
-        assert one.propensity is not None
-        assert one.missing.complete_case is not None
-        assert one.propensity < one.missing.complete_case
-        assert one.bounds is not None
-        assert one.bounds.low <= TRUTH <= one.bounds.high
+    found = [scores.naming["harmful"] for scores in runs]
+    for scores, one in zip(runs, found, strict=True):
+        begun = one.n + scores.tasks.unfinished
+        assert one.bounds == (scores.tasks.misaligned / begun, 1 - scores.tasks.resisted / begun)
+    # In some of the runs nobody has been heard at the last level.
+    known = [one for one in found if one.propensity is not None]
+    assert len(known) >= 6
+    assert sum(covers(one) for one in known) >= len(known) - 1
+    # Of 40 to 60 tasks a run: the mean has a standard error of .02 to .04.
+    assert abs(fmean(one.propensity or 0 for one in known) - TRUTH) < 0.1
+    # The tasks with a score alone are too often those that gave in.
+    assert fmean(one.missing.complete_case or 0 for one in found) - TRUTH > off
