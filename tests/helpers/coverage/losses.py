@@ -1,4 +1,5 @@
-"""The propensity in runs of which some episodes ended without a score: lost ones, and a run that was stopped."""
+"""The propensity in runs of which some episodes ended without a score: lost ones, and a run that was
+stopped."""
 
 from functools import partial
 from math import nan
