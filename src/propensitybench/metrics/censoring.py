@@ -37,7 +37,7 @@ class Episodes:
         """Sum over the episodes of each unit."""
         count = len(self.domain)
         if values.ndim == 1:
-            return np.bincount(self.unit, weights=values, minlength=count)
+            return np.asarray(np.bincount(self.unit, values, count), dtype=np.float64)
         return np.stack([np.bincount(self.unit, column, count) for column in values.T], axis=-1)
 
     def mean(self, values: Numbers | Flags, weights: Numbers) -> Numbers:

@@ -106,8 +106,8 @@ def dimension_run(size: str, share: float, spread: float, rng: np.random.Generat
 
 FAMILIES: Final = Sheet(
     "Families",
-    "Without any difference: a capability against the rest of its domain of 240 scenarios, and two dimensions "
-    "on the same scenarios. `p <= .05` is the share of false findings in percent.",
+    "Without any difference: a capability against the rest of its domain of 240 scenarios, and two "
+    "dimensions on the same scenarios. `p <= .05` is the share of false findings in percent.",
     ("contrast", "propensity", "sd of scenarios"),
     [
         Cell(
