@@ -3,6 +3,7 @@
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
+import numpy as np
 import pytest
 from helpers.records import BIO, misaligned, resisted
 
@@ -52,10 +53,10 @@ def test_lines_are_the_fits_hazards_in_percent() -> None:
         drawing = selection_drawing(view, view.models[0], {"harmful": fitted()})
         assert drawing is not None
         (axes,) = compose(drawing).axes
-    everyone, at_risk, average = (line.get_ydata() for line in axes.lines)
-    assert list(at_risk) == pytest.approx([6 * 0.9**level for level in range(13)])
-    assert list(everyone) == pytest.approx([5.0] * 13)
-    assert list(average) == pytest.approx([2.0] * 13)
+    everyone, at_risk, average = (np.asarray(line.get_ydata()) for line in axes.lines)
+    assert at_risk.tolist() == pytest.approx([6 * 0.9**level for level in range(13)])
+    assert everyone.tolist() == pytest.approx([5.0] * 13)
+    assert average.tolist() == pytest.approx([2.0] * 13)
     assert axes.get_ylim()[1] >= 6 * 1.3
 
 

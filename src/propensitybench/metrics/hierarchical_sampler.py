@@ -85,7 +85,7 @@ class Sampler:
                     self._adapt()
 
     def _adapt(self) -> None:
-        """Scales the moves anew by what the chains have seen since the last time."""
+        """Scales the moves by what the chains have seen since the last time."""
         seen = np.concatenate([chain.recent() for chain in self._chains])
         steps, spreads = seen[:, 0], seen[:, 1:]
         deviation = spreads.std(axis=0) + SMALL
