@@ -24,7 +24,7 @@ from helpers.clients import TaskScript
 from helpers.forking import PRELOADED
 from helpers.runs import finish, make
 from hostile.run_file_mutations import mutate, run_sql
-from hostile.run_file_trial import COMMANDS, SLOW, Finding, Trial
+from hostile.run_file_trial import COMMANDS, SLOW, WALL_S, Finding, Trial
 
 from propensitybench.clients import says
 from propensitybench.engine import RunSpec, create_run
@@ -154,6 +154,7 @@ def _started(case: Case, place: Path) -> int:
     code = 1
     try:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
+        signal.alarm(WALL_S)
         mutation = case.make(place / "a.run")
         (place / "mutation").write_text(mutation, encoding="utf-8", errors="replace")
         for path in place.glob("a.run*"):

@@ -4,11 +4,13 @@ import json
 import sqlite3
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
+from itertools import count
 from pathlib import Path
 from random import Random
 from typing import Any, Final
 
 PAGE: Final = 4096
+MOST_STEPS: Final = 5_000
 # A mutant that is believed writes here; see `run_file_trial`.
 ESCAPES: Final = "../../../pwned"
 MARKUP: Final = '\x1b]0;pwned\x07\x1b[2J<script src="pwned.js"></script>\u202e&"\'`$(touch pwned)'
@@ -203,9 +205,17 @@ def mutate(path: Path, chance: Random) -> str:
     return "; ".join(done)
 
 
+def _database(path: Path) -> sqlite3.Connection:
+    """The database of a file that may be damaged already: a statement that never ends is given up."""
+    db = sqlite3.connect(path, isolation_level=None)
+    steps = count()
+    db.set_progress_handler(lambda: next(steps) > MOST_STEPS, 10_000)
+    return db
+
+
 def run_sql(path: Path, script: str) -> None:
     """Executes SQL without minding constraints; what SQLite refuses is left out."""
-    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+    with closing(_database(path)) as db:
         for pragma in ("writable_schema = ON", "foreign_keys = OFF", "ignore_check_constraints = ON"):
             db.execute(f"PRAGMA {pragma}")
         for statement in script.split("; "):
@@ -297,7 +307,7 @@ def forged(path: Path, chance: Random) -> str:
 
 def template_replaced(path: Path, chance: Random) -> str:
     template = chance.choice(TEMPLATES)
-    with suppress(sqlite3.Error), closing(sqlite3.connect(path)) as db, db:
+    with suppress(sqlite3.Error), closing(_database(path)) as db:
         db.execute("UPDATE manifest SET body = json_set(body, '$.template', ?)", (template,))
     return f"template {template[:40]!r}"
 
@@ -307,7 +317,7 @@ def value_replaced(path: Path, chance: Random) -> str:
     column = chance.choice(COLUMNS[table])
     value = chance.choice(VALUES)
     rows = chance.choice(("1", "abs(random()) % 3 = 0", f"{COLUMNS[table][0]} = ?"))
-    with suppress(sqlite3.Error), closing(sqlite3.connect(path, isolation_level=None)) as db:
+    with suppress(sqlite3.Error), closing(_database(path)) as db:
         kept = db.execute(f"SELECT {COLUMNS[table][0]} FROM {table}").fetchall() or [(0,)]
         given = (value, *chance.choice(kept)) if rows.endswith("?") else (value,)
         db.execute(f"UPDATE OR IGNORE {table} SET {column} = ? WHERE {rows}", given)
@@ -319,11 +329,11 @@ def nulls(path: Path, chance: Random) -> str:
     table = chance.choice(tuple(COLUMNS))
     column = chance.choice(COLUMNS[table])
     with suppress(sqlite3.Error):
-        with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        with closing(_database(path)) as db:
             found = db.execute("SELECT sql, name FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
             db.execute("PRAGMA writable_schema = ON")
             db.execute("UPDATE sqlite_master SET sql = replace(sql, ' NOT NULL', '')")
-        with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        with closing(_database(path)) as db:
             with suppress(sqlite3.Error):
                 db.execute(f"UPDATE {table} SET {column} = NULL WHERE rowid % 2 = 1")
             db.execute("PRAGMA writable_schema = ON")
@@ -333,7 +343,7 @@ def nulls(path: Path, chance: Random) -> str:
 
 def json_changed(path: Path, chance: Random) -> str:
     table, column = chance.choice(JSON)
-    with suppress(sqlite3.Error, ValueError, RecursionError), closing(sqlite3.connect(path)) as db, db:
+    with suppress(sqlite3.Error, ValueError, RecursionError), closing(_database(path)) as db:
         bodies = [body for (body,) in db.execute(f"SELECT {column} FROM {table}")]
         if not bodies:
             return "nothing"
@@ -381,7 +391,7 @@ def rows_deleted(path: Path, chance: Random) -> str:
 def rows_swapped(path: Path, chance: Random) -> str:
     table, column = chance.choice(JSON)
     first = COLUMNS[table][0]
-    with suppress(sqlite3.Error), closing(sqlite3.connect(path)) as db, db:
+    with suppress(sqlite3.Error), closing(_database(path)) as db:
         rows = db.execute(f"SELECT {first}, {column} FROM {table}").fetchall()
         (one, body), (other, other_body) = chance.choice(rows), chance.choice(rows)
         db.execute(f"UPDATE {table} SET {column} = ? WHERE {first} = ?", (other_body, one))
