@@ -1,4 +1,4 @@
-"""The propensity in runs of which some episodes ended without a score: lost ones, and a run that was stopped."""
+"""The propensity where episodes ended without a score: lost ones, and those of a run that was stopped."""
 
 from functools import partial
 from math import nan
@@ -42,8 +42,6 @@ _LOSSES: Final[tuple[tuple[float, Of], ...]] = (
 
 LOSSES: Final = Sheet(
     "Lost episodes",
-    "Episodes end with an error at a random level. The interval covers whatever they allow, so it is "
-    "conservative unless what is lost is as unlike the rest as the bounds allow.",
     ("lost", "scenarios x tasks of each"),
     [
         Cell((f"{100 * lost:g} % of {of}", size), partial(loss_run, size, share, lost, of))
@@ -52,7 +50,7 @@ LOSSES: Final = Sheet(
         for share in PROPENSITIES
     ]
     + [
-        Cell(("50 % of misaligned", FULL), partial(loss_run, FULL, share, 0.5, "misaligned"))
+        Cell(("50 % of misaligned", FULL), partial(loss_run, FULL, share, 0.5, "misaligned"), 0.25)
         for share in PROPENSITIES
     ],
 )
@@ -131,8 +129,6 @@ def stopped_run(share: float, concurrency: int, replies: int, rng: np.random.Gen
 
 STOPPED: Final = Sheet(
     "Stopped runs",
-    "The run ends after so many replies, with so many episodes at a time; those in flight are unfinished. "
-    "*Complete case*: without them, which is biased because they are the long ones.",
     ("truth", "concurrency", "replies"),
     [
         Cell(
