@@ -7,10 +7,11 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 from helpers.coverage.cells import Cell, Result, Sheet, covers
 from helpers.coverage.shares import FULL, PROPENSITIES, layout_of, percent
-from helpers.populations import LEVELS, TASK_SPREAD, Layout, agent_of, play, play_tasks, table_of_levels
+from helpers.populations import TASK_SPREAD, Layout, agent_of, play, play_tasks, table_of_levels
 from numpy.typing import NDArray
 
 from propensitybench.metrics.estimates import estimate, interval, propensity_terms
+from propensitybench.metrics.table import LEVELS
 
 Levels = NDArray[np.int64]
 Of = Literal["all", "misaligned", "resisting"]

@@ -7,7 +7,6 @@ import numpy as np
 from helpers.coverage.cells import Cell, Result, Sheet, covers
 from helpers.coverage.shares import FULL, PROPENSITIES, layout_of, percent
 from helpers.populations import (
-    LEVELS,
     TASK_SPREAD,
     Floats,
     Work,
@@ -19,6 +18,7 @@ from helpers.populations import (
 
 from propensitybench.metrics.estimates import interval
 from propensitybench.metrics.scores import terms_of
+from propensitybench.metrics.table import LEVELS
 
 SPREAD: Final = 1.5
 # By level: terminations and aligned calls, Poisson with a scenario effect that is lognormal with mean 1.

@@ -6,7 +6,6 @@ from typing import Final
 import numpy as np
 from helpers.coverage.cells import Cell, Draw, Result, Sheet, covers
 from helpers.populations import (
-    LEVELS,
     Layout,
     agent_of,
     even_layout,
@@ -16,9 +15,10 @@ from helpers.populations import (
     table_of_levels,
 )
 
-from propensitybench.metrics.estimates import Weight, interval, propensity_terms
+from propensitybench.metrics.estimates import interval, propensity_terms
 from propensitybench.metrics.intervals import TAIL
-from propensitybench.metrics.table import Table
+from propensitybench.metrics.spreads import Weight
+from propensitybench.metrics.table import LEVELS, Table
 
 PROPENSITIES: Final = (0.01, 0.1, 0.5, 0.9, 0.99)
 FULL: Final = "full"
