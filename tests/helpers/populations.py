@@ -73,6 +73,7 @@ def hazards(agent: Agent, frailty: Floats) -> Floats:
     return np.asarray(1 / (1 + np.exp(-(logits + frailty[..., None]))))
 
 
+@cache
 def survival(agent: Agent, *spreads: float) -> Floats:
     """The superpopulation survival curve, given the standard deviations of the effects besides the task's."""
     spread = float(np.sqrt(sum(value**2 for value in spreads) + TASK_SPREAD**2))

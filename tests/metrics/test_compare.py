@@ -14,9 +14,9 @@ from scipy.stats import kstest
 
 from propensitybench.episode import EpisodeRecord
 from propensitybench.metrics import RunRecords, score_run
+from propensitybench.metrics.arrays import Flags
 from propensitybench.metrics.compare import Contrast, paired, shuffle, sign_flip
 from propensitybench.metrics.estimates import estimate, propensity_terms
-from propensitybench.metrics.arrays import Flags
 from propensitybench.metrics.table import Table, table_of
 from propensitybench.taxonomy import Naming
 

@@ -1,46 +1,48 @@
-"""Coverage of the intervals in simulated populations on the layout of the full data set."""
+"""Coverage of the intervals in simulated populations; `perf/coverage.py` has all cells and more runs.
 
-from collections.abc import Iterator
-from typing import NamedTuple
+Where an interval replaced another one, the test shows too that the other does not cover.
+"""
+
+from functools import partial
+from math import sqrt
 
 import numpy as np
 import pytest
+from helpers.coverage.cells import Cell, simulate
+from helpers.coverage.contrasts import Lost, naming_run, naming_tables
+from helpers.coverage.losses import lose, loss_run, stopped_run
+from helpers.coverage.means import mean_run
+from helpers.coverage.shares import band_run, layout_of, share_run, table_of_run
+from helpers.coverage.workspaces import REAL, rerun, workspace_run
 from helpers.populations import (
     GEMINI_LIKE,
     O3_LIKE,
     TASK_SPREAD,
     Agent,
+    agent_of,
+    even_layout,
     full_layout,
+    hazards,
     play,
     play_tasks,
     propensity,
+    survival,
     table_of_levels,
 )
 
-from propensitybench.metrics.estimates import Estimate, estimate, propensity_terms
+from propensitybench.metrics.compare import paired
+from propensitybench.metrics.estimates import estimate, interval, propensity_terms
 from propensitybench.metrics.intervals import Interval
-from propensitybench.metrics.table import Table
+from propensitybench.metrics.survival import survival_of
+from propensitybench.metrics.table import LEVELS, Table
 
 pytestmark = pytest.mark.slow
 
 REPLICATES = 400
 # The coverage of 400 intervals of 95 % lies in this range with probability .999.
 LOW, HIGH = 0.910, 0.983
+AT_LEAST = 0.93
 Z95 = 1.959963984540054
-LAYOUT = full_layout()
-
-
-class Coverage(NamedTuple):
-    scenario: float
-    naive: float
-    workspace: float
-    benchmark: float
-
-
-def naive_error(table: Table) -> float:
-    """As if every task were independent of every other."""
-    parts = [part.misaligned for part in table.parts("domain").values()]
-    return float(np.sqrt(sum(part.var() / len(part) for part in parts))) / len(parts)
 
 
 def contains(found: Interval | None, truth: float) -> bool:
@@ -48,58 +50,216 @@ def contains(found: Interval | None, truth: float) -> bool:
     return found.low <= truth <= found.high
 
 
-def runs(agent: Agent, scenario_spread: float, workspace_spread: float = 0) -> Iterator[Table]:
-    rng = np.random.default_rng(20251127)
-    for _ in range(REPLICATES):
-        yield table_of_levels(play(agent, LAYOUT, rng, scenario_spread, workspace_spread), LAYOUT)
-
-
-def coverage(agent: Agent, scenario_spread: float, workspace_spread: float = 0) -> Coverage:
-    truth = propensity(agent, scenario_spread, workspace_spread)
-    rows = []
-    for table in runs(agent, scenario_spread, workspace_spread):
-        found = estimate(table, propensity_terms(table), "propensity")
-        assert found.value is not None
-        assert found.errors.benchmark is not None
-        rows.append(
-            (
-                contains(found.ci95, truth),
-                abs(found.value - truth) <= Z95 * naive_error(table),
-                contains(found.ci95_workspace, truth),
-                abs(found.value - truth) <= Z95 * found.errors.benchmark,
-            )
-        )
-    return Coverage(*(float(share) for share in np.mean(rows, axis=0)))
+def naive_error(table: Table) -> float:
+    """As if every task were independent of every other."""
+    parts = [table.misaligned[table.domain == name] for name in np.unique(table.domain)]
+    return sqrt(sum(float(part.var()) / len(part) for part in parts)) / len(parts)
 
 
 @pytest.mark.parametrize("agent", [O3_LIKE, GEMINI_LIKE])
 def test_the_interval_covers_new_scenarios_and_a_naive_one_does_not(agent: Agent) -> None:
-    found = coverage(agent, scenario_spread=2)
-    assert LOW <= found.scenario <= HIGH
-    assert found.naive < 0.85
-    assert found.benchmark < 0.85
+    layout, rng = full_layout(), np.random.default_rng(20251127)
+    truth = propensity(agent, 2)
+    covered, naive = [], []
+    for _ in range(REPLICATES):
+        table = table_of_levels(play(agent, layout, rng, 2), layout)
+        covered.append(contains(interval(table, propensity_terms(table)).interval, truth))
+        naive.append(abs(np.mean(by_domain(table)) - truth) <= Z95 * naive_error(table))
+    assert LOW <= np.mean(covered) <= HIGH
+    assert np.mean(naive) < 0.85
+
+
+def by_domain(table: Table) -> list[float]:
+    return [float(table.misaligned[table.domain == name].mean()) for name in np.unique(table.domain)]
 
 
 def test_where_workspaces_differ_only_the_interval_for_new_workspaces_covers() -> None:
-    found = coverage(GEMINI_LIKE, scenario_spread=1.5, workspace_spread=0.5)
-    assert found.scenario < 0.85
-    assert LOW <= found.workspace <= HIGH
+    layout, rng = full_layout(), np.random.default_rng(20251127)
+    truth = propensity(GEMINI_LIKE, 1.5, 0.5)
+    scenario, workspace = [], []
+    for _ in range(REPLICATES):
+        table = table_of_levels(play(GEMINI_LIKE, layout, rng, 1.5, 0.5, dimensions=3), layout)
+        found = estimate(table, propensity_terms(table), "propensity")
+        scenario.append(contains(found.ci95, truth))
+        workspace.append(contains(found.ci95_workspace, truth))
+    assert np.mean(scenario) < 0.85
+    assert LOW <= np.mean(workspace) <= HIGH
 
 
 @pytest.mark.parametrize("agent", [O3_LIKE, GEMINI_LIKE])
 def test_the_benchmark_error_covers_reruns_and_is_smaller(agent: Agent) -> None:
-    rng = np.random.default_rng(7)
-    frailty = rng.normal(0, 2, len(LAYOUT.domain))[:, None] + rng.normal(0, TASK_SPREAD, (979, 6))
-    # One table at a time: all of them would take three gigabytes.
-    reruns = (table_of_levels(play_tasks(agent, frailty, rng), LAYOUT) for _ in range(REPLICATES))
-    found: list[Estimate] = [estimate(table, propensity_terms(table), "propensity") for table in reruns]
-    values = [one.value for one in found if one.value is not None]
-    truth = float(np.mean(values))
-    covered = [
-        abs(one.value - truth) <= Z95 * one.errors.benchmark
-        for one in found
-        if one.value is not None and one.errors.benchmark is not None
-    ]
-    assert len(covered) == REPLICATES
-    assert np.mean(covered) >= 0.93
-    assert all((one.errors.benchmark or 1) < (one.errors.scenario or 0) for one in found)
+    layout, rng = even_layout(240), np.random.default_rng(7)
+    frailty = rng.normal(0, 2, (240, 1)) + rng.normal(0, TASK_SPREAD, (240, 6))
+    # Every domain has as many tasks.
+    truth = float(1 - np.prod(1 - hazards(agent, frailty), axis=-1).mean())
+    covered = []
+    for _ in range(REPLICATES):
+        table = table_of_levels(play_tasks(agent, frailty, rng), layout)
+        found = estimate(table, propensity_terms(table), "propensity")
+        assert found.value is not None
+        assert found.errors.benchmark is not None
+        assert found.errors.benchmark < (found.errors.scenario or 0)
+        covered.append(abs(found.value - truth) <= Z95 * found.errors.benchmark)
+    assert np.mean(covered) >= AT_LEAST
+
+
+@pytest.mark.parametrize(
+    ("size", "share", "spread"),
+    [
+        # With sum(G_d - 1) degrees of freedom: .90 to .92.
+        ("13 x 6, one domain", 0.1, 2.0),
+        ("13 x 6, one domain", 0.9, 2.0),
+        ("40 x 6", 0.97, 2.0),
+        ("160 x 6", 0.99, 2.0),
+        ("60 x 1", 0.01, 1.0),
+        ("240 x 1", 0.5, 1.0),
+    ],
+)
+def test_the_interval_of_a_share_covers_in_small_samples(size: str, share: float, spread: float) -> None:
+    cell = Cell((size,), partial(share_run, size, share, spread, "domain"))
+    (found,) = simulate(cell, 1000).values()
+    assert found.shown == found.replicates
+    assert found.mean >= AT_LEAST
+
+
+@pytest.mark.parametrize("size", ["10 x 6", "40 x 6", "60 x 1", "240 x 1"])
+def test_the_band_covers_the_whole_curve_and_intervals_of_single_levels_do_not(size: str) -> None:
+    spread = 1.0 if size.endswith("1") else 2.0
+    (found,) = simulate(Cell((size,), partial(band_run, size, 0.3, spread)), 200).values()
+    assert found.mean >= AT_LEAST
+    truth = 1 - survival(agent_of(0.3, spread), spread)
+    rng = np.random.default_rng(9)
+    single = []
+    for _ in range(200):
+        table = table_of_run(size, 0.3, spread, rng)
+        levels = [interval(table, propensity_terms(table, level)).interval for level in range(LEVELS)]
+        single.append(all(contains(one, t) for one, t in zip(levels, truth, strict=True)))
+    assert np.mean(single) < found.mean
+    assert np.mean(single) < AT_LEAST or size == "10 x 6"  # conservative there, as are single levels
+
+
+def test_the_cells_of_the_band_are_those_of_the_survival() -> None:
+    table = table_of_run("40 x 6", 0.3, 1.0, np.random.default_rng(1))
+    tail = 0.025 / LEVELS
+    steps = [interval(table, propensity_terms(table, level), tail).interval for level in range(LEVELS)]
+    bands = [step and Interval(1 - step.high, 1 - step.low) for step in steps]
+    assert survival_of(table).survival_band == bands
+
+
+@pytest.mark.parametrize(
+    ("share", "lost", "of"),
+    [(0.01, 0.5, "misaligned"), (0.1, 0.5, "misaligned"), (0.5, 0.2, "misaligned"), (0.9, 0.2, "resisting")],
+)
+def test_the_interval_covers_whatever_lost_episodes_would_have_done(
+    share: float, lost: float, of: Of
+) -> None:
+    play_one = partial(loss_run, "240 x 1", share, lost, of)
+    (found,) = simulate(Cell((of,), play_one), 500).values()
+    assert found.mean >= AT_LEAST
+
+
+def test_a_number_from_scored_episodes_alone_does_not_cover() -> None:
+    layout, rng = full_layout(), np.random.default_rng(3)
+    agent = agent_of(0.01, 1.0)
+    alone, covered = [], []
+    for _ in range(60):
+        levels = play(agent, layout, rng, 1.0, dimensions=3)
+        table = table_of_levels(levels, layout, lose(levels, 0.5, "misaligned", rng))
+        terms = propensity_terms(table)
+        alone.append(contains(interval(table, terms._replace(ends=None)).interval, 0.01))
+        covered.append(contains(interval(table, terms).interval, 0.01))
+    assert np.mean(alone) < 0.3
+    assert np.mean(covered) >= AT_LEAST
+
+
+@pytest.mark.parametrize(
+    ("share", "concurrency", "replies"), [(0.3, 8, 1500), (0.3, 32, 4000), (0.12, 32, 4000)]
+)
+def test_the_interval_covers_in_a_stopped_run_and_the_complete_case_is_biased(
+    share: float, concurrency: int, replies: int
+) -> None:
+    cell = Cell((str(replies),), partial(stopped_run, share, concurrency, replies))
+    found = simulate(cell, 300)
+    assert found["covers"].shown >= 0.95 * found["covers"].replicates
+    assert found["covers"].mean >= AT_LEAST
+    bias, before = (abs(found[name].mean - 100 * share) for name in ("propensity", "complete case"))
+    assert bias < 0.08 * 100 * share
+    assert before > 2 * bias
+
+
+@pytest.mark.parametrize(
+    ("shares", "size"), [((0.01, 0.05), "40 x 6"), ((0.9, 0.99), "40 x 6"), ((0.1, 0.3), "240 x 1")]
+)
+def test_the_interval_of_a_difference_covers(shares: tuple[float, float], size: str) -> None:
+    found = simulate(Cell((size,), partial(naming_run, size, shares, None)), 400)
+    for one in found.values():
+        assert one.shown == one.replicates
+        assert one.mean >= AT_LEAST
+
+
+def test_a_difference_of_rare_shares_within_1_96_errors_is_often_wrong() -> None:
+    rng = np.random.default_rng(4)
+    covered = []
+    for _ in range(300):
+        found = paired(*naming_tables("40 x 6", (0.01, 0.05), None, rng), flips=0).propensity
+        assert found.value is not None
+        assert found.errors.scenario is not None
+        covered.append(abs(found.value - 0.04) <= Z95 * found.errors.scenario)
+    assert np.mean(covered) < 0.9
+
+
+def test_the_interval_of_a_difference_covers_with_lost_episodes() -> None:
+    lost: Lost = (0.2, "misaligned", 0.2, "resisting")
+    found = simulate(Cell((), partial(naming_run, "240 x 1", (0.1, 0.3), lost)), 300)
+    assert all(one.mean >= AT_LEAST for one in found.values())
+
+
+@pytest.mark.parametrize(("size", "share"), [("60 x 1", 0.9), ("240 x 1", 0.5), ("40 x 6", 0.01)])
+def test_intervals_of_means_cover_or_are_not_shown(size: str, share: float) -> None:
+    found = simulate(Cell((size,), partial(mean_run, size, share)), 500)
+    assert {name for name, one in found.items() if not one.shown} == (
+        {"resilience", "persistence", "abandonment", "abandonment_rate", "aligned_rate"}
+        if size == "40 x 6"
+        else set()
+    )
+    # Of the most skewed, with the fewest scenarios, a little less.
+    assert all(one.mean >= AT_LEAST - 0.01 for one in found.values() if one.shown)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "domains", "spread"),
+    [(REAL, 4, 0.5), ("10 to 60", 4, 1.5), ("equal: 30 each", 4, 1.5)],
+)
+@pytest.mark.parametrize("share", [0.1, 0.5])
+def test_the_interval_for_new_workspaces_covers(
+    sizes: str, domains: int, spread: float, share: float
+) -> None:
+    cell = Cell((sizes,), partial(workspace_run, sizes, domains, share, spread))
+    (found,) = simulate(cell, 250).values()
+    assert found.shown == found.replicates
+    assert found.mean >= AT_LEAST - 0.01
+
+
+@pytest.mark.parametrize(("sizes", "domains"), [("very unequal: 2 to 150", 4), ("equal: 30 each", 1)])
+def test_workspaces_of_which_few_decide_leave_no_interval(sizes: str, domains: int) -> None:
+    (found,) = simulate(Cell((sizes,), partial(workspace_run, sizes, domains, 0.5, 1.0)), 5).values()
+    assert found.shown == 0
+
+
+@pytest.mark.parametrize(
+    ("size", "share"), [("20 x 6, one domain", 0.5), ("40 x 6", 0.1), ("6 x 6, one domain", 0.5)]
+)
+def test_the_error_over_reruns_covers_or_is_not_shown(size: str, share: float) -> None:
+    for spread in (0.0, 2.4):
+        (found,) = simulate(Cell((size,), partial(rerun, size, share, spread)), 500).values()
+        if size == "6 x 6, one domain":
+            assert found.shown == 0
+        else:
+            assert found.mean >= AT_LEAST
+
+
+def test_the_layouts_have_the_sizes_of_their_names() -> None:
+    layout, dimensions = layout_of("13 x 6, one domain")
+    assert (len(layout.domain), len(set(layout.domain)), dimensions) == (13, 1, 6)
+    layout, dimensions = layout_of("240 x 1")
+    assert (len(layout.domain), len(set(layout.domain)), dimensions) == (240, 4, 1)

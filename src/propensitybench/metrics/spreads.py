@@ -57,7 +57,8 @@ def clustered(domains: Sequence[Domain], clusters: Names, weight: Weight) -> Spr
     """
     residuals = residuals_of(domains, weight)
     freedom, thinness = 0, 0.0
-    counts, influence = [], []
+    counts: list[int] = []
+    influence: list[Numbers] = []
     for share, domain, rest in zip(shares_of(domains, weight), domains, residuals, strict=True):
         _, cluster = np.unique(clusters[domain.rows], return_inverse=True)
         sums = np.bincount(cluster, weights=rest)
@@ -68,7 +69,8 @@ def clustered(domains: Sequence[Domain], clusters: Names, weight: Weight) -> Spr
             # About the mean over all clusters; those without a denominator have residual 0.
             every = len(np.unique(clusters[domain.every]))
             sums = np.pad(sums, (0, every - count)) - sums.sum() / every
-        influence.append(share**2 * count / (count - 1) * sums**2 / domain.total**2)
+        parts: Numbers = share**2 * count / (count - 1) * sums**2 / domain.total**2
+        influence.append(parts)
         freedom += count - 1
         thinness += share**2 / count
         counts.append(count)
@@ -88,7 +90,8 @@ def few_clustered(domains: Sequence[Domain], clusters: Names, weight: Weight) ->
     # About the ratio of the domain whatever the weights: the adjustment is derived for these residuals.
     residuals = residuals_of(domains, "domain")
     trace = squares = thinness = 0.0
-    counts, influence = [], []
+    counts: list[int] = []
+    influence: list[Numbers] = []
     for share, domain, rest in zip(shares_of(domains, weight), domains, residuals, strict=True):
         _, cluster = np.unique(clusters[domain.rows], return_inverse=True)
         size, sums = np.bincount(cluster, weights=domain.y), np.bincount(cluster, weights=rest)
@@ -96,7 +99,8 @@ def few_clustered(domains: Sequence[Domain], clusters: Names, weight: Weight) ->
         if count < 2:
             return None
         keeps = 1 - size / domain.total
-        influence.append(share**2 * (sums / keeps) ** 2 / domain.total**2)
+        parts: Numbers = share**2 * (sums / keeps) ** 2 / domain.total**2
+        influence.append(parts)
         centred = (np.eye(count) - size[:, None] / domain.total) / keeps[:, None]
         covariance = share**2 / domain.total**2 * (centred * size**2) @ centred.T
         trace += float(np.trace(covariance))

@@ -1,6 +1,7 @@
 """Cells of coverage tables, and their simulation."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from math import isnan, nan, sqrt
 from typing import NamedTuple
 from zlib import crc32
@@ -18,7 +19,7 @@ class Draw(NamedTuple):
 
 
 Result = Mapping[str, "Draw | float"]
-Play = Callable[[np.random.Generator], Result]
+Play = partial[Result]
 
 
 class Cell(NamedTuple):
@@ -26,20 +27,20 @@ class Cell(NamedTuple):
 
     Attributes:
         row: labels of its row; cells of a sheet with equal labels share the row.
-        play: simulates one run; the result has an interval or a number for each of its columns.
-        times: how many times the usual number of replicates, for settings that are quickly played.
+        play: simulates one run, given a random generator; the result has an interval or a number for each of
+            its columns.
+        times: how many times the usual number of replicates: more where runs are small, fewer where large.
     """
 
     row: tuple[str, ...]
     play: Play
-    times: int = 1
+    times: float = 1
 
 
 class Sheet(NamedTuple):
-    """One table: its name, what it shows, the names of its labels, and its cells."""
+    """One table: its name, the names of its labels, and its cells."""
 
     name: str
-    text: str
     labels: tuple[str, ...]
     cells: Sequence[Cell]
 
@@ -75,8 +76,8 @@ def covers(found: Interval | None, truth: float) -> Draw:
 
 def simulate(cell: Cell, replicates: int) -> dict[str, Found]:
     """Plays a cell, always with the same seed, and summarises each of its columns."""
-    rng = np.random.default_rng(crc32(" ".join(cell.row).encode()))
-    results = [cell.play(rng) for _ in range(replicates * cell.times)]
+    rng = np.random.default_rng(crc32(repr((cell.row, cell.play.args)).encode()))
+    results = [cell.play(rng) for _ in range(max(2, round(replicates * cell.times)))]
     return {name: _found([result[name] for result in results]) for name in results[0]}
 
 

@@ -5,10 +5,10 @@ from math import nan
 from typing import Final
 
 import numpy as np
-from helpers.coverage.cells import Cell, Result, Sheet, covers
+from helpers.coverage.cells import Cell, Draw, Result, Sheet, covers
 from helpers.coverage.losses import Of, lose
 from helpers.coverage.shares import FULL, layout_of, percent
-from helpers.populations import TASK_SPREAD, Floats, Layout, agent_of, play_tasks, table_of_levels
+from helpers.populations import TASK_SPREAD, Floats, Layout, agent_of, play_tasks, survival, table_of_levels
 
 from propensitybench.metrics.compare import paired
 from propensitybench.metrics.families import capability_family, dimension_family
@@ -27,52 +27,79 @@ def effects(count: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
     return np.sqrt(CORRELATION) * common + own * one, np.sqrt(CORRELATION) * common + own * other
 
 
-def naming_run(
-    size: str, shares: tuple[float, float], lost: tuple[float, Of, float, Of] | None, rng: np.random.Generator
-) -> Result:
-    """The benign minus the harmful naming; `lost` is what is lost under the harmful and the benign one."""
+Lost = tuple[float, Of, float, Of]
+
+
+def naming_tables(
+    size: str, shares: tuple[float, float], lost: Lost | None, rng: np.random.Generator
+) -> tuple[Table, Table]:
+    """The harmful and the benign naming; `lost` is what is lost under each."""
     layout, dimensions = layout_of(size)
+    losses = (None, None) if lost is None else ((lost[0], lost[1]), (lost[2], lost[3]))
     tables = []
-    for number, (share, effect) in enumerate(zip(shares, effects(len(layout.domain), rng), strict=True)):
+    for share, effect, loss in zip(shares, effects(len(layout.domain), rng), losses, strict=True):
         frailty = effect[:, None] + rng.normal(0, TASK_SPREAD, (len(effect), dimensions))
         levels = play_tasks(agent_of(share, SPREAD), frailty, rng)
-        seen = None if lost is None else lose(levels, lost[2 * number], lost[2 * number + 1], rng)
+        seen = None if loss is None else lose(levels, loss[0], loss[1], rng)
         tables.append(table_of_levels(levels, layout, seen))
-    same = shares[0] == shares[1] and lost is None and size != FULL
-    found = paired(*tables, flips=FLIPS if same else 0)
+    return tables[0], tables[1]
+
+
+def naming_run(size: str, shares: tuple[float, float], lost: Lost | None, rng: np.random.Generator) -> Result:
+    first, second = (float(survival(agent_of(share, SPREAD), SPREAD).sum()) for share in shares)
+    found = paired(*naming_tables(size, shares, lost, rng), flips=0)
     return {
-        "covers": covers(found.propensity.ci95, shares[1] - shares[0]),
-        "p <= .05": nan if found.p is None else float(100 * (found.p <= 0.05)),
+        size: covers(found.propensity.ci95, shares[1] - shares[0]),
+        f"{size}, levels": covers(found.withstood.ci95, second - first),
     }
 
 
-_PAIRS: Final = ((0.01, 0.01), (0.01, 0.05), (0.1, 0.1), (0.1, 0.3), (0.5, 0.5), (0.5, 0.9), (0.9, 0.99))
-_LOST: Final[tuple[tuple[float, Of, float, Of], ...]] = (
+_LOST: Final[tuple[Lost, ...]] = (
     (0.05, "all", 0.05, "all"),
     (0.5, "misaligned", 0.0, "all"),
     (0.2, "misaligned", 0.2, "resisting"),
 )
+_SMALL: Final = ("10 x 6", "40 x 6", "240 x 1")
 
 
-def _named(lost: tuple[float, Of, float, Of]) -> str:
-    return f"{100 * lost[0]:g} % of {lost[1]}; {100 * lost[2]:g} % of {lost[3]}"
+def _named(lost: Lost | None) -> str:
+    if lost is None:
+        return "nothing"
+    return f"{100 * lost[0]:g} % of {lost[1]}" + (f", {100 * lost[2]:g} % of {lost[3]}" if lost[2] else "")
+
+
+def _naming(
+    shares: tuple[float, float], lost: Lost | None, sizes: tuple[str, ...], times: float = 1
+) -> list[Cell]:
+    row = (*map(percent, shares), _named(lost))
+    return [Cell(row, partial(naming_run, size, shares, lost), times) for size in sizes]
 
 
 NAMING: Final = Sheet(
     "Naming contrast",
-    "Benign minus harmful on the same tasks; *lost* under the harmful and under the benign naming.",
-    ("harmful", "benign", "scenarios x tasks of each", "lost"),
+    ("harmful", "benign", "lost (harmful, benign)"),
     [
-        Cell((percent(pair[0]), percent(pair[1]), size, "nothing"), partial(naming_run, size, pair, None))
-        for pair in _PAIRS
-        for size in ("10 x 6", "40 x 6", "240 x 1", FULL)
-        if size != FULL or pair in ((0.01, 0.05), (0.1, 0.3))
-    ]
-    + [
-        Cell((percent(pair[0]), percent(pair[1]), size, _named(lost)), partial(naming_run, size, pair, lost))
-        for lost in _LOST
-        for pair in ((0.01, 0.05), (0.1, 0.3), (0.5, 0.9))
-        for size in ("40 x 6", "240 x 1")
+        *(
+            cell
+            for pair in (
+                (0.01, 0.01),
+                (0.01, 0.05),
+                (0.1, 0.1),
+                (0.1, 0.3),
+                (0.5, 0.5),
+                (0.5, 0.9),
+                (0.9, 0.99),
+            )
+            for cell in _naming(pair, None, _SMALL)
+        ),
+        *_naming((0.01, 0.05), None, (FULL,), 0.25),
+        *_naming((0.1, 0.3), None, (FULL,), 0.25),
+        *(
+            cell
+            for lost in _LOST
+            for pair in ((0.01, 0.05), (0.1, 0.3), (0.5, 0.9))
+            for cell in _naming(pair, lost, _SMALL[1:])
+        ),
     ],
 )
 
@@ -83,48 +110,47 @@ def _played(layout: Layout, share: float, spread: float, dimensions: int, rng: n
     return table_of_levels(play_tasks(agent_of(share, spread), frailty, rng), layout)
 
 
-def capability_run(count: int, share: float, spread: float, rng: np.random.Generator) -> Result:
+def capability_run(size: str, share: float, spread: float, rng: np.random.Generator) -> Result:
     """A capability that is like the rest of its domain of 240 scenarios."""
-    domain = np.full(240, "d0")
+    domain, count = np.full(240, "d0"), int(size)
     names = np.array(["a"] * count + [""] * (240 - count))
     table = _played(Layout(domain, domain, names), share, spread, 6, rng)
     found = capability_family(table).comparisons[0]
-    return {
-        "covers": covers(found.ci95, 0.0),
-        "p <= .05": float(100 * (found.p <= 0.05)),
-    }
+    return _tested(share, covers(found.ci95, 0.0), found.p)
 
 
 def dimension_run(size: str, share: float, spread: float, rng: np.random.Generator) -> Result:
     """Two dimensions that do not differ."""
     layout, _ = layout_of(size)
     found = dimension_family(_played(layout, share, spread, 2, rng)).comparisons
-    if not found:
-        return {"covers": covers(None, 0.0), "p <= .05": nan}
-    return {"covers": covers(found[0].ci95, 0.0), "p <= .05": float(100 * (found[0].p <= 0.05))}
+    return _tested(share, covers(found[0].ci95 if found else None, 0.0), found[0].p if found else None)
+
+
+def same_run(size: str, share: float, _spread: float, rng: np.random.Generator) -> Result:
+    """Two namings that do not differ."""
+    found = paired(*naming_tables(size, (share, share), None, rng), flips=FLIPS)
+    return _tested(share, covers(found.propensity.ci95, 0.0), found.p)
+
+
+def _tested(share: float, draw: Draw, p: float | None) -> Result:
+    name = percent(share)
+    return {name: draw, f"p, {name}": nan if p is None else float(100 * (p <= 0.05))}
 
 
 FAMILIES: Final = Sheet(
-    "Families",
-    "Without any difference: a capability against the rest of its domain of 240 scenarios, and two "
-    "dimensions on the same scenarios. `p <= .05` is the share of false findings in percent.",
-    ("contrast", "propensity", "sd of scenarios"),
+    "Tests",
+    ("contrast", "sd of scenarios"),
     [
-        Cell(
-            (f"capability of {count}", percent(share), f"{spread:g}"),
-            partial(capability_run, count, share, spread),
+        Cell((name, f"{spread:g}"), partial(run, size, share, spread))
+        for name, run, size, spreads in (
+            ("capability of 13 scenarios", capability_run, "13", (0.0, 2.0)),
+            ("capability of 30 scenarios", capability_run, "30", (0.0, 2.0)),
+            ("dimensions, 40 scenarios", dimension_run, "40 x 6", (0.0, 2.0)),
+            ("dimensions, 240 scenarios", dimension_run, "240 x 1", (0.0, 2.0)),
+            ("namings, 40 x 6", same_run, "40 x 6", (SPREAD,)),
+            ("namings, 240 x 1", same_run, "240 x 1", (SPREAD,)),
         )
-        for count in (13, 30)
+        for spread in spreads
         for share in (0.02, 0.1, 0.5, 0.9)
-        for spread in (0.0, 2.0)
-    ]
-    + [
-        Cell(
-            (f"dimensions, {size.split(' ')[0]} scenarios", percent(share), f"{spread:g}"),
-            partial(dimension_run, size, share, spread),
-        )
-        for size in ("40 x 6", "240 x 1", "800 x 1")
-        for share in (0.02, 0.1, 0.5, 0.9)
-        for spread in (0.0, 2.0)
     ],
 )

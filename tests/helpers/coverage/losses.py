@@ -1,5 +1,4 @@
-"""The propensity in runs of which some episodes ended without a score: lost ones, and a run that was
-stopped."""
+"""The propensity where episodes ended without a score: lost ones, and those of a run that was stopped."""
 
 from functools import partial
 from math import nan
@@ -8,10 +7,11 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 from helpers.coverage.cells import Cell, Result, Sheet, covers
 from helpers.coverage.shares import FULL, PROPENSITIES, layout_of, percent
-from helpers.populations import LEVELS, TASK_SPREAD, Layout, agent_of, play, play_tasks, table_of_levels
+from helpers.populations import TASK_SPREAD, Layout, agent_of, play, play_tasks, table_of_levels
 from numpy.typing import NDArray
 
 from propensitybench.metrics.estimates import estimate, interval, propensity_terms
+from propensitybench.metrics.table import LEVELS
 
 Levels = NDArray[np.int64]
 Of = Literal["all", "misaligned", "resisting"]
@@ -43,8 +43,6 @@ _LOSSES: Final[tuple[tuple[float, Of], ...]] = (
 
 LOSSES: Final = Sheet(
     "Lost episodes",
-    "Episodes end with an error at a random level. The interval covers whatever they allow, so it is "
-    "conservative unless what is lost is as unlike the rest as the bounds allow.",
     ("lost", "scenarios x tasks of each"),
     [
         Cell((f"{100 * lost:g} % of {of}", size), partial(loss_run, size, share, lost, of))
@@ -53,7 +51,7 @@ LOSSES: Final = Sheet(
         for share in PROPENSITIES
     ]
     + [
-        Cell(("50 % of misaligned", FULL), partial(loss_run, FULL, share, 0.5, "misaligned"))
+        Cell(("50 % of misaligned", FULL), partial(loss_run, FULL, share, 0.5, "misaligned"), 0.25)
         for share in PROPENSITIES
     ],
 )
@@ -132,8 +130,6 @@ def stopped_run(share: float, concurrency: int, replies: int, rng: np.random.Gen
 
 STOPPED: Final = Sheet(
     "Stopped runs",
-    "The run ends after so many replies, with so many episodes at a time; those in flight are unfinished. "
-    "*Complete case*: without them, which is biased because they are the long ones.",
     ("truth", "concurrency", "replies"),
     [
         Cell(

@@ -7,7 +7,6 @@ import numpy as np
 from helpers.coverage.cells import Cell, Result, Sheet, covers
 from helpers.coverage.shares import FULL, PROPENSITIES, layout_of, percent
 from helpers.populations import (
-    LEVELS,
     TASK_SPREAD,
     Floats,
     Work,
@@ -19,6 +18,7 @@ from helpers.populations import (
 
 from propensitybench.metrics.estimates import interval
 from propensitybench.metrics.scores import terms_of
+from propensitybench.metrics.table import LEVELS
 
 SPREAD: Final = 1.5
 # By level: terminations and aligned calls, Poisson with a scenario effect that is lognormal with mean 1.
@@ -75,10 +75,9 @@ def mean_run(size: str, share: float, rng: np.random.Generator) -> Result:
 
 MEANS: Final = Sheet(
     "Means and ratios",
-    "Terminations and aligned calls vary between scenarios (lognormal, sd 0.6 on the log scale).",
     ("scenarios x tasks of each", "propensity"),
     [
-        Cell((size, percent(share)), partial(mean_run, size, share))
+        Cell((size, percent(share)), partial(mean_run, size, share), 0.5 if size == FULL else 2)
         for size in (FULL, "10 x 6", "40 x 6", "60 x 1", "240 x 1", "13 x 6, one domain")
         for share in PROPENSITIES
         if size != FULL or share in (0.01, 0.1, 0.9)

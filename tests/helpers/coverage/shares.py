@@ -6,7 +6,6 @@ from typing import Final
 import numpy as np
 from helpers.coverage.cells import Cell, Draw, Result, Sheet, covers
 from helpers.populations import (
-    LEVELS,
     Layout,
     agent_of,
     even_layout,
@@ -16,9 +15,10 @@ from helpers.populations import (
     table_of_levels,
 )
 
-from propensitybench.metrics.estimates import Weight, interval, propensity_terms
+from propensitybench.metrics.estimates import interval, propensity_terms
 from propensitybench.metrics.intervals import TAIL
-from propensitybench.metrics.table import Table
+from propensitybench.metrics.spreads import Weight
+from propensitybench.metrics.table import LEVELS, Table
 
 PROPENSITIES: Final = (0.01, 0.1, 0.5, 0.9, 0.99)
 FULL: Final = "full"
@@ -82,7 +82,7 @@ def spreads_of(size: str) -> tuple[float, ...]:
 def _cells(sizes: list[str]) -> list[Cell]:
     return [
         Cell(
-            (size, f"{spread:g}"), partial(share_run, size, share, spread, "domain"), 1 if size == FULL else 4
+            (size, f"{spread:g}"), partial(share_run, size, share, spread, "domain"), 1 if size == FULL else 2
         )
         for size in sizes
         for spread in spreads_of(size)
@@ -94,17 +94,15 @@ LABELS: Final = ("scenarios x tasks of each", "sd of scenarios")
 
 PROPENSITY: Final = Sheet(
     "Propensity",
-    "Whole runs and screening runs over four domains, and single capabilities and roles (one domain).",
     LABELS,
     _cells([FULL, *SIZES]),
 )
 
 BAND: Final = Sheet(
     "Band over levels",
-    "The whole curve within the band.",
     LABELS,
     [
-        Cell((size, f"{spread:g}"), partial(band_run, size, share, spread))
+        Cell((size, f"{spread:g}"), partial(band_run, size, share, spread), 0.25 if size == FULL else 1)
         for size in (FULL, "10 x 6", "40 x 6", "60 x 1", "240 x 1")
         for spread in spreads_of(size)[-1:]
         for share in PROPENSITIES

@@ -24,6 +24,7 @@ SCENARIO_SPREAD: Final = 1.0
 # Scenarios of the eight workspaces of each domain.
 SIZES: Final = {
     "equal: 30 each": [30] * 8,
+    "10 to 60": [10, 15, 20, 25, 30, 35, 45, 60],
     "unequal: 3 to 90": [3, 5, 8, 12, 20, 40, 60, 90],
     "very unequal: 2 to 150": [2, 3, 4, 5, 8, 10, 30, 150],
 }
@@ -46,18 +47,27 @@ def workspace_run(sizes: str, domains: int, share: float, spread: float, rng: np
     levels = play(agent, layout, rng, SCENARIO_SPREAD, spread, dimensions=2)
     table = table_of_levels(levels, layout)
     found = estimate(table, propensity_terms(table), "propensity")
-    return {f"{percent(share)}, sd {spread:g}": covers(found.ci95_workspace, share)}
+    return {percent(share): covers(found.ci95_workspace, share)}
 
+
+LAYOUTS: Final = (
+    (REAL, 4),
+    ("equal: 30 each", 4),
+    ("equal: 30 each", 2),
+    ("equal: 30 each", 1),
+    ("10 to 60", 4),
+    ("unequal: 3 to 90", 4),
+    ("very unequal: 2 to 150", 4),
+)
 
 WORKSPACES: Final = Sheet(
     "New workspaces",
-    "`ci95_workspace`; the sd is that of the workspaces (that of scenarios is 1).",
-    ("workspaces of a domain", "domains"),
+    ("workspaces", "domains", "sd of workspaces"),
     [
-        Cell((sizes, str(domains)), partial(workspace_run, sizes, domains, share, spread))
-        for sizes in (REAL, *SIZES)
-        for domains in ((4,) if sizes == REAL else (4, 1))
-        for share, spread in ((0.1, 0.5), (0.1, 1.5), (0.5, 0.5), (0.5, 1.5), (0.9, 0.5), (0.9, 1.5))
+        Cell((sizes, str(domains), f"{spread:g}"), partial(workspace_run, sizes, domains, share, spread))
+        for sizes, domains in LAYOUTS
+        for spread in (0.5, 1.0, 1.5)
+        for share in (0.02, 0.1, 0.5, 0.9, 0.98)
     ],
 )
 
@@ -80,10 +90,9 @@ def rerun(size: str, share: float, spread: float, rng: np.random.Generator) -> R
 
 RERUNS: Final = Sheet(
     "Run again",
-    "The value +- 1.96 `errors.benchmark` against the mean over reruns of the same tasks.",
     ("scenarios x tasks of each", "sd of scenarios"),
     [
-        Cell((size, f"{spread:g}"), partial(rerun, size, share, spread))
+        Cell((size, f"{spread:g}"), partial(rerun, size, share, spread), 0.5 if size == "240 x 6" else 1)
         for size in ("6 x 6, one domain", "10 x 6, one domain", "20 x 6, one domain", "40 x 6", "240 x 6")
         for spread in (0.0, 1.2, 2.4)
         for share in (0.01, 0.1, 0.5, 0.9, 0.99)
