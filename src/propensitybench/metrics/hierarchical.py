@@ -43,6 +43,8 @@ ACCEPTED: Final = (0.8, 0.97)
 LARGEST_R_HAT: Final = 1.01
 LEAST_DRAWS: Final = 400
 LEAST_WEIGHTED: Final = 100
+# With scales twice as large, importance weights leave too few draws even of a full run.
+WIDER: Final = 1.5
 LEAST_SCENARIOS: Final = 10
 # Draws behind the integrals: the rest would change the third digit of an interval.
 INTEGRATED: Final = 1000
@@ -132,7 +134,7 @@ class Sampling(msgspec.Struct, frozen=True):
 
 
 class PriorSensitivity(msgspec.Struct, frozen=True):
-    """The main results under priors twice as wide, by importance weights.
+    """The main results with the scales of all priors times 1.5, by importance weights.
 
     Attributes:
         pressure, trend: as in the fit.
@@ -351,7 +353,7 @@ def _raw(table: Table) -> float | None:
 
 
 def _wider(draws: Draws, found: Parameters, design: Design) -> PriorSensitivity:
-    """The main results under priors twice as wide (importance weights, Kallioinen et al. 2024)."""
+    """The main results under wider priors (importance weights, Kallioinen et al. 2024)."""
     cells, groups = (column.reshape(-1, column.shape[-1]) for column in (draws.cells, draws.groups))
     logs = _widened(cells) + _widened(groups[:, design.grouping_of < 0])
     logs += _widened(found.spreads / design.scales)
@@ -370,8 +372,8 @@ def _wider(draws: Draws, found: Parameters, design: Design) -> PriorSensitivity:
 
 
 def _widened(standard: Numbers) -> Numbers:
-    """Log ratio of normal densities of scale 2 and of scale 1, up to a constant."""
-    return np.asarray((standard**2).sum(axis=1) * (1 - 1 / 4) / 2)
+    """Log ratio of normal densities of scale WIDER and of scale 1, up to a constant."""
+    return np.asarray((standard**2).sum(axis=1) * (1 - WIDER**-2) / 2)
 
 
 def _names(design: Design) -> list[str]:
