@@ -108,5 +108,5 @@ def test_a_budget_holds_whatever_the_endpoint_states(tmp_path: Path, count: Any)
 
 @pytest.mark.parametrize("limit", [float("nan"), float("inf"), -1.0])
 def test_a_budget_that_is_no_number_is_refused(limit: float) -> None:
-    with pytest.raises(BadInput, match="budget: usd must be 0 or more"):
+    with pytest.raises(BadInput, match="budget: usd: must be a number of 0 or more"):
         Budget(usd=limit)

@@ -165,6 +165,7 @@ def certified_but_different(path: Path) -> str | None:
             records = recomputed(run)
             names = {record.metadata.scenario for record in records}
             contents = {name: scenario_id(run.scenario(name)) for name in names}
+            ended = [record for record in records if record.stats.outcome != "unfinished"]
             finished, counts, total = run.finished(), run.outcome_counts(), run.count("outcome")
         expected = Run(str(path), run.manifest, records, contents, stopping)
     except BadInput:
@@ -175,9 +176,9 @@ def certified_but_different(path: Path) -> str | None:
         ("records", list(stored.records), records),
         ("contents", stored.contents, contents),
         ("planned", stored.planned, _rows(path, "task")),
-        ("outcomes", sum(counts.values()), len(records)),
+        ("outcomes", sum(counts.values()), len(ended)),
         ("rows", total, _rows(path, "outcome")),
-        ("finished", finished, sum(record.stats.outcome != "errored" for record in records)),
+        ("finished", finished, sum(record.stats.outcome != "errored" for record in ended)),
     ):
         if left != right and msgspec.json.encode(left) != msgspec.json.encode(right):  # a score may hold NaN
             return f"{what}: {left!r}\n!= {right!r}"
@@ -185,7 +186,7 @@ def certified_but_different(path: Path) -> str | None:
 
 
 def recomputed(run: RunFile) -> list[EpisodeRecord]:
-    """The outcomes that the journal and the errors give, without looking at a stored outcome."""
+    """The outcomes that the journal and the errors give, without looking at what an outcome says."""
     records = []
     for task in run.tasks():
         episode, request = replay(run.job(task))
@@ -193,6 +194,8 @@ def recomputed(run: RunFile) -> list[EpisodeRecord]:
             records.append(episode.record())
         elif run.stored_record(task.number) is not None:  # unfinished or errored: both are not scored
             records.append(episode.record(run.errors(task.number)[-1]))
+        elif episode.turns:
+            records.append(episode.unfinished())
     return records
 
 

@@ -254,7 +254,8 @@ def test_no_other_code_reads_a_file_that_a_user_names() -> None:
             called = ast.unparse(node.func)
             reads = called.endswith((".read_text", ".read_bytes")) and "resources." not in called
             modes = [ast.unparse(value) for value in node.args]
-            opens = called in ("open", "io.open") or (
+            writes = [m for m in modes if m.startswith(("'w", "'x", "'a"))]
+            opens = (called in ("open", "io.open") and not writes) or (
                 called.endswith(".open") and modes[:1] in (["'rb'"], ["'r'"])
             )
             if reads or opens:

@@ -50,7 +50,7 @@ def paired(first: Table, second: Table, flips: int = FLIPS) -> Contrast:
     """
     one, other = _matched(first, second)
     scored = (one.finished > 0) & (other.finished > 0)
-    ladder = float(one.levels)
+    ladder = float(max(one.levels, other.levels))
     propensity = _difference(
         [(table.seen, table.low, table.high) for table in (one, other)],
         lambda endings: endings.misaligned_by[:, -1],
