@@ -393,6 +393,8 @@ def rows_swapped(path: Path, chance: Random) -> str:
     first = COLUMNS[table][0]
     with suppress(sqlite3.Error), closing(_database(path)) as db:
         rows = db.execute(f"SELECT {first}, {column} FROM {table}").fetchall()
+        if not rows:
+            return "nothing"
         (one, body), (other, other_body) = chance.choice(rows), chance.choice(rows)
         db.execute(f"UPDATE {table} SET {column} = ? WHERE {first} = ?", (other_body, one))
         db.execute(f"UPDATE {table} SET {column} = ? WHERE {first} = ?", (body, other))
