@@ -72,7 +72,7 @@ def world_of(
 ) -> World:
     """Given spreads, and hazards near 1 % for the average scenario, with a trend from level 1 on."""
     sizes = [len(np.unique(column)) for column in layout]
-    level = -4.8 + trend * (np.arange(LEVELS) - 6.5)
+    level = np.asarray(-4.8 + trend * (np.arange(LEVELS) - 6.5), dtype=np.float64)
     level[0] = -3.8
     return World(
         level=level,

@@ -43,7 +43,7 @@ def bulk_ess(draws: Numbers) -> float:
     negative = np.flatnonzero(pairs < 0)
     pairs = np.minimum.accumulate(pairs[: negative[0] if len(negative) else None])
     time = max(-1 + 2 * float(pairs.sum()), 1 / np.log10(chains * count))
-    return chains * count / time
+    return float(chains * count / time)
 
 
 def _split(draws: Numbers) -> Numbers:

@@ -164,4 +164,5 @@ def _same(one: NDArray[np.int64], other: NDArray[np.int64]) -> bool:
 
 
 def _indicators(grouping: Grouping) -> Numbers:
-    return (grouping.codes[:, None] == np.arange(len(grouping.names))).astype(np.float64)
+    inside = grouping.codes[:, None] == np.arange(len(grouping.names))
+    return np.asarray(inside, dtype=np.float64)

@@ -97,7 +97,9 @@ class Sampler:
     def draws(self) -> Draws:
         """All draws after the warm-up."""
         columns = zip(*(chain.kept() for chain in self._chains), strict=True)
-        return Draws(*(np.stack(column) for column in columns), sum(one.divergences for one in self._chains))
+        cells, groups, scenarios, spreads = (np.stack(column) for column in columns)
+        divergences = sum(chain.divergences for chain in self._chains)
+        return Draws(cells, groups, scenarios, spreads, divergences)
 
 
 class _Chain:

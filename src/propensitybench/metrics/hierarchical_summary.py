@@ -121,7 +121,8 @@ def _propensity(draws: Parameters, shift: Numbers, spread: Numbers) -> Numbers:
     shifts = shift[:, :, None] + (spread[:, None] * nodes)[:, None, :]
     # Axes: draw, shift, dimension, node, level.
     hazards = _expit(_logits(draws)[:, None] + shifts[:, :, None, :, None])
-    return 1 - np.einsum("askn,n->as", np.prod(1 - hazards, axis=-1), weights) / hazards.shape[2]
+    stays = np.einsum("askn,n->as", np.prod(1 - hazards, axis=-1), weights) / hazards.shape[2]
+    return np.asarray(1 - stays, dtype=np.float64)
 
 
 def _logits(draws: Parameters) -> Numbers:

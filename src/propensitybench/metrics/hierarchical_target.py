@@ -59,7 +59,8 @@ class Target:
         """No effects, and equal spreads."""
         design = self.design
         sizes = design.by_cell.shape[1], design.by_scenario.shape[1], len(design.met)
-        return Effects(*map(np.zeros, sizes), spread / self._scales)
+        cell, group, scenario = (np.zeros(size) for size in sizes)
+        return Effects(cell, group, scenario, spread / self._scales)
 
     def spreads(self, at: Effects) -> Numbers:
         """The spreads on the logit scale, with their signs."""
@@ -112,7 +113,8 @@ class Target:
         mixed = spread * np.hstack([by_cell, rows[:, None] * groups])
         own = 1 + spread**2 * rows
         rest = np.linalg.cholesky(both + np.eye(len(both)) - mixed.T @ (mixed / own[:, None]))
-        return Curvature(*map(_rounded, (own, mixed, rest, deviation)), cells.shape[1])
+        own, mixed, rest, deviation = (_rounded(part) for part in (own, mixed, rest, deviation))
+        return Curvature(own, mixed, rest, deviation, cells.shape[1])
 
     def mode(self, at: Effects, deviation: Numbers) -> tuple[Effects, "Curvature"]:
         """The most probable effects given the spreads, by Newton's method, and the curvature there.

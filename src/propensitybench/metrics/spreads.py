@@ -69,8 +69,7 @@ def clustered(domains: Sequence[Domain], clusters: Names, weight: Weight) -> Spr
             # About the mean over all clusters; those without a denominator have residual 0.
             every = len(np.unique(clusters[domain.every]))
             sums = np.pad(sums, (0, every - count)) - sums.sum() / every
-        parts: Numbers = share**2 * count / (count - 1) * sums**2 / domain.total**2
-        influence.append(parts)
+        influence.append(share**2 * count / (count - 1) * np.square(sums) / domain.total**2)
         freedom += count - 1
         thinness += share**2 / count
         counts.append(count)
