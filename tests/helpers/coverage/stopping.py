@@ -52,7 +52,7 @@ def stopping_run(share: float, spread: float, target: float, rng: np.random.Gene
     }
 
 
-STOPPING: Final = Sheet(
+PRECISION: Final = Sheet(
     "Stopping by width",
     ("propensity", "sd of scenarios", "target"),
     [
