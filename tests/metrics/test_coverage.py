@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from helpers.coverage.cells import Cell, simulate
 from helpers.coverage.contrasts import Lost, naming_run, naming_tables
-from helpers.coverage.losses import lose, loss_run, stopped_run
+from helpers.coverage.losses import Of, lose, loss_run, stopped_run
 from helpers.coverage.means import mean_run
 from helpers.coverage.shares import band_run, layout_of, share_run, table_of_run
 from helpers.coverage.workspaces import REAL, rerun, workspace_run
