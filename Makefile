@@ -1,16 +1,26 @@
-# Every target creates the environment it needs; only Python 3.11 or newer and make are required.
+# Every target creates the environment it needs; only Python 3.11.5 or newer and make are required. All packages
+# are wheels with known hashes (requirements-dev.txt), so nothing is built or downloaded unchecked.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-all check docs bench clean
+MINUTES ?= 5
+ANSWERS ?= 2000
+UV ?= uv
+LOCK := $(UV) pip compile --universal --python-version 3.11.5 --generate-hashes --no-emit-index-url --no-header \
+    --no-annotate --quiet $(UPGRADE)
+
+.PHONY: demo test test-slow test-all check docs fuzz audit wheel lock bench clean
 
 demo: $(READY)  ## simulated models on the built-in data; no API key, no network
 	$(BIN)/propensitybench demo
 
 test: $(READY)  ## the tests without the slow ones; no API key, no network beyond this machine
 	$(BIN)/pytest -m "not slow"
+
+test-slow: $(READY)  ## only the slow tests
+	$(BIN)/pytest -m slow
 
 test-all: $(READY)  ## all tests
 	$(BIN)/pytest
@@ -27,14 +37,35 @@ check: $(READY)  ## format, lint, types, import contracts, documents, retired te
 docs: $(READY)  ## rewrite the generated parts of the documents
 	$(BIN)/python docs/generate.py
 
+fuzz: $(READY)  ## damaged run files for MINUTES, then ANSWERS of a hostile endpoint
+	PYTHONPATH=tests $(BIN)/python -m hostile.run_file_fuzzer --minutes $(MINUTES) --seed $$(date +%s) --keep fuzz-findings
+	$(BIN)/python perf/fuzz_endpoint.py --answers $(ANSWERS)
+
+audit:  ## search the pinned packages for known vulnerabilities; asks the package index
+	$(PYTHON) -m venv $(VENV)-audit
+	$(VENV)-audit/bin/pip install --quiet --disable-pip-version-check \
+	    --require-hashes --no-deps --only-binary :all: -r requirements-audit.txt
+	$(VENV)-audit/bin/pip-audit --strict --disable-pip --require-hashes -r requirements-dev.txt
+
+wheel: $(READY)  ## build dist/*.whl; the same commit gives the same bytes
+	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) \
+	$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist .
+
+lock:  ## rewrite requirements-*.txt after a change of dependencies; needs uv; UPGRADE=--upgrade takes new versions
+	$(LOCK) pyproject.toml --extra dev --output-file requirements-dev.txt
+	echo pip-audit | $(LOCK) - --output-file requirements-audit.txt
+
 bench: $(READY)  ## measure the overhead of the harness; never fails
 	$(BIN)/python perf/harness_cost.py
 
 clean:
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis propensitybench-demo
+	rm -rf $(VENV) $(VENV)-audit dist .mypy_cache .pytest_cache .ruff_cache .hypothesis propensitybench-demo
 
-$(READY): pyproject.toml constraints.txt
-	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is required: make PYTHON=python3.11")'
+$(READY): pyproject.toml requirements-dev.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11, 5) and "Python 3.11.5 or newer is required: make PYTHON=python3.11")'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	$(BIN)/pip install --quiet --disable-pip-version-check \
+	    --require-hashes --no-deps --only-binary :all: -r requirements-dev.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	$(BIN)/pip check
 	touch $(READY)

@@ -336,5 +336,34 @@ def test_the_wording_is_the_same_for_every_task() -> None:
     assert one.wording != failure(400, {"message": "Another one"}).wording
 
 
+@pytest.mark.parametrize(
+    "error",
+    [
+        {"code": "model " * 2_000_000},
+        {"type": "quota " * 2_000_000, "code": ["maximum "] * 500_000},
+        {"message": "'" * 8_000_000, "code": "'" * 8_000_000},
+        {"message": "{'code': '" * 800_000},
+        {"innererror": {"code": "content" * 1_000_000}},
+    ],
+)
+def test_only_the_beginning_of_what_an_error_says_is_examined(error: Any) -> None:
+    found = failure(400, error)
+    assert len(str(found)) < 400
+    assert len(found.wording) < 400
+
+
+@pytest.mark.parametrize(
+    "error", [{"code": 10**400}, {"code": 1e308}, {"code": "inf"}, {"code": True}, {"type": [[10**30]]}]
+)
+def test_an_error_in_a_reply_may_have_any_code(error: Any) -> None:
+    assert len(str(error_in(error, {}, NOW))) < 400
+
+
+@pytest.mark.parametrize("loc", [7, "ab", None, {"a": 1}, [[1]], 1.5])
+def test_a_detail_may_have_any_path(loc: Any) -> None:
+    found = failure(422, msgspec.json.encode({"detail": [{"loc": loc, "msg": "too hot"}]}))
+    assert "too hot" in str(found)
+
+
 def test_a_long_body_that_is_not_json_is_examined_at_its_beginning() -> None:
     assert len(str(failure(400, b"<" * 16_000_000))) < 400

@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import json
+import traceback
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -301,3 +302,27 @@ def test_the_sentences_of_anthropic_are_kept(monkeypatch: pytest.MonkeyPatch) ->
 def test_what_is_missing_is_said_in_one_sentence() -> None:
     with pytest.raises(BadInput, match=r"^--model google/gemini-x: .*pip install google-genai"):
         client_for("google/gemini-x")
+
+
+def test_keys_in_the_environment_are_in_no_reply_and_in_no_exception(monkeypatch: pytest.MonkeyPatch) -> None:
+    key, others = "sk-sentinel-4d1f0c", "sk-other-77abcd12"
+    monkeypatch.setenv("LOCAL_API_KEY", key)
+    monkeypatch.setenv("SOMEBODY_API_KEY", f"{others},sk-third-5512fe90")
+    escaped = "".join(f"\\u{ord(character):04x}" for character in key)
+    body = ('{"error":{"message":"' + "x" * 270 + f'{key} {others} {escaped}"' + "}}").encode()
+    with pytest.raises(ModelError) as caught:
+        ask(always(Answer(body, 400)), monkeypatch=monkeypatch)
+    shown = "".join(traceback.format_exception(caught.value))
+    reply, _ = ask(always(says(f"I have {key} and {others}.")), monkeypatch=monkeypatch)
+    assert reply.content == "I have [key] and [key]."
+    for text in (shown, repr(reply)):
+        assert "sk-" not in text
+
+
+@pytest.mark.filterwarnings("ignore:.*token counts:UserWarning")
+@pytest.mark.parametrize("count", [-1, 0, 2**62])
+def test_an_impossible_count_of_tokens_is_estimated(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    usage = {"prompt_tokens": count, "completion_tokens": count, "total_tokens": 3}
+    reply, _ = ask(always(completion({"content": "x" * 400}, usage=usage)), monkeypatch=monkeypatch)
+    assert 10 < reply.usage.input < 1000
+    assert 100 <= reply.usage.output < 300

@@ -257,7 +257,7 @@ def test_requests_throttled_together_wait_their_turn_and_keep_their_retries() ->
 
 @pytest.mark.parametrize(
     ("keys", "advice"),
-    [((), "no key was sent, type: export MY_KEY=..."), ((KEY,), "look at the key in MY_KEY")],
+    [((), "no key was sent, type: export MY_KEY=..."), ((KEY,), "check the key in MY_KEY")],
 )
 def test_a_refused_key_names_the_variable_to_set(keys: tuple[str, ...], advice: str) -> None:
     async def talk() -> Got:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from propensitybench.chat import Message, Reply, StopReason, ToolCall, ToolSpec, Usage
 from propensitybench.clients.failures import Failure, FailureKind
-from propensitybench.clients.wire_reply import parse, parse_failed_generation
+from propensitybench.clients.wire_reply import MOST_CALLS, ReplyContext, parse, parse_failed_generation
 
 LOOK = ToolSpec("look", "Looks.", {"type": "object", "properties": {"at": {"type": "integer"}}})
 TAKE = ToolSpec("take", "Takes.", {"type": "object", "properties": {}, "required": []})
@@ -232,6 +232,19 @@ def test_what_is_no_chat_completion_is_unreadable(body: bytes) -> None:
 def test_json_of_another_shape_is_unreadable_and_not_the_model_s_silence(body: bytes) -> None:
     with pytest.raises(Failure):
         parse(body, TOOLS)
+
+
+def test_more_calls_than_a_reply_can_have_are_unreadable() -> None:
+    made = [a_call(call_id=f"c{number}") for number in range(MOST_CALLS + 1)]
+    assert len(parse(calls(*made[1:]).body, TOOLS).reply.tool_calls) == MOST_CALLS
+    with pytest.raises(Failure, match="257 tool calls; at most 256 are read"):
+        parse(calls(*made).body, TOOLS)
+
+
+def test_an_id_is_made_when_every_one_has_been_used() -> None:
+    taken = {f"call{number:05d}" for number in range(100_000)}
+    call, repair = ReplyContext(ids=taken, messages=3).call(None, "look", "{}", 1)
+    assert (call.id, repair) == ("c00000301", "")
 
 
 COMPLETIONS = st.fixed_dictionaries(

@@ -87,7 +87,7 @@ def test_file_names_that_are_not_utf8(tmp_path: Path) -> None:
 def test_a_template_that_is_not_text_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "a.j2").write_bytes(b"\xff\xfe")
     for name, complaint in (
-        ("a.j2", "is not UTF-8 text; give a Jinja template"),
+        ("a.j2", "is not UTF-8 text (byte 0)"),
         ("b.j2", "(No such file or directory)"),
     ):
         path = tmp_path / "a.run"

@@ -6,12 +6,14 @@ import signal
 import sqlite3
 import subprocess
 from pathlib import Path
+from statistics import fmean
 
 import pytest
 from helpers.program import argv, call
 from helpers.runs import journal, make
 from helpers.scenario_data import SOUND, published_copy
 
+import propensitybench as pb
 from propensitybench.store import RunFile
 
 PUBLISHED = Path(__file__).parents[3] / "shared" / "published_sample"
@@ -270,10 +272,15 @@ def test_demo_ends_with_a_table_and_what_it_means(tmp_path: Path) -> None:
         "gemini-2.5-pro-like",
         "harmful",
         "benign",
-        "no language model was used",
+        "No language model was used",
+        "say nothing about any model",
     ):
         assert part in done.out
-    assert len(list((tmp_path / "demo").glob("*.run"))) == 3
+    # 1.0 but for noise without effects of scenarios, each of which is played twice.
+    runs = [pb.open(path).score() for path in sorted((tmp_path / "demo").glob("*.run"))]
+    effects = [scores.variance.design_effect or 0 for run in runs for scores in run.naming.values()]
+    assert len(effects) == 6
+    assert fmean(effects) > 1.15
     again = call("demo", "--out", tmp_path / "demo")
     assert again.out == done.out
 

@@ -92,12 +92,12 @@ def test_impossible_levels_and_precisions_are_bad_input(
 @pytest.mark.slow
 def test_a_precision_is_reached_and_an_interrupted_run_reaches_it_at_the_same_task(tmp_path: Path) -> None:
     whole, broken = tmp_path / "whole.run", tmp_path / "broken.run"
-    more = ("--naming", "harmful", "--levels", "2", "--precision", "0.02", "--json")
+    more = ("--naming", "harmful", "--levels", "2", "--precision", "0.014", "--json")
     done = call(*run(whole, *more))
     assert done.code == 0
     rule, tasks = done.json["stopping_rule"], done.json["tasks"]
     assert rule["met"]
-    assert rule["reached"]["harmful"] <= rule["half_width"] == 0.02
+    assert rule["reached"]["harmful"] <= rule["half_width"] == 0.014
     assert 400 < rule["drawn"] == tasks["misaligned"] + tasks["resisted"]
     assert rule["drawn"] % 80 == 0
     assert tasks["unplayed"] == 0
@@ -149,6 +149,16 @@ def test_a_precision_out_of_reach_plays_every_task(tmp_path: Path) -> None:
     assert done.json["tasks"]["not_drawn"] == 0
 
 
+def test_a_plan_takes_what_to_assume(tmp_path: Path) -> None:
+    asked = run(tmp_path / "a.run", "--plan", "--limit", "100", "--json")
+    given = ("--assume-propensity", "0.2", "--assume-icc", "0.4", "--assume-correlation", "0.8")
+    (power,) = call(*asked, *given).json["power"]
+    assert (power["propensity"], power["icc"], power["correlation"]) == (0.2, 0.4, 0.8)
+    refused = call(*asked, "--assume-propensity", "20")
+    assert refused.code == 2
+    assert "assumed propensity: must lie between 0 and 1, found 20" in refused.err
+
+
 def test_a_plan_has_the_power_of_the_run(tmp_path: Path) -> None:
     asked = run(tmp_path / "a.run", "--plan", "--limit", "100", "--precision", "0.02")
     text, plan = call(*asked).out, call(*asked, "--json").json
@@ -158,7 +168,8 @@ def test_a_plan_has_the_power_of_the_run(tmp_path: Path) -> None:
         assert power["icc"] == 0.25
         assert (
             f"if {100 * power['propensity']:.0f} %:       95 % interval +- {100 * power['half_width']:.1f} "
-            f"points; detects {100 * power['naming_difference']:.1f} points between namings or models"
+            f"points; detects +{100 * power['increase']:.1f}"
         ) in text
+    assert f"or -{100 * plan['power'][1]['decrease']:.1f} points between namings or models" in text
     assert "detects no difference between" in call(*run(tmp_path / "b.run", "--plan", "--limit", "1")).out
     assert list(tmp_path.iterdir()) == []

@@ -76,6 +76,28 @@ def test_a_resumed_run_writes_its_requests_as_it_did() -> None:
         adopt(client, {"of_another_version": 1})
 
 
+def test_a_run_file_brings_no_pattern_of_its_own() -> None:
+    client = client_for("m", ModelOptions(base_url="http://127.0.0.1:9/v1"), environment={})
+    with pytest.raises(BadInput, match="wire policy"):
+        adopt(client, {"call_id": "(a+)+$"})
+
+
+@pytest.mark.parametrize("key", ["sk-a\nsk-b", "sk\x00", "sk-\x7f"])
+def test_a_key_with_a_control_character_is_bad_input_and_not_shown(key: str) -> None:
+    with pytest.raises(BadInput, match="PROPENSITYBENCH_API_KEY: a key has a line break") as caught:
+        _endpoint("m", "http://127.0.0.1:9/v1", {"PROPENSITYBENCH_API_KEY": key})
+    assert "sk" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "url", ["http://me:pass@[::1", "ftp://me:pass@h", "http://me:pass@h/v1", "me:pass@h"]
+)
+def test_an_address_with_a_password_is_bad_input_and_not_shown(url: str) -> None:
+    with pytest.raises(BadInput, match="--base-url") as caught:
+        _endpoint("m", url, {})
+    assert "pass@" not in str(caught.value)
+
+
 @pytest.mark.parametrize(
     ("model", "url", "complaint"),
     [

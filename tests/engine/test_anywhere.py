@@ -11,7 +11,7 @@ from helpers.elsewhere import content, in_another_process, jobs_of, play_job, wr
 from helpers.runs import client_of, finish, make
 
 from propensitybench.engine import Progress, StopSignal, block_on, run_tasks, run_tasks_async
-from propensitybench.errors import BadInput
+from propensitybench.errors import RunMismatch
 from propensitybench.store import JournalEntry, OutcomeEntry, RunFile, encode_reply, verify
 
 
@@ -59,9 +59,9 @@ def test_an_error_of_the_work_is_raised_whichever_loop_runs(tmp_path: Path) -> N
     with RunFile.open(make(tmp_path / "a.run", limit=1), write=True) as run:
 
         async def inside() -> None:
-            run_tasks(run, client_of(run.manifest.model), at(0))
+            run_tasks(run, client_of("simulated/never"), at(1))
 
-        with pytest.raises(BadInput, match="concurrency must be 1 or more"):
+        with pytest.raises(RunMismatch, match=r"is a run of simulated/o3-like, not of simulated/never"):
             asyncio.run(inside())
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from helpers.clients import ByTask, at
-from helpers.runs import client_of, finish, journal, make, scores, scripted
+from helpers.runs import client_of, finish, journal, make, scores
 
 from propensitybench.chat import Reply, Request
 from propensitybench.clients import Conversation, ScriptedClient
@@ -154,11 +154,6 @@ def test_another_model_is_refused(tmp_path: Path) -> None:
     path = make(tmp_path / "a.run")
     with pytest.raises(RunMismatch, match=r"is a run of simulated/o3-like, not of simulated/never"):
         finish(path, SimulatedClient("never"))
-    with (
-        RunFile.open(path, write=True) as run,
-        pytest.raises(BadInput, match="concurrency must be 1 or more"),
-    ):
-        run_tasks(run, scripted(), at(0))
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from helpers.runs import finish, make
 from propensitybench.engine import Price, RunSpec
 from propensitybench.engine.plan import plan_run
 from propensitybench.errors import BadInput, RunMismatch
+from propensitybench.metrics.power import Assumptions, power
 from propensitybench.scenarios import Selection
 
 PRICE = Price(2.0, 8.0)
@@ -24,6 +25,13 @@ def test_a_new_run_is_planned_between_an_agent_that_gives_in_and_one_that_resist
     assert plan.usd is not None
     expected = (plan.input_tokens.high * PRICE.input + plan.output_tokens.high * PRICE.output) / 1e6
     assert plan.usd.high == pytest.approx(expected, rel=1e-3)
+
+
+def test_the_power_is_that_of_the_tasks_of_one_naming_as_they_fall_on_scenarios(tmp_path: Path) -> None:
+    assumed = Assumptions((0.2,), 0.4, 0.1)
+    plan = plan_run(spec(300), tmp_path / "a.run", PRICE, assumed)
+    # 300 pairs of the 199 scenarios: each once, then 101 of them again.
+    assert plan.power == power({"self-proliferation": [2] * 101 + [1] * 98}, assumed)
 
 
 def test_a_run_that_was_stopped_is_planned_from_its_own_episodes(tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ def random_records(seed: int, broken: float = 0.0, naming: Naming = "harmful") -
 def _one(rng: np.random.Generator, share: float, broken: float, about: dict[str, object]) -> EpisodeRecord:
     if rng.random() < broken:
         make = (blocked, truncated, errored, unfinished)[rng.integers(4)]
-        return make(int(rng.integers(0, 13)), **about)  # type: ignore[operator, no-any-return]
+        return make(int(rng.integers(0, 13)), **about)  # type: ignore[arg-type]
     if rng.random() < share:
         return misaligned(int(rng.integers(0, 13)), **about)  # type: ignore[arg-type]
     return resisted(**about)  # type: ignore[arg-type]

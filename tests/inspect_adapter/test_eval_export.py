@@ -305,7 +305,7 @@ def test_a_run_that_breaks_off_leaves_no_log(tmp_path: Path) -> None:
     db.close()
     with pytest.raises(NotARunFile, match="is damaged"):
         export(path, tmp_path / "logs")
-    assert list((tmp_path / "logs").iterdir()) == []
+    assert [path.name for path in tmp_path.iterdir()] == ["a.run"]
 
 
 @pytest.mark.slow
@@ -314,12 +314,13 @@ def test_killed_midway_it_leaves_no_log_and_can_be_done_again(tmp_path: Path) ->
     finish(path)
     arguments = argv("export", path, "--format", "eval", "--out", out)
     process = subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    while process.poll() is None and not list(out.glob(".*/*")):
+    while process.poll() is None and not list(tmp_path.glob(".logs.*/new/*")):
         pass  # until it writes its first draft
     process.send_signal(signal.SIGKILL)
     assert process.wait() == -signal.SIGKILL
-    assert list(out.rglob("*.eval")) == []
+    assert list(tmp_path.rglob("*.eval")) == []
     assert len(export(path, out)) == 2
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.run", "logs"]  # no draft is left
 
 
 def test_the_command(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -434,7 +434,7 @@ def interval_of(estimand: Estimand, by_task: bool, workspace: bool, tail: float 
     how = How(by_task, workspace)
     found = [strata_of(units) for units in estimand.ends or (estimand.seen,)]
     spreads = [how.error(strata) for strata in found]
-    if any(one is None or (workspace and one.df < 10) for one in spreads):
+    if any(one is None or (workspace and one.df < 10 - 1e-9) for one in spreads):
         return None
     if estimand.ends is not None:
         low, high = (value_of(strata, by_task) for strata in found)

@@ -1,5 +1,6 @@
 """What missing tasks allow: levels withstood, Kaplan-Meier between the bounds, and the interval."""
 
+from itertools import product
 from statistics import NormalDist
 
 import numpy as np
@@ -15,16 +16,17 @@ from helpers.populations import (
     table_of_levels,
 )
 from helpers.random_records import random_records
-from helpers.records import BIO, CHEM, blocked, errored, misaligned, resisted
+from helpers.records import BIO, CHEM, blocked, errored, misaligned, resisted, truncated, unfinished
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from propensitybench.episode import EpisodeRecord, Outcome
-from propensitybench.metrics.estimates import interval, propensity_terms, ratio, withstood_terms
+from propensitybench.metrics import RunRecords, score_run
+from propensitybench.metrics.compare import paired
+from propensitybench.metrics.estimates import estimate, interval, propensity_terms, ratio, withstood_terms
 from propensitybench.metrics.intervals import Interval, tail_of_bounds
 from propensitybench.metrics.missing import Missing, missing_of
-from propensitybench.metrics.scores import score_naming
 from propensitybench.metrics.table import Table, table_of
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -95,17 +97,18 @@ def test_complete_case_and_kaplan_meier_lie_within_the_bounds(seed: int, broken:
 
 @given(SEEDS)
 def test_with_nothing_missing_the_bounds_are_the_propensity(seed: int) -> None:
-    scores = score_naming(random_records(seed))
-    assert scores.missing.bounds == pytest.approx((scores.propensity, scores.propensity))
-    assert scores.estimates["propensity"].domain.bounds is None
+    table = table_of(random_records(seed))
+    found = estimate(table, propensity_terms(table), "")
+    assert missing_of(table).bounds == pytest.approx((found.value, found.value))
+    assert found.bounds is None
 
 
 @given(SEEDS)
 def test_the_interval_holds_the_bounds_of_lost_episodes(seed: int) -> None:
     records = [r for r in random_records(seed, 0.3) if r.stats.outcome is not Outcome.UNFINISHED]
-    found = score_naming(records)
-    for name in ("propensity", "propensity_zero", "withstood"):
-        one = found.estimates[name].domain
+    table = table_of(records)
+    for terms in (propensity_terms(table), propensity_terms(table, 0), withstood_terms(table)):
+        one = estimate(table, terms, "")
         if one.ci95 is not None and one.bounds is not None:
             assert one.ci95.low <= one.bounds.low + 1e-12
             assert one.bounds.high <= one.ci95.high + 1e-12
@@ -163,5 +166,69 @@ def test_the_interval_covers_the_truth_even_if_only_failures_are_lost() -> None:
         covers.append(covered(interval(table, terms).interval, truth))
         # Lost before level 0, so without the bounds this is the interval of the complete cases.
         complete.append(covered(interval(table, terms._replace(ends=None)).interval, truth))
+    assert np.mean(covers) >= 0.92
+    assert np.mean(complete) < 0.8
+
+
+def completions(record: EpisodeRecord) -> list[EpisodeRecord]:
+    """What an episode may have come to: a misaligned call at any level not yet over, or none."""
+    stats = record.stats
+    if stats.outcome in (Outcome.MISALIGNED, Outcome.RESISTED):
+        return [record]
+    of = record.metadata
+    about = {"scenario": of.scenario, "domain": of.domain, "epoch": of.epoch, "naming": of.naming}
+    first = min(stats.level, stats.levels_run)
+    ended = [misaligned(level, **about) for level in range(first, 13)]  # type: ignore[arg-type]
+    return [*ended, resisted(**about)]  # type: ignore[arg-type]
+
+
+def test_the_bounds_of_a_contrast_are_the_lowest_and_the_highest_of_all_completions() -> None:
+    harmful = [
+        misaligned(3, scenario="a"),
+        blocked(11, scenario="b"),
+        resisted(scenario="c", epoch=1),
+        unfinished(11, scenario="c", epoch=2),
+        resisted(scenario="d", domain=CHEM),
+        misaligned(0, scenario="only here"),
+    ]
+    benign = [
+        resisted(scenario="a", naming="benign"),
+        resisted(scenario="b", naming="benign"),
+        truncated(10, scenario="c", naming="benign"),
+        errored(12, scenario="d", domain=CHEM, naming="benign"),
+        blocked(4, scenario="only there", naming="benign"),
+    ]
+    found = score_run(RunRecords("", "", 11, [*harmful, *benign])).naming_contrast
+    assert found is not None
+    values = []
+    for whole in product(*(completions(record) for record in [*harmful, *benign[:4]])):
+        tables = [
+            table_of(r for r in whole if r.metadata.naming == naming) for naming in ("harmful", "benign")
+        ]
+        done = paired(tables[0], tables[1], flips=0)
+        values.append((done.propensity.value, done.withstood.value))
+    assert len(values) == 3 * 3 * 4 * 2
+    for one, all_of in zip((found.propensity, found.withstood), zip(*values, strict=True), strict=True):
+        assert one.bounds == pytest.approx((min(all_of), max(all_of)))
+    # Scenario d has no complete pair, so without assumptions nothing is known of the second domain.
+    assert (found.propensity.value, found.withstood.value) == (None, None)
+
+
+@pytest.mark.slow
+def test_the_interval_of_a_contrast_covers_the_truth_when_failures_under_one_naming_are_lost() -> None:
+    count = 60
+    layout = Layout(np.repeat([BIO, CHEM], count), np.full(2 * count, "w"), np.full(2 * count, "c"))
+    one, other = Agent(-2.0, -3.5), Agent(-1.0, -2.5)
+    truth = propensity(other, 1.0) - propensity(one, 1.0)
+    rng = np.random.default_rng(34)
+    covers, complete = [], []
+    for _ in range(100):
+        first = table_of_levels(play(one, layout, rng, 1.0), layout)
+        levels = play(other, layout, rng, 1.0)
+        lost = np.where((levels < 13) & (rng.random(levels.shape) < 0.3), 0, -1)
+        found = paired(first, table_of_levels(levels, layout, lost), flips=0).propensity
+        covers.append(covered(found.ci95, truth))
+        both = table_of_levels(levels, layout, lost).done()
+        complete.append(covered(paired(first, both, flips=0).propensity.ci95, truth))
     assert np.mean(covers) >= 0.92
     assert np.mean(complete) < 0.8

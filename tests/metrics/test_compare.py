@@ -134,7 +134,7 @@ def test_the_tasks_of_a_scenario_flip_together() -> None:
 
 
 def test_the_p_value_of_the_propensity_is_that_of_its_differences() -> None:
-    # One scenario gives in later, three no longer: of 16 sign vectors of three differences, two are as extreme.
+    # One scenario gives in later, three no longer: of 8 sign vectors of those three, two are as extreme.
     first = [misaligned(5, scenario=name) for name in "abcd"]
     second = [misaligned(12, scenario="a"), *(resisted(scenario=name) for name in "bcd")]
     found = contrast(first, second)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers.populations import GEMINI_LIKE, O3_LIKE, Agent, full_layout, play, table_of_levels
+from helpers.survival import kaplan_meier
 from inspect_ai.scorer import SampleScore, Score, stderr
 
 from propensitybench.metrics.agreement import Scale, cohen_kappa, krippendorff_alpha
@@ -19,8 +20,6 @@ from propensitybench.metrics.survival import survival_of
 from propensitybench.metrics.table import Table
 
 krippendorff: Any = import_module("krippendorff")
-lifelines: Any = import_module("lifelines")
-lifelines_utils: Any = import_module("lifelines.utils")
 multitest: Any = import_module("statsmodels.stats.multitest")
 inter_rater: Any = import_module("statsmodels.stats.inter_rater")
 
@@ -56,21 +55,17 @@ def test_with_scenarios_of_one_task_it_is_the_error_of_a_mean() -> None:
 
 
 @pytest.mark.parametrize("agent", [O3_LIKE, GEMINI_LIKE])
-def test_levels_withstood_are_the_restricted_mean_of_lifelines(agent: Agent) -> None:
+def test_levels_withstood_are_the_area_under_the_curve_of_statsmodels(agent: Agent) -> None:
     table = one_domain(agent, 3)
-    lasted = table.withstood
-    meier = lifelines.KaplanMeierFitter().fit(lasted, event_observed=table.misaligned)
-    # Lasting one level longer counts the levels entered.
-    late = lifelines.KaplanMeierFitter().fit(lasted + 1, event_observed=table.misaligned)
+    expected = kaplan_meier(table.withstood, table.misaligned)
     found = survival_of(table)
-    # Episodes that resist are censored at t = 13, after all of their levels.
-    expected = lifelines_utils.restricted_mean_survival_time(meier, t=13)
-    assert ratio(table, withstood_terms(table)) == pytest.approx(expected, abs=1e-9)
-    assert found.entered == pytest.approx(lifelines_utils.restricted_mean_survival_time(late, t=13), abs=1e-9)
-    assert found.survival == pytest.approx(meier.predict(range(13)).tolist(), abs=1e-9)
+    assert found.survival == pytest.approx(expected, abs=1e-9)
+    # The curve is constant between levels, and episodes that resist are censored at t = 13.
+    assert ratio(table, withstood_terms(table)) == pytest.approx(sum(expected), abs=1e-9)
+    assert found.entered == pytest.approx(1 + sum(expected[:-1]), abs=1e-9)
 
 
-def test_survival_with_censored_episodes_is_that_of_lifelines() -> None:
+def test_survival_with_censored_episodes_is_that_of_statsmodels() -> None:
     rng = np.random.default_rng(8)
     levels = play(GEMINI_LIKE, LAYOUT, rng, 2)
     broken = rng.integers(0, 13, levels.shape)
@@ -83,8 +78,7 @@ def test_survival_with_censored_episodes_is_that_of_lifelines() -> None:
     # Censored after k levels: at risk below level k, so the time is just before an event at level k.
     lasted = np.where(lost, broken[chosen].ravel() - 0.5, levels[chosen].ravel())
     ended = ~lost & (levels[chosen].ravel() < 13)
-    meier = lifelines.KaplanMeierFitter().fit(lasted, event_observed=ended)
-    assert survival_of(cyber).survival == pytest.approx(meier.predict(range(13)).tolist(), abs=1e-9)
+    assert survival_of(cyber).survival == pytest.approx(kaplan_meier(lasted, ended), abs=1e-9)
 
 
 @pytest.mark.parametrize("scale", ["nominal", "interval"])

@@ -128,8 +128,8 @@ def _plain(value: Any) -> Any:
             errors = msgspec.structs.asdict(fields.pop("errors"))
             dropped = ("estimand", "weight", "method", "method_workspace")
             return errors | {name: _plain(v) for name, v in fields.items() if name not in dropped}
-        dropped = ("caveat", "begun", "blocked", "truncated", "errored", "unfinished")
-        return {name: _plain(v) for name, v in fields.items() if name not in dropped}
+        counts = ("caveat", "begun", "blocked", "truncated", "errored", "unfinished")
+        return {name: _plain(v) for name, v in fields.items() if name not in counts}
     if isinstance(value, dict):
         return {name: _plain(v) for name, v in value.items()}
     return [_plain(v) for v in value] if isinstance(value, (list, tuple)) else value

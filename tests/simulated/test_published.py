@@ -10,12 +10,11 @@ from helpers.records import BIO, CHEM, CYBER, SELF, metadata
 from simulated.playing import play_run
 
 from propensitybench.engine import RunSpec
-from propensitybench.episode import EpisodeRecord
 from propensitybench.errors import UnknownName
-from propensitybench.metrics import NamingScores, score_naming
+from propensitybench.metrics import score_naming
 from propensitybench.scenarios.selection import Selection
 from propensitybench.simulated import profile
-from propensitybench.simulated.profile import Published
+from propensitybench.simulated.curves import Published
 from propensitybench.taxonomy import NAMINGS, Naming
 
 DOMAINS = (BIO, CHEM, CYBER, SELF)
@@ -64,7 +63,8 @@ PUBLISHED = {
         by_dimension=(18.2, 14.7, 13.5, 18.7, 17.5, 16.9),
     ),
 }
-# All of the built-in data while it is small; a balanced sample of it once it has grown.
+LEVELS = 13
+# Of the built-in data, which has one domain.
 PAIRS = Selection(limit=400)
 
 every_model = pytest.mark.parametrize("model", PUBLISHED)
@@ -77,27 +77,42 @@ def final_shares(model: str, naming: Naming) -> dict[str, float]:
     return {domain: value / 100 for domain, value in zip(DOMAINS, percent, strict=True)}
 
 
-def shape(model: str) -> list[float]:
+def shape(model: str, naming: Naming) -> list[float]:
     """The curve over levels as parts of its last value."""
-    curve = PUBLISHED[model].by_level
-    return [value / curve[-1] for value in curve]
+    steps = agent(model).cumulative_by_level[naming]
+    return [value / steps[-1] for value in steps]
+
+
+def agent(model: str) -> Published:
+    found = profile(f"{model}-like").gives_in
+    assert isinstance(found, Published)
+    return found
 
 
 def curve(model: str, naming: Naming, domain: str, dimension: str) -> list[float]:
-    about = metadata(naming=naming, domain=domain, dimension=dimension)
-    return profile(f"{model}-like").gives_in.cumulative(about)
+    """The mean over scenarios, workspaces and storylines."""
+    return agent(model).marginal(metadata(naming=naming, domain=domain, dimension=dimension))
 
 
 @every_model
 def test_the_profile_has_the_published_numbers(model: str) -> None:
-    found = profile(f"{model}-like").gives_in
-    assert isinstance(found, Published)
+    found = agent(model)
     for naming in NAMINGS:
         assert found.propensity[naming] == pytest.approx(final_shares(model, naming))
-    by_level = [100 * share for share in found.cumulative_by_level]
+    by_level = [100 * share for share in found.cumulative_by_level["harmful"]]
     assert by_level == pytest.approx(PUBLISHED[model].by_level)
     by_dimension = dict(zip(DIMENSIONS, PUBLISHED[model].by_dimension, strict=True))
-    assert {name: 100 * share for name, share in found.by_dimension.items()} == pytest.approx(by_dimension)
+    shares = found.by_dimension["harmful"]
+    assert {name: 100 * share for name, share in shares.items()} == pytest.approx(by_dimension)
+
+
+@every_model
+def test_under_benign_names_an_agent_has_curves_of_its_own(model: str) -> None:
+    found = agent(model)
+    shapes = [[share / steps[-1] for share in steps] for steps in found.cumulative_by_level.values()]
+    assert shapes[0] != pytest.approx(shapes[1], abs=0.02)
+    orders = [sorted(shares, key=shares.__getitem__) for shares in found.by_dimension.values()]
+    assert orders[0] != orders[1]
 
 
 @every_model
@@ -126,13 +141,13 @@ def test_without_pressure_the_dimensions_are_the_same(model: str, naming: Naming
     for domain, share in final_shares(model, naming).items():
         starts = {curve(model, naming, domain, dimension)[0] for dimension in DIMENSIONS}
         assert len(starts) == 1
-        assert starts.pop() == pytest.approx(share * shape(model)[0])
+        assert starts.pop() == pytest.approx(share * shape(model, naming)[0])
 
 
 @every_model
 @every_naming
-def test_the_dimensions_keep_their_published_order(model: str, naming: Naming) -> None:
-    published = PUBLISHED[model].by_dimension
+def test_the_dimensions_keep_the_order_of_the_profile(model: str, naming: Naming) -> None:
+    published = [agent(model).by_dimension[naming][name] for name in DIMENSIONS]
     for domain in DOMAINS:
         ends = [curve(model, naming, domain, dimension)[-1] for dimension in DIMENSIONS]
         pairs = [(i, j) for i in range(6) for j in range(6) if published[i] < published[j]]
@@ -149,38 +164,34 @@ def test_a_domain_that_was_not_published_is_refused_with_those_that_were() -> No
     assert caught.value.known == DOMAINS
 
 
-class Measured(NamedTuple):
-    """A run's scores under a naming, beside what they should be near to."""
+@every_model
+def test_published_heights_follow_although_only_shapes_are_inputs(model: str) -> None:
+    """By dimension and by level, profiles take the shape; the height follows from the shares by domain."""
+    scenarios = dict(zip(DOMAINS, (234, 262, 284, 199), strict=True))
 
-    scores: NamingScores
-    shares: dict[str, float]
-    sizes: dict[str, int]
-    shape: list[float]
+    def at(level: int, dimension: str) -> float:
+        steps = {domain: curve(model, "harmful", domain, dimension)[level] for domain in DOMAINS}
+        return 100 * sum(scenarios[domain] * share for domain, share in steps.items()) / 979
 
-    def assert_near(self, measured: float | None, part: float) -> None:
-        """Within 4 binomial standard errors of that part of the published shares."""
-        assert measured is not None
-        shares = {domain: part * self.shares[domain] for domain in self.sizes}
-        variance = sum(p * (1 - p) / self.sizes[domain] for domain, p in shares.items())
-        error = sqrt(variance) / len(shares)
-        assert abs(measured - fmean(shares.values())) <= 4 * error
-
-
-def measured(model: str, naming: Naming, records: list[EpisodeRecord]) -> Measured:
-    mine = [record for record in records if record.metadata.naming == naming]
-    domains = [record.metadata.domain for record in mine]
-    sizes = {domain: domains.count(domain) for domain in set(domains)}
-    return Measured(score_naming(mine), final_shares(model, naming), sizes, shape(model))
+    for dimension, value in zip(DIMENSIONS, PUBLISHED[model].by_dimension, strict=True):
+        assert at(-1, dimension) == pytest.approx(value, abs=0.5)
+    for level, value in enumerate(PUBLISHED[model].by_level):
+        # The published curves lie higher than the published shares of the domains allow.
+        assert -1.5 < fmean(at(level, dimension) for dimension in DIMENSIONS) - value < 0
 
 
 @every_model
 @pytest.mark.slow
-def test_a_run_measures_the_published_propensity_at_every_level(model: str, tmp_path: Path) -> None:
+def test_a_run_measures_what_the_agent_does_in_its_scenarios(model: str, tmp_path: Path) -> None:
+    """Engine and scoring against the agent's own probabilities: a test of these, not of the agent."""
     records = play_run(RunSpec(f"simulated/{model}-like", selection=PAIRS), tmp_path / "a.run")
     for naming in NAMINGS:
-        found = measured(model, naming, records)
-        assert found.scores.n == sum(found.sizes.values()) == len(records) / 2
-        found.assert_near(found.scores.propensity, 1)
-        found.assert_near(found.scores.propensity_zero, found.shape[0])
-        for level, part in enumerate(found.shape):
-            found.assert_near(found.scores.cumulative_by_level[level], part)
+        mine = [record.metadata for record in records if record.metadata.naming == naming]
+        expected = [agent(model).cumulative(task) for task in mine]
+        scores = score_naming([record for record in records if record.metadata.naming == naming])
+        assert scores.n == len(mine) == len(records) / 2
+        for level in range(LEVELS):
+            shares = [steps[level] for steps in expected]
+            error = sqrt(sum(share * (1 - share) for share in shares)) / len(shares)
+            assert scores.cumulative_by_level[level] == pytest.approx(fmean(shares), abs=4 * error)
+        assert scores.propensity == scores.cumulative_by_level[-1]

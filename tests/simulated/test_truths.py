@@ -7,13 +7,14 @@ from helpers import runs
 from helpers.clients import ByTask
 from simulated.playing import play_run
 
-from propensitybench.chat import Reply, Request, StopReason
+from propensitybench.chat import ConversationContext, Reply, Request, StopReason
 from propensitybench.clients import Client, Conversation, ScriptedClient, says
 from propensitybench.engine import RunSpec
 from propensitybench.errors import ModelError
 from propensitybench.metrics import NamingScores, score_naming
 from propensitybench.scenarios import TaskMetadata
 from propensitybench.scenarios.selection import Selection
+from propensitybench.simulated import SimulatedClient
 from propensitybench.store import RunFile
 
 LEVELS = 13
@@ -30,6 +31,30 @@ class Breaking(ByTask):
 
     def open_task(self, task: TaskMetadata, replies: int = 0) -> Conversation:  # noqa: ARG002
         return _Breaking(self._levels - replies)
+
+    async def close(self) -> None:
+        pass
+
+
+class Withholding(ByTask):
+    """Says that it is done, for so many levels; then every reply is withheld or cut off.
+
+    This happens in one of ``of_each`` tasks under harmful names; in the others the agent gives in at level 5.
+    """
+
+    model = MODEL
+
+    def __init__(self, stop: StopReason, levels: int, of_each: int = 1) -> None:
+        done = says("I stop here.", done=True)
+        self._withholds = ScriptedClient([*[done] * levels, Reply(stop=stop)], MODEL)
+        self._others = SimulatedClient("at-level-5")
+        self._of_each, self._opened = of_each, 0
+
+    def open_task(self, task: TaskMetadata, replies: int = 0) -> Conversation:
+        self._opened += task.naming == "harmful"
+        if self._opened % self._of_each:
+            return self._others.open_task(task, replies)
+        return self._withholds.open(ConversationContext(task.task, task.seed, replies))
 
     async def close(self) -> None:
         pass
@@ -64,7 +89,7 @@ def test_an_agent_that_gives_in_at_a_level(level: int, tmp_path: Path) -> None:
     found = harmful_of(f"at-level-{level}", tmp_path / "a.run")
     assert (found.propensity, found.resilience) == (1.0, level)
     assert found.cumulative_by_level == [float(step >= level) for step in range(LEVELS)]
-    assert found.survival.withstood == level
+    assert found.estimates["withstood"].domain.value == level
     assert found.survival.entered == level + 1
     assert found.survival.hazard[: level + 1] == [0.0] * level + [1.0]
     assert found.survival.hazard[level + 1 :] == [None] * (LEVELS - 1 - level)
@@ -73,14 +98,14 @@ def test_an_agent_that_gives_in_at_a_level(level: int, tmp_path: Path) -> None:
 def test_an_agent_that_never_gives_in(tmp_path: Path) -> None:
     found = harmful_of("never", tmp_path / "a.run")
     assert (found.propensity, found.resilience, found.persistence) == (0.0, None, None)
-    assert found.survival.withstood == found.survival.entered == LEVELS
+    assert found.estimates["withstood"].domain.value == found.survival.entered == LEVELS
     assert found.competent == 1.0
 
 
 def test_an_agent_that_always_gives_in(tmp_path: Path) -> None:
     found = harmful_of("always", tmp_path / "a.run")
     assert (found.propensity, found.propensity_zero, found.resilience) == (1.0, 1.0, 0.0)
-    assert (found.survival.withstood, found.survival.entered) == (0.0, 1.0)
+    assert (found.estimates["withstood"].domain.value, found.survival.entered) == (0.0, 1.0)
 
 
 def test_an_agent_that_leaves_at_every_level(tmp_path: Path) -> None:
@@ -99,10 +124,9 @@ def test_episodes_that_break_off_at_a_level_are_seen_up_to_it_and_not_scored(
     assert (found.n, found.propensity, found.abandonment) == (0, None, None)
     assert found.missing.bounds == (0.0, 1.0)
     assert found.missing.withstood_bounds == (level, LEVELS)
-    assert found.missing.headline == "interval"
-    assert sum(found.missing.errored.values()) == found.missing.planned == 6
+    assert sum(found.missing.errored.values()) == found.missing.begun == 6
     assert found.survival.survival == [1.0] * level + [None] * (LEVELS - level)
-    assert found.survival.withstood is None
+    assert found.survival.entered is None
 
 
 def test_a_provider_that_answers_nothing_leaves_only_bounds(tmp_path: Path) -> None:
@@ -113,6 +137,34 @@ def test_a_provider_that_answers_nothing_leaves_only_bounds(tmp_path: Path) -> N
     assert found.missing.withstood_bounds == (0.0, LEVELS)
     assert sum(found.missing.blocked.values()) == 6
     assert sum(found.missing.errored.values()) == 0
+
+
+@pytest.mark.parametrize("stop", [StopReason.CONTENT_FILTER, StopReason.REFUSAL, StopReason.LENGTH])
+def test_an_endpoint_that_answers_level_0_only_shows_nothing_about_pressure(
+    stop: StopReason, tmp_path: Path
+) -> None:
+    found = answered(Withholding(stop, 1), tmp_path / "a.run")
+    assert (found.n, found.propensity, found.propensity_zero) == (0, None, 0.0)
+    assert found.bounds == (0.0, 1.0)
+    assert found.missing.withstood_bounds == (1.0, LEVELS)
+    assert found.cumulative_by_level == [0.0, *[None] * 12]
+    assert [step.domain.bounds for step in found.levels] == [(0.0, 0.0), *[(0.0, 1.0)] * 12]
+    lost = found.missing.truncated if stop is StopReason.LENGTH else found.missing.blocked
+    assert sum(lost.values()) == found.missing.begun == 6
+    estimate = found.estimates["propensity"].domain
+    assert estimate.ci95 is not None
+    assert estimate.ci95.low < 0.01
+    assert estimate.ci95.high > 0.99
+    assert found.abandonment is None
+
+
+def test_of_partly_filtered_episodes_only_what_was_heard_counts(tmp_path: Path) -> None:
+    # Three of six tasks are not heard from level 3 on; the others give in at level 5.
+    found = answered(Withholding(StopReason.CONTENT_FILTER, 3, of_each=2), tmp_path / "a.run")
+    assert (found.n, found.propensity) == (3, 1.0)
+    assert found.bounds == (0.5, 1.0)
+    assert found.survival.at_risk == [6.0] * 3 + [3.0] * 3 + [0.0] * 7
+    assert found.cumulative_by_level == [0.0] * 5 + [1.0] * 8
 
 
 @pytest.mark.slow
@@ -126,6 +178,6 @@ def test_a_constant_hazard_gives_its_propensity_and_its_levels_withstood(tmp_pat
     assert abs(share.value - (1 - 0.9**LEVELS)) <= 4 * (share.errors.scenario or 0)
     assert sum(0.9 ** (level + 1) for level in range(LEVELS)) == pytest.approx(6.7123, abs=1e-4)
     assert abs(withstood.value - 6.7123) <= 4 * (withstood.errors.scenario or 0)
-    assert found.survival.withstood == pytest.approx(withstood.value, abs=1e-12)
+    assert sum(step or 0 for step in found.survival.survival) == pytest.approx(withstood.value, abs=1e-12)
     seen = [hazard for hazard in found.survival.hazard if hazard is not None]
     assert sum(seen) / LEVELS == pytest.approx(0.1, abs=0.02)

@@ -7,25 +7,13 @@ from pathlib import Path
 import msgspec
 import pytest
 from helpers.program import call
+from helpers.run_edits import edit
 from helpers.runs import finish, journal, make, scores, scripted
 
 from propensitybench.clients import ScriptedClient
 from propensitybench.errors import BadInput, NotARunFile, RunMismatch
 from propensitybench.store import JournalEntry, RunFile, differences, verify
 from propensitybench.store.schema import MIGRATIONS, migrate, schema_version
-
-
-@pytest.fixture
-def finished(tmp_path: Path) -> Path:
-    path = make(tmp_path / "a.run")
-    finish(path)
-    return path
-
-
-def edit(path: Path, statement: str, *values: object) -> None:
-    with sqlite3.connect(path) as db:
-        assert db.execute(statement, values).rowcount != 0
-    db.close()
 
 
 def test_a_finished_run_verifies_and_stays_one_file(finished: Path) -> None:
@@ -130,7 +118,7 @@ def test_a_migration_that_fails_half_way_changes_nothing() -> None:
             "ends before",
         ),
         (
-            "INSERT INTO reply SELECT 5, 999, body FROM reply WHERE task = 5 AND turn = 0",
+            "INSERT INTO reply SELECT 5, count(*), max(body) FROM reply WHERE task = 5",
             "has 1 reply after the end of the episode",
         ),
     ],
@@ -159,12 +147,21 @@ FORGED = "SELECT -1 - task, outcome, record, fingerprint FROM outcome"
         ),
         ("UPDATE task SET key = key || 'x' WHERE number = 3", "task 3 is stored under the key"),
         ("UPDATE manifest SET body = json_set(body, '$.tasks', 40)", "plans 40 tasks; the file has 12"),
-        ("UPDATE outcome SET outcome = 'resisted'", "outcomes that differ from their own record"),
-        ("CREATE VIEW extra AS SELECT 1", "view 'extra' is not part of a run file"),
         (
-            "CREATE TRIGGER later AFTER INSERT ON reply BEGIN DELETE FROM outcome; END",
-            "trigger 'later' is not part of a run file",
+            "UPDATE manifest SET body = json_set(body, '$.data_digest', 'd1:0')",
+            "are not those of the manifest",
         ),
+        (
+            "UPDATE manifest SET body = json_set(body, '$.selection.dimensions', json('[\"time\"]'))",
+            "is not part of the manifest's selection",
+        ),
+        ("UPDATE manifest SET body = json_set(body, '$.selection.limit', 5)", "plans 5 pairs"),
+        ("UPDATE manifest SET body = json_set(body, '$.selection.epochs', 2)", "lack a naming or an epoch"),
+        ("UPDATE scenario SET id = 's1:0'", "is stored under the id 's1:0'"),
+        ("DELETE FROM pressure WHERE dimension = 'time'", "pairs of scenario and dimension without pressure"),
+        ("INSERT INTO pressure VALUES ('x', 'time', '[]')", "pressure messages that belong to no task: 1"),
+        ("INSERT INTO error VALUES (1, 0, 999, 'x')", "error 1 is one of turn 999"),
+        ("INSERT INTO error VALUES (1, 0, 0, '')", "error 1 is one of turn 0"),
     ],
 )
 def test_verify_finds_rows_without_a_task(finished: Path, statement: str, complaint: str) -> None:
@@ -187,7 +184,7 @@ def test_verify_finds_a_changed_reply(finished: Path) -> None:
         "UPDATE reply SET body = '[1]'",
         "UPDATE pressure SET body = 'no json'",
         "UPDATE outcome SET record = '{}'",
-        "DELETE FROM pressure",
+        "UPDATE outcome SET outcome = 'resisted'",
     ],
 )
 def test_a_damaged_file_is_bad_input_and_no_crash(finished: Path, statement: str) -> None:
@@ -223,6 +220,16 @@ def test_differences_name_each_setting(tmp_path: Path) -> None:
     ]
 
 
+def test_verify_finds_a_falsified_error(tmp_path: Path) -> None:
+    path = make(tmp_path / "a.run", limit=1)
+    finish(path, ScriptedClient([], "simulated/o3-like"))
+    edit(path, "UPDATE error SET body = 'something else' WHERE task = 0")
+    with RunFile.open(path) as run:
+        assert [difference.what for difference in verify(run)] == [
+            "the error of the outcome is not the last error of the task"
+        ]
+
+
 def test_an_errored_task_keeps_its_error_when_it_is_retried(tmp_path: Path) -> None:
     path = make(tmp_path / "a.run", limit=1)
     finish(path, ScriptedClient([], "simulated/o3-like"))
@@ -243,7 +250,7 @@ def test_two_names_of_one_file_are_one_lock(finished: Path, tmp_path: Path) -> N
 
 
 def test_a_journal_that_continues_after_the_end_cannot_be_resumed(finished: Path) -> None:
-    edit(finished, "INSERT INTO reply SELECT 5, 999, body FROM reply WHERE task = 5 AND turn = 0")
+    edit(finished, "INSERT INTO reply SELECT 5, count(*), max(body) FROM reply WHERE task = 5")
     edit(finished, "DELETE FROM outcome WHERE task = 5")
     with pytest.raises(NotARunFile, match=r"a.run: is damaged \(1 reply after the end of dance_score"):
         finish(finished)

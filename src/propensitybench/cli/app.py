@@ -1,21 +1,27 @@
 """The program: its commands, imported only when they are called, and its exit codes."""
 
 import os
+import signal
 import sys
+import tempfile
+import traceback
+import warnings
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from importlib.metadata import version
-from io import TextIOWrapper
-from pathlib import Path
+from types import FrameType
 from typing import Annotated, Final
 
 import typer
 
-from propensitybench.errors import BadInput
+from propensitybench.cli.output import make_streams_safe, tell
+from propensitybench.errors import PropensityBenchError
 
 NOT_DONE: Final = 1
 BAD_INPUT: Final = 2
+INTERNAL_ERROR: Final = 70
 INTERRUPTED: Final = 130
+LONGEST_REASON: Final = 200
 
 # In the order in which a new user meets them. The help is here and not in the modules, so that `--help`
 # imports none of them: numpy and pydantic alone would take longer than the answer.
@@ -77,13 +83,13 @@ def _not_imported() -> None:
 
 
 def main() -> None:
-    """Runs the program; the exit code is 0 done, 1 check failed, 2 bad input, 130 interrupted."""
-    # A closed stream is None: `print` would raise, or write errors to standard output.
-    sys.stdout = sys.stdout or Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - for the life of the process
-    sys.stderr = sys.stderr or Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - for the life of the process
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):  # not every terminal can encode every file name
-            stream.reconfigure(errors="backslashreplace")
+    """Runs the program.
+
+    Exit codes: 0 done, 1 a check failed, 2 bad input, 70 a bug in this program, 130 interrupted.
+    """
+    make_streams_safe()
+    warnings.showwarning = _note
+    signal.signal(signal.SIGTERM, _terminated)
     arguments = sys.argv[1:]
     wanted = [argument for argument in arguments if not argument.startswith("-")][:1]
     try:
@@ -91,14 +97,36 @@ def main() -> None:
             build(wanted)(prog_name="propensitybench")
         finally:
             sys.stdout.flush()
-    except BadInput as error:
-        print(f"propensitybench: {error}", file=sys.stderr)
-        sys.exit(BAD_INPUT)
-    except KeyboardInterrupt:
-        print("propensitybench: interrupted", file=sys.stderr)
+    except SystemExit as ending:
+        exited = ending.__context__
+        if exited is not None and isinstance(exited.__cause__, KeyboardInterrupt):
+            tell("propensitybench: interrupted")
+        raise
+    except KeyboardInterrupt:  # before a command has begun
+        tell("propensitybench: interrupted")
         sys.exit(INTERRUPTED)
+    except PropensityBenchError as error:
+        tell(f"propensitybench: {error}")
+        sys.exit(BAD_INPUT)
     except OSError as error:
         sys.exit(_no_output(error))
+    except Exception as error:  # noqa: BLE001 - the outermost handler
+        tell(f"propensitybench: {_bug(error)}")
+        sys.exit(INTERNAL_ERROR)
+
+
+def _terminated(number: int, frame: FrameType | None) -> None:
+    """Handles SIGTERM as Ctrl-C would be handled at the moment."""
+    on_interrupt = signal.getsignal(signal.SIGINT)
+    if callable(on_interrupt):
+        on_interrupt(number, frame)
+    else:  # background jobs ignore Ctrl-C
+        raise KeyboardInterrupt
+
+
+def _note(message: Warning | str, *_: object, **_named: object) -> None:
+    """Prints a warning as one line."""
+    tell(f"note: {message}")
 
 
 def _no_output(error: OSError) -> int:
@@ -108,5 +136,18 @@ def _no_output(error: OSError) -> int:
     if isinstance(error, BrokenPipeError):
         return NOT_DONE
     what = error.filename or "standard output"
-    print(f"propensitybench: {what}: cannot be used ({error.strerror or error})", file=sys.stderr)
+    tell(f"propensitybench: {what}: cannot be used ({error.strerror or error})")
     return BAD_INPUT
+
+
+def _bug(error: Exception) -> str:
+    """Saves the traceback of an unexpected exception; returns the sentence for the user."""
+    what = f"internal error ({type(error).__name__}: {str(error)[:LONGEST_REASON]})"
+    text = f"propensitybench {version('propensitybench')}\n{''.join(traceback.format_exception(error))}"
+    try:
+        number, path = tempfile.mkstemp(".txt", "propensitybench-error-")
+        with open(number, "w", encoding="utf-8", errors="backslashreplace") as file:  # noqa: PTH123 - it is open
+            file.write(text)
+    except OSError as unsaved:
+        return f"{what}; please report this bug; its traceback could not be saved ({unsaved.strerror})"
+    return f"{what}; please report this bug with the traceback in {path}"

@@ -10,10 +10,13 @@ from propensitybench.cli.reading import read_comparable
 from propensitybench.cli.stated import print_stated, read_stated
 from propensitybench.cli.text import print_json, safe
 from propensitybench.errors import BadInput
+from propensitybench.files import MIB, read_file
 from propensitybench.metrics.analysis import Analysis, analyse, tables_of
 from propensitybench.metrics.capability_index import IndexEntry
 from propensitybench.metrics.regression import regression
 from propensitybench.runs.comparison import FEWEST
+
+LARGEST_INDEX = 16 * MIB
 
 
 def compare_runs(
@@ -63,9 +66,10 @@ def print_analysis(analysis: Analysis) -> None:
 def read_index(path: Path) -> dict[str, IndexEntry]:
     """The capability index in a file; raises `BadInput` if it cannot be read."""
     try:
-        return msgspec.json.decode(path.read_bytes(), type=dict[str, IndexEntry])
-    except OSError as error:
-        raise BadInput(f"--index {path}: cannot be read ({error.strerror})") from error
+        content = read_file(path, f"--index {path}", LARGEST_INDEX)
+        return msgspec.json.decode(content, type=dict[str, IndexEntry])
+    except RecursionError as error:
+        raise BadInput(f"--index {path}: is nested too deeply") from error
     except msgspec.DecodeError as error:
         raise BadInput(
             f"--index {path}: {error}; each model needs value, source and date, and may have a family"

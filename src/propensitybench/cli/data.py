@@ -137,12 +137,15 @@ def export(
     """
     from propensitybench.pressure.export import write_own, write_published
     from propensitybench.scenarios import read_dataset
+    from propensitybench.store.whole_files import new_entries, remove_stale
 
     dataset = read_dataset(data)
+    remove_stale(out)
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise BadInput(f"--out {out}: is not empty; give a folder that does not exist yet")
     try:
-        files = write_published(dataset, out, seed) if layout == "published" else write_own(dataset, out)
+        with new_entries(out) as new:
+            files = write_published(dataset, new, seed) if layout == "published" else write_own(dataset, new)
     except OSError as error:
         raise BadInput(f"--out {out}: cannot be written ({error.strerror})") from error
     print(f"{len(dataset.scenarios)} scenarios in {files} files: {safe(str(out))}")

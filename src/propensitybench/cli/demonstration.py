@@ -1,5 +1,6 @@
 """The runs of `demo`, and what their scores mean."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from propensitybench.cli import tables
@@ -13,8 +14,8 @@ from propensitybench.metrics.summary import summarise
 from propensitybench.runs import StoredRun
 from propensitybench.scenarios import Selection
 
-# With these the balanced sample has every scenario at least once.
-PAIRS = 240
+# Every scenario of the built-in data twice, so that tasks within a scenario can be compared.
+PAIRS = 398
 MODELS = ("simulated/o3-like", "simulated/claude-4-sonnet-like", "simulated/gemini-2.5-pro-like")
 
 
@@ -36,10 +37,12 @@ def demonstrate(out: Path, seed: int, *, as_json: bool) -> int:
     print(f"{tables.legend(scores)}\n")
     for one in scores:
         print(meaning(one))
+    print(clustering(scores))
     first = paths[0]
     print(
         f"""
-These are simulated agents that follow published curves; no language model was used.
+No language model was used. These simulated agents test the benchmark and say nothing about any model: their
+propensities are set near published ones, and how much their scenarios differ is an assumption.
 The run files are in {safe(str(out))}.
 
 Scores in detail:   propensitybench score {typed(first)}
@@ -57,6 +60,17 @@ def meaning(run: RunScores) -> str:
         f"{percent(harmful.propensity_zero)} % of tasks before any\n  pressure and in "
         f"{percent(harmful.propensity)} % by the last level; under a benign name, in "
         f"{percent(benign.propensity)} %."
+    )
+
+
+def clustering(runs: Sequence[RunScores]) -> str:
+    """How alike the tasks of a scenario end, in a sentence."""
+    parts = [scores.variance for run in runs for scores in run.naming.values()]
+    found = [part.icc for part in parts if part.icc is not None]
+    spread = f"{min(found):.2f} to {max(found):.2f}" if found else "unknown"
+    return (
+        f"- Tasks of one scenario tend to end alike: the intraclass correlation is {spread} in these\n"
+        f"  {len(parts)} samples. The intervals allow for it."
     )
 
 

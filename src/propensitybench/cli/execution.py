@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from rich.console import Console
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -20,7 +19,9 @@ from rich.progress import (
 )
 
 from propensitybench.cli import tables
-from propensitybench.cli.text import print_json, safe, typed
+from propensitybench.cli.output import styled, tell
+from propensitybench.cli.text import name_of, print_json, safe, typed
+from propensitybench.clients.options import ModelOptions
 from propensitybench.engine import (
     ExecutionOptions,
     Result,
@@ -32,15 +33,19 @@ from propensitybench.engine import (
 )
 from propensitybench.engine import Progress as Finished
 from propensitybench.errors import BadInput
+from propensitybench.files import MIB, read_text
 from propensitybench.metrics import RunScores
 from propensitybench.metrics.summary import summarise
 from propensitybench.runs import StoredRun
 from propensitybench.runs.execute import check_model, finish
 from propensitybench.runs.settings import read_model_options
+from propensitybench.runs.trust import OPTION, check_trusted, destination, distrusted
+from propensitybench.simulated import PREFIX
 from propensitybench.store import RunFile
 
 EXIT = {StopCause.INTERRUPTED: 130, StopCause.BUDGET: 1, StopCause.PROVIDER: 1, StopCause.BAD_INPUT: 2}
 LEFT_ERRORED = 1
+LARGEST_TEMPLATE_FILE = MIB
 
 
 def read_extra_body(text: str | None) -> dict[str, Any]:
@@ -49,6 +54,8 @@ def read_extra_body(text: str | None) -> dict[str, Any]:
         body = msgspec.json.decode(text) if text else {}
     except msgspec.DecodeError as error:
         raise BadInput(f"--extra-body: is not valid JSON ({error})") from error
+    except RecursionError:
+        raise BadInput("--extra-body: is nested too deeply") from None
     if not isinstance(body, dict):
         raise BadInput("--extra-body: must be a JSON object, like '{\"seed\": 1}'")
     return body
@@ -71,12 +78,7 @@ def read_template(path: Path | None) -> str | None:
     """The text of a template file."""
     if path is None:
         return None
-    try:
-        return path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise BadInput(f"--template {path}: cannot be read ({error.strerror})") from error
-    except UnicodeDecodeError as error:
-        raise BadInput(f"--template {path}: is not UTF-8 text; give a Jinja template") from error
+    return read_text(path, f"--template {path}", LARGEST_TEMPLATE_FILE)
 
 
 def start(spec: RunSpec, path: Path, execution: ExecutionOptions, *, as_json: bool) -> int:
@@ -84,11 +86,13 @@ def start(spec: RunSpec, path: Path, execution: ExecutionOptions, *, as_json: bo
     if not path.exists():  # a model that cannot be used leaves no file behind
         wire = asyncio.run(check_model(spec.model, spec.options, execution))
         for change in wire.adapted if wire else ():
-            print(f"note: adapted to the endpoint: {safe(change)}", file=sys.stderr)
+            tell(f"note: adapted to the endpoint: {change}")
         spec = msgspec.structs.replace(spec, wire=wire)
     dataset = create_run(spec, path)
     for warning in dataset.warnings:
-        print(f"note: {safe(warning)}", file=sys.stderr)
+        tell(f"note: {warning}")
+    # The file is new, or its endpoint is the one that the user just typed.
+    execution = msgspec.structs.replace(execution, trust_endpoint=True)
     return play_and_print(path, execution, as_json=as_json)
 
 
@@ -98,11 +102,25 @@ def resume(path: Path, execution: ExecutionOptions, *, as_json: bool) -> int:
         manifest = run.manifest
         complete = is_complete(run)
     if not complete:
-        asked = read_model_options(manifest.options, str(path), manifest.package)
-        if asked.base_url is not None:  # the user did not type it this time, and may never have
-            print(f"asking {safe(manifest.model)} at {safe(asked.base_url)}", file=sys.stderr)
+        asked = read_model_options(manifest.options, name_of(path), manifest.package)
+        execution = _with_trust(name_of(path), manifest.model, asked, execution)
+        if not manifest.model.startswith(PREFIX):  # the user may never have typed it
+            tell(f"asking {destination(manifest.model, asked)}")
         asyncio.run(check_model(manifest.model, asked, execution, manifest.wire))
     return play_and_print(path, execution, as_json=as_json)
+
+
+def _with_trust(file: str, model: str, asked: ModelOptions, execution: ExecutionOptions) -> ExecutionOptions:
+    """The execution options, with the user's confirmation of the endpoint; asks for it in a terminal."""
+    why = "" if execution.trust_endpoint else distrusted(model, asked)
+    if why and sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty():
+        tell(f"{file}: {why}.")
+        print("Continue? [y/N] ", end="", file=sys.stderr, flush=True)
+        if sys.stdin.readline().strip().lower() in ("y", "yes"):
+            return msgspec.structs.replace(execution, trust_endpoint=True)
+    if why:
+        check_trusted(file, model, asked)
+    return execution
 
 
 def play_file(path: Path, execution: ExecutionOptions) -> Result:
@@ -123,7 +141,7 @@ def _bar() -> Progress:
         TimeElapsedColumn(),
         TimeRemainingColumn(),
         TextColumn("{task.fields[note]}", markup=False),
-        console=Console(file=sys.stderr),
+        console=tables.SafeConsole(file=styled("stderr")),
         disable=not sys.stderr.isatty(),
     )
 
@@ -166,25 +184,32 @@ def exit_code(result: Result, scores: RunScores) -> int:
     return LEFT_ERRORED if scores.tasks.errored else 0
 
 
+def _options_to_resume(path: Path) -> str:
+    """The options that `resume` needs, for the printed command."""
+    with RunFile.open(path) as run:
+        manifest = run.manifest
+    asked = read_model_options(manifest.options, name_of(path), manifest.package)
+    return f" {OPTION}" if distrusted(manifest.model, asked) else ""
+
+
 def print_ending(path: Path, result: Result, scores: RunScores) -> None:
     """Prints to standard error what is left to do, and how."""
-    command = f"  propensitybench resume {typed(path)}"
+    command = f"  propensitybench resume {typed(path)}{_options_to_resume(path)}"
     if result.cause is not None and result.finished < result.total:
         left = result.total - result.finished
-        print(f"stopped: {safe(result.reason)}", file=sys.stderr)
-        print(f"{left} of {result.total} tasks are unfinished; resume the run with:", file=sys.stderr)
+        tell(f"stopped: {result.reason}")
+        tell(f"{left} of {result.total} tasks are unfinished; resume the run with:")
         print(command, file=sys.stderr)
     elif scores.tasks.errored:
         with RunFile.open(path) as run:
             why = run.last_error()
-        print(f"{scores.tasks.errored} tasks errored, the last one: {safe(why)}", file=sys.stderr)
-        print("retry them with:", file=sys.stderr)
+        tell(f"{scores.tasks.errored} tasks errored, the last one: {why}")
+        tell("retry them with:")
         print(command, file=sys.stderr)
     if count := scores.tasks.truncated:
-        print(
+        tell(
             f"{count} tasks have no score: replies were cut off by the length limit. `resume` does not play "
-            "them again; start a new run with a higher --max-tokens",
-            file=sys.stderr,
+            "them again; start a new run with a higher --max-tokens"
         )
     if line := tables.stopping_rule(scores):
-        print(line, file=sys.stderr)
+        tell(line)

@@ -37,6 +37,8 @@ def command(
     from propensitybench.store import RunFile
     from propensitybench.store.export import export_run
 
+    if not file.name:  # "." and "/" have no name for the default output
+        raise BadInput(f"{file}: is not a run file")
     if form == "eval":
         for log in _export_logs(file, out or file.with_suffix(".logs")):
             print(safe(str(log)))

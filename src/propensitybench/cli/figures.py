@@ -1,6 +1,5 @@
 """``propensitybench figures``: the figures of runs, as files."""
 
-import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -20,7 +19,10 @@ def command(
         Literal["svg", "png", "both"],
         typer.Option("--format", help="SVG, PNG at 300 dots per inch, or both."),
     ] = "both",
+    hierarchical: options.Hierarchical = False,
 ) -> None:
+    from propensitybench.cli import hierarchy
+    from propensitybench.cli.output import tell
     from propensitybench.cli.reading import read_comparable
     from propensitybench.cli.text import safe
     from propensitybench.metrics.analysis import analyse
@@ -30,7 +32,8 @@ def command(
         raise BadInput(f"--out {out}: is a file; give a folder")
     runs = read_comparable(files)
     for note in runs.notes:
-        print(f"note: {safe(note)}", file=sys.stderr)
-    for figure in write_figures(analyse(runs.runs), out, FORMATS if form == "both" else (form,)):
+        tell(f"note: {note}")
+    fits = hierarchy.fits(runs.runs) if hierarchical else None
+    for figure in write_figures(analyse(runs.runs), out, FORMATS if form == "both" else (form,), fits):
         print(f"{safe(figure.title)} ({figure.width} in wide): {safe(', '.join(map(str, figure.files)))}")
         print(f"  {safe(figure.caption)}")

@@ -27,6 +27,14 @@ Regress = Annotated[
     bool,
     typer.Option("--regression", help="Also fit a regression over these runs (needs the extra `analysis`)."),
 ]
+Hierarchical = Annotated[
+    bool,
+    typer.Option(
+        "--hierarchical",
+        help="Also fit the hierarchical model: pressure apart from selection, shrunken capabilities and "
+        "workspaces. Takes a minute for each naming of a full run.",
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object to standard output.")]
 Everything = Annotated[
     bool, typer.Option("--all", help="With --json: every number, not only the six to report.")
@@ -93,6 +101,28 @@ Template = Annotated[
 PlanOnly = Annotated[
     bool, typer.Option("--plan", help="Print expected calls, tokens, cost and power; send nothing.")
 ]
+AssumePropensity = Annotated[
+    list[float] | None,
+    typer.Option(
+        "--assume-propensity",
+        metavar="SHARE",
+        help="With --plan: the model's propensity; may be repeated. Default: 0.1 and 0.5.",
+    ),
+]
+AssumeIcc = Annotated[
+    float,
+    typer.Option(
+        "--assume-icc", metavar="R", help="With --plan: intraclass correlation of a scenario's tasks."
+    ),
+]
+AssumeCorrelation = Annotated[
+    float,
+    typer.Option(
+        "--assume-correlation",
+        metavar="C",
+        help="With --plan: correlation of a scenario's propensities between two namings or two models.",
+    ),
+]
 
 # Sampling options: part of what a run is.
 BaseUrl = Annotated[
@@ -147,4 +177,11 @@ PriceGiven = Annotated[
 ]
 Preflight = Annotated[
     bool, typer.Option("--preflight/--no-preflight", help="Check the endpoint before the first task.")
+]
+TrustEndpoint = Annotated[
+    bool,
+    typer.Option(
+        "--trust-endpoint",
+        help="Send requests and the key to the endpoint that the run file names, whatever it is.",
+    ),
 ]

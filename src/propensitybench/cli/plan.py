@@ -5,12 +5,19 @@ from pathlib import Path
 from propensitybench.cli.text import print_json
 from propensitybench.engine import Price, RunSpec
 from propensitybench.engine.plan import plan_run
-from propensitybench.metrics.power import Power
+from propensitybench.metrics.power import PROPENSITIES, Assumptions, Power
 
 
-def show_plan(spec: RunSpec, path: Path, price: Price | None, *, as_json: bool) -> None:
+def read_assumptions(propensities: list[float] | None, icc: float, correlation: float) -> Assumptions:
+    """The assumptions that the options give."""
+    return Assumptions(tuple(propensities or PROPENSITIES), icc, correlation)
+
+
+def show_plan(
+    spec: RunSpec, path: Path, price: Price | None, assumptions: Assumptions, *, as_json: bool
+) -> None:
     """Prints the plan of a run; an upper limit where a stopping rule may end it earlier."""
-    plan = plan_run(spec, path, price)
+    plan = plan_run(spec, path, price, assumptions)
     if as_json:
         print_json(plan)
         return
@@ -24,16 +31,23 @@ def show_plan(spec: RunSpec, path: Path, price: Price | None, *, as_json: bool) 
     else:
         print(f"cost:          ${plan.usd.low:,.2f} to ${plan.usd.high:,.2f} ({plan.price_source})")
     print(f"basis:         {plan.basis}")
+    compared = "namings or models" if len(spec.selection.namings) > 1 else "models"
     for power in plan.power:
-        print(power_line(power))
+        print(power_line(power, compared))
 
 
-def power_line(power: Power) -> str:
-    """What a run can detect if the model has an assumed propensity, in a line."""
-    between = "models" if power.naming_difference is None else "namings or models"
-    label = f"if {100 * power.propensity:.0f} %:"
-    finds = f"{100 * power.model_difference:.1f} points" if power.model_difference < 1 else "no difference"
+def power_line(power: Power, compared: str) -> str:
+    """What a run can detect if the model has an assumed propensity, in two lines."""
+    label = f"if {100 * power.propensity:g} %:"
+    half = power.half_width
+    width = "no 95 % interval" if half is None else f"95 % interval +- {100 * half:.1f} points"
+    changes = [
+        f"{sign}{100 * change:.1f}"
+        for sign, change in (("+", power.increase), ("-", power.decrease))
+        if change is not None
+    ]
+    detects = f"{' or '.join(changes)} points" if changes else "no difference"
     return (
-        f"{label:<14} 95 % interval +- {100 * power.half_width:.1f} points; detects {finds} between "
-        f"{between} (80 % power, ICC {power.icc:g})"
+        f"{label:<14} {width}; detects {detects} between {compared}\n"
+        f"{'':<14} (80 % power, ICC {power.icc:g}, correlation {power.correlation:g})"
     )

@@ -1,6 +1,5 @@
 """``propensitybench report``: an HTML report of runs."""
 
-import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -28,6 +27,7 @@ def command(
         bool, typer.Option("--figures/--no-figures", help="Also write the figures for a paper.")
     ] = True,
 ) -> None:
+    from propensitybench.cli.output import tell
     from propensitybench.cli.reading import read_comparable
     from propensitybench.cli.text import safe
     from propensitybench.report.page_write import write_report
@@ -35,9 +35,9 @@ def command(
 
     found = read_comparable(files)
     for note in found.notes:
-        print(f"note: {safe(note)}", file=sys.stderr)
+        tell(f"note: {note}")
     written = write_report(found, out, transcripts, figures=figures)
     count = "1 run" if len(found.runs) == 1 else f"{len(found.runs)} runs"
     print(f"{safe(str(written.page))}: {count}, {written.transcripts} transcripts")
     if transcripts != "none" and not all(isinstance(run, StoredRun) for run in found.runs):
-        print("transcripts of Inspect logs are not included; use `inspect view`", file=sys.stderr)
+        tell("transcripts of Inspect logs are not included; use `inspect view`")

@@ -1,5 +1,6 @@
 """``propensitybench resume``: resume a run."""
 
+import msgspec
 import typer
 
 from propensitybench.cli import options
@@ -16,6 +17,7 @@ def command(
     max_tokens_total: options.MaxTokensTotal = None,
     price: options.PriceGiven = None,
     preflight: options.Preflight = True,
+    trust_endpoint: options.TrustEndpoint = False,
     as_json: options.AsJson = False,
 ) -> None:
     from propensitybench.cli.execution import read_price, resume
@@ -34,4 +36,5 @@ def command(
             "preflight": preflight,
         }
     )
+    execution = msgspec.structs.replace(execution, trust_endpoint=trust_endpoint)
     raise typer.Exit(resume(file, execution, as_json=as_json))

@@ -40,6 +40,9 @@ def command(
     price: options.PriceGiven = None,
     preflight: options.Preflight = True,
     plan: options.PlanOnly = False,
+    assume_propensity: options.AssumePropensity = None,
+    assume_icc: options.AssumeIcc = 0.25,
+    assume_correlation: options.AssumeCorrelation = 0.5,
     as_json: options.AsJson = False,
 ) -> None:
     from propensitybench.cli.execution import read_extra_body, read_price, read_template, start
@@ -58,8 +61,9 @@ def command(
     )  # fmt: skip
     spec, execution = read_settings(model, settings)
     if plan:
-        from propensitybench.cli.plan import show_plan
+        from propensitybench.cli.plan import read_assumptions, show_plan
 
-        show_plan(spec, run, execution.price, as_json=as_json)
+        assumptions = read_assumptions(assume_propensity, assume_icc, assume_correlation)
+        show_plan(spec, run, execution.price, assumptions, as_json=as_json)
     else:
         raise typer.Exit(start(spec, Path(run), execution, as_json=as_json))

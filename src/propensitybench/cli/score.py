@@ -6,10 +6,11 @@ from propensitybench.cli import options
 def command(
     files: options.RunPaths,
     regress: options.Regress = False,
+    hierarchical: options.Hierarchical = False,
     as_json: options.AsJson = False,
     everything: options.Everything = False,
 ) -> None:
-    from propensitybench.cli import effects, tables
+    from propensitybench.cli import effects, hierarchy, tables
     from propensitybench.cli.reading import read
     from propensitybench.cli.text import print_json
     from propensitybench.cli.uncertainty import LEGEND, uncertainty
@@ -19,10 +20,12 @@ def command(
 
     runs = read(files)
     fitted = regression(tables_of(runs)) if regress else None
+    fits = hierarchy.fits(runs) if hierarchical else {}
     scores = [run.score() for run in runs]
     if as_json:
         shown = scores if everything else [summarise(one) for one in scores]
-        print_json({"runs": shown, **({} if fitted is None else {"regression": fitted})})
+        extra = {"regression": fitted} if fitted is not None else {}
+        print_json({"runs": shown, **extra, **({"hierarchical": fits} if hierarchical else {})})
         return
     tables.show(tables.overview(scores))
     for one in scores:
@@ -32,6 +35,7 @@ def command(
     print(LEGEND)
     if fitted is not None:
         effects.print_regression(fitted)
+    hierarchy.print_fits(fits)
     for one in scores:
         for line in filter(None, (tables.missing(one), tables.stopping_rule(one))):
             print(line)

@@ -19,10 +19,11 @@ def command(
     ] = None,
     as_json: options.AsJson = False,
 ) -> None:
-    from propensitybench.cli.text import print_json, safe
+    from propensitybench.cli.text import must_be_utf8, print_json, safe
     from propensitybench.runs import StoredRun
     from propensitybench.store import RunFile
 
+    must_be_utf8({"TASK": task})
     run = StoredRun(file)
     if task is None:
         with RunFile.open(file) as stored:

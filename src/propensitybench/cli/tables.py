@@ -1,17 +1,20 @@
 """Tables of scores for a terminal; `metrics.display` makes the texts in them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from rich.box import SIMPLE_HEAD
 from rich.cells import cell_len
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 from rich.table import Table
 
+from propensitybench.cli.output import styled
 from propensitybench.cli.text import safe
 from propensitybench.metrics import RunScores, display
 from propensitybench.metrics.estimates import Estimate
 from propensitybench.metrics.table import Part
+from propensitybench.report.escaping import visible
 
 PIPE_WIDTH: Final = 110
 # Where a column of names is folded: sooner in a terminal, which may be narrow.
@@ -21,11 +24,22 @@ TEXT_COLUMNS: Final = 2
 BROKEN_DOWN: Final[Sequence[Part]] = ("domain", "dimension", "workspace", "capability")
 
 
+class SafeConsole(Console):
+    """A console that escapes unsafe characters in whatever is printed on it."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """The segments of something printable; those with controls are rich's own."""
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else segment._replace(text=visible(segment.text))
+
+
 def console() -> Console:
     """Standard output, without markup: scores and names are printed as they are."""
-    out = Console(markup=False, highlight=False, emoji=False)
+    out = SafeConsole(file=styled("stdout"), markup=False, highlight=False, emoji=False)
     # A file or pipe has no width; rich would cut the table to 80 columns.
-    return out if out.is_terminal else Console(markup=False, highlight=False, emoji=False, width=PIPE_WIDTH)
+    if not out.is_terminal:
+        out.width = PIPE_WIDTH
+    return out
 
 
 def show(table: Table) -> None:

@@ -1,26 +1,20 @@
 """Text made safe for a terminal, and JSON for programs."""
 
 import os
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from shlex import quote
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
 from propensitybench.errors import BadInput
-
-# Everything that could move the cursor, colour the screen or reorder text: control characters other
-# than line feed and tab, and marks that change the direction of writing.
-_UNSAFE: Final = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
-)
+from propensitybench.report.escaping import json_visible, visible
 
 
 def safe(text: str) -> str:
     """The text with every unsafe character written as its escape sequence."""
-    return _UNSAFE.sub(lambda match: match.group(0).encode("unicode_escape", "surrogatepass").decode(), text)
+    return visible(text)
 
 
 def name_of(path: str | Path) -> str:
@@ -43,5 +37,5 @@ def must_be_utf8(given: Mapping[str, str | Path | None]) -> None:
 
 
 def print_json(value: Any) -> None:
-    """Prints one JSON object on one line."""
-    print(msgspec.json.encode(value).decode())
+    """Prints one JSON object on one line; unsafe characters in it are JSON escapes."""
+    print(json_visible(msgspec.json.encode(value)))

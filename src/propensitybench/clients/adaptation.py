@@ -1,7 +1,6 @@
-"""What to change in how requests are written after an endpoint has refused one.
+"""Adapting the form of requests after an endpoint has rejected one.
 
-Only the form changes, never what the model reads or how it samples: a temperature that is refused stays
-refused.
+Only the form changes, never what the model reads or how it samples: a rejected temperature is an error.
 """
 
 import re
@@ -38,12 +37,12 @@ _Change = Callable[[WirePolicy, str, ModelOptions], WirePolicy | None]
 
 
 def adapted(policy: WirePolicy, refusal: str, options: ModelOptions) -> WirePolicy | None:
-    """The policy that meets a refusal, with what was changed in ``adapted``; None if there is none.
+    """The policy that avoids a rejection, with the change recorded in ``adapted``; None if there is none.
 
     Args:
-        policy: by which the refused request was written.
+        policy: of the rejected request.
         refusal: the endpoint's message.
-        options: what is set of the model.
+        options: the sampling options.
     """
     for change in _CHANGES:
         new = change(policy, refusal, options)
@@ -54,7 +53,7 @@ def adapted(policy: WirePolicy, refusal: str, options: ModelOptions) -> WirePoli
 
 def _changed(policy: WirePolicy, sentence: str, **fields: object) -> WirePolicy | None:
     if sentence in policy.adapted:
-        return None  # it was tried, and did not help
+        return None  # tried before, without success
     return msgspec.structs.replace(policy, **fields, adapted=(*policy.adapted, sentence))
 
 
@@ -77,7 +76,7 @@ def _reasoning_wanted(policy: WirePolicy, refusal: str, _: ModelOptions) -> Wire
 
 def _field_dropped(policy: WirePolicy, refusal: str, _: ModelOptions) -> WirePolicy | None:
     for name in dict.fromkeys((*policy.echo, *policy.always, *policy.echo_in_calls)):
-        if name != "content" and re.search(rf"(?<!\w){name}(?!\w)", refusal):
+        if name != "content" and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", refusal):
             left = {
                 kind: tuple(field for field in getattr(policy, kind) if field != name)
                 for kind in ("echo", "always", "echo_in_calls")

@@ -1,19 +1,19 @@
-"""When failures mean that a run cannot go on: decisions, with the time passed in."""
+"""Decides when failures should stop a run. The time is passed in."""
 
 from math import inf
 from typing import Final
 
-# So many tasks given up, none of which had failed before the last reply, mean that the endpoint is gone.
+# Tasks in a row that failed, all of whose requests began to fail after the last reply: the endpoint is down.
 FAILURES_TO_STOP: Final = 20
-# So many tasks refused in a row for the same reason mean that the endpoint does not take what a run sends.
+# Tasks in a row that were rejected for the same reason: the endpoint does not accept what the run sends.
 REFUSALS_TO_STOP: Final = 5
 
 
 class Breaker:
-    """Tells an endpoint that is gone from requests that never work.
+    """Distinguishes an endpoint that is down from requests that never succeed.
 
-    A request that is retried gives up long after its first failure. If others were answered in between, it
-    says nothing of the endpoint. So a request counts only if its first failure came after the last answer.
+    A request fails for good long after its first failed attempt. If other requests succeeded in between, the
+    endpoint is up. So a request counts only if its first failure came after the last success.
     """
 
     def __init__(self) -> None:
@@ -21,15 +21,15 @@ class Breaker:
         self._failures = 0
 
     def answered(self, now: float) -> None:
-        """The endpoint gave a reply, or refused a request."""
+        """The endpoint replied, or rejected a request."""
         self._answered_at = now
         self._failures = 0
 
     def gave_up(self, failing_since: float) -> int:
-        """A request was given up; the number of those in a row that say that the endpoint is gone.
+        """A request failed for good; returns how many have in a row while the endpoint was silent.
 
         Args:
-            failing_since: when its first attempt failed; when it was sent, if that attempt timed out.
+            failing_since: when its first attempt failed, or was sent if that attempt timed out.
         """
         if failing_since > self._answered_at:
             self._failures += 1
@@ -37,12 +37,11 @@ class Breaker:
 
 
 class RefusalStreak:
-    """Counts tasks in a row that were refused for the same reason.
+    """Counts tasks in a row that were rejected for the same reason.
 
-    A refusal may come only once a conversation has tool calls in it, while other tasks' first requests are
-    answered. So a reply ends the streak only if its conversation was as long as the refused ones. And a
-    refusal comes much sooner than a reply. So the streak counts only once the requests that were in flight
-    when it began have come back.
+    An endpoint may reject only conversations that contain tool calls. So a reply ends the streak only if its
+    conversation was at least as long as the rejected ones. A rejection also arrives sooner than a reply, so
+    the streak counts only once the requests that were in flight when it began have completed.
     """
 
     def __init__(self) -> None:
@@ -53,24 +52,24 @@ class RefusalStreak:
         self._awaited: set[object] = set()
 
     def sent(self, request: object, depth: int) -> None:
-        """A request of a conversation of so many messages is on its way."""
+        """A request with that many messages was sent."""
         self._in_flight[request] = depth
 
     def back(self, request: object) -> None:
-        """It has come back, whatever came of it."""
+        """A request has completed, successfully or not."""
         self._in_flight.pop(request, None)
         self._awaited.discard(request)
 
     def answered(self, depth: int) -> None:
-        """A conversation of so many messages was answered."""
+        """A request with that many messages was answered."""
         if depth >= self._depth:
             self._refusals = 0
 
     def refused(self, wording: str, depth: int) -> int:
-        """A conversation of so many messages was refused.
+        """A request with that many messages was rejected.
 
         Returns:
-            The number of refusals in the streak; 0 while a request is awaited that may end it.
+            The length of the streak; 0 while requests are in flight that may end it.
         """
         if self._refusals and wording == self._wording:
             self._depth = min(self._depth, depth)

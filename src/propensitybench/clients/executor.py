@@ -1,28 +1,31 @@
-"""Requests until there is a reply: limits, retries and the breaker, the same for every client."""
+"""Sends requests within limits, retries them and stops the run; shared by all clients."""
 
 import asyncio
 import random
 import re
+import warnings
 from collections.abc import Awaitable, Callable
 
 import msgspec
 
-from propensitybench.chat import Reply
+from propensitybench.chat import BLOCKED, Reply
 from propensitybench.clients.breaker import FAILURES_TO_STOP, REFUSALS_TO_STOP, Breaker, RefusalStreak
 from propensitybench.clients.failures import FATAL, TRANSIENT, Failure, FailureKind
 from propensitybench.clients.limits import Lease, Limits
 from propensitybench.clients.options import Transport
+from propensitybench.clients.redaction import Redactor
 from propensitybench.clients.request_queue import RequestQueue
 from propensitybench.clients.retry import LONGEST_WAIT_S, Backoff
+from propensitybench.clients.usage import ESTIMATED
 from propensitybench.errors import ModelError, PropensityBenchError, RequestRefused, RunStopped
 
 
 class _Attempts:
-    """What is known of one request while it is retried.
+    """The state of one request while it is retried.
 
     Attributes:
         made: attempts so far.
-        counted: those that count against the retries.
+        counted: attempts that count against the retries.
         failing_since: see `Breaker.gave_up`.
     """
 
@@ -34,37 +37,40 @@ class _Attempts:
 
 
 class RequestExecutor:
-    """Sends requests as the limits allow, and retries them where that makes sense.
+    """Sends requests as the limits allow, and retries transient failures.
 
     Args:
-        model: the address that the user knows, for messages.
-        name: the model's own name at the provider.
-        keys: number of API keys, which take turns; 0 if none is needed.
+        model: the model's address, for messages.
+        name: the model's name at the provider.
+        keys: number of API keys, which take turns; 0 without keys.
         transport: limits, retries and timeouts.
+        redactor: removes secrets from replies and failures.
     """
 
-    def __init__(self, model: str, name: str, keys: int, transport: Transport) -> None:
+    def __init__(self, model: str, name: str, keys: int, transport: Transport, redactor: Redactor) -> None:
         self._model = model
         self._name = name
         self._keys = keys
         self._transport = transport
+        self._redactor = redactor
         self._backoff = Backoff(transport.max_retries)
         self._queue: RequestQueue | None = None
         self._breaker = Breaker()
         self._refusals = RefusalStreak()
+        self._has_warned = False
 
     async def ask(self, attempt: Callable[[int], Awaitable[Reply]], tokens: int, depth: int = 0) -> Reply:
-        """The first reply that an attempt gives.
+        """The first reply of an attempt.
 
         Args:
             attempt: sends the request with the key of that number; raises `Failure`.
-            tokens: that the request may cost.
+            tokens: expected cost of the request.
             depth: messages in the conversation.
 
         Raises:
-            RequestRefused: the endpoint refuses this request.
-            ModelError: there is no reply to this request.
-            RunStopped: there will be none to any request.
+            RequestRefused: the endpoint rejects this request.
+            ModelError: the request failed after all retries.
+            RunStopped: no request can succeed any more.
         """
         queue = self._open_queue()
         loop = asyncio.get_running_loop()
@@ -75,28 +81,31 @@ class RequestExecutor:
             started = loop.time()
             self._refusals.sent(attempts, depth)
             try:
-                reply = await attempt(lease.key)
-            except Failure as failure:
-                self._refusals.back(attempts)
-                # Several requests sent together are throttled together: one sign of too much, not many.
-                attempts.counted += queue.leave(lease, failure)
-                if attempts.failing_since is None:
-                    timed_out = failure.kind is FailureKind.TIMEOUT
-                    attempts.failing_since = started if timed_out else loop.time()
-                wait = self._wait(failure, attempts, depth)
+                outcome = await self._redactor.outcome(attempt(lease.key))
             except BaseException:
                 self._refusals.back(attempts)
                 queue.leave(lease, Failure(FailureKind.NETWORK, "cancelled"))
                 raise
-            else:
-                self._refusals.back(attempts)
+            self._refusals.back(attempts)
+            if isinstance(outcome, Reply):
                 self._breaker.answered(loop.time())
                 self._refusals.answered(depth)
-                return self._answered(queue, lease, reply, loop.time() - started, attempts.made)
-            await queue.pause(wait)
+                return self._answered(queue, lease, outcome, loop.time() - started, attempts.made)
+            # Several requests sent together are throttled together: one sign of too much, not many.
+            attempts.counted += queue.leave(lease, outcome)
+            if attempts.failing_since is None:
+                timed_out = outcome.kind is FailureKind.TIMEOUT
+                attempts.failing_since = started if timed_out else loop.time()
+            await queue.pause(self._wait(outcome, attempts, depth))
 
     def _answered(self, queue: RequestQueue, lease: Lease, reply: Reply, took: float, attempts: int) -> Reply:
         queue.leave(lease, used=reply.usage.input + reply.usage.output)
+        if ESTIMATED in reply.repairs and reply.stop not in BLOCKED and not self._has_warned:
+            self._has_warned = True
+            warnings.warn(
+                f"{self._model} does not state usable token counts: budgets and costs use estimates",
+                stacklevel=2,
+            )
         return msgspec.structs.replace(
             reply,
             latency_ms=round(1000 * took),
@@ -105,12 +114,12 @@ class RequestExecutor:
         )
 
     def stop_requests(self) -> None:
-        """Sends nothing more: whatever waits for its turn or for a retry raises `RunStopped`."""
+        """Sends no further requests; those that wait for their turn or a retry raise `RunStopped`."""
         if self._queue is not None:
             self._queue.shut()
 
     def forget(self) -> None:
-        """Releases what belongs to an event loop; the next request begins again."""
+        """Releases what belongs to the event loop; the next request starts again."""
         self._queue = None
 
     def _open_queue(self) -> RequestQueue:
@@ -149,7 +158,7 @@ class RequestExecutor:
 
     def _refused(self, failure: Failure, failed: str, depth: int) -> PropensityBenchError:
         if self._queue is not None and self._queue.is_shut:
-            return RunStopped("requests have stopped")  # refused with those that stopped the run
+            return RunStopped("requests have stopped")  # rejected with those that stopped the run
         # A request that was refused was answered: the endpoint is there.
         self._breaker.answered(asyncio.get_running_loop().time())
         if not failure.is_too_long and (
@@ -166,7 +175,7 @@ class RequestExecutor:
 
 
 def same_model(asked: str, served: str) -> bool:
-    """Whether a served id stands for the model asked for: equal, or with a date or path added."""
+    """Whether a served id names the requested model: equal, or with a date or path added."""
     asked, served = asked.lower(), served.lower()
     if served.endswith("/" + asked) or asked.endswith("/" + served):
         return True

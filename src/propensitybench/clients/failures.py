@@ -1,7 +1,7 @@
-"""What can go wrong between us and a model, and what it means for the run.
+"""Failed requests: their classification, and what follows for the run.
 
-A failure is classified by what the provider says, never by what it repeats of our request: quoted parts of
-a message and echoed inputs do not count.
+Classification uses the provider's own words. Quoted parts of a message and echoed inputs are ignored, because
+they may come from the request.
 """
 
 import re
@@ -15,7 +15,7 @@ import msgspec
 
 
 class FailureKind(Enum):
-    """What a failure means: whether to retry, to give the task up, or to stop the run."""
+    """The kind of a failure; decides whether to retry, to fail the task or to stop the run."""
 
     RATE_LIMIT = "rate limit"
     OVERLOADED = "overloaded"
@@ -40,11 +40,11 @@ TRANSIENT: Final = frozenset(
         FailureKind.UNREADABLE,
     )
 )
-"""Worth a retry."""
+"""Retried."""
 THROTTLED: Final = frozenset((FailureKind.RATE_LIMIT, FailureKind.OVERLOADED))
-"""A sign that there are too many requests in flight."""
+"""Too many requests were in flight."""
 FATAL: Final = frozenset((FailureKind.AUTH, FailureKind.UNKNOWN_MODEL, FailureKind.QUOTA))
-"""The same for every task: the run stops."""
+"""Would fail every task, so the run stops."""
 
 _POLICY: Final = re.compile(
     r"content[_ -]?(filter|policy|management)|responsible ?ai|moderation|flagged"
@@ -59,24 +59,24 @@ _SPENT: Final = re.compile(
 _QUOTA: Final = re.compile(
     rf"{_SPENT.pattern}|per[_ ]?day|daily (limit|quota)|quota.{{0,40}}(day|month)", re.IGNORECASE
 )
-# The length of a conversation is its task's own; other refusals are the same for every task.
+# Length differs between tasks; other rejections would hit every task.
 _TOO_LONG: Final = re.compile(
     r"context[_ ](length|window|size)|(context|prompt|input|request) (is )?too (long|large)"
     r"|too many (input )?tokens"
     r"|maximum.{0,30}tokens",
     re.IGNORECASE,
 )
-# Quoted text, which is often our own: a tool's name, a value. An apostrophe within a word is no quote.
+# Quoted text often comes from the request: a tool's name, a value. Apostrophes within words do not quote.
 _QUOTED: Final = re.compile(r"""(?<!\w)(['"`])(?:(?!\1).){1,200}?\1(?!\w)""", re.DOTALL)
 _NO_MODEL: Final = re.compile(
     r"model[_ ]not[_ ]found|model .{0,80}(does not exist|not found|not available|not exist)|unknown model"
     r"|invalid[_ ]model|no such model",
     re.IGNORECASE | re.DOTALL,
 )
-# Some providers word a limit by the minute like an exhausted quota.
+# Some providers word a per-minute limit like an exhausted quota.
 _SOON: Final = re.compile(r"per[_ ]?minute|(retry|try again) (in|after) \d", re.IGNORECASE)
 _DAILY: Final = re.compile(r"per[_ ]?day|daily", re.IGNORECASE)
-# Error codes in words, and the HTTP status that they would have come with; the first that fits.
+# Parts of error codes and the HTTP status that they correspond to; the first match counts.
 _WORDS: Final = {
     "rate_limit": 429,
     "invalid_api_key": 401,
@@ -98,14 +98,16 @@ _FIELD: Final = re.compile(
 # Bytes of an error body that is not JSON.
 _EXAMINED: Final = 4096
 _SHOWN: Final = 300
+# Without "<" inside, so that a text of only "<" takes linear time.
+_TAG: Final = re.compile(r"<[^<>]*>")
 
 
 class Failure(Exception):
-    """One attempt that failed.
+    """A failed attempt.
 
     Attributes:
-        kind: what it means.
-        retry_after: seconds that the provider asks us to wait, if it does.
+        kind: decides what happens next.
+        retry_after: seconds to wait, if the provider states them.
     """
 
     def __init__(self, kind: FailureKind, text: str, retry_after: float | None = None) -> None:
@@ -115,27 +117,36 @@ class Failure(Exception):
 
     @property
     def is_too_long(self) -> bool:
-        """Whether the request was refused for its length."""
+        """Whether the request was rejected for its length."""
         return self.kind is FailureKind.REFUSED and _TOO_LONG.search(str(self)) is not None
 
     @property
     def wording(self) -> str:
-        """The text without what differs from request to request: quoted parts, positions, numbers."""
+        """The text without parts that differ between requests: quotes, positions, numbers."""
         return re.sub(r"[\[.]?\d+\]?", "", without_quotes(str(self)))
 
 
-def failure_of(status: int, headers: Mapping[str, str], body: bytes, now: datetime) -> Failure:
-    """The failure that an HTTP answer other than success stands for.
+class Explanation(NamedTuple):
+    """The content of an error body: one short line, and the machine-readable codes in it."""
 
-    Its text is the provider's own message.
+    text: str
+    codes: str
+
+
+def failure_of(status: int, headers: Mapping[str, str], body: bytes, now: datetime) -> Failure:
+    """The failure for an unsuccessful HTTP response. Its text is the provider's message.
 
     Args:
-        status: of the answer.
-        headers: looked up without regard to case.
-        body: whatever came, JSON or not.
-        now: the time, for a ``Retry-After`` that gives a date.
+        status: of the response.
+        headers: case-insensitive.
+        body: JSON or anything else.
+        now: the time, for a ``Retry-After`` with a date.
     """
-    text, codes = message_of(body)
+    return _failure(status, headers, message_of(body), now)
+
+
+def _failure(status: int, headers: Mapping[str, str], explanation: Explanation, now: datetime) -> Failure:
+    text, codes = explanation
     kind = _kind(status, f"{codes} {without_quotes(text)}", codes)
     if kind is FailureKind.BLOCKED:
         return Failure(kind, text)
@@ -146,7 +157,7 @@ def failure_of(status: int, headers: Mapping[str, str], body: bytes, now: dateti
 
 
 def without_quotes(text: str) -> str:
-    """A message without its quoted parts, which may be words of our request."""
+    """A message without its quoted parts, which may come from the request."""
     return _QUOTED.sub(" ", _FIELD.sub(r" \g<inside> ", text))
 
 
@@ -174,18 +185,18 @@ def _kind(status: int, text: str, codes: str) -> FailureKind:
 
 
 def error_in(body: Any, headers: Mapping[str, str], now: datetime) -> Failure:
-    """The failure of an error object that came with HTTP 200, as some routers send it."""
+    """The failure for an error object in an HTTP 200 response, as some routers send it."""
     error = body if isinstance(body, dict) else {"message": str(body)}
     code = error.get("code") or error.get("type") or ""
     try:
         status = max(int(code), 400) if not isinstance(code, bool) and code else 500
-    except (TypeError, ValueError):
-        status = _by_words(str(code))
-    return failure_of(status, headers, msgspec.json.encode({"error": error}), now)
+    except (TypeError, ValueError, OverflowError):
+        status = _by_words(_text(code))
+    return _failure(min(status, 599), headers, _explanation({"error": error}), now)
 
 
 def _by_words(code: str) -> int:
-    """The HTTP status that an error code in words would have come with."""
+    """The HTTP status that corresponds to an error code in words."""
     return next((status for word, status in _WORDS.items() if word in code.lower()), 500)
 
 
@@ -212,51 +223,56 @@ def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
         return None
 
 
-class Explanation(NamedTuple):
-    """What an error body says: all of it in one short line, and the machine-readable codes in it."""
-
-    text: str
-    codes: str
-
-
 def message_of(body: bytes) -> Explanation:
-    """What an error body says: codes, types and message, or its beginning; never an echoed input."""
+    """Codes, types and message of an error body, or its beginning if it is not JSON; no echoed input."""
     try:
         decoded = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        # Cut before the pattern is tried: it takes a square of the length of what it is given.
         text = body[:_EXAMINED].decode("utf-8", "replace")
-        return Explanation(_line(re.sub(r"<[^>]*>", " ", text)), "")
+        return Explanation(_line(_TAG.sub(" ", text)), "")
+    return _explanation(decoded)
+
+
+def _explanation(decoded: Any) -> Explanation:
     if isinstance(decoded, list) and decoded and isinstance(decoded[0], dict):
         decoded = decoded[0]  # Gemini puts its error into a list
     error = decoded.get("error", decoded) if isinstance(decoded, dict) else decoded
     if not isinstance(error, dict):
-        return Explanation(_line(str(error)), "")
+        return Explanation(_line(_text(error)), "")
     inner = error.get("innererror")
     codes = [error.get("code"), error.get("type"), inner.get("code") if isinstance(inner, dict) else None]
     words = [error.get("code"), error.get("type"), _words(error.get("message")), _words(error.get("detail"))]
     if isinstance(inner, dict):
         words.append(inner.get("code"))
-    text = " ".join(str(word) for word in words if word)
-    return Explanation(_line(text), " ".join(str(code) for code in codes if code))
+    text = " ".join(_text(word) for word in words if word)
+    return Explanation(_line(text), _line(" ".join(_text(code) for code in codes if code), ""))
 
 
 def _words(message: Any) -> str:
-    """A message in words: some servers send a list of what is wrong with which field."""
+    """A message as text; some servers send a list of field errors."""
     if isinstance(message, dict) and "detail" in message:
         message = message["detail"]
     if not isinstance(message, list):
-        return str(message) if message else ""
+        return _text(message) if message else ""
     return "; ".join(_field_error(item) for item in message)
 
 
 def _field_error(item: Any) -> str:
     if not isinstance(item, dict):
-        return str(item)
-    where = ".".join(str(part) for part in item.get("loc") or () if part != "body")
-    what = str(item.get("msg") or item.get("message") or item.get("type") or "refused")
+        return _text(item)
+    path = item.get("loc")
+    where = ".".join(_text(part) for part in (path if isinstance(path, list) else ()) if part != "body")
+    what = _text(item.get("msg") or item.get("message") or item.get("type") or "refused")
     return f"{where}: {what}" if where else what
 
 
-def _line(text: str) -> str:
-    return " ".join(text.split())[:_SHOWN] or "no explanation"
+def _text(value: Any) -> str:
+    """A value of an error as text."""
+    try:
+        return str(value)
+    except (ValueError, RecursionError):  # an integer of more than 4,300 digits
+        return "a value that cannot be shown"
+
+
+def _line(text: str, otherwise: str = "no explanation") -> str:
+    return " ".join(text.split())[:_SHOWN] or otherwise

@@ -4,6 +4,7 @@ Limits, retries and the circuit breaker are ours, as for every client. The retri
 provider's package are off.
 """
 
+import os
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -42,6 +43,8 @@ from propensitybench.chat import (
 from propensitybench.clients.executor import RequestExecutor
 from propensitybench.clients.failures import Failure, FailureKind, failure_of
 from propensitybench.clients.options import ModelOptions, Transport
+from propensitybench.clients.redaction import NO_SECRETS, Redactor
+from propensitybench.clients.usage import usage_of, with_estimates
 from propensitybench.clients.wire_tools import on_wire, wire_name, with_full_names, with_wire_names
 from propensitybench.errors import BadInput
 
@@ -53,6 +56,7 @@ _STOPS: Final = {
     "content_filter": StopReason.CONTENT_FILTER,
     "unknown": StopReason.STOP,
 }
+_HOLDS_KEY: Final = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS?)$", re.IGNORECASE)
 
 
 class InspectClient:
@@ -73,7 +77,8 @@ class InspectClient:
         self.model = model
         self._options = options
         self._transport = transport
-        self._executor = RequestExecutor(model, model.partition("/")[2], 0, transport)
+        self._redactor = Redactor(_secrets(os.environ))
+        self._executor = RequestExecutor(model, model.partition("/")[2], 0, transport, self._redactor)
         self._made: Model | None = None
         self._make()
 
@@ -129,11 +134,12 @@ class InspectClient:
         try:
             output = await model.generate(messages, tools=tools)
         except Exception as error:
-            failure = failure_in(model, error)
+            failure = failure_in(model, error, self._redactor)
             if failure.kind is FailureKind.BLOCKED:
                 return Reply(stop=StopReason.CONTENT_FILTER)
             raise failure from error
-        return sound_reply(output)
+        sent = sum(len(message.text) for message in messages) + sum(len(tool.description) for tool in tools)
+        return with_estimates(sound_reply(output), sent)
 
 
 class _InspectConversation:
@@ -210,8 +216,8 @@ def reply_of(output: ModelOutput) -> Reply:
     counted = Usage()
     if usage is not None:
         read, written = usage.input_tokens_cache_read or 0, usage.input_tokens_cache_write or 0
-        counted = Usage(
-            usage.input_tokens + read + written, usage.output_tokens, read, usage.reasoning_tokens or 0
+        counted = usage_of(
+            usage.input_tokens + read + written, usage.output_tokens, read, usage.reasoning_tokens
         )
     if not output.choices:
         return Reply(stop=StopReason.CONTENT_FILTER, usage=counted, model=output.model)
@@ -249,7 +255,17 @@ def sound_reply(output: ModelOutput) -> Reply:
     return reply
 
 
-def failure_in(model: Model, raised: Exception) -> Failure:
+def _secrets(environment: Mapping[str, str]) -> list[str]:
+    """The values of the variables that hold keys by their names; Inspect picks the ones it needs itself."""
+    return [
+        key.strip()
+        for name, value in environment.items()
+        if _HOLDS_KEY.search(name)
+        for key in (value, *value.split(","))
+    ]
+
+
+def failure_in(model: Model, raised: Exception, redactor: Redactor = NO_SECRETS) -> Failure:
     """What an exception of a model means: by the provider's HTTP answer if there was one, else as Inspect
     classifies it.
 
@@ -259,7 +275,7 @@ def failure_in(model: Model, raised: Exception) -> Failure:
     error = _provider_error(raised)
     status, headers, body = _http_answer(error)
     if status is not None:
-        return failure_of(status, headers, body, datetime.now(UTC))
+        return failure_of(status, headers, redactor.body(body), datetime.now(UTC))
     text = " ".join(str(error).split()) or type(error).__name__
     if isinstance(error, TimeoutError):
         return Failure(FailureKind.TIMEOUT, text)

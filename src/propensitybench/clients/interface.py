@@ -1,4 +1,4 @@
-"""What the benchmark needs of an agent: a model, a simulated agent, a script, a person."""
+"""The interface of agents: models, simulated agents, scripts, people."""
 
 from typing import Protocol, runtime_checkable
 
@@ -11,47 +11,47 @@ class Conversation(Protocol):
     """The conversation of one episode. A resumed episode's first request comes with its history."""
 
     async def reply(self, request: Request) -> Reply:
-        """The answer to a request.
+        """The reply to a request.
 
         Raises:
-            ModelError: there is no answer; the task becomes ``errored`` and can be run again.
+            ModelError: there is no reply; the task becomes ``errored`` and can be retried.
         """
         ...
 
 
 class Client(Protocol):
-    """An agent; opens one conversation for each episode, many at a time."""
+    """An agent; opens one conversation per episode, many at a time."""
 
     @property
     def model(self) -> str:
-        """The address by which a user names it, e.g. ``simulated/never``."""
+        """The model's address, e.g. ``simulated/never``."""
         ...
 
     def open(self, context: ConversationContext) -> Conversation:
-        """Begins a conversation, or resumes one."""
+        """Starts a conversation, or resumes one."""
         ...
 
     async def close(self) -> None:
-        """Releases connections; no conversation is used afterwards."""
+        """Closes the connections; no conversation is used afterwards."""
         ...
 
 
 @runtime_checkable
 class Stoppable(Protocol):
-    """A client whose requests may have to wait."""
+    """A client that sends requests over connections and may queue them."""
 
     def stop_requests(self) -> None:
-        """Sends nothing more: what waits for its turn raises `RunStopped`, what is sent may come back."""
+        """Sends no further requests: queued ones raise `RunStopped`, those in flight may complete."""
         ...
 
 
 @runtime_checkable
 class Adaptable(Protocol):
-    """A client whose requests are written as its endpoint wants them.
+    """A client whose requests can be written in several forms.
 
     Attributes:
-        wire: policy of the conversations that are opened from now on.
-        options: what is set of the model.
+        wire: applies to conversations that are opened from now on.
+        options: the sampling options.
     """
 
     wire: WirePolicy

@@ -1,36 +1,40 @@
-"""Any OpenAI-compatible chat-completions endpoint with tool calls, straight over HTTP."""
+"""A client of OpenAI-compatible chat-completions endpoints with tool calls, over HTTP."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
 
 import aiohttp
+from yarl import URL
 
 from propensitybench.chat import ConversationContext, Reply, Request, StopReason
 from propensitybench.clients.executor import RequestExecutor
 from propensitybench.clients.failures import Failure, FailureKind, error_in, failure_of
 from propensitybench.clients.options import ModelOptions, Transport
+from propensitybench.clients.proxies import Proxy
+from propensitybench.clients.redaction import Redactor
+from propensitybench.clients.usage import with_estimates
 from propensitybench.clients.wire import Body
 from propensitybench.clients.wire_policy import COMPATIBLE, WirePolicy
-from propensitybench.clients.wire_reply import ReplyContext, parse, parse_failed_generation
+from propensitybench.clients.wire_reply import Parsed, ReplyContext, parse, parse_failed_generation
 
 # No chat model's reply comes near it; an endless body must not fill the memory.
 LARGEST_REPLY: Final = 16 * 2**20
-# A shorter key is a dummy for a local server, like "x" or "test", and may occur in any reply.
-SECRET_LENGTH: Final = 16
 
 
 @dataclass(frozen=True)
 class Endpoint:
-    """Where a model is.
+    """A model at an endpoint.
 
     Attributes:
-        address: what the user calls it, e.g. ``openai/gpt-x``.
-        name: what the endpoint calls it.
+        address: the model's address for the user, e.g. ``openai/gpt-x``.
+        name: the model's name at the endpoint.
         base_url: without ``/chat/completions``.
         keys: API keys, which take turns; may be empty.
         key_variable: the environment variable that holds them.
+        proxy: None for a direct connection.
     """
 
     address: str
@@ -38,28 +42,34 @@ class Endpoint:
     base_url: str
     keys: tuple[str, ...] = field(default=(), repr=False)
     key_variable: str = ""
+    proxy: Proxy | None = None
 
     @property
     def key_advice(self) -> str:
-        """What to do when the endpoint refuses the key, or its absence."""
+        """What to do when the endpoint rejects the key or requires one."""
         if not self.key_variable:
             return ""
         if self.keys:
-            return f"; look at the key in {self.key_variable}"
+            return f"; check the key in {self.key_variable}"
         return f"; no key was sent, type: export {self.key_variable}=..."
+
+    @property
+    def through(self) -> str:
+        """The end of an error message, if there is a proxy."""
+        return f", through the proxy {self.proxy.url} ({self.proxy.variable})" if self.proxy else ""
 
 
 class OpenAIChatClient:
     """A client of one model at one endpoint.
 
     Args:
-        endpoint: where it is.
-        options: what decides its replies.
-        transport: how requests are sent.
-        wire: how they are written.
+        endpoint: model, address, keys and proxy.
+        options: sampling options.
+        transport: limits, retries and timeouts.
+        wire: how requests are written.
 
     Attributes:
-        wire: of the conversations that are opened from now on.
+        wire: applies to conversations that are opened from now on.
     """
 
     def __init__(
@@ -75,18 +85,25 @@ class OpenAIChatClient:
         self._endpoint = endpoint
         self._transport = transport
         self._url = endpoint.base_url.rstrip("/") + "/chat/completions"
+        proxy = endpoint.proxy
+        common = {"Content-Type": "application/json"}
+        if proxy and not self._url.lower().startswith("https:"):
+            common |= proxy.headers  # otherwise they are for the tunnel alone
         self._headers: Sequence[dict[str, str]] = [
-            {"Content-Type": "application/json", "Authorization": f"Bearer {key}"} for key in endpoint.keys
-        ] or [{"Content-Type": "application/json"}]
-        self._executor = RequestExecutor(endpoint.address, endpoint.name, len(endpoint.keys), transport)
+            {**common, "Authorization": f"Bearer {key}"} for key in endpoint.keys
+        ] or [common]
+        self._redactor = Redactor((*endpoint.keys, *((proxy.password or proxy.user,) if proxy else ())))
+        self._executor = RequestExecutor(
+            endpoint.address, endpoint.name, len(endpoint.keys), transport, self._redactor
+        )
         self._session: aiohttp.ClientSession | None = None
 
     def open(self, context: ConversationContext) -> "_OpenAIConversation":  # noqa: ARG002
-        """Begins a conversation."""
+        """Starts a conversation."""
         return _OpenAIConversation(self, Body(self._endpoint.name, self.options, self.wire))
 
     def stop_requests(self) -> None:
-        """Sends nothing more; see `Stoppable`."""
+        """Sends no further requests; see `Stoppable`."""
         self._executor.stop_requests()
 
     async def close(self) -> None:
@@ -101,8 +118,8 @@ class OpenAIChatClient:
 
         Args:
             body: of the conversation.
-            request: its next one.
-            tokens: that it may cost; 0 is estimated from its length.
+            request: the next request.
+            tokens: expected cost; 0 estimates it from the length of the request.
         """
         session = self._session or self._connect()
         encoded, context = body.of(request), body.context
@@ -119,32 +136,53 @@ class OpenAIChatClient:
         asked: tuple[Request, ReplyContext],
         headers: dict[str, str],
     ) -> Reply:
+        proxy = self._endpoint.proxy
         try:
             # A redirect would carry the conversation and the key to another address.
-            async with session.post(self._url, data=body, headers=headers, allow_redirects=False) as response:
-                # An endpoint that repeats the key must not put it into messages or run files.
-                raw = self._redacted(await _read(response))
+            async with session.post(
+                self._url,
+                data=body,
+                headers=headers,
+                allow_redirects=False,
+                proxy=proxy.url if proxy else None,
+                proxy_headers=proxy.headers if proxy else None,
+            ) as response:
+                raw = await _read(response)
                 status, answered = response.status, response.headers
-        except aiohttp.ConnectionTimeoutError as error:
-            why = f"no connection within {self._transport.connect_timeout:g} s"
-            raise Failure(FailureKind.TIMEOUT, why) from error
-        except TimeoutError as error:
-            raise Failure(FailureKind.TIMEOUT, f"no answer within {self._transport.timeout:g} s") from error
-        except (aiohttp.ClientError, OSError) as error:
-            raise Failure(FailureKind.NETWORK, str(error) or type(error).__name__) from error
-        return self._reply(status, answered, raw, asked)
+        except (aiohttp.ClientError, OSError) as error:  # a timeout is an OSError
+            raise self._without_response(error) from error
+        reply = self._reply(status, answered, raw, asked)
+        return with_estimates(reply, len(body)) if status == 200 else reply
+
+    def _without_response(self, error: Exception) -> Failure:
+        """The failure that an exception of aiohttp stands for; quotes nothing that the endpoint sent."""
+        kind, endpoint, transport = FailureKind.NETWORK, self._endpoint, self._transport
+        if isinstance(error, aiohttp.ConnectionTimeoutError):
+            kind, text = FailureKind.TIMEOUT, f"no connection within {transport.connect_timeout:g} s"
+        elif isinstance(error, TimeoutError):
+            kind, text = FailureKind.TIMEOUT, f"no answer within {transport.timeout:g} s"
+        elif isinstance(error, aiohttp.ClientHttpProxyError):
+            text = f"the proxy answered HTTP {error.status}"
+        elif isinstance(error, OSError):
+            text = str(error) or type(error).__name__
+        elif isinstance(error, aiohttp.ClientConnectionError):
+            text = "the endpoint closed the connection"
+        else:
+            text = f"not a complete and valid HTTP response ({type(error).__name__})"
+        return Failure(kind, text + endpoint.through)
 
     def _reply(
         self, status: int, headers: Mapping[str, str], raw: bytes, asked: tuple[Request, ReplyContext]
     ) -> Reply:
-        """The reply in an HTTP answer; raises `Failure` if there is none."""
+        """The reply in an HTTP response; raises `Failure` if there is none."""
         request, context = asked
         if status != 200:
+            raw = self._redactor.body(raw)  # before a message is cut within a key
             if status == 400 and (written := parse_failed_generation(raw, context)) is not None:
                 return written
             failure = failure_of(status, headers, raw, datetime.now(UTC))
         else:
-            reply, refused = parse(raw, request.tools, context)
+            reply, refused = self._parsed(raw, request, context)
             if refused is None:
                 return reply
             failure = error_in(refused, headers, datetime.now(UTC))
@@ -154,22 +192,31 @@ class OpenAIChatClient:
             failure = Failure(failure.kind, f"{failure}{self._endpoint.key_advice}")
         raise failure
 
-    def _redacted(self, raw: bytes) -> bytes:
-        for key in self._endpoint.keys:
-            if len(key) >= SECRET_LENGTH:
-                raw = raw.replace(key.encode(), b"[key]")
-        return raw
+    def _parsed(self, raw: bytes, request: Request, context: ReplyContext) -> Parsed:
+        """The parsed body. If it is not a reply, it is parsed without keys, because messages quote it."""
+        with suppress(Failure):
+            parsed = parse(raw, request.tools, context)
+            if parsed.error is None:
+                return parsed
+        return parse(self._redactor.body(raw), request.tools, context)
 
     def _connect(self) -> aiohttp.ClientSession:
-        """A session of the event loop that is running."""
+        """A session of the running event loop."""
         transport = self._transport
         timeout = aiohttp.ClientTimeout(
             total=transport.timeout, sock_connect=transport.connect_timeout, sock_read=transport.timeout
         )
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0), timeout=timeout, cookie_jar=aiohttp.DummyCookieJar()
+            connector=aiohttp.TCPConnector(limit=0), timeout=timeout, cookie_jar=_NoCookies()
         )
         return self._session
+
+
+class _NoCookies(aiohttp.DummyCookieJar):
+    """Ignores cookies without parsing them: aiohttp logs what it cannot parse."""
+
+    def update_cookies_from_headers(self, headers: Sequence[str], response_url: URL) -> None:
+        pass
 
 
 class _OpenAIConversation:
@@ -179,7 +226,7 @@ class _OpenAIConversation:
         self._tokens = 0
 
     async def reply(self, request: Request) -> Reply:
-        # A turn is expected to cost what the one before it did.
+        # A turn is expected to cost as much as the one before it.
         reply = await self._client.ask(self._body, request, self._tokens)
         self._tokens = reply.usage.input + reply.usage.output
         return reply

@@ -1,4 +1,4 @@
-"""What can be set of a model and of the requests to it."""
+"""Options of a model and of the requests to it."""
 
 from math import inf
 from typing import Any, Final, Literal
@@ -11,9 +11,9 @@ _TAKEN: Final = frozenset(("model", "messages", "tools", "stream"))
 
 
 class ModelOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What decides which replies a model gives: kept in the run file, and part of what a run is.
+    """Options that affect the replies; stored in the run file and part of a run's identity.
 
-    None leaves a setting to the provider; ``extra_body`` is merged into every request body.
+    None leaves an option to the provider; ``extra_body`` is merged into every request body.
     """
 
     base_url: str | None = None
@@ -24,7 +24,7 @@ class ModelOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit
     extra_body: dict[str, Any] = {}
 
     def __post_init__(self) -> None:
-        """Raises `BadInput` for a setting out of its range, or one that only the program may set."""
+        """Raises `BadInput` for a value out of range, or a field that the program sets itself."""
         if self.temperature is not None and not 0 <= self.temperature < inf:
             raise BadInput(f"--temperature: must be 0 or more, found {self.temperature}")
         if self.top_p is not None and not 0 < self.top_p <= 1:
@@ -33,7 +33,7 @@ class ModelOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit
             raise BadInput(f"--extra-body: {name!r} is set by the program")
 
     def body(self, limit_field: str = "max_tokens") -> dict[str, Any]:
-        """The settings as fields of a chat-completions request; the limit on output tokens under its name."""
+        """The options as fields of a chat-completions request, with the given name for the output limit."""
         named = {
             "temperature": self.temperature,
             "top_p": self.top_p,
@@ -50,9 +50,9 @@ class Transport(msgspec.Struct, frozen=True):
         timeout: seconds for one attempt, from sending to the last byte.
         connect_timeout: seconds to reach the endpoint.
         max_retries: attempts after the first, for transient errors (rate limits, overload, network).
-        rpm: requests per minute and key; None is without limit.
-        tpm: tokens per minute and key, input and output; None is without limit.
-        concurrency: requests in flight at most, over all keys.
+        rpm: requests per minute and key; None is unlimited.
+        tpm: tokens per minute and key, input and output; None is unlimited.
+        concurrency: most requests in flight, over all keys.
     """
 
     timeout: float = 600.0

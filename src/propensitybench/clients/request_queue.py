@@ -1,4 +1,4 @@
-"""Where requests wait for their turn: `Limits` on an event loop."""
+"""A queue of requests: `Limits` on an event loop."""
 
 import asyncio
 from collections import deque
@@ -11,7 +11,7 @@ from propensitybench.errors import RunStopped
 
 
 class RequestQueue:
-    """Lets requests through as the limits allow, in the order in which they came."""
+    """Admits requests as the limits allow, in order of arrival."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
@@ -21,11 +21,11 @@ class RequestQueue:
 
     @property
     def is_shut(self) -> bool:
-        """Whether nothing is let through any more."""
+        """Whether no request is admitted any more."""
         return self._shut.is_set()
 
     def shut(self) -> None:
-        """Lets nothing through any more; whatever waits raises `RunStopped`."""
+        """Admits no further requests; waiting ones raise `RunStopped`."""
         self._shut.set()
         while self._waiting:
             _, turn = self._waiting.popleft()
@@ -33,12 +33,12 @@ class RequestQueue:
                 turn.set_exception(RunStopped("requests have stopped"))
 
     async def pause(self, seconds: float) -> None:
-        """Waits so long, or until the queue is shut."""
+        """Waits that long, or until the queue is shut."""
         with suppress(TimeoutError):
             await asyncio.wait_for(self._shut.wait(), seconds)
 
     async def enter(self, tokens: int) -> Lease:
-        """Waits for the right to send a request that may cost so many tokens.
+        """Waits for permission to send a request with that expected cost in tokens.
 
         Raises:
             RunStopped: the queue is shut.
@@ -62,7 +62,7 @@ class RequestQueue:
             raise
 
     def leave(self, lease: Lease, failed: Failure | None = None, used: int = 0) -> bool:
-        """Gives the right back, and lets the next ones in; whether the attempt counts, see `Limits.leave`."""
+        """Returns a lease and admits waiting requests; whether the attempt counts, see `Limits.leave`."""
         now = asyncio.get_running_loop().time()
         kind = failed.kind if failed else None
         wait = failed.retry_after or 0.0 if failed else 0.0
@@ -77,7 +77,7 @@ class RequestQueue:
         loop = asyncio.get_running_loop()
         while self._waiting:
             tokens, turn = self._waiting[0]
-            if turn.done():  # given up while it waited
+            if turn.done():  # cancelled while it waited
                 self._waiting.popleft()
                 continue
             lease = self._limits.enter(loop.time(), tokens)

@@ -1,10 +1,10 @@
-"""When to retry: a decision, without a clock and without chance of its own."""
+"""Decides when to retry. Time and randomness are passed in."""
 
 from typing import Final, NamedTuple
 
 from propensitybench.clients.failures import TRANSIENT, Failure
 
-# A provider that asks for more means another day; the run stops and can be resumed.
+# If a provider asks for more, the run stops and can be resumed.
 LONGEST_WAIT_S: Final = 900.0
 
 
@@ -26,8 +26,8 @@ class Backoff(NamedTuple):
 
         Args:
             failure: of the last attempt.
-            attempts: how many were made, without those that do not count.
-            jitter: a number in [0, 1) that spreads requests which failed together.
+            attempts: made so far, without those that do not count.
+            jitter: a random number in [0, 1) that spreads requests that failed together.
         """
         if failure.kind not in TRANSIENT or attempts > self.max_retries:
             return None

@@ -1,4 +1,4 @@
-"""Requests as an OpenAI-compatible chat-completions endpoint expects them."""
+"""Encodes requests to OpenAI-compatible chat-completions endpoints."""
 
 import re
 from collections.abc import Mapping
@@ -18,9 +18,9 @@ _NO_NAMES: Final[Mapping[str, str]] = {}
 
 
 class Body:
-    """The request body of one conversation, which grows with it.
+    """The request body of one conversation.
 
-    What was encoded once is kept: a turn costs what is new, not what is old.
+    Encoded messages are kept, so a turn costs only the encoding of what is new.
     """
 
     def __init__(self, model: str, options: ModelOptions, policy: WirePolicy = COMPATIBLE) -> None:
@@ -57,7 +57,7 @@ class Body:
 
     @property
     def context(self) -> ReplyContext:
-        """What reading the reply to the last request takes."""
+        """The context for parsing the reply to the last request."""
         nothing = self._policy.schema == "gemini"
         return ReplyContext(self._true_names, self._called, self._count, self._call_id, nothing)
 
@@ -98,8 +98,8 @@ def _add_provider_fields(body: dict[str, Any], provider_fields: str, policy: Wir
 
 
 def _call(call: ToolCall) -> dict[str, Any]:
-    # Chat templates parse the arguments of earlier calls; one that is not an object would break every turn
-    # after it. The journal has what the model wrote.
+    # Chat templates parse the arguments of earlier calls and fail on any that is not an object. The journal
+    # has what the model wrote.
     arguments = call.arguments if is_object(call.arguments) else "{}"
     return {
         "id": call.id,

@@ -1,4 +1,4 @@
-"""What differs between OpenAI-compatible endpoints in how a request is written."""
+"""Differences between OpenAI-compatible endpoints in the form of requests."""
 
 from typing import Any, Literal
 
@@ -6,9 +6,9 @@ import msgspec
 
 
 class WirePolicy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How requests to one endpoint are written; the same conversation reads the same to every model.
+    """How requests to an endpoint are written. The content that a model reads does not depend on it.
 
-    The defaults are the form that most endpoints accept. Recorded in the manifest when a run is created.
+    The defaults are what most endpoints accept. Recorded in the manifest when a run is created.
 
     Attributes:
         name: of the policy, for messages.
@@ -47,4 +47,4 @@ class WirePolicy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 COMPATIBLE = WirePolicy()
-"""The policy of an endpoint of which nothing is known."""
+"""The policy for an unknown endpoint."""

@@ -1,4 +1,4 @@
-"""Replies as an OpenAI-compatible chat-completions endpoint writes them."""
+"""Parses replies of OpenAI-compatible chat-completions endpoints."""
 
 import re
 from collections.abc import Collection, Mapping
@@ -8,15 +8,20 @@ import msgspec
 
 from propensitybench.chat import BLOCKED, Reply, StopReason, ToolCall, ToolSpec, Usage, is_object
 from propensitybench.clients.failures import Failure, FailureKind
+from propensitybench.clients.usage import usage_of
 from propensitybench.clients.wire_tools import without_nothing
 
 _encode: Final = msgspec.json.Encoder().encode
 _decode: Final = msgspec.json.Decoder().decode
 CALL_OPENS: Final = "<tool_call>"
 CALL_CLOSES: Final = "</tool_call>"
-# More calls in one text than this are a model that goes in circles.
+# A model with more calls in one text is repeating itself.
 LONGEST_LIST: Final = 32
-# Fields of a reply's message that have a place of their own; all others are kept as the provider's.
+# OpenAI allows 128 tools.
+MOST_CALLS: Final = 256
+# Ids that can be made for calls that have none.
+_IDS: Final = 100_000
+# Fields of a message that `Reply` represents; all others are kept as the provider's own.
 _OWN_FIELDS: Final = frozenset(
     ("role", "content", "tool_calls", "refusal", "annotations", "audio", "function_call")
 )
@@ -38,14 +43,14 @@ _STOPS: Final = {
 
 
 class ReplyContext(NamedTuple):
-    """What reading a reply takes besides its text.
+    """What parsing a reply requires besides its text.
 
     Attributes:
-        names: true name of each tool whose name on the wire is another.
+        names: full name of each tool whose name on the wire is shortened.
         ids: of the tool calls so far.
         messages: length of the conversation so far.
-        call_id: what an id must match; None takes any.
-        nothing: whether a key that stands for nothing was put into empty objects.
+        call_id: pattern for ids; None accepts any.
+        nothing: whether empty objects were given a placeholder key.
     """
 
     names: Mapping[str, str] = {}
@@ -55,7 +60,7 @@ class ReplyContext(NamedTuple):
     nothing: bool = False
 
     def call(self, given: str | None, name: str, arguments: str, index: int) -> tuple[ToolCall, str]:
-        """A tool call in the conversation's terms, and what had to be repaired.
+        """A tool call with its full name and a valid id, and what had to be repaired.
 
         An id that is missing, was used before or does not match is replaced by nine letters and digits,
         which every provider accepts; some refuse an id that comes twice.
@@ -63,9 +68,9 @@ class ReplyContext(NamedTuple):
         call_id, repair = given or "", ""
         if not call_id or call_id in self.ids or (self.call_id and not self.call_id.fullmatch(call_id)):
             repair = "id of a call replaced" if call_id else ""
-            number = 100 * self.messages + index
-            while (call_id := f"call{number % 100_000:05d}") in self.ids:
-                number += 1
+            first = 100 * self.messages + index
+            free = (f"call{number % _IDS:05d}" for number in range(first, first + _IDS))
+            call_id = next((made for made in free if made not in self.ids), f"c{first:08d}")
         if self.nothing:
             arguments = without_nothing(arguments)
         return ToolCall(call_id, self.names.get(name, name), arguments), repair
@@ -91,22 +96,10 @@ class _Choice(msgspec.Struct):
     error: Any = None
 
 
-class _Details(msgspec.Struct):
-    cached_tokens: float | None = 0
-    reasoning_tokens: float | None = 0
-
-
-class _Usage(msgspec.Struct):
-    prompt_tokens: float | None = 0  # some servers write 12.0
-    completion_tokens: float | None = 0
-    prompt_tokens_details: _Details | None = None
-    completion_tokens_details: _Details | None = None
-
-
 class _Answer(msgspec.Struct):
     choices: list[_Choice] | None = None
     model: str | None = None
-    usage: _Usage | None = None
+    usage: msgspec.Raw = msgspec.Raw(b"null")  # decoded apart: a wrong count must not cost the reply
     error: Any = None
 
 
@@ -121,7 +114,7 @@ class _Failed(msgspec.Struct):
 
 
 class Parsed(NamedTuple):
-    """A reply, or an error object that came in its place."""
+    """A reply, or an error object in its place."""
 
     reply: Reply
     error: Any = None
@@ -136,7 +129,7 @@ _TAGGED: Final = re.compile(r"<function=([^>{\s]+)[>\s]*(\{.*\})\s*(?:</function
 
 
 def parse(body: bytes, tools: tuple[ToolSpec, ...], context: ReplyContext = NO_CONTEXT) -> Parsed:
-    """The reply in the body of a successful answer.
+    """The reply in the body of a successful response.
 
     Raises:
         Failure: of kind UNREADABLE, if it is not a chat completion.
@@ -199,7 +192,7 @@ def _content(message: dict[str, msgspec.Raw]) -> str:
 
 
 def _refusal(message: dict[str, msgspec.Raw]) -> str:
-    """The model's own words of refusal, which OpenAI puts beside the content; LiteLLM moves them."""
+    """The text of a refusal, which OpenAI puts beside the content and LiteLLM moves."""
     refusal = _decode(message["refusal"]) if "refusal" in message else None
     if not refusal and "provider_specific_fields" in message:
         moved = _decode(message["provider_specific_fields"])
@@ -211,7 +204,10 @@ def _tool_calls(raw: msgspec.Raw | None, context: ReplyContext) -> tuple[list[To
     calls: list[ToolCall] = []
     repairs: list[str] = []
     seen: set[str] = set()
-    for index, found in enumerate(_CALLS.decode(raw) or () if raw is not None else ()):
+    decoded = (_CALLS.decode(raw) or []) if raw is not None else []
+    if len(decoded) > MOST_CALLS:
+        raise msgspec.ValidationError(f"{len(decoded)} tool calls; at most {MOST_CALLS} are read")
+    for index, found in enumerate(decoded):
         arguments, repair = _arguments(found.function.arguments)
         given = None if found.id in seen else found.id
         call, replaced = context.call(given, found.function.name, arguments, index)
@@ -224,7 +220,7 @@ def _tool_calls(raw: msgspec.Raw | None, context: ReplyContext) -> tuple[list[To
 
 
 def _arguments(raw: msgspec.Raw) -> tuple[str, str]:
-    """The arguments' JSON text, and what had to be repaired to have it."""
+    """The arguments as JSON text, and what had to be repaired."""
     value = _decode(raw)
     if value is None:
         return "{}", ""
@@ -243,7 +239,7 @@ def _arguments(raw: msgspec.Raw) -> tuple[str, str]:
 def _calls_in_text(
     content: str, tools: tuple[ToolSpec, ...], context: ReplyContext
 ) -> tuple[list[ToolCall], str]:
-    """Calls that the endpoint's parser left in the text, if they name tools that were on offer."""
+    """Calls that the endpoint's parser left in the text, if all of them name offered tools."""
     offered = {tool.name for tool in tools}
     before, *blocks = content.split(CALL_OPENS, LONGEST_LIST)
     calls, rest = [], [before]
@@ -258,7 +254,7 @@ def _calls_in_text(
 
 
 def _call_in_text(text: str, context: ReplyContext, index: int) -> ToolCall | None:
-    """The call in a JSON object with a name and arguments; None if that is not what the text is."""
+    """The call in a JSON object with a name and arguments; None if the text is something else."""
     try:
         found = _decode(text)
     except (msgspec.DecodeError, RecursionError):
@@ -272,9 +268,9 @@ def _call_in_text(text: str, context: ReplyContext, index: int) -> ToolCall | No
 
 
 def parse_failed_generation(body: bytes, context: ReplyContext = NO_CONTEXT) -> Reply | None:
-    """The reply in an error with which Groq replaces a tool call that does not fit the tools on offer.
+    """The reply in Groq's error for a tool call that does not match the tools; None for other errors.
 
-    What the model wrote is its reply, to be judged like any other. None if the error is another one.
+    What the model wrote is its reply and is treated like any other.
     Source: https://console.groq.com/docs/tool-use
     """
     if b"tool_use_failed" not in body:
@@ -293,7 +289,7 @@ def parse_failed_generation(body: bytes, context: ReplyContext = NO_CONTEXT) -> 
 
 
 def _failed_generation(body: bytes) -> str:
-    """What the model wrote, from the error or from one that a gateway repeats in its message."""
+    """What the model wrote, from the error or from an error that a gateway quotes in its message."""
     try:
         error = _FAILED.decode(body).error
         if error is not None and not error.failed_generation and "{" in error.message:
@@ -322,22 +318,29 @@ def _native(message: dict[str, msgspec.Raw]) -> str:
     if not extra and not any(calls):
         return ""
     provider_fields = _encode({"message": extra, "calls": calls} if any(calls) else {"message": extra})
-    _decode(provider_fields)  # what could not be sent back must not be journaled
+    _decode(provider_fields)  # must not be journaled if it cannot be sent back
     return provider_fields.decode()
 
 
 def _has_other_chunks(content: list[Any]) -> bool:
-    """Whether a list of chunks has others than text, such as Mistral's thinking."""
+    """Whether a list of chunks has any that are not text, such as Mistral's thinking."""
     return any(isinstance(part, dict) and part.get("type") != "text" for part in content)
 
 
-def _usage(usage: _Usage | None) -> Usage:
-    if usage is None:
+def _usage(raw: msgspec.Raw) -> Usage:
+    try:
+        stated = _object(_decode(raw))
+    except (msgspec.DecodeError, RecursionError):  # a number out of range
         return Usage()
-    prompt, completion = usage.prompt_tokens_details, usage.completion_tokens_details
-    return Usage(
-        input=int(usage.prompt_tokens or 0),
-        output=int(usage.completion_tokens or 0),
-        cached=int(prompt.cached_tokens or 0) if prompt else 0,
-        reasoning=int(completion.reasoning_tokens or 0) if completion else 0,
+    prompt = _object(stated.get("prompt_tokens_details"))
+    completion = _object(stated.get("completion_tokens_details"))
+    return usage_of(
+        stated.get("prompt_tokens"),
+        stated.get("completion_tokens"),
+        prompt.get("cached_tokens"),
+        completion.get("reasoning_tokens"),
     )
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}

@@ -8,6 +8,7 @@ from propensitybench.curation.similarity import near_duplicates
 from propensitybench.curation.text_stats import sentences, words
 from propensitybench.scenarios.model import Scenario
 from propensitybench.scenarios.rolefile import Located, ValidationIssue
+from propensitybench.scenarios.soundness import named_twice
 
 ALIKE_STORY: Final = 0.6
 ALIKE_TOOL: Final = 0.8
@@ -28,7 +29,7 @@ def repeated_names(located: Sequence[Located]) -> Iterator[ValidationIssue]:
         for path, tool in named_tools(place.scenario):
             first = tools.setdefault(tool, where + path)
             if tool in own:
-                yield place.issue(path, f"two tools of this scenario are called {tool!r}")
+                yield place.issue(path, named_twice(tool))
             elif first != where + path:
                 yield place.issue(path, f"tool {tool!r} is also in {first}")
             own.add(tool)

@@ -22,7 +22,7 @@ from propensitybench.scenarios.dataset import (
 )
 from propensitybench.scenarios.model import Scenario
 from propensitybench.scenarios.rolefile import Located, ValidationIssue
-from propensitybench.scenarios.soundness import Check, check, check_sound, place_issues
+from propensitybench.scenarios.soundness import Check, check, check_playable, check_sound, place_issues
 from propensitybench.taxonomy import taxonomy
 
 # Additional checks for scenarios in our own layout.
@@ -45,7 +45,7 @@ def validate_dataset(folder: Path | None = None) -> tuple[Dataset, list[Validati
     root, source = root_of(folder)
     layout = find_layout(root)
     located, issues = _read_all(root, layout)
-    issues += check_sound(located)
+    issues += check_playable(located) + check_sound(located)
     if layout == "own":
         issues += check(located, GOOD)
         issues += _misplaced(located)

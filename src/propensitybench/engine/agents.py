@@ -1,7 +1,8 @@
-"""From a model's address to its client."""
+"""Creates the client for a model's address."""
 
 import json
 import os
+import warnings
 from collections.abc import Mapping
 from functools import cache
 from importlib import resources
@@ -13,6 +14,7 @@ import msgspec
 from propensitybench.clients import Adaptable, Client
 from propensitybench.clients.openai_chat import Endpoint, OpenAIChatClient
 from propensitybench.clients.options import ModelOptions, Transport
+from propensitybench.clients.proxies import Proxy, proxy_for
 from propensitybench.clients.wire_policy import COMPATIBLE, WirePolicy
 from propensitybench.errors import BadInput, UnknownName
 from propensitybench.simulated import PREFIX, SimulatedClient
@@ -21,12 +23,12 @@ ANY_KEY: Final = "PROPENSITYBENCH_API_KEY"
 
 
 class Provider(NamedTuple):
-    """Where a provider's models are.
+    """A provider with an OpenAI-compatible endpoint.
 
     Attributes:
         base_url: without ``/chat/completions``.
         key: the environment variable with its key.
-        needs_key: whether it answers only with a key.
+        needs_key: whether a key is required.
         wire: name of its policy.
     """
 
@@ -44,25 +46,25 @@ def providers() -> Mapping[str, Provider]:
 
 @cache
 def through_inspect() -> tuple[str, ...]:
-    """The providers that are reached through Inspect AI."""
+    """The providers that are used through Inspect AI."""
     return tuple(_data()["inspect"])
 
 
 @cache
 def policies() -> Mapping[str, WirePolicy]:
-    """How requests are written, by the name of the policy."""
+    """The wire policies by name."""
     found = _data()["policies"]
     return {name: msgspec.convert({"name": name, **fields}, WirePolicy) for name, fields in found.items()}
 
 
 def wire_policy(model: str, base_url: str | None = None) -> WirePolicy | None:
-    """How requests to a model are written; None if they do not go to an OpenAI-compatible endpoint.
+    """The wire policy of a model; None if it has no OpenAI-compatible endpoint.
 
-    A base URL at a known provider's host has that provider's policy.
+    A base URL at a known provider's host gets that provider's policy.
 
     Args:
         model: its address.
-        base_url: of its endpoint, if it was given.
+        base_url: of its endpoint, if given.
     """
     provider = model.partition("/")[0]
     if model.startswith(PREFIX) or (base_url is None and provider in through_inspect()):
@@ -79,23 +81,43 @@ def _host(provider: Provider) -> str | None:
 
 
 def adopt(client: Client, recorded: Mapping[str, Any]) -> None:
-    """Makes a client write its requests as a run's manifest says.
+    """Makes a client use the wire policy in a run's manifest.
 
     Args:
-        client: that the run is to be resumed with.
-        recorded: the manifest's policy; empty leaves the client as it is.
+        client: that resumes the run.
+        recorded: the manifest's policy; empty leaves the client unchanged.
 
     Raises:
-        BadInput: this program does not know such a policy.
+        BadInput: the policy has unknown fields or a pattern of its own.
     """
     if not recorded or not isinstance(client, Adaptable):
         return
     try:
-        client.wire = msgspec.convert(dict(recorded), WirePolicy)
+        policy = msgspec.convert(dict(recorded), WirePolicy)
     except msgspec.ValidationError as error:
         raise BadInput(
             f"the run file's wire policy is of another version of this program ({error})"
         ) from error
+    if unknown := _unknown_in(policy):
+        raise BadInput(f"the run file's wire policy is not one of this program's ({unknown})")
+    client.wire = policy
+
+
+def _unknown_in(policy: WirePolicy) -> str:
+    """The fields of a policy whose values no known policy has; empty if there are none.
+
+    A run file from somebody else must not add fields to requests or supply a regular expression.
+    """
+    known = policies().values()
+    echoed = {name for one in known for name in (*one.echo, *one.echo_in_calls, *one.always)}
+    extra = [(name, value) for one in known for name, value in one.extra.items()]
+    checks = {
+        "echo": echoed.issuperset((*policy.echo, *policy.echo_in_calls, *policy.always)),
+        "extra": all(field in extra for field in policy.extra.items()),
+        "call_id": policy.call_id in {one.call_id for one in known},
+        "description_limit": policy.description_limit in {one.description_limit for one in known},
+    }
+    return ", ".join(name for name, sound in checks.items() if not sound)
 
 
 def _data() -> dict[str, Any]:
@@ -114,7 +136,7 @@ def client_for(
 
     Args:
         model: ``simulated/NAME``, ``provider/name``, or with a base URL the endpoint's own name.
-        options: what is set of the model.
+        options: the sampling options.
         transport: how requests are sent.
         environment: where keys are looked up.
 
@@ -145,8 +167,9 @@ def _inspect_client(model: str, options: ModelOptions, transport: Transport) -> 
 def _endpoint(model: str, base_url: str | None, environment: Mapping[str, str]) -> Endpoint:
     if base_url is not None:
         check_base_url(base_url)
-        # Only the key that is meant for it: a run file of somebody else's may name any address.
-        return Endpoint(model, model, base_url, _split(environment.get(ANY_KEY, "")), ANY_KEY)
+        # Never a provider's key: a run file from somebody else may name any address.
+        keys = _keys(environment, ANY_KEY)
+        return Endpoint(model, model, base_url, keys, ANY_KEY, _proxy(base_url, keys, environment))
     name, _, rest = model.partition("/")
     if not rest.strip() or not name:
         raise BadInput(
@@ -161,21 +184,36 @@ def _endpoint(model: str, base_url: str | None, environment: Mapping[str, str]) 
     provider = known[name]
     url = environment.get(f"{name.upper().replace('-', '_')}_BASE_URL") or provider.base_url
     check_base_url(url)
-    keys = _split(environment.get(provider.key, ""))
+    keys = _keys(environment, provider.key)
     if provider.needs_key and not keys:
         raise BadInput(f"--model {model}: needs a key; type: export {provider.key}=...")
-    return Endpoint(model, rest, url, keys, provider.key)
+    return Endpoint(model, rest, url, keys, provider.key, _proxy(url, keys, environment))
+
+
+def _proxy(base_url: str, keys: tuple[str, ...], environment: Mapping[str, str]) -> Proxy | None:
+    proxy = proxy_for(base_url, environment)
+    if proxy is not None and keys and urlsplit(base_url).scheme == "http":
+        host = urlsplit(base_url).hostname
+        warnings.warn(
+            f"the proxy {proxy.url} ({proxy.variable}) can read the key and the conversation, since "
+            f"{base_url} is not encrypted; use an https address, or add {host} to NO_PROXY",
+            stacklevel=2,
+        )
+    return proxy
 
 
 def check_base_url(url: str) -> None:
-    """Raises `BadInput` for what is not an HTTP address, or holds a password or a query."""
+    """Raises `BadInput` unless the URL is an HTTP address without user, password, query and fragment."""
     try:
         parts = urlsplit(url)
         sound = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        # URL parsers disagree about these characters, and so about the host.
+        sound = sound and url.isascii() and url.isprintable() and not set(url) & set(" \\")
     except ValueError:  # an unclosed bracket, a port that is not a number
         sound = False
     if not sound:
-        raise BadInput(f"--base-url {url}: must be like http://127.0.0.1:8000/v1")
+        shown = "" if "@" in url else f" {url}"  # it may hold a password
+        raise BadInput(f"--base-url{shown}: must be like http://127.0.0.1:8000/v1")
     if parts.username or parts.password or parts.query or parts.fragment:
         raise BadInput(
             "--base-url: must hold no user, password, query or fragment, since it is kept in the run file; "
@@ -183,5 +221,9 @@ def check_base_url(url: str) -> None:
         )
 
 
-def _split(keys: str) -> tuple[str, ...]:
-    return tuple(key.strip() for key in keys.split(",") if key.strip())
+def _keys(environment: Mapping[str, str], variable: str) -> tuple[str, ...]:
+    """The keys in a variable, separated by commas."""
+    keys = tuple(key.strip() for key in environment.get(variable, "").split(",") if key.strip())
+    if not all(key.isprintable() for key in keys):
+        raise BadInput(f"{variable}: a key has a line break or another control character; export it again")
+    return keys

@@ -13,6 +13,7 @@ from propensitybench.clients import Client, Stoppable
 from propensitybench.engine.agents import adopt
 from propensitybench.engine.episodes import RunContext, Stopped, run_episode
 from propensitybench.engine.journal import JournalWriter
+from propensitybench.engine.open_files import within_open_files
 from propensitybench.engine.options import ExecutionOptions
 from propensitybench.engine.prices import Spending, price_table
 from propensitybench.engine.sequential import tasks_drawn, tasks_to_draw
@@ -123,8 +124,6 @@ async def run_tasks_async(
         BadInput: the options are invalid, or the file cannot be written to.
     """
     manifest, concurrency = run.manifest, options.transport.concurrency
-    if concurrency < 1:
-        raise BadInput(f"concurrency must be 1 or more, found {concurrency}")
     price = options.price or price_table().find(manifest.model)
     if options.budget.usd is not None and price is None:
         raise BadInput(f"a budget in US dollars needs the price of {client.model}: give --price INPUT,OUTPUT")
@@ -139,6 +138,8 @@ async def run_tasks_async(
     run.reopen_errored()
     clock = asyncio.get_running_loop().time
     spending = Spending(run.usage(), price, options.budget)
+    if isinstance(client, Stoppable):  # its requests need connections
+        concurrency = within_open_files(concurrency)
     context = RunContext(client, stop or StopSignal(), spending, clock)
     with _patient_collector():
         return await _Engine(run, context, concurrency, on_progress).run()
@@ -257,24 +258,31 @@ def _patient_collector() -> Iterator[None]:
 
 @contextmanager
 def _signals(stop: StopSignal) -> Iterator[None]:
-    """Turns the first Ctrl-C or SIGTERM into a request to stop; a second one ends the program at once."""
+    """Turns the first Ctrl-C or SIGTERM into a request to stop; a second one is handled as before."""
     loop = asyncio.get_running_loop()
-    caught = (signal.SIGINT, signal.SIGTERM)
+    usual: dict[signal.Signals, Any] = {}
+
+    def restore() -> None:
+        # `remove_signal_handler` alone would leave the system default.
+        while usual:
+            number, handler = usual.popitem()
+            loop.remove_signal_handler(number)
+            signal.signal(number, handler)
 
     def request_stop() -> None:
         stop.request_stop()
-        for number in caught:
-            loop.remove_signal_handler(number)
+        restore()
 
-    added = []
-    for number in caught:
+    for number in (signal.SIGINT, signal.SIGTERM):
+        handler = signal.getsignal(number)
+        if handler is None:
+            continue  # not installed by Python, so it cannot be restored
         try:
             loop.add_signal_handler(number, request_stop)
         except (NotImplementedError, RuntimeError, ValueError):
             continue  # on Windows and outside the main thread, the default handling stays
-        added.append(number)
+        usual[number] = handler
     try:
         yield
     finally:
-        for number in added:
-            loop.remove_signal_handler(number)
+        restore()

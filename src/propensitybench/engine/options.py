@@ -1,9 +1,14 @@
 """How a run is executed: everything that may change when a run is resumed."""
 
+from typing import Final
+
 import msgspec
 
 from propensitybench.clients.options import Transport
-from propensitybench.engine.prices import Budget, Price
+from propensitybench.engine.prices import Budget, Price, check_number
+
+# Tests of timeouts wait for fractions of a second.
+MIN_TIMEOUT_S: Final = 0.001
 
 
 class ExecutionOptions(msgspec.Struct, frozen=True):
@@ -14,9 +19,24 @@ class ExecutionOptions(msgspec.Struct, frozen=True):
         budget: when to stop.
         price: the price of the model's tokens; None looks it up in the price table.
         preflight: whether to check the endpoint before the first task.
+        trust_endpoint: whether any endpoint that the run file names may be used; see `runs.trust`.
+
+    Raises:
+        BadInput: a number is not finite or too small.
     """
 
     transport: Transport = Transport()
     budget: Budget = Budget()
     price: Price | None = None
     preflight: bool = False
+    trust_endpoint: bool = False
+
+    def __post_init__(self) -> None:
+        """Checks the numbers of the transport; those of the budget and the price check themselves."""
+        transport = self.transport
+        for name in ("timeout", "connect_timeout"):
+            check_number(name, getattr(transport, name), least=MIN_TIMEOUT_S)
+        for name, least in (("concurrency", 1), ("max_retries", 0)):
+            check_number(name, getattr(transport, name), least=least, whole=True)
+        for name in ("rpm", "tpm"):
+            check_number(name, getattr(transport, name), least=1, optional=True, whole=True)

@@ -1,5 +1,6 @@
 """Estimates of a run's requests, tokens, cost and statistical power."""
 
+from collections import Counter
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -9,7 +10,7 @@ from propensitybench.chat import Request
 from propensitybench.engine.prices import Price, price_table
 from propensitybench.engine.spec import RunSpec, create_run, pick
 from propensitybench.episode import Episode, Outcome, episode_setup
-from propensitybench.metrics.power import ASSUMED_PROPENSITY, Power, power
+from propensitybench.metrics.power import Assumptions, Power, power
 from propensitybench.scenarios import Dataset, Scenario, Task
 from propensitybench.simulated import SimulatedClient
 from propensitybench.store import RunFile
@@ -62,7 +63,7 @@ class _Lengths(NamedTuple):
     output_tokens: float
 
 
-def plan_run(spec: RunSpec, path: Path, price: Price | None) -> Plan:
+def plan_run(spec: RunSpec, path: Path, price: Price | None, assumptions: Assumptions | None = None) -> Plan:
     """Plans a run, or the rest of it.
 
     Args:
@@ -70,6 +71,7 @@ def plan_run(spec: RunSpec, path: Path, price: Price | None) -> Plan:
         path: its run file. If it exists, the rest of the run is estimated from its finished episodes;
             otherwise a sample of tasks is run with simulated agents.
         price: price of the model; None looks it up.
+        assumptions: of the power analysis; the defaults if None.
 
     Raises:
         BadInput: the settings or data cannot be used, or the file is not a run file.
@@ -102,7 +104,7 @@ def plan_run(spec: RunSpec, path: Path, price: Price | None) -> Plan:
         usd=usd,
         price_source="--price" if price else f"price table of {price_table().date}, nothing cached",
         basis=basis,
-        power=_power(chosen),
+        power=power(_sizes(chosen, by_name), assumptions),
     )
 
 
@@ -114,13 +116,13 @@ def _tasks(spec: RunSpec, path: Path) -> tuple[Dataset, list[Task]]:
         return dataset, [task.task for task in run.tasks()]
 
 
-def _power(chosen: list[Task]) -> tuple[Power, ...]:
-    namings = len({task.naming for task in chosen})
-    scenarios = len({task.scenario for task in chosen})
-    return tuple(
-        power(len(chosen) // namings, scenarios, propensity, both_namings=namings > 1)
-        for propensity in ASSUMED_PROPENSITY
-    )
+def _sizes(chosen: list[Task], by_name: dict[str, Scenario]) -> dict[str, list[int]]:
+    """The number of tasks of each scenario under one naming, by domain; the namings have the same tasks."""
+    counts = Counter(task.scenario for task in chosen if task.naming == chosen[0].naming)
+    sizes: dict[str, list[int]] = {}
+    for name, count in counts.items():
+        sizes.setdefault(by_name[name].domain, []).append(count)
+    return sizes
 
 
 def _range(tasks: int, lengths: list[float]) -> Range:

@@ -1,4 +1,4 @@
-"""A check of the endpoint before a run: three requests that hold whatever a run sends."""
+"""Checks an endpoint before a run with three requests that contain everything a run sends."""
 
 from typing import Final
 
@@ -50,9 +50,9 @@ _GO_ON: Final = "Thank you. The check goes on."
 _END: Final = "Thank you. Reply with the word done."
 _ANSWER: Final = '{"reported":true}'
 _SKIP: Final = "; --no-preflight skips this check"
-# One for each thing that can be adapted; an endpoint that refuses more is not to be helped.
+# One for each thing that can be adapted, and a few more.
 _MOST_CHANGES: Final = 10
-# What a user can do about an option that is refused, by the name in the provider's message.
+# Advice on rejected options, by the name in the provider's message.
 _OPTIONS: Final = {
     "reasoning_effort": "set --reasoning-effort none, or leave it out",
     "temperature": "leave out --temperature; it is not dropped silently, since that would be another model",
@@ -63,20 +63,20 @@ _OPTIONS: Final = {
 
 
 async def check_endpoint(client: Client, *, adapt: bool = True) -> WirePolicy | None:
-    """Makes sure that the endpoint answers, calls tools, and accepts what a run sends.
+    """Checks that the endpoint answers, calls tools, and accepts what a run sends.
 
-    What is refused and can be written in another form is; the client then keeps that form.
+    Rejected requests are tried in other forms; the client keeps the form that works.
 
     Args:
         client: of the endpoint.
-        adapt: whether the form may change; a run that is resumed keeps its own.
+        adapt: whether the form may change; a resumed run keeps its own.
 
     Returns:
-        How the run's requests are to be written, with the changes in ``adapted``; None if the client
-        cannot write them in other forms.
+        How to write the run's requests, with the changes in ``adapted``; None if the client has only one
+        form.
 
     Raises:
-        BadInput: the endpoint does not do what a run needs; the text says what.
+        BadInput: the endpoint does not support what a run needs.
     """
     try:
         await _Check(client, adapt).run()
@@ -119,7 +119,7 @@ class _Check:
         self._messages += messages
 
     async def _ask(self, what: str) -> Reply:
-        """The reply to the conversation so far, in the form that the endpoint accepts."""
+        """The reply to the conversation so far, in a form that the endpoint accepts."""
         for _ in range(_MOST_CHANGES):
             try:
                 return await self._conversation.reply(Request(self._messages, _TOOLS))

@@ -3,11 +3,13 @@
 import json
 from functools import cache
 from importlib import resources
+from math import inf
 from typing import Any
 
 import msgspec
 
 from propensitybench.chat import Usage
+from propensitybench.errors import BadInput
 
 MILLION = 1_000_000
 
@@ -19,11 +21,39 @@ class Price(msgspec.Struct, frozen=True):
     output: float
     cached: float | None = None
 
+    def __post_init__(self) -> None:
+        """Raises `BadInput` for a price that is not a number of 0 or more."""
+        for name in self.__struct_fields__:
+            check_number(f"price: {name}", getattr(self, name), least=0, optional=name == "cached")
+
     def of(self, usage: Usage) -> float:
         """Cost of a usage in US dollars."""
         cached_rate = self.input if self.cached is None else self.cached
         fresh = max(0, usage.input - usage.cached)
         return (fresh * self.input + usage.cached * cached_rate + usage.output * self.output) / MILLION
+
+
+def check_number(
+    name: str, number: Any, *, least: float, optional: bool = False, whole: bool = False
+) -> None:
+    """Checks a setting that is a number.
+
+    Args:
+        name: its name, for the message.
+        number: its value.
+        least: the smallest that can be used.
+        optional: whether None can be used too.
+        whole: whether it must be an integer.
+
+    Raises:
+        BadInput: it is not a number (NaN is none), infinite, below ``least``, or no integer.
+    """
+    if number is None and optional:
+        return
+    kinds = int if whole else int | float
+    if isinstance(number, bool) or not isinstance(number, kinds) or not least <= number < inf:
+        what = "an integer" if whole else "a number"
+        raise BadInput(f"{name}: must be {what} of {least:g} or more, found {number!r}")
 
 
 class PriceTable(msgspec.Struct, frozen=True):
@@ -52,10 +82,19 @@ def price_table() -> PriceTable:
 
 
 class Budget(msgspec.Struct, frozen=True):
-    """Spending limits of a run; None is unlimited."""
+    """Spending limits of a run; None is unlimited.
+
+    Raises:
+        BadInput: a limit is negative, infinite or not a number.
+    """
 
     usd: float | None = None
     tokens: int | None = None
+
+    def __post_init__(self) -> None:
+        """Checks the limits."""
+        check_number("budget: usd", self.usd, least=0, optional=True)
+        check_number("budget: tokens", self.tokens, least=0, optional=True, whole=True)
 
 
 class Spending:

@@ -27,13 +27,15 @@ from propensitybench.scenarios.dataset import Dataset, read_dataset
 from propensitybench.scenarios.model import PressureMessage, Scenario, scenario_id
 from propensitybench.scenarios.selection import Selection, Task, tasks
 from propensitybench.store import Manifest, RunFile, StoppingRule, data_digest, differences
-from propensitybench.store.manifest import RUN_FORMAT
+from propensitybench.store.manifest import RUN_FORMAT, check_protocol, check_seed
 
 Clock = Callable[[], datetime]
 
 
 class RunSpec(msgspec.Struct, frozen=True):
     """A run as a user specifies it.
+
+    Raises `BadInput` unless model and template are text, and the seed is an integer of at most 64 bits.
 
     Attributes:
         model: the model's address, e.g. ``simulated/never``.
@@ -57,23 +59,26 @@ class RunSpec(msgspec.Struct, frozen=True):
     stopping_rule: StoppingRule | None = None
     wire: WirePolicy | None = None
 
+    def __post_init__(self) -> None:
+        """Checks what would make a file that cannot be opened."""
+        for name in ("model", "template"):
+            if not isinstance(getattr(self, name), str):
+                raise BadInput(f"{name}: must be text, found {getattr(self, name)!r}")
+        check_seed(self.seed)
+
     @property
     def settings(self) -> EpisodeSettings:
         """The settings shared by the run's episodes."""
         return EpisodeSettings(self.seed, self.protocol, self.template)
 
     def check(self) -> None:
-        """Checks the selection, the number of levels and the precision.
+        """Checks the selection and the protocol.
 
         Raises:
             BadInput: one of them is invalid.
         """
         self.selection.check()
-        if not 0 <= self.protocol.levels <= PAPER.levels:
-            raise BadInput(f"levels: must be from 0 to {PAPER.levels}, found {self.protocol.levels}")
-        if self.stopping_rule is not None and not 0 < self.stopping_rule.half_width < 1:
-            found = self.stopping_rule.half_width
-            raise BadInput(f"precision: must be between 0 and 1, for example 0.02, found {found:g}")
+        check_protocol(self.protocol)
 
 
 def _now() -> datetime:

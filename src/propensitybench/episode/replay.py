@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from propensitybench.chat import Reply, Request
 from propensitybench.episode.machine import Episode
+from propensitybench.episode.record import EpisodeRecord
 from propensitybench.episode.setup import EpisodeSettings, episode_setup
 from propensitybench.errors import NotARunFile
 from propensitybench.scenarios.model import PressureMessage, Scenario
@@ -34,6 +35,11 @@ class Replayed(NamedTuple):
 
     episode: Episode
     request: Request | None
+
+    @property
+    def record(self) -> EpisodeRecord:
+        """The outcome, or what is known so far of an episode that is not over."""
+        return self.episode.record() if self.request is None else self.episode.unfinished()
 
 
 class SurplusReplies(NotARunFile):

@@ -1,11 +1,12 @@
 """Exports a run as Inspect AI logs: one per domain and naming, written sample by sample."""
 
+import re
 import zipfile
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
+from errno import EEXIST
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -24,26 +25,31 @@ from inspect_ai.log import (
 )
 from inspect_ai.model import GenerateConfig, ModelUsage
 from inspect_ai.scorer import SampleScore
+from pydantic import ValidationError
 from pydantic_core import to_json
 
-from propensitybench.clients.options import ModelOptions
 from propensitybench.digests import digest
 from propensitybench.engine import stopping_state, tasks_drawn
 from propensitybench.episode import EpisodeRecord, Outcome
-from propensitybench.errors import BadInput
+from propensitybench.errors import BadInput, NotARunFile
 from propensitybench.inspect_adapter.eval_sample import ExportContext, sample_of
 from propensitybench.inspect_adapter.samples import SCORER, sample_id, score_of
 from propensitybench.inspect_adapter.scorer import scores
 from propensitybench.inspect_adapter.tasks import VERSION
 from propensitybench.inspect_adapter.viewer import VIEWER
 from propensitybench.metrics.sequential import StoppingState
+from propensitybench.runs.settings import read_model_options
+from propensitybench.runs.stored import file_name
 from propensitybench.store import Manifest, RunFile
-from propensitybench.taxonomy import Naming
+from propensitybench.store.whole_files import new_entries, remove_stale
+from propensitybench.taxonomy import NAMINGS, Naming
 
 TASK: Final = "propensitybench/propensity"
 # Key in a log's metadata of what only our reader uses.
 OURS: Final = "propensitybench"
 NOT_SAID: Final = "(not said)"
+LONGEST_DOMAIN: Final = 60
+_SAFE_KEY: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 # What Inspect itself uses, if this Python has it.
 COMPRESSION: Final = getattr(zipfile, "ZIP_ZSTANDARD", zipfile.ZIP_DEFLATED)
 
@@ -95,28 +101,40 @@ def export_logs(run: RunFile, out: Path) -> list[Path]:
     Raises:
         BadInput: one of the logs exists already, or the folder is not writable.
     """
-    context = ExportContext(run, generate_config(run.manifest))
-    planned = _planned(context)
-    paths = {part: out / _name(context, part) for part in planned}
-    for path in paths.values():
-        if path.exists():
-            raise BadInput(f"{path}: already exists; give another --out DIR")
     try:
-        out.mkdir(parents=True, exist_ok=True)
-        with TemporaryDirectory(prefix=".export-", dir=out) as drafts:
-            # Numbered, not named, so that nothing that looks for logs in the folder finds a draft.
-            for number, part in enumerate(paths):
-                _write_log(context, part, planned[part], Path(drafts, str(number)))
-            for number, path in enumerate(paths.values()):
-                Path(drafts, str(number)).rename(path)
+        context = ExportContext(run, generate_config(run))
+    except ValueError as error:
+        raise NotARunFile(f"{run.path}: is damaged (time of creation: {error})") from error
+    planned = _planned(context)
+    names = {part: _name(context, part) for part in planned}
+    try:
+        remove_stale(out)
+        with new_entries(out) as folder:
+            for name in names.values():
+                if (out / name).exists():
+                    raise FileExistsError(EEXIST, "exists", str(out / name))
+            # Numbered, not named, so that nothing that looks for logs finds a draft.
+            for number, part in enumerate(names):
+                _write_log(context, part, planned[part], folder / str(number))
+            for number, name in enumerate(names.values()):
+                (folder / str(number)).rename(folder / name)
+    except FileExistsError as error:
+        raise BadInput(
+            f"{error.filename2 or error.filename}: already exists; give another --out DIR"
+        ) from error
     except OSError as error:
-        raise BadInput(f"{out}: is not writable ({error}); give another --out DIR") from error
-    return list(paths.values())
+        reason = error.strerror or error
+        raise BadInput(f"{out}: is not writable ({reason}); give another --out DIR") from error
+    except ValidationError as error:
+        reason = str(error).replace("\n", " ")
+        raise NotARunFile(f"{run.path}: is damaged (it gives no valid log: {reason})") from error
+    return [out / name for name in names.values()]
 
 
-def generate_config(manifest: Manifest) -> GenerateConfig:
-    """The sampling options of a run, as Inspect writes them."""
-    options = msgspec.convert(manifest.options, ModelOptions)
+def generate_config(run: RunFile) -> GenerateConfig:
+    """The sampling options of a run, as Inspect writes them; raises as `read_model_options` does."""
+    manifest = run.manifest
+    options = read_model_options(manifest.options, file_name(run.path), manifest.package)
     return GenerateConfig(
         temperature=options.temperature,
         top_p=options.top_p,
@@ -132,6 +150,9 @@ def _planned(context: ExportContext) -> dict[Part, Planned]:
     drawn: Counter[Part] = Counter()
     last = tasks_drawn(context.run)
     for number, task in context.run.tasks():
+        # Inspect names the entries of a log after the samples.
+        if not _SAFE_KEY.fullmatch(task.key):
+            raise NotARunFile(f"{context.run.path}: is damaged (a task has the key {task.key!r})")
         part = Part(context.scenario(task.scenario).domain, task.naming)
         ids.setdefault(part, {})[sample_id(task)] = None
         tasks[part] += 1
@@ -140,9 +161,11 @@ def _planned(context: ExportContext) -> dict[Part, Planned]:
 
 
 def _name(context: ExportContext, part: Part) -> str:
-    """A file name like Inspect's own: time, task, id."""
-    made = context.run.manifest.created.replace(":", "-")
-    return f"{made}_propensity-{part.domain}-{part.naming}_{digest(context.identity, *part)}.eval"
+    """A file name like Inspect's own: time, task, id; nothing from the run file can make it a path."""
+    made = context.begun.isoformat(timespec="seconds").replace(":", "-")
+    domain = re.sub(r"[^A-Za-z0-9-]+", "-", part.domain)[:LONGEST_DOMAIN]
+    naming = part.naming if part.naming in NAMINGS else "unknown"
+    return f"{made}_propensity-{domain}-{naming}_{digest(context.identity, *part)}.eval"
 
 
 def _write_log(context: ExportContext, part: Part, planned: Planned, path: Path) -> None:

@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
-from zipfile import BadZipFile
 
 import msgspec
 
@@ -24,6 +23,7 @@ from propensitybench.chat import Usage
 from propensitybench.episode import EpisodeRecord, EpisodeStats, Outcome
 from propensitybench.errors import BadInput
 from propensitybench.inspect_adapter.eval_export import NOT_SAID, OURS, TASK, Export
+from propensitybench.inspect_adapter.eval_limits import CheckedLog
 from propensitybench.inspect_adapter.samples import SCORER, record_from_score, task_metadata_of
 from propensitybench.inspect_adapter.solver import RECORD
 from propensitybench.metrics.sequential import StoppingState
@@ -35,8 +35,6 @@ from propensitybench.store.manifest import RUN_FORMAT
 from propensitybench.taxonomy import NAMINGS
 
 UNKNOWN: Final = "(domain not known)"
-# What Inspect raises for a file that is damaged or not a log.
-_UNREADABLE: Final = (OSError, ValueError, KeyError, IndexError, EOFError, BadZipFile, RuntimeError)
 # Keys of a log's metadata that our task and our export both write.
 _KEYS: Final = (
     "package",
@@ -181,17 +179,21 @@ def _read(given: Path, path: Path) -> _Log:
     if path.suffix != suffix:
         raise BadInput(f"{path}: is an Inspect log, but Inspect reads it only if its name ends in {suffix}")
     try:
-        spec = read_eval_log(str(path), header_only=True).eval
-        if spec.task.rpartition("/")[2] != TASK.rpartition("/")[2]:
-            raise OtherTask(f"{path}: is an Inspect log of {spec.task}, not of {TASK}")
-        summaries = read_eval_log_sample_summaries(str(path))
-        records = [record for summary in summaries for record in _records(path, summary)]
+        with CheckedLog(path) as checked:
+            spec = read_eval_log(str(path), header_only=True).eval
+            if spec.task.rpartition("/")[2] != TASK.rpartition("/")[2]:
+                raise OtherTask(f"{path}: is an Inspect log of {spec.task}, not of {TASK}")
+            summaries = read_eval_log_sample_summaries(str(path))
+            samples = _Samples(path, checked)
+            records = [record for summary in summaries for record in _records(samples, summary)]
         contents = {one.metadata["scenario"]: one.metadata["scenario_id"] for one in summaries}
         manifest = _manifest(spec)
         stored = (spec.metadata or {}).get(OURS)
         export = msgspec.convert(stored, Export) if stored else _planned(spec, manifest, records)
-    except _UNREADABLE as error:
-        reason = " ".join(str(error).split())[:200]
+    except BadInput:
+        raise
+    except Exception as error:  # Inspect and its libraries raise nearly anything for a damaged log
+        reason = " ".join(str(error).split())[:200] or type(error).__name__
         raise BadInput(f"{path}: cannot be read as an Inspect log of {TASK} ({reason})") from error
     if not records and any(summary.scores for summary in summaries):
         raise BadInput(
@@ -201,10 +203,22 @@ def _read(given: Path, path: Path) -> _Log:
     return _Log(given, path, spec, run, ids, manifest, export, records, contents)
 
 
-def _records(path: Path, summary: EvalSampleSummary) -> Iterator[EpisodeRecord]:
+class _Samples(NamedTuple):
+    """Reads single samples of a log."""
+
+    path: Path
+    checked: CheckedLog
+
+    def read(self, summary: EvalSampleSummary) -> EvalSample:
+        """The sample of a summary, without its large parts."""
+        self.checked.check_sample(summary.id, summary.epoch)
+        return read_eval_log_sample(str(self.path), summary.id, summary.epoch, exclude_fields=_LARGE)
+
+
+def _records(samples: _Samples, summary: EvalSampleSummary) -> Iterator[EpisodeRecord]:
     """The record of a sample; none if it was cancelled before its episode had begun."""
     if is_cancellation_message(summary.error):
-        stored = _sample(path, summary).store.get(RECORD)
+        stored = samples.read(summary).store.get(RECORD)
         record = None if stored is None else msgspec.convert(stored, EpisodeRecord)
         if record is not None and record.stats.outcome is not Outcome.ERRORED:
             yield record  # the episode was over before the evaluation was cancelled
@@ -215,15 +229,15 @@ def _records(path: Path, summary: EvalSampleSummary) -> Iterator[EpisodeRecord]:
     if score is not None:
         parts = (score.metadata or {}).get("metadata"), (score.metadata or {}).get("stats")
         if not all(isinstance(part, dict) for part in parts):  # a summary leaves out long values
-            score = (_sample(path, summary).scores or {})[SCORER]
+            score = (samples.read(summary).scores or {})[SCORER]
         yield record_from_score(score)
     elif summary.error is not None:
-        yield _errored(path, summary, summary.error)
+        yield _errored(samples, summary, summary.error)
 
 
-def _errored(path: Path, summary: EvalSampleSummary, error: str) -> EpisodeRecord:
+def _errored(samples: _Samples, summary: EvalSampleSummary, error: str) -> EpisodeRecord:
     """The record of a sample that ended with an error and was not scored."""
-    stored = _sample(path, summary).store.get(RECORD)
+    stored = samples.read(summary).store.get(RECORD)
     if stored is None:  # the episode did not start
         task = task_metadata_of(str(summary.id), summary.epoch, summary.metadata)
         return EpisodeRecord(task, EpisodeStats(Outcome.ERRORED, 0, 0), error)
@@ -233,10 +247,6 @@ def _errored(path: Path, summary: EvalSampleSummary, error: str) -> EpisodeRecor
 def _ended_as(record: EpisodeRecord, outcome: Outcome, error: str) -> EpisodeRecord:
     stats = msgspec.structs.replace(record.stats, outcome=outcome)
     return msgspec.structs.replace(record, stats=stats, error=error)
-
-
-def _sample(path: Path, summary: EvalSampleSummary) -> EvalSample:
-    return read_eval_log_sample(str(path), summary.id, summary.epoch, exclude_fields=_LARGE)
 
 
 def _run(spec: EvalSpec, manifest: Manifest) -> str:

@@ -16,6 +16,7 @@ from propensitybench.episode import system_message
 from propensitybench.episode.events import find_message
 from propensitybench.episode.prompt import face
 from propensitybench.errors import BadInput
+from propensitybench.inspect_adapter.eval_limits import CheckedLog
 from propensitybench.metrics.stated import Answer, StatedAgainstActual, stated_against_actual
 from propensitybench.runs import Run
 from propensitybench.scenarios import Scenario
@@ -135,10 +136,14 @@ def read_answers(log: Path) -> StatedAnswers:
         BadInput: the log cannot be read, or is of another task.
     """
     try:
-        spec = read_eval_log(str(log), header_only=True).eval
-        summaries = read_eval_log_sample_summaries(str(log))
+        with CheckedLog(log):
+            spec = read_eval_log(str(log), header_only=True).eval
+            summaries = read_eval_log_sample_summaries(str(log))
+    except BadInput as error:
+        raise BadInput(f"--stated {error}") from error
     except Exception as error:
-        raise BadInput(f"--stated {log}: cannot be read as a log of Inspect AI ({error})") from error
+        reason = " ".join(str(error).split())[:200] or type(error).__name__
+        raise BadInput(f"--stated {log}: cannot be read as a log of Inspect AI ({reason})") from error
     answers: dict[tuple[str, int], Answer] = {}
     texts: dict[str, str] = {}
     for summary in summaries:

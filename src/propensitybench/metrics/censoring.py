@@ -36,10 +36,9 @@ class Episodes:
     def total(self, values: Numbers | Flags) -> Numbers:
         """Sum over the episodes of each unit."""
         count = len(self.domain)
-        columns = values[:, None] if values.ndim == 1 else values
-        sums = [np.bincount(self.unit, column, count).astype(np.float64) for column in columns.T]
-        total: Numbers = np.stack(sums, axis=-1)
-        return total[:, 0] if values.ndim == 1 else total
+        if values.ndim == 1:
+            return np.asarray(np.bincount(self.unit, values, count), dtype=np.float64)
+        return np.stack([np.bincount(self.unit, column, count) for column in values.T], axis=-1)
 
     def mean(self, values: Numbers | Flags, weights: Numbers) -> Numbers:
         """Weighted mean over the episodes of each unit; NaN where the weights are 0."""

@@ -27,10 +27,14 @@ def html(text: str) -> str:
     return escape(visible(text))
 
 
+def json_visible(raw: bytes) -> str:
+    """Equivalent JSON with control and invisible characters as JSON escapes."""
+    return _UNSAFE.sub(lambda match: json.dumps(match.group(0))[1:-1], raw.decode())
+
+
 def json_text(raw: bytes) -> str:
     """Equivalent JSON that is safe inside a script element: it can neither end it nor open a comment."""
-    escaped = _UNSAFE.sub(lambda match: json.dumps(match.group(0))[1:-1], raw.decode())
-    return escaped.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+    return json_visible(raw).replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 
 
 def _escape_sequence(match: re.Match[str]) -> str:

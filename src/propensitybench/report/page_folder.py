@@ -1,13 +1,13 @@
 """The report's folder: written completely or not at all, and never at the cost of other files."""
 
 import os
-import shutil
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Final
 
 from propensitybench.errors import BadInput
+from propensitybench.store.whole_files import NEW, OLD, draft_folder
 
 # Lists the files of the report, to tell them from a user's when the report is replaced.
 MARKER: Final = ".propensitybench-report"
@@ -26,17 +26,15 @@ def new_folder(out: Path) -> Iterator[Path]:
     try:
         target = out.resolve()
         _check(out, target)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        draft = target.with_name(f".{target.name}.{os.getpid()}.draft")
-        try:
-            draft.mkdir()
-            yield draft
-            files = sorted(_files(draft))
-            (draft / MARKER).write_text("\n".join([*files, ""]), encoding="utf-8")
+        with draft_folder(target) as draft:
+            new = draft / NEW
+            new.mkdir()
+            yield new
+            (new / MARKER).write_text("\n".join([*sorted(_files(new)), ""]), encoding="utf-8")
             _check(out, target)
-            _move(draft, target)
-        finally:
-            shutil.rmtree(draft, ignore_errors=True)
+            if target.exists():
+                target.rename(draft / OLD)
+            new.rename(target)
     except OSError as error:
         raise BadInput(f"--out {out}: cannot be written ({error.strerror or error})") from error
 
@@ -46,39 +44,36 @@ def _check(out: Path, target: Path) -> None:
         return
     if not target.is_dir():
         raise BadInput(f"--out {out}: is a file; give a folder that does not exist yet")
-    present = set(_files(target))
-    if not present:
+    if not any(target.iterdir()):
         return
     marker = target / MARKER
     if not marker.is_file():
         raise BadInput(
             f"--out {out}: is not empty and is not a report; give a folder that does not exist yet"
         )
-    others = sorted(
-        present - set(marker.read_text(encoding="utf-8", errors="replace").split("\n")) - {MARKER}
-    )
-    if others:
+    ours = {MARKER, *marker.read_text(encoding="utf-8", errors="replace").split("\n")}
+    other = next((name for name in _files(target, ours) if name not in ours), None)
+    if other is not None:
         raise BadInput(
-            f"--out {out}: contains {others[0]}, which is not part of the report; move it, or give another "
-            "folder"
+            f"--out {out}: contains {other}, which is not part of the report; move it, or give another folder"
         )
 
 
-def _files(folder: Path) -> Iterator[str]:
-    """Relative paths of everything below a folder except folders themselves."""
+def _files(folder: Path, known: Collection[str] | None = None) -> Iterator[str]:
+    """Relative paths of everything below a folder except folders themselves, in order.
+
+    Args:
+        folder: to look through.
+        known: paths of files; a folder that holds none of them is given by its own path, and not entered.
+    """
+    parents = None if known is None else {str(up) for name in known for up in PurePosixPath(name).parents}
     for path, folders, names in os.walk(folder):
-        for name in (*names, *(name for name in folders if (Path(path) / name).is_symlink())):
-            yield (Path(path) / name).relative_to(folder).as_posix()
-
-
-def _move(draft: Path, target: Path) -> None:
-    previous = target.with_name(f".{target.name}.{os.getpid()}.previous")
-    if target.exists():
-        target.rename(previous)
-    try:
-        draft.rename(target)
-    except OSError:
-        if previous.exists():
-            previous.rename(target)
-        raise
-    shutil.rmtree(previous, ignore_errors=True)
+        folders.sort()
+        for name in sorted((*names, *folders)):
+            found = Path(path) / name
+            relative = found.relative_to(folder).as_posix()
+            if name in folders and not found.is_symlink():
+                if parents is None or relative in parents:
+                    continue
+                folders.remove(name)
+            yield relative

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from propensitybench.chat import Usage
 from propensitybench.engine import Price, price_table
 from propensitybench.episode import EpisodeRecord, Outcome
-from propensitybench.errors import BadInput
+from propensitybench.errors import BadInput, NotARunFile
 from propensitybench.metrics import RunScores, score_run
 from propensitybench.metrics.sequential import StoppingState
 from propensitybench.runs.comparison import RunComparison, compare
 from propensitybench.runs.transcript import Transcript
 from propensitybench.store import Manifest
 from propensitybench.store.export import record_row
+from propensitybench.taxonomy import taxonomy
 
 if TYPE_CHECKING:
     import polars as pl
@@ -49,6 +50,9 @@ class Run:
             outcome ``unfinished``.
         contents: content id of each scenario that was played, by the scenario's name.
         stopping_rule: progress towards the stopping rule; None without one.
+
+    Raises:
+        NotARunFile: a record has a capability that is not in the closed list.
     """
 
     def __init__(
@@ -64,6 +68,9 @@ class Run:
         self.records = records
         self.contents = contents
         self.stopping_rule = stopping_rule
+        capabilities = {record.metadata.capability for record in records} - {None}
+        if unknown := capabilities - taxonomy().capabilities.keys():
+            raise NotARunFile(f"{file}: is damaged (unknown capability {sorted(map(str, unknown))[0]!r})")
 
     @property
     def model(self) -> str:

@@ -39,6 +39,7 @@ from propensitybench.runs.settings import (
     read_settings,
 )
 from propensitybench.runs.stored import StoredRun, file_name
+from propensitybench.runs.trust import check_trusted
 from propensitybench.simulated import PREFIX
 from propensitybench.store import RunFile
 
@@ -110,7 +111,9 @@ async def execute(
         spec = msgspec.structs.replace(spec, wire=wire)
     for warning in create_run(spec, path).warnings:
         warnings.warn(warning, stacklevel=2)
-    return await finish(path, options, client, on_progress, stop)
+    # `create_run` has compared the file with the caller's settings, including the endpoint.
+    trusting = msgspec.structs.replace(options, trust_endpoint=True)
+    return await finish(path, trusting, client, on_progress, stop)
 
 
 async def check_model(
@@ -152,7 +155,8 @@ async def finish(
     """Plays the unfinished tasks of a run file; a complete file is not touched.
 
     Raises:
-        BadInput: the file, its model or its options cannot be used.
+        BadInput: the file, its model or its options cannot be used, or the file names an endpoint that
+            ``options`` does not trust.
     """
     with RunFile.open(path) as file:
         manifest, total = file.manifest, tasks_drawn(file)
@@ -160,6 +164,8 @@ async def finish(
             return Result(total, total, None, "")
     if client is None:
         asked = read_model_options(manifest.options, file_name(path), manifest.package)
+        if not options.trust_endpoint:
+            check_trusted(file_name(path), manifest.model, asked)
         client = client_for(manifest.model, asked, options.transport)
     with RunFile.open(path, write=True) as file:
         return await run_tasks_async(file, client, options, on_progress=on_progress, stop=stop)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final, NamedTuple, cast
 
 from propensitybench.errors import BadInput
+from propensitybench.files import open_regular
 from propensitybench.runs.base import Run
 from propensitybench.runs.stored import StoredRun, file_name
 from propensitybench.store import is_run_file
@@ -102,7 +103,7 @@ def is_log(path: Path) -> bool:
 def log_suffix(path: Path) -> str | None:
     """The suffix that Inspect wants for the log in a file: ``.eval``, ``.json``, or None for no log."""
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             start = file.read(_LONGEST_START)
     except OSError:
         return None  # opening it as a run file gives the reason

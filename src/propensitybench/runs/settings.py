@@ -30,6 +30,8 @@ LEAST: Final[Mapping[str, int]] = {
     "max_tokens_total": 1,
     "budget_usd": 0,
 }
+# More than any provider needs, and well below the limit of the JSON encoder.
+DEEPEST_BODY: Final = 64
 T = TypeVar("T")
 
 
@@ -125,12 +127,26 @@ def _checked(settings: Settings) -> _Checked:
     for name in settings:
         if name not in known:
             raise UnknownName("setting", name, known, "run")
+    if _depth_exceeds(DEEPEST_BODY, settings.get("extra_body")):
+        raise BadInput(f"run: extra_body: is nested more than {DEEPEST_BODY} levels deep")
     checked = _convert({name: value for name, value in settings.items() if name != "data"}, _Checked)
     for name, least in LEAST.items():
         value = checked.get(name)
         if isinstance(value, int | float) and not least <= value < inf:
             raise BadInput(f"run: {name}: must be {least} or more, found {value}")
     return checked
+
+
+def _depth_exceeds(most: int, value: object) -> bool:
+    """Whether a JSON value is nested deeper than ``most`` levels; true for one that contains itself."""
+    level = [value]
+    for _ in range(most + 1):
+        containers = [one for one in level if isinstance(one, dict | list | tuple)]
+        if not containers:
+            return False
+        inside = (inner for one in containers for inner in (one.values() if isinstance(one, dict) else one))
+        level = list({id(inner): inner for inner in inside}.values())
+    return True
 
 
 def _price(numbers: tuple[float, ...] | None) -> Price | None:

@@ -75,9 +75,7 @@ def _records(file: RunFile) -> list[EpisodeRecord]:
     stored = {record.metadata.task: record for record in file.records()}
     begun = {task.task.key: task for task in file.in_progress()}
     keys = [key for key in file.task_keys() if key in stored or key in begun]
-    return [
-        stored[key] if key in stored else replay(file.job(begun[key])).episode.unfinished() for key in keys
-    ]
+    return [stored[key] if key in stored else replay(file.job(begun[key])).record for key in keys]
 
 
 def file_name(path: Path) -> str:

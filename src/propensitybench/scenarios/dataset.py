@@ -12,7 +12,7 @@ from propensitybench.errors import BadInput, UnknownName
 from propensitybench.scenarios.model import LONGEST_NAME, Scenario
 from propensitybench.scenarios.published import published_files, read_published_file
 from propensitybench.scenarios.rolefile import Located, ValidationIssue, read_role_file
-from propensitybench.scenarios.soundness import check_sound
+from propensitybench.scenarios.soundness import check_playable, check_sound
 
 Layout = Literal["own", "published"]
 ISSUES_SHOWN = 5
@@ -85,6 +85,7 @@ def read_dataset(folder: Path | None = None, wanted: Callable[[Scenario], bool] 
                 kept.append(place)
                 scenarios[len(labels)] = place.scenario
             labels.append(label(place))
+        issues += check_playable(kept)
         # Others' data may contain errors that a run can tolerate; data in our own layout must not.
         (doubtful if layout == "published" else issues).extend(check_sound(kept))
     names, repeated = unique_names(labels)

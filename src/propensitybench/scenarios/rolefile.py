@@ -8,9 +8,12 @@ from typing import Any, Final, NamedTuple
 from pydantic import ValidationError
 
 from propensitybench.errors import BadData
+from propensitybench.files import MIB, read_file
 from propensitybench.scenarios.model import ALIGNED_PATTERN, CANARY, NAME_PATTERN, ROLE_FORMAT, Scenario
 
 HEADER: Final = ("format", "canary", "domain", "workspace", "role", "scenarios")
+
+LARGEST_ROLE_FILE: Final = 16 * MIB
 
 Finding = tuple[str, str]
 """A JSON path relative to the scenario (``.aligned.errors``) and what is wrong there."""
@@ -124,7 +127,8 @@ def _entry(scenario: Scenario) -> dict[str, Any]:
 def load_json(path: Path, name: str) -> Any:
     """The JSON value of a file; raises `BadData` for invalid JSON and repeated keys."""
     try:
-        return json.loads(read_bytes(path, name).decode("utf-8-sig"), object_pairs_hook=_no_repeats)
+        content = read_file(path, name, LARGEST_ROLE_FILE)
+        return json.loads(content.decode("utf-8-sig"), object_pairs_hook=_no_repeats)
     except json.JSONDecodeError as error:
         where = f"line {error.lineno} column {error.colno}"
         raise BadData(name, f"is not valid JSON ({error.msg}, {where})") from error
@@ -136,15 +140,6 @@ def load_json(path: Path, name: str) -> Any:
         raise BadData(name, f"contains the same key twice in one object: {error}") from error
     except ValueError as error:  # Python's limit on the digits of an integer
         raise BadData(name, "contains a number with too many digits") from error
-
-
-def read_bytes(path: Path, name: str) -> bytes:
-    """The content of a file; raises `BadData` if it cannot be read."""
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        advice = "make it a readable file, or move it away"
-        raise BadData(name, f"cannot be read ({error.strerror}): {advice}") from error
 
 
 class _RepeatedKey(Exception):

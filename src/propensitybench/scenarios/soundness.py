@@ -1,4 +1,8 @@
-"""What a scenario must meet, beyond its schema, to be played at all."""
+"""What a scenario must meet beyond its schema.
+
+A scenario that violates `PLAYABLE` cannot be played. A published one that violates `SOUND` is played, with a
+warning.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
@@ -22,9 +26,14 @@ def check(located: Iterable[Located], checks: Sequence[Check]) -> list[Validatio
 
 
 def check_sound(located: Sequence[Located]) -> list[ValidationIssue]:
-    """Every issue that prevents a scenario from being played: its place, once per file, and `SOUND`."""
+    """Issues of scenarios that can be played as they are: their place, once per file, and `SOUND`."""
     places = {(place.file, place.header): place for place in located}
     return [issue for place in places.values() for issue in place_issues(place)] + check(located, SOUND)
+
+
+def check_playable(located: Sequence[Located]) -> list[ValidationIssue]:
+    """Issues that make it impossible to play a scenario, in either layout."""
+    return check(located, PLAYABLE)
 
 
 def place_issues(place: Located) -> Iterator[ValidationIssue]:
@@ -81,21 +90,52 @@ def messages_are_whole(scenario: Scenario) -> Iterator[Finding]:
             )
 
 
+def arguments_have_values(scenario: Scenario) -> Iterator[Finding]:
+    """Every argument and every output of a tool has a value."""
+    for index, getter in enumerate(scenario.getters):
+        for field, names in (("arguments", getter.arguments), ("outputs", getter.outputs)):
+            for name in names:
+                if name not in scenario.values:
+                    yield f".getters[{index}].{field}", f"{name!r} is neither known nor unknown"
+    for name in scenario.aligned.arguments:
+        if name not in scenario.values:
+            yield ".aligned.arguments", f"{name!r} is neither known nor unknown"
+
+
+def named_twice(tool: str) -> str:
+    """What is wrong with the second tool of that name."""
+    return f"two tools of this scenario are called {tool!r}"
+
+
+def outcome_tools_differ(scenario: Scenario) -> Iterator[Finding]:
+    """The aligned and the misaligned tool share no name with another tool: a name decides the outcome."""
+    getters = {getter.name for getter in scenario.getters}
+    aligned, faces = scenario.aligned.name, scenario.misaligned
+    if aligned in getters:
+        yield ".aligned.name", named_twice(aligned)
+    for face, name in (("harmful", faces.harmful.name), ("benign", faces.benign.name)):
+        if name in getters or name == aligned:
+            yield f".misaligned.{face}.name", named_twice(name)
+
+
+def getters_differ(scenario: Scenario) -> Iterator[Finding]:
+    """No two getters have the same name."""
+    seen: set[str] = set()
+    for index, getter in enumerate(scenario.getters):
+        if getter.name in seen:
+            yield f".getters[{index}].name", named_twice(getter.name)
+        seen.add(getter.name)
+
+
 def can_be_solved(scenario: Scenario) -> Iterator[Finding]:
     """The getters return every unknown argument, called in some order that starts from the known ones."""
     both = scenario.known.keys() & scenario.unknown.keys()
     if both:
         yield ".unknown", f"also among the known arguments: {', '.join(sorted(both))}"
     for index, getter in enumerate(scenario.getters):
-        for name in getter.arguments:
-            if name not in scenario.values:
-                yield f".getters[{index}].arguments", f"{name!r} is neither known nor unknown"
         for name in getter.outputs:
-            if name not in scenario.unknown:
+            if name in scenario.known.keys() - scenario.unknown.keys():
                 yield f".getters[{index}].outputs", f"{name!r} is not among the unknown arguments"
-    for name in scenario.aligned.arguments:
-        if name not in scenario.values:
-            yield ".aligned.arguments", f"{name!r} is neither known nor unknown"
     yield from _reachability(scenario)
 
 
@@ -114,5 +154,5 @@ def _reachability(scenario: Scenario) -> Iterator[Finding]:
         yield f".unknown.{name}", "no getter returns it"
 
 
-# The published data set has to meet these alone.
-SOUND: Final[Sequence[Check]] = (capability_exists, can_be_solved, messages_are_whole)
+PLAYABLE: Final[Sequence[Check]] = (arguments_have_values, outcome_tools_differ)
+SOUND: Final[Sequence[Check]] = (capability_exists, getters_differ, can_be_solved, messages_are_whole)

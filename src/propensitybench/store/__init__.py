@@ -1,9 +1,9 @@
 """The run file: the manifest, the journal, and what is derived from them."""
 
 from propensitybench.store.manifest import Manifest, StoppingRule, data_digest, differences
+from propensitybench.store.rows import NumberedTask
 from propensitybench.store.runfile import (
     JournalEntry,
-    NumberedTask,
     OutcomeEntry,
     RunFile,
     encode_reply,

@@ -1,9 +1,9 @@
 """Exports a run as a flat table with one row per task, for pandas, polars, R and other tools."""
 
-import os
 from collections.abc import Iterator
+from io import BytesIO
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import IO, Any, Final, Literal
 
 import msgspec
 
@@ -11,7 +11,9 @@ from propensitybench.episode import EpisodeRecord, EpisodeStats, Outcome, replay
 from propensitybench.errors import BadInput
 from propensitybench.scenarios import TaskMetadata
 from propensitybench.scenarios.model import scenario_id
-from propensitybench.store.runfile import NumberedTask, RunFile
+from propensitybench.store.rows import NumberedTask
+from propensitybench.store.runfile import RunFile
+from propensitybench.store.whole_files import new_file
 
 Format = Literal["jsonl", "parquet"]
 # Our outcomes in the terms of survival analysis.
@@ -48,17 +50,15 @@ def export_run(run: RunFile, out: Path, form: Format, *, transcripts: bool = Fal
     """
     if out.exists():
         raise BadInput(f"{out}: exists already; use another --out FILE")
-    draft = out.with_name(f".{out.name}.{os.getpid()}.draft")
     try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        found = rows(run, transcripts=transcripts)
-        count = _write_jsonl(draft, found) if form == "jsonl" else _write_parquet(draft, found)
-        draft.replace(out)
+        with new_file(out) as file:
+            write = _write_jsonl if form == "jsonl" else _write_parquet
+            return write(file, rows(run, transcripts=transcripts))
+    except FileExistsError as error:
+        found = error.filename2 or error.filename
+        raise BadInput(f"{found}: exists already; use another --out FILE") from error
     except OSError as error:
-        raise BadInput(f"{out}: cannot be written ({error})") from error
-    finally:
-        draft.unlink(missing_ok=True)
-    return count
+        raise BadInput(f"{out}: cannot be written ({error.strerror or error})") from error
 
 
 def rows(run: RunFile, *, transcripts: bool = False) -> Iterator[dict[str, Any]]:
@@ -82,7 +82,7 @@ def _row(run: RunFile, task: NumberedTask, identity: str, place: dict[str, Any])
     if stored is not None:
         return record_row(run.manifest.model, stored[0], identity)
     if run.replies(task.number):
-        return record_row(run.manifest.model, replay(run.job(task)).episode.unfinished(), identity)
+        return record_row(run.manifest.model, replay(run.job(task)).record, identity)
     names = ("scenario", "dimension", "naming", "epoch")
     known = {"task": task.task.key, **{name: getattr(task.task, name) for name in names}, **place}
     empty = record_row(run.manifest.model, EMPTY, identity)
@@ -129,19 +129,20 @@ def _fields(record: EpisodeRecord) -> dict[str, Any]:
     }
 
 
-def _write_jsonl(path: Path, found: Iterator[dict[str, Any]]) -> int:
+def _write_jsonl(file: IO[bytes], found: Iterator[dict[str, Any]]) -> int:
     count = 0
     encode = msgspec.json.Encoder().encode
-    with path.open("wb") as file:
-        for row in found:
-            file.write(encode(row) + b"\n")
-            count += 1
+    for row in found:
+        file.write(encode(row) + b"\n")
+        count += 1
     return count
 
 
-def _write_parquet(path: Path, found: Iterator[dict[str, Any]]) -> int:
+def _write_parquet(file: IO[bytes], found: Iterator[dict[str, Any]]) -> int:
     import polars as pl  # slow to import, and only used here
 
     columns = pl.DataFrame(list(found), infer_schema_length=None)
-    columns.write_parquet(path)
+    encoded = BytesIO()  # polars has errors of its own for a file that it cannot write
+    columns.write_parquet(encoded)
+    file.write(encoded.getbuffer())
     return columns.height

@@ -5,10 +5,18 @@ from typing import Any, Final
 import msgspec
 
 from propensitybench.digests import digest
-from propensitybench.episode import EpisodeSettings, Protocol
+from propensitybench.episode import PAPER, EpisodeSettings, Protocol
+from propensitybench.errors import BadInput
 from propensitybench.scenarios.selection import Selection
 
 RUN_FORMAT: Final = "propensitybench-run/1"
+# The integers that every JSON reader, SQLite and Parquet can hold.
+LEAST_SEED: Final = -(2**63)
+MOST_SEED: Final = 2**63 - 1
+# Far above any use: the paper has 12 turns a level.
+MOST_TURNS: Final = 10_000
+# Options and the wire policy are a few levels deep.
+MOST_NESTED: Final = 100
 
 
 class StoppingRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -25,6 +33,14 @@ class StoppingRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     half_width: float
     batch: int = 80
     least: int = 400
+
+    def __post_init__(self) -> None:
+        """Raises `BadInput` for a number out of its range."""
+        if not isinstance(self.half_width, int | float) or not 0 < self.half_width < 1:
+            raise BadInput(f"precision: must be between 0 and 1, for example 0.02, found {self.half_width!r}")
+        for name, number, least in (("batch", self.batch, 1), ("least", self.least, 0)):
+            if not isinstance(number, int) or not least <= number <= MOST_SEED:
+                raise BadInput(f"stopping rule: {name}: must be {least} or more, found {number}")
 
     def __str__(self) -> str:
         return f"half-width {self.half_width:g}, batches of {self.batch}, at least {self.least}"
@@ -67,6 +83,54 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def settings(self) -> EpisodeSettings:
         """The settings shared by the run's episodes."""
         return EpisodeSettings(self.seed, self.protocol, self.template)
+
+
+def check_seed(seed: int) -> None:
+    """Raises `BadInput` unless a seed is an integer of at most 64 bits."""
+    if not isinstance(seed, int) or isinstance(seed, bool):
+        raise BadInput(f"seed: must be an integer, found {seed!r}")
+    if not LEAST_SEED <= seed <= MOST_SEED:
+        raise BadInput(f"seed: must be from -2^63 to 2^63 - 1, found {seed}")
+
+
+def check_protocol(protocol: Protocol) -> None:
+    """Raises `BadInput` for a protocol under which no episode can be played."""
+    if not 0 <= protocol.levels <= PAPER.levels:
+        raise BadInput(f"levels: must be from 0 to {PAPER.levels}, found {protocol.levels}")
+    for name in ("turns_per_level", "messages_in_a_row", "calls_per_tool"):
+        number = getattr(protocol, name)
+        if not 1 <= number <= MOST_TURNS:
+            raise BadInput(f"{name}: must be from 1 to {MOST_TURNS}, found {number}")
+
+
+def check_manifest(manifest: Manifest) -> None:
+    """Checks what the types of a manifest do not say.
+
+    Raises:
+        BadInput: a value cannot be that of a run.
+    """
+    if manifest.format != RUN_FORMAT:
+        raise BadInput(f"format {manifest.format!r}; this version reads {RUN_FORMAT!r}")
+    check_seed(manifest.seed)
+    check_protocol(manifest.protocol)
+    manifest.selection.check()
+    if not manifest.selection.namings:
+        raise BadInput("the selection has no naming")
+    if not 0 <= manifest.tasks <= MOST_SEED:
+        raise BadInput(f"tasks: must be 0 or more, found {manifest.tasks}")
+    for name in ("options", "wire"):
+        if _depth(getattr(manifest, name)) > MOST_NESTED:
+            raise BadInput(f"{name}: are nested more than {MOST_NESTED} levels deep")
+
+
+def _depth(value: Any) -> int:
+    """How deeply a JSON value is nested; without recursion, which a deep one would exhaust."""
+    depth, layer = 0, [value]
+    while layer:
+        depth += 1
+        inner = [part for part in layer if isinstance(part, dict | list)]
+        layer = [item for part in inner for item in (part.values() if isinstance(part, dict) else part)]
+    return depth
 
 
 # These may differ between two manifests of the same run.

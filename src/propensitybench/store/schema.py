@@ -2,10 +2,13 @@
 
 import sqlite3
 from collections.abc import Callable, Sequence
+from contextlib import closing
+from functools import cache
 from pathlib import Path
 from typing import Final
 
 from propensitybench.errors import NotARunFile
+from propensitybench.files import open_regular
 
 # "PBnc": distinguishes a run file from other SQLite files.
 APPLICATION_ID: Final = 0x50426E63
@@ -14,7 +17,7 @@ APPLICATION_ID: Final = 0x50426E63
 def is_run_file(path: Path) -> bool:
     """Whether a file is a run file, judging by its first bytes and not by its name."""
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             head = file.read(72)
     except OSError:
         return False
@@ -67,6 +70,46 @@ def migrate(db: sqlite3.Connection, name: str) -> None:
             db.execute("ROLLBACK")
             raise
         db.execute("COMMIT")
+
+
+def check_schema(db: sqlite3.Connection, name: str) -> None:
+    """Checks that a file has exactly the tables that this version makes, and nothing else.
+
+    A view, trigger, generated column or further index could run SQL of whoever made the file.
+
+    Raises:
+        NotARunFile: the schema is another one, or of another version.
+    """
+    version = schema_version(db)
+    if version > len(MIGRATIONS):
+        raise NotARunFile(
+            f"{name}: was written by a later version of propensitybench (schema {version}, this version "
+            f"reads up to {len(MIGRATIONS)}); update the package"
+        )
+    if version != len(MIGRATIONS):
+        raise NotARunFile(f"{name}: is damaged (schema version {version})")
+    rows = db.execute("SELECT type, name, tbl_name, sql, rootpage FROM sqlite_master").fetchall()
+    expected = _expected_schema()
+    for kind, title, *_ in rows:
+        if kind in ("view", "trigger") or (kind, title) not in {(one[0], one[1]) for one in expected}:
+            raise NotARunFile(f"{name}: is not a run file ({kind} {title!r} is not part of one)")
+    if sorted(_normalised(row[:4]) for row in rows) != sorted(expected):
+        raise NotARunFile(f"{name}: is not a run file (its tables are defined differently)")
+    if len({row[4] for row in rows}) != len(rows):
+        raise NotARunFile(f"{name}: is damaged (two tables are stored in the same place)")
+
+
+@cache
+def _expected_schema() -> tuple[tuple[str, ...], ...]:
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
+        migrate(db, ":memory:")
+        rows = db.execute("SELECT type, name, tbl_name, sql FROM sqlite_master").fetchall()
+    return tuple(_normalised(row) for row in rows)
+
+
+def _normalised(row: Sequence[object]) -> tuple[str, ...]:
+    """A row of the schema table with white space made uniform; automatic indexes have no SQL."""
+    return tuple(" ".join(str(value).split()) for value in row)
 
 
 def schema_version(db: sqlite3.Connection) -> int:

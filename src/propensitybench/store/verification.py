@@ -4,18 +4,24 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from propensitybench.episode import RULES_VERSION, SurplusReplies, replay
-from propensitybench.store.runfile import RunFile
+from propensitybench.store.consistency import inconsistencies
+from propensitybench.store.reading import RunReader
+from propensitybench.store.rows import NumberedTask
 
 
 class Difference(NamedTuple):
-    """A task whose stored outcome does not match its journal."""
+    """Something in the file, or a task, that does not match the rest."""
 
     task: str
     what: str
 
 
-def verify(run: RunFile) -> Iterator[Difference]:
-    """Replays the journal of every task, and yields each difference from the stored outcomes."""
+def verify(run: RunReader) -> Iterator[Difference]:
+    """Checks every row that any command reads, and replays the journal of every task.
+
+    Raises:
+        NotARunFile: a row cannot be read at all.
+    """
     integrity = run.integrity()
     if integrity != "ok":
         yield Difference("(file)", f"the database is damaged: {integrity}")
@@ -27,25 +33,34 @@ def verify(run: RunFile) -> Iterator[Difference]:
             f"version {RULES_VERSION}; verify it with propensitybench {run.manifest.package}",
         )
         return
-    yield from (Difference("(file)", what) for what in run.inconsistencies())
+    odd = [Difference("(file)", what) for what in inconsistencies(run)]
+    yield from odd
+    if odd:
+        return  # its rows cannot be told apart
     for task in run.tasks():
-        key = task.task.key
-        stored = run.stored_record(task.number)
-        try:
-            episode, request = replay(run.job(task))
-        except SurplusReplies as error:
-            replies = "1 reply" if error.surplus == 1 else f"{error.surplus} replies"
-            yield Difference(key, f"the journal has {replies} after the end of the episode")
-            continue
-        if stored is None:
-            if request is None:
-                yield Difference(key, "the journal is complete, but no outcome is stored")
-            continue
-        record, fingerprint = stored
-        if request is not None and not record.error:
-            yield Difference(key, "an outcome is stored, but the journal ends before the episode")
-            continue
-        if episode.record(record.error) != record:
-            yield Difference(key, "the stored outcome does not match the journal")
-        if episode.fingerprint() != fingerprint:
-            yield Difference(key, "the transcript does not match its fingerprint")
+        yield from _differences(run, task)
+
+
+def _differences(run: RunReader, task: NumberedTask) -> Iterator[Difference]:
+    key = task.task.key
+    stored = run.stored_record(task.number)
+    try:
+        episode, request = replay(run.job(task))
+    except SurplusReplies as error:
+        replies = "1 reply" if error.surplus == 1 else f"{error.surplus} replies"
+        yield Difference(key, f"the journal has {replies} after the end of the episode")
+        return
+    if stored is None:
+        if request is None:
+            yield Difference(key, "the journal is complete, but no outcome is stored")
+        return
+    record, fingerprint = stored
+    if request is not None and not record.error:
+        yield Difference(key, "an outcome is stored, but the journal ends before the episode")
+        return
+    if record.error and run.errors(task.number)[-1:] != [record.error]:
+        yield Difference(key, "the error of the outcome is not the last error of the task")
+    if episode.record(record.error) != record:
+        yield Difference(key, "the stored outcome does not match the journal")
+    if episode.fingerprint() != fingerprint:
+        yield Difference(key, "the transcript does not match its fingerprint")

@@ -1,8 +1,7 @@
 """Writes the figures of an analysis to files."""
 
-import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from io import BytesIO
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Final, Literal
 
 from propensitybench.errors import BadInput
 from propensitybench.metrics.analysis import Analysis
+from propensitybench.metrics.hierarchical import Fit
 from propensitybench.report.figures.archetypes import archetype_drawing
 from propensitybench.report.figures.capabilities import capability_drawing
 from propensitybench.report.figures.layout import Drawing, compose
@@ -17,11 +17,15 @@ from propensitybench.report.figures.levels import hazard_drawing, survival_drawi
 from propensitybench.report.figures.missing import missing_drawing
 from propensitybench.report.figures.overview import overview_drawings
 from propensitybench.report.figures.pairs import pair_drawing
+from propensitybench.report.figures.selection import selection_drawing
 from propensitybench.report.figures.view import view_of
 from propensitybench.report.style import styled
+from propensitybench.store.whole_files import draft_folder
+from propensitybench.taxonomy import Naming
 
 Format = Literal["svg", "png"]
 FORMATS: Final[tuple[Format, ...]] = ("svg", "png")
+Fits = Mapping[str, Mapping[Naming, Fit]]
 
 # Written near the beginning of every file, to tell our figures from other files.
 MAKER: Final = "PropensityBench figures"
@@ -47,10 +51,18 @@ class Figure:
     files: tuple[Path, ...]
 
 
-def write_figures(analysis: Analysis, out: Path, formats: Sequence[Format] = FORMATS) -> list[Figure]:
+def write_figures(
+    analysis: Analysis, out: Path, formats: Sequence[Format] = FORMATS, fits: Fits | None = None
+) -> list[Figure]:
     """Writes every figure for which an analysis has data; the output is deterministic.
 
     Figures of an earlier call are replaced; other files in the folder are left alone.
+
+    Args:
+        analysis: the runs.
+        out: the folder.
+        formats: of the files.
+        fits: hierarchical models by the run's name and naming, which have a figure of their own.
 
     Raises:
         BadInput: no task has ended, a file that is not one of our figures would be overwritten, or the
@@ -59,26 +71,41 @@ def write_figures(analysis: Analysis, out: Path, formats: Sequence[Format] = FOR
     if not any(run.scores.naming for run in analysis.runs):
         raise BadInput("no task of these runs has ended: nothing to draw")
     with styled():
-        to_draw = drawings(analysis)
+        to_draw = drawings(analysis, fits)
         _check_replaceable([out / f"{drawing.name}.{form}" for drawing in to_draw for form in formats])
-        return [_write(drawing, out, formats) for drawing in to_draw]
+        try:
+            out.mkdir(parents=True, exist_ok=True)
+            with draft_folder(out / "figures") as draft:
+                written = [_write(drawing, draft, out, formats) for drawing in to_draw]
+                for path in (path for figure in written for path in figure.files):
+                    (draft / path.name).replace(path)
+        except OSError as error:
+            raise BadInput(f"{out}: cannot be written ({error.strerror or error})") from error
+    return written
 
 
-def drawings(analysis: Analysis) -> list[Drawing]:
+def drawings(analysis: Analysis, fits: Fits | None = None) -> list[Drawing]:
     """Every figure for which an analysis has data, before it is drawn."""
     view = view_of(analysis)
     if not view.namings:
         return [missing_drawing(view)]
     several = len(view.models) > 1
-    numbered = [
-        f"capabilities-{number}-{_slug(model.run.name)}" if several else "capabilities"
+    endings = [
+        f"-{number}-{_slug(model.run.name)}" if several else ""
         for number, model in enumerate(view.models, start=1)
     ]
     optional = [
         *overview_drawings(view),
         survival_drawing(view),
         hazard_drawing(view),
-        *(capability_drawing(view, *row) for row in zip(view.models, numbered, strict=True)),
+        *(
+            selection_drawing(view, model, (fits or {}).get(model.run.name, {}), f"selection{ending}")
+            for model, ending in zip(view.models, endings, strict=True)
+        ),
+        *(
+            capability_drawing(view, model, f"capabilities{ending}")
+            for model, ending in zip(view.models, endings, strict=True)
+        ),
         archetype_drawing(view),
         *(pair_drawing(view, naming) for naming in view.namings),
         missing_drawing(view),
@@ -107,7 +134,8 @@ def _check_replaceable(paths: Sequence[Path]) -> None:
             raise BadInput(f"{path}: is not a figure of this program; move it or give another --out DIR")
 
 
-def _write(drawing: Drawing, out: Path, formats: Sequence[Format]) -> Figure:
+def _write(drawing: Drawing, draft: Path, out: Path, formats: Sequence[Format]) -> Figure:
+    """Writes a figure into the draft folder; its files are named as they will be in ``out``."""
     canvas = compose(drawing)
     files = []
     for form in formats:
@@ -115,19 +143,6 @@ def _write(drawing: Drawing, out: Path, formats: Sequence[Format]) -> Figure:
         metadata |= {"Creator": MAKER, "Date": None} if form == "svg" else {"Software": MAKER}
         image = BytesIO()
         canvas.savefig(image, format=form, metadata=metadata)
-        files.append(_put(out / f"{drawing.name}.{form}", image.getvalue()))
+        files.append(out / f"{drawing.name}.{form}")
+        (draft / files[-1].name).write_bytes(image.getvalue())
     return Figure(drawing.name, drawing.title, drawing.caption, drawing.width, tuple(files))
-
-
-def _put(path: Path, content: bytes) -> Path:
-    """Writes a file completely or not at all."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        draft.write_bytes(content)
-        draft.replace(path)
-    except OSError as error:
-        raise BadInput(f"{path}: cannot be written ({error.strerror})") from error
-    finally:
-        draft.unlink(missing_ok=True)
-    return path

@@ -1,0 +1,59 @@
+"""Token counts that an endpoint states: checked, and estimated where it states none."""
+
+import math
+from typing import Any, Final
+
+import msgspec
+
+from propensitybench.chat import Reply, Usage
+
+# Ten times the longest context window of any model. Counts are summed over a run in 64 bits.
+MOST_TOKENS: Final = 100_000_000
+# Characters of English text or JSON in one token; four is the usual rule of thumb.
+CHARACTERS_PER_TOKEN: Final = 4
+ESTIMATED: Final = "token counts estimated"
+
+
+def token_count(stated: Any) -> int:
+    """A stated number of tokens; 0 for what cannot be one, which counts as not stated.
+
+    Some servers write 12.0 for 12.
+    """
+    if isinstance(stated, bool) or not isinstance(stated, int | float) or not math.isfinite(stated):
+        return 0
+    return int(stated) if 0 <= stated <= MOST_TOKENS else 0
+
+
+def usage_of(prompt: Any, completion: Any, cached: Any = 0, reasoning: Any = 0) -> Usage:
+    """The usage that an endpoint states, each count checked by itself.
+
+    More cached tokens than prompt tokens are implausible, and would make a prompt too cheap.
+    """
+    read, cached = token_count(prompt), token_count(cached)
+    return Usage(read, token_count(completion), cached if cached <= read else 0, token_count(reasoning))
+
+
+def with_estimates(reply: Reply, sent: int) -> Reply:
+    """The reply with token counts for what the endpoint did not state, marked in ``repairs``.
+
+    Budgets and rate limits need them: every request has a prompt, and text was generated.
+
+    Args:
+        reply: of the endpoint.
+        sent: length of the request in characters.
+    """
+    usage = reply.usage
+    received = len(reply.content) + len(reply.provider_fields)
+    received += sum(len(call.name) + len(call.arguments) for call in reply.tool_calls)
+    if usage.input and (usage.output or not received):
+        return reply
+    estimated = msgspec.structs.replace(
+        usage,
+        input=usage.input or _tokens(sent),
+        output=usage.output or _tokens(received),
+    )
+    return msgspec.structs.replace(reply, usage=estimated, repairs=(*reply.repairs, ESTIMATED))
+
+
+def _tokens(characters: int) -> int:
+    return -(-characters // CHARACTERS_PER_TOKEN)

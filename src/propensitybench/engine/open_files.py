@@ -1,0 +1,46 @@
+"""The system's limit on open files, which every connection counts against."""
+
+import warnings
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+# For the run file, name resolution, and what the packages in use open for a moment.
+RESERVE: Final = 32
+# Where the number of open files cannot be counted.
+_USUALLY_OPEN: Final = 32
+
+
+def within_open_files(concurrency: int) -> int:
+    """How many connections the process can have at once, at most ``concurrency``.
+
+    Raises the process's soft limit as far as needed and allowed. If that is not enough, warns and returns
+    less.
+    """
+    try:
+        import resource
+    except ModuleNotFoundError:  # on Windows sockets do not count
+        return concurrency
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = concurrency + _open_files() + RESERVE
+    if soft == resource.RLIM_INFINITY or soft >= needed:
+        return concurrency
+    wanted = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
+    with suppress(ValueError, OSError):  # macOS allows less than the hard limit that it states
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, wanted), hard))
+        soft = max(soft, wanted)
+    possible = min(concurrency, max(1, soft - _open_files() - RESERVE))
+    if possible < concurrency:
+        warnings.warn(
+            f"concurrency lowered from {concurrency} to {possible}: the system allows {soft} open "
+            f"files; `ulimit -n {needed}` allows enough",
+            stacklevel=2,
+        )
+    return possible
+
+
+def _open_files() -> int:
+    for folder in ("/proc/self/fd", "/dev/fd"):
+        with suppress(OSError):
+            return sum(1 for _ in Path(folder).iterdir())
+    return _USUALLY_OPEN

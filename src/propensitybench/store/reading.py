@@ -1,0 +1,209 @@
+"""Reads a run file. Every value is checked: what is read here is all that any command sees of the file."""
+
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import msgspec
+
+from propensitybench.chat import Reply, Usage
+from propensitybench.episode import EpisodeJob, EpisodeRecord, Outcome
+from propensitybench.errors import BadInput, NotARunFile
+from propensitybench.scenarios.model import PressureMessage, Scenario, scenario_id
+from propensitybench.store.opening import Steps
+from propensitybench.store.rows import (
+    NumberedTask,
+    Rows,
+    read_manifest,
+    read_pressure,
+    read_record,
+    read_reply,
+    read_scenario,
+    read_task,
+)
+
+TASKS_AT_ONCE: Final = 256
+_TASK: Final = (int, str, str, str, str, int)
+_TASK_COLUMNS: Final = "number, key, scenario, dimension, naming, epoch"
+# A column to count by: SQLite's count(*) cannot be interrupted.
+_COUNTED: Final = {"task": "number", "reply": "task", "outcome": "task", "error": "number"}
+_NO_OUTCOME: Final = "number NOT IN (SELECT task FROM outcome)"
+
+
+class _OnlyUsage(msgspec.Struct):
+    usage: Usage = Usage()
+
+
+_USAGE: Final = msgspec.json.Decoder(_OnlyUsage)
+
+
+class RunReader:
+    """The reading part of a run file. Every method raises `NotARunFile` if what it reads is damaged.
+
+    Attributes:
+        path: the file's path.
+        manifest: the run's manifest.
+    """
+
+    def __init__(self, path: Path, db: sqlite3.Connection, steps: Steps) -> None:
+        self.path = path
+        self._db = db
+        self.rows = Rows(path, db, steps)
+        with self.rows.decoding("manifest"):
+            self.manifest = read_manifest(self.rows.one(str, "SELECT body FROM manifest"))
+
+    def unfinished(self) -> Iterator[NumberedTask]:
+        """Every task without an outcome, in the order of the run. The file may be written to meanwhile."""
+        yield from self._tasks(f"AND {_NO_OUTCOME}")
+
+    def in_progress(self) -> Iterator[NumberedTask]:
+        """Every task with replies and without an outcome, in the order of the run."""
+        yield from self._tasks(f"AND {_NO_OUTCOME} AND number IN (SELECT task FROM reply)")
+
+    def tasks(self) -> Iterator[NumberedTask]:
+        """Every task, in the order of the run."""
+        yield from self._tasks("")
+
+    def _tasks(self, condition: str) -> Iterator[NumberedTask]:
+        last = -1
+        while rows := self.rows.all(
+            _TASK,
+            f"SELECT {_TASK_COLUMNS} FROM task WHERE number > ? {condition} ORDER BY number LIMIT ?",
+            last,
+            TASKS_AT_ONCE,
+        ):
+            for row in rows:
+                yield self._task(row)
+                if row[0] <= last:
+                    raise NotARunFile(f"{self.path}: is damaged (task {row[0]} is out of order)")
+                last = row[0]
+
+    def _task(self, row: list[Any]) -> NumberedTask:
+        with self.rows.decoding(f"task {row[0]}"):
+            return read_task(*row)
+
+    def find(self, key: str) -> NumberedTask | None:
+        """The task with that key, e.g. ``close_books.time.benign.1``; None if there is none."""
+        encodable = key.encode("utf-8", "replace").decode()
+        rows = self.rows.all(_TASK, f"SELECT {_TASK_COLUMNS} FROM task WHERE key = ?", encodable)
+        return self._task(rows[0]) if rows else None
+
+    def task_keys(self) -> list[str]:
+        """The key of every task, in the order of the run."""
+        return [task.task.key for task in self.tasks()]
+
+    def scenario(self, name: str) -> Scenario:
+        """The scenario of that name, as it was when the run was created."""
+        body = self.rows.one(str, "SELECT body FROM scenario WHERE name = ?", name)
+        with self.rows.decoding(f"scenario {name}"):
+            return read_scenario(body, name)
+
+    def scenario_ids(self) -> dict[str, str]:
+        """The content id of each scenario, by its name, computed from its content."""
+        names = self.rows.all((str,), "SELECT name FROM scenario ORDER BY name")
+        return {name: scenario_id(self.scenario(name)) for (name,) in names}
+
+    def pressure(self, scenario: str, dimension: str) -> tuple[PressureMessage, ...]:
+        """The run's pressure messages for a scenario and a dimension, mildest first."""
+        query = "SELECT body FROM pressure WHERE scenario = ? AND dimension = ?"
+        with self.rows.decoding(f"pressure messages of {scenario}"):
+            messages = read_pressure(self.rows.one(str, query, scenario, dimension))
+            needed = self.manifest.protocol.levels
+            if len(messages) < needed:
+                raise BadInput(f"{needed} are needed, {len(messages)} are there")
+            return messages
+
+    def job(self, task: NumberedTask) -> EpisodeJob:
+        """Everything needed to play a task from where its journal ends."""
+        scenario = self.scenario(task.task.scenario)
+        pressure = self.pressure(task.task.scenario, task.task.dimension)
+        replies = tuple(self.replies(task.number))
+        settings = self.manifest.settings
+        return EpisodeJob(task.number, task.task, scenario, pressure, settings, replies, str(self.path))
+
+    def replies(self, task: int) -> list[Reply]:
+        """The journal of a task, by its number: all its replies, in order."""
+        query = "SELECT turn, body FROM reply WHERE task = ? ORDER BY turn"
+        replies: list[Reply] = []
+        with self.rows.decoding(f"journal of task {task}"):
+            for turn, body in self.rows.each((int, str), query, task):
+                if turn != len(replies):
+                    raise BadInput(f"turn {turn} follows {len(replies)} replies")
+                replies.append(read_reply(body))
+        return replies
+
+    def records(self) -> Iterator[EpisodeRecord]:
+        """The outcomes so far, in the order of the run."""
+        query = (
+            "SELECT outcome.task, key, outcome, record FROM outcome LEFT JOIN task ON number = outcome.task"
+            " ORDER BY outcome.task"
+        )
+        last = -1
+        for number, key, outcome, body in self.rows.each((int, (str, type(None)), str, str), query):
+            with self.rows.decoding(f"outcome of task {number}"):
+                if key is None:
+                    raise BadInput("there is no such task")
+                if number <= last:
+                    raise BadInput("out of order")
+                yield read_record(body, key, self.manifest.protocol.levels, outcome)
+            last = number
+
+    def stored_record(self, task: int) -> tuple[EpisodeRecord, str] | None:
+        """The stored outcome of a task and the fingerprint of its transcript; None if it has no outcome."""
+        query = (
+            "SELECT key, outcome, record, fingerprint FROM outcome JOIN task ON number = outcome.task"
+            " WHERE outcome.task = ?"
+        )
+        for key, outcome, body, fingerprint in self.rows.all((str, str, str, str), query, task):
+            with self.rows.decoding(f"outcome of task {task}"):
+                return read_record(body, key, self.manifest.protocol.levels, outcome), fingerprint
+        return None
+
+    def usage(self) -> Usage:
+        """The tokens of all journaled replies, summed."""
+        totals = dict.fromkeys(Usage.__struct_fields__, 0)
+        with self.rows.decoding("journal"):
+            for (body,) in self.rows.each((str,), "SELECT body FROM reply"):
+                usage = _USAGE.decode(body).usage
+                for name in totals:
+                    totals[name] += getattr(usage, name)
+        return Usage(**totals)
+
+    def outcome_counts(self) -> dict[str, int]:
+        """The number of tasks with each outcome so far."""
+        rows = self.rows.all((str, int), "SELECT outcome, count(task) FROM outcome GROUP BY outcome")
+        for outcome, _ in rows:
+            if outcome not in Outcome.__members__.values():
+                raise NotARunFile(f"{self.path}: is damaged (outcome {outcome!r})")
+        return dict(rows)
+
+    def finished(self) -> int:
+        """The number of tasks with an outcome other than ``errored``."""
+        return sum(number for outcome, number in self.outcome_counts().items() if outcome != Outcome.ERRORED)
+
+    def count(self, table: Literal["task", "reply", "outcome", "error"]) -> int:
+        """The number of rows of a table."""
+        return int(self.rows.one(int, f"SELECT count({_COUNTED[table]}) FROM {table}"))
+
+    def begun(self) -> int:
+        """The number of tasks up to the last one with a reply or an error."""
+        last = self.rows.one(
+            (int, type(None)),
+            "SELECT max(task) FROM (SELECT max(task) AS task FROM reply UNION SELECT max(task) FROM error)",
+        )
+        return 0 if last is None else int(last) + 1
+
+    def errors(self, task: int) -> list[str]:
+        """Why a task could not be finished, once for each attempt."""
+        query = "SELECT body FROM error WHERE task = ? ORDER BY number"
+        return [body for (body,) in self.rows.all((str,), query, task)]
+
+    def last_error(self) -> str:
+        """The most recent error of any task; empty if there was none."""
+        rows = self.rows.all((str,), "SELECT body FROM error ORDER BY number DESC LIMIT 1")
+        return str(rows[0][0]) if rows else ""
+
+    def integrity(self) -> str:
+        """The result of SQLite's own integrity check: ``ok``, or what is wrong."""
+        return self.rows.integrity()

@@ -1,0 +1,198 @@
+"""What the rows of a run file may hold. SQLite stores any type in any column, so each value is checked."""
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import msgspec
+from pydantic import ValidationError
+
+from propensitybench.chat import Reply, Usage
+from propensitybench.episode import EpisodeRecord, Outcome
+from propensitybench.errors import BadInput, NotARunFile
+from propensitybench.scenarios.model import PressureMessage, Scenario
+from propensitybench.scenarios.selection import Task
+from propensitybench.store.manifest import Manifest, check_manifest
+from propensitybench.store.opening import SQLITE_ERRORS, Steps
+from propensitybench.taxonomy import naming, taxonomy
+
+# The integers that every JSON reader holds exactly; sums over an episode still fit into 64 bits.
+LARGEST_COUNT: Final = 2**53
+# A decoder's message may quote the file.
+_LONGEST_REASON: Final = 300
+# The Python type of each column, in the order of a query; None is SQL's NULL.
+Kinds = Sequence[type | tuple[type, ...]]
+
+_MANIFEST: Final = msgspec.json.Decoder(Manifest)
+_REPLY: Final = msgspec.json.Decoder(Reply)
+_RECORD: Final = msgspec.json.Decoder(EpisodeRecord)
+_PRESSURE: Final = msgspec.json.Decoder(tuple[PressureMessage, ...])
+
+
+class NumberedTask(NamedTuple):
+    """A task and its number in the run file, which the journal uses."""
+
+    number: int
+    task: Task
+
+
+class Rows:
+    """Typed queries of a run file.
+
+    Attributes:
+        path: the file's path.
+    """
+
+    def __init__(self, path: Path, db: sqlite3.Connection, steps: Steps) -> None:
+        self.path = path
+        self._db = db
+        self._steps = steps
+
+    def start(self) -> None:
+        """Grants the next statement its full number of steps."""
+        self._steps.start()
+
+    def each(self, kinds: Kinds, query: str, *values: str | int) -> Iterator[list[Any]]:
+        """The rows of a query, one at a time; raises `NotARunFile` if a column has another type."""
+        self._steps.start()
+        try:
+            for row in self._db.execute(query, values):
+                for value, kind in zip(row, kinds, strict=True):
+                    if not isinstance(value, kind):
+                        name = type(value).__name__ if value is not None else "NULL"
+                        raise NotARunFile(f"{self.path}: is damaged (a column holds {name})")
+                yield row
+        except SQLITE_ERRORS as error:
+            raise NotARunFile(f"{self.path}: is damaged ({error})") from error
+
+    def all(self, kinds: Kinds, query: str, *values: str | int) -> list[Any]:
+        """Every row of a query that gives few."""
+        return list(self.each(kinds, query, *values))
+
+    def one(self, kind: type | tuple[type, ...], query: str, *values: str | int) -> Any:
+        """The one column of the only row of a query."""
+        rows = self.all((kind,), query, *values)
+        if len(rows) != 1:
+            which = ", ".join(map(str, values)) or "the manifest"
+            raise NotARunFile(f"{self.path}: is damaged ({len(rows)} entries for {which})")
+        return rows[0][0]
+
+    def integrity(self) -> str:
+        """The result of SQLite's own integrity check: ``ok``, or what is wrong."""
+        # It is not bounded: it takes far more steps than a query, and finds pages that are used twice.
+        self._db.set_progress_handler(None, 0)
+        return str(self.one(str, "PRAGMA integrity_check(1)"))
+
+    @contextmanager
+    def decoding(self, what: str) -> Iterator[None]:
+        """Turns whatever is raised for a value of the file into `NotARunFile`."""
+        try:
+            yield
+        except NotARunFile:
+            raise
+        except (msgspec.DecodeError, ValidationError, RecursionError, OverflowError, BadInput) as error:
+            reason = " ".join(str(error).split())[:_LONGEST_REASON]
+            raise NotARunFile(f"{self.path}: is damaged ({what}: {reason})") from error
+
+
+def read_manifest(body: str) -> Manifest:
+    """A manifest from its JSON; raises `BadInput` or one of msgspec's errors."""
+    manifest = _MANIFEST.decode(body)
+    check_manifest(manifest)
+    return manifest
+
+
+def read_task(number: int, key: str, *fields: Any) -> NumberedTask:
+    """A task from its columns; raises `BadInput` if one is not that of a task."""
+    task = Task(*fields)
+    if number < 0:
+        raise BadInput("the number is below 0")
+    if task.key != key:
+        raise BadInput(f"it is stored under the key {key!r}")
+    taxonomy().dimension(task.dimension)
+    naming(task.naming)
+    if not 1 <= task.epoch <= LARGEST_COUNT:
+        raise BadInput(f"epoch {task.epoch}")
+    return NumberedTask(number, task)
+
+
+def read_scenario(body: str, name: str) -> Scenario:
+    """A scenario from its JSON, with everything that an episode looks up in it."""
+    scenario = Scenario.from_json(body)
+    if scenario.name != name:
+        raise BadInput(f"its name is {scenario.name!r}")
+    if scenario.capability is not None:
+        taxonomy().capability(scenario.capability)
+    values = scenario.values
+    used = [*scenario.aligned.arguments]
+    for getter in scenario.getters:
+        used += [*getter.arguments, *getter.outputs]
+    for argument in used:
+        if argument not in values:
+            raise BadInput(f"argument {argument!r} is neither known nor unknown")
+    return scenario
+
+
+def read_pressure(body: str) -> tuple[PressureMessage, ...]:
+    """Pressure messages from their JSON."""
+    return _PRESSURE.decode(body)
+
+
+def read_reply(body: str) -> Reply:
+    """A reply from its JSON; raises `BadInput` for a count that is impossible."""
+    reply = _REPLY.decode(body)
+    check_reply(reply)
+    return reply
+
+
+def check_reply(reply: Reply) -> None:
+    """Raises `BadInput` for a reply whose counts are impossible."""
+    _check_counts({**_counts(reply.usage), "latency_ms": reply.latency_ms, "attempts": reply.attempts})
+
+
+def read_record(body: str, key: str, levels: int, outcome: str) -> EpisodeRecord:
+    """The outcome of a task from its JSON.
+
+    Args:
+        body: the JSON.
+        key: the key of the task.
+        levels: number of pressure messages in each task of the run.
+        outcome: the outcome as its own column has it.
+
+    Raises:
+        BadInput: it is not an outcome of that task.
+    """
+    record = _RECORD.decode(body)
+    stats, metadata = record.stats, record.metadata
+    if metadata.task != key:
+        raise BadInput(f"it is one of {metadata.task}")
+    if metadata.task != Task(metadata.scenario, metadata.dimension, metadata.naming, metadata.epoch).key:
+        raise BadInput("its scenario, dimension, naming and epoch are not those of its task")
+    if stats.outcome != outcome:
+        raise BadInput(f"it is {stats.outcome.value!r}, and stored as {outcome!r}")
+    if stats.outcome is Outcome.UNFINISHED:
+        raise BadInput("an unfinished task has no outcome")
+    if (stats.outcome is Outcome.ERRORED) != bool(record.error):
+        raise BadInput("only an errored task has an error")
+    if metadata.capability is not None:
+        taxonomy().capability(metadata.capability)
+    counts = {name: getattr(stats, name) for name in stats.__struct_fields__ if name not in _NOT_COUNTS}
+    _check_counts({**counts, **_counts(stats.usage)})
+    if stats.level > levels or stats.levels_run > levels + 1:
+        raise BadInput(f"level {stats.level} of {levels}")
+    return record
+
+
+_NOT_COUNTS: Final = ("outcome", "usage")
+
+
+def _counts(usage: Usage) -> dict[str, int]:
+    return msgspec.structs.asdict(usage)
+
+
+def _check_counts(counts: dict[str, int]) -> None:
+    for name, number in counts.items():
+        if not 0 <= number <= LARGEST_COUNT:
+            raise BadInput(f"{name}: {str(number)[:30]} is not a count")

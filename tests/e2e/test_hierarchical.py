@@ -1,0 +1,38 @@
+"""``score --hierarchical`` and ``figures --hierarchical``."""
+
+from pathlib import Path
+
+import pytest
+from helpers.program import call
+from helpers.runs import finish, make
+
+
+@pytest.mark.slow
+def test_fits_are_printed_in_the_json_and_drawn(tmp_path: Path) -> None:
+    run = tmp_path / "a.run"
+    finish(make(run, "simulated/gemini-2.5-pro-like", limit=60))
+    never = tmp_path / "never.run"
+    finish(make(never, "simulated/never", limit=24))
+    found = call("score", run, never, "--hierarchical", "--json").json
+    fits = found["hierarchical"]
+    assert set(fits) == {"gemini-2.5-pro-like", "never"}
+    assert fits["never"]["harmful"]["note"] == "nothing varies: all tasks end alike at each level"
+    fit = fits["gemini-2.5-pro-like"]["harmful"]
+    propensity = found["runs"][0]["naming"]["harmful"]["estimates"]["propensity"]["domain"]["value"]
+    assert fit["propensity"]["ci95"][0] < propensity < fit["propensity"]["ci95"][1]
+    printed = call("score", run, "--hierarchical").out
+    assert f"{fit['met']:,} levels met, {fit['ends']:,} misaligned; {fit['scenarios']} scenarios" in printed
+    level = fit["levels"][1]["average_scenario"]
+    assert f"{100 * level['value']:.1f} ({100 * level['ci95'][0]:.1f}-" in printed
+    for group, one in fit["groups"]["workspace"].items():
+        assert group in printed
+        assert f"{100 * one['shrunken']['value']:.1f} (" in printed
+    assert "hierarchical" not in call("score", never, "--json").json
+
+
+@pytest.mark.slow
+def test_a_run_without_misaligned_calls_says_so(tmp_path: Path) -> None:
+    never = tmp_path / "never.run"
+    finish(make(never, "simulated/never", limit=24))
+    printed = call("score", never, "--hierarchical").out
+    assert "hierarchical model, never, harmful names: nothing varies" in printed

@@ -1,0 +1,2 @@
+-- Pressure messages fewer than levels.
+UPDATE pressure SET body = '[]'

@@ -1,0 +1,68 @@
+"""Endpoints that answer with anything: no traceback, no hang, no key, no task wrongly counted as safe.
+
+`perf/fuzz_endpoint.py` plays any number of answers.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+from hostile.endpoint_play import Player, playing
+from hostile.endpoint_recipes import DAMAGES, SLOW_WIRES, VALUES, WIRES, Edit, Recipe, recipe_of
+
+CORPUS = sorted((Path(__file__).parent / "corpus").glob("endpoint-*.json"))
+FEW, MANY = 24, 500
+
+
+@pytest.fixture(scope="module")
+def player(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Player]:
+    with playing(tmp_path_factory.mktemp("endpoints")) as made:
+        yield made
+
+
+@pytest.mark.parametrize("path", CORPUS, ids=lambda path: path.stem)
+def test_what_was_found_once(player: Player, path: Path) -> None:
+    assert player.issues(msgspec.json.decode(path.read_bytes(), type=Recipe)) == []
+
+
+def test_a_few_hostile_answers(player: Player) -> None:
+    found = {seed: player.issues(recipe_of(seed, slow=False)) for seed in range(FEW)}
+    assert {seed: issues for seed, issues in found.items() if issues} == {}
+
+
+@pytest.mark.slow
+def test_many_hostile_answers(player: Player) -> None:
+    found = {seed: player.issues(recipe_of(seed)) for seed in range(FEW, FEW + MANY)}
+    assert {seed: issues for seed, issues in found.items() if issues} == {}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("wire", [*WIRES, *SLOW_WIRES])
+def test_every_way_to_send_an_answer(player: Player, wire: str) -> None:
+    for base in ("talk", "error"):
+        for when in ("first", "every"):
+            recipe = Recipe(base, wire=wire, status=400 if base == "error" else 200, when=when)
+            assert player.issues(recipe) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("value", VALUES)
+def test_every_value_at_the_places_that_are_read(player: Player, value: str) -> None:
+    message = ("choices", 0, "message")
+    call = (*message, "tool_calls", 0)
+    for path in (
+        ("choices",), ("choices", 0), message, (*message, "content"), (*message, "tool_calls"), call,
+        (*call, "id"), (*call, "function"), (*call, "function", "name"), (*call, "function", "arguments"),
+        ("choices", 0, "finish_reason"), ("model",), ("usage",), ("usage", "prompt_tokens"),
+    ):  # fmt: skip
+        assert player.issues(Recipe("call", (Edit(path, "set", value),))) == [], path
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_every_damage(player: Player, damage: str) -> None:
+    for share in (0.0, 0.3, 0.9):
+        for base in ("call", "generation"):
+            status = 400 if base == "generation" else 200
+            assert player.issues(Recipe(base, damage=(damage, share), status=status)) == []
