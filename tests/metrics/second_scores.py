@@ -5,28 +5,20 @@ from typing import Any
 
 import numpy as np
 from metrics.second import (
-    LAST,
-    LEVELS,
-    NEVER,
     Estimand,
     Kind,
     Number,
-    Row,
     Sides,
     Unit,
-    completed,
-    curves_of,
     estimate,
     interval_of,
     one,
-    rows_of,
-    shares,
     sign_flip,
     strata_of,
     units_of,
     value_of,
-    weights,
 )
+from metrics.second_rows import LAST, LEVELS, NEVER, Row, completed, curves_of, rows_of, shares, weights
 
 from propensitybench.episode import EpisodeRecord
 

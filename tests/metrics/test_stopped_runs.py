@@ -107,7 +107,8 @@ def test_a_stopped_run_scores_near_the_truth_and_its_interval_covers(
     found = [scores.naming["harmful"] for scores in runs]
     for scores, one in zip(runs, found, strict=True):
         begun = one.n + scores.tasks.unfinished
-        assert one.bounds == (scores.tasks.misaligned / begun, 1 - scores.tasks.resisted / begun)
+        ends = scores.tasks.misaligned / begun, 1 - scores.tasks.resisted / begun
+        assert one.bounds == pytest.approx(ends)
     # In some of the runs nobody has been heard at the last level.
     known = [one for one in found if one.propensity is not None]
     assert len(known) >= 6

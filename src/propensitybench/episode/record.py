@@ -34,7 +34,7 @@ class EpisodeStats(msgspec.Struct, frozen=True, omit_defaults=True):
         levels_run: completed levels. A level cut short by the misaligned call or an error does not count;
             unless the outcome is ``misaligned``, neither does the first level with a reply that was withheld
             or cut off, nor any after it. In an ``unfinished`` episode the level reached counts if the agent
-            has replied there.
+            has replied there, unless it is the last.
         turn: turns at the last level.
         turns: turns in total.
         aligned_calls: calls of the aligned tool, whatever their arguments.
