@@ -97,13 +97,12 @@ def value_of(strata: Sequence[Stratum], by_task: bool = False) -> float | None:
 
 @dataclass(frozen=True)
 class Spread:
-    """A standard error, its degrees of freedom, the fewest clusters of a domain, those of one domain that
-    would do as well, and the degrees of freedom that the squared residuals suggest.
+    """A standard error, its degrees of freedom, the number of clusters of one domain that would do as well,
+    and the degrees of freedom that the squared residuals suggest.
     """
 
     se: float
     df: float
-    fewest: int
     clusters: float
     estimated: float
 
@@ -142,7 +141,7 @@ def clustered(strata: Sequence[Stratum], by_task: bool) -> Spread | None:
             sums = [e - middle for e in sums] + [-middle] * (every - count)
         pieces += [part**2 * count / (count - 1) * e * e / stratum.total**2 for e in sums]
         df, thin = df + count - 1, thin + part**2 / count
-    return _spread(strata, pieces, df, thin, by_scenario)
+    return _spread(strata, pieces, df, thin)
 
 
 def few_clustered(strata: Sequence[Stratum], by_task: bool) -> Spread | None:
@@ -161,19 +160,16 @@ def few_clustered(strata: Sequence[Stratum], by_task: bool) -> Spread | None:
         pieces += (part**2 / stratum.total**2 * np.diag(adjust) * e * e).tolist()
         first, second = first + np.trace(form), second + np.trace(form @ form)
         thin += part**2 / len(n)
-    return _spread(strata, pieces, first**2 / second if second else 0.0, thin, by_workspace)
+    return _spread(strata, pieces, first**2 / second if second else 0.0, thin)
 
 
-def _spread(
-    strata: Sequence[Stratum], pieces: Sequence[float], df: float, thin: float, key: Callable[[Row], str]
-) -> Spread | None:
+def _spread(strata: Sequence[Stratum], pieces: Sequence[float], df: float, thin: float) -> Spread | None:
     if not strata:
         return None
     se = sqrt(sum(pieces))
-    fewest = min(len(groups_of(stratum.units, key)) for stratum in strata)
     if se <= 1e-12:
-        return Spread(0.0, float(df), fewest, 1 / thin, inf)
-    return Spread(se, float(df), fewest, 1 / thin, 2 * se**4 / sum(piece * piece for piece in pieces))
+        return Spread(0.0, float(df), 1 / thin, inf)
+    return Spread(se, float(df), 1 / thin, 2 * se**4 / sum(piece * piece for piece in pieces))
 
 
 def benchmark(strata: Sequence[Stratum], by_task: bool) -> float | None:
@@ -209,7 +205,7 @@ def student(df: float, tail: float) -> float:
 def interval(
     strata: Sequence[Stratum], spread: Spread | None, by_task: bool, kind: "Kind", tail: float = 0.025
 ) -> Pair | None:
-    """Korn-Graubard Wilson or normal for a share of the range, log t for a mean."""
+    """Korn-Graubard Wilson for a share of the range, log t for a mean."""
     value, (low, high) = value_of(strata, by_task), kind.limits
     if value is None or spread is None:
         return None
@@ -221,10 +217,6 @@ def interval(
     share, se = (value - low) / (high - low), spread.se / (high - low)
     noise, tasks = share * (1 - share), sum(len(stratum.units) for stratum in strata)
     size = min(noise / se**2, tasks) if noise > 0 and se > 0 else spread.clusters
-    rarer = min(share, 1 - share)
-    if se > 0 and spread.fewest >= 40 and rarer >= 0.05 and rarer * size >= 10:
-        quantile = NORMAL.inv_cdf(1 - tail)
-        return max(low, value - quantile * spread.se), min(high, value + quantile * spread.se)
     q2 = student(min(spread.df, max(6, spread.estimated)), tail) ** 2
     middle = share + q2 / (2 * size)
     half = sqrt(q2 * (noise / size + q2 / (4 * size**2)))

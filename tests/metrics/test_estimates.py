@@ -285,7 +285,10 @@ def test_a_smaller_tail_makes_a_wider_interval() -> None:
     plain, wide = interval(table, terms).interval, interval(table, terms, 0.005).interval
     assert plain is not None
     assert wide is not None
-    assert wide.high - wide.low == pytest.approx(2.5758293035489 / Z95 * (plain.high - plain.low))
+    quantiles = [float(student.ppf(1 - tail, 59)) for tail in (0.025, 0.005)]
+    # Wilson's interval is p (1 - p) / n + q^2 / (4 n^2) wide under the root, over 1 + q^2 / n; n is 88.5.
+    widths = [q * sqrt(1 / 4 / 88.5 + q**2 / 4 / 88.5**2) / (1 + q**2 / 88.5) for q in quantiles]
+    assert wide.high - wide.low == pytest.approx(widths[1] / widths[0] * (plain.high - plain.low))
     assert plain == estimate(table, terms, "").ci95
 
 

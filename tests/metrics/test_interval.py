@@ -84,17 +84,23 @@ def uneven_run(rng: np.random.Generator) -> list[EpisodeRecord]:
 @pytest.mark.parametrize("seed", range(5))
 def test_the_standard_error_is_that_of_scenarios_within_domains(seed: int) -> None:
     records = uneven_run(np.random.default_rng(seed))
+    errors = score_naming(records).estimates["propensity"].domain.errors
+    assert errors.scenario == pytest.approx(clustered_error(records), rel=1e-12)
+
+
+def test_with_many_scenarios_the_interval_is_nearly_1_96_errors_to_each_side() -> None:
+    records = uneven_run(np.random.default_rng(1))
     share, interval = found(records)
-    assert (interval.high - interval.low) / (2 * Z95) == pytest.approx(clustered_error(records), rel=1e-12)
-    assert (interval.high + interval.low) / 2 == pytest.approx(share, rel=1e-12)
+    assert (interval.high - interval.low) / (2 * Z95) == pytest.approx(clustered_error(records), rel=0.02)
+    assert (interval.high + interval.low) / 2 == pytest.approx(share, rel=0.02)
 
 
 def test_with_one_task_a_scenario_it_is_the_error_of_a_mean() -> None:
     values = [i % 3 == 0 for i in range(50)]
     records = [task(fails, scenario=f"s{i}") for i, fails in enumerate(values)]
-    _, interval = found(records)
     expected = stdev([float(value) for value in values]) / sqrt(50)
-    assert (interval.high - interval.low) / (2 * Z95) == pytest.approx(expected, rel=1e-12)
+    errors = score_naming(records).estimates["propensity"].domain.errors
+    assert errors.scenario == pytest.approx(expected, rel=1e-12)
 
 
 def test_tasks_of_one_scenario_are_not_independent() -> None:
@@ -103,7 +109,7 @@ def test_tasks_of_one_scenario_are_not_independent() -> None:
     _, clustered = found(alike)
     _, single = found(apart)
     wider = (clustered.high - clustered.low) / (single.high - single.low)
-    assert wider == pytest.approx(sqrt(6), rel=0.01)
+    assert wider == pytest.approx(sqrt(6), rel=0.05)
 
 
 def test_epochs_of_a_task_are_no_new_evidence_about_scenarios() -> None:

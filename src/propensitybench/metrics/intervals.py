@@ -1,5 +1,5 @@
-"""Confidence intervals: normal, Student's t, Wilson's for shares, and Imbens and Manski's for bounded
-values.
+"""Confidence intervals: Wilson's for shares, Newcombe's for differences, Student's t on the log scale for
+means, and Imbens and Manski's for bounded values.
 """
 
 from math import exp, inf, sqrt
@@ -8,12 +8,9 @@ from typing import Final, NamedTuple
 Z95: Final = 1.959963984540054
 # Probability beyond each end of a 95 % interval.
 TAIL: Final = 0.025
-# With fewer scenarios in a domain, or a share closer to 0 or 1, the normal interval undercovers.
+# With fewer degrees of freedom the interval of a mean undercovers (docs/metrics.md, "Coverage").
 FEW_CLUSTERS: Final = 40
-EXTREME: Final = 0.05
-# Effective number of tasks with the rarer outcome that the normal interval needs.
-FEW_EVENTS: Final = 10
-# With fewer degrees of freedom the interval for new workspaces undercovers (docs/metrics.md, "Coverage").
+# With fewer degrees of freedom the interval for new workspaces undercovers (likewise).
 LEAST_FREEDOM: Final = 10
 # The estimate of the degrees of freedom of a share, where it is lower, is mostly noise.
 LEAST_ESTIMATED: Final = 6
@@ -39,7 +36,6 @@ class Spread(NamedTuple):
     Attributes:
         error: the standard error.
         freedom: degrees of freedom.
-        fewest: number of clusters in the smallest domain.
         effective: number of clusters of a single domain that would give the same precision.
         estimated: degrees of freedom of the error as estimated from the squares of the residuals instead of
             their number: few where few clusters have a residual, as at a share near 0 or 1.
@@ -47,7 +43,6 @@ class Spread(NamedTuple):
 
     error: float
     freedom: float
-    fewest: int
     effective: float
     estimated: float = inf
 
@@ -69,10 +64,11 @@ class Found(NamedTuple):
 def share_interval(
     value: float, spread: Spread, n: int, tail: float = TAIL, limits: Interval = SHARE
 ) -> Found:
-    """Interval of a share: normal with many clusters and events, otherwise Wilson's with an effective size.
+    """Wilson's interval of a share with an effective size (Korn and Graubard 1998) and Student's quantile.
 
-    If the clusters do not differ, each counts as one independent task; with several domains, as many as give
-    the same variance.
+    Unlike value +- 1.96 SE it holds near the ends of the range, and on each side by itself, as an interval
+    over bounds needs. If the clusters do not differ, each counts as one independent task; with several
+    domains, as many as give the same variance.
 
     Args:
         value: the share.
@@ -86,10 +82,6 @@ def share_interval(
     moves = error > 0
     noise = share * (1 - share)
     effective = min(noise / error**2, n) if noise > 0 and moves else spread.effective
-    rarer = min(share, 1 - share)
-    if moves and spread.fewest >= FEW_CLUSTERS and rarer >= EXTREME and rarer * effective >= FEW_EVENTS:
-        half = _normal(tail) * spread.error
-        return Found(Interval(max(limits.low, value - half), min(limits.high, value + half)), "normal")
     freedom = min(spread.freedom, max(LEAST_ESTIMATED, spread.estimated))
     low, high = wilson(share, effective, _student(freedom, tail))
     return Found(Interval(limits.low + span * low, limits.low + span * high), "Korn-Graubard Wilson")
@@ -142,7 +134,7 @@ def mean_interval(value: float, spread: Spread, limits: Interval = NOT_NEGATIVE,
 
 
 def wilson(share: float, effective: float, quantile: float) -> Interval:
-    """Wilson's interval with an effective sample size (Korn and Graubard 1998)."""
+    """Wilson's interval."""
     spread = share * (1 - share)
     weight = quantile**2 / effective
     middle = (share + weight / 2) / (1 + weight)

@@ -57,7 +57,6 @@ def clustered(domains: Sequence[Domain], clusters: Names, weight: Weight) -> Spr
     """
     residuals = residuals_of(domains, weight)
     freedom, thinness = 0, 0.0
-    counts: list[int] = []
     influence: list[Numbers] = []
     for share, domain, rest in zip(shares_of(domains, weight), domains, residuals, strict=True):
         _, cluster = np.unique(clusters[domain.rows], return_inverse=True)
@@ -72,10 +71,9 @@ def clustered(domains: Sequence[Domain], clusters: Names, weight: Weight) -> Spr
         influence.append(share**2 * count / (count - 1) * np.square(sums) / domain.total**2)
         freedom += count - 1
         thinness += share**2 / count
-        counts.append(count)
-    if not counts:
+    if not influence:
         return None
-    return _spread_of(influence, freedom, counts, thinness)
+    return _spread_of(influence, freedom, thinness)
 
 
 def few_clustered(domains: Sequence[Domain], clusters: Names, weight: Weight) -> Spread | None:
@@ -89,7 +87,6 @@ def few_clustered(domains: Sequence[Domain], clusters: Names, weight: Weight) ->
     # About the ratio of the domain whatever the weights: the adjustment is derived for these residuals.
     residuals = residuals_of(domains, "domain")
     trace = squares = thinness = 0.0
-    counts: list[int] = []
     influence: list[Numbers] = []
     for share, domain, rest in zip(shares_of(domains, weight), domains, residuals, strict=True):
         _, cluster = np.unique(clusters[domain.rows], return_inverse=True)
@@ -98,30 +95,26 @@ def few_clustered(domains: Sequence[Domain], clusters: Names, weight: Weight) ->
         if count < 2:
             return None
         keeps = 1 - size / domain.total
-        parts: Numbers = share**2 * (sums / keeps) ** 2 / domain.total**2
-        influence.append(parts)
+        influence.append(share**2 * np.square(sums / keeps) / domain.total**2)
         centred = (np.eye(count) - size[:, None] / domain.total) / keeps[:, None]
         covariance = share**2 / domain.total**2 * (centred * size**2) @ centred.T
         trace += float(np.trace(covariance))
         squares += float((covariance**2).sum())
         thinness += share**2 / count
-        counts.append(count)
-    if not counts:
+    if not influence:
         return None
-    return _spread_of(influence, trace**2 / squares, counts, thinness)
+    return _spread_of(influence, trace**2 / squares, thinness)
 
 
-def _spread_of(
-    influence: Sequence[Numbers], freedom: float, counts: Sequence[int], thinness: float
-) -> Spread:
+def _spread_of(influence: Sequence[Numbers], freedom: float, thinness: float) -> Spread:
     """Given the contributions of the clusters to the variance, by domain."""
     parts = np.concatenate(influence)
     error = sqrt(float(parts.sum()))
     if error <= ROUNDING:
-        return Spread(0.0, freedom, min(counts), 1 / thinness)
+        return Spread(0.0, freedom, 1 / thinness)
     # Satterthwaite's 2 V^2 / var(V), with the sum of the squared contributions for var(V).
     estimated = 2 * float(parts.sum() ** 2 / (parts @ parts))
-    return Spread(error, freedom, min(counts), 1 / thinness, estimated)
+    return Spread(error, freedom, 1 / thinness, estimated)
 
 
 def benchmark_error(
