@@ -30,7 +30,7 @@ from helpers.coverage.contrasts import FAMILIES, NAMING  # noqa: E402
 from helpers.coverage.losses import LOSSES, STOPPED  # noqa: E402
 from helpers.coverage.means import MEANS  # noqa: E402
 from helpers.coverage.shares import BAND, PROPENSITY  # noqa: E402
-from helpers.coverage.stopping import STOPPING  # noqa: E402
+from helpers.coverage.stopping import BY_WIDTH  # noqa: E402
 from helpers.coverage.workspaces import RERUNS, WORKSPACES  # noqa: E402
 
 SHEETS: Final[Sequence[Sheet]] = (
@@ -38,7 +38,7 @@ SHEETS: Final[Sequence[Sheet]] = (
     BAND,
     LOSSES,
     STOPPED,
-    STOPPING,
+    BY_WIDTH,
     NAMING,
     FAMILIES,
     MEANS,

@@ -52,7 +52,7 @@ def stopping_run(share: float, spread: float, target: float, rng: np.random.Gene
     }
 
 
-STOPPING: Final = Sheet(
+BY_WIDTH: Final = Sheet(
     "Stopping by width",
     ("propensity", "sd of scenarios", "target"),
     [
