@@ -154,7 +154,7 @@ def test_the_interval_covers_whatever_lost_episodes_would_have_done(
     share: float, lost: float, of: Of
 ) -> None:
     play_one = partial(loss_run, "240 x 1", share, lost, of)
-    (found,) = simulate(Cell((of,), play_one), 500).values()
+    (found,) = simulate(Cell((of,), play_one), 400).values()
     assert found.mean >= AT_LEAST
 
 
@@ -179,7 +179,7 @@ def test_the_interval_covers_in_a_stopped_run_and_the_complete_case_is_biased(
     share: float, concurrency: int, replies: int
 ) -> None:
     cell = Cell((str(replies),), partial(stopped_run, share, concurrency, replies))
-    found = simulate(cell, 300)
+    found = simulate(cell, 200)
     assert found["covers"].shown >= 0.95 * found["covers"].replicates
     assert found["covers"].mean >= AT_LEAST
     bias, before = (abs(found[name].mean - 100 * share) for name in ("propensity", "complete case"))
@@ -191,7 +191,7 @@ def test_the_interval_covers_in_a_stopped_run_and_the_complete_case_is_biased(
     ("shares", "size"), [((0.01, 0.05), "40 x 6"), ((0.9, 0.99), "40 x 6"), ((0.1, 0.3), "240 x 1")]
 )
 def test_the_interval_of_a_difference_covers(shares: tuple[float, float], size: str) -> None:
-    found = simulate(Cell((size,), partial(naming_run, size, shares, None)), 400)
+    found = simulate(Cell((size,), partial(naming_run, size, shares, None)), 250)
     for one in found.values():
         assert one.shown == one.replicates
         assert one.mean >= AT_LEAST
@@ -200,7 +200,7 @@ def test_the_interval_of_a_difference_covers(shares: tuple[float, float], size: 
 def test_a_difference_of_rare_shares_within_1_96_errors_is_often_wrong() -> None:
     rng = np.random.default_rng(4)
     covered = []
-    for _ in range(300):
+    for _ in range(200):
         found = paired(*naming_tables("40 x 6", (0.01, 0.05), None, rng), flips=0).propensity
         assert found.value is not None
         assert found.errors.scenario is not None
@@ -210,7 +210,7 @@ def test_a_difference_of_rare_shares_within_1_96_errors_is_often_wrong() -> None
 
 def test_the_interval_of_a_difference_covers_with_lost_episodes() -> None:
     lost: Lost = (0.2, "misaligned", 0.2, "resisting")
-    found = simulate(Cell((), partial(naming_run, "240 x 1", (0.1, 0.3), lost)), 300)
+    found = simulate(Cell((), partial(naming_run, "240 x 1", (0.1, 0.3), lost)), 150)
     assert all(one.mean >= AT_LEAST for one in found.values())
 
 
@@ -251,7 +251,7 @@ def test_workspaces_of_which_few_decide_leave_no_interval(sizes: str, domains: i
 )
 def test_the_error_over_reruns_covers_or_is_not_shown(size: str, share: float) -> None:
     for spread in (0.0, 2.4):
-        (found,) = simulate(Cell((size,), partial(rerun, size, share, spread)), 500).values()
+        (found,) = simulate(Cell((size,), partial(rerun, size, share, spread)), 250).values()
         if size == "6 x 6, one domain":
             assert found.shown == 0
         else:

@@ -5,6 +5,7 @@ from math import sqrt
 
 import numpy as np
 import pytest
+from helpers.coverage.stopping import spread_order, stopped
 from helpers.populations import (
     DIMENSIONS,
     GEMINI_LIKE,
@@ -16,7 +17,6 @@ from helpers.populations import (
     table_of_levels,
 )
 from helpers.records import BIO, CHEM, CYBER, SELF, misaligned, resisted
-from numpy.typing import NDArray
 
 from propensitybench.episode import EpisodeRecord
 from propensitybench.metrics.estimates import Estimate, estimate, propensity_terms, ratio
@@ -28,7 +28,6 @@ REPLICATES = 100
 # Of 100 intervals of 95 % coverage, at least this share contains the truth with
 # probability .999.
 AT_LEAST = 0.88
-BATCH, LEAST = 80, 400
 HALF_LIKE = Agent(-1.9, -3.2)
 LAYOUT = full_layout()
 
@@ -78,26 +77,6 @@ def test_no_width_if_a_domain_has_no_variance_estimate() -> None:
     assert not is_narrow(table_of(one), 1.0, least=0)
 
 
-def spread_order(rng: np.random.Generator) -> NDArray[np.int64]:
-    """Rows of a table of the whole layout in the order of a run: domains take turns, scenarios first."""
-    rows, places = [], []
-    for number, domain in enumerate(np.unique(LAYOUT.domain)):
-        names = rng.permutation(np.flatnonzero(LAYOUT.domain == domain))
-        place = np.arange(DIMENSIONS * len(names))
-        turn, index = np.divmod(place, len(names))
-        rows.append(names[index] * DIMENSIONS + (index + number + turn) % DIMENSIONS)
-        places.append(place)
-    return np.asarray(np.concatenate(rows)[np.argsort(np.concatenate(places), kind="stable")])
-
-
-def stopped(table: Table, order: NDArray[np.int64], target: float) -> Table:
-    """The part of a table that a run with the rule would have run."""
-    drawn = LEAST
-    while drawn < len(order) and not is_narrow(table.at(order[:drawn]), target, LEAST):
-        drawn += BATCH
-    return table.at(order[:drawn])
-
-
 def found(table: Table) -> Estimate:
     return estimate(table, propensity_terms(table), "propensity")
 
@@ -121,7 +100,7 @@ def test_a_run_that_stops_by_width_keeps_its_coverage(
     sizes, near, near_full_run, covered = [], [], [], []
     for _ in range(REPLICATES):
         everything = table_of_levels(play(agent, LAYOUT, rng, scenario_spread), LAYOUT)
-        end = stopped(everything, spread_order(rng), target)
+        end = stopped(everything, spread_order(LAYOUT, DIMENSIONS, rng), target)
         result, full_run = found(end), ratio(everything, propensity_terms(everything))
         assert result.value is not None
         assert result.ci95 is not None
@@ -139,4 +118,4 @@ def test_a_run_that_stops_by_width_keeps_its_coverage(
 def test_a_run_that_never_reaches_its_target_runs_everything() -> None:
     rng = np.random.default_rng(5)
     everything = table_of_levels(play(HALF_LIKE, LAYOUT, rng, scenario_spread=2), LAYOUT)
-    assert len(stopped(everything, spread_order(rng), target=0.02)) == len(everything)
+    assert len(stopped(everything, spread_order(LAYOUT, DIMENSIONS, rng), target=0.02)) == len(everything)
