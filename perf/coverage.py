@@ -30,11 +30,7 @@ from helpers.coverage.contrasts import FAMILIES, NAMING  # noqa: E402
 from helpers.coverage.losses import LOSSES, STOPPED  # noqa: E402
 from helpers.coverage.means import MEANS  # noqa: E402
 from helpers.coverage.shares import BAND, PROPENSITY  # noqa: E402
-<<<<<<< HEAD
-from helpers.coverage.stopping import PRECISION  # noqa: E402
-=======
 from helpers.coverage.stopping import BY_WIDTH  # noqa: E402
->>>>>>> h12
 from helpers.coverage.workspaces import RERUNS, WORKSPACES  # noqa: E402
 
 SHEETS: Final[Sequence[Sheet]] = (
@@ -42,11 +38,7 @@ SHEETS: Final[Sequence[Sheet]] = (
     BAND,
     LOSSES,
     STOPPED,
-<<<<<<< HEAD
-    PRECISION,
-=======
     BY_WIDTH,
->>>>>>> h12
     NAMING,
     FAMILIES,
     MEANS,

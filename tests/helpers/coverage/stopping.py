@@ -52,11 +52,7 @@ def stopping_run(share: float, spread: float, target: float, rng: np.random.Gene
     }
 
 
-<<<<<<< HEAD
-PRECISION: Final = Sheet(
-=======
 BY_WIDTH: Final = Sheet(
->>>>>>> h12
     "Stopping by width",
     ("propensity", "sd of scenarios", "target"),
     [
