@@ -58,7 +58,7 @@ def world_of_priors(layout: Layout, rng: np.random.Generator, dimensions: int) -
     sizes = [len(np.unique(column)) for column in layout]
     spreads = np.abs(rng.normal(0, [1.0, 1.0, 1.5]))
     return World(
-        level=rng.normal(-3, 2) + rng.normal(0, 1.5, LEVELS),
+        level=rng.normal(rng.normal(-3, 2), 1.5, LEVELS),
         domain=_centred(rng.normal(0, 0.5, sizes[0])),
         dimension=_centred(rng.normal(0, 0.5, dimensions)),
         workspace=rng.normal(0, spreads[0], sizes[1]),
@@ -72,7 +72,7 @@ def world_of(
 ) -> World:
     """Given spreads, and hazards near 1 % for the average scenario, with a trend from level 1 on."""
     sizes = [len(np.unique(column)) for column in layout]
-    level = -4.8 + trend * (np.arange(LEVELS) - 6.5)
+    level = np.asarray(-4.8 + trend * (np.arange(LEVELS) - 6.5), dtype=np.float64)
     level[0] = -3.8
     return World(
         level=level,
