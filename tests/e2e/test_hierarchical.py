@@ -1,4 +1,4 @@
-"""``score --hierarchical`` and ``figures --hierarchical``."""
+"""``score --hierarchical``."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from helpers.runs import finish, make
 
 
 @pytest.mark.slow
-def test_fits_are_printed_in_the_json_and_drawn(tmp_path: Path) -> None:
+def test_fits_are_printed_and_in_the_json(tmp_path: Path) -> None:
     run = tmp_path / "a.run"
     finish(make(run, "simulated/gemini-2.5-pro-like", limit=60))
     never = tmp_path / "never.run"

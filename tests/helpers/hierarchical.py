@@ -58,7 +58,7 @@ def world_of_priors(layout: Layout, rng: np.random.Generator, dimensions: int) -
     sizes = [len(np.unique(column)) for column in layout]
     spreads = np.abs(rng.normal(0, [1.0, 1.0, 1.5]))
     return World(
-        level=rng.normal(-3, 2) + rng.normal(0, 1.5, LEVELS),
+        level=rng.normal(rng.normal(-3, 2), 1.5, LEVELS),
         domain=_centred(rng.normal(0, 0.5, sizes[0])),
         dimension=_centred(rng.normal(0, 0.5, dimensions)),
         workspace=rng.normal(0, spreads[0], sizes[1]),

@@ -62,8 +62,7 @@ def print_fits(found: Mapping[str, Mapping[Naming, Fit]]) -> None:
 
 
 def _levels(title: str, fit: Fit) -> Table:
-    counts = f"{fit.met:,} levels met, {fit.ends:,} misaligned; {fit.scenarios} scenarios"
-    table = Table(title=f"Hierarchical model: {title}; {counts}", title_justify="left", box=SIMPLE_HEAD)
+    table = Table(title=f"Hierarchical model: {title}", title_justify="left", box=SIMPLE_HEAD)
     for column in ("level", "at risk (95 %)", "all scenarios (95 %)", "average (95 %)", "odds (95 %)"):
         table.add_column(column, justify="right", no_wrap=True)
     for number, level in enumerate(fit.levels):
@@ -74,6 +73,7 @@ def _levels(title: str, fit: Fit) -> Table:
 
 
 def _sentences(fit: Fit) -> Iterator[str]:
+    yield f"{fit.met:,} levels met, {fit.ends:,} misaligned; {fit.scenarios} scenarios"
     if fit.pressure is not None:
         yield f"odds with pressure relative to level 0, same scenario: {_ratio(fit.pressure)}"
     if fit.trend is not None and fit.trend_at_risk is not None:
