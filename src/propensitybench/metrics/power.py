@@ -109,7 +109,6 @@ def _half_width(design: Sequence[Numbers], propensity: float, icc: float) -> flo
     spread = Spread(
         error=sqrt(_mean_variance(design, [noise * sizes * (1 + (sizes - 1) * icc) for sizes in design])),
         freedom=sum(counts) - len(counts),
-        fewest=min(counts),
         effective=len(counts) ** 2 / sum(1 / count for count in counts),
     )
     found = share_interval(propensity, spread, int(sum(sizes.sum() for sizes in design))).interval
