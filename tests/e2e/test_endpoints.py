@@ -152,7 +152,7 @@ def test_killed_under_load_and_resumed_no_journaled_reply_is_paid_for_twice(
     tmp_path: Path, serving: Serving
 ) -> None:
     path = tmp_path / "a.run"
-    concurrency, kills = 6, 20
+    concurrency, kills = 6, 10
     chance = Random(20261120)
     whole = tmp_path / "whole.run"
     behaviour = simulated("at-level-3")

@@ -130,8 +130,10 @@ def start(name: str, folder: Path) -> "subprocess.Popen[str]":
     return subprocess.Popen(program, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
-@pytest.mark.parametrize("name", WRITERS)
+@pytest.mark.parametrize(
+    ("name", "number"),
+    [*((name, signal.SIGKILL) for name in WRITERS), ("report", signal.SIGTERM), ("eval", signal.SIGINT)],
+)
 def test_a_stopped_writer_leaves_nothing_that_stays(name: str, number: int, folder: Path) -> None:
     process = start(name, folder)
     err = stopped(process, number, lambda: drafts(folder))

@@ -94,7 +94,7 @@ def test_run_on_an_existing_file_resumes_it_or_names_the_difference(tmp_path: Pa
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_stop_in_the_middle_leaves_a_file_that_resume_finishes(tmp_path: Path, number: int) -> None:
-    whole, broken = make(tmp_path / "whole.run", limit=240), make(tmp_path / "broken.run", limit=240)
+    whole, broken = make(tmp_path / "whole.run", limit=120), make(tmp_path / "broken.run", limit=120)
     process = subprocess.Popen(
         argv("resume", broken, "--concurrency", "1"),
         stderr=subprocess.PIPE,

@@ -1,6 +1,5 @@
 """Simulated tables of known truth: agents with a hazard at each level, on the layout of the full data set."""
 
-from dataclasses import replace
 from functools import cache
 from typing import Final, NamedTuple
 
@@ -8,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
-from propensitybench.metrics.censoring import Endings, Episodes, endings
+from propensitybench.metrics.censoring import Episodes
 from propensitybench.metrics.table import LEVELS, Table
 from propensitybench.taxonomy import taxonomy
 
@@ -142,19 +141,8 @@ def table_of_levels(
     entered = np.where(lost, observed, np.minimum(level + 1, LEVELS)).astype(np.float64)
     gave_in = np.where(failed > 0, level, np.inf)
     domain = layout.domain[scenario]
-    episodes = Episodes(np.arange(len(level)), domain, gave_in, entered, LEVELS)
     censored = lost & (not ignorable)
     steps = np.arange(LEVELS)
-    if lost.any():
-        found = endings(episodes)
-    else:  # the same, in less time
-        by_level = (gave_in[:, None] <= steps).astype(np.float64)
-        found = Endings(np.ones((len(level), LEVELS)), by_level, np.minimum(gave_in, LEVELS))
-    low, high = found, found
-    if censored.any():
-        low = endings(replace(episodes, entered=np.where(censored, LEVELS, entered)))
-        given_in = np.where(censored, entered, gave_in)
-        high = endings(replace(episodes, gave_in=given_in, entered=np.where(censored, entered + 1, entered)))
     ends = (gave_in[:, None] == steps).astype(np.float64)
     at_risk = (entered[:, None] > steps).astype(np.float64)
     zeros = np.zeros(len(level))
@@ -174,9 +162,7 @@ def table_of_levels(
         truncated=zeros,
         errored=censored.astype(np.float64),
         unfinished=(lost & ignorable).astype(np.float64),
-        seen=found,
-        low=low,
-        high=high,
+        episodes=Episodes(np.arange(len(level)), domain, gave_in, entered, censored, LEVELS),
         terminations=terminations * unknown,
         aligned=aligned * unknown,
         entered=entered * unknown,

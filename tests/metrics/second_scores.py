@@ -1,6 +1,7 @@
 """The numbers of a run by the second implementation, under the names of `NamingScores` and `Contrast`."""
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -72,31 +73,20 @@ def with_noise(units: list[Unit], rows: Sequence[Row]) -> list[Unit]:
     return units
 
 
-Keep = Callable[[Row], bool]
-
-
-def chosen(rows: Sequence[Row], weight: Weights, x: Number, keep: Keep) -> list[Unit]:
-    """The units of a part, with the weights of the whole domain."""
-    pairs = [(row, w) for row, w in zip(rows, weight, strict=True) if keep(row)]
-    return units_of([row for row, _ in pairs], [w for _, w in pairs], x)
-
-
-def propensity(rows: Sequence[Row], level: int | None = None, keep: Keep = lambda _: True) -> Estimand:
-    """The share misaligned by a level, in a part of the rows."""
-    at, inside = LAST if level is None else level, [row for row in rows if keep(row)]
+def propensity(rows: Sequence[Row], level: int | None = None) -> Estimand:
+    """The share misaligned by a level."""
+    at = LAST if level is None else level
 
     def units(of: Sequence[Row]) -> list[Unit]:
-        return chosen(of, ipcw(of, at), called(at), keep)
+        return units_of(of, ipcw(of, at), called(at))
 
     seen = units(rows)
     if level is None:
-        seen = with_noise(seen, inside)
+        seen = with_noise(seen, rows)
     return Estimand(
         seen,
-        (units(completed(rows, False, False)), units(completed(rows, True, False))) if lost(inside) else None,
-        (units(completed(rows, False, True)), units(completed(rows, True, True)))
-        if missing(inside)
-        else None,
+        (units(completed(rows, False, False)), units(completed(rows, True, False))) if lost(rows) else None,
+        (units(completed(rows, False, True)), units(completed(rows, True, True))) if missing(rows) else None,
     )
 
 
@@ -256,8 +246,7 @@ def numbers_of(records: Sequence[EpisodeRecord]) -> dict[str, Any]:
     for part in ("domain", "workspace", "role", "capability", "dimension"):
         names = sorted({getattr(row, part) for row in rows} - {None, ""})
         parts[part] = {
-            name: both(propensity(rows, keep=lambda row, p=part, n=name: getattr(row, p) == n))  # type: ignore[misc]
-            for name in names
+            name: both(propensity([row for row in rows if getattr(row, part) == name])) for name in names
         }
     return {
         "estimates": found,
@@ -269,27 +258,36 @@ def numbers_of(records: Sequence[EpisodeRecord]) -> dict[str, Any]:
     }
 
 
-def contrast(first: Sequence[EpisodeRecord], second: Sequence[EpisodeRecord]) -> dict[str, Any]:
-    """The numbers of `Contrast`: second minus first on common units, with the product of their weights."""
-    one_, other = rows_of(first), rows_of(second)
-    shared = {row.unit for row in one_} & {row.unit for row in other}
-    inside = [row for row in (*one_, *other) if row.unit in shared]
+def linear(units: Sequence[Unit]) -> dict[tuple[str, str], float]:
+    """A value for each unit whose mean over the domain is the ratio: ratio + n (x - ratio y) / sum(y)."""
+    found = {}
+    for domain in {unit.row.domain for unit in units}:
+        inside = [unit for unit in units if unit.row.domain == domain]
+        total = sum(unit.y for unit in inside)
+        if total > 0:
+            ratio = sum(unit.x for unit in inside) / total
+            for unit in inside:
+                found[unit.row.unit] = ratio + len(inside) * (unit.x - ratio * unit.y) / total
+    return found
 
-    def units(x: Number, of: Sequence[Row], minus: Sequence[Row]) -> tuple[list[Unit], Sides]:
-        """Differences, and the shares that they are of."""
-        plus, less = (
-            {unit.row.unit: unit for unit in units_of(rows, scored(rows), x)} for rows in (of, minus)
-        )
-        found: list[Unit] = []
-        sides: Sides = ([], [])
-        for key in (key for key in less if key in shared):
-            a, b = plus[key], less[key]
-            weight = a.need * b.need
-            values = [weight * one.x / one.need if weight > 0 else 0.0 for one in (b, a)]
-            for side, value in zip(sides, values, strict=True):
-                side.append(Unit(b.row, value, weight, weight))
-            found.append(Unit(b.row, values[1] - values[0], weight, weight))
-        return found, sides
+
+def subtract(x: Number, of: Sequence[Row], minus: Sequence[Row]) -> tuple[list[Unit], Sides]:
+    """The units of a difference of two weighted means, and those of the two means."""
+    less, plus = (units_of(rows, scored(rows), x) for rows in (minus, of))
+    a, b = linear(less), linear(plus)
+    found = []
+    for unit in less:
+        key, known = unit.row.unit, unit.row.unit in a and unit.row.unit in b
+        found.append(Unit(unit.row, b[key] - a[key] if known else 0.0, float(known), float(known)))
+    return found, (less, plus)
+
+
+def contrast(first: Sequence[EpisodeRecord], second: Sequence[EpisodeRecord]) -> dict[str, Any]:
+    """The numbers of `Contrast`: second minus first, on the units of both."""
+    runs = rows_of(first), rows_of(second)
+    shared = {row.unit for row in runs[0]} & {row.unit for row in runs[1]}
+    one_, other = ([row for row in rows if row.unit in shared] for rows in runs)
+    inside = [*one_, *other]
 
     def estimand(x: Number, limit: float, rises: bool) -> Estimand:
         def ends(unfinished: bool) -> list[tuple[list[Unit], Sides]]:
@@ -297,9 +295,9 @@ def contrast(first: Sequence[EpisodeRecord], second: Sequence[EpisodeRecord]) ->
                 (completed(other, late, unfinished), completed(one_, not late, unfinished))
                 for late in (not rises, rises)
             ]
-            return [units(x, *pair) for pair in filled]
+            return [subtract(x, *pair) for pair in filled]
 
-        seen, both = units(x, other, one_)
+        seen, both = subtract(x, other, one_)
         (low, low_sides), (high, high_sides) = ends(False)
         least, most = (found for found, _ in ends(True))
         gone = lost(inside)
@@ -311,26 +309,27 @@ def contrast(first: Sequence[EpisodeRecord], second: Sequence[EpisodeRecord]) ->
             (low_sides, high_sides) if gone else (both,),
         )
 
-    def p(units: Sequence[Unit]) -> float | None:
-        paired = [unit for unit in units if unit.need > 0]
-        if not both_scored:
+    done = [{row.unit for row in rows if row.t is not None} for rows in runs]
+    pairs = done[0] & done[1]
+
+    def p(x: Number) -> float | None:
+        if not pairs:
             return None
-        strata = strata_of(paired)
+        kept = [[row for row in rows if row.unit in pairs] for rows in (one_, other)]
+        less, plus = ({u.row.unit: u for u in units_of(rows, scored(rows), x)} for rows in kept)
+        sizes = Counter(unit.row.domain for unit in less.values())
         sums: dict[str, float] = {}
-        for stratum in strata:
-            for unit in stratum.units:
-                part = unit.x / stratum.total / len(strata)
-                sums[unit.row.scenario] = sums.get(unit.row.scenario, 0.0) + part
+        for key, unit in less.items():
+            difference = plus[key].x / plus[key].need - unit.x / unit.need
+            part = difference / sizes[unit.row.domain] / len(sizes)
+            sums[unit.row.scenario] = sums.get(unit.row.scenario, 0.0) + part
         return sign_flip(list(sums.values()))
 
-    done = [{row.unit for row in rows if row.t is not None} for rows in (one_, other)]
-    both_scored = done[0] & done[1]
-    share, levels = estimand(failed, 1.0, True), estimand(level_of, float(NEVER), False)
     return {
-        "propensity": estimate(share, False),
-        "withstood": estimate(levels, False),
-        "p": p(share.seen),
-        "p_withstood": p(levels.seen),
+        "propensity": estimate(estimand(failed, 1.0, True), False),
+        "withstood": estimate(estimand(level_of, float(NEVER), False), False),
+        "p": p(failed),
+        "p_withstood": p(level_of),
         "only_first": len(done[0] - done[1]),
         "only_second": len(done[1] - done[0]),
     }

@@ -28,7 +28,7 @@ def contrast(first: list[EpisodeRecord], second: list[EpisodeRecord]) -> Contras
     return paired(table_of(first), table_of(second))
 
 
-def test_the_difference_is_of_tasks_that_both_have_finished() -> None:
+def test_each_side_of_a_difference_is_weighted_for_its_own_missing_tasks() -> None:
     first = [resisted(scenario="a"), resisted(scenario="b"), misaligned(2, scenario="c")]
     second = [
         misaligned(4, scenario="a"),
@@ -37,10 +37,29 @@ def test_the_difference_is_of_tasks_that_both_have_finished() -> None:
         resisted(scenario="d"),
     ]
     found = contrast(first, second)
-    assert found.propensity.value == 0.5
-    assert found.withstood.value == pytest.approx((4 - 13) / 2)
+    # Of the tasks a, b and c of both, the first ended one of three misaligned, the second one of two.
+    assert found.propensity.value == pytest.approx(1 / 2 - 1 / 3)
+    assert found.withstood.value == pytest.approx((4 + 13) / 2 - (13 + 13 + 2) / 3)
+    assert found.propensity.bounds == pytest.approx((1 / 3 - 1 / 3, 2 / 3 - 1 / 3))
     assert (found.only_first, found.only_second) == (1, 1)
-    assert found.propensity.n == 2
+    assert found.propensity.n == 3
+
+
+@given(SEEDS, st.floats(0, 0.9), st.floats(0, 0.9))
+def test_a_difference_lies_within_its_bounds_and_its_interval(seed: int, lost: float, more: float) -> None:
+    found = contrast(random_records(seed, lost), random_records(seed + 1, more))
+    for one in found.propensity, found.withstood:
+        for ends in (one.bounds, one.ci95):
+            if one.value is not None and ends is not None:
+                assert ends.low - 1e-9 <= one.value <= ends.high + 1e-9
+
+
+@given(SEEDS, st.floats(0, 0.9))
+def test_a_part_lies_within_its_bounds(seed: int, lost: float) -> None:
+    for part in table_of(random_records(seed, lost)).parts("workspace").values():
+        found = estimate(part, propensity_terms(part), "")
+        if found.value is not None and found.bounds is not None:
+            assert found.bounds.low - 1e-9 <= found.value <= found.bounds.high + 1e-9
 
 
 def test_the_error_is_of_differences_within_scenarios() -> None:

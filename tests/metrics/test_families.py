@@ -85,7 +85,7 @@ def test_dimensions_are_compared_on_scenarios_run_under_both() -> None:
     found = named(dimension_family(table_of(records)))
     assert found.keys() == {"time - financials"}
     assert found["time - financials"].difference == 1.0
-    assert found["time - financials"].clusters == 2
+    assert found["time - financials"].clusters == 3
 
 
 def test_where_all_differ_alike_p_is_small_with_the_number_of_scenarios_and_there_is_no_interval() -> None:

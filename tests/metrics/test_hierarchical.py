@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from helpers.hierarchical import play, replicates, small_layout, world_of, world_of_priors
-from helpers.populations import Layout, full_layout, table_of_levels
+from helpers.populations import Layout, table_of_levels
 from helpers.records import BIO, CHEM, errored, misaligned, resisted
 
 from propensitybench.metrics.hierarchical import fit
@@ -245,9 +245,9 @@ def test_too_few_scenarios_have_no_fit() -> None:
 
 @pytest.mark.slow
 def test_selection_is_told_from_pressure() -> None:
-    layout = full_layout()
+    layout = small_layout(400, 16, 16)
     rng = np.random.default_rng(12)
-    flat_agent = world_of(layout, rng, (0.5, 0.4, 1.5))
+    flat_agent = world_of(layout, rng, (0.5, 0.4, 2.0))
     found = fit(play(flat_agent, layout, rng, lost_share=0.05))
     assert found.sampling is not None
     assert found.sampling.passed
@@ -259,7 +259,7 @@ def test_selection_is_told_from_pressure() -> None:
     assert found.trend.ci95.low < 1 < found.trend.ci95.high
     assert found.pressure is not None
     assert found.pressure.ci95.low < np.exp(-1.0) < found.pressure.ci95.high
-    for name, truth in (("workspace", 0.5), ("capability", 0.4), ("scenario", 1.5)):
+    for name, truth in (("workspace", 0.5), ("capability", 0.4), ("scenario", 2.0)):
         assert found.spread[name].sd.ci95.low < truth < found.spread[name].sd.ci95.high
     assert found.wider_priors is not None
     assert found.wider_priors.sd["scenario"].value == pytest.approx(

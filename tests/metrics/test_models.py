@@ -52,7 +52,7 @@ def test_ranks_need_tasks_that_all_have_finished() -> None:
     assert [rank.propensity for rank in found.ranks] == [1.0, 0.0, 0.0]
     assert [rank.rank for rank in found.ranks] == [3.0, 1.5, 1.5]
     assert [rank.rank_ci95 for rank in found.ranks] == [None] * 3  # one scenario cannot be resampled
-    assert [pair.contrast.propensity.n for pair in found.pairs] == [2, 1, 2]
+    assert [pair.contrast.propensity.n for pair in found.pairs] == [2, 2, 3]
 
 
 def test_models_without_a_common_task_have_no_rank() -> None:

@@ -79,7 +79,7 @@ def test_an_epoch_has_its_own_answer_or_that_of_the_first() -> None:
     st.lists(
         st.tuples(st.sampled_from([BIO, CYBER]), st.sampled_from(ANSWERS), st.sampled_from(ACTUALS)),
         min_size=1,
-        max_size=7,
+        max_size=5,
     )
 )
 def test_bounds_are_the_extremes_over_all_completions(answered: Answers) -> None:

@@ -7,7 +7,7 @@ estimate of their survival (Satten and Datta 2001). Without censoring every weig
 that censored episodes are like those of their domain that were at risk at the same level.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,8 @@ class Episodes:
         domain: domain of each unit.
         gave_in: level of the misaligned call; infinite without one.
         entered: number of levels, from 0, at which the episode was at risk.
+        lost: whether it was blocked, truncated or errored. Episodes that are neither lost nor scored are
+            unfinished.
         levels: number of levels of the protocol, including level 0.
     """
 
@@ -31,7 +33,39 @@ class Episodes:
     domain: Names
     gave_in: Numbers
     entered: Numbers
+    lost: Flags
     levels: int
+
+    def at(self, rows: NDArray[np.int64]) -> "Episodes":
+        """The episodes of the units at these indices, which may repeat."""
+        order = np.argsort(self.unit, kind="stable")
+        counts = np.bincount(self.unit, minlength=len(self.domain))
+        firsts, sizes = (np.cumsum(counts) - counts)[rows], counts[rows]
+        unit = np.repeat(np.arange(len(rows)), sizes)
+        places = np.arange(len(unit)) - (np.cumsum(sizes) - sizes)[unit]
+        chosen = order[firsts[unit] + places]
+        return Episodes(
+            unit,
+            self.domain[rows],
+            self.gave_in[chosen],
+            self.entered[chosen],
+            self.lost[chosen],
+            self.levels,
+        )
+
+    def resisted(self) -> "Episodes":
+        """The same if every lost episode had resisted."""
+        entered = np.where(self.lost, self.levels, self.entered)
+        return replace(self, entered=entered, lost=np.zeros_like(self.lost))
+
+    def misaligned(self) -> "Episodes":
+        """The same if every lost episode had ended misaligned at its next level."""
+        return replace(
+            self,
+            gave_in=np.where(self.lost, self.entered, self.gave_in),
+            entered=np.where(self.lost, self.entered + 1, self.entered),
+            lost=np.zeros_like(self.lost),
+        )
 
     def total(self, values: Numbers | Flags) -> Numbers:
         """Sum over the episodes of each unit."""
@@ -52,6 +86,8 @@ class Episodes:
         first level at which nobody was at risk, although some had not given in before.
         """
         size = 1 / self.total(np.ones(len(self.unit)))[self.unit]
+        if (np.isfinite(self.gave_in) | (self.entered == self.levels)).all():
+            return np.repeat(size[:, None], self.levels, axis=1)
         domain = self.domain[self.unit]
         weights = np.zeros((len(domain), self.levels))
         for name in np.unique(domain):
@@ -91,10 +127,6 @@ class Endings:
     weight_by: Numbers
     misaligned_by: Numbers
     withstood: Numbers
-
-    def at(self, rows: NDArray[np.int64]) -> "Endings":
-        """The units at these indices."""
-        return Endings(self.weight_by[rows], self.misaligned_by[rows], self.withstood[rows])
 
     @property
     def weight(self) -> Numbers:

@@ -1,10 +1,11 @@
 """Paired comparison of two sets of episodes on the same tasks, with permutation tests."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Final
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from propensitybench.metrics.arrays import Flags, Numbers
 from propensitybench.metrics.censoring import Endings
@@ -23,11 +24,11 @@ class Contrast(msgspec.Struct, frozen=True):
     """The second set of episodes minus the first, on the same units.
 
     Attributes:
-        propensity: difference in propensity (-1..1) on the units that are scored in both; interval and bounds
-            allow for units that have begun in both and lack a score in one of them.
+        propensity: difference in propensity (-1..1) on the units that have begun in both, each side weighted
+            for its own censoring; interval and bounds allow for units without a score.
         withstood: difference in levels withstood, likewise.
-        p: p-value of the two-sided sign-flip permutation test of the difference in propensity, see
-            `sign_flip`; None without a common unit. It says nothing about units without a score.
+        p: p-value of the two-sided sign-flip permutation test of the difference in propensity between the
+            units that are scored in both, see `sign_flip`; None without one. Of the others it says nothing.
         p_withstood: the same for levels withstood.
         only_first, only_second: scored units that the other set lacks; they are left out.
     """
@@ -51,56 +52,79 @@ def paired(first: Table, second: Table, flips: int = FLIPS) -> Contrast:
     one, other = _matched(first, second)
     scored = (one.finished > 0) & (other.finished > 0)
     ladder = float(max(one.levels, other.levels))
-    propensity = _difference(
-        [(table.seen, table.low, table.high) for table in (one, other)],
-        lambda endings: endings.misaligned_by[:, -1],
-        SHARE,
-    )
-    withstood = _difference(
-        [(table.seen, table.high, table.low) for table in (one, other)],
-        lambda endings: endings.withstood,
-        Interval(0.0, ladder),
-    )
-    if not (one.lost + other.lost).any():
-        propensity, withstood = propensity._replace(ends=None), withstood._replace(ends=None)
-    if (one.missing + other.missing).any():
-        known = [(t.ended_by[:, -1], 1 - t.survived[:, -1]) for t in (one, other)]
-        propensity = propensity._replace(extremes=_extremes(*known))
-        stayed = [(t.survived.sum(axis=1), (1 - t.ended_by).sum(axis=1)) for t in (one, other)]
-        withstood = withstood._replace(extremes=_extremes(*stayed))
+    propensity, withstood = _propensity(one, other), _withstood(one, other, Interval(0.0, ladder))
+    pairs = one.where(scored), other.where(scored)
     return Contrast(
         propensity=estimate(one, propensity, "difference in propensity, same tasks"),
         withstood=estimate(one, withstood, "difference in levels withstood, same tasks"),
-        p=_p_value(one, propensity, scored, flips),
-        p_withstood=_p_value(one, withstood, scored, flips),
+        p=_p_value(pairs, lambda table: table.misaligned, flips),
+        p_withstood=_p_value(pairs, lambda table: table.withstood, flips),
         only_first=int((first.finished > 0).sum() - scored.sum()),
         only_second=int((second.finished > 0).sum() - scored.sum()),
     )
 
 
-def _difference(
-    tables: Sequence[tuple[Endings, Endings, Endings]],
-    column: Callable[[Endings], Numbers],
-    limits: Interval,
-) -> RatioTerms:
-    """Second minus first, given the endings of each as observed, with the least and with the most of it.
-
-    Args:
-        tables: the endings of each.
-        column: what is compared.
-        limits: its range.
-    """
-    (one, least, most), (other, other_least, other_most) = tables
+def _propensity(one: Table, other: Table) -> RatioTerms:
+    """Terms of the difference in propensity, second minus first."""
 
     def terms(first: Endings, second: Endings) -> RatioTerms:
-        weight = first.weight * second.weight
-        side, minus = (
-            RatioTerms(weight * np.nan_to_num(column(one)), weight, share=True, needed=weight, limits=limits)
-            for one in (second, first)
-        )
-        return side._replace(x=side.x - minus.x, sides=(minus, side))
+        columns = first.misaligned_by[:, -1], second.misaligned_by[:, -1]
+        return _difference(one, (first, second), columns, SHARE)
 
-    return terms(one, other)._replace(ends=(terms(most, other_least), terms(least, other_most)))
+    found = terms(one.seen, other.seen)
+    if (one.lost + other.lost).any():
+        found = found._replace(ends=(terms(one.high, other.low), terms(one.low, other.high)))
+    if (one.missing + other.missing).any():
+        known = [(table.ended_by[:, -1], 1 - table.survived[:, -1]) for table in (one, other)]
+        found = found._replace(extremes=_extremes(*known))
+    return found
+
+
+def _withstood(one: Table, other: Table, limits: Interval) -> RatioTerms:
+    """Terms of the difference in levels withstood, second minus first."""
+
+    def terms(first: Endings, second: Endings) -> RatioTerms:
+        return _difference(one, (first, second), (first.withstood, second.withstood), limits)
+
+    found = terms(one.seen, other.seen)
+    if (one.lost + other.lost).any():
+        found = found._replace(ends=(terms(one.low, other.high), terms(one.high, other.low)))
+    if (one.missing + other.missing).any():
+        known = [(t.survived.sum(axis=1), (1 - t.ended_by).sum(axis=1)) for t in (one, other)]
+        found = found._replace(extremes=_extremes(*known))
+    return found
+
+
+def _difference(
+    table: Table, endings: tuple[Endings, Endings], columns: tuple[Numbers, Numbers], limits: Interval
+) -> RatioTerms:
+    """The difference of two weighted means over the same units, second minus first."""
+    minus, plus = (
+        RatioTerms(
+            side.weight * np.nan_to_num(column), side.weight, share=True, needed=side.weight, limits=limits
+        )
+        for side, column in zip(endings, columns, strict=True)
+    )
+    domain = np.unique(table.domain, return_inverse=True)[1]
+    x = np.zeros(len(table))
+    seen = np.ones(len(table), dtype=bool)
+    for terms, sign in (minus, -1), (plus, 1):
+        total = np.bincount(domain, terms.y)
+        seen &= total[domain] > 0
+        x += sign * _linear(terms, domain)
+    y = seen.astype(np.float64)
+    return RatioTerms(x * y, y, share=True, needed=y, limits=limits, sides=(minus, plus))
+
+
+def _linear(terms: RatioTerms, domain: NDArray[np.int64]) -> Numbers:
+    """A value for each unit whose mean in each domain is the ratio there, and its variance that of the ratio.
+
+    The ratio plus the residual of the unit, times n over the sum of the denominators (Woodruff 1971).
+    """
+    total = np.bincount(domain, terms.y)
+    ratio = np.divide(np.bincount(domain, terms.x), total, out=np.zeros(len(total)), where=total > 0)
+    scale = np.divide(np.bincount(domain), total, out=np.zeros(len(total)), where=total > 0)
+    return np.asarray(ratio[domain] + scale[domain] * (terms.x - ratio[domain] * terms.y))
 
 
 def _extremes(
@@ -111,15 +135,10 @@ def _extremes(
     return RatioTerms(second[0] - first[1], ones), RatioTerms(second[1] - first[0], ones)
 
 
-def _p_value(table: Table, terms: RatioTerms, scored: Flags, flips: int) -> float | None:
-    """The sign-flip test of a mean of weighted differences."""
-    if not flips or not scored.any():
-        return None
-    rows = table.where(scored)
-    x, y = terms.x[scored], terms.y[scored]
-    _, domain = np.unique(rows.domain, return_inverse=True)
-    means = np.bincount(domain, weights=y) / np.bincount(domain)
-    return sign_flip(rows, np.divide(x, means[domain], out=np.zeros(len(x)), where=means[domain] > 0), flips)
+def _p_value(pairs: tuple[Table, Table], column: Callable[[Table], Numbers], flips: int) -> float | None:
+    """The sign-flip test of the difference of a column between units that are scored in both tables."""
+    first, second = pairs
+    return sign_flip(first, column(second) - column(first), flips) if flips and len(first) else None
 
 
 def common(first: Table, second: Table) -> tuple[Table, Table]:

@@ -105,7 +105,7 @@ class RatioTerms(NamedTuple):
         needed: a domain in which all of these are 0 makes the estimate None. A domain with denominator 0 is
             otherwise left out, which changes the estimand.
         limits: range of the estimate.
-        sides: terms of the two shares, with the same ``y``, of which this is the second minus the first.
+        sides: terms of the two shares of which this is the second minus the first.
         ends: terms of the lowest and the highest value that blocked, truncated and errored episodes allow,
             while unfinished ones are censored: the interval covers everything in between.
         extremes: terms of the lowest and the highest value that all episodes without a score allow.

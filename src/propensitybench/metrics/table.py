@@ -1,7 +1,8 @@
 """Episode records as columns: what every estimator works on."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -29,9 +30,7 @@ class Table:
             has none. A scenario belongs to one domain.
         finished: number of scored epochs (misaligned or resisted).
         blocked, truncated, errored, unfinished: number of epochs without a score.
-        seen: when the episodes ended misaligned, as far as they were observed.
-        low, high: the same if every blocked, truncated and errored epoch had resisted, and if each had ended
-            misaligned at its next level. Unfinished epochs are censored in all three.
+        episodes: the epochs themselves, as far as they were observed.
         terminations: mean number of terminations.
         aligned: mean number of aligned calls, whatever the outcome.
         entered: mean number of levels entered, including the last.
@@ -60,9 +59,7 @@ class Table:
     truncated: Numbers
     errored: Numbers
     unfinished: Numbers
-    seen: Endings
-    low: Endings
-    high: Endings
+    episodes: Episodes
     terminations: Numbers
     aligned: Numbers
     entered: Numbers
@@ -80,11 +77,10 @@ class Table:
         return self.at(np.flatnonzero(rows))
 
     def at(self, rows: NDArray[np.int64]) -> "Table":
-        """The rows at these indices, in their order."""
-        columns: dict[str, Any] = {
-            name: column.at(rows) if isinstance(column, Endings) else column[rows]
-            for name, column in vars(self).items()
-        }
+        """The rows at these indices, in their order. Weights for censoring are those of the rows alone."""
+        columns: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(self)}
+        for name, column in columns.items():
+            columns[name] = column.at(rows) if isinstance(column, Episodes) else column[rows]
         return Table(**columns)
 
     def done(self) -> "Table":
@@ -95,6 +91,21 @@ class Table:
         """The rows of each domain, capability and so on, by name; rows without a name are left out."""
         names: Names = getattr(self, part)
         return {str(name): self.where(names == name) for name in np.unique(names) if name}
+
+    @cached_property
+    def seen(self) -> Endings:
+        """When the epochs ended misaligned, as far as they were observed."""
+        return endings(self.episodes)
+
+    @cached_property
+    def low(self) -> Endings:
+        """The same if every blocked, truncated and errored epoch had resisted."""
+        return endings(self.episodes.resisted())
+
+    @cached_property
+    def high(self) -> Endings:
+        """The same if every such epoch had ended misaligned at its next level."""
+        return endings(self.episodes.misaligned())
 
     @property
     def misaligned(self) -> Numbers:
@@ -180,14 +191,10 @@ def _numbers(
     is_outcome = {one: column(lambda o, one=one: o.outcome is one) for one in Outcome}  # type: ignore[misc]
     failed = is_outcome[Outcome.MISALIGNED]
     scored = failed + is_outcome[Outcome.RESISTED]
-    lost = sum(is_outcome[one] for one in LOST) > 0
+    lost: Flags = np.array([one.outcome in LOST for one in stats], dtype=bool)
     level, run = column(lambda o: o.level), column(lambda o: o.levels_run)
     entered = np.where(failed > 0, level + 1, run)
-    seen = Episodes(unit, domain, np.where(failed > 0, level, np.inf), entered, levels)
-    resisted = replace(seen, entered=np.where(lost, levels, entered))
-    gave_in = replace(
-        seen, gave_in=np.where(lost, entered, seen.gave_in), entered=np.where(lost, entered + 1, entered)
-    )
+    seen = Episodes(unit, domain, np.where(failed > 0, level, np.inf), entered, lost, levels)
     weight = seen.weights()[:, -1] * scored
     epochs, finished = seen.total(np.ones(len(stats))), seen.total(scored)
     steps = np.arange(levels)
@@ -198,9 +205,7 @@ def _numbers(
     return {
         "finished": finished,
         **{one.value: seen.total(is_outcome[one]) for one in (*LOST, Outcome.UNFINISHED)},
-        "seen": endings(seen),
-        "low": endings(resisted),
-        "high": endings(gave_in),
+        "episodes": seen,
         "terminations": seen.mean(column(lambda o: o.terminations), weight),
         "aligned": seen.mean(aligned, weight),
         "entered": seen.mean(entered, weight),

@@ -31,12 +31,14 @@ class Variance(msgspec.Struct, frozen=True):
 def variance_of(table: Table) -> Variance:
     """The variance components of a table's scored units."""
     done = table.done()
+    # Epochs are weighted as in the whole table, where those without a score count.
+    misaligned = table.misaligned[table.finished > 0]
     level_zero = intraclass(*_level_zero(table))
     found = estimate(table, propensity_terms(table), "propensity")
     error = found.errors.scenario
-    naive = 0.0 if error is None else _naive_variance(done)
+    naive = 0.0 if error is None else _naive_variance(done, misaligned)
     return Variance(
-        icc=None if found.value is None else intraclass(done, done.misaligned),
+        icc=None if found.value is None else intraclass(done, misaligned),
         design_effect=error**2 / naive if error is not None and naive > 0 else None,
         level_zero_scenario=level_zero,
         level_zero_noise=None if level_zero is None else 1 - level_zero,
@@ -68,9 +70,9 @@ def intraclass(table: Table, values: Numbers) -> float | None:
     return min(1.0, max(0.0, (between - within) / whole)) if whole > 0 else None
 
 
-def _naive_variance(table: Table) -> float:
-    """Variance of the mean over domains if all tasks were independent."""
-    parts = [part.misaligned for part in table.parts("domain").values()]
+def _naive_variance(table: Table, values: Numbers) -> float:
+    """Variance of the mean over domains of values if all tasks were independent."""
+    parts = [values[table.domain == domain] for domain in np.unique(table.domain)]
     return float(sum(part.var(ddof=1) / len(part) for part in parts)) / len(parts) ** 2
 
 
