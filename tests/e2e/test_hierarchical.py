@@ -13,7 +13,7 @@ def test_fits_are_printed_and_in_the_json(tmp_path: Path) -> None:
     finish(make(run, "simulated/gemini-2.5-pro-like", limit=60))
     never = tmp_path / "never.run"
     finish(make(never, "simulated/never", limit=24))
-    found = call("score", run, never, "--hierarchical", "--json").json
+    found = call("score", run, never, "--hierarchical", "--json", "--all").json
     fits = found["hierarchical"]
     assert set(fits) == {"gemini-2.5-pro-like", "never"}
     assert fits["never"]["harmful"]["note"] == "nothing varies: all tasks end alike at each level"

@@ -105,10 +105,7 @@ def test_a_precision_is_reached_and_an_interrupted_run_reaches_it_at_the_same_ta
     scored = call("score", whole).out
     for text in (done.err, scored):
         assert f"{rule['drawn']} of {tasks['total']} tasks drawn" in text
-        assert (
-            "; met: the rule looks at the width of the interval, not at its value, so coverage is kept"
-            in text
-        )
+        assert "target +- 1.40; met\n" in text
     assert "not played" not in scored
     assert "not met yet" in interrupted_at_a_reply(broken, *more)
     assert unnamed(call("resume", broken, "--json").json) == unnamed(done.json)

@@ -97,7 +97,7 @@ def _panel(naming: Naming, positions: list[Position]) -> Panel:
         caption="",
         height=max(HEIGHT, 0.28 * len(positions)),
         draw=draw,
-        left=0.4,
+        left=0.45,
         right=widest(lines) + 0.3,
     )
 
