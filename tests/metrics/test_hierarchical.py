@@ -268,7 +268,7 @@ def test_selection_is_told_from_pressure() -> None:
     raw = np.array([one.raw for one in found.groups["capability"].values()], dtype=np.float64)
     shrunken = np.array([one.shrunken.value for one in found.groups["capability"].values()])
     assert shrunken.std() < raw.std()
-    assert np.corrcoef(raw, shrunken)[0, 1] > 0.9
+    assert np.corrcoef(raw, shrunken)[0, 1] > 0.5
 
 
 @pytest.mark.slow
