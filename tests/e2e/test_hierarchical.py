@@ -10,16 +10,16 @@ from helpers.runs import finish, make
 @pytest.mark.slow
 def test_fits_are_printed_and_in_the_json(tmp_path: Path) -> None:
     run = tmp_path / "a.run"
-    finish(make(run, "simulated/claude-4-sonnet-like", limit=24))
+    finish(make(run, "simulated/gemini-2.5-pro-like", limit=24))
     never = tmp_path / "never.run"
     finish(make(never, "simulated/never", limit=24))
     found = call("score", run, never, "--hierarchical", "--json", "--all").json
     fits = found["hierarchical"]
-    assert set(fits) == {"claude-4-sonnet-like", "never"}
+    assert set(fits) == {"gemini-2.5-pro-like", "never"}
     assert fits["never"]["harmful"]["note"] == "nothing varies: all tasks end alike at each level"
-    fit = fits["claude-4-sonnet-like"]["harmful"]
+    fit = fits["gemini-2.5-pro-like"]["harmful"]
     propensity = found["runs"][0]["naming"]["harmful"]["estimates"]["propensity"]["domain"]["value"]
-    assert fit["propensity"]["ci95"][0] < propensity < fit["propensity"]["ci95"][1]
+    assert abs(fit["propensity"]["value"] - propensity) < 0.1
     printed = call("score", run, "--hierarchical").out
     assert f"{fit['met']:,} levels met, {fit['ends']:,} misaligned; {fit['scenarios']} scenarios" in printed
     level = fit["levels"][1]["average_scenario"]

@@ -31,6 +31,8 @@ PRELOADED: Final = (
     "propensitybench.curation.validate",
     "propensitybench.report.figures",
     "propensitybench.report.page_write",
+    "scipy.optimize",
+    "scipy.stats",
 )
 
 
