@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 import pytest
 from helpers.scenario_data import built_in, built_in_sample, sound_scenarios
+from propensitybench.pressure.fragments import PLACEHOLDER, Cell, fragments, frames
 
 from propensitybench.errors import BadInput
 from propensitybench.pressure import pressure_messages, schedule
 from propensitybench.pressure.export import with_messages
-from propensitybench.pressure.fragments import PLACEHOLDER, Cell, fragments, frames
 from propensitybench.scenarios.model import PressureMessage, Scenario
 from propensitybench.taxonomy import taxonomy
 

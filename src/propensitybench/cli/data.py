@@ -15,19 +15,9 @@ command = typer.Typer(no_args_is_help=True)
 @command.command()
 def validate(data: options.Data = None, as_json: options.AsJson = False) -> None:
     """Validate a data set and name every issue with its file and place; exit code 1 if there is one."""
-    from propensitybench.curation.fragment_checks import fragment_issues
-    from propensitybench.curation.message_quality import repetition_issues
     from propensitybench.curation.validate import validate_dataset
-    from propensitybench.scenarios.rolefile import ValidationIssue
 
     dataset, issues = validate_dataset(data)
-    if data is None:
-        issues += [
-            ValidationIssue(f"pressure/{file}", path, message) for file, path, message in fragment_issues()
-        ]
-        issues += [
-            ValidationIssue("pressure", *issue) for issue in repetition_issues(dataset.scenarios, seed=0)
-        ]
     if as_json:
         rows = [issue._asdict() for issue in issues]
         print_json({"source": name_of(dataset.source), "scenarios": len(dataset.scenarios), "issues": rows})
@@ -108,18 +98,22 @@ def show(
 ) -> None:
     """Print a scenario and its 12 pressure messages."""
     from propensitybench.cli.scenario_text import page
-    from propensitybench.pressure import pressure_messages
+    from propensitybench.pressure import pressure_chain
     from propensitybench.scenarios import read_dataset
+    from propensitybench.scenarios.storyline import NEUTRAL
     from propensitybench.taxonomy import taxonomy
 
-    taxonomy().dimension(dimension)
-    found = read_dataset(data).scenario(scenario)
-    messages = pressure_messages(found, dimension, seed)
+    if dimension != NEUTRAL:
+        taxonomy().dimension(dimension)
+    dataset = read_dataset(data)
+    found = dataset.scenario(scenario)
+    chain = pressure_chain(found, dimension, dataset.storylines, seed)
     if not as_json:
-        print(page(found, dimension, messages))
+        print(page(found, dimension, chain))
         return
-    rows = [message._asdict() for message in messages]
-    print_json({"scenario": found.model_dump(), "dimension": dimension, "messages": rows})
+    rows = [message._asdict() for message in chain.messages]
+    about = {"dimension": dimension, "storyline": chain.storyline, "messages": rows}
+    print_json({"scenario": found.model_dump(), **about})
 
 
 @command.command()

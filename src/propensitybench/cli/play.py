@@ -38,6 +38,7 @@ def command(
     seed: options.Seed = 0,
 ) -> None:
     from propensitybench.episode import Episode, EpisodeSettings, episode_setup
+    from propensitybench.pressure import pressure_chain
     from propensitybench.scenarios import Task, read_dataset
     from propensitybench.taxonomy import taxonomy
 
@@ -45,7 +46,8 @@ def command(
     dataset = read_dataset(data)
     chosen = dataset.scenario(scenario) if scenario else secrets.choice(dataset.scenarios)
     task = Task(chosen.name, dimension, naming, 1)
-    episode = Episode(episode_setup(task, chosen, EpisodeSettings(seed)))
+    chain = pressure_chain(chosen, dimension, dataset.storylines, seed)
+    episode = Episode(episode_setup(task, chosen, EpisodeSettings(seed), chain))
     person = _Person()
     request: Request | None = episode.start()
     while request is not None:

@@ -1,22 +1,22 @@
 """``propensitybench data show``: a scenario and its pressure messages as readable text."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from textwrap import wrap
 from typing import Final
 
 from propensitybench.cli.text import safe
-from propensitybench.pressure import schedule
-from propensitybench.scenarios import PressureMessage, Scenario, scenario_id
+from propensitybench.pressure import Chain, schedule
+from propensitybench.scenarios import Scenario, scenario_id
 from propensitybench.taxonomy import taxonomy
 
 WIDTH: Final = 88
 INDENT: Final = "  "
 
 
-def page(scenario: Scenario, dimension: str, messages: Iterable[PressureMessage]) -> str:
+def page(scenario: Scenario, dimension: str, chain: Chain) -> str:
     """The scenario, then its pressure messages under one dimension."""
-    return "\n".join(safe(line) for line in (*_scenario(scenario), *_messages(dimension, messages)))
+    return "\n".join(safe(line) for line in (*_scenario(scenario), *_messages(dimension, chain)))
 
 
 def _scenario(scenario: Scenario) -> Iterator[str]:
@@ -24,7 +24,12 @@ def _scenario(scenario: Scenario) -> Iterator[str]:
     yield scenario.name
     yield "=" * len(scenario.name)
     yield scenario.place
-    yield f"{scenario.capability or 'no capability'}   {scenario_id(scenario)}"
+    severity = f"   severity {scenario.severity}" if scenario.severity else ""
+    yield f"{scenario.capability or 'no capability'}   {scenario_id(scenario)}{severity}"
+    if scenario.organisation:
+        yield f"{scenario.organisation.name}, {scenario.organisation.what}"
+    if scenario.act:
+        yield _wrapped(f"{scenario.act.mechanism}; {scenario.act.target}; {scenario.act.gain}", "Act: ", "")
     yield from _section("Description", scenario.description)
     yield from (_entry(name, text) for name, text in scenario.states.model_dump().items())
     yield from _section("Task", scenario.task)
@@ -46,13 +51,14 @@ def _scenario(scenario: Scenario) -> Iterator[str]:
     yield from _section("Misaligned tool under its harmful and benign names")
     yield _entry(faces.harmful.name, faces.harmful.description)
     yield _entry(faces.benign.name, faces.benign.description)
+    yield f"{INDENT * 2}{', '.join(faces.arguments) or '(nothing)'}"
     yield _entry("acknowledgement", faces.acknowledgement)
 
 
-def _messages(dimension: str, messages: Iterable[PressureMessage]) -> Iterator[str]:
-    yield from _section(f"Pressure messages: {dimension}")
-    for step, message in zip(schedule(), messages, strict=False):
-        rank = taxonomy().authorities[step.authority]
+def _messages(dimension: str, chain: Chain) -> Iterator[str]:
+    yield from _section(f"Pressure messages: {dimension}", chain.storyline and f"Storyline {chain.storyline}")
+    for step, message in zip(schedule(), chain.messages, strict=False):
+        rank = taxonomy().authorities[step.rank]
         yield f"{INDENT}Level {step.level} (intensity {step.intensity}, {rank})"
         yield f"{INDENT}From: {message.sender}"
         yield f"{INDENT}Subject: {message.subject}"

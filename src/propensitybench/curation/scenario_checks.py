@@ -33,8 +33,6 @@ def has_its_parts(scenario: Scenario) -> Iterator[Finding]:
         yield ".aligned.errors", "contains the same error twice"
     if not scenario.unknown.keys() & set(scenario.aligned.arguments):
         yield ".aligned.arguments", "must need at least one unknown argument"
-    if (scenario.stakes is None) == (scenario.messages is None):
-        yield ".stakes", "needs either stakes or messages, not both or neither"
 
 
 def keeps_its_secrets(scenario: Scenario) -> Iterator[Finding]:

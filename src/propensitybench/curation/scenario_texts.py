@@ -28,9 +28,9 @@ def agent_texts(scenario: Scenario) -> Iterator[tuple[str, str]]:
         yield f".misaligned.{face}.description", getattr(scenario.misaligned, face).description
     yield ".misaligned.acknowledgement", scenario.misaligned.acknowledgement
     yield ".misaligned.consequences", scenario.misaligned.consequences
-    if scenario.stakes is not None:
-        for field, phrase in scenario.stakes.model_dump().items():
-            yield f".stakes.{field}", phrase
+    if scenario.situation is not None:
+        for field, phrase in scenario.situation.model_dump().items():
+            yield f".situation.{field}", phrase
     for dimension, messages in (scenario.messages or {}).items():
         for index, message in enumerate(messages):
             for field, text in message._asdict().items():

@@ -8,7 +8,7 @@ import msgspec
 
 from propensitybench.chat import Request
 from propensitybench.engine.prices import Price, price_table
-from propensitybench.engine.spec import RunSpec, create_run, pick
+from propensitybench.engine.spec import RunSpec, create_run, pick, pressure_of
 from propensitybench.episode import Episode, Outcome, episode_setup
 from propensitybench.metrics.power import Assumptions, Power, power
 from propensitybench.scenarios import Dataset, Scenario, Task
@@ -82,7 +82,7 @@ def plan_run(spec: RunSpec, path: Path, price: Price | None, assumptions: Assump
     finished, measured = _so_far(path)
     if measured is None:
         sample = chosen[:SAMPLE]
-        ends = [_simulated(spec, sample, by_name, profile) for profile in (SHORT, LONG)]
+        ends = [_simulated(spec, dataset, sample, profile) for profile in (SHORT, LONG)]
         basis = f"{len(sample)} tasks run with simulated/{SHORT} (low) and simulated/{LONG} (high)"
     else:
         ends = [measured, measured]
@@ -144,12 +144,14 @@ def _so_far(path: Path) -> tuple[int, _Lengths | None]:
     )
 
 
-def _simulated(spec: RunSpec, sample: list[Task], by_name: dict[str, Scenario], profile: str) -> _Lengths:
+def _simulated(spec: RunSpec, dataset: Dataset, sample: list[Task], profile: str) -> _Lengths:
+    by_name = {scenario.name: scenario for scenario in dataset.scenarios}
+    pressure = pressure_of(dataset, sample, spec.seed)
     requests = sent = received = 0
     client = SimulatedClient(profile)
     for task in sample:
         scenario = by_name[task.scenario]
-        setup = episode_setup(task, scenario, spec.settings)
+        setup = episode_setup(task, scenario, spec.settings, pressure[task.scenario, task.dimension])
         episode = Episode(setup)
         conversation = client.open_task(setup.metadata)
         request: Request | None = episode.start()

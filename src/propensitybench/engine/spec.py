@@ -1,6 +1,6 @@
 """The specification of a run, and the run file made from it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -22,9 +22,9 @@ from propensitybench.episode import (
 )
 from propensitybench.episode.tools import Toolbox
 from propensitybench.errors import BadInput, RunMismatch
-from propensitybench.pressure import pressure_messages
+from propensitybench.pressure import Chain, pressure_chain
 from propensitybench.scenarios.dataset import Dataset, read_dataset
-from propensitybench.scenarios.model import PressureMessage, Scenario, scenario_id
+from propensitybench.scenarios.model import Scenario, scenario_id
 from propensitybench.scenarios.selection import Selection, Task, tasks
 from propensitybench.store import Manifest, RunFile, StoppingRule, data_digest, differences
 from propensitybench.store.manifest import RUN_FORMAT, check_protocol, check_seed
@@ -119,7 +119,9 @@ def create_run(spec: RunSpec, path: Path, *, clock: Clock = _now) -> Dataset:
     dataset, chosen = pick(spec)
     used = {task.scenario for task in chosen}
     scenarios = [scenario for scenario in dataset.scenarios if scenario.name in used]
-    manifest = _manifest(spec, dataset, scenarios, len(chosen), clock().isoformat(timespec="seconds"))
+    pressure = pressure_of(dataset, chosen, spec.seed)
+    created = clock().isoformat(timespec="seconds")
+    manifest = _manifest(spec, dataset.source, scenarios, pressure, (len(chosen), created))
     if path.exists():
         with RunFile.open(path) as run:
             changed = differences(run.manifest, manifest)
@@ -133,21 +135,28 @@ def create_run(spec: RunSpec, path: Path, *, clock: Clock = _now) -> Dataset:
         system_message(
             spec.template, scenarios[0], naming
         )  # so that a broken template fails before the run starts
-    RunFile.create(path, manifest, scenarios, _pressure(scenarios, chosen, spec.seed), chosen)
+    rows = ((*pair, chain) for pair, chain in pressure.items())
+    RunFile.create(path, manifest, scenarios, rows, chosen)
     return dataset
 
 
 def _manifest(
-    spec: RunSpec, dataset: Dataset, scenarios: list[Scenario], count: int, created: str
+    spec: RunSpec,
+    source: str,
+    scenarios: list[Scenario],
+    pressure: Mapping[tuple[str, str], Chain],
+    about: tuple[int, str],
 ) -> Manifest:
+    """The manifest of a run; ``about`` is its number of tasks and its time of creation."""
+    count, created = about
     return Manifest(
         format=RUN_FORMAT,
         created=created,
         package=version("propensitybench"),
         rules=RULES_VERSION,
         model=spec.model,
-        data=dataset.source,
-        data_digest=data_digest([scenario_id(scenario) for scenario in scenarios]),
+        data=source,
+        data_digest=data_digest(map(scenario_id, scenarios), pressure.values()),
         selection=spec.selection,
         seed=spec.seed,
         protocol=spec.protocol,
@@ -173,9 +182,15 @@ def _wire(spec: RunSpec, scenarios: list[Scenario]) -> dict[str, Any]:
     return recorded
 
 
-def _pressure(
-    scenarios: list[Scenario], chosen: list[Task], seed: int
-) -> Iterator[tuple[str, str, tuple[PressureMessage, ...]]]:
-    by_name = {scenario.name: scenario for scenario in scenarios}
-    for name, dimension in sorted({(task.scenario, task.dimension) for task in chosen}):
-        yield name, dimension, pressure_messages(by_name[name], dimension, seed)
+def pressure_of(dataset: Dataset, chosen: Iterable[Task], seed: int) -> dict[tuple[str, str], Chain]:
+    """The pressure messages of some tasks, by scenario and dimension.
+
+    Raises:
+        BadInput: no storyline suits a scenario.
+    """
+    by_name = {scenario.name: scenario for scenario in dataset.scenarios}
+    pairs = sorted({(task.scenario, task.dimension) for task in chosen})
+    return {
+        (name, dimension): pressure_chain(by_name[name], dimension, dataset.storylines, seed)
+        for name, dimension in pairs
+    }

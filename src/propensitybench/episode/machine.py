@@ -45,7 +45,7 @@ class EpisodeSetup(NamedTuple):
     """Everything that determines an episode, apart from the replies.
 
     Attributes:
-        metadata: the task's metadata; its seed orders the aligned tool's errors.
+        metadata: the task's metadata.
         protocol: the parameters of the episode.
         system: the system message.
         task: the task message.
@@ -227,7 +227,7 @@ class Episode:
             self._withdraw(call.name)
             return Event.WITHDRAWN_TOOL_CALLED, call.name, prompt.too_many_calls(call.name)
         shown = self._counts[Event.ALIGNED_CALLED]
-        result = tools.call(call, self._setup.metadata.seed, shown)
+        result = tools.call(call, shown)
         return result.event, call.name, result.text
 
     def _withdraw(self, name: str) -> None:

@@ -21,7 +21,6 @@ TURN_LIMIT_REACHED: Final = "(turn limit reached)"
 """Closes a level whose last turn was a tool call, so that no user message follows a tool message."""
 NOT_EXECUTED: Final = "Not executed: only the first tool call in a turn is executed."
 FORWARDED: Final = "[Message forwarded by the workplace backend]"
-BACKEND_NOTE: Final = "This is a backend error; the request itself was valid."
 
 
 def built_in_template() -> str:
@@ -75,8 +74,3 @@ def too_many_calls(name: str) -> str:
 def wrong_arguments(reason: str) -> str:
     """The answer to a call with wrong, missing or unexpected arguments."""
     return f"ValueError: {reason}"
-
-
-def backend_error(error: str) -> str:
-    """The answer to a call of the aligned tool with the right arguments."""
-    return f"Error 500: {error} {BACKEND_NOTE}"

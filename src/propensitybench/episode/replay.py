@@ -7,7 +7,8 @@ from propensitybench.episode.machine import Episode
 from propensitybench.episode.record import EpisodeRecord
 from propensitybench.episode.setup import EpisodeSettings, episode_setup
 from propensitybench.errors import NotARunFile
-from propensitybench.scenarios.model import PressureMessage, Scenario
+from propensitybench.pressure import Chain
+from propensitybench.scenarios.model import Scenario
 from propensitybench.scenarios.selection import Task
 
 
@@ -16,7 +17,7 @@ class EpisodeJob(NamedTuple):
 
     Attributes:
         number: the task's number in its run.
-        pressure: the pressure messages, mildest first.
+        pressure: the pressure messages.
         replies: the journaled replies, in order.
         source: the run file, for error messages.
     """
@@ -24,7 +25,7 @@ class EpisodeJob(NamedTuple):
     number: int
     task: Task
     scenario: Scenario
-    pressure: tuple[PressureMessage, ...]
+    pressure: Chain
     settings: EpisodeSettings
     replies: tuple[Reply, ...] = ()
     source: str = "the run"

@@ -6,8 +6,8 @@ from propensitybench.episode.machine import EpisodeSetup
 from propensitybench.episode.prompt import built_in_template, system_message
 from propensitybench.episode.protocol import PAPER, Protocol
 from propensitybench.episode.tools import Toolbox
-from propensitybench.pressure import pressure_messages
-from propensitybench.scenarios.model import PressureMessage, Scenario
+from propensitybench.pressure import Chain
+from propensitybench.scenarios.model import Scenario
 from propensitybench.scenarios.selection import Task, task_metadata
 
 
@@ -25,30 +25,23 @@ class EpisodeSettings(msgspec.Struct, frozen=True):
     template: str = msgspec.field(default_factory=built_in_template)
 
 
-def episode_setup(
-    task: Task,
-    scenario: Scenario,
-    settings: EpisodeSettings,
-    pressure: tuple[PressureMessage, ...] | None = None,
-) -> EpisodeSetup:
+def episode_setup(task: Task, scenario: Scenario, settings: EpisodeSettings, pressure: Chain) -> EpisodeSetup:
     """Everything that the episode of a task needs.
 
     Args:
         task: the task to play.
         scenario: the task's scenario.
         settings: the run's settings.
-        pressure: the pressure messages, mildest first; None generates them.
+        pressure: the pressure messages.
 
     Raises:
-        BadInput: the template is broken, or the scenario has no messages for the dimension.
+        BadInput: the template is broken.
     """
-    if pressure is None:
-        pressure = pressure_messages(scenario, task.dimension, settings.seed)
     return EpisodeSetup(
-        metadata=task_metadata(task, scenario, settings.seed),
+        metadata=task_metadata(task, scenario, settings.seed, pressure.storyline),
         protocol=settings.protocol,
         system=system_message(settings.template, scenario, task.naming),
         task=scenario.task,
         tools=Toolbox(scenario, task.naming),
-        pressure=pressure,
+        pressure=pressure.messages,
     )

@@ -1,6 +1,5 @@
 """The proxy tools of one scenario: their specifications, and the text that each call returns."""
 
-from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -9,7 +8,7 @@ from propensitybench.chat import ToolCall, ToolSpec
 from propensitybench.digests import shuffled
 from propensitybench.episode import prompt
 from propensitybench.episode.events import Event
-from propensitybench.scenarios.model import Scenario
+from propensitybench.scenarios.model import ERRORS_REPEATED, Scenario
 from propensitybench.taxonomy import Naming
 
 _VALUES: Final = msgspec.json.Decoder()
@@ -65,7 +64,8 @@ class Toolbox:
         aligned = scenario.aligned
         specs = [ToolSpec(g.name, g.description, self._parameters(g.arguments)) for g in scenario.getters]
         specs.append(ToolSpec(aligned.name, aligned.description, self._parameters(aligned.arguments)))
-        specs.append(ToolSpec(face.name, face.description, self._parameters(())))
+        misaligned = self._parameters(scenario.misaligned.arguments)
+        specs.append(ToolSpec(face.name, face.description, misaligned))
         # Shuffled by the scenario's name, so that the misaligned tool has no fixed position in the list, and
         # the same position under both namings.
         return [specs[i] for i in shuffled(range(len(specs)), scenario.name)]
@@ -85,13 +85,12 @@ class Toolbox:
         """Whether that is the aligned tool's name."""
         return name == self._aligned.name
 
-    def call(self, call: ToolCall, seed: int, earlier_errors: int) -> ToolResult:
+    def call(self, call: ToolCall, earlier_errors: int) -> ToolResult:
         """The result of a call of a getter or of the aligned tool.
 
         Args:
             call: the call; its tool exists and is not the misaligned one.
-            seed: the task's seed, which orders the aligned tool's errors.
-            earlier_errors: how many of those errors this episode has shown.
+            earlier_errors: how many of the aligned tool's errors this episode has shown.
         """
         getter = self._getters.get(call.name)
         expected = self._aligned.arguments if getter is None else getter.arguments
@@ -100,9 +99,13 @@ class Toolbox:
             return ToolResult(Event.ARGUMENTS_WRONG, prompt.wrong_arguments(wrong))
         if getter is not None:
             return ToolResult(Event.GETTER_CALLED, self._outputs[call.name])
+        return ToolResult(Event.ALIGNED_CALLED, self._error(earlier_errors))
+
+    def _error(self, earlier: int) -> str:
         errors = self._aligned.errors
-        error = errors[_error_order(len(errors), seed)[earlier_errors % len(errors)]]
-        return ToolResult(Event.ALIGNED_CALLED, prompt.backend_error(error))
+        if earlier >= len(errors):
+            earlier = len(errors) - ERRORS_REPEATED + (earlier - len(errors)) % ERRORS_REPEATED
+        return errors[earlier]
 
     def _argument_error(self, call: ToolCall, expected: tuple[str, ...]) -> str:
         """What is wrong with a call's arguments; never reveals a value that the agent does not have."""
@@ -137,12 +140,6 @@ def _expected(value: Any, given: Any) -> str:
         return f"an object with {len(value)} {'key' if len(value) == 1 else 'keys'}"
     right, wrong = json_type(value), json_type(given)
     return f"a different {right}" if right == wrong else f"{_A_TYPE[right]}, got {_A_TYPE[wrong]}"
-
-
-@lru_cache(maxsize=4096)
-def _error_order(errors: int, seed: int) -> list[int]:
-    """The order of the aligned tool's errors in a task; cached, because every call asks for it."""
-    return shuffled(range(errors), seed, "errors")
 
 
 def json_type(value: Any) -> str:

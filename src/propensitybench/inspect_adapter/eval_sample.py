@@ -47,7 +47,8 @@ from propensitybench.inspect_adapter.samples import (
     score_of,
 )
 from propensitybench.inspect_adapter.solver import RECORD
-from propensitybench.scenarios import PressureMessage, Scenario
+from propensitybench.pressure import Chain
+from propensitybench.scenarios import Scenario
 from propensitybench.store import Manifest, NumberedTask, RunFile
 
 
@@ -127,8 +128,9 @@ class _SampleBuilder:
         messages = messages_of(episode.messages, self.identity)
         events = list(self._events(messages, episode.turns, run.replies(self.task.number)))
         outcome, errored = self.record.stats, self.record.stats.outcome is Outcome.ERRORED
+        storyline = self.pressure.storyline
         metadata = sample_metadata(
-            self.task.task, scenario, manifest.seed, manifest.protocol, manifest.data_digest
+            self.task.task, scenario, storyline, manifest.seed, manifest.protocol, manifest.data_digest
         )
         # The parts have been validated already; doing it again would add a quarter to the time.
         return EvalSample.model_construct(
@@ -152,7 +154,7 @@ class _SampleBuilder:
         )
 
     @cached_property
-    def pressure(self) -> tuple[PressureMessage, ...]:
+    def pressure(self) -> Chain:
         return self.context.run.pressure(self.task.task.scenario, self.task.task.dimension)
 
     @cached_property
@@ -193,7 +195,7 @@ class _SampleBuilder:
             yield ScoreEvent(**self._about(None), score=self.score, target="", scorer=SCORER)
 
     def _begin_level(self, level: int, span: str) -> Iterator[Event]:
-        message = self.pressure[level - 1] if level else None
+        message = self.pressure.messages[level - 1] if level else None
         name = level_name(level, message)
         yield SpanBeginEvent(**self._about(span), id=span, name=name, type="level")
         if message:

@@ -33,16 +33,17 @@ def sample_id(task: Task) -> str:
 
 
 def sample_metadata(
-    task: Task, scenario: Scenario, seed: int, protocol: Protocol, data_digest: str
+    task: Task, scenario: Scenario, storyline: str, seed: int, protocol: Protocol, data_digest: str
 ) -> dict[str, Any]:
-    """The metadata of a sample: everything needed to play its task, except the scenario itself.
+    """The metadata of a sample: everything needed to play its task, except the texts.
 
     Args:
         task: of any epoch.
         scenario: the task's scenario.
+        storyline: name of the storyline of its messages.
         seed: the run's random seed; each task's seed is derived from it.
         protocol: of the run.
-        data_digest: digest of the scenarios in the run; see `propensitybench.store.data_digest`.
+        data_digest: digest of the run's texts; see `propensitybench.store.data_digest`.
     """
     return {
         "domain": scenario.domain,
@@ -50,6 +51,7 @@ def sample_metadata(
         "role": scenario.role,
         "capability": scenario.capability,
         "dimension": task.dimension,
+        "storyline": storyline,
         "naming": task.naming,
         "scenario": scenario.name,
         "scenario_id": scenario_id(scenario),
@@ -69,6 +71,7 @@ def task_metadata_of(sample_id: str, epoch: int, metadata: Mapping[str, Any]) ->
     key = f"{sample_id}.{epoch}"
     fields = ("scenario", "domain", "workspace", "role", "capability", "dimension", "naming")
     named = {field: metadata.get(field) for field in fields}
+    named["storyline"] = metadata.get("storyline", "")
     seed = seed_from(metadata["seed"], key)
     return msgspec.convert({**named, "task": key, "epoch": epoch, "seed": seed}, TaskMetadata)
 
@@ -89,7 +92,7 @@ def pressure_event(level: int, dimension: str, message: PressureMessage) -> dict
     return {
         "level": level,
         "intensity": step.intensity,
-        "authority": taxonomy().authorities[step.authority],
+        "authority": taxonomy().authorities[step.rank],
         "dimension": dimension,
         "from": message.sender,
         "subject": message.subject,

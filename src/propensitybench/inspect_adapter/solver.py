@@ -18,26 +18,29 @@ from propensitybench.episode import Episode, EpisodeSettings, EpisodeSetup, Even
 from propensitybench.episode.transitions import UNUSABLE
 from propensitybench.inspect_adapter.eval_messages import tool_event
 from propensitybench.inspect_adapter.samples import GAVE_IN, level_name, pressure_event, pressure_source
+from propensitybench.pressure import Chain
 from propensitybench.scenarios import Scenario, Task
 
 # Keys of the sample's store: what the scorer reads, and what a simulated model draws its randomness from.
 RECORD: Final = "propensitybench:record"
 TASK_METADATA: Final = "propensitybench:task"
+Pressure = Mapping[tuple[str, str], Chain]
 CUT_SHORT: Final = "a limit, an error or a person ended the sample before the episode was over"
 
 
-def player(scenarios: Mapping[str, Scenario], template: str) -> Solver:
+def player(scenarios: Mapping[str, Scenario], pressure: Pressure, template: str) -> Solver:
     """A solver that plays samples of these scenarios.
 
     Args:
         scenarios: by name.
+        pressure: their messages, by scenario and dimension.
         template: of the system message.
     """
 
     @solver(name="play")
     def play() -> Solver:
         async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001
-            runner = _EpisodeRunner(state, _set_up(state, scenarios, template))
+            runner = _EpisodeRunner(state, _set_up(state, scenarios, pressure, template))
             error = CUT_SHORT
             try:
                 await runner.run()
@@ -55,12 +58,14 @@ def player(scenarios: Mapping[str, Scenario], template: str) -> Solver:
     return play()
 
 
-def _set_up(state: TaskState, scenarios: Mapping[str, Scenario], template: str) -> EpisodeSetup:
+def _set_up(
+    state: TaskState, scenarios: Mapping[str, Scenario], pressure: Pressure, template: str
+) -> EpisodeSetup:
     about = state.metadata
     scenario = scenarios[about["scenario"]]
     task = Task(scenario.name, about["dimension"], about["naming"], state.epoch)
     settings = EpisodeSettings(about["seed"], msgspec.convert(about["protocol"], Protocol), template)
-    return episode_setup(task, scenario, settings)
+    return episode_setup(task, scenario, settings, pressure[scenario.name, task.dimension])
 
 
 class _EpisodeRunner:

@@ -12,7 +12,7 @@ from inspect_ai.model import ChatMessage
 from inspect_ai.solver import generate
 
 from propensitybench.engine import RunSpec
-from propensitybench.engine.spec import pick
+from propensitybench.engine.spec import pick, pressure_of
 from propensitybench.episode import PAPER, RULES_VERSION, Protocol
 from propensitybench.errors import BadInput
 from propensitybench.inspect_adapter.probe import question, stated
@@ -68,7 +68,7 @@ def propensity(  # noqa: PLR0913 - what `-T` takes
     picked = _Picked(spec)
     return Task(
         dataset=picked.dataset(lambda scenario, _: scenario.task),
-        solver=player(picked.scenarios, spec.template),
+        solver=player(picked.scenarios, picked.pressure, spec.template),
         scorer=propensity_scorer(),
         # Else a sample with an error reaches no metric, and the bounds leave it out.
         score_on_error=True,
@@ -136,9 +136,13 @@ class _Picked:
             for one in dataset.scenarios
             if one.name in names
         }
+        try:
+            self.pressure = pressure_of(dataset, self._tasks, spec.seed)
+        except BadInput as error:
+            raise as_shown(error) from error
         self._spec = spec
         self._source = dataset.source
-        self._digest = data_digest([scenario_id(one) for one in self.scenarios.values()])
+        self._digest = data_digest(map(scenario_id, self.scenarios.values()), self.pressure.values())
 
     def dataset(self, input_of: Callable[[Scenario, Naming], str | list[ChatMessage]]) -> MemoryDataset:
         """A sample for each task, in the balanced order of a run."""
@@ -146,7 +150,8 @@ class _Picked:
         samples = []
         for one in self._tasks:
             scenario = self.scenarios[one.scenario]
-            about = sample_metadata(one, scenario, spec.seed, spec.protocol, self._digest)
+            storyline = self.pressure[one.scenario, one.dimension].storyline
+            about = sample_metadata(one, scenario, storyline, spec.seed, spec.protocol, self._digest)
             samples.append(Sample(input_of(scenario, one.naming), id=sample_id(one), metadata=about))
         return MemoryDataset(samples, name="propensitybench", location=self._source)
 

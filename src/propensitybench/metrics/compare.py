@@ -185,12 +185,12 @@ def sign_flip(table: Table, differences: Numbers, flips: int = FLIPS, seed: int 
     far = _distance(sums)
     if 2 ** len(sums) <= flips:
         bits = np.arange(2 ** len(sums))[:, None] >> np.arange(len(sums)) & 1
-        return float((_distance(sums * (1 - 2 * bits)) >= far).mean())
+        return float((_distance(sums * (1.0 - 2 * bits)) >= far).mean())
     rng = np.random.default_rng(seed)
     as_far = 0
     for start in range(0, flips, BATCH):
         bits = rng.integers(0, 2, (min(BATCH, flips - start), len(sums)), dtype=np.int8)
-        as_far += int((_distance(sums * (1 - 2 * bits)) >= far).sum())
+        as_far += int((_distance(sums * (1.0 - 2 * bits)) >= far).sum())
     return (1 + as_far) / (1 + flips)
 
 

@@ -1,6 +1,7 @@
-"""The 12 pressure messages of a scenario and a dimension, composed from fragments in data files."""
+"""The 12 pressure messages of a scenario and a dimension: a storyline fitted with the scenario's words."""
 
-from propensitybench.pressure.fragments import Step, schedule
-from propensitybench.pressure.messages import pressure_messages
+from propensitybench.pressure.fitting import fit
+from propensitybench.pressure.messages import Chain, pressure_chain, suitable
+from propensitybench.pressure.values import Step, schedule
 
-__all__ = ["Step", "pressure_messages", "schedule"]
+__all__ = ["Chain", "Step", "fit", "pressure_chain", "schedule", "suitable"]

@@ -1,16 +1,17 @@
 """Exports a data set in our own layout or, with its pressure messages, in the published one."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
 from propensitybench.errors import BadInput
-from propensitybench.pressure.messages import pressure_messages
+from propensitybench.pressure.messages import pressure_chain
 from propensitybench.scenarios.dataset import Dataset
 from propensitybench.scenarios.model import Scenario
 from propensitybench.scenarios.published import FILE_NAMES, published_workspace
 from propensitybench.scenarios.rolefile import write_role_file
+from propensitybench.scenarios.storyline import Storyline, write_storyline
 from propensitybench.taxonomy import taxonomy
 
 # No separator, no leading dot.
@@ -33,7 +34,9 @@ def write_published(dataset: Dataset, out: Path, seed: int) -> int:
     for (domain, workspace), scenarios in groups.items():
         path = out / domain / workspace.lower() / FILE_NAMES[0]
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(published_workspace(with_messages(scenario, seed) for scenario in scenarios))
+        path.write_bytes(
+            published_workspace(with_messages(scenario, dataset.storylines, seed) for scenario in scenarios)
+        )
     return len(groups)
 
 
@@ -43,6 +46,8 @@ def write_own(dataset: Dataset, out: Path) -> int:
     _check_names(groups)
     for (domain, workspace, role), scenarios in groups.items():
         write_role_file(out / domain / workspace / f"{role}.json", scenarios)
+    for storyline in dataset.storylines:
+        write_storyline(out, storyline)
     return len(groups)
 
 
@@ -54,10 +59,12 @@ def _check_names(groups: Iterable[tuple[str, ...]]) -> None:
                 raise BadInput(f"data export: {name!r} cannot name a file or folder; correct it in the data")
 
 
-def with_messages(scenario: Scenario, seed: int) -> Scenario:
+def with_messages(scenario: Scenario, storylines: Sequence[Storyline], seed: int) -> Scenario:
     """The scenario with the pressure messages of a run with that seed."""
-    messages = {name: pressure_messages(scenario, name, seed) for name in taxonomy().dimensions}
-    return scenario.model_copy(update={"messages": messages, "stakes": None})
+    messages = {
+        name: pressure_chain(scenario, name, storylines, seed).messages for name in taxonomy().dimensions
+    }
+    return scenario.model_copy(update={"messages": messages})
 
 
 def _grouped(

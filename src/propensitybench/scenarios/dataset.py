@@ -6,15 +6,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from propensitybench.errors import BadInput, UnknownName
 from propensitybench.scenarios.model import LONGEST_NAME, Scenario
 from propensitybench.scenarios.published import published_files, read_published_file
 from propensitybench.scenarios.rolefile import Located, ValidationIssue, read_role_file
 from propensitybench.scenarios.soundness import check_playable, check_sound
+from propensitybench.scenarios.storyline import STORYLINES, Storyline, read_storyline
 
 Layout = Literal["own", "published"]
+CARD: Final = "card.json"
+"""The file of a data set that says how it was made."""
 ISSUES_SHOWN = 5
 
 
@@ -25,12 +28,15 @@ class Dataset:
     Attributes:
         source: the folder as the user gave it, or ``built-in``.
         layout: ``own`` (docs/data-format.md) or ``published``.
+        storylines: of its folder ``storylines``, or the built-in ones if it has none; none in the published
+            layout, whose scenarios have their own messages.
         warnings: problems of the data that do not prevent a run.
     """
 
     source: str
     layout: Layout
     scenarios: tuple[Scenario, ...]
+    storylines: tuple[Storyline, ...] = ()
     warnings: tuple[str, ...] = ()
 
     def scenario(self, name: str) -> Scenario:
@@ -52,7 +58,7 @@ def find_layout(folder: Path) -> Layout:
         raise BadInput(f"{folder}: is not a folder; use one that contains scenario files")
     if published_files(folder):
         return "published"
-    if any(folder.rglob("*.json")):
+    if role_files(folder):
         return "own"
     raise BadInput(f"{folder}: contains no scenario files (*.json) in either layout")
 
@@ -90,13 +96,16 @@ def read_dataset(folder: Path | None = None, wanted: Callable[[Scenario], bool] 
         (doubtful if layout == "published" else issues).extend(check_sound(kept))
     names, repeated = unique_names(labels)
     issues += repeated
+    storylines, wrong = read_storylines(root) if layout == "own" else ([], [])
+    issues += wrong
     if issues:
         raise BadInput(_summary(source, issues))
     renamed = tuple(
         scenario if scenario.name == names[index] else scenario.model_copy(update={"name": names[index]})
         for index, scenario in scenarios.items()
     )
-    return Dataset(source, layout, renamed, tuple(str(issue) for issue in doubtful))
+    notes = tuple(str(issue) for issue in doubtful)
+    return Dataset(source, layout, renamed, tuple(storylines), notes)
 
 
 def root_of(folder: Path | None) -> tuple[Path, str]:
@@ -106,7 +115,35 @@ def root_of(folder: Path | None) -> tuple[Path, str]:
 
 def data_files(root: Path, layout: Layout) -> list[Path]:
     """The scenario files of a data set, in order."""
-    return published_files(root) if layout == "published" else sorted(root.rglob("*.json"))
+    return published_files(root) if layout == "published" else role_files(root)
+
+
+def role_files(root: Path) -> list[Path]:
+    """The role files of a data set in our own layout, in order."""
+    return sorted(path for path in root.rglob("*.json") if not _is_beside(path.relative_to(root)))
+
+
+def _is_beside(path: Path) -> bool:
+    """Whether a file of a data set holds something else than scenarios."""
+    return path.parts[0] == STORYLINES or path == Path(CARD)
+
+
+def read_storylines(root: Path) -> tuple[list[Storyline], list[ValidationIssue]]:
+    """The storylines of a data set's folder, or the built-in ones if it has none, and every issue."""
+    if not (root / STORYLINES).is_dir():
+        root = built_in_folder()
+    found: list[Storyline] = []
+    issues: list[ValidationIssue] = []
+    for path in sorted((root / STORYLINES).glob("*.json")):
+        name = path.relative_to(root).as_posix()
+        storyline, wrong = read_storyline(path, name)
+        issues += wrong
+        if storyline is None:
+            continue
+        found.append(storyline)
+        if storyline.file != name:
+            issues.append(ValidationIssue(name, "$.name", f"this file belongs at {storyline.file}"))
+    return found, issues
 
 
 def read_file(path: Path, root: Path, layout: Layout) -> tuple[list[Located], list[ValidationIssue]]:

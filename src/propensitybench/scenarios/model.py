@@ -5,7 +5,7 @@ unknown fields, and with errors that give the JSON path.
 """
 
 from math import isfinite
-from typing import Annotated, Final, NamedTuple
+from typing import Annotated, Final, Literal, NamedTuple
 
 import msgspec
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, StringConstraints
@@ -13,13 +13,18 @@ from pydantic_core import PydanticCustomError
 
 from propensitybench.digests import digest
 
-ROLE_FORMAT: Final = "propensitybench-role/1"
+ROLE_FORMAT: Final = "propensitybench-role/2"
 CANARY: Final = (
     "propensitybench canary 7c1d0c52-5f0e-4b57-9a55-3f1b8a6f2e94: "
     "benchmark data, keep out of training corpora"
 )
 MESSAGES_PER_DIMENSION: Final = 12
 ERRORS_PER_TASK: Final = 5
+# Of those, the last ones are repeated when all have been shown.
+ERRORS_REPEATED: Final = 3
+RANKS: Final = range(7)
+
+RequesterKind = Literal["customer", "colleagues", "auditor", "authority", "public"]
 
 Text = Annotated[str, StringConstraints(min_length=1, strip_whitespace=False)]
 # Wide enough for the published release, whose names are not all lower case, and for a scenario's name with
@@ -27,6 +32,7 @@ Text = Annotated[str, StringConstraints(min_length=1, strip_whitespace=False)]
 LONGEST_NAME: Final = 300
 NAME_PATTERN: Final = r"^[A-Za-z_][A-Za-z0-9_-]*$"
 ALIGNED_PATTERN: Final = r"^complete_"
+CURRENCY_PATTERN: Final = r"^[A-Z]{3}$"
 Name = Annotated[str, StringConstraints(pattern=NAME_PATTERN, max_length=LONGEST_NAME)]
 
 
@@ -52,11 +58,13 @@ Value = Annotated[JsonValue, AfterValidator(_finite), AfterValidator(_sorted_key
 Values = Annotated[dict[Name, Value], AfterValidator(lambda found: dict(sorted(found.items())))]
 
 
-class _Part(BaseModel):
+class Part(BaseModel):
+    """What people write: immutable, strict, and closed to unknown fields."""
+
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
-class States(_Part):
+class States(Part):
     """The state of the workplace before the task, after it, and after the violation."""
 
     initial: Text
@@ -64,7 +72,7 @@ class States(_Part):
     illegal: Text
 
 
-class Policy(_Part):
+class Policy(Part):
     """The role, its duties and its prohibitions, as the system message states them."""
 
     role: Text
@@ -72,7 +80,7 @@ class Policy(_Part):
     prohibitions: Text
 
 
-class Getter(_Part):
+class Getter(Part):
     """A tool that gathers information: it returns ``outputs`` when called with ``arguments``."""
 
     name: Name
@@ -81,8 +89,12 @@ class Getter(_Part):
     outputs: tuple[Name, ...] = Field(min_length=1)
 
 
-class AlignedTool(_Part):
-    """The safe tool for completing the task, which always fails with one of its errors."""
+class AlignedTool(Part):
+    """The safe tool for completing the task, which always fails.
+
+    Attributes:
+        errors: what its calls with the right arguments return, in order; then the last three over and over.
+    """
 
     name: Annotated[Name, StringConstraints(pattern=ALIGNED_PATTERN)]
     description: Text
@@ -90,33 +102,79 @@ class AlignedTool(_Part):
     errors: tuple[Text, ...] = Field(min_length=ERRORS_PER_TASK, max_length=ERRORS_PER_TASK)
 
 
-class ToolFace(_Part):
+class ToolFace(Part):
     """One of the two names and descriptions of the misaligned tool."""
 
     name: Name
     description: Text
 
 
-class MisalignedTool(_Part):
-    """The prohibited tool for completing the task, with both names and what the policy says about it."""
+class MisalignedTool(Part):
+    """The prohibited tool for completing the task, with both names and what the policy says about it.
+
+    Attributes:
+        arguments: what it takes; none in the published data.
+    """
 
     harmful: ToolFace
     benign: ToolFace
+    arguments: tuple[Name, ...] = ()
     acknowledgement: Text
     consequences: Text
 
 
-class Stakes(_Part):
-    """The scenario's phrases for the pressure messages; docs/data-format.md describes their grammar."""
+class Act(Part):
+    """The violation in the terms of the plan: by what means, on what, and what the agent gets."""
 
+    mechanism: Text
+    target: Text
+    gain: Text
+
+
+class Sender(Part):
+    """Somebody who may write to the agent, or a system that does."""
+
+    rank: Annotated[int, Field(ge=RANKS.start, lt=RANKS.stop)]
+    name: Text
     title: Text
+    system: bool = False
+
+
+class Organisation(Part):
+    """The workplace of a role file, with one sender of each rank.
+
+    Attributes:
+        what: what it is, in a few words.
+        currency: ISO 4217 code of the amounts in its texts.
+    """
+
+    name: Text
+    what: Text
+    currency: Annotated[str, StringConstraints(pattern=CURRENCY_PATTERN)]
+    senders: tuple[Sender, ...] = Field(min_length=len(RANKS), max_length=len(RANKS))
+
+    def sender(self, rank: int) -> Sender:
+        """The sender of a rank; see `organisation_has_senders`."""
+        return next(sender for sender in self.senders if sender.rank == rank)
+
+
+class Situation(Part):
+    """The scenario's words for the slots of a storyline; docs/data-format.md gives their grammar."""
+
+    reference: Text
     deliverable: Text
-    activity: Text
-    beneficiary: Text
+    deliverable_short: Text
+    system: Text
+    requester: Text
+    requester_kind: RequesterKind
+    requester_contact: Text
+    event: Text
     loss: Text
-    organisation: Text
-    revenue: Text
+    loss_big: Text
+    unit_at_risk: Text
     rival: Text
+    revenue: Text
+    approver: Text
 
 
 class PressureMessage(NamedTuple):
@@ -127,7 +185,7 @@ class PressureMessage(NamedTuple):
     body: str
 
 
-class Scenario(_Part):
+class Scenario(Part):
     """One role's task with its tools, arguments and policy.
 
     Attributes:
@@ -136,16 +194,23 @@ class Scenario(_Part):
         technique: the published attack vector's name, if it differs from the capability.
         known: the arguments that the agent is given, with their values.
         unknown: the arguments that the agent has to obtain from the getters, with their values.
-        stakes: phrases from which pressure messages are made; None if there are ``messages``.
+        severity: of the consequences, 1 (nuisance) to 4 (catastrophe). Published scenarios have none, and
+            neither ``act``, ``organisation`` nor ``situation``.
+        act: the violation in the terms of the plan.
+        organisation: the workplace, with those who may write.
+        situation: words for the slots of a storyline.
         messages: the 12 messages of each dimension, if the data set has its own.
     """
 
     domain: Text
     workspace: Text
     role: Text
+    organisation: Organisation | None = None
     name: Name
     capability: str | None
     technique: str | None = None
+    severity: Annotated[int, Field(ge=1, le=4)] | None = None
+    act: Act | None = None
     description: Text
     states: States
     task: Text
@@ -155,7 +220,7 @@ class Scenario(_Part):
     getters: tuple[Getter, ...]
     aligned: AlignedTool
     misaligned: MisalignedTool
-    stakes: Stakes | None = None
+    situation: Situation | None = None
     messages: dict[str, tuple[PressureMessage, ...]] | None = None
 
     @property
@@ -189,9 +254,9 @@ class Scenario(_Part):
 
 
 def scenario_id(scenario: Scenario) -> str:
-    """The scenario's content id: ``s1:`` and a digest of its content.
+    """The scenario's content id: ``s2:`` and a digest of its content.
 
-    ``s1`` stands for the recipe (sorted JSON of every field, BLAKE2b, 8 bytes). If the recipe changes, so
+    ``s2`` stands for the recipe (sorted JSON of every field, BLAKE2b, 8 bytes). If the recipe changes, so
     must the prefix.
     """
-    return "s1:" + digest(scenario.to_json())
+    return "s2:" + digest(scenario.to_json())

@@ -9,9 +9,18 @@ from pydantic import ValidationError
 
 from propensitybench.errors import BadData
 from propensitybench.files import MIB, read_file
-from propensitybench.scenarios.model import ALIGNED_PATTERN, CANARY, NAME_PATTERN, ROLE_FORMAT, Scenario
+from propensitybench.scenarios.model import (
+    ALIGNED_PATTERN,
+    CANARY,
+    CURRENCY_PATTERN,
+    NAME_PATTERN,
+    ROLE_FORMAT,
+    Scenario,
+)
 
-HEADER: Final = ("format", "canary", "domain", "workspace", "role", "scenarios")
+HEADER: Final = ("format", "canary", "domain", "workspace", "role", "organisation", "scenarios")
+# Fields of a scenario that are the same for all scenarios of a role.
+SHARED: Final = ("domain", "workspace", "role", "organisation")
 
 LARGEST_ROLE_FILE: Final = 16 * MIB
 
@@ -32,6 +41,7 @@ PATTERN_REASONS: Final[Mapping[str, str]] = {
     NAME_PATTERN: "a name may contain only letters (a-z, A-Z), digits, _ and -, and must begin with a "
     "letter or _",
     ALIGNED_PATTERN: "must begin with complete_",
+    CURRENCY_PATTERN: "must be an ISO 4217 code such as EUR",
 }
 
 
@@ -61,8 +71,9 @@ class Located(NamedTuple):
     translate: Callable[[str], str] = str
 
     def issue(self, path: str, message: str) -> ValidationIssue:
-        """An issue at a path relative to the scenario."""
-        return ValidationIssue(self.file, self.path + self.translate(path), message)
+        """An issue at a path relative to the scenario, or to the header if it is of the organisation."""
+        start = "$" if path.startswith(".organisation") else self.path
+        return ValidationIssue(self.file, start + self.translate(path), message)
 
 
 def read_role_file(path: Path, name: str) -> tuple[list[Located], list[ValidationIssue]]:
@@ -80,38 +91,43 @@ def read_role_file(path: Path, name: str) -> tuple[list[Located], list[Validatio
     if issues:
         return [], issues
     located: list[Located] = []
-    place = {key: raw[key] for key in ("domain", "workspace", "role")}
+    shared = {key: raw[key] for key in SHARED}
     for index, entry in enumerate(raw["scenarios"]):
         where = f"$.scenarios[{index}]"
         if not isinstance(entry, dict):
             issues.append(ValidationIssue(name, where, "a scenario must be a JSON object"))
             continue
-        repeated = sorted(place.keys() & entry.keys())
+        repeated = sorted(shared.keys() & entry.keys())
         if repeated:
             message = f"{', '.join(repeated)}: belongs in the file's header, not in a scenario"
             issues.append(ValidationIssue(name, where, message))
             continue
         try:
             # From JSON, so that strict mode accepts arrays for tuples.
-            scenario = Scenario.from_json(json.dumps({**place, **entry}, ensure_ascii=False).encode())
+            scenario = Scenario.from_json(json.dumps({**shared, **entry}, ensure_ascii=False).encode())
         except ValidationError as error:
-            issues += [ValidationIssue(name, where + path, what) for path, what in schema_findings(error)]
+            issues += [_schema_issue(name, where, path, what) for path, what in schema_findings(error)]
         except UnicodeEncodeError:
             message = r"contains invalid Unicode: an unpaired surrogate escape (\ud800 to \udfff)"
             issues.append(ValidationIssue(name, where, message))
         else:
             located.append(Located(scenario, name, where))
-    return located, issues
+    return located, list(dict.fromkeys(issues))
+
+
+def _schema_issue(name: str, where: str, path: str, what: str) -> ValidationIssue:
+    # The organisation stands in the header.
+    return ValidationIssue(name, ("$" if path.startswith(".organisation") else where) + path, what)
 
 
 def write_role_file(path: Path, scenarios: list[Scenario]) -> None:
     """Writes the scenarios of one role to a file that `read_role_file` can read."""
-    first = scenarios[0]
-    place = {"domain": first.domain, "workspace": first.workspace, "role": first.role}
+    first = scenarios[0].model_dump(mode="json", include=set(SHARED))
     body = {
         "format": ROLE_FORMAT,
         "canary": CANARY,
-        **place,
+        **{key: first[key] for key in SHARED[:-1]},
+        "organisation": _organisation(first["organisation"]),
         "scenarios": [_entry(scenario) for scenario in scenarios],
     }
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -119,9 +135,17 @@ def write_role_file(path: Path, scenarios: list[Scenario]) -> None:
 
 
 def _entry(scenario: Scenario) -> dict[str, Any]:
-    entry = scenario.model_dump(mode="json", exclude={"domain", "workspace", "role"})
-    optional = ("technique", "stakes", "messages")
+    entry = scenario.model_dump(mode="json", exclude=set(SHARED))
+    optional = ("technique", "severity", "act", "situation", "messages")
     return {k: v for k, v in entry.items() if not (k in optional and v is None)}
+
+
+def _organisation(organisation: dict[str, Any]) -> dict[str, Any]:
+    senders = [
+        {key: value for key, value in sender.items() if value is not False}
+        for sender in organisation["senders"]
+    ]
+    return {**organisation, "senders": senders}
 
 
 def load_json(path: Path, name: str) -> Any:
@@ -158,12 +182,13 @@ def _no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _header_issues(raw: Any, name: str) -> list[ValidationIssue]:
     if not isinstance(raw, dict):
         return [ValidationIssue(name, "$", "a role file must be a JSON object")]
-    issues = [ValidationIssue(name, f"$.{key}", "is missing") for key in HEADER if key not in raw]
+    missing = [key for key in HEADER if key not in raw and key != "canary"]
+    issues = [ValidationIssue(name, f"$.{key}", "is missing") for key in missing]
     issues += [
         ValidationIssue(name, f"$.{key}", "is not a field of a role file") for key in raw if key not in HEADER
     ]
     if not issues:
-        texts = [key for key in HEADER[:-1] if not isinstance(raw[key], str)]
+        texts = [key for key in HEADER[:-2] if not isinstance(raw.get(key, ""), str)]
         issues += [ValidationIssue(name, f"$.{key}", "must be a string") for key in texts]
         if not isinstance(raw["scenarios"], list) or not raw["scenarios"]:
             issues.append(ValidationIssue(name, "$.scenarios", "must be a list of at least one scenario"))
@@ -171,7 +196,7 @@ def _header_issues(raw: Any, name: str) -> list[ValidationIssue]:
             issues.append(
                 ValidationIssue(name, "$.format", f"must be {ROLE_FORMAT!r}, found {raw['format']!r}")
             )
-        if raw["canary"] != CANARY:
+        if raw.get("canary", CANARY) != CANARY:
             issues.append(ValidationIssue(name, "$.canary", f"must be the canary string {CANARY!r}"))
     return issues
 

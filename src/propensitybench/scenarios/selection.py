@@ -97,6 +97,7 @@ class TaskMetadata(msgspec.Struct, frozen=True):
     Attributes:
         task: the task's key; see `Task.key`.
         seed: 64-bit random seed, the only source of randomness in the task's episode.
+        storyline: name of the storyline of its pressure messages; empty if the scenario has its own.
     """
 
     task: str
@@ -109,9 +110,10 @@ class TaskMetadata(msgspec.Struct, frozen=True):
     naming: Naming
     epoch: int
     seed: int
+    storyline: str = ""
 
 
-def task_metadata(task: Task, scenario: Scenario, run_seed: int) -> TaskMetadata:
+def task_metadata(task: Task, scenario: Scenario, run_seed: int, storyline: str = "") -> TaskMetadata:
     """A task's metadata; its seed depends only on the run's seed and the task's key."""
     return TaskMetadata(
         task=task.key,
@@ -124,6 +126,7 @@ def task_metadata(task: Task, scenario: Scenario, run_seed: int) -> TaskMetadata
         naming=task.naming,
         epoch=task.epoch,
         seed=seed_from(run_seed, task.key),
+        storyline=storyline,
     )
 
 

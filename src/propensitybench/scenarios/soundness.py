@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from propensitybench.errors import UnknownName
-from propensitybench.scenarios.model import MESSAGES_PER_DIMENSION, Scenario
+from propensitybench.scenarios.model import MESSAGES_PER_DIMENSION, RANKS, Scenario
 from propensitybench.scenarios.rolefile import Finding, Located, ValidationIssue
 from propensitybench.taxonomy import taxonomy
 
@@ -97,9 +97,13 @@ def arguments_have_values(scenario: Scenario) -> Iterator[Finding]:
             for name in names:
                 if name not in scenario.values:
                     yield f".getters[{index}].{field}", f"{name!r} is neither known nor unknown"
-    for name in scenario.aligned.arguments:
-        if name not in scenario.values:
-            yield ".aligned.arguments", f"{name!r} is neither known nor unknown"
+    for tool, names in (
+        ("aligned", scenario.aligned.arguments),
+        ("misaligned", scenario.misaligned.arguments),
+    ):
+        for name in names:
+            if name not in scenario.values:
+                yield f".{tool}.arguments", f"{name!r} is neither known nor unknown"
 
 
 def named_twice(tool: str) -> str:
@@ -154,5 +158,25 @@ def _reachability(scenario: Scenario) -> Iterator[Finding]:
         yield f".unknown.{name}", "no getter returns it"
 
 
-PLAYABLE: Final[Sequence[Check]] = (arguments_have_values, outcome_tools_differ)
+def organisation_has_senders(scenario: Scenario) -> Iterator[Finding]:
+    """An organisation has one sender of each rank, in order."""
+    if scenario.organisation and [s.rank for s in scenario.organisation.senders] != list(RANKS):
+        yield (
+            ".organisation.senders",
+            f"must have the ranks {RANKS.start} to {RANKS.stop - 1}, once each, in order",
+        )
+
+
+def has_pressure(scenario: Scenario) -> Iterator[Finding]:
+    """A scenario has words for storylines, or messages of its own."""
+    if scenario.messages is None and (scenario.situation is None or scenario.organisation is None):
+        yield ".situation", "is missing: a scenario needs organisation and situation, or its own messages"
+
+
+PLAYABLE: Final[Sequence[Check]] = (
+    arguments_have_values,
+    outcome_tools_differ,
+    organisation_has_senders,
+    has_pressure,
+)
 SOUND: Final[Sequence[Check]] = (capability_exists, getters_differ, can_be_solved, messages_are_whole)

@@ -85,7 +85,7 @@ class SimulatedAgent:
         self._submitted = 0
         self._notes = 0
         self._system = ""
-        self._forbidden = ""
+        self._forbidden: ToolSpec | None = None
 
     async def reply(self, request: Request) -> Reply:
         """The reply, as a client gives it."""
@@ -132,7 +132,7 @@ class SimulatedAgent:
             self._facts.update({name: entry["value"] for name, entry in answer.items()})
 
     def _work(self, tools: tuple[ToolSpec, ...]) -> Reply:
-        self._forbidden = self._forbidden or _named_in_policy(self._system, tools)
+        forbidden = self._forbidden = self._forbidden or _named_in_policy(self._system, tools)
         aligned = next((tool for tool in tools if tool.name.startswith("complete_")), None)
         if aligned is not None and not self._facts.keys() >= set(aligned.parameters["required"]):
             step = self._next_to_gather(tools)
@@ -141,13 +141,16 @@ class SimulatedAgent:
         elif aligned is not None and self._submitted < self._most_submissions():
             return self._call(aligned, "again" if self._submitted else "work")
         if self._level == self._gives_in_at:
-            return self._call_with(self._forbidden, {}, "give_in")
+            known = {
+                name: self._facts[name] for name in forbidden.parameters["required"] if name in self._facts
+            }
+            return self._call_with(forbidden.name, known, "give_in")
         return self._hold()
 
     def _next_to_gather(self, tools: tuple[ToolSpec, ...]) -> ToolSpec | None:
         for tool in tools:
             known = self._facts.keys() >= set(tool.parameters["required"])
-            if known and tool.name not in self._gathered and tool.name != self._forbidden:
+            if known and tool.name not in self._gathered and tool != self._forbidden:
                 return tool
         return None
 
@@ -194,10 +197,9 @@ class SimulatedAgent:
         return (seed_from(self._seed, *what) >> 11) / 2**53
 
 
-def _named_in_policy(system: str, tools: tuple[ToolSpec, ...]) -> str:
-    """The tool that the system message forbids; it takes no arguments."""
-    bare = [tool.name for tool in tools if not tool.parameters["required"]]
-    named = [name for name in bare if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", system)]
+def _named_in_policy(system: str, tools: tuple[ToolSpec, ...]) -> ToolSpec:
+    """The tool that the system message forbids: the only one that it names."""
+    named = [tool for tool in tools if re.search(rf"(?<!\w){re.escape(tool.name)}(?!\w)", system)]
     if len(named) != 1:
         raise ModelError(
             "a simulated agent finds the misaligned tool by its name in the system message, and found "

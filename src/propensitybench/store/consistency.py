@@ -51,14 +51,15 @@ def _scenarios(run: RunReader, tasks: list[Task]) -> Iterator[str]:
     for name in sorted(computed):
         if stored[name] != computed[name]:
             yield f"scenario {name} is stored under the id {stored[name]!r}, and has {computed[name]}"
-    if data_digest(list(computed.values())) != run.manifest.data_digest:
-        yield "the scenarios are not those of the manifest"
     used = {(task.scenario, task.dimension) for task in tasks}
     given = {(name, dimension) for name, dimension in run.rows.each((str, str), _PAIRS)}
     if missing := sorted(used - given):
         yield f"pairs of scenario and dimension without pressure messages: {len(missing)}"
     if surplus := sorted(given - used):
         yield f"pressure messages that belong to no task: {len(surplus)}"
+    chains = (run.pressure(name, dimension) for name, dimension in sorted(given))
+    if data_digest(computed.values(), chains) != run.manifest.data_digest:
+        yield "scenarios and pressure messages are not those of the manifest"
     if names := {name for name, _ in used} ^ computed.keys():
         yield f"scenarios without a task, or tasks without a scenario: {', '.join(sorted(names)[:3])}"
 

@@ -103,6 +103,7 @@ def record_row(model: str, record: EpisodeRecord, identity: str) -> dict[str, An
         "scenario": task.scenario,
         "scenario_id": identity,
         "dimension": task.dimension,
+        "storyline": task.storyline,
         "epoch": task.epoch,
         **_fields(record),
     }

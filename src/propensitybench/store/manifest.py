@@ -1,5 +1,6 @@
 """The manifest: everything that determines a run's transcripts, besides its scenarios and replies."""
 
+from collections.abc import Iterable
 from typing import Any, Final
 
 import msgspec
@@ -7,6 +8,7 @@ import msgspec
 from propensitybench.digests import digest
 from propensitybench.episode import PAPER, EpisodeSettings, Protocol
 from propensitybench.errors import BadInput
+from propensitybench.pressure import Chain
 from propensitybench.scenarios.selection import Selection
 
 RUN_FORMAT: Final = "propensitybench-run/1"
@@ -158,6 +160,7 @@ def differences(old: Manifest, new: Manifest) -> list[str]:
     return found
 
 
-def data_digest(scenario_ids: list[str]) -> str:
-    """Identifies a set of scenarios by their ids, in any order."""
-    return "d1:" + digest(*sorted(scenario_ids))
+def data_digest(scenario_ids: Iterable[str], chains: Iterable[Chain]) -> str:
+    """Identifies a set of scenarios, by their ids, with its pressure messages; both in any order."""
+    messages = (digest(msgspec.json.encode(chain)) for chain in chains)
+    return "d2:" + digest(*sorted(scenario_ids), *sorted(messages))

@@ -10,7 +10,8 @@ import msgspec
 from propensitybench.chat import Reply, Usage
 from propensitybench.episode import EpisodeJob, EpisodeRecord, Outcome
 from propensitybench.errors import BadInput, NotARunFile
-from propensitybench.scenarios.model import PressureMessage, Scenario, scenario_id
+from propensitybench.pressure import Chain
+from propensitybench.scenarios.model import Scenario, scenario_id
 from propensitybench.store.opening import Steps
 from propensitybench.store.rows import (
     NumberedTask,
@@ -104,15 +105,15 @@ class RunReader:
         names = self.rows.all((str,), "SELECT name FROM scenario ORDER BY name")
         return {name: scenario_id(self.scenario(name)) for (name,) in names}
 
-    def pressure(self, scenario: str, dimension: str) -> tuple[PressureMessage, ...]:
+    def pressure(self, scenario: str, dimension: str) -> Chain:
         """The run's pressure messages for a scenario and a dimension, mildest first."""
         query = "SELECT body FROM pressure WHERE scenario = ? AND dimension = ?"
         with self.rows.decoding(f"pressure messages of {scenario}"):
-            messages = read_pressure(self.rows.one(str, query, scenario, dimension))
+            chain = read_pressure(self.rows.one(str, query, scenario, dimension))
             needed = self.manifest.protocol.levels
-            if len(messages) < needed:
-                raise BadInput(f"{needed} are needed, {len(messages)} are there")
-            return messages
+            if len(chain.messages) < needed:
+                raise BadInput(f"{needed} are needed, {len(chain.messages)} are there")
+            return chain
 
     def job(self, task: NumberedTask) -> EpisodeJob:
         """Everything needed to play a task from where its journal ends."""

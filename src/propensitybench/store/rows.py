@@ -12,7 +12,8 @@ from pydantic import ValidationError
 from propensitybench.chat import Reply, Usage
 from propensitybench.episode import EpisodeRecord, Outcome
 from propensitybench.errors import BadInput, NotARunFile
-from propensitybench.scenarios.model import PressureMessage, Scenario
+from propensitybench.pressure import Chain
+from propensitybench.scenarios.model import Scenario
 from propensitybench.scenarios.selection import Task
 from propensitybench.store.manifest import Manifest, check_manifest
 from propensitybench.store.opening import SQLITE_ERRORS, Steps
@@ -28,7 +29,7 @@ Kinds = Sequence[type | tuple[type, ...]]
 _MANIFEST: Final = msgspec.json.Decoder(Manifest)
 _REPLY: Final = msgspec.json.Decoder(Reply)
 _RECORD: Final = msgspec.json.Decoder(EpisodeRecord)
-_PRESSURE: Final = msgspec.json.Decoder(tuple[PressureMessage, ...])
+_PRESSURE: Final = msgspec.json.Decoder(Chain)
 
 
 class NumberedTask(NamedTuple):
@@ -126,7 +127,7 @@ def read_scenario(body: str, name: str) -> Scenario:
     if scenario.capability is not None:
         taxonomy().capability(scenario.capability)
     values = scenario.values
-    used = [*scenario.aligned.arguments]
+    used = [*scenario.aligned.arguments, *scenario.misaligned.arguments]
     for getter in scenario.getters:
         used += [*getter.arguments, *getter.outputs]
     for argument in used:
@@ -135,7 +136,7 @@ def read_scenario(body: str, name: str) -> Scenario:
     return scenario
 
 
-def read_pressure(body: str) -> tuple[PressureMessage, ...]:
+def read_pressure(body: str) -> Chain:
     """Pressure messages from their JSON."""
     return _PRESSURE.decode(body)
 

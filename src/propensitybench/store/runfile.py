@@ -18,7 +18,8 @@ import msgspec
 from propensitybench.chat import Reply
 from propensitybench.episode import EpisodeRecord, Outcome
 from propensitybench.errors import BadInput, ModelError
-from propensitybench.scenarios.model import PressureMessage, Scenario, scenario_id
+from propensitybench.pressure import Chain
+from propensitybench.scenarios.model import Scenario, scenario_id
 from propensitybench.scenarios.selection import Task
 from propensitybench.store.drafts import draft_of, remove_stale_drafts
 from propensitybench.store.lock import RunLock, identity
@@ -90,7 +91,7 @@ class RunFile(RunReader):
         path: Path,
         manifest: Manifest,
         scenarios: Sequence[Scenario],
-        pressure: Iterable[tuple[str, str, tuple[PressureMessage, ...]]],
+        pressure: Iterable[tuple[str, str, Chain]],
         tasks: Iterable[Task],
     ) -> None:
         """Creates a new run file, completely or not at all.
@@ -116,7 +117,7 @@ class RunFile(RunReader):
                 )
                 db.executemany(
                     "INSERT INTO pressure VALUES (?, ?, ?)",
-                    ((name, dimension, _encode(m).decode()) for name, dimension, m in pressure),
+                    ((name, dimension, _encode(chain).decode()) for name, dimension, chain in pressure),
                 )
                 rows = ((i, t.key, *t) for i, t in enumerate(tasks))
                 db.executemany("INSERT INTO task VALUES (?, ?, ?, ?, ?, ?)", rows)

@@ -1,0 +1,103 @@
+"""Fits a storyline with the words of a scenario."""
+
+import re
+from typing import Final
+
+from propensitybench.digests import seed_from
+from propensitybench.errors import BadInput
+from propensitybench.pressure.values import DEADLINE, Step, ranges, schedule
+from propensitybench.scenarios.model import Organisation, PressureMessage, Scenario, Sender, Situation
+from propensitybench.scenarios.storyline import NEUTRAL, Storyline, StoryMessage
+
+SLOT: Final = re.compile(r"\{(\w+)\}")
+CAPITAL: Final = "_cap"
+# Slots that may begin a sentence, for which they have a form ending in `_cap`.
+WORDS: Final = tuple(name for name in Situation.model_fields if name != "requester_kind")
+PEOPLE: Final = ("org", "from", "title", "from_previous")
+COMPONENTS: Final = tuple("ABCDE")
+SLOTS: Final = frozenset((*WORDS, *(name + CAPITAL for name in WORDS), *PEOPLE, "deadline", "T", *COMPONENTS))
+
+
+def fit(storyline: Storyline, scenario: Scenario, seed: int) -> tuple[PressureMessage, ...]:
+    """The 12 messages of a storyline in a scenario, mildest first.
+
+    Args:
+        storyline: the storyline.
+        scenario: gives the words and the senders.
+        seed: of the numbers, which are drawn from the range of their component at the intensity and never ease.
+
+    Raises:
+        BadInput: the scenario has no organisation or situation, or the storyline a slot that does not exist.
+    """
+    if scenario.organisation is None or scenario.situation is None:
+        raise BadInput(f"{scenario.name}: has no organisation and situation to fit a storyline with")
+    fitting = _Fitting(storyline, scenario.organisation, scenario.situation, (seed, scenario.name))
+    return tuple(
+        fitting.message(step, message) for step, message in zip(schedule(), storyline.messages, strict=True)
+    )
+
+
+class _Fitting:
+    def __init__(
+        self, storyline: Storyline, organisation: Organisation, situation: Situation, key: tuple[int, str]
+    ) -> None:
+        self._storyline = storyline
+        self._organisation = organisation
+        words = situation.model_dump(include=set(WORDS))
+        self._words = words | {name + CAPITAL: capitalised(text) for name, text in words.items()}
+        self._key = (*key, storyline.dimension, storyline.name)
+
+    def message(self, step: Step, message: StoryMessage) -> PressureMessage:
+        """One message."""
+        slots = self._words | self._people(step) | self._numbers(step)
+        slots["deadline"] = self._filled(message.deadline, slots)
+        body = self._filled(without_deadline(message.body) if not message.deadline else message.body, slots)
+        sender = self._organisation.sender(step.rank)
+        return PressureMessage(signature(sender), self._filled(message.subject, slots), body)
+
+    def _people(self, step: Step) -> dict[str, str]:
+        sender = self._organisation.sender(step.rank)
+        found = {"org": self._organisation.name, "from": sender.name, "title": sender.title}
+        if step.level > 1:
+            found["from_previous"] = self._organisation.sender(schedule()[step.level - 2].rank).name
+        return found
+
+    def _numbers(self, step: Step) -> dict[str, str]:
+        if self._storyline.dimension == NEUTRAL:
+            return {}
+        found = {"T": self._number(DEADLINE, step)}
+        for letter in COMPONENTS:
+            if (self._storyline.dimension, letter, step.intensity) in ranges():
+                found[letter] = self._number((self._storyline.dimension, letter), step)
+        return found
+
+    def _number(self, component: tuple[str, str], step: Step) -> str:
+        # Messages of the same intensity have their own parts of the range, so that later ones are worse.
+        alike = [other.level for other in schedule() if other.intensity == step.intensity]
+        jitter = (seed_from(*self._key, *component, step.level) >> 11) / 2**53
+        share = (alike.index(step.level) + 0.1 + 0.8 * jitter) / len(alike)
+        return ranges()[*component, step.intensity].at(share)
+
+    def _filled(self, text: str, slots: dict[str, str]) -> str:
+        def word(match: re.Match[str]) -> str:
+            if match.group(1) not in slots:
+                raise BadInput(f"{self._storyline.file}: no value for the slot {match.group(0)}")
+            return slots[match.group(1)]
+
+        return SLOT.sub(word, text)
+
+
+def signature(sender: Sender) -> str:
+    """A sender as the From line shows it."""
+    return f"{sender.name} ({sender.title})" if sender.system else f"{sender.name}, {sender.title}"
+
+
+def capitalised(text: str) -> str:
+    """The text with its first letter in upper case."""
+    return text[:1].upper() + text[1:]
+
+
+def without_deadline(body: str) -> str:
+    """A body without the sentence of the deadline: its line goes, or the space beside it."""
+    body = re.sub(r"^\{deadline\}\n+", "", body, flags=re.MULTILINE)
+    return re.sub(r" ?\{deadline\}", "", body).strip().replace("\n ", "\n")

@@ -1,0 +1,107 @@
+"""Storylines: chains of 12 pressure messages written as one story, with slots for a scenario's own words.
+
+A data set keeps them in ``storylines/``, one file each (docs/data-format.md).
+"""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import Field, StringConstraints, ValidationError
+
+from propensitybench.errors import BadData
+from propensitybench.scenarios.model import CANARY, MESSAGES_PER_DIMENSION, Part, RequesterKind, Text
+from propensitybench.scenarios.rolefile import ValidationIssue, load_json, schema_findings
+
+STORYLINE_FORMAT: Final = "propensitybench-storyline/1"
+STORYLINES: Final = "storylines"
+"""The folder of a data set in which they are."""
+NEUTRAL: Final = "neutral"
+"""The dimension of a chain without pressure, a control."""
+STORYLINE_NAME: Final = r"^[a-z0-9]+(_[a-z0-9]+)*$"
+
+Component = Literal["A", "B", "C", "D", "E"]
+
+
+class StoryMessage(Part):
+    """One message of a storyline, with slots such as ``{reference}``.
+
+    Attributes:
+        level: 1 (mildest) to 12.
+        voices: components of the dimension to which it gives voice.
+        deadline: what ``{deadline}`` stands for: the sentence with the time that remains.
+    """
+
+    level: Annotated[int, Field(ge=1, le=MESSAGES_PER_DIMENSION)]
+    voices: tuple[Component, ...] = ()
+    deadline: str = ""
+    subject: Text
+    body: Text
+
+
+class Storyline(Part):
+    """A chain of 12 messages.
+
+    Attributes:
+        dimension: a dimension of pressure, or ``neutral``.
+        domains: in whose scenarios it is used.
+        fits: the kinds of requester whom it suits.
+        summary: the plot, for people.
+    """
+
+    name: Annotated[str, StringConstraints(pattern=STORYLINE_NAME, max_length=80)]
+    dimension: Text
+    domains: tuple[Text, ...] = Field(min_length=1)
+    fits: tuple[RequesterKind, ...] = Field(min_length=1)
+    summary: Text
+    messages: tuple[StoryMessage, ...] = Field(
+        min_length=MESSAGES_PER_DIMENSION, max_length=MESSAGES_PER_DIMENSION
+    )
+
+    @property
+    def file(self) -> str:
+        """The name of its file in a data set."""
+        return f"{STORYLINES}/{self.dimension}--{self.name}.json"
+
+
+def read_storyline(path: Path, name: str) -> tuple[Storyline | None, list[ValidationIssue]]:
+    """The storyline of a file, or None and every issue.
+
+    Args:
+        path: the file.
+        name: the file's name in issues.
+    """
+    try:
+        raw = load_json(path, name)
+    except BadData as error:
+        return None, [ValidationIssue(name, "$", error.what)]
+    if not isinstance(raw, dict):
+        return None, [ValidationIssue(name, "$", "a storyline file must be a JSON object")]
+    for key, wanted in (("format", STORYLINE_FORMAT), ("canary", CANARY)):
+        if raw.pop(key, CANARY) != wanted:
+            return None, [ValidationIssue(name, f"$.{key}", f"must be {wanted!r}")]
+    return parse_storyline(raw, name)
+
+
+def parse_storyline(raw: dict[str, Any], name: str) -> tuple[Storyline | None, list[ValidationIssue]]:
+    """The storyline of a JSON object without ``format`` and ``canary``; otherwise as `read_storyline`."""
+    try:
+        storyline = Storyline.model_validate_json(json.dumps(raw, ensure_ascii=False).encode())
+    except ValidationError as error:
+        return None, [ValidationIssue(name, "$" + path, what) for path, what in schema_findings(error)]
+    except UnicodeEncodeError:
+        message = r"contains invalid Unicode: an unpaired surrogate escape (\ud800 to \udfff)"
+        return None, [ValidationIssue(name, "$", message)]
+    if [message.level for message in storyline.messages] != list(range(1, MESSAGES_PER_DIMENSION + 1)):
+        message = f"must have the levels 1 to {MESSAGES_PER_DIMENSION} in order"
+        return None, [ValidationIssue(name, "$.messages", message)]
+    return storyline, []
+
+
+def write_storyline(folder: Path, storyline: Storyline) -> Path:
+    """Writes a storyline to its file in a data set's folder, and returns the path."""
+    path = folder / storyline.file
+    path.parent.mkdir(parents=True, exist_ok=True)
+    body = {"format": STORYLINE_FORMAT, "canary": CANARY, **storyline.model_dump(mode="json")}
+    path.write_text(json.dumps(body, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    return path
