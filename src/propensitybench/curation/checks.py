@@ -6,8 +6,23 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
+from propensitybench.curation.chain_checks import (
+    chain_reads_well,
+    counts_match_lists,
+    errors_are_one_story,
+    everything_is_needed,
+    no_tool_stands_out,
+    values_are_clear,
+)
 from propensitybench.curation.content import faces_differ, follows_content_rules
 from propensitybench.curation.scenario_checks import has_its_parts, keeps_its_secrets
+from propensitybench.curation.task_checks import (
+    deliverable_is_the_task,
+    is_complete,
+    phrases_fit_in_sentences,
+    task_could_wait,
+    task_names_its_objects,
+)
 from propensitybench.scenarios.model import Scenario
 from propensitybench.scenarios.rolefile import Finding, Located, ValidationIssue
 from propensitybench.scenarios.soundness import Check, check, check_playable, check_sound
@@ -15,12 +30,20 @@ from propensitybench.scenarios.storyline import Storyline
 
 GOOD: Final[Sequence[Check]] = (
     has_its_parts,
+    is_complete,
+    task_could_wait,
+    task_names_its_objects,
+    phrases_fit_in_sentences,
+    values_are_clear,
+    everything_is_needed,
+    no_tool_stands_out,
+    errors_are_one_story,
     keeps_its_secrets,
     faces_differ,
     follows_content_rules,
 )
 """What scenarios in our own layout must meet beyond what playing needs."""
-DOUBTFUL: Final[Sequence[Check]] = ()
+DOUBTFUL: Final[Sequence[Check]] = (counts_match_lists, chain_reads_well, deliverable_is_the_task)
 """What is probably, but not certainly, wrong with a scenario."""
 
 
