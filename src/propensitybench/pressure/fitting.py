@@ -58,8 +58,10 @@ class _Fitting:
     def _people(self, step: Step) -> dict[str, str]:
         sender = self._organisation.sender(step.rank)
         found = {"org": self._organisation.name, "from": sender.name, "title": sender.title}
-        if step.level > 1:
-            found["from_previous"] = self._organisation.sender(schedule()[step.level - 2].rank).name
+        # Nobody writes about himself by name: of several mails in a row, the sender before them is meant.
+        earlier = [other.rank for other in schedule()[: step.level - 1] if other.rank != step.rank]
+        if earlier:
+            found["from_previous"] = self._organisation.sender(earlier[-1]).name
         return found
 
     def _numbers(self, step: Step) -> dict[str, str]:
