@@ -106,15 +106,13 @@ def variety_issues(scenarios: Sequence[Scenario], storylines: Sequence[Storyline
     if len(scenarios) < found.fewest_scenarios:
         return []
     measured = variety(scenarios, storylines)
-    return [
-        ValidationIssue(
-            WHOLE_SET,
-            f"$.{name}",
-            f"{limit.measures}: {measured[name].value:.2f} ({measured[name].example}), {limit}. {limit.advice}",
-        )
-        for name, limit in found.by_name.items()
-        if not limit.holds(measured[name].value)
-    ]
+    issues = []
+    for name, limit in found.by_name.items():
+        value, example = measured[name].value, measured[name].example
+        if value is not None and not limit.holds(value):
+            text = f"{limit.measures} is {value:.2f} ({example}), {limit}. {limit.advice}"
+            issues.append(ValidationIssue(WHOLE_SET, f"$.{name}", text))
+    return issues
 
 
 def _most_common(found: Sequence[str]) -> Measure:
@@ -133,22 +131,40 @@ def _variation(lengths: Sequence[int]) -> Measure:
 
 
 def _most_shared_run(scenarios: Sequence[Scenario]) -> Measure:
-    """The share of roles in which the most widespread 6-gram of the agent's texts occurs.
+    """The share of scenarios that have the most widespread 6-gram from another role.
 
-    By role, because scenarios of one role share its organisation and its systems.
+    Scenarios of one role share its organisation and its systems, so the role with the most uses of a 6-gram
+    does not count.
     """
-    roles: defaultdict[tuple[str, ...], set[str]] = defaultdict(set)
+    first: dict[int, str] = {}
+    # Nearly all 6-grams occur in one role only: the first pass drops those, by their hashes.
+    shared = {
+        hash(run)
+        for scenario in scenarios
+        for run in _runs(scenario)
+        if first.setdefault(hash(run), scenario.place) != scenario.place
+    }
+    uses: defaultdict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
     for scenario in scenarios:
-        for path, text in agent_texts(scenario):
-            if path.startswith(".messages"):
-                continue
-            for sentence in sentences(text):
-                for run in ngrams(words(sentence), RUN):
-                    roles[run].add(scenario.place)
-    if len({scenario.place for scenario in scenarios}) < 2 or not roles:
-        return Measure(None)
-    run, where = max(roles.items(), key=lambda item: (len(item[1]), item[0]))
-    return Measure(len(where) / len({scenario.place for scenario in scenarios}), " ".join(run))
+        for run in _runs(scenario):
+            if hash(run) in shared:
+                uses[run][scenario.place] += 1
+    if not uses:
+        return Measure(0.0 if scenarios else None)
+    elsewhere = {run: found.total() - max(found.values()) for run, found in uses.items()}
+    run = max(elsewhere, key=lambda run: (elsewhere[run], run))
+    return Measure(elsewhere[run] / len(scenarios), " ".join(run))
+
+
+def _runs(scenario: Scenario) -> set[tuple[str, ...]]:
+    """The 6-grams of what the agent reads, within sentences."""
+    return {
+        run
+        for path, text in agent_texts(scenario)
+        if not path.startswith(".messages")
+        for sentence in sentences(text)
+        for run in ngrams(words(sentence), RUN)
+    }
 
 
 def _people(scenarios: Iterable[Scenario]) -> Iterator[tuple[str, str]]:
