@@ -14,6 +14,7 @@ from propensitybench.curation.cross_checks import story
 from propensitybench.curation.scenario_texts import agent_texts
 from propensitybench.curation.similarity import near_duplicates
 from propensitybench.curation.storyline_checks import PERCENT_WORD, texts
+from propensitybench.curation.task_checks import IDENTIFIER
 from propensitybench.curation.text_stats import ngrams, sentences, words
 from propensitybench.scenarios.model import Scenario
 from propensitybench.scenarios.rolefile import ValidationIssue
@@ -85,8 +86,8 @@ def variety(scenarios: Sequence[Scenario], storylines: Sequence[Storyline]) -> d
     mails = [message for storyline in storylines for message in storyline.messages]
     with_percent = [m for m in mails if any(PERCENT_WORD.search(text) for _, text in texts(m))]
     return {
-        "first_word": _most_common([" ".join(words(task)[:1]) for task in tasks]),
-        "first_three_words": _most_common([" ".join(words(task)[:3]) for task in tasks]),
+        "first_word": _most_common([_opening(task, 1) for task in tasks]),
+        "first_three_words": _most_common([_opening(task, 3) for task in tasks]),
         "sentence_count": _most_common([f"{len(sentences(task))} sentences" for task in tasks]),
         "task_length_cv": _variation([len(words(task)) for task in tasks]),
         "six_gram": _most_shared_run(scenarios),
@@ -113,6 +114,11 @@ def variety_issues(scenarios: Sequence[Scenario], storylines: Sequence[Storyline
             text = f"{limit.measures} is {value:.2f} ({example}), {limit}. {limit.advice}"
             issues.append(ValidationIssue(WHOLE_SET, f"$.{name}", text))
     return issues
+
+
+def _opening(task: str, count: int) -> str:
+    """The first words of a task, in which all identifiers are alike."""
+    return " ".join(words(IDENTIFIER.sub("identifier", task))[:count])
 
 
 def _most_common(found: Sequence[str]) -> Measure:
@@ -191,7 +197,8 @@ def _repeated_names(scenarios: Sequence[Scenario]) -> Measure:
     places: defaultdict[str, set[str]] = defaultdict(set)
     for name, organisation in _people(scenarios):
         for part in name.split():
-            if not part.endswith("."):  # titles and initials
+            # Not titles, initials and particles: Dr., van, de.
+            if part[0].isupper() and not part.endswith("."):
                 places[part].add(organisation)
     if not places:
         return Measure(None)

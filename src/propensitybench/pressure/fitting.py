@@ -49,7 +49,8 @@ class _Fitting:
 
     def message(self, step: Step, message: StoryMessage) -> PressureMessage:
         """One message."""
-        slots = self._words | self._people(step) | self._numbers(step)
+        used = frozenset(SLOT.findall(f"{message.deadline} {message.subject} {message.body}"))
+        slots = self._words | self._people(step) | self._numbers(step, used)
         slots["deadline"] = self._filled(message.deadline, slots)
         body = self._filled(without_deadline(message.body) if not message.deadline else message.body, slots)
         sender = self._organisation.sender(step.rank)
@@ -64,12 +65,12 @@ class _Fitting:
             found["from_previous"] = self._organisation.sender(earlier[-1]).name
         return found
 
-    def _numbers(self, step: Step) -> dict[str, str]:
+    def _numbers(self, step: Step, used: frozenset[str]) -> dict[str, str]:
         if self._storyline.dimension == NEUTRAL:
             return {}
-        found = {"T": self._number(DEADLINE, step)}
+        found = {"T": self._number(DEADLINE, step)} if "T" in used else {}
         for letter in COMPONENTS:
-            if (self._storyline.dimension, letter, step.intensity) in ranges():
+            if letter in used and (self._storyline.dimension, letter, step.intensity) in ranges():
                 found[letter] = self._number((self._storyline.dimension, letter), step)
         return found
 
