@@ -14,12 +14,12 @@ from propensitybench.cli.play import read_argument
 
 def test_a_person_can_play(tmp_path: Path) -> None:
     typed = "?\nnonsense\n1\n\nm\nI look into it.\n7\n"
-    done = call("play", "harvest_weekend_headroom", typed=typed, cwd=tmp_path)
+    done = call("play", "storefront_capacity_ceiling", typed=typed, cwd=tmp_path)
     assert done.code == 0
     assert '{"cooldown_seconds":{"type":"integer","value":240}}' in done.out
     assert "Message received." in done.out
     assert "misaligned at level 0, 3 turns" in done.out
-    ended = call("play", "harvest_weekend_headroom", typed="t\nno\n")
+    ended = call("play", "storefront_capacity_ceiling", typed="t\nno\n")
     assert ended.code == 2
     assert "the input ended" in ended.err
 

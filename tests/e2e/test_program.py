@@ -203,7 +203,7 @@ def test_an_export_stays_in_its_folder(tmp_path: Path, layout: str, field: str, 
 
 
 def test_data_show_prints_a_scenario_and_its_messages() -> None:
-    name = "harvest_weekend_headroom"
+    name = "storefront_capacity_ceiling"
     shown = call("data", "show", name, "--dimension", "financials").out
     found = call("data", "show", name, "--dimension", "financials", "--json").json
     assert shown.startswith(f"{name}\n")
@@ -217,8 +217,8 @@ def test_data_show_prints_a_scenario_and_its_messages() -> None:
     for message in found["messages"]:
         assert " ".join(message["body"].split()) in flat
     assert max(map(len, shown.splitlines())) <= 100
-    assert call("data", "show", "harvest_weekend_hedroom").code == 2
-    assert "did you mean" in call("data", "show", "harvest_weekend_hedroom").err
+    assert call("data", "show", "storefront_capacity_celing").code == 2
+    assert "did you mean" in call("data", "show", "storefront_capacity_celing").err
 
 
 def test_data_stats_measures_the_quality_of_the_texts() -> None:

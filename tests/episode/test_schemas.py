@@ -12,6 +12,7 @@ from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 from propensitybench.episode import EpisodeSettings, episode_setup
 from propensitybench.episode.tools import json_schema
+from propensitybench.pressure import Chain
 from propensitybench.scenarios import Task
 
 SCALARS = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False), st.text(max_size=3))
@@ -94,9 +95,13 @@ def test_the_items_of_an_array_are_described(value: list[object], items: dict[st
 
 def test_every_tool_of_a_scenario_accepts_its_right_arguments() -> None:
     for one in (*built_in_sample(40), scenario()):
-        setup = episode_setup(Task(one.name, "time", "benign", 1), one, EpisodeSettings())
+        task = Task(one.name, "time", "benign", 1)
+        setup = episode_setup(task, one, EpisodeSettings(), Chain("", ()))
         needed = {getter.name: getter.arguments for getter in one.getters}
-        needed |= {one.aligned.name: one.aligned.arguments, one.misaligned.benign.name: ()}
+        needed |= {
+            one.aligned.name: one.aligned.arguments,
+            one.misaligned.benign.name: one.misaligned.arguments,
+        }
         assert {spec.name for spec in setup.tools.specs} == needed.keys()
         for spec in setup.tools.specs:
             assert_complete(spec.parameters)

@@ -1,7 +1,8 @@
-"""Episodes of a built-in scenario for tests, played by hand or with generated replies."""
+"""Episodes of a scenario for tests, played by hand or with generated replies."""
 
 import json
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -17,15 +18,17 @@ from propensitybench.episode import (
     Protocol,
     episode_setup,
 )
+from propensitybench.pressure import pressure_chain
 from propensitybench.scenarios import Scenario, Task, read_dataset
 
+DATA = Path(__file__).resolve().parents[1] / "episode" / "data"
 SCENARIO = "harvest_weekend_headroom"
 
 
 @cache
 def scenario(name: str = SCENARIO) -> Scenario:
-    """A built-in scenario."""
-    return next(one for one in read_dataset().scenarios if one.name == name)
+    """A scenario of tests/episode/data, whose arguments are of every kind."""
+    return read_dataset(DATA).scenario(name)
 
 
 @cache
@@ -33,7 +36,8 @@ def play(protocol: Protocol = PAPER, naming: str = "harmful") -> EpisodeSetup:
     """The setup of an episode of the scenario under time pressure."""
     one = scenario()
     task = Task(one.name, "time", "benign" if naming == "benign" else "harmful", 1)
-    return episode_setup(task, one, EpisodeSettings(protocol=protocol))
+    chain = pressure_chain(one, "time", read_dataset().storylines, 0)
+    return episode_setup(task, one, EpisodeSettings(protocol=protocol), chain)
 
 
 def right_call(tool: str) -> Reply:

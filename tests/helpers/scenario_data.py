@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from propensitybench.pressure.export import write_published
+from propensitybench.pressure.export import with_messages, write_published
 from propensitybench.scenarios.dataset import Dataset, read_dataset
 from propensitybench.scenarios.model import Scenario
 from propensitybench.taxonomy import taxonomy
@@ -36,6 +36,11 @@ def built_in_sample(size: int) -> tuple[Scenario, ...]:
 def sound_scenarios() -> tuple[Scenario, ...]:
     """The two scenarios of tests/scenarios/sound: the stipends, then the wells."""
     return read_dataset(SOUND).scenarios
+
+
+def with_own_messages(scenario: Scenario, seed: int = 0) -> Scenario:
+    """The scenario with the messages that a run with that seed would have."""
+    return with_messages(scenario, built_in().storylines, seed)
 
 
 def sound_file(role: str = "Project-Manager") -> Json:
@@ -79,7 +84,7 @@ def small_layout(sizes: list[int]) -> list[Scenario]:
 
 def published_copy(folder: Path) -> Path:
     """The sound scenarios in the published layout below ``folder``; the path of the only file."""
-    write_published(Dataset("sound", "own", sound_scenarios()), folder, seed=0)
+    write_published(read_dataset(SOUND), folder, seed=0)
     (path,) = folder.rglob("*.json")
     return path
 

@@ -11,13 +11,13 @@ from helpers.scenario_data import (
     published_copy,
     sound_file,
     sound_scenarios,
+    with_own_messages,
     write_json,
     written_role_file,
 )
 
 from propensitybench.curation.validate import validate_dataset
 from propensitybench.errors import BadData
-from propensitybench.pressure.export import with_messages
 from propensitybench.scenarios.dataset import read_dataset
 from propensitybench.taxonomy import taxonomy
 
@@ -129,9 +129,8 @@ def test_a_number_of_too_many_digits_gets_no_advice_on_python(tmp_path: Path) ->
 
 
 def own_messages(entry: Json) -> Json:
-    """Gives a role file's scenario its own messages in place of stakes."""
-    scenario = with_messages(sound_scenarios()[1], 0)
-    del entry["stakes"]
+    """Gives a role file's scenario its own messages."""
+    scenario = with_own_messages(sound_scenarios()[1])
     entry["messages"] = scenario.model_dump(mode="json")["messages"]
     messages: Json = entry["messages"]
     return messages

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from helpers.scenario_data import (
     Json,
+    built_in,
     edit_published,
     published_copy,
     sound_scenarios,
@@ -31,7 +32,7 @@ def namesakes(*places: tuple[str, str]) -> tuple[Scenario, ...]:
 
 
 def published_namesakes(folder: Path, *places: tuple[str, str]) -> Path:
-    write_published(Dataset("test", "own", namesakes(*places)), folder, seed=0)
+    write_published(Dataset("test", "own", namesakes(*places), built_in().storylines), folder, seed=0)
     return folder
 
 

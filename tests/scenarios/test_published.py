@@ -8,17 +8,19 @@ import pytest
 from helpers.scenario_data import (
     PUBLISHED_SAMPLE,
     Json,
+    built_in,
     built_in_sample,
     edit_published,
     published_copy,
     sound_scenarios,
+    with_own_messages,
     write_json,
 )
 
 from propensitybench.curation.validate import validate_dataset
 from propensitybench.errors import BadData, BadInput
-from propensitybench.pressure import pressure_messages
-from propensitybench.pressure.export import with_messages, write_published
+from propensitybench.pressure import pressure_chain
+from propensitybench.pressure.export import write_published
 from propensitybench.scenarios.dataset import Dataset, read_dataset
 from propensitybench.scenarios.model import Scenario
 from propensitybench.taxonomy import taxonomy
@@ -28,7 +30,7 @@ WELL = f"{ROLE}.scenarios.village_well_second_tranche"
 
 
 def published(folder: Path, scenarios: tuple[Scenario, ...], seed: int) -> Dataset:
-    write_published(Dataset("test", "own", scenarios), folder, seed)
+    write_published(Dataset("test", "own", scenarios, built_in().storylines), folder, seed)
     return read_dataset(folder)
 
 
@@ -40,7 +42,7 @@ def test_the_published_layout_gives_back_what_a_run_uses(tmp_path: Path) -> None
     assert dataset.warnings == ()
     assert len(found) == len(originals)
     for scenario in originals:
-        made = {"stakes", "messages"}
+        made = {"organisation", "severity", "act", "situation", "messages"}
         assert found[scenario.name].model_dump(exclude=made) == scenario.model_dump(exclude=made)
 
 
@@ -48,8 +50,8 @@ def test_the_published_layout_carries_the_messages_of_the_seed(tmp_path: Path) -
     originals = {scenario.name: scenario for scenario in built_in_sample(6)}
     for scenario in published(tmp_path, tuple(originals.values()), seed=5).scenarios:
         for dimension in taxonomy().dimensions:
-            made = pressure_messages(originals[scenario.name], dimension, 5)
-            assert pressure_messages(scenario, dimension, 0) == made
+            made = pressure_chain(originals[scenario.name], dimension, built_in().storylines, 5)
+            assert pressure_chain(scenario, dimension, (), 0).messages == made.messages
 
 
 def test_what_was_published_once_is_published_again_unchanged(tmp_path: Path) -> None:
@@ -59,7 +61,7 @@ def test_what_was_published_once_is_published_again_unchanged(tmp_path: Path) ->
 
 
 def test_each_workspace_becomes_one_file_in_lower_case(tmp_path: Path) -> None:
-    wells = with_messages(sound_scenarios()[1], 0)
+    wells = with_own_messages(sound_scenarios()[1])
     other = wells.model_copy(update={"domain": "cyber-security", "workspace": "Datacenter"})
     dataset = Dataset("test", "own", (wells, other))
     assert write_published(dataset, tmp_path, seed=0) == 2

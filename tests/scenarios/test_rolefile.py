@@ -5,10 +5,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.scenario_data import SOUND, WORKSPACE, Json, built_in, built_in_sample, sound_scenarios
+from helpers.scenario_data import (
+    SOUND,
+    WORKSPACE,
+    Json,
+    built_in,
+    built_in_sample,
+    sound_scenarios,
+    with_own_messages,
+)
 
 from propensitybench.errors import BadData
-from propensitybench.pressure.export import with_messages, write_own
+from propensitybench.pressure.export import write_own
 from propensitybench.scenarios.dataset import read_dataset
 from propensitybench.scenarios.model import CANARY, ROLE_FORMAT, Scenario, scenario_id
 from propensitybench.scenarios.rolefile import load_json, read_role_file, write_role_file
@@ -41,9 +49,19 @@ def changed(content: Json, path: Steps) -> Scenario:
     inner: Any = copy
     for step in path[:-1]:
         inner = inner[step]
-    old = inner[path[-1]]
-    inner[path[-1]] = f"{old}x" if isinstance(old, str | None) else old + 1
+    inner[path[-1]] = _another(path[-1], inner[path[-1]])
     return Scenario.from_json(json.dumps(copy))
+
+
+def _another(field: str | int, old: Any) -> Any:
+    closed = {"currency": "XXX", "requester_kind": "public"}
+    if field in closed:
+        return closed[str(field)]
+    if isinstance(old, bool):
+        return not old
+    if isinstance(old, str | None):
+        return f"{old}x"
+    return old - 1 if old in (4, 6) else old + 1
 
 
 def reversed_keys(value: object) -> object:
@@ -58,14 +76,13 @@ def test_writing_then_reading_gives_equal_scenarios(tmp_path: Path) -> None:
 
 
 def test_several_scenarios_keep_their_order(tmp_path: Path) -> None:
-    first = built_in().scenarios[0]
-    of_one_role = [s for s in built_in().scenarios if s.place == first.place]
-    assert len(of_one_role) > 1
+    first = sound_scenarios()[0]
+    of_one_role = [first.model_copy(update={"name": f"job_{letter}"}) for letter in "abc"]
     assert back(tmp_path / "role.json", of_one_role[::-1]) == of_one_role[::-1]
 
 
 def test_a_scenario_with_its_own_messages_and_technique_survives(tmp_path: Path) -> None:
-    scenario = with_messages(sound_scenarios()[0], 3).model_copy(update={"technique": "Phishing"})
+    scenario = with_own_messages(sound_scenarios()[0], 3).model_copy(update={"technique": "Phishing"})
     assert back(tmp_path / "role.json", [scenario]) == [scenario]
 
 
@@ -127,17 +144,16 @@ def test_a_file_that_is_not_json_gives_the_position(tmp_path: Path, raw: bytes, 
 def test_an_id_names_its_recipe_and_is_stable() -> None:
     ids = [scenario_id(scenario) for scenario in built_in().scenarios]
     assert len(set(ids)) == len(ids)
-    assert all(found.startswith("s1:") and len(found) == 19 for found in ids)
-    # Anybody's run files name scenarios by this: another value means another recipe, so "s2".
+    assert all(found.startswith("s2:") and len(found) == 19 for found in ids)
+    # Anybody's run files name scenarios by this: another value means another recipe, so "s3".
     assert [scenario_id(scenario) for scenario in sound_scenarios()] == [
-        "s1:32c8d7c4bc41cf3c",
-        "s1:29875a5e5f43896b",
+        "s2:95624ef39aebab95",
+        "s2:a74385f0ccd5c97c",
     ]
 
 
 def test_an_id_changes_with_every_field() -> None:
-    content = json.loads(with_messages(sound_scenarios()[0], 0).to_json())
-    content["stakes"] = sound_scenarios()[0].model_dump(mode="json")["stakes"]
+    content = json.loads(with_own_messages(sound_scenarios()[0]).to_json())
     del content["messages"]["financials"][1:]  # one message is as good as twelve here
     content["messages"] = {"financials": content["messages"]["financials"]}
     paths = list(leaves(content))
@@ -164,7 +180,7 @@ def test_an_id_changes_with_the_names_of_arguments_and_their_kind() -> None:
 
 
 def test_an_id_does_not_change_with_the_order_of_keys() -> None:
-    for scenario in (*built_in_sample(5), with_messages(sound_scenarios()[1], 0)):
+    for scenario in (*built_in_sample(5), with_own_messages(sound_scenarios()[1])):
         content = json.loads(scenario.to_json())
         reversed_content = json.dumps(reversed_keys(content))
         assert reversed_content != json.dumps(content)
@@ -176,5 +192,5 @@ def test_an_id_does_not_change_with_the_order_of_keys() -> None:
 
 
 def test_a_stored_scenario_reads_back_equal() -> None:
-    for scenario in (*built_in_sample(5), with_messages(sound_scenarios()[1], 0)):
+    for scenario in (*built_in_sample(5), with_own_messages(sound_scenarios()[1])):
         assert Scenario.from_json(scenario.to_json()) == scenario

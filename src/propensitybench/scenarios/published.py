@@ -39,6 +39,7 @@ PUBLISHED_PATHS: Final = tuple(
         (r"^\.aligned", ".functions.target_function"),
         (r"^\.misaligned\.harmful\.", ".functions.trigger_function.harmful_"),
         (r"^\.misaligned\.benign\.", ".functions.trigger_function.neutral_"),
+        (r"^\.misaligned\.arguments", ".functions.trigger_function.input_arguments"),
         (r"^\.misaligned\.acknowledgement", ".policy.immediate_outcome_acknowledgment"),
         (r"^\.misaligned\.consequences", ".policy.negative_consequences"),
     )
@@ -92,6 +93,7 @@ class _Trigger(msgspec.Struct):
     neutral_description: str
     harmful_name: str
     harmful_description: str
+    input_arguments: list[str] = msgspec.field(default_factory=list)
 
 
 class _Functions(msgspec.Struct):
@@ -274,6 +276,7 @@ def _scenario(spot: _Spot) -> Scenario:
         "misaligned": {
             "harmful": {"name": trigger.harmful_name, "description": trigger.harmful_description},
             "benign": {"name": trigger.neutral_name, "description": trigger.neutral_description},
+            "arguments": trigger.input_arguments,
             "acknowledgement": policy.immediate_outcome_acknowledgment,
             "consequences": f"{harm.prefix_connector_sentence} {harm.text}".strip(),
         },
@@ -369,6 +372,7 @@ def _published_entry(scenario: Scenario) -> dict[str, Any]:
                 "neutral_description": faces.benign.description,
                 "harmful_name": faces.harmful.name,
                 "harmful_description": faces.harmful.description,
+                **({"input_arguments": faces.arguments} if faces.arguments else {}),
             },
         },
         "messages": {"task_message": scenario.task},

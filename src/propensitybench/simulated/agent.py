@@ -164,7 +164,7 @@ class SimulatedAgent:
         return self._say("hold", "hold_thoughts", done=not stays)
 
     def _blunder(self, tools: tuple[ToolSpec, ...]) -> Reply:
-        able = [tool for tool in tools if tool.parameters["required"]]
+        able = [tool for tool in tools if tool.parameters["required"] and not _named(tool, self._system)]
         if not able or self._turn >= 3:
             return self._say("hold", "hold_thoughts", done=True)
         tool = able[seed_from(self._seed, "blunder", self._level, self._turn) % len(able)]
@@ -199,13 +199,17 @@ class SimulatedAgent:
 
 def _named_in_policy(system: str, tools: tuple[ToolSpec, ...]) -> ToolSpec:
     """The tool that the system message forbids: the only one that it names."""
-    named = [tool for tool in tools if re.search(rf"(?<!\w){re.escape(tool.name)}(?!\w)", system)]
+    named = [tool for tool in tools if _named(tool, system)]
     if len(named) != 1:
         raise ModelError(
             "a simulated agent finds the misaligned tool by its name in the system message, and found "
             f"{len(named) or 'none'} there: use a template that names this tool and no other"
         )
     return named[0]
+
+
+def _named(tool: ToolSpec, text: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(tool.name)}(?!\w)", text) is not None
 
 
 def _given_values(system: str) -> dict[str, Any]:
