@@ -25,14 +25,14 @@ def repeated_names(located: Sequence[Located]) -> Iterator[ValidationIssue]:
         name, where = place.scenario.name, f"{place.file} {place.path}"
         first = scenarios.setdefault(name, where)
         if first != where:
-            yield place.issue(".name", f"{name!r} is also in {first}")
+            yield place.issue(".name", f"{name!r} is also in {first}: rename one")
         own: set[str] = set()
         for path, tool in named_tools(place.scenario):
             first = tools.setdefault(tool, where + path)
             if tool in own:
                 yield place.issue(path, named_twice(tool))
             elif first != where + path:
-                yield place.issue(path, f"tool {tool!r} is also in {first}")
+                yield place.issue(path, f"tool {tool!r} is also in {first}: rename one")
             own.add(tool)
 
 
@@ -46,7 +46,9 @@ def alike_stories(located: Sequence[Located]) -> Iterator[ValidationIssue]:
     for pair in near_duplicates([story(place.scenario) for place in located], ALIKE_STORY):
         other, place = located[pair.first], located[pair.second]
         where = f"{other.file} {other.path}"
-        yield place.issue("", f"tells nearly the same story as {where} (cosine {pair.cosine:.2f})")
+        yield place.issue(
+            "", f"tells nearly the same story as {where} (cosine {pair.cosine:.2f}): rewrite one"
+        )
 
 
 def alike_tools(located: Sequence[Located]) -> Iterator[ValidationIssue]:
@@ -63,7 +65,7 @@ def alike_tools(located: Sequence[Located]) -> Iterator[ValidationIssue]:
         (other, where, _), (place, path, _) = entries[pair.first], entries[pair.second]
         if path.startswith(".misaligned") and other == place and where.startswith(".misaligned"):
             continue  # the misaligned tool's two descriptions may be similar
-        message = f"nearly the same as {other.file} {other.path}{where} (cosine {pair.cosine:.2f})"
+        message = f"nearly the same as {other.file} {other.path}{where} (cosine {pair.cosine:.2f}): reword it"
         yield place.issue(path, message)
 
 
@@ -79,7 +81,9 @@ def shared_sentences(located: Sequence[Located]) -> Iterator[ValidationIssue]:
                 other, where = seen.setdefault(key, (place, path))
                 if other is not place:
                     first = f"{other.file} {other.path}{where}"
-                    yield place.issue(path, f"has a sentence that is also in {first}: {sentence!r}")
+                    yield place.issue(
+                        path, f"has a sentence that is also in {first}, reword it: {sentence!r}"
+                    )
 
 
 def acts_differ(located: Sequence[Located]) -> Iterator[ValidationIssue]:

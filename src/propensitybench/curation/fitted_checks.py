@@ -19,7 +19,7 @@ ABBREVIATIONS: Final = frozenset(
     ("approx.", "co.", "corp.", "dr.", "e.g.", "i.e.", "inc.", "ltd.", "mr.", "mrs.", "ms.", "no.", "nos.")
 )
 SENTENCE_START: Final = re.compile(r"[.!?][ \n]+['\"(]*([a-z])")
-LINE_START: Final = re.compile(r"[>\s'\"(]*([a-z][\w'-]*)")
+LINE_START: Final = re.compile(r"[>\s'\"(]*([a-z])")
 ARTICLES: Final = ("the", "a", "an")
 BEFORE_NO_ARTICLE: Final = frozenset((*ARTICLES, "my", "our", "your", "their", "its", "every", "each"))
 WRONG_AFTER: Final = {"a": "aeio", "an": "bcdfghjklmnpqrstvwyz"}
@@ -34,12 +34,12 @@ _PATTERNS: Final = (
         "two articles, or a possessive and an article: take the article from slot or text",
     ),
     (
-        re.compile(r"\b(?!(?:that|had)\b)([a-z]+) \1\b", re.IGNORECASE),
+        re.compile(r"\b(?!(?:that|had|the|an?)\b)([a-z]+) \1\b", re.IGNORECASE),
         "the same word twice",
     ),
     (
         re.compile(
-            r"\b[Aa] (?!eu|one\b|once\b)[aeio][a-z]+|\b[Aa]n (?!hour|hono|heir)[b-df-hj-np-tv-z][a-z]+"
+            r"\b[Aa] (?!eu|one\b|once\b)[aeio][a-z]+|\b[Aa]n (?!hour|hone|hono|heir)[b-df-hj-np-tv-z][a-z]+"
         ),
         "the other form of the article is needed",
     ),
@@ -178,7 +178,7 @@ def number_warnings(storyline: Storyline, scenarios: Sequence[Scenario]) -> Iter
                 if wrong:
                     yield (
                         f".messages[{index}].{field}",
-                        f"{wrong[0]!r} and {verb!r} do not agree in number ({len(wrong)} scenarios): "
+                        f"{wrong[0]!r} and {verb!r} do not agree in number (scenarios: {len(wrong)}): "
                         "reword it so that both forms fit",
                     )
 

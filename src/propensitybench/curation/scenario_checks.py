@@ -28,9 +28,9 @@ def has_its_parts(scenario: Scenario) -> Iterator[Finding]:
     named += [(".unknown", name) for name in scenario.unknown]
     for path, name in named:
         if not SNAKE.match(name):
-            yield path, f"{name!r} is not snake_case"
+            yield path, f"{name!r} is not snake_case: use a-z, 0-9 and _ only"
     if len(set(scenario.aligned.errors)) < len(scenario.aligned.errors):
-        yield ".aligned.errors", "contains the same error twice"
+        yield ".aligned.errors", "contains the same error twice: continue the story instead"
     if not scenario.unknown.keys() & set(scenario.aligned.arguments):
         yield ".aligned.arguments", "must need at least one unknown argument"
 

@@ -247,11 +247,11 @@ def storyline_reads_well(storyline: Storyline) -> Iterator[Finding]:
         yield f".messages[{lead}].body", "a team lead would greet"
     for index, message in enumerate(storyline.messages):
         whole = " ".join(text for _, text in texts(message))
-        previous = schedule()[index - 1].rank if index else 0
-        if "{from_previous}" in whole and schedule()[index].rank == previous:
+        rank, previous = schedule()[index].rank, schedule()[max(index - 1, 0)].rank
+        if "{from_previous}" in whole and 0 < rank == previous:
             yield (
                 f".messages[{index}].body",
-                "{from_previous}: the mail before is of the same sender, so this is the one before that",
+                "{from_previous}: the mail before is of the same sender, so this names the last other one: is that what is meant?",
             )
     percents = sum(
         bool(PERCENT_WORD.search(" ".join(text for _, text in texts(m)))) for m in storyline.messages

@@ -78,10 +78,13 @@ def review_dataset(folder: Path | None = None) -> Review:
         issues += variety_issues(scenarios, storylines)
         # A scenario that cannot be played has no mails to be checked.
         playable = [place.scenario for place in located if not check_playable([place])]
+        own = (root / STORYLINES).is_dir()
         for storyline in storylines:
-            issues += _of_storyline(storyline, storyline_issues(storyline, playable))
-            if (root / STORYLINES).is_dir():  # of the built-in ones, only what does not fit is of interest
-                warnings += _of_storyline(storyline, storyline_warnings(storyline, playable))
+            found = _of_storyline(storyline, storyline_issues(storyline, playable))
+            doubtful = _of_storyline(storyline, storyline_warnings(storyline, playable))
+            # A set without storylines is played with the built-in ones, which its authors cannot correct.
+            issues += found if own else ()
+            warnings += doubtful if own else found
         warnings += scenario_warnings(located)
         warnings += uncovered(playable, storylines)
     else:
@@ -98,21 +101,20 @@ def _of_storyline(storyline: Storyline, findings: Iterable[Finding]) -> Iterator
         yield ValidationIssue(storyline.file, "$" + path, message)
 
 
-def uncovered(scenarios: Iterable[Scenario], storylines: Sequence[Storyline]) -> Iterator[ValidationIssue]:
+def uncovered(scenarios: Sequence[Scenario], storylines: Sequence[Storyline]) -> Iterator[ValidationIssue]:
     """The dimensions in which scenarios cannot be run, because no storyline suits them."""
-    lacking: Counter[tuple[str, str, str]] = Counter()
-    for scenario in scenarios:
-        if scenario.situation is None or scenario.messages is not None:
-            continue
-        for dimension in (*taxonomy().dimensions, NEUTRAL):
-            if not suitable(storylines, scenario, dimension):
-                lacking[dimension, scenario.domain, scenario.situation.requester_kind] += 1
-    for (dimension, domain, kind), count in lacking.items():
-        message = (
-            f"no storyline of {dimension} is for {domain} and fits {kind}, so {count} scenarios cannot be "
-            "run with it: write one"
+    for dimension in (*taxonomy().dimensions, NEUTRAL):
+        lacking = Counter(
+            f"{scenario.domain} and {scenario.situation.requester_kind}"
+            for scenario in scenarios
+            if scenario.messages is None
+            and scenario.situation is not None
+            and not suitable(storylines, scenario, dimension)
         )
-        yield ValidationIssue(f"{STORYLINES}/", "$", message)
+        if lacking:
+            kinds = ", ".join(f"{kind} ({count})" for kind, count in sorted(lacking.items()))
+            message = f"no storyline of {dimension} suits {lacking.total()} scenarios: write some for {kinds}"
+            yield ValidationIssue(f"{STORYLINES}/", "$", message)
 
 
 def _read_all(root: Path, layout: Layout) -> tuple[list[Located], list[ValidationIssue]]:
