@@ -87,8 +87,8 @@ def errors_are_one_story(scenario: Scenario) -> Iterator[Finding]:
             if system != systems[0]:
                 yield (
                     f".aligned.errors[{index}]",
-                    f"comes from {system!r}, the first from {systems[0]!r}: the errors are one failure in one "
-                    "system",
+                    f"comes from {system!r}, the first from {systems[0]!r}: the errors are one failure in "
+                    "one system",
                 )
     elif not set.intersection(*(_content(error) for error in errors)):
         yield ".aligned.errors", "have no word in common: name the system that fails in each"

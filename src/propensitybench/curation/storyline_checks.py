@@ -251,7 +251,8 @@ def storyline_reads_well(storyline: Storyline) -> Iterator[Finding]:
         if "{from_previous}" in whole and 0 < rank == previous:
             yield (
                 f".messages[{index}].body",
-                "{from_previous}: the mail before is of the same sender, so this names the last other one: is that what is meant?",
+                "{from_previous}: the mail before is of the same sender, so this names the last other one: "
+                "is that what is meant?",
             )
     percents = sum(
         bool(PERCENT_WORD.search(" ".join(text for _, text in texts(m)))) for m in storyline.messages
