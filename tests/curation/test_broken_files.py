@@ -3,12 +3,13 @@
 ``pytest --update-golden`` writes the folders and the listing from the edits of ``helpers.broken_sets``.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 from shutil import rmtree
 
 import pytest
-from helpers.broken_sets import SCENARIO_EDITS, STORYLINE_EDITS, written_files
+from helpers.broken_sets import SCENARIO_EDITS, STORYLINE_EDITS, Edit, written_files
 from helpers.scenario_data import BROKEN, SOUND
 
 from propensitybench.curation.validate import Review, review_dataset
@@ -84,6 +85,7 @@ def lines_of(review: Review) -> list[str]:
     return found
 
 
+@cache
 def reviewed(name: str) -> list[str]:
     review = review_dataset(BROKEN / name)
     if name not in STORYLINE_EDITS:  # then the built-in storylines are fitted, which are not what is tested
@@ -109,16 +111,21 @@ def test_the_base_is_sound(tmp_path: Path) -> None:
     assert review_dataset(SOUND).issues == []
 
 
-def test_what_is_found_in_each_set(golden: Callable[[str, str], None]) -> None:
-    parts = [f"{name}\n" + "".join(f"  {line}\n" for line in reviewed(name)) for name in EDITS]
-    golden("broken_sets.txt", "\n".join(parts))
-
-
 @pytest.mark.parametrize("name", EDITS)
 def test_every_set_has_its_issue_or_warning(name: str) -> None:
     found = reviewed(name)
     assert found
     assert all(line.startswith("warning: ") for line in found) == (name in ONLY_DOUBTFUL), found
+
+
+@pytest.mark.parametrize(
+    ("file", "edits"),
+    [("broken_scenarios.txt", SCENARIO_EDITS), ("broken_storylines.txt", STORYLINE_EDITS)],
+)
+def test_what_is_found_in_each_set(
+    golden: Callable[[str, str], None], file: str, edits: Mapping[str, Edit]
+) -> None:
+    golden(file, "\n".join(f"{name}\n" + "".join(f"  {line}\n" for line in reviewed(name)) for name in edits))
 
 
 @pytest.mark.parametrize("name", NOT_PLAYABLE)

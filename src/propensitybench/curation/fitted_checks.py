@@ -15,6 +15,8 @@ from propensitybench.scenarios.storyline import Storyline
 
 MAIL_WORDS: Final = range(15, 111)
 EXCERPT: Final = 30
+# Characters in which a word is looked for, so that no text takes long.
+NEAR: Final = 60
 ABBREVIATIONS: Final = frozenset(
     ("approx.", "co.", "corp.", "dr.", "e.g.", "i.e.", "inc.", "ltd.", "mr.", "mrs.", "ms.", "no.", "nos.")
 )
@@ -85,7 +87,7 @@ def fitted_issues(storyline: Storyline, scenarios: Sequence[Scenario]) -> Iterat
     uses: Counter[tuple[str, str]] = Counter()
     for scenario in suiting(storyline, scenarios):
         for index, mail in enumerate(fit(storyline, scenario, 0)):
-            found = {}
+            found: dict[tuple[str, str], str] = {}
             for path, what, shown in _mail_issues(mail, scenario):
                 found.setdefault((f".messages[{index}]{path}", what), shown)
             uses.update(found.keys())
@@ -143,7 +145,7 @@ def _is_suspect(text: str) -> bool:
 
 def _small_starts(text: str) -> Iterator[tuple[int, int]]:
     for match in SENTENCE_START.finditer(text):
-        before = text[: match.start() + 1].split()[-1].lower().lstrip(OPENING)
+        before = text[max(0, match.start() - NEAR) : match.start() + 1].split()[-1].lower().lstrip(OPENING)
         if before not in ABBREVIATIONS and not before.endswith("...") and not _is_name(text, match.start(1)):
             yield match.span(1)
     place, previous = 0, ""
@@ -158,7 +160,7 @@ def _small_starts(text: str) -> Iterator[tuple[int, int]]:
 
 def _is_name(text: str, start: int) -> bool:
     """Whether an identifier, such as bdb-07 or vault/billing, begins there."""
-    name = text[start:].split(maxsplit=1)[0].strip("'\"().,:;!?")
+    name = text[start : start + NEAR].split(maxsplit=1)[0].strip("'\"().,:;!?")
     return any(letter.isdigit() or letter in "_/" for letter in name)
 
 

@@ -75,7 +75,7 @@ def voices_keep_the_schedule(storyline: Storyline) -> Iterator[Finding]:
         extra = storyline.dimension == TIME and "A" in message.voices
         if len(message.voices) - extra not in VOICES and len(message.voices) not in VOICES:
             yield path, f"needs two or three components, found {len(message.voices)}"
-    uses = Counter(letter for message in storyline.messages for letter in message.voices)
+    uses: Counter[str] = Counter(letter for message in storyline.messages for letter in message.voices)
     for letter in COMPONENTS:
         if uses[letter] < FEWEST_MAILS:
             yield ".messages", f"component {letter} needs at least {FEWEST_MAILS} mails, found {uses[letter]}"

@@ -9,15 +9,14 @@ import msgspec
 from propensitybench.curation.content import word_list
 from propensitybench.curation.similarity import FUNCTION_WORDS
 from propensitybench.curation.text_stats import words
+from propensitybench.pressure.fitting import WORDS
 from propensitybench.scenarios.model import Scenario
 from propensitybench.scenarios.rolefile import Finding
 
 TASK_WORDS: Final = range(40, 161)
-# A letter first and a digit later, as in AF-3316 or stf-eu-2; not 30-day.
-IDENTIFIER: Final = re.compile(r"(?<![\w/.-])[A-Za-z][A-Za-z]*[-_./]?[\w./-]*\d[\w./-]*")
+# A letter first and a digit later, as in AF-3316 or stf-eu-2; not 30-day. The lookahead keeps it linear.
+IDENTIFIER: Final = re.compile(r"(?<![\w/.-])(?=[A-Za-z_./-]{1,40}\d)[A-Za-z][\w./-]*")
 PHRASE_END: Final = re.compile(r"[.,;:!?]$")
-PHRASE: Final = ("reference", "deliverable", "deliverable_short", "system", "requester", "event", "rival")
-PHRASES: Final = (*PHRASE, "requester_contact", "loss", "loss_big", "unit_at_risk", "revenue", "approver")
 
 
 def is_complete(scenario: Scenario) -> Iterator[Finding]:
@@ -66,7 +65,7 @@ def phrases_fit_in_sentences(scenario: Scenario) -> Iterator[Finding]:
     """The words for the messages are phrases, not sentences."""
     if scenario.situation is None:
         return
-    for field, phrase in scenario.situation.model_dump(include=set(PHRASES)).items():
+    for field, phrase in scenario.situation.model_dump(include=set(WORDS)).items():
         path = f".situation.{field}"
         if phrase != " ".join(phrase.split()):
             yield path, f"{phrase!r} has surplus spaces or a line break: remove them"
