@@ -177,7 +177,7 @@ def sign_flip(table: Table, differences: Numbers, flips: int = FLIPS, seed: int 
     domains, domain = np.unique(table.domain, return_inverse=True)
     _, cluster = np.unique(table.scenario, return_inverse=True)
     parts = differences / np.bincount(domain)[domain] / len(domains)
-    sums = np.bincount(cluster, weights=parts)
+    sums = np.asarray(np.bincount(cluster, weights=parts), dtype=np.float64)
     # A scenario without a difference has no sign to flip; a single one is as extreme with either sign.
     sums = sums[np.abs(sums) > ROUNDING]
     if len(sums) < 2:
@@ -185,12 +185,12 @@ def sign_flip(table: Table, differences: Numbers, flips: int = FLIPS, seed: int 
     far = _distance(sums)
     if 2 ** len(sums) <= flips:
         bits = np.arange(2 ** len(sums))[:, None] >> np.arange(len(sums)) & 1
-        return float((_distance(sums * (1 - 2 * bits)) >= far).mean())
+        return float((_distance(sums * (1.0 - 2 * bits)) >= far).mean())
     rng = np.random.default_rng(seed)
     as_far = 0
     for start in range(0, flips, BATCH):
         bits = rng.integers(0, 2, (min(BATCH, flips - start), len(sums)), dtype=np.int8)
-        as_far += int((_distance(sums * (1 - 2 * bits)) >= far).sum())
+        as_far += int((_distance(sums * (1.0 - 2 * bits)) >= far).sum())
     return (1 + as_far) / (1 + flips)
 
 
