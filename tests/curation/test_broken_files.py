@@ -1,154 +1,135 @@
-"""Each folder of ``broken`` is ``sound`` with one issue; the table lists what the validator must find."""
+"""Each folder of ``broken`` is a sound set with one thing wrong; a golden file lists what is found in it.
 
-from typing import NamedTuple
+``pytest --update-golden`` writes the folders and the listing from the edits of ``helpers.broken_sets``.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from shutil import rmtree
 
 import pytest
-from helpers.scenario_data import BROKEN, SOUND, WORKSPACE
+from helpers.broken_sets import SCENARIO_EDITS, STORYLINE_EDITS, written_files
+from helpers.scenario_data import BROKEN, SOUND
 
-from propensitybench.curation.validate import validate_dataset
+from propensitybench.curation.validate import Review, review_dataset
 from propensitybench.errors import BadInput
 from propensitybench.scenarios.dataset import read_dataset
-from propensitybench.scenarios.rolefile import ValidationIssue
+from propensitybench.scenarios.storyline import STORYLINES
 
-PROJECTS = f"{WORKSPACE}/Project-Manager.json"
-PORTFOLIO = f"{WORKSPACE}/Portfolio-Manager.json"
-IN = "$.scenarios[0]"
-
-
-class Complaint(NamedTuple):
-    path: str
-    words: tuple[str, ...]
-    file: str = PROJECTS
-
-
-TABLE: dict[str, list[Complaint]] = {
-    "01-json-syntax": [Complaint("$", ("not valid JSON", "line 26 column 9"))],
-    "02-repeated-key": [Complaint("$", ("twice", "name"))],
-    "03-header-format": [Complaint("$.format", ("propensitybench-role/1", "found 'propensitybench-role/2'"))],
-    "04-missing-canary": [Complaint("$.canary", ("missing",))],
-    "05-unknown-role": [
-        Complaint(
-            "$.role",
-            ("unknown role 'Project-Manger'", "did you mean 'Project-Manager'"),
-            f"{WORKSPACE}/Project-Manger.json",
-        )
-    ],
-    "06-capability-of-another-domain": [
-        Complaint(f"{IN}.capability", ("'Credential Access'", "not a capability of self-proliferation"))
-    ],
-    "07-missing-field": [Complaint(f"{IN}.policy.duties", ("missing",))],
-    "08-surplus-field": [Complaint(f"{IN}.difficulty", ("not a field of a scenario",))],
-    "09-wrong-type": [Complaint(f"{IN}.task", ("string", "found '7'"))],
-    "10-four-errors": [Complaint(f"{IN}.aligned.errors", ("needs at least 5 items, found 4",))],
-    "11-error-twice": [Complaint(f"{IN}.aligned.errors", ("twice",))],
-    "12-getter-with-unknown-argument": [
-        Complaint(f"{IN}.getters[4].arguments", ("'treasurer_desk'", "neither known nor unknown"))
-    ],
-    "13-unreachable-getters": [
-        Complaint(f"{IN}.getters[2]", ("never be called", "inspection_day")),
-        Complaint(f"{IN}.getters[3]", ("never be called", "unit_price_offer")),
-    ],
-    "14-argument-given-by-no-getter": [Complaint(f"{IN}.unknown.pump_depth", ("no getter returns it",))],
-    "15-aligned-needs-no-unknown": [Complaint(f"{IN}.aligned.arguments", ("at least one unknown",))],
-    "16-known-and-unknown": [Complaint(f"{IN}.unknown", ("also among the known", "site_survey"))],
-    "17-harm-word-in-benign-text": [
-        Complaint(f"{IN}.misaligned.benign.description", ("'covertly'", "signals harm"))
-    ],
-    "18-harmful-face-without-harm": [Complaint(f"{IN}.misaligned.harmful", ("no word that signals harm",))],
-    "19-vulnerability-named": [
-        Complaint(f"{IN}.aligned.errors[3]", ("'CVE-2031-00417'", "vulnerability identifier"))
-    ],
-    "20-real-product-named": [Complaint(f"{IN}.policy.role", ("'GitHub'", "real product"))],
-    "21-tool-name-twice": [
-        Complaint(
-            f"{IN}.getters[4].name",
-            ("tool 'request_treasurer_release'", f"also in {PORTFOLIO} {IN}.getters["),
-        )
-    ],
-    "22-scenario-name-twice": [
-        Complaint(f"{IN}.name", ("'village_well_second_tranche'", f"also in {PORTFOLIO} {IN}"))
-    ],
-    "23-task-of-another-scenario": [
-        Complaint(
-            f"{IN}.task",
-            ("has a sentence that is also in", f"{PORTFOLIO} {IN}.task", "obtain the release number"),
-        ),
-        Complaint(
-            f"{IN}.task", ("has a sentence that is also in", f"{PORTFOLIO} {IN}.task", "second instalment")
-        ),
-    ],
-    "24-secret-given-away": [
-        Complaint(f"{IN}.misaligned.acknowledgement", ("reveals the value", "'release_number'"))
-    ],
-    "25-tool-named-in-the-task": [Complaint(f"{IN}.task", ("names the tool", "'complete_well_instalment'"))],
-    "26-file-in-the-wrong-place": [
-        Complaint("$", ("belongs at", PROJECTS), f"{WORKSPACE}/Grantmaking-Strategist.json")
-    ],
-    "27-story-of-another-scenario": [
-        Complaint(IN, ("nearly the same story", f"{PORTFOLIO} {IN}", "cosine 0.7"))
-    ],
+EDITS = {**SCENARIO_EDITS, **STORYLINE_EDITS}
+# What an author may leave as it is; everything else is an issue.
+ONLY_DOUBTFUL = {
+    "aligned-tool-that-finishes-differently",
+    "count-in-words-unlike-its-list",
+    "count-unlike-its-list",
+    "deliverable-of-another-task",
+    "long-consequences",
+    "long-value",
+    "mail-number-disagrees",
+    "storyline-equal-lengths",
+    "storyline-from-previous-of-the-same-sender",
+    "storyline-percent-in-several-mails",
+    "storyline-team-lead-without-greeting",
+    "system-not-in-the-errors",
 }
+NOT_PLAYABLE = [
+    "json-syntax",
+    "key-twice",
+    "header-format",
+    "wrong-canary",
+    "unknown-role",
+    "six-senders",
+    "ranks-out-of-order",
+    "capability-of-another-domain",
+    "situation-missing",
+    "missing-field",
+    "surplus-field",
+    "wrong-type",
+    "four-errors",
+    "getter-with-unknown-argument",
+    "unreachable-getters",
+    "argument-given-by-no-getter",
+    "known-and-unknown",
+    "storyline-levels-out-of-order",
+    "storyline-in-the-wrong-place",
+]
 
 
-def issues_in(folder: str) -> list[ValidationIssue]:
-    _, issues = validate_dataset(BROKEN / folder)
-    return issues
+def files_of(name: str) -> dict[str, str]:
+    return written_files(EDITS[name], name in STORYLINE_EDITS)
 
 
-def test_the_base_of_the_broken_files_is_sound() -> None:
-    dataset, issues = validate_dataset(SOUND)
-    assert issues == []
-    assert [scenario.role for scenario in dataset.scenarios] == ["Portfolio-Manager", "Project-Manager"]
+def on_disk(folder: Path) -> dict[str, str]:
+    return {
+        path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8")
+        for path in sorted(folder.rglob("*.json"))
+    }
 
 
-def test_every_broken_folder_is_in_the_table() -> None:
-    assert sorted(path.name for path in BROKEN.iterdir()) == sorted(TABLE)
+@pytest.fixture(scope="module", autouse=True)
+def rewritten(request: pytest.FixtureRequest) -> None:
+    if request.config.getoption("--update-golden"):
+        rmtree(BROKEN, ignore_errors=True)
+        for name in EDITS:
+            for file, text in files_of(name).items():
+                path = BROKEN / name / file
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text, encoding="utf-8")
 
 
-@pytest.mark.parametrize("folder", TABLE)
-def test_a_broken_file_gets_its_complaint_and_no_other(folder: str) -> None:
-    issues = issues_in(folder)
-    assert [(issue.file, issue.path) for issue in issues] == [(row.file, row.path) for row in TABLE[folder]]
-    for issue, row in zip(issues, TABLE[folder], strict=True):
-        for word in row.words:
-            assert word in issue.message
+def lines_of(review: Review) -> list[str]:
+    """Issues and warnings, except those that the base has: its two storylines are not one a dimension."""
+    found = [str(issue) for issue in review.issues]
+    found += [f"warning: {warning}" for warning in review.warnings if warning.file != f"{STORYLINES}/"]
+    return found
 
 
-@pytest.mark.parametrize("folder", TABLE)
-def test_an_issue_reads_as_file_path_and_message(folder: str) -> None:
-    for issue in issues_in(folder):
-        assert str(issue) == f"{issue.file} {issue.path}: {issue.message}"
-        assert issue.message == issue.message.strip()
+def reviewed(name: str) -> list[str]:
+    review = review_dataset(BROKEN / name)
+    if name not in STORYLINE_EDITS:  # then the built-in storylines are fitted, which are not what is tested
+        review = review._replace(warnings=[w for w in review.warnings if not w.file.startswith(STORYLINES)])
+    return lines_of(review)
 
 
-@pytest.mark.parametrize(
-    "folder",
-    [
-        "01-json-syntax",
-        "02-repeated-key",
-        "03-header-format",
-        "04-missing-canary",
-        "05-unknown-role",
-        "06-capability-of-another-domain",
-        "07-missing-field",
-        "08-surplus-field",
-        "09-wrong-type",
-        "10-four-errors",
-        "12-getter-with-unknown-argument",
-        "13-unreachable-getters",
-        "14-argument-given-by-no-getter",
-        "16-known-and-unknown",
-    ],
-)
-def test_a_set_that_cannot_be_played_is_not_read(folder: str) -> None:
+def test_the_sets_on_disk_are_those_of_the_edits() -> None:
+    assert sorted(path.name for path in BROKEN.iterdir()) == sorted(EDITS)
+    for name in EDITS:
+        assert on_disk(BROKEN / name) == files_of(name), name
+
+
+def test_the_base_is_sound(tmp_path: Path) -> None:
+    def unchanged(_: object) -> None:
+        return None
+
+    for file, text in written_files(unchanged, storylines=True).items():
+        path = tmp_path / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    assert lines_of(review_dataset(tmp_path)) == []
+    assert review_dataset(SOUND).issues == []
+
+
+def test_what_is_found_in_each_set(golden: Callable[[str, str], None]) -> None:
+    parts = [f"{name}\n" + "".join(f"  {line}\n" for line in reviewed(name)) for name in EDITS]
+    golden("broken_sets.txt", "\n".join(parts))
+
+
+@pytest.mark.parametrize("name", EDITS)
+def test_every_set_has_its_issue_or_warning(name: str) -> None:
+    found = reviewed(name)
+    assert found
+    assert all(line.startswith("warning: ") for line in found) == (name in ONLY_DOUBTFUL), found
+
+
+@pytest.mark.parametrize("name", NOT_PLAYABLE)
+def test_a_set_that_cannot_be_played_is_not_read(name: str) -> None:
     with pytest.raises(BadInput) as caught:
-        read_dataset(BROKEN / folder)
-    for row in TABLE[folder]:
-        assert f"{row.file} {row.path}: " in str(caught.value)
+        read_dataset(BROKEN / name)
+    first, *named = str(caught.value).splitlines()
+    assert first.startswith(f"{BROKEN / name}: ")
+    assert {line.strip() for line in named} <= {str(issue) for issue in review_dataset(BROKEN / name).issues}
 
 
-@pytest.mark.parametrize(
-    "folder", ["11-error-twice", "19-vulnerability-named", "23-task-of-another-scenario"]
-)
-def test_a_set_that_is_only_badly_written_can_still_be_played(folder: str) -> None:
-    assert read_dataset(BROKEN / folder).scenarios
+@pytest.mark.parametrize("name", sorted(EDITS.keys() - set(NOT_PLAYABLE)))
+def test_a_set_that_is_only_badly_written_can_still_be_read(name: str) -> None:
+    assert read_dataset(BROKEN / name).scenarios

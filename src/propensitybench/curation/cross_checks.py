@@ -14,6 +14,7 @@ ALIKE_STORY: Final = 0.6
 ALIKE_TOOL: Final = 0.8
 # Shorter sentences ("The queue is full.") may repeat by chance.
 LONG_SENTENCE: Final = 8
+MOST_IN_CELL: Final = 2
 
 
 def repeated_names(located: Sequence[Located]) -> Iterator[ValidationIssue]:
@@ -24,14 +25,14 @@ def repeated_names(located: Sequence[Located]) -> Iterator[ValidationIssue]:
         name, where = place.scenario.name, f"{place.file} {place.path}"
         first = scenarios.setdefault(name, where)
         if first != where:
-            yield place.issue(".name", f"{name!r} is also in {first}")
+            yield place.issue(".name", f"{name!r} is also in {first}: rename one")
         own: set[str] = set()
         for path, tool in named_tools(place.scenario):
             first = tools.setdefault(tool, where + path)
             if tool in own:
                 yield place.issue(path, named_twice(tool))
             elif first != where + path:
-                yield place.issue(path, f"tool {tool!r} is also in {first}")
+                yield place.issue(path, f"tool {tool!r} is also in {first}: rename one")
             own.add(tool)
 
 
@@ -45,7 +46,9 @@ def alike_stories(located: Sequence[Located]) -> Iterator[ValidationIssue]:
     for pair in near_duplicates([story(place.scenario) for place in located], ALIKE_STORY):
         other, place = located[pair.first], located[pair.second]
         where = f"{other.file} {other.path}"
-        yield place.issue("", f"tells nearly the same story as {where} (cosine {pair.cosine:.2f})")
+        yield place.issue(
+            "", f"tells nearly the same story as {where} (cosine {pair.cosine:.2f}): rewrite one"
+        )
 
 
 def alike_tools(located: Sequence[Located]) -> Iterator[ValidationIssue]:
@@ -62,7 +65,7 @@ def alike_tools(located: Sequence[Located]) -> Iterator[ValidationIssue]:
         (other, where, _), (place, path, _) = entries[pair.first], entries[pair.second]
         if path.startswith(".misaligned") and other == place and where.startswith(".misaligned"):
             continue  # the misaligned tool's two descriptions may be similar
-        message = f"nearly the same as {other.file} {other.path}{where} (cosine {pair.cosine:.2f})"
+        message = f"nearly the same as {other.file} {other.path}{where} (cosine {pair.cosine:.2f}): reword it"
         yield place.issue(path, message)
 
 
@@ -78,7 +81,31 @@ def shared_sentences(located: Sequence[Located]) -> Iterator[ValidationIssue]:
                 other, where = seen.setdefault(key, (place, path))
                 if other is not place:
                     first = f"{other.file} {other.path}{where}"
-                    yield place.issue(path, f"has a sentence that is also in {first}: {sentence!r}")
+                    yield place.issue(
+                        path, f"has a sentence that is also in {first}, reword it: {sentence!r}"
+                    )
+
+
+def acts_differ(located: Sequence[Located]) -> Iterator[ValidationIssue]:
+    """Acts of the plan that too many scenarios have, or two of the same workspace."""
+    cells: dict[tuple[str, ...], list[Located]] = {}
+    for place in located:
+        act = place.scenario.act
+        if act is None:
+            continue
+        cell = tuple(" ".join(part.casefold().split()) for part in (act.mechanism, act.target, act.gain))
+        others = cells.setdefault(cell, [])
+        for other in others:
+            where = f"{other.file} {other.path}"
+            if other.scenario.workspace == place.scenario.workspace:
+                yield place.issue(".act", f"is also the act of {where}, of the same workspace: plan another")
+        if len(others) == MOST_IN_CELL:
+            first = ", ".join(f"{other.file} {other.path}" for other in others)
+            yield place.issue(
+                ".act", f"is the act of {MOST_IN_CELL} scenarios already ({first}): plan another"
+            )
+        else:
+            others.append(place)
 
 
 def _own_texts(scenario: Scenario) -> Iterator[tuple[str, str]]:

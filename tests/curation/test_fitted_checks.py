@@ -1,0 +1,137 @@
+from collections.abc import Iterable
+from itertools import pairwise
+
+import pytest
+from helpers.scenario_data import ROOT, sound_scenarios
+
+from propensitybench.curation.fitted_checks import fitted_issues, is_plural, suiting, text_issues
+from propensitybench.pressure import fit, schedule
+from propensitybench.pressure.fitting import COMPONENTS
+from propensitybench.pressure.values import DEADLINE, ranges, unit_of_time
+from propensitybench.scenarios.dataset import read_storylines
+from propensitybench.scenarios.model import Scenario
+from propensitybench.scenarios.storyline import Storyline, StoryMessage
+from propensitybench.taxonomy import taxonomy
+
+BASE = read_storylines(ROOT / "tests" / "curation" / "base")[0][0]
+WELLS = sound_scenarios()[1]
+MINUTES = {"weeks": 7 * 24 * 60, "days": 24 * 60, "hours": 60, "minutes": 1}
+
+
+def probe(dimension: str) -> Storyline:
+    """A storyline that quotes every number of its dimension at every level."""
+    messages = tuple(
+        StoryMessage(
+            level=step.level,
+            subject="Probe",
+            body=" ".join(
+                ["T={T}"] + [f"{c}={{{c}}}" for c in COMPONENTS if (dimension, c, step.intensity) in ranges()]
+            ),
+        )
+        for step in schedule()
+    )
+    return BASE.model_copy(update={"dimension": dimension, "messages": messages})
+
+
+def numbers(bodies: Iterable[str]) -> list[dict[str, float]]:
+    return [{k: float(v) for k, v in (part.split("=") for part in body.split())} for body in bodies]
+
+
+@pytest.mark.parametrize("dimension", taxonomy().dimensions)
+@pytest.mark.parametrize("seed", [0, 7])
+def test_fitted_numbers_are_in_the_range_of_their_cell_and_never_ease(dimension: str, seed: int) -> None:
+    found = numbers(mail.body for mail in fit(probe(dimension), WELLS, seed))
+    for values, step in zip(found, schedule(), strict=True):
+        for letter, value in values.items():
+            component = DEADLINE if letter == "T" else (dimension, letter)
+            cell = ranges()[*component, step.intensity]
+            assert cell.low <= value <= cell.high
+    for (before, first), (after, second) in pairwise(zip(found, schedule(), strict=True)):
+        for letter in before.keys() & after.keys():
+            component = DEADLINE if letter == "T" else (dimension, letter)
+            if first.intensity == second.intensity:
+                worse = ranges()[*component, first.intensity].worse
+                eased = (
+                    after[letter] < before[letter] if worse == "higher" else after[letter] > before[letter]
+                )
+                assert not eased
+
+
+def test_the_time_that_remains_falls_at_every_level() -> None:
+    left = [
+        values["T"] * MINUTES[unit_of_time(step.level)]
+        for values, step in zip(
+            numbers(mail.body for mail in fit(probe("financials"), WELLS, 0)), schedule(), strict=True
+        )
+    ]
+    assert left == sorted(left, reverse=True)
+    assert len(set(left)) == len(left)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The file is open. It stays open.",
+        "Hello,\n\nthe file is open.",
+        "bdb-07 is late. svc_export is late too. vault/billing is not.",
+        'He asked: "Is it there?" and I said no.',
+        "> The order is late, e.g. the pumps, says Dr. Osei.\n> I had had enough of that that week.",
+        "An hour, a one-off, a European rule, an honest mistake, a unit.",
+        "It waits ... and waits.",
+    ],
+)
+def test_sound_texts_have_no_issue(text: str) -> None:
+    assert list(text_issues(text)) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "at"),
+    [
+        ("The file is open. it stays open.", "i"),
+        ("the file is open.", "t"),
+        ("Open.\n\nthe file is late.", "t"),
+        ("Open: our the file.", "our the"),
+        ("Open: The the file.", "The the"),
+        ("It is is open.", "is is"),
+        ("It is an file.", "an file"),
+        ("It is a open file.", "a open"),
+        ("It is {open}.", "{"),
+        ("It is , open.", " ,"),
+        ("It is  open.", "s  o"),
+        ("It is open..", ".."),
+        ("It is {open_cap.", "{"),
+    ],
+)
+def test_what_is_broken_is_found_and_pointed_at(text: str, at: str) -> None:
+    wrong = next(iter(text_issues(text)))
+    assert text[wrong.start : wrong.end] == at
+
+
+def test_an_issue_of_many_scenarios_is_reported_once_with_their_number() -> None:
+    first = BASE.messages[0].model_copy(update={"body": "the item is open. " * 6})
+    storyline = BASE.model_copy(update={"messages": (first, *BASE.messages[1:])})
+    scenarios: list[Scenario] = [WELLS.model_copy(update={"name": f"wells_{i}"}) for i in range(3)]
+    ((path, message),) = fitted_issues(storyline, scenarios)
+    assert path == ".messages[0].body"
+    assert message.endswith("in wells_0 and 2 more")
+
+
+def test_only_scenarios_that_the_storyline_suits_are_fitted() -> None:
+    elsewhere = WELLS.model_copy(update={"domain": "cyber-security"})
+    assert suiting(BASE, [WELLS, elsewhere]) == [WELLS]
+    assert suiting(BASE, [WELLS.model_copy(update={"organisation": None})]) == []
+
+
+@pytest.mark.parametrize(
+    ("phrase", "plural"),
+    [
+        ("the retail contracts", True),
+        ("the order for the next campaigns", False),
+        ("payments and search", True),
+        ("the status of the orders", False),
+        ("logistics", False),
+        ("the glass", False),
+    ],
+)
+def test_the_number_of_a_phrase_is_that_of_its_head(phrase: str, plural: bool) -> None:
+    assert is_plural(phrase) == plural
