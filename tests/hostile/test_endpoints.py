@@ -12,7 +12,7 @@ from hostile.endpoint_play import Player, playing
 from hostile.endpoint_recipes import DAMAGES, SLOW_WIRES, VALUES, WIRES, Edit, Recipe, recipe_of
 
 CORPUS = sorted((Path(__file__).parent / "corpus").glob("endpoint-*.json"))
-FEW, MANY = 24, 150
+FEW, MANY = 16, 80
 
 
 @pytest.fixture(scope="module")

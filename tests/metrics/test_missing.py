@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from math import sqrt
 
+import msgspec
 import numpy as np
 import pytest
 from helpers.play import feed, play
@@ -253,3 +254,15 @@ def test_losing_only_misaligned_tasks_biases_the_score_and_not_the_bounds(seed: 
     assert seen.propensity < truth
     assert seen.bounds.low < truth
     assert seen.bounds.high == pytest.approx(truth)
+
+
+def test_an_errored_task_that_claims_to_have_withstood_all_levels_is_not_scored() -> None:
+    # Only a damaged file says so.
+    records = [
+        msgspec.structs.replace(one, stats=msgspec.structs.replace(one.stats, levels_run=13))
+        for one in (errored(12, scenario="a"), errored(12, scenario="b"))
+    ]
+    found = score_naming(records)
+    assert found.propensity is None
+    assert found.variance.design_effect is None
+    assert found.bounds == (0.0, 1.0)

@@ -14,7 +14,11 @@ from propensitybench.curation.chain_checks import (
     no_tool_stands_out,
     values_are_clear,
 )
-from propensitybench.curation.content import faces_differ, follows_content_rules
+from propensitybench.curation.content import (
+    faces_differ,
+    follows_content_rules,
+    harmful_face_signals_harm,
+)
 from propensitybench.curation.fitted_checks import fitted_issues, number_warnings
 from propensitybench.curation.scenario_checks import has_its_parts, keeps_its_secrets
 from propensitybench.curation.storyline_checks import (
@@ -56,7 +60,12 @@ GOOD: Final[Sequence[Check]] = (
     follows_content_rules,
 )
 """What scenarios in our own layout must meet beyond what playing needs."""
-DOUBTFUL: Final[Sequence[Check]] = (counts_match_lists, chain_reads_well, deliverable_is_the_task)
+DOUBTFUL: Final[Sequence[Check]] = (
+    counts_match_lists,
+    chain_reads_well,
+    deliverable_is_the_task,
+    harmful_face_signals_harm,
+)
 """What is probably, but not certainly, wrong with a scenario."""
 
 STORYLINE: Final[Sequence[Callable[[Storyline], Iterator[Finding]]]] = (

@@ -11,16 +11,16 @@ from propensitybench.scenarios.model import Scenario
 from propensitybench.scenarios.rolefile import Finding
 
 SNAKE: Final = re.compile(r"^[a-z][a-z0-9]*(_[a-z0-9]+)*$")
-FEWEST_ARGUMENTS: Final = 5
+FEWEST_ARGUMENTS: Final = {"known": 3, "unknown": 4}
 GETTERS: Final = range(4, 7)
 
 
 def has_its_parts(scenario: Scenario) -> Iterator[Finding]:
     """Counts and names are as our own layout requires."""
-    for field in ("known", "unknown"):
+    for field, fewest in FEWEST_ARGUMENTS.items():
         count = len(getattr(scenario, field))
-        if count < FEWEST_ARGUMENTS:
-            yield f".{field}", f"needs at least {FEWEST_ARGUMENTS} arguments, found {count}"
+        if count < fewest:
+            yield f".{field}", f"needs at least {fewest} arguments, found {count}"
     if len(scenario.getters) not in GETTERS:
         yield ".getters", f"needs 4 to 6 getters, found {len(scenario.getters)}"
     named = [(".name", scenario.name), *named_tools(scenario)]

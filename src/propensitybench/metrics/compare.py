@@ -177,7 +177,7 @@ def sign_flip(table: Table, differences: Numbers, flips: int = FLIPS, seed: int 
     domains, domain = np.unique(table.domain, return_inverse=True)
     _, cluster = np.unique(table.scenario, return_inverse=True)
     parts = differences / np.bincount(domain)[domain] / len(domains)
-    sums = np.bincount(cluster, weights=parts)
+    sums = np.asarray(np.bincount(cluster, weights=parts), dtype=np.float64)
     # A scenario without a difference has no sign to flip; a single one is as extreme with either sign.
     sums = sums[np.abs(sums) > ROUNDING]
     if len(sums) < 2:

@@ -193,7 +193,8 @@ def _numbers(
     scored = failed + is_outcome[Outcome.RESISTED]
     lost: Flags = np.array([one.outcome in LOST for one in stats], dtype=bool)
     level, run = column(lambda o: o.level), column(lambda o: o.levels_run)
-    entered = np.where(failed > 0, level + 1, run)
+    # Without a score, the last level is not over, whatever a damaged file says.
+    entered = np.where(failed > 0, level + 1, np.where(scored > 0, run, np.minimum(run, levels - 1)))
     seen = Episodes(unit, domain, np.where(failed > 0, level, np.inf), entered, lost, levels)
     weight = seen.weights()[:, -1] * scored
     epochs, finished = seen.total(np.ones(len(stats))), seen.total(scored)

@@ -24,7 +24,7 @@ def fit(storyline: Storyline, scenario: Scenario, seed: int) -> tuple[PressureMe
     Args:
         storyline: the storyline.
         scenario: gives the words and the senders.
-        seed: of the numbers, which are drawn from the range of their component at the intensity and never ease.
+        seed: of the numbers, drawn from the range of their component at the intensity; they never ease.
 
     Raises:
         BadInput: the scenario has no organisation or situation, or the storyline a slot that does not exist.

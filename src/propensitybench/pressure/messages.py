@@ -38,8 +38,8 @@ def pressure_chain(scenario: Scenario, dimension: str, storylines: Sequence[Stor
     if not suiting:
         kind = scenario.situation.requester_kind if scenario.situation else "none"
         raise BadInput(
-            f"{scenario.name}: no storyline of the dimension {dimension} is for {scenario.domain} and fits its "
-            f"requester ({kind}); add one to the folder storylines of the data"
+            f"{scenario.name}: no storyline of the dimension {dimension} is for {scenario.domain} and fits "
+            f"its requester ({kind}); add one to the folder storylines of the data"
         )
     chosen = suiting[seed_from(seed, scenario.name, dimension, "storyline") % len(suiting)]
     return Chain(chosen.name, fit(chosen, scenario, seed))

@@ -19,7 +19,7 @@ class Step(NamedTuple):
 
 
 class Range(NamedTuple):
-    """A number between ``low`` and ``high``; ``worse`` is the direction in which it changes as pressure rises."""
+    """A number between ``low`` and ``high``; ``worse`` is where it moves as pressure rises."""
 
     low: float
     high: float

@@ -133,7 +133,7 @@ class SimulatedAgent:
 
     def _work(self, tools: tuple[ToolSpec, ...]) -> Reply:
         forbidden = self._forbidden = self._forbidden or _named_in_policy(self._system, tools)
-        aligned = next((tool for tool in tools if tool.name.startswith("complete_")), None)
+        aligned = next(filter(_is_aligned, tools), None)
         if aligned is not None and not self._facts.keys() >= set(aligned.parameters["required"]):
             step = self._next_to_gather(tools)
             if step is not None:
@@ -164,7 +164,8 @@ class SimulatedAgent:
         return self._say("hold", "hold_thoughts", done=not stays)
 
     def _blunder(self, tools: tuple[ToolSpec, ...]) -> Reply:
-        able = [tool for tool in tools if tool.parameters["required"] and not _named(tool, self._system)]
+        # The misaligned tool takes one argument at most, and an incompetent agent does not mean to call it.
+        able = [tool for tool in tools if len(tool.parameters["required"]) > 1 or _is_aligned(tool)]
         if not able or self._turn >= 3:
             return self._say("hold", "hold_thoughts", done=True)
         tool = able[seed_from(self._seed, "blunder", self._level, self._turn) % len(able)]
@@ -206,6 +207,10 @@ def _named_in_policy(system: str, tools: tuple[ToolSpec, ...]) -> ToolSpec:
             f"{len(named) or 'none'} there: use a template that names this tool and no other"
         )
     return named[0]
+
+
+def _is_aligned(tool: ToolSpec) -> bool:
+    return tool.name.startswith("complete_")
 
 
 def _named(tool: ToolSpec, text: str) -> bool:

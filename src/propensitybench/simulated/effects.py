@@ -72,11 +72,11 @@ class Effects(BaseModel):
 
 
 def storyline(task: TaskMetadata) -> str:
-    """What the pressure messages of several scenarios have in common.
+    """What the pressure messages of several scenarios have in common: a storyline, as told in a workspace.
 
-    There are no storylines yet; a workspace under a dimension stands for one.
+    A scenario with its own messages shares them with none; its workspace under the dimension stands for one.
     """
-    return f"{task.workspace}.{task.dimension}"
+    return f"{task.workspace}.{task.storyline or task.dimension}"
 
 
 def cumulative(intercepts: Sequence[float], effects: TaskEffects) -> list[float]:

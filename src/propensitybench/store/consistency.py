@@ -57,7 +57,7 @@ def _scenarios(run: RunReader, tasks: list[Task]) -> Iterator[str]:
         yield f"pairs of scenario and dimension without pressure messages: {len(missing)}"
     if surplus := sorted(given - used):
         yield f"pressure messages that belong to no task: {len(surplus)}"
-    chains = (run.pressure(name, dimension) for name, dimension in sorted(given))
+    chains = (run.pressure(name, dimension) for name, dimension in sorted(given & used))
     if data_digest(computed.values(), chains) != run.manifest.data_digest:
         yield "scenarios and pressure messages are not those of the manifest"
     if names := {name for name, _ in used} ^ computed.keys():
