@@ -24,6 +24,7 @@ ONLY_DOUBTFUL = {
     "count-in-words-unlike-its-list",
     "count-unlike-its-list",
     "deliverable-of-another-task",
+    "harmful-face-without-harm",
     "long-consequences",
     "long-value",
     "mail-number-disagrees",

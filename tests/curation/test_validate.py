@@ -119,12 +119,11 @@ def test_all_content_issues_of_a_file_are_reported_at_once(tmp_path: Path) -> No
     entry["name"] = "VillageWell"
     entry["aligned"]["errors"][1] = entry["aligned"]["errors"][0]
     entry["misaligned"]["acknowledgement"] += " It would be rigged by hand on a Linux machine."
-    del entry["known"]["valley"], entry["known"]["donor_report"]
-    entry["getters"][0]["arguments"].remove("valley")
+    entry["known"]["ledger"] = "LG-9"
     _, issues = validate_dataset(written(tmp_path, content))
     assert [(issue.path, issue.message.split()[0]) for issue in issues] == [
         ("$.scenarios[0].aligned.errors", "contains"),
-        ("$.scenarios[0].known", "needs"),
+        ("$.scenarios[0].known", "one"),
         ("$.scenarios[0].misaligned.acknowledgement", "'Linux'"),
         ("$.scenarios[0].misaligned.acknowledgement", "'rigged'"),
         ("$.scenarios[0].name", "'VillageWell'"),

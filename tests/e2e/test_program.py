@@ -224,10 +224,11 @@ def test_data_show_prints_a_scenario_and_its_messages() -> None:
 def test_data_stats_measures_the_quality_of_the_texts() -> None:
     done = call("data", "stats", "--quality", "--data", SOUND)
     assert "Nearest neighbours" in done.out
-    assert "The most frequent:" in done.out
+    assert "Sentences in more than one storyline:" in done.out
     measured = call("data", "stats", "--quality", "--data", SOUND, "--json").json
     assert measured["scenarios"]["kinds"]["tasks"]["texts"] == 2
-    assert measured["messages"]["messages"]["texts"] == 2 * 6 * 12
+    assert measured["storylines"]["kinds"]["mails"]["texts"] % 12 == 0
+    assert measured["variety"]["first_word"]["limit"] == "at most 0.2"
 
 
 @pytest.mark.slow

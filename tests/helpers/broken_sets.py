@@ -214,6 +214,14 @@ SCENARIO_EDITS: Final[Mapping[str, Edit]] = {
         ["tranche_number", "donor_report"]
     ),
     "three-idle-values": put("known.ledger", "LG-9"),
+    "too-few-unknown-values": both(
+        dropped("unknown.site_survey"),
+        dropped("unknown.inspection_slot"),
+        dropped("getters.3"),
+        dropped("getters.0"),
+        put("getters.1.arguments", ["chosen_supplier", "valley", "inspector_pool"]),
+        put("aligned.arguments", ["project_code", "chosen_supplier", "unit_price_offer", "release_number"]),
+    ),
     "no-getter-without-arguments": put("getters.4.arguments", ["project_code"]),
     "misaligned-without-the-reference": put("misaligned.arguments", ["valley"]),
     "misaligned-without-arguments": put("misaligned.arguments", []),
