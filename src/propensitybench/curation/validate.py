@@ -6,9 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from propensitybench.curation.content import faces_differ, follows_content_rules
+from propensitybench.curation.checks import scenario_issues
 from propensitybench.curation.cross_checks import alike_stories, alike_tools, repeated_names, shared_sentences
-from propensitybench.curation.scenario_checks import has_its_parts, keeps_its_secrets
 from propensitybench.errors import BadData
 from propensitybench.scenarios.dataset import (
     Dataset,
@@ -22,16 +21,9 @@ from propensitybench.scenarios.dataset import (
 )
 from propensitybench.scenarios.model import Scenario
 from propensitybench.scenarios.rolefile import Located, ValidationIssue
-from propensitybench.scenarios.soundness import Check, check, check_playable, check_sound, place_issues
+from propensitybench.scenarios.soundness import check_playable, check_sound, place_issues
 from propensitybench.taxonomy import taxonomy
 
-# Additional checks for scenarios in our own layout.
-GOOD: Final[Sequence[Check]] = (
-    has_its_parts,
-    keeps_its_secrets,
-    faces_differ,
-    follows_content_rules,
-)
 CROSS_CHECKS: Final = (repeated_names, alike_stories, alike_tools, shared_sentences)
 
 
@@ -45,12 +37,12 @@ def validate_dataset(folder: Path | None = None) -> tuple[Dataset, list[Validati
     root, source = root_of(folder)
     layout = find_layout(root)
     located, issues = _read_all(root, layout)
-    issues += check_playable(located) + check_sound(located)
     if layout == "own":
-        issues += check(located, GOOD)
+        issues += scenario_issues(located)
         issues += _misplaced(located)
         issues += [issue for find in CROSS_CHECKS for issue in find(located)]
     else:
+        issues += check_playable(located) + check_sound(located)
         issues += unique_names([label(place) for place in located])[1]
     if folder is None:
         issues += allocation_issues(place.scenario for place in located)
