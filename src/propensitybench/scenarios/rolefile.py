@@ -128,13 +128,14 @@ def write_role_file(path: Path, scenarios: list[Scenario]) -> None:
         "canary": CANARY,
         **{key: first[key] for key in SHARED[:-1]},
         "organisation": _organisation(first["organisation"]),
-        "scenarios": [_entry(scenario) for scenario in scenarios],
+        "scenarios": [scenario_entry(scenario) for scenario in scenarios],
     }
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(body, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-def _entry(scenario: Scenario) -> dict[str, Any]:
+def scenario_entry(scenario: Scenario) -> dict[str, Any]:
+    """A scenario as it stands in a role file, without what the header has."""
     entry = scenario.model_dump(mode="json", exclude=set(SHARED))
     optional = ("technique", "severity", "act", "situation", "messages")
     return {k: v for k, v in entry.items() if not (k in optional and v is None)}
