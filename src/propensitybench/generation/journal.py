@@ -7,6 +7,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
+import msgspec
+
+from propensitybench.chat import Usage
 from propensitybench.errors import BadData
 
 _SCHEMA: Final = (
@@ -15,6 +18,13 @@ _SCHEMA: Final = (
 )
 # Another command on the same folder may be writing.
 _BUSY_S: Final = 60.0
+
+
+class _Used(msgspec.Struct, frozen=True):
+    usage: Usage = Usage()
+
+
+_USED: Final = msgspec.json.Decoder(_Used)
 
 
 class Journal:
@@ -48,6 +58,20 @@ class Journal:
         """Stores a reply; it is committed when this returns. A digest's first reply stays."""
         at = datetime.now(UTC).isoformat(timespec="seconds")
         self._run("INSERT OR IGNORE INTO reply VALUES (?, ?, ?, ?, ?)", digest, model, request, reply, at)
+
+    def usage(self, model: str) -> Usage:
+        """The tokens of a model's replies, as far as they are stated."""
+        total = Usage()
+        with closing(self._run("SELECT reply FROM reply WHERE model = ?", model)) as rows:
+            for (reply,) in rows:
+                try:
+                    used = _USED.decode(str(reply)).usage
+                except msgspec.DecodeError:
+                    continue  # of a command that keeps only the text
+                total = Usage(
+                    total.input + used.input, total.output + used.output, total.cached + used.cached
+                )
+        return total
 
     def close(self) -> None:
         """Closes the file."""

@@ -249,8 +249,23 @@ class WorkFolder:
     def record(self, file: str, provenance: Provenance) -> None:
         """Notes where a text comes from."""
         self.provenance[file] = provenance
+        self._save_provenance()
+
+    def _save_provenance(self) -> None:
         found = {name: msgspec.to_builtins(self.provenance[name]) for name in sorted(self.provenance)}
         write_json(self.root / PROVENANCE, found)
+
+    def text(self, file: str) -> Any:
+        """A text as JSON; raises `BadData`."""
+        return load_json(self.root / file, str(self.root / file))
+
+    def forget(self, file: str) -> None:
+        """Removes what was set aside under a name, and a text that now has another."""
+        (self.root / SET_ASIDE / file).unlink(missing_ok=True)
+        if file in self.provenance:
+            self.provenance.pop(file)
+            (self.root / file).unlink(missing_ok=True)
+            self._save_provenance()
 
     def set_aside(self, file: str, aside: Aside) -> None:
         """Sets a text aside with the reasons, under the name of the file that it would have."""
