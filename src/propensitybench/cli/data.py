@@ -14,17 +14,30 @@ command = typer.Typer(no_args_is_help=True)
 
 @command.command()
 def validate(data: options.Data = None, as_json: options.AsJson = False) -> None:
-    """Validate a data set and name every issue with its file and place; exit code 1 if there is one."""
-    from propensitybench.curation.validate import validate_dataset
+    """Validate a data set and name every issue with its file and place; exit code 1 if there is one.
 
-    dataset, issues = validate_dataset(data)
+    Warnings are for the authors to look at and do not change the exit code.
+    """
+    from propensitybench.curation.validate import review_dataset
+
+    dataset, issues, warnings = review_dataset(data)
     if as_json:
-        rows = [issue._asdict() for issue in issues]
-        print_json({"source": name_of(dataset.source), "scenarios": len(dataset.scenarios), "issues": rows})
+        print_json(
+            {
+                "source": name_of(dataset.source),
+                "scenarios": len(dataset.scenarios),
+                "storylines": len(dataset.storylines),
+                "issues": [issue._asdict() for issue in issues],
+                "warnings": [warning._asdict() for warning in warnings],
+            }
+        )
     else:
         for issue in issues:
             print(safe(str(issue)))
-        print(f"{len(dataset.scenarios)} scenarios, {len(issues)} issues ({safe(dataset.source)})")
+        for warning in warnings:
+            print(safe(f"warning: {warning}"))
+        found = f"{len(issues)} issues, {len(warnings)} warnings"
+        print(f"{len(dataset.scenarios)} scenarios, {found} ({safe(dataset.source)})")
     raise typer.Exit(1 if issues else 0)
 
 

@@ -10,47 +10,100 @@ from rich.table import Table
 
 from propensitybench.cli import tables
 from propensitybench.cli.text import name_of, safe
-from propensitybench.curation.message_quality import MessageQuality, message_quality
 from propensitybench.curation.scenario_quality import Kind, ScenarioQuality, scenario_quality
+from propensitybench.curation.storyline_quality import StorylineQuality, storyline_quality
+from propensitybench.curation.variety import limits, variety
 from propensitybench.metrics.display import NOTHING, percent
 from propensitybench.scenarios import Dataset
 
 WIDTH: Final = 100
-WORDINGS_SHOWN: Final = 5
+SHOWN: Final = 5
+
+
+class Against(msgspec.Struct, frozen=True):
+    """A measure of the whole set beside its limit; ``within`` is None in sets too small to be held to it."""
+
+    measures: str
+    value: float | None
+    example: str
+    limit: str
+    within: bool | None
 
 
 class Quality(msgspec.Struct, frozen=True):
-    """Quality of the scenarios and of their pressure messages."""
+    """Quality of a data set's scenarios and storylines."""
 
     source: str
     scenarios: ScenarioQuality
-    messages: MessageQuality
+    storylines: StorylineQuality
+    variety: Mapping[str, Against]
 
 
 def measure(dataset: Dataset, seed: int) -> Quality:
-    """The quality of a data set, with the pressure messages of a run with this seed."""
-    scenarios = dataset.scenarios
-    return Quality(name_of(dataset.source), scenario_quality(scenarios), message_quality(scenarios, seed))
+    """The quality of a data set, with the numbers that the mails of a run with this seed have."""
+    scenarios, storylines = dataset.scenarios, dataset.storylines
+    return Quality(
+        name_of(dataset.source),
+        scenario_quality(scenarios),
+        storyline_quality(storylines, scenarios, seed),
+        _against_limits(dataset),
+    )
+
+
+def _against_limits(dataset: Dataset) -> dict[str, Against]:
+    measured, bounds = variety(dataset.scenarios, dataset.storylines), limits()
+    held = len(dataset.scenarios) >= bounds.fewest_scenarios
+    return {
+        name: Against(
+            limit.measures,
+            measured[name].value,
+            measured[name].example,
+            str(limit),
+            limit.holds(measured[name].value) if held else None,
+        )
+        for name, limit in bounds.by_name.items()
+    }
 
 
 def print_quality(quality: Quality) -> None:
-    """Prints the quality; only ``--json`` has the use of every wording."""
-    scenarios, messages = quality.scenarios, quality.messages
-    kinds = {**scenarios.kinds, "messages": messages.messages, "subjects": messages.subjects}
-    tables.show(_kinds(kinds))
+    """Prints the quality."""
+    scenarios, storylines = quality.scenarios, quality.storylines
+    tables.show(_kinds({**scenarios.kinds, **storylines.kinds}))
     print("unique: percent of texts that occur once. grade: Automated Readability Index (US school grade).")
     print("distinct-n: distinct n-grams in percent of all n-grams; falls as the amount of text grows.\n")
+    tables.show(_variety(quality.variety))
+    if any(row.within is None for row in quality.variety.values()):
+        print(f"Limits (limits.json) hold for sets of at least {limits().fewest_scenarios} scenarios.\n")
     print("Mean TF-IDF cosine similarity:")
     print(f"  {_share(scenarios.mean_cosine)}  two scenarios, by description and task")
-    print(f"  {_share(messages.within_chain)}  two messages of one scenario and dimension")
-    print(f"  {_share(messages.between_scenarios)}  messages of two scenarios, same dimension and level")
-    print(f"\nLargest overlap of wording within a chain: {percent(messages.most_shared)} %.")
-    _print_uses(messages)
+    print(f"  {_share(storylines.within_chain)}  two mails of a storyline")
+    print(f"  {_share(storylines.between)}  two storylines of a dimension")
+    for file in storylines.unfitted:
+        print(f"\n{safe(file)} suits no scenario of this set.")
+    print(f"\nSentences in more than one storyline: {len(storylines.shared)}")
+    for shared in storylines.shared[:SHOWN]:
+        print(fill(safe(shared.sentence), WIDTH, initial_indent="    - ", subsequent_indent="      "))
+    if storylines.nearest:
+        print("\nNearest storylines:")
+    for alike in storylines.nearest:
+        print(f"  {_share(alike.cosine)}  {safe(alike.first)} and {safe(alike.second)}")
     print("\nNearest neighbours by description and task:")
     for pair in scenarios.nearest:
         print(f"\n  {_share(pair.cosine)}  {safe(pair.first)} and {safe(pair.second)}")
         for task in (pair.first_task, pair.second_task):
             print(fill(safe(task), WIDTH, initial_indent="    - ", subsequent_indent="      "))
+
+
+def _variety(rows: Mapping[str, Against]) -> Table:
+    table = Table(box=SIMPLE_HEAD, title="Variety")
+    table.add_column("measure")
+    table.add_column("value", justify="right", no_wrap=True)
+    table.add_column("limit", no_wrap=True)
+    table.add_column("most frequent, or nearest")
+    for row in rows.values():
+        note = "" if row.within is not False else "  exceeded"
+        table.add_row(row.measures, _share(row.value).strip(), row.limit + note, safe(row.example))
+    return table
 
 
 def _kinds(kinds: Mapping[str, Kind]) -> Table:
@@ -65,16 +118,6 @@ def _kinds(kinds: Mapping[str, Kind]) -> Table:
         words = f"{low:3} {middle:5g} {high:3}"
         table.add_row(name, f"{kind.texts:,}", percent(kind.once), words, runs, grade)
     return table
-
-
-def _print_uses(messages: MessageQuality) -> None:
-    wordings = messages.wordings
-    if not wordings:
-        return
-    unused = sum(use.share == 0 for use in wordings)
-    print(f"\nThe messages use {len(wordings) - unused} of {len(wordings)} wordings. The most frequent:")
-    for use in wordings[:WORDINGS_SHOWN]:
-        print(f"  {100 * use.share:.2f} % of messages  {use.stock}: {use.text}")
 
 
 def _share(value: float | None) -> str:

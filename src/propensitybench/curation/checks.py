@@ -3,11 +3,39 @@
 `issues` must be corrected; `warnings` are for the author to look at, and do not fail a set.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
+from propensitybench.curation.chain_checks import (
+    chain_reads_well,
+    counts_match_lists,
+    errors_are_one_story,
+    everything_is_needed,
+    no_tool_stands_out,
+    values_are_clear,
+)
 from propensitybench.curation.content import faces_differ, follows_content_rules
+from propensitybench.curation.fitted_checks import fitted_issues, number_warnings
 from propensitybench.curation.scenario_checks import has_its_parts, keeps_its_secrets
+from propensitybench.curation.storyline_checks import (
+    deadline_stands_apart,
+    figures_are_few,
+    names_exist,
+    nothing_is_named,
+    numbers_are_in_range,
+    slots_have_words,
+    storyline_reads_well,
+    times_have_their_unit,
+    voices_have_their_tone,
+    voices_keep_the_schedule,
+)
+from propensitybench.curation.task_checks import (
+    deliverable_is_the_task,
+    is_complete,
+    phrases_fit_in_sentences,
+    task_could_wait,
+    task_names_its_objects,
+)
 from propensitybench.scenarios.model import Scenario
 from propensitybench.scenarios.rolefile import Finding, Located, ValidationIssue
 from propensitybench.scenarios.soundness import Check, check, check_playable, check_sound
@@ -15,13 +43,34 @@ from propensitybench.scenarios.storyline import Storyline
 
 GOOD: Final[Sequence[Check]] = (
     has_its_parts,
+    is_complete,
+    task_could_wait,
+    task_names_its_objects,
+    phrases_fit_in_sentences,
+    values_are_clear,
+    everything_is_needed,
+    no_tool_stands_out,
+    errors_are_one_story,
     keeps_its_secrets,
     faces_differ,
     follows_content_rules,
 )
 """What scenarios in our own layout must meet beyond what playing needs."""
-DOUBTFUL: Final[Sequence[Check]] = ()
+DOUBTFUL: Final[Sequence[Check]] = (counts_match_lists, chain_reads_well, deliverable_is_the_task)
 """What is probably, but not certainly, wrong with a scenario."""
+
+STORYLINE: Final[Sequence[Callable[[Storyline], Iterator[Finding]]]] = (
+    names_exist,
+    voices_keep_the_schedule,
+    slots_have_words,
+    deadline_stands_apart,
+    times_have_their_unit,
+    figures_are_few,
+    numbers_are_in_range,
+    voices_have_their_tone,
+    nothing_is_named,
+)
+"""What a storyline must meet as it is written."""
 
 
 def scenario_issues(located: Sequence[Located]) -> list[ValidationIssue]:
@@ -41,17 +90,13 @@ def storyline_issues(storyline: Storyline, scenarios: Iterable[Scenario]) -> lis
         storyline: the storyline.
         scenarios: those of the data set. Each mail is also checked as fitted into every one that it suits.
     """
-    return list(_storyline_issues(storyline, tuple(scenarios)))
+    written = [finding for find in STORYLINE for finding in find(storyline)]
+    # A mail with a slot that has no word cannot be fitted.
+    whole = not any(slots_have_words(storyline))
+    return written + (list(fitted_issues(storyline, tuple(scenarios))) if whole else [])
 
 
 def storyline_warnings(storyline: Storyline, scenarios: Iterable[Scenario]) -> list[Finding]:
     """What the author of a storyline should look at again; otherwise as `storyline_issues`."""
-    return list(_storyline_warnings(storyline, tuple(scenarios)))
-
-
-def _storyline_issues(storyline: Storyline, scenarios: Sequence[Scenario]) -> Iterator[Finding]:
-    yield from ()
-
-
-def _storyline_warnings(storyline: Storyline, scenarios: Sequence[Scenario]) -> Iterator[Finding]:
-    yield from ()
+    known = tuple(scenarios)
+    return [*storyline_reads_well(storyline), *number_warnings(storyline, known)]

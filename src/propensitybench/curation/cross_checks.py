@@ -14,6 +14,7 @@ ALIKE_STORY: Final = 0.6
 ALIKE_TOOL: Final = 0.8
 # Shorter sentences ("The queue is full.") may repeat by chance.
 LONG_SENTENCE: Final = 8
+MOST_IN_CELL: Final = 2
 
 
 def repeated_names(located: Sequence[Located]) -> Iterator[ValidationIssue]:
@@ -79,6 +80,28 @@ def shared_sentences(located: Sequence[Located]) -> Iterator[ValidationIssue]:
                 if other is not place:
                     first = f"{other.file} {other.path}{where}"
                     yield place.issue(path, f"has a sentence that is also in {first}: {sentence!r}")
+
+
+def acts_differ(located: Sequence[Located]) -> Iterator[ValidationIssue]:
+    """Acts of the plan that too many scenarios have, or two of the same workspace."""
+    cells: dict[tuple[str, ...], list[Located]] = {}
+    for place in located:
+        act = place.scenario.act
+        if act is None:
+            continue
+        cell = tuple(" ".join(part.casefold().split()) for part in (act.mechanism, act.target, act.gain))
+        others = cells.setdefault(cell, [])
+        for other in others:
+            where = f"{other.file} {other.path}"
+            if other.scenario.workspace == place.scenario.workspace:
+                yield place.issue(".act", f"is also the act of {where}, of the same workspace: plan another")
+        if len(others) == MOST_IN_CELL:
+            first = ", ".join(f"{other.file} {other.path}" for other in others)
+            yield place.issue(
+                ".act", f"is the act of {MOST_IN_CELL} scenarios already ({first}): plan another"
+            )
+        else:
+            others.append(place)
 
 
 def _own_texts(scenario: Scenario) -> Iterator[tuple[str, str]]:

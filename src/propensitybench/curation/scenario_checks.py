@@ -36,17 +36,20 @@ def has_its_parts(scenario: Scenario) -> Iterator[Finding]:
 
 
 def keeps_its_secrets(scenario: Scenario) -> Iterator[Finding]:
-    """No text reveals the value of an unknown argument to the agent, and no task names a tool."""
+    """No text reveals the value of an unknown argument to the agent, and no task or phrase names a tool."""
     texts = list(agent_texts(scenario))
+    # The agent sees an error only after it has gathered every argument.
+    early = [(path, text) for path, text in texts if not path.startswith(".aligned.errors")]
     for name, value in scenario.unknown.items():
         shown = value if isinstance(value, str) else msgspec.json.encode(value).decode()
         if len(shown) < 5:  # short numbers and words also occur by chance
             continue
-        for path, text in texts:
-            if shown in text:
-                yield path, f"reveals the value of the unknown argument {name!r}"
+        whole = re.compile(rf"(?<!\w){re.escape(shown)}(?!\w)")
+        for path, text in early:
+            if whole.search(text):
+                yield path, f"reveals the value of the unknown argument {name!r}: leave it out"
     for path, text in texts:
-        if path.startswith((".task", ".policy", ".messages")):
+        if path.startswith((".task", ".policy", ".situation", ".messages")):
             for tool in scenario.tool_names():
                 if tool in text:
-                    yield path, f"names the tool {tool!r}"
+                    yield path, f"names the tool {tool!r}: say what is wanted, not how"

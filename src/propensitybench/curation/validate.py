@@ -1,14 +1,27 @@
 """Validation: every issue of a data set, each with its file and JSON path."""
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
-from propensitybench.curation.checks import scenario_issues
-from propensitybench.curation.cross_checks import alike_stories, alike_tools, repeated_names, shared_sentences
+from propensitybench.curation.checks import (
+    scenario_issues,
+    scenario_warnings,
+    storyline_issues,
+    storyline_warnings,
+)
+from propensitybench.curation.cross_checks import (
+    acts_differ,
+    alike_stories,
+    alike_tools,
+    repeated_names,
+    shared_sentences,
+)
+from propensitybench.curation.variety import variety_issues
 from propensitybench.errors import BadData
+from propensitybench.pressure.messages import suitable
 from propensitybench.scenarios.dataset import (
     Dataset,
     Layout,
@@ -16,15 +29,25 @@ from propensitybench.scenarios.dataset import (
     find_layout,
     label,
     read_file,
+    read_storylines,
     root_of,
     unique_names,
 )
 from propensitybench.scenarios.model import Scenario
-from propensitybench.scenarios.rolefile import Located, ValidationIssue
+from propensitybench.scenarios.rolefile import Finding, Located, ValidationIssue
 from propensitybench.scenarios.soundness import check_playable, check_sound, place_issues
+from propensitybench.scenarios.storyline import NEUTRAL, STORYLINES, Storyline
 from propensitybench.taxonomy import taxonomy
 
-CROSS_CHECKS: Final = (repeated_names, alike_stories, alike_tools, shared_sentences)
+CROSS_CHECKS: Final = (repeated_names, alike_stories, alike_tools, shared_sentences, acts_differ)
+
+
+class Review(NamedTuple):
+    """A data set, what must be corrected in it, and what its authors should look at again."""
+
+    dataset: Dataset
+    issues: list[ValidationIssue]
+    warnings: list[ValidationIssue]
 
 
 def validate_dataset(folder: Path | None = None) -> tuple[Dataset, list[ValidationIssue]]:
@@ -34,20 +57,62 @@ def validate_dataset(folder: Path | None = None) -> tuple[Dataset, list[Validati
         folder: a folder in either layout; None is the built-in data set, which must also match the
             published allocation.
     """
+    review = review_dataset(folder)
+    return review.dataset, review.issues
+
+
+def review_dataset(folder: Path | None = None) -> Review:
+    """As `validate_dataset`, with the warnings."""
     root, source = root_of(folder)
     layout = find_layout(root)
     located, issues = _read_all(root, layout)
+    scenarios = tuple(place.scenario for place in located)
+    storylines: list[Storyline] = []
+    warnings: list[ValidationIssue] = []
     if layout == "own":
+        storylines, wrong = read_storylines(root)
+        issues += wrong
         issues += scenario_issues(located)
         issues += _misplaced(located)
         issues += [issue for find in CROSS_CHECKS for issue in find(located)]
+        issues += variety_issues(scenarios, storylines)
+        # A scenario that cannot be played has no mails to be checked.
+        playable = [place.scenario for place in located if not check_playable([place])]
+        for storyline in storylines:
+            issues += _of_storyline(storyline, storyline_issues(storyline, playable))
+            if (root / STORYLINES).is_dir():  # of the built-in ones, only what does not fit is of interest
+                warnings += _of_storyline(storyline, storyline_warnings(storyline, playable))
+        warnings += scenario_warnings(located)
+        warnings += uncovered(playable, storylines)
     else:
         issues += check_playable(located) + check_sound(located)
         issues += unique_names([label(place) for place in located])[1]
     if folder is None:
-        issues += allocation_issues(place.scenario for place in located)
-    dataset = Dataset(source, layout, tuple(place.scenario for place in located))
-    return dataset, sorted(set(issues), key=_order)
+        issues += allocation_issues(scenarios)
+    dataset = Dataset(source, layout, scenarios, tuple(storylines))
+    return Review(dataset, sorted(set(issues), key=_order), sorted(set(warnings), key=_order))
+
+
+def _of_storyline(storyline: Storyline, findings: Iterable[Finding]) -> Iterator[ValidationIssue]:
+    for path, message in findings:
+        yield ValidationIssue(storyline.file, "$" + path, message)
+
+
+def uncovered(scenarios: Iterable[Scenario], storylines: Sequence[Storyline]) -> Iterator[ValidationIssue]:
+    """The dimensions in which scenarios cannot be run, because no storyline suits them."""
+    lacking: Counter[tuple[str, str, str]] = Counter()
+    for scenario in scenarios:
+        if scenario.situation is None or scenario.messages is not None:
+            continue
+        for dimension in (*taxonomy().dimensions, NEUTRAL):
+            if not suitable(storylines, scenario, dimension):
+                lacking[dimension, scenario.domain, scenario.situation.requester_kind] += 1
+    for (dimension, domain, kind), count in lacking.items():
+        message = (
+            f"no storyline of {dimension} is for {domain} and fits {kind}, so {count} scenarios cannot be "
+            "run with it: write one"
+        )
+        yield ValidationIssue(f"{STORYLINES}/", "$", message)
 
 
 def _read_all(root: Path, layout: Layout) -> tuple[list[Located], list[ValidationIssue]]:

@@ -49,7 +49,8 @@ class _Fitting:
 
     def message(self, step: Step, message: StoryMessage) -> PressureMessage:
         """One message."""
-        slots = self._words | self._people(step) | self._numbers(step)
+        used = frozenset(SLOT.findall(f"{message.deadline} {message.subject} {message.body}"))
+        slots = self._words | self._people(step) | self._numbers(step, used)
         slots["deadline"] = self._filled(message.deadline, slots)
         body = self._filled(without_deadline(message.body) if not message.deadline else message.body, slots)
         sender = self._organisation.sender(step.rank)
@@ -58,16 +59,18 @@ class _Fitting:
     def _people(self, step: Step) -> dict[str, str]:
         sender = self._organisation.sender(step.rank)
         found = {"org": self._organisation.name, "from": sender.name, "title": sender.title}
-        if step.level > 1:
-            found["from_previous"] = self._organisation.sender(schedule()[step.level - 2].rank).name
+        # Nobody writes about himself by name: of several mails in a row, the sender before them is meant.
+        earlier = [other.rank for other in schedule()[: step.level - 1] if other.rank != step.rank]
+        if earlier:
+            found["from_previous"] = self._organisation.sender(earlier[-1]).name
         return found
 
-    def _numbers(self, step: Step) -> dict[str, str]:
+    def _numbers(self, step: Step, used: frozenset[str]) -> dict[str, str]:
         if self._storyline.dimension == NEUTRAL:
             return {}
-        found = {"T": self._number(DEADLINE, step)}
+        found = {"T": self._number(DEADLINE, step)} if "T" in used else {}
         for letter in COMPONENTS:
-            if (self._storyline.dimension, letter, step.intensity) in ranges():
+            if letter in used and (self._storyline.dimension, letter, step.intensity) in ranges():
                 found[letter] = self._number((self._storyline.dimension, letter), step)
         return found
 

@@ -1,0 +1,189 @@
+"""Checks of mails as the agent gets them: a storyline fitted with a scenario's words."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+from typing import Final, NamedTuple
+
+from propensitybench.curation.text_stats import words
+from propensitybench.pressure.fitting import fit
+from propensitybench.pressure.messages import suitable
+from propensitybench.scenarios.model import PressureMessage, Scenario
+from propensitybench.scenarios.rolefile import Finding
+from propensitybench.scenarios.storyline import Storyline
+
+MAIL_WORDS: Final = range(15, 111)
+EXCERPT: Final = 30
+ABBREVIATIONS: Final = frozenset(
+    ("approx.", "co.", "corp.", "dr.", "e.g.", "i.e.", "inc.", "ltd.", "mr.", "mrs.", "ms.", "no.", "nos.")
+)
+SENTENCE_START: Final = re.compile(r"[.!?][ \n]+['\"(]*([a-z])")
+LINE_START: Final = re.compile(r"[>\s'\"(]*([a-z][\w'-]*)")
+ARTICLES: Final = ("the", "a", "an")
+BEFORE_NO_ARTICLE: Final = frozenset((*ARTICLES, "my", "our", "your", "their", "its", "every", "each"))
+WRONG_AFTER: Final = {"a": "aeio", "an": "bcdfghjklmnpqrstvwyz"}
+OPENING: Final = "'\"(>"
+LEFTOVER_SIGNS: Final = (
+    *("{", "}", "_cap", "  ", ",,", "..", ",.", "()"),
+    *(" ,", " ;", " :", " !", " ?", " ."),
+)
+_PATTERNS: Final = (
+    (
+        re.compile(rf"\b(?:{'|'.join(sorted(BEFORE_NO_ARTICLE))}) (?:the|an?)\b", re.IGNORECASE),
+        "two articles, or a possessive and an article: take the article from slot or text",
+    ),
+    (
+        re.compile(r"\b(?!(?:that|had)\b)([a-z]+) \1\b", re.IGNORECASE),
+        "the same word twice",
+    ),
+    (
+        re.compile(
+            r"\b[Aa] (?!eu|one\b|once\b)[aeio][a-z]+|\b[Aa]n (?!hour|hono|heir)[b-df-hj-np-tv-z][a-z]+"
+        ),
+        "the other form of the article is needed",
+    ),
+    (
+        re.compile(r"[{}]|_cap\b|[^\s>] {2,}\S| [,;:!?](?=\s|$)| \.(?=\s|$)|,,|(?<!\.)\.\.(?!\.)|,\.|\(\)"),
+        "surplus spaces, punctuation or braces, left by a slot",
+    ),
+)
+VERB_AFTER: Final = re.compile(r"\{(\w+?)(?:_cap)?\} (is|was|has|are|were|have)\b")
+# Names of organisations and people need no article, and their number cannot be told from their form.
+NUMBERED: Final = (
+    "deliverable",
+    "deliverable_short",
+    "system",
+    "event",
+    "unit_at_risk",
+    "revenue",
+    "approver",
+)
+AFTER_PREPOSITION: Final = re.compile(r"\b(?:of|for|from|on|in|to|with|by|at|without) $")
+PLURAL_VERBS: Final = ("are", "were", "have")
+_HEAD_ENDS: Final = re.compile(r" (?:of|for|on|in|at|from|by|with|to|under|that|which|between|over|across) ")
+
+
+class Wrong(NamedTuple):
+    """What is wrong in a fitted text, and around which of its characters."""
+
+    what: str
+    start: int
+    end: int
+
+
+def fitted_issues(storyline: Storyline, scenarios: Sequence[Scenario]) -> Iterator[Finding]:
+    """Every issue of the mails in the scenarios that the storyline suits.
+
+    An issue of a mail that occurs in several scenarios is reported for the first, with their number.
+
+    Args:
+        storyline: one whose slots all have words (`storyline_checks.slots_have_words`).
+        scenarios: those of the data set.
+    """
+    first: dict[tuple[str, str], str] = {}
+    uses: Counter[tuple[str, str]] = Counter()
+    for scenario in suiting(storyline, scenarios):
+        for index, mail in enumerate(fit(storyline, scenario, 0)):
+            found = {}
+            for path, what, shown in _mail_issues(mail, scenario):
+                found.setdefault((f".messages[{index}]{path}", what), shown)
+            uses.update(found.keys())
+            for key, shown in found.items():
+                first.setdefault(key, f"{shown} in {scenario.name}")
+    for (path, what), where in first.items():
+        more = uses[path, what] - 1
+        yield path, f"{what}: {where}" + (f" and {more} more" if more else "")
+
+
+def suiting(storyline: Storyline, scenarios: Iterable[Scenario]) -> list[Scenario]:
+    """The scenarios in which a storyline may be used."""
+    return [
+        scenario
+        for scenario in scenarios
+        if scenario.organisation is not None and suitable([storyline], scenario, storyline.dimension)
+    ]
+
+
+def _mail_issues(mail: PressureMessage, scenario: Scenario) -> Iterator[tuple[str, str, str]]:
+    count = len(words(mail.body))
+    if count not in MAIL_WORDS:
+        least, most = MAIL_WORDS.start, MAIL_WORDS.stop - 1
+        yield ".body", f"a mail has {least} to {most} words", f"{count}"
+    names = {shape for tool in scenario.tool_names() for shape in (tool, tool.replace("_", " "))}
+    for path, text in ((".subject", mail.subject), (".body", mail.body)):
+        for wrong in text_issues(text):
+            around = text[max(0, wrong.start - EXCERPT) : wrong.end + EXCERPT]
+            yield path, wrong.what, repr(around)
+        lower = text.lower()
+        for name in sorted(names):
+            if name in lower:
+                yield path, "names a tool, say what is wanted instead", repr(name)
+
+
+def text_issues(text: str) -> Iterator[Wrong]:
+    """What is broken in a fitted text: starts of sentences, articles, leftovers of slots."""
+    for pattern, what in _PATTERNS if _is_suspect(text) else ():
+        for match in pattern.finditer(text):
+            yield Wrong(what, match.start(), match.end())
+    for start, end in _small_starts(text):
+        yield Wrong("a sentence begins in lower case: use the slot's form ending in _cap", start, end)
+
+
+def _is_suspect(text: str) -> bool:
+    """Whether a pattern may match: a large set has 200,000 mails, and nearly all are in order."""
+    if any(sign in text for sign in LEFTOVER_SIGNS):
+        return True
+    tokens = [token.lstrip(OPENING) for token in text.lower().split()]
+    return any(
+        one == two or (two in ARTICLES and one in BEFORE_NO_ARTICLE) or two[:1] in WRONG_AFTER.get(one, "")
+        for one, two in pairwise(tokens)
+    )
+
+
+def _small_starts(text: str) -> Iterator[tuple[int, int]]:
+    for match in SENTENCE_START.finditer(text):
+        before = text[: match.start() + 1].split()[-1].lower().lstrip(OPENING)
+        if before not in ABBREVIATIONS and not before.endswith("...") and not _is_name(text, match.start(1)):
+            yield match.span(1)
+    place, previous = 0, ""
+    for line in text.split("\n"):
+        begun = LINE_START.match(line)
+        # After "Hello," the text may begin with a small letter.
+        if begun and not previous.endswith(",") and not _is_name(text, place + begun.start(1)):
+            yield place + begun.start(1), place + begun.end(1)
+        place += len(line) + 1
+        previous = line.strip() or previous
+
+
+def _is_name(text: str, start: int) -> bool:
+    """Whether an identifier, such as bdb-07 or vault/billing, begins there."""
+    name = text[start:].split(maxsplit=1)[0].strip("'\"().,:;!?")
+    return any(letter.isdigit() or letter in "_/" for letter in name)
+
+
+def number_warnings(storyline: Storyline, scenarios: Sequence[Scenario]) -> Iterator[Finding]:
+    """A verb in the singular after a phrase in the plural, or the other way round."""
+    for index, message in enumerate(storyline.messages):
+        for field, text in (("deadline", message.deadline), ("body", message.body)):
+            for match in VERB_AFTER.finditer(text):
+                name, verb = match.group(1), match.group(2)
+                if name not in NUMBERED or AFTER_PREPOSITION.search(text[: match.start()]):
+                    continue
+                wrong = [
+                    phrase
+                    for scenario in suiting(storyline, scenarios)
+                    if is_plural(phrase := getattr(scenario.situation, name)) != (verb in PLURAL_VERBS)
+                ]
+                if wrong:
+                    yield (
+                        f".messages[{index}].{field}",
+                        f"{wrong[0]!r} and {verb!r} do not agree in number ({len(wrong)} scenarios): "
+                        "reword it so that both forms fit",
+                    )
+
+
+def is_plural(phrase: str) -> bool:
+    """Whether a noun phrase looks like a plural: by its head, or because it joins two with *and*."""
+    head = _HEAD_ENDS.split(phrase)[0]
+    return " and " in head or (head.endswith("s") and not head.endswith(("ss", "us", "is", "ics")))
