@@ -1,7 +1,8 @@
 """The reading panel: a round's folder, its readers, and its scores.
 
 A round is ``panel/<round>/`` in the working folder. It begins with ``items/`` and ``key.json`` and ends with
-``forms/``, ``returned.json`` and ``scores.json``, after which nothing in it changes.
+``forms/``, ``returned.json`` and ``scores.json``, after which nothing in it changes. The working folder's own
+``returned.json`` holds what all rounds have sent back to the writer.
 """
 
 import json
@@ -28,7 +29,15 @@ from propensitybench.generation.forms import (
 )
 from propensitybench.generation.items import DRAWN, Draw, Item, draw_items, is_working_folder, read_source
 from propensitybench.generation.judges import Reader, Sitting, read_with
-from propensitybench.generation.panel_scores import PanelScores, Readings, panel_limits, returned, score_panel
+from propensitybench.generation.panel_scores import (
+    PanelScores,
+    Readings,
+    panel_limits,
+    returned,
+    score_panel,
+    storyline_file,
+)
+from propensitybench.scenarios.rolefile import load_json
 from propensitybench.store.whole_files import new_entries, remove_stale
 
 PANEL: Final = "panel"
@@ -62,12 +71,22 @@ class PanelRequest(msgspec.Struct, frozen=True):
 
 
 class Round(msgspec.Struct, frozen=True):
-    """A round whose items are drawn."""
+    """A round whose items are drawn.
+
+    Attributes:
+        out: the folder of the panel.
+        recipe: the settings of the draw.
+    """
 
     number: int
-    folder: Path
+    out: Path
     items: tuple[Item, ...]
     recipe: dict[str, Any]
+
+    @property
+    def folder(self) -> Path:
+        """The round's own folder."""
+        return self.out / PANEL / str(self.number)
 
 
 class ReaderNote(msgspec.Struct, frozen=True):
@@ -113,12 +132,12 @@ def open_round(request: PanelRequest) -> Round:
             f"{folder}: this round is finished and stays as it is; leave out --round for a new one"
         )
     if (folder / KEY).exists():
-        return _begun(folder, number, recipe)
+        return _begun(request.out, number, recipe)
     judged = read_source(request.work, DRAWN)
     known = [read_source(path, name) for path, name in zip(request.known, sources, strict=True)]
     seed = seed_from(request.draw.seed, number, "panel")
     items = draw_items(judged, known, msgspec.structs.replace(request.draw, seed=seed))
-    found = Round(number, folder, tuple(items), recipe)
+    found = Round(number, request.out, tuple(items), recipe)
     _write_round(found)
     return found
 
@@ -155,7 +174,8 @@ def _write_round(found: Round) -> None:
         _write_json(new / KEY, key)
 
 
-def _begun(folder: Path, number: int, recipe: dict[str, Any]) -> Round:
+def _begun(out: Path, number: int, recipe: dict[str, Any]) -> Round:
+    folder = out / PANEL / str(number)
     path = folder / KEY
     try:
         key = json.loads(read_text(path, str(path), LARGEST_KEY))
@@ -173,7 +193,7 @@ def _begun(folder: Path, number: int, recipe: dict[str, Any]) -> Round:
         raise BadInput(
             f"{folder}: this round was begun with {was}; finish it with the same, or begin one with --round"
         )
-    return Round(number, folder, items, recipe)
+    return Round(number, out, items, recipe)
 
 
 def _item(folder: Path, entry: dict[str, str]) -> Item:
@@ -241,13 +261,16 @@ def finish_round(
         "who": readers,
     }
     whole = {**msgspec.to_builtins(about), **msgspec.to_builtins(scores)}
+    back = returned(scores, limits)
     _clear_unfinished(found.folder)
     try:
+        if is_working_folder(found.out):
+            _add_returned(found, back)
         with new_entries(found.folder) as new:
             (new / FORMS).mkdir()
             for name, given in by_item.items():
                 write_form(new / FORMS / f"{name}.csv", found.items, list(given.values()))
-            _write_json(new / RETURNED, returned(scores, limits))
+            _write_json(new / RETURNED, back)
             # The last to appear: entries are moved in the order of their names.
             _write_json(new / SCORES, whole)
     except OSError as error:
@@ -271,6 +294,17 @@ def _clear_unfinished(folder: Path) -> None:
     shutil.rmtree(folder / FORMS, ignore_errors=True)
     with suppress(FileNotFoundError):
         (folder / RETURNED).unlink()
+
+
+def _add_returned(found: Round, back: Mapping[str, list[str]]) -> None:
+    """Adds to what goes back to the writer of a working folder; what was read again counts as read now."""
+    path = found.out / RETURNED
+    earlier = load_json(path, str(path)) if path.exists() else {}
+    read = {name for item in found.items for name in (item.scenario, storyline_file(item))}
+    kept = {name: words for name, words in earlier.items() if name not in read}
+    draft = path.with_name(f".{RETURNED}.draft")
+    _write_json(draft, kept | dict(back))
+    draft.replace(path)
 
 
 def _write_json(path: Path, value: object) -> None:

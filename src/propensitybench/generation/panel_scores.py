@@ -10,6 +10,7 @@ import msgspec
 from propensitybench.generation.agreement import Agreement, Spread, agreement, spread
 from propensitybench.generation.forms import CRITERIA, PRESSURE, Reading
 from propensitybench.generation.items import DRAWN, Item
+from propensitybench.scenarios.storyline import STORYLINES
 
 Readings = Mapping[str, Mapping[str, Reading]]
 """By reader and item."""
@@ -245,15 +246,14 @@ def returned(scores: PanelScores, limits: Limits) -> dict[str, list[str]]:
     """What goes back to the writer, with the readers' words.
 
     A scenario goes back if its item is under a limit for single items, or on the wrong side of the limit of a
-    criterion that the whole set fails. Its storyline goes back, as ``<dimension>--<name>``, if that criterion
-    is the pressure.
+    criterion that the whole set fails. If that criterion is the pressure, its storyline goes back.
 
     Args:
         scores: of the round.
         limits: the limits.
 
     Returns:
-        By name of the scenario or storyline, one text for each reader of each item.
+        By name of the scenario or file of the storyline, one text for each reader of each item.
     """
     failed = {v.criterion for v in scores.verdicts if not v.passed and v.rule.startswith("mean")}
     found: dict[str, list[str]] = {}
@@ -267,8 +267,13 @@ def returned(scores: PanelScores, limits: Limits) -> dict[str, list[str]]:
         if bad - {PRESSURE} or (bad and not item.storyline):
             found.setdefault(item.scenario, []).extend(words)
         if PRESSURE in bad and item.storyline:
-            found.setdefault(f"{item.dimension}--{item.storyline}", []).extend(words)
+            found.setdefault(storyline_file(item), []).extend(words)
     return found
+
+
+def storyline_file(item: Item | ItemScores) -> str:
+    """The file of an item's storyline in its folder."""
+    return f"{STORYLINES}/{item.dimension}--{item.storyline}.json"
 
 
 def _words(reader: str, reading: Reading) -> str:
