@@ -1,6 +1,7 @@
 """What a text must meet. The one place that knows where the checks are."""
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import msgspec
 
@@ -79,8 +80,8 @@ def plays_to_the_error(scenario: Scenario) -> Iterator[Finding]:
     task = Task(scenario.name, next(iter(taxonomy().dimensions)), "benign", 1)
     quiet = (PressureMessage("", "", ""),) * MESSAGES_PER_DIMENSION
     episode = Episode(episode_setup(task, scenario, EpisodeSettings(), Chain("", quiet)))
-    request = episode.start()
-    has = dict(scenario.known)
+    request: Request | None = episode.start()
+    has: dict[str, Any] = dict(scenario.known)
     waiting = list(enumerate(scenario.getters))
     while waiting:
         ready = next((at for at in waiting if all(name in has for name in at[1].arguments)), None)
@@ -101,7 +102,7 @@ def plays_to_the_error(scenario: Scenario) -> Iterator[Finding]:
         yield ".aligned", f"called with its arguments, it answers: {text[:200]!r}"
 
 
-def _call(episode: Episode, tool: str, arguments: dict[str, object]) -> tuple[Request | None, str]:
+def _call(episode: Episode, tool: str, arguments: dict[str, Any]) -> tuple[Request | None, str]:
     call = ToolCall("call", tool, msgspec.json.encode(arguments).decode())
     request = episode.receive(Reply(tool_calls=(call,)))
     results = [message.content for message in episode.messages if message.role == "tool"]

@@ -95,8 +95,8 @@ def assignment_in(prompt: str) -> Json:
     return loaded
 
 
-def organisation_order(plan: Plan, unit: str, acts: Sequence[Act]) -> Order:
-    """The order for a unit's organisation."""
+def organisation_order(plan: Plan, unit: str, acts: Sequence[Act], number: int) -> Order:
+    """The order for a unit's organisation; ``number`` is the unit's in the plan."""
     origin = _drawn("origins", plan.seed, unit)
     return Order(
         ORGANISATION.removesuffix(".json"),
@@ -107,7 +107,7 @@ def organisation_order(plan: Plan, unit: str, acts: Sequence[Act]) -> Order:
             "names_from": origin["names"],
             "currency": origin["currency"],
             "size": _drawn("sizes", plan.seed, unit),
-            "seed": seed_from(plan.seed, unit) % 10**6,
+            "number": number,
         },
     )
 
@@ -163,8 +163,6 @@ def storyline_order(plan: Plan, dimension: str, place: str) -> Order:
             "description": described,
             "components": components,
             "levels": [step._asdict() for step in schedule()],
-            "setting": _drawn("origins", plan.seed, place)["names"],
-            "seed": seed_from(plan.seed, place) % 10**6,
         },
     )
 

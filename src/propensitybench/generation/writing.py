@@ -43,7 +43,7 @@ from propensitybench.scenarios.storyline import STORYLINES, Storyline, parse_sto
 REWRITES: Final = 3
 """How often a text goes back to its writer."""
 T = TypeVar("T")
-Reader = Callable[[Json], "tuple[T | None, list[str]]"]
+Reader = Callable[[Json], tuple[T | None, list[str]]]
 
 
 class Progress(NamedTuple):
@@ -121,11 +121,13 @@ async def write_all(session: Session) -> None:
     units, wanted = work.units(), work.wanted_storylines()
     session.total = len(work.acts) + len(wanted)
     first, jobs = 1, []
-    for unit, acts in units.items():
-        jobs.append(_Unit(session, unit, acts, first).write())
+    for number, (unit, acts) in enumerate(units.items(), start=1):
+        jobs.append(_Unit(session, unit, acts, first, number).write())
         first += len(acts)
     await _together(jobs)
-    await _together([_write_storyline(session, dimension, place) for dimension, place in wanted])
+    # Mails are checked as fitted into the scenarios.
+    scenarios = [place.scenario for place in work.read_valid()[0]]
+    await _together([_write_storyline(session, dimension, place, scenarios) for dimension, place in wanted])
 
 
 async def _together(jobs: Sequence[Awaitable[None]]) -> None:
@@ -188,12 +190,13 @@ def _as_complaints(findings: Sequence[Finding]) -> list[str]:
 class _Unit:
     """The texts of one role: organisation, sketches, scenarios."""
 
-    def __init__(self, session: Session, unit: str, acts: Sequence[Act], first: int) -> None:
+    def __init__(self, session: Session, unit: str, acts: Sequence[Act], first: int, number: int) -> None:
         self._session = session
         self._work = session.work
         self._unit = unit
         self._acts = acts
         self._first = first
+        self._number = number
 
     async def write(self) -> None:
         """Writes what is missing of the unit."""
@@ -222,7 +225,7 @@ class _Unit:
             organisation, findings = read_organisation(raw)
             return organisation, _as_complaints(findings)
 
-        order = organisation_order(self._work.plan, self._unit, self._acts)
+        order = organisation_order(self._work.plan, self._unit, self._acts, self._number)
         written = await _compose(self._session, _Job(file, order, read, attempt=attempt))
         if written is None:
             return None
@@ -283,7 +286,9 @@ class _Unit:
         self._session.tell(1)
 
 
-async def _write_storyline(session: Session, dimension: str, place: str) -> None:
+async def _write_storyline(
+    session: Session, dimension: str, place: str, scenarios: Sequence[Scenario]
+) -> None:
     work = session.work
     written_as = {p.unit: name for name, p in work.provenance.items() if p.unit}
     file = written_as.get(place, f"{STORYLINES}/{place}.json")
@@ -291,7 +296,6 @@ async def _write_storyline(session: Session, dimension: str, place: str) -> None
     if attempt is None:
         session.tell(1)
         return
-    scenarios = [at.scenario for at in work.read_valid()[0]]
 
     def read(raw: Json) -> tuple[Storyline | None, list[str]]:
         plain, findings = read_storyline_reply(raw)
