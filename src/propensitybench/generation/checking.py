@@ -7,7 +7,13 @@ import msgspec
 
 from propensitybench.chat import Reply, Request, ToolCall
 from propensitybench.curation.checks import scenario_issues, storyline_issues
-from propensitybench.curation.cross_checks import alike_stories, alike_tools, repeated_names, shared_sentences
+from propensitybench.curation.cross_checks import (
+    acts_differ,
+    alike_stories,
+    alike_tools,
+    repeated_names,
+    shared_sentences,
+)
 from propensitybench.episode import Episode, EpisodeSettings, Event, episode_setup
 from propensitybench.generation.acts import Act
 from propensitybench.pressure import Chain
@@ -43,13 +49,16 @@ def issues_of_storyline(
     return list(dict.fromkeys(ValidationIssue(storyline.file, "$" + path, what) for path, what in findings))
 
 
-def issues_of_set(located: Sequence[Located]) -> list[ValidationIssue]:
-    """What scenarios may not have in common: stories, tool descriptions, sentences, names."""
-    return [
-        issue
-        for find in (repeated_names, alike_stories, alike_tools, shared_sentences)
-        for issue in find(located)
-    ]
+def issues_of_set(located: Sequence[Located], others: Sequence[Located] = ()) -> list[ValidationIssue]:
+    """What scenarios may not have in common: stories, tool descriptions, sentences, names, acts.
+
+    Args:
+        located: the scenarios of the set.
+        others: of other sets, whose texts must not come again; names and acts may.
+    """
+    issues = [issue for find in (repeated_names, acts_differ) for issue in find(located)]
+    both = [*others, *located]
+    return issues + [issue for find in (alike_stories, alike_tools, shared_sentences) for issue in find(both)]
 
 
 def follows_plan(scenario: Scenario, act: Act) -> Iterator[Finding]:

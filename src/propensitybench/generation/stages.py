@@ -112,16 +112,16 @@ def organisation_order(plan: Plan, unit: str, acts: Sequence[Act], number: int) 
     )
 
 
-def sketches_order(plan: Plan, acts: Sequence[Act], organisation: Organisation, first: int) -> Order:
-    """The order for the sketches of a unit; ``first`` is the number of its first row in the act grid."""
+def sketches_order(plan: Plan, acts: Sequence[tuple[Act, int]], organisation: Organisation) -> Order:
+    """The order for sketches of a unit: its rows, with their numbers in the act grid."""
     return Order(
         SKETCHES.removesuffix(".json"),
         {
             "domain": plan.domain,
-            "workspace": acts[0].workspace,
-            "role": acts[0].role,
+            "workspace": acts[0][0].workspace,
+            "role": acts[0][0].role,
             "organisation": organisation.model_dump(mode="json"),
-            "rows": [_row(act, first + index) for index, act in enumerate(acts)],
+            "rows": [_row(act, number) for act, number in acts],
         },
     )
 
@@ -194,7 +194,7 @@ def read_sketches(
     Args:
         raw: the reply.
         acts: the rows of the unit.
-        taken: names of scenarios of other units, with their unit.
+        taken: names of scenarios that there are, with their unit.
     """
     found, findings = _part(raw, _Sketches)
     if found is None:

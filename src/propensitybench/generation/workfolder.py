@@ -238,6 +238,11 @@ class WorkFolder:
         write_json(self.root / file, text)
         (self.root / SET_ASIDE / file).unlink(missing_ok=True)
 
+    def save_sketches(self, unit: str, sketches: Sequence[Sketch], provenance: Provenance) -> None:
+        """Writes the sketches of a unit."""
+        file = self.unit_file(unit, SKETCHES)
+        self.save(file, [sketch.model_dump(mode="json") for sketch in sketches], provenance)
+
     def save_scenario(self, unit: str, scenario: Scenario, provenance: Provenance) -> None:
         """Writes a scenario."""
         self.save(self.scenario_file(unit, scenario.name), scenario_entry(scenario), provenance)

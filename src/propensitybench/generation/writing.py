@@ -206,10 +206,7 @@ class _Unit:
             self._session.tell(len(self._acts))
             return
         await _together(
-            [
-                self._scenario(act, self._first + index, organisation, sketches[act.row])
-                for index, act in enumerate(self._acts)
-            ]
+            [self._scenario(act, number, organisation, sketches[act.row]) for act, number in self._numbered()]
         )
 
     async def _organisation(self) -> Organisation | None:
@@ -235,29 +232,32 @@ class _Unit:
     async def _sketches(self, organisation: Organisation) -> dict[str, Sketch] | None:
         file = self._work.unit_file(self._unit, SKETCHES)
         found = self._work.sketches(self._unit)
-        if found and all(act.row in found for act in self._acts):
+        missing = [(act, number) for act, number in self._numbered() if act.row not in found]
+        if not missing:
             return found
         attempt = _attempt(self._session, file)
         if attempt is None:
             return None
 
         def read(raw: Json) -> tuple[list[Sketch] | None, list[str]]:
-            sketches, findings = read_sketches(raw, self._acts, self._taken())
+            sketches, findings = read_sketches(raw, [act for act, _ in missing], self._taken())
             return sketches or None, _as_complaints(findings)
 
-        order = sketches_order(self._work.plan, self._acts, organisation, self._first)
+        order = sketches_order(self._work.plan, missing, organisation)
         written = await _compose(self._session, _Job(file, order, read, attempt=attempt))
         if written is None:
             return None
-        self._work.save(file, [sketch.model_dump(mode="json") for sketch in written.text], written.provenance)
-        return {sketch.row: sketch for sketch in written.text}
+        whole = found | {sketch.row: sketch for sketch in written.text}
+        self._work.save_sketches(self._unit, [whole[act.row] for act in self._acts], written.provenance)
+        return whole
+
+    def _numbered(self) -> list[tuple[Act, int]]:
+        """The unit's rows with their numbers in the act grid."""
+        return [(act, self._first + index) for index, act in enumerate(self._acts)]
 
     def _taken(self) -> dict[str, str]:
         return {
-            sketch.name: unit
-            for unit in self._work.units()
-            if unit != self._unit
-            for sketch in self._work.sketches(unit).values()
+            sketch.name: unit for unit in self._work.units() for sketch in self._work.sketches(unit).values()
         }
 
     async def _scenario(self, act: Act, number: int, organisation: Organisation, sketch: Sketch) -> None:
