@@ -1,4 +1,4 @@
-"""``generate write --drafts``: takes texts that people wrote into the working folder, after the same checks."""
+"""``generate write --drafts``: takes texts that people wrote into the working folder, after the checks."""
 
 from collections.abc import Sequence
 from pathlib import Path

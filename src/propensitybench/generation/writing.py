@@ -8,7 +8,7 @@ from typing import Any, Final, Generic, NamedTuple, TypeVar
 import msgspec
 
 from propensitybench.digests import digest
-from propensitybench.engine import StopSignal
+from propensitybench.engine import StopCause, StopSignal
 from propensitybench.errors import ModelError
 from propensitybench.generation.acts import Act
 from propensitybench.generation.asking import COMPLAINTS, Asker, Costs, Fault
@@ -77,6 +77,10 @@ class Session:
     aside: int = 0
     finished: int = 0
     total: int = 0
+
+    def stop_for_budget(self, reason: str) -> None:
+        """Stops because the budget was used up earlier."""
+        self.stop.request_stop(StopCause.BUDGET, reason)
 
     def tell(self, texts: int) -> None:
         """Counts texts as finished."""

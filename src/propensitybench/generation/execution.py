@@ -1,0 +1,178 @@
+"""Runs a session of writing: clients, journal, budget, and a stop that loses nothing."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from propensitybench.clients import Client, Stoppable
+from propensitybench.clients.options import ModelOptions, Transport
+from propensitybench.engine import Budget, Price, StopSignal, client_for, price_table
+from propensitybench.engine.local import GRACE_S, signals_stop
+from propensitybench.errors import BadInput
+from propensitybench.generation.asking import Asker, Costs, Fault, Stopped
+from propensitybench.generation.journal import Journal
+from propensitybench.generation.keyless import KeylessClient, is_keyless
+from propensitybench.generation.reviewing import last_check
+from propensitybench.generation.workfolder import JOURNAL, WorkFolder
+from propensitybench.generation.writing import Progress, Session, write_all
+from propensitybench.simulated import PREFIX as SIMULATED
+
+OnProgress = Callable[[Progress], None]
+
+
+class Models(NamedTuple):
+    """Who writes and who judges, and how they are asked.
+
+    Attributes:
+        writer: the writer's address.
+        judges: their addresses; a base URL is the writer's alone.
+        options: of the writer.
+        transport: of all.
+        budget: of all together.
+        price: of the writer; None looks it up.
+    """
+
+    writer: str
+    judges: tuple[str, ...] = ()
+    options: ModelOptions = ModelOptions()
+    transport: Transport = Transport()
+    budget: Budget = Budget()
+    price: Price | None = None
+
+
+class Written(NamedTuple):
+    """How a session ended.
+
+    Attributes:
+        written: texts written in this session.
+        aside: texts set aside in this session.
+        finished, total: texts that are done or set aside, of how many.
+        calls: requests that were answered in this session.
+        faults: replies without a text, by kind, over the session.
+        tokens, usd: spent over all sessions; ``usd`` is None if a price is unknown.
+        stop: why it stopped, if it did.
+    """
+
+    written: int
+    aside: int
+    finished: int
+    total: int
+    calls: int
+    faults: dict[str, int]
+    tokens: int
+    usd: float | None
+    stop: StopSignal
+
+
+def writing_client(model: str, options: ModelOptions, transport: Transport) -> Client:
+    """The client of an address, the keyless writer's included.
+
+    Raises:
+        BadInput: as `client_for`, or the model is a simulated agent, which writes nothing.
+    """
+    if is_keyless(model) and options.base_url is None:
+        return KeylessClient(model)
+    if model.startswith(SIMULATED):
+        raise BadInput(f"--model {model}: is a simulated agent and writes nothing; try keyless/parts")
+    return client_for(model, options, transport)
+
+
+async def write(
+    work: WorkFolder, models: Models, *, again: bool = False, on_progress: OnProgress | None = None
+) -> Written:
+    """Writes what is missing; the same call resumes it, and no reply is paid for twice.
+
+    Args:
+        work: the working folder.
+        models: who writes and judges.
+        again: also writes again what was set aside or failed the last check.
+        on_progress: called after each text.
+
+    Raises:
+        BadInput: a model cannot be used, or a budget in dollars has no price.
+    """
+    prices = {model: _price(models, model) for model in dict.fromkeys((models.writer, *models.judges))}
+    if models.budget.usd is not None and None in prices.values():
+        unknown = next(model for model, price in prices.items() if price is None)
+        raise BadInput(f"a budget in US dollars needs the price of {unknown}: give --price INPUT,OUTPUT")
+    clients = [writing_client(models.writer, models.options, models.transport)]
+    plain = ModelOptions(base_url=models.options.base_url)
+    clients += [writing_client(model, plain, models.transport) for model in models.judges]
+    stop = StopSignal()
+    checked = last_check(work)
+    with Journal(work.root / JOURNAL) as journal:
+        costs = Costs(journal, prices, models.budget)
+        askers = [Asker(client, journal, costs, stop) for client in clients]
+        session = Session(work, askers[0], askers[1:], costs, stop, again, on_progress=on_progress)
+        if checked is not None:
+            session.failed = {file: tuple(found) for file, found in checked.issues.items() if found}
+        await _until_stopped(session, clients)
+    faults = {fault.value: sum(asker.faults[fault] for asker in askers) for fault in Fault}
+    calls = sum(asker.calls for asker in askers)
+    counts = (session.written, session.aside, session.finished, session.total)
+    return Written(*counts, calls, faults, costs.tokens, costs.usd, stop)
+
+
+def _price(models: Models, model: str) -> Price | None:
+    if is_keyless(model):
+        return Price(0.0, 0.0)
+    given = models.price if model == models.writer else None
+    return given or price_table().find(model)
+
+
+async def _until_stopped(session: Session, clients: Sequence[Client]) -> None:
+    """Writes until all is done or a stop was requested; replies in flight have a few seconds to arrive."""
+    loop, stopping = asyncio.get_running_loop(), asyncio.Event()
+
+    def stop_requests() -> None:
+        stopping.set()
+        for client in clients:
+            if isinstance(client, Stoppable):
+                client.stop_requests()
+
+    def in_loop() -> None:
+        with suppress(RuntimeError):  # the loop is closed
+            loop.call_soon_threadsafe(stop_requests)
+
+    session.stop.on_stop_requested(in_loop)
+    if exhausted := session.costs.exhausted():
+        session.stop_for_budget(exhausted)
+    with signals_stop(session.stop):
+        writing = asyncio.create_task(write_all(session))
+        requested = asyncio.create_task(stopping.wait())
+        try:
+            watched: set[asyncio.Future[Any]] = {writing, requested}
+            await asyncio.wait(watched, return_when=asyncio.FIRST_COMPLETED)
+            if not writing.done():
+                await asyncio.wait({writing}, timeout=GRACE_S)
+            if writing.done():
+                with suppress(Stopped):
+                    writing.result()
+        finally:
+            requested.cancel()
+            writing.cancel()
+            await asyncio.gather(writing, requested, return_exceptions=True)
+            for client in clients:
+                await client.close()
+
+
+class Estimate(msgspec.Struct, frozen=True):
+    """What writing the rest would take: if every text is right at once, and if all need every round.
+
+    Attributes:
+        texts: texts that are missing, organisations and sketches included.
+        calls, input_tokens, output_tokens: low and high.
+        usd: low and high; None if the price is unknown.
+    """
+
+    texts: int
+    calls: tuple[int, int]
+    input_tokens: tuple[int, int]
+    output_tokens: tuple[int, int]
+    usd: tuple[float, float] | None
+
+
+_ROUNDS: Final = (1, 4)
