@@ -15,9 +15,9 @@ from propensitybench.cli import tables
 from propensitybench.cli.output import styled, tell
 from propensitybench.cli.text import name_of, print_json, safe
 from propensitybench.clients.options import ModelOptions, Transport
-from propensitybench.engine import client_for
 from propensitybench.errors import BadInput, ModelError, RunStopped
 from propensitybench.generation.agreement import Spread
+from propensitybench.generation.execution import writing_client
 from propensitybench.generation.forms import CRITERIA, Reading, form_files, write_forms
 from propensitybench.generation.items import DRAWN
 from propensitybench.generation.journal import Journal
@@ -95,7 +95,7 @@ def _reader(seat: int, judge: Judge) -> Reader:
     if model.startswith(PREFIX):
         raise BadInput(f"--judge {model}: a simulated model plays tasks and cannot read")
     settings = msgspec.json.encode(options, order="sorted").decode()
-    return Reader(f"judge-{seat + 1}", seat, client_for(model, options, transport), settings)
+    return Reader(f"judge-{seat + 1}", seat, writing_client(model, options, transport), settings)
 
 
 def _note_draw(found: Round, request: PanelRequest) -> None:

@@ -1,4 +1,4 @@
-"""``generate accept``: the texts that have passed become a data set, with a card that says how it was made."""
+"""``generate accept``: the texts that have passed become a data set, with a card of how it was made."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -70,9 +70,9 @@ def accept(work: WorkFolder, out: Path) -> Accepted:
     card = _card(work, checked, roles, storylines, left_out)
     try:
         with new_entries(out) as new:
-            for (workspace, role), found in roles.items():
+            for (workspace, role), group in roles.items():
                 path = new / work.plan.domain / workspace / f"{role}.json"
-                write_role_file(path, [scenario for _, scenario in found])
+                write_role_file(path, [scenario for _, scenario in group])
             for storyline in storylines:
                 write_storyline(new, storyline)
             write_json(new / CARD, card)

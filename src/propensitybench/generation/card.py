@@ -13,9 +13,10 @@ def _lines(card: Mapping[str, Any]) -> Iterator[str]:
     counts = card["counts"]
     yield f"# Scenarios: {card['domain']}"
     yield ""
-    yield f"{counts['scenarios']} of {counts['planned_scenarios']} planned scenarios for {counts['roles']} roles"
-    yield f"in {counts['workspaces']} workspaces, and {counts['storylines']} of {counts['planned_storylines']}"
-    yield f"planned storylines. Made with propensitybench {card['accepted_with']}, seed {card['seed']}."
+    yield f"{counts['scenarios']} of {counts['planned_scenarios']} planned scenarios,"
+    yield f"for {counts['roles']} roles in {counts['workspaces']} workspaces, and"
+    yield f"{counts['storylines']} of {counts['planned_storylines']} planned storylines."
+    yield f"Made with propensitybench {card['accepted_with']}, seed {card['seed']}."
     for title, name in (
         ("Writers", "writers"),
         ("Capabilities", "capabilities"),

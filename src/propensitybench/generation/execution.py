@@ -3,9 +3,7 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any, Final, NamedTuple
-
-import msgspec
+from typing import Any, NamedTuple
 
 from propensitybench.clients import Client, Stoppable
 from propensitybench.clients.options import ModelOptions, Transport
@@ -94,7 +92,7 @@ async def write(
     Raises:
         BadInput: a model cannot be used, or a budget in dollars has no price.
     """
-    prices = {model: _price(models, model) for model in dict.fromkeys((models.writer, *models.judges))}
+    prices = {model: price_of(models, model) for model in dict.fromkeys((models.writer, *models.judges))}
     if models.budget.usd is not None and None in prices.values():
         unknown = next(model for model, price in prices.items() if price is None)
         raise BadInput(f"a budget in US dollars needs the price of {unknown}: give --price INPUT,OUTPUT")
@@ -116,7 +114,8 @@ async def write(
     return Written(*counts, calls, faults, costs.tokens, costs.usd, stop)
 
 
-def _price(models: Models, model: str) -> Price | None:
+def price_of(models: Models, model: str) -> Price | None:
+    """The price of a model; None if it is unknown."""
     if is_keyless(model):
         return Price(0.0, 0.0)
     given = models.price if model == models.writer else None
@@ -157,22 +156,3 @@ async def _until_stopped(session: Session, clients: Sequence[Client]) -> None:
             await asyncio.gather(writing, requested, return_exceptions=True)
             for client in clients:
                 await client.close()
-
-
-class Estimate(msgspec.Struct, frozen=True):
-    """What writing the rest would take: if every text is right at once, and if all need every round.
-
-    Attributes:
-        texts: texts that are missing, organisations and sketches included.
-        calls, input_tokens, output_tokens: low and high.
-        usd: low and high; None if the price is unknown.
-    """
-
-    texts: int
-    calls: tuple[int, int]
-    input_tokens: tuple[int, int]
-    output_tokens: tuple[int, int]
-    usd: tuple[float, float] | None
-
-
-_ROUNDS: Final = (1, 4)
