@@ -11,6 +11,7 @@ import msgspec
 from propensitybench.digests import digest
 from propensitybench.errors import BadInput
 from propensitybench.generation.card import card_text
+from propensitybench.generation.keyless import is_keyless
 from propensitybench.generation.reviewing import Checked, last_check, planned_rows, text_digest
 from propensitybench.generation.workfolder import PANEL, WorkFolder, write_json, write_text
 from propensitybench.scenarios.dataset import CARD
@@ -26,6 +27,8 @@ LIMITS: Final = (
     "Texts of one writer share its habits; the measures of variety show some of them.",
     "Scenarios are simulations with stand-in tools; they show what a model does in such texts.",
 )
+
+KEYLESS_READERS: Final = "Some readers were keyless: they give every item the same scores, whatever it says."
 
 
 class Accepted(NamedTuple):
@@ -169,7 +172,7 @@ def _card(
         "texts": texts,
         "left_out": {file: list(reasons) for file, reasons in left_out.items()}
         | {file: list(aside.reasons) for file, aside in work.asides().items()},
-        "limits": LIMITS,
+        "limits": [*LIMITS, *([KEYLESS_READERS] if _keyless_readers(scores) else [])],
     }
 
 
@@ -186,6 +189,11 @@ def panel_scores(work: WorkFolder) -> dict[str, Any]:
     """The scores of every finished round of the reading panel, by the round's name."""
     paths = sorted((work.root / PANEL).glob("*/scores.json"), key=lambda path: (len(path.parent.name), path))
     return {path.parent.name: load_json(path, str(path)) for path in paths}
+
+
+def _keyless_readers(rounds: Mapping[str, Any]) -> bool:
+    readers = (who for scores in rounds.values() for who in scores.get("who", {}).values())
+    return any(is_keyless(str(who.get("model"))) for who in readers)
 
 
 def _scores_of(rounds: Mapping[str, Any], scenario: str, storyline: str) -> dict[str, Any]:

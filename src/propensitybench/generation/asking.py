@@ -114,19 +114,20 @@ class Asker:
         """The model's address."""
         return self.client.model
 
-    async def ask(self, messages: Sequence[Message], attempt: int) -> Asked:
+    async def ask(self, messages: Sequence[Message], turn: tuple[int, int]) -> Asked:
         """The reply to a conversation, from the journal if it was given before.
 
         Args:
             messages: the conversation.
-            attempt: another attempt is another request, though it reads the same.
+            turn: attempt and round; in another turn the same conversation is another request, so that a
+                writer who repeats itself is asked again.
 
         Raises:
             ModelError: there is no reply.
             Stopped: no more requests are to be sent.
         """
         options = self.client.options if isinstance(self.client, Adaptable) else None
-        asked = {"model": self.model, "options": options, "attempt": attempt, "messages": messages}
+        asked = {"model": self.model, "options": options, "turn": turn, "messages": messages}
         request = _ENCODE(asked).decode()
         key = digest(request)
         stored = self._journal.get(key)

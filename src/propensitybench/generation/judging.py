@@ -26,15 +26,15 @@ async def verdict(judge: Asker, what: str, text: Json, attempt: int) -> list[str
         judge: the model.
         what: what it reads, in a few words.
         text: the text.
-        attempt: see `Asker.ask`.
+        attempt: of the text; see `Provenance`.
     """
     shown = msgspec.json.format(msgspec.json.encode(text), indent=1).decode()
     prompt = render("judge.md.j2", what=what, text=shown)
     messages = [Message("user", prompt)]
     wrong = ""
-    for _ in range(ASKED):
+    for time in range(ASKED):
         try:
-            reply, fault = await judge.ask(messages, attempt)
+            reply, fault = await judge.ask(messages, (attempt, time))
         except ModelError as error:
             return [f"the judge {judge.model} gave no verdict: {error}"]
         if fault is None:

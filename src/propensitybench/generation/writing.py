@@ -150,7 +150,7 @@ async def _compose(session: Session, job: _Job[T]) -> _Written[T] | None:
     complaints: list[str] = []
     for rounds in range(1, REWRITES + 2):
         try:
-            reply, fault = await session.writer.ask(messages, job.attempt)
+            reply, fault = await session.writer.ask(messages, (job.attempt, rounds))
         except ModelError as error:
             complaints = [f"the model gave no reply: {error}"]
             break
