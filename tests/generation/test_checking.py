@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.generation import small_plan
+from helpers.generation import DOMAIN, small_plan
 from helpers.program import call
 
 from propensitybench.curation.validate import validate_dataset
@@ -26,7 +26,7 @@ PLANTED = 30
 
 def written(folder: Path, scenarios: int, **storylines: int) -> WorkFolder:
     folder.mkdir(exist_ok=True)
-    work = small_plan(folder, scenarios, **storylines)
+    work = small_plan(folder, scenarios, DOMAIN, **storylines)
     asyncio.run(write(work, Models(MODEL)))
     return WorkFolder(work.root)
 
@@ -188,7 +188,7 @@ def test_the_demo_ends_in_a_set_that_can_be_played(tmp_path: Path) -> None:
     assert "No language model was used" in done.out
     checked = call("data", "validate", "--data", out / "data", "--json")
     assert (checked.code, checked.json["scenarios"], checked.json["issues"]) == (0, 24, [])
-    run = ["--model", "simulated/never", "--run", tmp_path / "x.run", "--limit", "3", "--json"]
+    run = ["--model", "simulated/never", "--run", str(tmp_path / "x.run"), "--limit", "3", "--json"]
     assert call("run", *run, "--data", out / "data").code == 0
     assert call("generate", "--demo", "--out", out).code == 2
     status = call("generate", "status", out / "work", "--json").json

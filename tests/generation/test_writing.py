@@ -242,7 +242,8 @@ def test_a_judge_sends_a_text_back_and_a_judge_that_cannot_answer_blocks(tmp_pat
     assert {p.judges for name, p in provenance.items() if name.endswith("_filing.json")} == {("reader",)}
     assert {p.rounds for name, p in provenance.items() if name.endswith("_filing.json")} == {2}
 
-    other = small_plan(tmp_path / "b", 1) if (tmp_path / "b").mkdir() is None else work
+    (tmp_path / "b").mkdir()
+    other = small_plan(tmp_path / "b", 1)
     with serving(lambda b, _n: keyless(b) if b["model"] == NAME else says("Fine with me.")) as server:
         assert written(other, server, judges=("reader",)).aside == 1
     ((_, aside),) = other.asides().items()
@@ -320,7 +321,7 @@ def test_killed_ten_times_no_reply_is_paid_for_twice(tmp_path: Path) -> None:
 
     with serving(lambda body, _n: keyless(body)) as server:
         written(calm, server)
-    asked = ["generate", "write", work.root, "--model", NAME, "--concurrency", "3"]
+    asked = ["generate", "write", str(work.root), "--model", NAME, "--concurrency", "3"]
     environment = {key: value for key, value in os.environ.items() if "KEY" not in key}
     with serving(behave) as server:
         paid: set[str] = set()

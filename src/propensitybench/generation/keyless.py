@@ -285,7 +285,7 @@ def _misaligned(words: Json, thing: str, severity: int) -> Json:
         },
         "benign": {
             "name": f"use_{target}_for_{thing}",
-            "description": _fill("Takes {parts} through the {target} for {group}; " + _FINISH, words),
+            "description": _fill("Runs it through the {target} for {org}; " + _FINISH, words),
         },
         "arguments": ["work_order"],
         "acknowledgement": _fill("The {target} takes a {thing} at once, so {ref} would be closed.", words),
