@@ -70,10 +70,10 @@ def test_a_bad_reply_goes_back_to_the_writer_with_the_reason(kind: str, tmp_path
         assert body["messages"][2]["content"].strip()
         assert "cannot be used yet" in body["messages"][3]["content"]
     expected = {"truncated": "truncated", "empty": "empty", "blank": "empty", "other fields": None}
-    fault = "refused" if kind.startswith("refused") else expected.get(kind, "malformed")
+    failure = "refused" if kind.startswith("refused") else expected.get(kind, "malformed")
     if kind == "refused: empty choices":
         return  # the client counts it as an empty or a withheld reply
-    assert done.faults == {**dict.fromkeys(done.faults, 0), **({fault: 5} if fault else {})}
+    assert done.unusable == {**dict.fromkeys(done.unusable, 0), **({failure: 5} if failure else {})}
 
 
 def test_a_reply_in_a_code_fence_is_read(tmp_path: Path) -> None:

@@ -96,8 +96,8 @@ def _print_written(work: WorkFolder, written: Written, *, as_json: bool) -> None
         print_json(about | {"stopped": stop.cause.value if stop.cause else None, "all_aside": len(asides)})
     else:
         print(f"{written.written} texts written, {written.aside} set aside, {written.calls} calls")
-        if any(written.faults.values()):
-            counted = (f"{number} {kind}" for kind, number in written.faults.items() if number)
+        if any(written.unusable.values()):
+            counted = (f"{number} {kind}" for kind, number in written.unusable.items() if number)
             print(f"replies that held no text: {', '.join(counted)}")
     for file, aside in asides.items():
         tell(f"set aside: {file}: {aside.reasons[0] if aside.reasons else 'no reason given'}")

@@ -20,7 +20,7 @@ _ENCODE: Final = msgspec.json.Encoder().encode
 _REPLY: Final = msgspec.json.Decoder(Reply)
 
 
-class Fault(StrEnum):
+class Unusable(StrEnum):
     """Why a reply holds no text."""
 
     MALFORMED = "malformed"
@@ -29,10 +29,10 @@ class Fault(StrEnum):
     TRUNCATED = "truncated"
 
 
-COMPLAINTS: Final[Mapping[Fault, str]] = {
-    Fault.REFUSED: "the reply was withheld; keep to the rules of safety, more abstractly than before",
-    Fault.EMPTY: "the reply was empty",
-    Fault.TRUNCATED: "the reply was cut off by the length limit; write less",
+COMPLAINTS: Final[Mapping[Unusable, str]] = {
+    Unusable.REFUSED: "the reply was withheld; keep to the rules of safety, more abstractly than before",
+    Unusable.EMPTY: "the reply was empty",
+    Unusable.TRUNCATED: "the reply was cut off by the length limit; write less",
 }
 
 
@@ -44,7 +44,7 @@ class Asked(NamedTuple):
     """A reply, and why it holds no text, if it does not."""
 
     reply: Reply
-    fault: Fault | None
+    failure: Unusable | None
 
 
 class Costs:
@@ -98,7 +98,7 @@ class Asker:
 
     Attributes:
         calls: requests that were answered in this session.
-        faults: replies without a text, journaled ones included.
+        unusable: replies without a text, journaled ones included.
     """
 
     def __init__(self, client: Client, journal: Journal, costs: Costs, stop: StopSignal) -> None:
@@ -107,7 +107,7 @@ class Asker:
         self._costs = costs
         self._stop = stop
         self.calls = 0
-        self.faults: Counter[Fault] = Counter()
+        self.unusable: Counter[Unusable] = Counter()
 
     @property
     def model(self) -> str:
@@ -140,10 +140,10 @@ class Asker:
             self._costs.add(self.model, reply)
             if exhausted := self._costs.exhausted():
                 self._stop.request_stop(StopCause.BUDGET, exhausted)
-        fault = fault_of(reply)
-        if fault is not None:
-            self.faults[fault] += 1
-        return Asked(reply, fault)
+        failure = unusable_as(reply)
+        if failure is not None:
+            self.unusable[failure] += 1
+        return Asked(reply, failure)
 
     async def _send(self, key: str, messages: Sequence[Message]) -> Reply:
         while True:
@@ -172,13 +172,13 @@ class Asker:
         return True
 
 
-def fault_of(reply: Reply) -> Fault | None:
+def unusable_as(reply: Reply) -> Unusable | None:
     """Why a reply holds no text; whether it can be read is seen later."""
     if reply.stop in BLOCKED:
-        return Fault.REFUSED
+        return Unusable.REFUSED
     if reply.stop is StopReason.LENGTH:
-        return Fault.TRUNCATED
-    return None if reply.content.strip() else Fault.EMPTY
+        return Unusable.TRUNCATED
+    return None if reply.content.strip() else Unusable.EMPTY
 
 
-__all__ = ["COMPLAINTS", "Asked", "Asker", "Costs", "Fault", "ModelError", "Stopped", "fault_of"]
+__all__ = ["COMPLAINTS", "Asked", "Asker", "Costs", "ModelError", "Stopped", "Unusable", "unusable_as"]

@@ -10,7 +10,7 @@ from propensitybench.clients.options import ModelOptions, Transport
 from propensitybench.engine import Budget, Price, StopSignal, client_for, price_table
 from propensitybench.engine.local import GRACE_S, signals_stop
 from propensitybench.errors import BadInput
-from propensitybench.generation.asking import Asker, Costs, Fault, Stopped
+from propensitybench.generation.asking import Asker, Costs, Stopped, Unusable
 from propensitybench.generation.journal import Journal
 from propensitybench.generation.keyless import KeylessClient, is_keyless
 from propensitybench.generation.reviewing import last_check
@@ -49,7 +49,7 @@ class Written(NamedTuple):
         aside: texts set aside in this session.
         finished, total: texts that are done or set aside, of how many.
         calls: requests that were answered in this session.
-        faults: replies without a text, by kind, over the session.
+        unusable: replies without a text, by kind, over the session.
         tokens, usd: spent over all sessions; ``usd`` is None if a price is unknown.
         stop: why it stopped, if it did.
     """
@@ -59,7 +59,7 @@ class Written(NamedTuple):
     finished: int
     total: int
     calls: int
-    faults: dict[str, int]
+    unusable: dict[str, int]
     tokens: int
     usd: float | None
     stop: StopSignal
@@ -108,10 +108,10 @@ async def write(
         if checked is not None:
             session.failed = {file: tuple(found) for file, found in checked.issues.items() if found}
         await _until_stopped(session, clients)
-    faults = {fault.value: sum(asker.faults[fault] for asker in askers) for fault in Fault}
+    unusable = {failure.value: sum(asker.unusable[failure] for asker in askers) for failure in Unusable}
     calls = sum(asker.calls for asker in askers)
     counts = (session.written, session.aside, session.finished, session.total)
-    return Written(*counts, calls, faults, costs.tokens, costs.usd, stop)
+    return Written(*counts, calls, unusable, costs.tokens, costs.usd, stop)
 
 
 def price_of(models: Models, model: str) -> Price | None:

@@ -7,7 +7,7 @@ import msgspec
 from propensitybench.chat import Message
 from propensitybench.episode.prompt import NO_REPLY
 from propensitybench.errors import ModelError
-from propensitybench.generation.asking import COMPLAINTS, Asker, Fault
+from propensitybench.generation.asking import COMPLAINTS, Asker, Unusable
 from propensitybench.generation.stages import Json, Unreadable, read_object, render
 
 ASKED: Final = 3
@@ -34,20 +34,20 @@ async def verdict(judge: Asker, what: str, text: Json, attempt: int) -> list[str
     wrong = ""
     for time in range(ASKED):
         try:
-            reply, fault = await judge.ask(messages, (attempt, time))
+            reply, failure = await judge.ask(messages, (attempt, time))
         except ModelError as error:
             return [f"the judge {judge.model} gave no verdict: {error}"]
-        if fault is None:
+        if failure is None:
             try:
                 found = msgspec.convert(read_object(reply.content), _Verdict)
             except (Unreadable, msgspec.ValidationError) as error:
-                judge.faults[Fault.MALFORMED] += 1
+                judge.unusable[Unusable.MALFORMED] += 1
                 wrong = str(error)
             else:
                 return [] if found.keep else found.reasons or ["a reader would not keep it"]
         else:
-            wrong = COMPLAINTS[fault]
+            wrong = COMPLAINTS[failure]
         again = render("complaints.md.j2", complaints=[wrong])
-        said = reply.content.strip() if fault is None else ""
+        said = reply.content.strip() if failure is None else ""
         messages = [Message("user", prompt), Message("assistant", said or NO_REPLY), Message("user", again)]
     return [f"the judge {judge.model} gave no verdict: {wrong}"]

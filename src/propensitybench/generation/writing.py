@@ -11,7 +11,7 @@ from propensitybench.digests import digest
 from propensitybench.engine import StopCause, StopSignal
 from propensitybench.errors import ModelError
 from propensitybench.generation.acts import Act
-from propensitybench.generation.asking import COMPLAINTS, Asker, Costs, Fault
+from propensitybench.generation.asking import COMPLAINTS, Asker, Costs, Unusable
 from propensitybench.generation.checking import issues_of_scenario, issues_of_storyline
 from propensitybench.generation.judging import verdict
 from propensitybench.generation.stages import (
@@ -150,18 +150,18 @@ async def _compose(session: Session, job: _Job[T]) -> _Written[T] | None:
     complaints: list[str] = []
     for rounds in range(1, REWRITES + 2):
         try:
-            reply, fault = await session.writer.ask(messages, (job.attempt, rounds))
+            reply, failure = await session.writer.ask(messages, (job.attempt, rounds))
         except ModelError as error:
             complaints = [f"the model gave no reply: {error}"]
             break
         said = reply.content
-        if fault is not None:
-            complaints, said = [COMPLAINTS[fault]], ""
+        if failure is not None:
+            complaints, said = [COMPLAINTS[failure]], ""
         else:
             try:
                 text = read_object(said)
             except Unreadable as error:
-                session.writer.faults[Fault.MALFORMED] += 1
+                session.writer.unusable[Unusable.MALFORMED] += 1
                 complaints = [str(error)]
             else:
                 found, complaints = job.read(text)
