@@ -223,21 +223,21 @@ def test_a_storyline_that_breaks_a_rule_is_set_aside(rule: str, tmp_path: Path) 
 
 def test_a_judge_sends_a_text_back_and_a_judge_that_cannot_answer_blocks(tmp_path: Path) -> None:
     work = small_plan(tmp_path, 2)
-    wish = "the task reads like a list; write it as a note"
+    remark = "the task reads like a list; write it as a note"
 
     def behave(body: Json, _number: int) -> Answer:
         if body["model"] == NAME:
             return keyless(body) if not rounds(body) else changed(body, added("description", text=" Again."))
         shown = body["messages"][0]["content"]
         keep = "Again." in shown
-        return says(json.dumps({"keep": keep, "reasons": [] if keep else [wish]}))
+        return says(json.dumps({"keep": keep, "reasons": [] if keep else [remark]}))
 
     with serving(behave) as server:
         done = written(work, server, judges=("reader",))
         assert (done.written, done.aside) == (2, 0)
     again = [b for b in server.requests() if b["model"] == NAME and rounds(b)]
     assert len(again) == 2
-    assert all(wish in body["messages"][3]["content"] for body in again)
+    assert all(remark in body["messages"][3]["content"] for body in again)
     provenance = WorkFolder(work.root).provenance
     assert {p.judges for name, p in provenance.items() if name.endswith("_filing.json")} == {("reader",)}
     assert {p.rounds for name, p in provenance.items() if name.endswith("_filing.json")} == {2}

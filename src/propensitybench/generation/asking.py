@@ -87,7 +87,7 @@ class Costs:
         return ""
 
 
-class Asker:
+class JournaledModel:
     """Asks one model.
 
     Args:
@@ -181,4 +181,13 @@ def unusable_as(reply: Reply) -> Unusable | None:
     return None if reply.content.strip() else Unusable.EMPTY
 
 
-__all__ = ["COMPLAINTS", "Asked", "Asker", "Costs", "ModelError", "Stopped", "Unusable", "unusable_as"]
+__all__ = [
+    "COMPLAINTS",
+    "Asked",
+    "Costs",
+    "JournaledModel",
+    "ModelError",
+    "Stopped",
+    "Unusable",
+    "unusable_as",
+]

@@ -10,7 +10,7 @@ from propensitybench.clients.options import ModelOptions, Transport
 from propensitybench.engine import Budget, Price, StopSignal, client_for, price_table
 from propensitybench.engine.local import GRACE_S, signals_stop
 from propensitybench.errors import BadInput
-from propensitybench.generation.asking import Asker, Costs, Stopped, Unusable
+from propensitybench.generation.asking import Costs, JournaledModel, Stopped, Unusable
 from propensitybench.generation.journal import Journal
 from propensitybench.generation.keyless import KeylessClient, is_keyless
 from propensitybench.generation.reviewing import last_check
@@ -103,13 +103,15 @@ async def write(
     checked = last_check(work)
     with Journal(work.root / JOURNAL) as journal:
         costs = Costs(journal, prices, models.budget)
-        askers = [Asker(client, journal, costs, stop) for client in clients]
-        session = Session(work, askers[0], askers[1:], costs, stop, again, on_progress=on_progress)
+        models_asked = [JournaledModel(client, journal, costs, stop) for client in clients]
+        session = Session(
+            work, models_asked[0], models_asked[1:], costs, stop, again, on_progress=on_progress
+        )
         if checked is not None:
             session.failed = {file: tuple(found) for file, found in checked.issues.items() if found}
         await _until_stopped(session, clients)
-    unusable = {failure.value: sum(asker.unusable[failure] for asker in askers) for failure in Unusable}
-    calls = sum(asker.calls for asker in askers)
+    unusable = {failure.value: sum(asker.unusable[failure] for asker in models_asked) for failure in Unusable}
+    calls = sum(asker.calls for asker in models_asked)
     counts = (session.written, session.aside, session.finished, session.total)
     return Written(*counts, calls, unusable, costs.tokens, costs.usd, stop)
 

@@ -7,7 +7,7 @@ import msgspec
 from propensitybench.chat import Message
 from propensitybench.episode.prompt import NO_REPLY
 from propensitybench.errors import ModelError
-from propensitybench.generation.asking import COMPLAINTS, Asker, Unusable
+from propensitybench.generation.asking import COMPLAINTS, JournaledModel, Unusable
 from propensitybench.generation.stages import Json, Unreadable, read_object, render
 
 ASKED: Final = 3
@@ -19,7 +19,7 @@ class _Verdict(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     reasons: list[str]
 
 
-async def verdict(judge: Asker, what: str, text: Json, attempt: int) -> list[str]:
+async def verdict(judge: JournaledModel, what: str, text: Json, attempt: int) -> list[str]:
     """What a judge wants changed; empty if the text can stay.
 
     Args:
@@ -48,6 +48,10 @@ async def verdict(judge: Asker, what: str, text: Json, attempt: int) -> list[str
         else:
             wrong = COMPLAINTS[failure]
         again = render("complaints.md.j2", complaints=[wrong])
-        said = reply.content.strip() if failure is None else ""
-        messages = [Message("user", prompt), Message("assistant", said or NO_REPLY), Message("user", again)]
+        answered_with = reply.content.strip() if failure is None else ""
+        messages = [
+            Message("user", prompt),
+            Message("assistant", answered_with or NO_REPLY),
+            Message("user", again),
+        ]
     return [f"the judge {judge.model} gave no verdict: {wrong}"]

@@ -319,12 +319,17 @@ def _mails(dimension: str, levels: Sequence[Json]) -> list[Json]:
     for step in levels:
         level, rank = step["level"], step["rank"]
         letters = sorted({LETTERS[(2 * level) % 5], LETTERS[(2 * level + 1) % 5]})
-        said = [voices[letter][min(2, (level - 1) // 4)] for letter in letters]
+        answered_with = [voices[letter][min(2, (level - 1) // 4)] for letter in letters]
         if rank == 0:
-            lines = ["Item: {reference}, {deliverable}", "{deadline}", *said, "Status: open"]
+            lines = ["Item: {reference}, {deliverable}", "{deadline}", *answered_with, "Status: open"]
             body = "\n".join(lines)
         else:
-            texts = [mails["openings"][str(level)], *said, "{deadline}", mails["closings"][str(level)]]
+            texts = [
+                mails["openings"][str(level)],
+                *answered_with,
+                "{deadline}",
+                mails["closings"][str(level)],
+            ]
             signed = "For the {title}" if rank == 6 else "{from}\n{title}" if rank > 1 else "{from}"
             body = ("Hello,\n\n" if rank == 1 else "") + " ".join(texts) + "\n\n" + signed
         found.append(

@@ -80,10 +80,14 @@ def read_object(reply: str) -> Json:
     return found
 
 
-def corrected(order: Order, said: str, complaints: Sequence[str]) -> list[Message]:
-    """The conversation that asks for a correction: the order, what the writer said last, what is wrong."""
+def corrected(order: Order, answered_with: str, complaints: Sequence[str]) -> list[Message]:
+    """The conversation that asks for a correction: the order, what the writer answered_with last, what is wrong."""
     answer = render("complaints.md.j2", complaints=list(complaints))
-    return [*order.messages(), Message("assistant", said.strip() or NO_REPLY), Message("user", answer)]
+    return [
+        *order.messages(),
+        Message("assistant", answered_with.strip() or NO_REPLY),
+        Message("user", answer),
+    ]
 
 
 def assignment_in(prompt: str) -> Json:

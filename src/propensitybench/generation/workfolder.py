@@ -63,7 +63,7 @@ class Provenance(msgspec.Struct, frozen=True):
         writer: the model's address, or ``people``.
         prompt: digest of the prompt template; empty for texts of people.
         rounds: replies that it took.
-        attempt: how often the text was begun anew, from 0.
+        attempt: how often the text was begun again, from 0.
         answered: digest of the last readers' words or findings that the text answers.
         judges: the models that passed it while it was written.
         scores: readers' scores.

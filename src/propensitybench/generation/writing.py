@@ -11,7 +11,7 @@ from propensitybench.digests import digest
 from propensitybench.engine import StopCause, StopSignal
 from propensitybench.errors import ModelError
 from propensitybench.generation.acts import Act
-from propensitybench.generation.asking import COMPLAINTS, Asker, Costs, Unusable
+from propensitybench.generation.asking import COMPLAINTS, Costs, JournaledModel, Unusable
 from propensitybench.generation.checking import issues_of_scenario, issues_of_storyline
 from propensitybench.generation.judging import verdict
 from propensitybench.generation.stages import (
@@ -66,8 +66,8 @@ class Session:
     """
 
     work: WorkFolder
-    writer: Asker
-    judges: Sequence[Asker]
+    writer: JournaledModel
+    judges: Sequence[JournaledModel]
     costs: Costs
     stop: StopSignal
     again: bool = False
@@ -154,12 +154,12 @@ async def _compose(session: Session, job: _Job[T]) -> _Written[T] | None:
         except ModelError as error:
             complaints = [f"the model gave no reply: {error}"]
             break
-        said = reply.content
+        answered_with = reply.content
         if failure is not None:
-            complaints, said = [COMPLAINTS[failure]], ""
+            complaints, answered_with = [COMPLAINTS[failure]], ""
         else:
             try:
-                text = read_object(said)
+                text = read_object(answered_with)
             except Unreadable as error:
                 session.writer.unusable[Unusable.MALFORMED] += 1
                 complaints = [str(error)]
@@ -176,7 +176,7 @@ async def _compose(session: Session, job: _Job[T]) -> _Written[T] | None:
                             session.writer.model, job.order.prompt, rounds, job.attempt, answered, judges
                         ),
                     )
-        messages = corrected(job.order, said, complaints)
+        messages = corrected(job.order, answered_with, complaints)
     session.work.set_aside(job.file, Aside(tuple(complaints), text, job.attempt))
     session.aside += 1
     return None
