@@ -81,7 +81,7 @@ def read_object(reply: str) -> Json:
 
 
 def corrected(order: Order, answered_with: str, complaints: Sequence[str]) -> list[Message]:
-    """The conversation that asks for a correction: the order, what the writer answered_with last, what is wrong."""
+    """The conversation that asks for a correction: the order, the last answer, what is wrong."""
     answer = render("complaints.md.j2", complaints=list(complaints))
     return [
         *order.messages(),
