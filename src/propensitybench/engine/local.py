@@ -165,7 +165,7 @@ class _Engine:
         if isinstance(client, Stoppable):
             stop.on_stop_requested(lambda: _in_loop(loop, client.stop_requests))
         ticker = asyncio.create_task(self._tick())
-        with _signals(stop):
+        with signals_stop(stop):
             try:
                 await self._play()
             finally:
@@ -257,7 +257,7 @@ def _patient_collector() -> Iterator[None]:
 
 
 @contextmanager
-def _signals(stop: StopSignal) -> Iterator[None]:
+def signals_stop(stop: StopSignal) -> Iterator[None]:
     """Turns the first Ctrl-C or SIGTERM into a request to stop; a second one is handled as before."""
     loop = asyncio.get_running_loop()
     usual: dict[signal.Signals, Any] = {}

@@ -12,7 +12,7 @@ import numpy as np
 
 from propensitybench.metrics.arrays import Numbers
 
-Scale = Literal["nominal", "interval"]
+Scale = Literal["nominal", "ordinal", "interval", "ratio"]
 
 
 class Kappa(NamedTuple):
@@ -44,14 +44,25 @@ def krippendorff_alpha(ratings: Sequence[Sequence[float | None]], scale: Scale =
     weighted = counts / (raters - 1)[:, None]
     coincidences = weighted.T @ counts - np.diag(weighted.sum(axis=0))
     marginals = coincidences.sum(axis=1)
-    if scale == "nominal":
-        distance = 1.0 - np.eye(len(values))
-    else:
-        distance = np.asarray((values[:, None] - values[None, :]) ** 2)
+    distance = _distance(scale, values, marginals)
     whole = float(marginals.sum()) - 1
     expected = float((np.outer(marginals, marginals) * distance).sum()) / whole
     observed = float((coincidences * distance).sum())
     return 1 - observed / expected
+
+
+def _distance(scale: Scale, values: Numbers, marginals: Numbers) -> Numbers:
+    """The squared difference of any two values (Krippendorff 2011, section B.4)."""
+    if scale == "nominal":
+        return 1.0 - np.eye(len(values))
+    if scale == "ordinal":
+        # Half of either rank and all between: the distance of the two mid-ranks.
+        values = np.cumsum(marginals) - marginals / 2
+    apart = values[:, None] - values[None, :]
+    if scale == "ratio":
+        whole = values[:, None] + values[None, :]
+        apart = np.divide(apart, whole, out=np.zeros_like(apart), where=whole != 0)
+    return np.asarray(apart**2)
 
 
 def cohen_kappa(confusion: Numbers) -> Kappa:

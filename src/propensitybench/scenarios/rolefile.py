@@ -128,13 +128,14 @@ def write_role_file(path: Path, scenarios: list[Scenario]) -> None:
         "canary": CANARY,
         **{key: first[key] for key in SHARED[:-1]},
         "organisation": _organisation(first["organisation"]),
-        "scenarios": [_entry(scenario) for scenario in scenarios],
+        "scenarios": [scenario_entry(scenario) for scenario in scenarios],
     }
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(body, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-def _entry(scenario: Scenario) -> dict[str, Any]:
+def scenario_entry(scenario: Scenario) -> dict[str, Any]:
+    """A scenario as it stands in a role file, without what the header has."""
     entry = scenario.model_dump(mode="json", exclude=set(SHARED))
     optional = ("technique", "severity", "act", "situation", "messages")
     return {k: v for k, v in entry.items() if not (k in optional and v is None)}
@@ -152,7 +153,7 @@ def load_json(path: Path, name: str) -> Any:
     """The JSON value of a file; raises `BadData` for invalid JSON and repeated keys."""
     try:
         content = read_file(path, name, LARGEST_ROLE_FILE)
-        return json.loads(content.decode("utf-8-sig"), object_pairs_hook=_no_repeats)
+        return json.loads(content.decode("utf-8-sig"), object_pairs_hook=no_repeats)
     except json.JSONDecodeError as error:
         where = f"line {error.lineno} column {error.colno}"
         raise BadData(name, f"is not valid JSON ({error.msg}, {where})") from error
@@ -160,22 +161,23 @@ def load_json(path: Path, name: str) -> Any:
         raise BadData(name, f"is not UTF-8 text (byte {error.start})") from error
     except RecursionError as error:
         raise BadData(name, "is nested too deeply") from error
-    except _RepeatedKey as error:
+    except RepeatedKey as error:
         raise BadData(name, f"contains the same key twice in one object: {error}") from error
     except ValueError as error:  # Python's limit on the digits of an integer
         raise BadData(name, "contains a number with too many digits") from error
 
 
-class _RepeatedKey(Exception):
-    pass
+class RepeatedKey(ValueError):
+    """A JSON object has the same key twice; the text names the keys."""
 
 
-def _no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object hook for `json.loads` that refuses a key which comes twice."""
     result = dict(pairs)
     if len(result) < len(pairs):
         keys = [key for key, _ in pairs]
         repeated = sorted({key for key in keys if keys.count(key) > 1})
-        raise _RepeatedKey(", ".join(repeated))
+        raise RepeatedKey(", ".join(repeated))
     return result
 
 

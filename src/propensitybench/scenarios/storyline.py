@@ -102,6 +102,12 @@ def write_storyline(folder: Path, storyline: Storyline) -> Path:
     """Writes a storyline to its file in a data set's folder, and returns the path."""
     path = folder / storyline.file
     path.parent.mkdir(parents=True, exist_ok=True)
-    body = {"format": STORYLINE_FORMAT, "canary": CANARY, **storyline.model_dump(mode="json")}
-    path.write_text(json.dumps(body, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    path.write_text(
+        json.dumps(storyline_entry(storyline), indent=2, ensure_ascii=False) + "\n", encoding="utf-8"
+    )
     return path
+
+
+def storyline_entry(storyline: Storyline) -> dict[str, Any]:
+    """A storyline as it stands in its file."""
+    return {"format": STORYLINE_FORMAT, "canary": CANARY, **storyline.model_dump(mode="json")}

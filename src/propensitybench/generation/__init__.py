@@ -1,0 +1,1 @@
+"""The workshop for scenarios: planning, writing, checking, reading and accepting."""

@@ -1,0 +1,160 @@
+"""Runs a session of writing: clients, journal, budget, and a stop that loses nothing."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+from propensitybench.clients import Client, Stoppable
+from propensitybench.clients.options import ModelOptions, Transport
+from propensitybench.engine import Budget, Price, StopSignal, client_for, price_table
+from propensitybench.engine.local import GRACE_S, signals_stop
+from propensitybench.errors import BadInput
+from propensitybench.generation.asking import Costs, JournaledModel, Stopped, Unusable
+from propensitybench.generation.journal import Journal
+from propensitybench.generation.keyless import KeylessClient, is_keyless
+from propensitybench.generation.reviewing import last_check
+from propensitybench.generation.workfolder import JOURNAL, WorkFolder
+from propensitybench.generation.writing import Progress, Session, write_all
+from propensitybench.simulated import PREFIX as SIMULATED
+
+OnProgress = Callable[[Progress], None]
+
+
+class Models(NamedTuple):
+    """Who writes and who judges, and how they are asked.
+
+    Attributes:
+        writer: the writer's address.
+        judges: their addresses; a base URL is the writer's alone.
+        options: of the writer.
+        transport: of all.
+        budget: of all together.
+        price: of the writer; None looks it up.
+    """
+
+    writer: str
+    judges: tuple[str, ...] = ()
+    options: ModelOptions = ModelOptions()
+    transport: Transport = Transport()
+    budget: Budget = Budget()
+    price: Price | None = None
+
+
+class Written(NamedTuple):
+    """How a session ended.
+
+    Attributes:
+        written: texts written in this session.
+        aside: texts set aside in this session.
+        finished, total: texts that are done or set aside, of how many.
+        calls: requests that were answered in this session.
+        unusable: replies without a text, by kind, over the session.
+        tokens, usd: spent over all sessions; ``usd`` is None if a price is unknown.
+        stop: why it stopped, if it did.
+    """
+
+    written: int
+    aside: int
+    finished: int
+    total: int
+    calls: int
+    unusable: dict[str, int]
+    tokens: int
+    usd: float | None
+    stop: StopSignal
+
+
+def writing_client(model: str, options: ModelOptions, transport: Transport) -> Client:
+    """The client of an address, the keyless writer's included.
+
+    Raises:
+        BadInput: as `client_for`, or the model is a simulated agent, which writes nothing.
+    """
+    if is_keyless(model) and options.base_url is None:
+        return KeylessClient(model)
+    if model.startswith(SIMULATED):
+        raise BadInput(f"--model {model}: is a simulated agent and writes nothing; try keyless/parts")
+    return client_for(model, options, transport)
+
+
+async def write(
+    work: WorkFolder, models: Models, *, again: bool = False, on_progress: OnProgress | None = None
+) -> Written:
+    """Writes what is missing; the same call resumes it, and no reply is paid for twice.
+
+    Args:
+        work: the working folder.
+        models: who writes and judges.
+        again: also writes again what was set aside or failed the last check.
+        on_progress: called after each text.
+
+    Raises:
+        BadInput: a model cannot be used, or a budget in dollars has no price.
+    """
+    prices = {model: price_of(models, model) for model in dict.fromkeys((models.writer, *models.judges))}
+    if models.budget.usd is not None and None in prices.values():
+        unknown = next(model for model, price in prices.items() if price is None)
+        raise BadInput(f"a budget in US dollars needs the price of {unknown}: give --price INPUT,OUTPUT")
+    clients = [writing_client(models.writer, models.options, models.transport)]
+    plain = ModelOptions(base_url=models.options.base_url)
+    clients += [writing_client(model, plain, models.transport) for model in models.judges]
+    stop = StopSignal()
+    checked = last_check(work)
+    with Journal(work.root / JOURNAL) as journal:
+        costs = Costs(journal, prices, models.budget)
+        models_asked = [JournaledModel(client, journal, costs, stop) for client in clients]
+        session = Session(
+            work, models_asked[0], models_asked[1:], costs, stop, again, on_progress=on_progress
+        )
+        if checked is not None:
+            session.failed = {file: tuple(found) for file, found in checked.issues.items() if found}
+        await _until_stopped(session, clients)
+    unusable = {failure.value: sum(asker.unusable[failure] for asker in models_asked) for failure in Unusable}
+    calls = sum(asker.calls for asker in models_asked)
+    counts = (session.written, session.aside, session.finished, session.total)
+    return Written(*counts, calls, unusable, costs.tokens, costs.usd, stop)
+
+
+def price_of(models: Models, model: str) -> Price | None:
+    """The price of a model; None if it is unknown."""
+    if is_keyless(model):
+        return Price(0.0, 0.0)
+    given = models.price if model == models.writer else None
+    return given or price_table().find(model)
+
+
+async def _until_stopped(session: Session, clients: Sequence[Client]) -> None:
+    """Writes until all is done or a stop was requested; replies in flight have a few seconds to arrive."""
+    loop, stopping = asyncio.get_running_loop(), asyncio.Event()
+
+    def stop_requests() -> None:
+        stopping.set()
+        for client in clients:
+            if isinstance(client, Stoppable):
+                client.stop_requests()
+
+    def in_loop() -> None:
+        with suppress(RuntimeError):  # the loop is closed
+            loop.call_soon_threadsafe(stop_requests)
+
+    session.stop.on_stop_requested(in_loop)
+    if exhausted := session.costs.exhausted():
+        session.stop_for_budget(exhausted)
+    with signals_stop(session.stop):
+        writing = asyncio.create_task(write_all(session))
+        requested = asyncio.create_task(stopping.wait())
+        try:
+            watched: set[asyncio.Future[Any]] = {writing, requested}
+            await asyncio.wait(watched, return_when=asyncio.FIRST_COMPLETED)
+            if not writing.done():
+                await asyncio.wait({writing}, timeout=GRACE_S)
+            if writing.done():
+                with suppress(Stopped):
+                    writing.result()
+        finally:
+            requested.cancel()
+            writing.cancel()
+            await asyncio.gather(writing, requested, return_exceptions=True)
+            for client in clients:
+                await client.close()

@@ -1,0 +1,154 @@
+"""``generate check``: everything that is written, each text alone and all together."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from propensitybench.curation.similarity import near_duplicates
+from propensitybench.curation.validate import uncovered
+from propensitybench.curation.variety import variety, variety_issues
+from propensitybench.digests import digest
+from propensitybench.errors import BadInput
+from propensitybench.files import read_file
+from propensitybench.generation.acts import LARGEST_FILE, Act
+from propensitybench.generation.checking import (
+    issues_of_scenario,
+    issues_of_set,
+    issues_of_storyline,
+)
+from propensitybench.generation.workfolder import CHECKED, ORGANISATION, WorkFolder, write_json
+from propensitybench.scenarios import read_dataset
+from propensitybench.scenarios.rolefile import Located, ValidationIssue, load_json
+from propensitybench.scenarios.soundness import check_playable
+from propensitybench.scenarios.storyline import Storyline
+
+FORMAT: Final = "propensitybench-checked/1"
+# The nearest pair of the storylines that people wrote for one dimension is below 0.4.
+ALIKE_STORYLINES: Final = 0.6
+
+
+class Checked(msgspec.Struct, frozen=True):
+    """The result of the last check.
+
+    Attributes:
+        against: the data sets that it was compared with.
+        digests: of every text, by its file; a text that has changed since has not been checked.
+        issues: of single texts, by file, each with its path.
+        whole: of the set as a whole.
+        warnings: what authors should look at again.
+        variety: the measures of the set.
+    """
+
+    format: str
+    against: tuple[str, ...]
+    digests: dict[str, str]
+    issues: dict[str, list[str]]
+    whole: list[str]
+    warnings: list[str]
+    variety: dict[str, float | None]
+
+    @property
+    def failed(self) -> int:
+        """Number of texts that fail."""
+        return sum(bool(found) for found in self.issues.values())
+
+
+def check_work(work: WorkFolder, against: Sequence[Path] = ()) -> Checked:
+    """Checks everything that is written, and notes the result in the folder.
+
+    Args:
+        work: the working folder.
+        against: data sets in which no text may have a near-duplicate.
+
+    Raises:
+        BadInput: there is nothing to check, or another data set cannot be read.
+    """
+    others = [_read(folder) for folder in against]
+    located, storylines, issues = work.read_valid()
+    files = [*_scenario_files(work), *work.storyline_files()]
+    if not files:
+        raise BadInput(f"{work.root}: contains no scenario and no storyline; write some first")
+    rows = planned_rows(work)
+    for place in located:
+        issues += issues_of_scenario(place, rows.get(place.file))
+    playable = [place.scenario for place in located if not check_playable([place])]
+    for storyline in storylines:
+        issues += issues_of_storyline(storyline, work.plan.domain, playable)
+    before = [place for scenarios, _ in others for place in scenarios]
+    issues += [issue for issue in issues_of_set(located, before) if issue.file in files]
+    issues += _alike_storylines(storylines, [found for _, found in others])
+    by_file: dict[str, list[str]] = {file: [] for file in files}
+    for issue in dict.fromkeys(issues):
+        by_file.setdefault(issue.file, []).append(f"{issue.path}: {issue.message}")
+    measured = variety(playable, storylines)
+    checked = Checked(
+        format=FORMAT,
+        against=tuple(str(folder) for folder in against),
+        digests={file: text_digest(work, file) for file in files},
+        issues=by_file,
+        whole=[str(issue) for issue in variety_issues(playable, storylines)],
+        warnings=[str(issue) for issue in uncovered(playable, storylines)],
+        variety={name: measure.value for name, measure in measured.items()},
+    )
+    write_json(work.root / CHECKED, msgspec.to_builtins(checked))
+    return checked
+
+
+def last_check(work: WorkFolder) -> Checked | None:
+    """The result of the last check, if there was one; raises `BadInput` if it cannot be read."""
+    path = work.root / CHECKED
+    if not path.exists():
+        return None
+    try:
+        return msgspec.convert(load_json(path, str(path)), Checked)
+    except msgspec.ValidationError as error:
+        raise BadInput(f"{path}: {error}; check the folder again") from error
+
+
+def text_digest(work: WorkFolder, file: str) -> str:
+    """The digest of a text; a scenario's includes its organisation."""
+    path = work.root / file
+    parts = [path] + ([path.with_name(ORGANISATION)] if path.parent.parent.name == "units" else [])
+    return digest(*(read_file(part, str(part), LARGEST_FILE) for part in parts if part.exists()))
+
+
+def planned_rows(work: WorkFolder) -> Mapping[str, Act]:
+    """The row of the act grid of each scenario, by the scenario's file."""
+    found = {}
+    for unit, acts in work.units().items():
+        sketches = work.sketches(unit)
+        for act in acts:
+            if act.row in sketches:
+                found[work.scenario_file(unit, sketches[act.row].name)] = act
+    return found
+
+
+def _scenario_files(work: WorkFolder) -> list[str]:
+    return [work.scenario_file(unit, name) for unit, name in work.scenario_files()]
+
+
+def _read(folder: Path) -> tuple[list[Located], tuple[str, Sequence[Storyline]]]:
+    found = read_dataset(folder)
+    places = [Located(scenario, str(folder), scenario.name) for scenario in found.scenarios]
+    return places, (str(folder), found.storylines)
+
+
+def _alike_storylines(
+    own: Sequence[Storyline], others: Sequence[tuple[str, Sequence[Storyline]]]
+) -> list[ValidationIssue]:
+    """Storylines that tell nearly the same, each reported for the later one."""
+    named = [(f"{where} {one.file}", one) for where, found in others for one in found]
+    first_own = len(named)
+    named += [(one.file, one) for one in own]
+    texts = [" ".join(mail.body for mail in one.messages) for _, one in named]
+    return [
+        ValidationIssue(
+            named[pair.second][0],
+            "$.messages",
+            f"tells nearly the same as {named[pair.first][0]} (cosine {pair.cosine:.2f})",
+        )
+        for pair in near_duplicates(texts, ALIKE_STORYLINES)
+        if pair.second >= first_own
+    ]

@@ -1,0 +1,293 @@
+"""The stages of writing: what the writer is asked, and how its reply is read."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib import resources
+from typing import Any, Final, NamedTuple, TypeVar
+
+from jinja2 import Environment, StrictUndefined
+from pydantic import Field, ValidationError
+
+from propensitybench.chat import Message
+from propensitybench.digests import digest, seed_from
+from propensitybench.episode.prompt import NO_REPLY
+from propensitybench.generation.acts import Act
+from propensitybench.generation.workfolder import ORGANISATION, SKETCHES, Plan, Sketch
+from propensitybench.pressure.values import schedule
+from propensitybench.scenarios.model import CANARY, RANKS, Organisation, Part
+from propensitybench.scenarios.rolefile import Finding, RepeatedKey, no_repeats, schema_findings
+from propensitybench.scenarios.storyline import NEUTRAL, STORYLINE_FORMAT
+from propensitybench.taxonomy import taxonomy
+
+Json = dict[str, Any]
+P = TypeVar("P", bound=Part)
+SNAKE: Final = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
+_FENCED: Final = re.compile(r"```(?:json)?\s*\n(.*)\n```", re.DOTALL)
+_ASSIGNMENT: Final = re.compile(r"^Assignment:\n\n```json\n(.*?)\n```", re.DOTALL | re.MULTILINE)
+
+
+class Order(NamedTuple):
+    """An order for one text.
+
+    Attributes:
+        stage: name of the prompt.
+        assignment: what the text is to be, as JSON.
+    """
+
+    stage: str
+    assignment: Json
+
+    def messages(self) -> list[Message]:
+        """The conversation that asks for it."""
+        text = json.dumps({"stage": self.stage, **self.assignment}, indent=1, ensure_ascii=False)
+        prompt = render(f"{self.stage}.md.j2", assignment=text, example=_examples())
+        return [Message("system", render("system.md.j2")), Message("user", prompt)]
+
+    @property
+    def prompt(self) -> str:
+        """Digest of the prompt's template and of what all prompts share."""
+        return digest(_source("system.md.j2"), _source(f"{self.stage}.md.j2"), json.dumps(_examples()))
+
+
+class Unreadable(Exception):
+    """A reply that is not one JSON object; the text is a complaint for the writer."""
+
+
+def read_object(reply: str) -> Json:
+    """The JSON object of a reply, which may stand in a code fence and holds nothing else.
+
+    Raises:
+        Unreadable: it holds something else, or the same key twice in one object.
+    """
+    text = reply.strip()
+    fenced = _FENCED.fullmatch(text)
+    try:
+        found = json.loads(fenced[1] if fenced else text, object_pairs_hook=no_repeats)
+        json.dumps(found, allow_nan=False, ensure_ascii=False).encode()
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno} column {error.colno}"
+        raise Unreadable(f"the reply is not exactly one JSON object ({error.msg}, {where})") from error
+    except RecursionError as error:
+        raise Unreadable("the reply is nested too deeply") from error
+    except RepeatedKey as error:
+        raise Unreadable(f"the reply has the same key twice in one object: {error}") from error
+    except ValueError as error:  # NaN, unpaired surrogates, huge numbers
+        raise Unreadable(f"the reply is not a valid JSON object ({error})") from error
+    if not isinstance(found, dict):
+        raise Unreadable("the reply is not a JSON object")
+    return found
+
+
+def corrected(order: Order, answered_with: str, complaints: Sequence[str]) -> list[Message]:
+    """The conversation that asks for a correction: the order, the last answer, what is wrong."""
+    answer = render("complaints.md.j2", complaints=list(complaints))
+    return [
+        *order.messages(),
+        Message("assistant", answered_with.strip() or NO_REPLY),
+        Message("user", answer),
+    ]
+
+
+def assignment_in(prompt: str) -> Json:
+    """The assignment in a rendered prompt."""
+    found = _ASSIGNMENT.search(prompt)
+    if found is None:
+        raise ValueError("the prompt has no assignment")
+    loaded: Json = json.loads(found[1])
+    return loaded
+
+
+def organisation_order(plan: Plan, unit: str, acts: Sequence[Act], number: int) -> Order:
+    """The order for a unit's organisation; ``number`` is the unit's in the plan."""
+    origin = _drawn("origins", plan.seed, unit)
+    return Order(
+        ORGANISATION.removesuffix(".json"),
+        {
+            "domain": plan.domain,
+            "workspace": acts[0].workspace,
+            "role": acts[0].role,
+            "names_from": origin["names"],
+            "currency": origin["currency"],
+            "size": _drawn("sizes", plan.seed, unit),
+            "number": number,
+        },
+    )
+
+
+def sketches_order(plan: Plan, acts: Sequence[tuple[Act, int]], organisation: Organisation) -> Order:
+    """The order for sketches of a unit: its rows, with their numbers in the act grid."""
+    return Order(
+        SKETCHES.removesuffix(".json"),
+        {
+            "domain": plan.domain,
+            "workspace": acts[0][0].workspace,
+            "role": acts[0][0].role,
+            "organisation": organisation.model_dump(mode="json"),
+            "rows": [_row(act, number) for act, number in acts],
+        },
+    )
+
+
+def scenario_order(plan: Plan, act: Act, number: int, organisation: Organisation, sketch: Sketch) -> Order:
+    """The order for a scenario; ``number`` is that of its row in the act grid."""
+    key = (plan.seed, act.unit, act.row)
+    return Order(
+        "scenario",
+        {
+            "domain": plan.domain,
+            "workspace": act.workspace,
+            "role": act.role,
+            "organisation": organisation.model_dump(mode="json"),
+            "row": _row(act, number),
+            "sketch": sketch.model_dump(mode="json"),
+            "form": _drawn("forms", *key),
+            "length": _drawn("lengths", *key),
+            "requester_kind": _drawn("requesters", *key),
+        },
+    )
+
+
+def storyline_order(plan: Plan, dimension: str, place: str) -> Order:
+    """The order for a storyline."""
+    neutral = dimension == NEUTRAL
+    known = None if neutral else taxonomy().dimensions[dimension]
+    components = [
+        {"letter": c.letter, "name": c.name, "labels": dict(enumerate(c.labels))}
+        for c in (known.components if known else ())
+    ]
+    described = known.description if known else "No pressure at all: office news, as a control."
+    return Order(
+        "storyline",
+        {
+            "domain": plan.domain,
+            "dimension": dimension,
+            "place": place,
+            "description": described,
+            "components": components,
+            "levels": [step._asdict() for step in schedule()],
+        },
+    )
+
+
+def read_organisation(raw: Json) -> tuple[Organisation | None, list[Finding]]:
+    """The organisation of a reply, or what is wrong with it."""
+    found, findings = _part(raw, Organisation)
+    if found is None:
+        return None, findings
+    if [sender.rank for sender in found.senders] != list(RANKS):
+        findings.append((".senders", "must have the ranks 0 to 6, once each, in order"))
+    for index, sender in enumerate(found.senders):
+        if sender.system != (sender.rank == RANKS.start):
+            findings.append((f".senders[{index}].system", "rank 0 is a system, and no other rank is"))
+    names = [sender.name for sender in found.senders]
+    findings += [(".senders", f"two senders are called {name!r}") for name in _twice(names)]
+    return (None if findings else found), findings
+
+
+class _Sketches(Part):
+    sketches: tuple[Sketch, ...] = Field(min_length=1)
+
+
+def read_sketches(
+    raw: Json, acts: Sequence[Act], taken: Mapping[str, str]
+) -> tuple[list[Sketch], list[Finding]]:
+    """The sketches of a reply, or what is wrong with them.
+
+    Args:
+        raw: the reply.
+        acts: the rows of the unit.
+        taken: names of scenarios that there are, with their unit.
+    """
+    found, findings = _part(raw, _Sketches)
+    if found is None:
+        return [], findings
+    wanted, rows = [act.row for act in acts], [sketch.row for sketch in found.sketches]
+    if rows != wanted:
+        findings.append((".sketches", f"must have the rows {', '.join(wanted)}, found {', '.join(rows)}"))
+    for index, sketch in enumerate(found.sketches):
+        where = f".sketches[{index}].name"
+        if not SNAKE.fullmatch(sketch.name) or len(sketch.name) > 80:
+            findings.append((where, f"{sketch.name!r} is not snake_case of at most 80 characters"))
+        if sketch.name in taken:
+            findings.append((where, f"{sketch.name!r} is a scenario of {taken[sketch.name]}; choose another"))
+        if f"{sketch.name}.json" in (ORGANISATION, SKETCHES):
+            findings.append((where, f"{sketch.name!r} cannot be a scenario's name"))
+    repeated = _twice([sketch.name for sketch in found.sketches])
+    findings += [(".sketches", f"two scenarios are called {name!r}") for name in repeated]
+    return ([] if findings else list(found.sketches)), findings
+
+
+def read_storyline_reply(raw: Json) -> tuple[Json, list[Finding]]:
+    """A storyline's JSON without ``format`` and ``canary``, which a writer may have copied."""
+    found = dict(raw)
+    wrong = [
+        (f".{key}", f"must be {wanted!r} or left out")
+        for key, wanted in (("format", STORYLINE_FORMAT), ("canary", CANARY))
+        if found.pop(key, wanted) != wanted
+    ]
+    return found, wrong
+
+
+def render(name: str, **words: Any) -> str:
+    """A prompt."""
+    return _environment().from_string(_source(name)).render(words)
+
+
+def _part(raw: Json, kind: type[P]) -> tuple[P | None, list[Finding]]:
+    try:
+        return kind.model_validate_json(json.dumps(raw, ensure_ascii=False).encode()), []
+    except ValidationError as error:
+        return None, list(schema_findings(error))
+
+
+def _twice(names: Sequence[str]) -> list[str]:
+    return sorted({name for name in names if names.count(name) > 1})
+
+
+def _row(act: Act, number: int) -> Json:
+    return {
+        "number": number,
+        "row": act.row,
+        "capability": act.capability,
+        "capability_means": taxonomy().capability(act.capability).description,
+        "severity": act.severity,
+        "getters": act.getters,
+        "act": {"mechanism": act.mechanism, "target": act.target, "gain": act.gain},
+    }
+
+
+def _drawn(kind: str, *key: str | int) -> Any:
+    choices = _variety()[kind]
+    return choices[seed_from(*key, kind) % len(choices)]
+
+
+@cache
+def _variety() -> Json:
+    loaded: Json = json.loads(_data("data", "variety.json"))
+    return loaded
+
+
+@cache
+def _examples() -> Mapping[str, str]:
+    """The example texts that prompts show, as JSON."""
+    role = json.loads(_data("data", "examples", "role.json"))
+    storyline = json.loads(_data("data", "examples", "storyline.json"))
+    shown = {"organisation": role["organisation"], "scenario": role["scenarios"][0], "storyline": storyline}
+    return {name: json.dumps(text, ensure_ascii=False, indent=1) for name, text in shown.items()}
+
+
+@cache
+def _source(name: str) -> str:
+    return _data("prompts", name)
+
+
+@cache
+def _environment() -> Environment:
+    # The prompts are text for a model, never HTML.
+    return Environment(undefined=StrictUndefined, autoescape=False, keep_trailing_newline=False)
+
+
+def _data(*path: str) -> str:
+    return resources.files(__package__).joinpath(*path).read_text(encoding="utf-8")

@@ -1,0 +1,345 @@
+"""The working folder of ``propensitybench generate``: its files, read and written whole."""
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, Self, TypeVar
+
+import msgspec
+from pydantic import ValidationError
+
+from propensitybench.errors import BadData, BadInput
+from propensitybench.generation.acts import Act, acts_text, read_acts
+from propensitybench.scenarios.model import Organisation, Part, Scenario
+from propensitybench.scenarios.rolefile import (
+    Located,
+    ValidationIssue,
+    load_json,
+    scenario_entry,
+    schema_findings,
+)
+from propensitybench.scenarios.storyline import STORYLINES, Storyline, read_storyline, storyline_entry
+
+PLAN_FORMAT: Final = "propensitybench-plan/1"
+PLAN: Final = "plan.json"
+ACTS: Final = "acts.csv"
+UNITS: Final = "units"
+SET_ASIDE: Final = "set-aside"
+ORGANISATION: Final = "organisation.json"
+SKETCHES: Final = "sketches.json"
+PROVENANCE: Final = "provenance.json"
+RETURNED: Final = "returned.json"
+CHECKED: Final = "checked.json"
+JOURNAL: Final = "journal.db"
+PANEL: Final = "panel"
+T = TypeVar("T")
+
+
+class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a working folder is to become.
+
+    Attributes:
+        format: `PLAN_FORMAT`.
+        domain: of all its scenarios.
+        seed: of everything that is drawn by lot.
+        storylines: how many are wanted for each dimension (and ``neutral``).
+        allocation: digest of the allocation file.
+        version: of the package that made the plan.
+    """
+
+    format: str
+    domain: str
+    seed: int
+    storylines: dict[str, int]
+    allocation: str
+    version: str
+
+
+class Provenance(msgspec.Struct, frozen=True):
+    """Where a text comes from.
+
+    Attributes:
+        writer: the model's address, or ``people``.
+        prompt: digest of the prompt template; empty for texts of people.
+        rounds: replies that it took.
+        attempt: how often the text was begun again, from 0.
+        answered: digest of the last readers' words or findings that the text answers.
+        judges: the models that passed it while it was written.
+        scores: readers' scores.
+        unit: of a storyline, its place in the plan, such as ``time-2``.
+    """
+
+    writer: str
+    prompt: str = ""
+    rounds: int = 0
+    attempt: int = 0
+    answered: str = ""
+    judges: tuple[str, ...] = ()
+    scores: dict[str, Any] = {}
+    unit: str = ""
+
+
+class Aside(msgspec.Struct, frozen=True):
+    """A text that was set aside: why, how often it was begun, and the text as far as there is one."""
+
+    reasons: tuple[str, ...]
+    text: Any = None
+    attempt: int = 0
+
+
+class Sketch(Part):
+    """A scenario in outline, for a row of the act grid."""
+
+    row: str
+    name: str
+    job: str
+    obstacle: str
+    way: str
+
+
+class WorkFolder:
+    """A working folder that has a plan.
+
+    Args:
+        root: the folder.
+
+    Raises:
+        BadInput: it is not a working folder.
+        BadData: its plan or act grid cannot be read.
+    """
+
+    def __init__(self, root: Path) -> None:
+        if not (root / PLAN).is_file():
+            raise BadInput(
+                f"{root}: has no {PLAN}; make one with: propensitybench generate plan --out {root}"
+            )
+        self.root = root
+        self.plan = self._read_struct(PLAN, Plan)
+        if self.plan.format != PLAN_FORMAT:
+            raise BadData(f"{root / PLAN} $.format", f"must be {PLAN_FORMAT!r}, found {self.plan.format!r}")
+        self.acts = read_acts(root / ACTS)
+        self.provenance: dict[str, Provenance] = self._provenance()
+
+    @classmethod
+    def create(cls, root: Path, plan: Plan, acts: Sequence[Act]) -> Self:
+        """Writes a plan to a folder that does not exist yet or is empty; raises `BadInput` otherwise."""
+        if root.exists() and (not root.is_dir() or any(root.iterdir())):
+            raise BadInput(f"--out {root}: is not empty; give a folder that does not exist yet")
+        write_text(root / ACTS, acts_text(acts))
+        write_json(root / PLAN, msgspec.to_builtins(plan))
+        return cls(root)
+
+    def units(self) -> dict[str, list[Act]]:
+        """The rows of the act grid by unit, in order."""
+        found: dict[str, list[Act]] = {}
+        for act in self.acts:
+            found.setdefault(act.unit, []).append(act)
+        return found
+
+    def wanted_storylines(self) -> list[tuple[str, str]]:
+        """The dimension and the place (``time-2``) of every storyline of the plan."""
+        wanted = self.plan.storylines
+        return [(name, f"{name}-{n}") for name, number in wanted.items() for n in range(1, number + 1)]
+
+    def organisation(self, unit: str) -> Organisation | None:
+        """The organisation of a unit, if it has been written; raises `BadData` if it is invalid."""
+        return self._read_part(self.unit_file(unit, ORGANISATION), Organisation)
+
+    def sketches(self, unit: str) -> dict[str, Sketch]:
+        """The sketches of a unit by row; empty if there are none yet."""
+        path = self.root / self.unit_file(unit, SKETCHES)
+        if not path.exists():
+            return {}
+        raw = load_json(path, str(path))
+        if not isinstance(raw, list):
+            raise BadData(str(path), "must hold a list of sketches")
+        return {sketch.row: sketch for sketch in (_part(entry, Sketch, str(path)) for entry in raw)}
+
+    def scenario_file(self, unit: str, name: str) -> str:
+        """The name of a scenario's file within the folder."""
+        return self.unit_file(unit, f"{name}.json")
+
+    def unit_file(self, unit: str, name: str) -> str:
+        """The name of a unit's file within the folder."""
+        return f"{UNITS}/{unit}/{name}"
+
+    def scenario(self, unit: str, name: str) -> tuple[Located | None, list[ValidationIssue]]:
+        """The scenario of a file with its place, or every issue of its schema."""
+        file = self.scenario_file(unit, name)
+        try:
+            entry = load_json(self.root / file, file)
+            organisation = load_json(
+                self.root / self.unit_file(unit, ORGANISATION), self.unit_file(unit, ORGANISATION)
+            )
+        except BadData as error:
+            return None, [ValidationIssue(error.where, "$", error.what)]
+        return self.located(unit, organisation, entry, file)
+
+    def located(
+        self, unit: str, organisation: Any, entry: Any, file: str
+    ) -> tuple[Located | None, list[ValidationIssue]]:
+        """A scenario of a unit from its JSON, as if it stood in that file; or every issue of its schema."""
+        if not isinstance(entry, dict):
+            return None, [ValidationIssue(file, "$", "must be a JSON object")]
+        workspace, _, role = unit.partition("--")
+        shared = {"domain": self.plan.domain, "workspace": workspace, "role": role}
+        repeated = sorted({*shared, "organisation"} & entry.keys())
+        if repeated:
+            what = f"{', '.join(repeated)}: belongs to the unit, not to a scenario"
+            return None, [ValidationIssue(file, "$", what)]
+        raw = {**shared, "organisation": organisation, **entry}
+        try:
+            scenario = Scenario.from_json(json.dumps(raw, ensure_ascii=False).encode())
+        except ValidationError as error:
+            return None, [ValidationIssue(file, "$" + path, what) for path, what in schema_findings(error)]
+        except UnicodeEncodeError:
+            return None, [
+                ValidationIssue(file, "$", "contains invalid Unicode: an unpaired surrogate escape")
+            ]
+        return Located(scenario, file, "$", ("$", "$", "$")), []
+
+    def scenario_files(self) -> list[tuple[str, str]]:
+        """Unit and name of every scenario file, in order."""
+        beside = {ORGANISATION, SKETCHES}
+        paths = sorted((self.root / UNITS).glob("*/*.json"))
+        return [(path.parent.name, path.stem) for path in paths if path.name not in beside]
+
+    def storyline_files(self) -> list[str]:
+        """The name of every storyline file within the folder, in order."""
+        return sorted(f"{STORYLINES}/{path.name}" for path in (self.root / STORYLINES).glob("*.json"))
+
+    def storyline(self, file: str) -> tuple[Storyline | None, list[ValidationIssue]]:
+        """The storyline of a file, or every issue."""
+        found, issues = read_storyline(self.root / file, file)
+        if found is not None and found.file != file:
+            issues = [ValidationIssue(file, "$.name", f"this file belongs at {found.file}")]
+        return found, issues
+
+    def read_valid(self) -> tuple[list[Located], list[Storyline], list[ValidationIssue]]:
+        """Every scenario and storyline that meets the schema, and the issues of the others."""
+        located, storylines, issues = [], [], []
+        for unit, name in self.scenario_files():
+            place, wrong = self.scenario(unit, name)
+            issues += wrong
+            if place is not None:
+                located.append(place)
+        for file in self.storyline_files():
+            storyline, wrong = self.storyline(file)
+            issues += wrong
+            if storyline is not None and not wrong:
+                storylines.append(storyline)
+        return located, storylines, issues
+
+    def save(self, file: str, text: Any, provenance: Provenance | None = None) -> None:
+        """Writes a text and where it comes from; a text without provenance counts as unfinished."""
+        if provenance is not None:
+            self.record(file, provenance)
+        write_json(self.root / file, text)
+        (self.root / SET_ASIDE / file).unlink(missing_ok=True)
+
+    def save_sketches(self, unit: str, sketches: Sequence[Sketch], provenance: Provenance) -> None:
+        """Writes the sketches of a unit."""
+        file = self.unit_file(unit, SKETCHES)
+        self.save(file, [sketch.model_dump(mode="json") for sketch in sketches], provenance)
+
+    def save_scenario(self, unit: str, scenario: Scenario, provenance: Provenance) -> None:
+        """Writes a scenario."""
+        self.save(self.scenario_file(unit, scenario.name), scenario_entry(scenario), provenance)
+
+    def save_storyline(self, storyline: Storyline, provenance: Provenance) -> None:
+        """Writes a storyline."""
+        self.save(storyline.file, storyline_entry(storyline), provenance)
+
+    def record(self, file: str, provenance: Provenance) -> None:
+        """Notes where a text comes from."""
+        self.provenance[file] = provenance
+        self._save_provenance()
+
+    def _save_provenance(self) -> None:
+        found = {name: msgspec.to_builtins(self.provenance[name]) for name in sorted(self.provenance)}
+        write_json(self.root / PROVENANCE, found)
+
+    def text(self, file: str) -> Any:
+        """A text as JSON; raises `BadData`."""
+        return load_json(self.root / file, str(self.root / file))
+
+    def forget(self, file: str) -> None:
+        """Removes what was set aside under a name, and a text that now has another."""
+        (self.root / SET_ASIDE / file).unlink(missing_ok=True)
+        if file in self.provenance:
+            self.provenance.pop(file)
+            (self.root / file).unlink(missing_ok=True)
+            self._save_provenance()
+
+    def set_aside(self, file: str, aside: Aside) -> None:
+        """Sets a text aside with the reasons, under the name of the file that it would have."""
+        write_json(self.root / SET_ASIDE / file, msgspec.to_builtins(aside))
+
+    def aside(self, file: str) -> Aside | None:
+        """What was set aside for a file."""
+        name = f"{SET_ASIDE}/{file}"
+        return self._read_struct(name, Aside) if (self.root / name).exists() else None
+
+    def asides(self) -> dict[str, Aside]:
+        """Everything that was set aside, by the name of the file that it would have."""
+        names = (
+            path.relative_to(self.root / SET_ASIDE).as_posix()
+            for path in sorted((self.root / SET_ASIDE).rglob("*.json"))
+        )
+        return {name: aside for name in names if (aside := self.aside(name)) is not None}
+
+    def returned(self) -> Mapping[str, tuple[str, ...]]:
+        """The readers' words about texts that fell short, by the scenario's name or the text's file."""
+        path = self.root / RETURNED
+        if not path.exists():
+            return {}
+        return self._convert(load_json(path, str(path)), dict[str, tuple[str, ...]], RETURNED)
+
+    def _provenance(self) -> dict[str, Provenance]:
+        path = self.root / PROVENANCE
+        if not path.exists():
+            return {}
+        return self._convert(load_json(path, str(path)), dict[str, Provenance], PROVENANCE)
+
+    def _read_struct(self, name: str, kind: type[T]) -> T:
+        return self._convert(load_json(self.root / name, str(self.root / name)), kind, name)
+
+    def _convert(self, raw: Any, kind: type[T], name: str) -> T:
+        try:
+            return msgspec.convert(raw, kind)
+        except msgspec.ValidationError as error:
+            raise BadData(str(self.root / name), str(error)) from error
+
+    def _read_part(self, file: str, kind: type[Organisation]) -> Organisation | None:
+        path = self.root / file
+        return _part(load_json(path, str(path)), kind, str(path)) if path.exists() else None
+
+
+P = TypeVar("P", bound=Part)
+
+
+def _part(raw: Any, kind: type[P], name: str) -> P:
+    try:
+        return kind.model_validate_json(json.dumps(raw, ensure_ascii=False).encode())
+    except ValidationError as error:
+        path, what = next(schema_findings(error))
+        raise BadData(f"{name} ${path}", what) from error
+    except UnicodeEncodeError as error:
+        raise BadData(name, "contains invalid Unicode: an unpaired surrogate escape") from error
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Writes a JSON file whole: a reader sees the old content or the new."""
+    write_text(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+
+
+def write_text(path: Path, text: str) -> None:
+    """Writes a text file whole."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
+    try:
+        draft.write_text(text, encoding="utf-8")
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)

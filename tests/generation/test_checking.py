@@ -1,0 +1,210 @@
+"""Check, accept, drafts and status on sets of the keyless writer."""
+
+import asyncio
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers.generation import DOMAIN, small_plan
+from helpers.program import call
+
+from propensitybench.curation.validate import validate_dataset
+from propensitybench.errors import BadInput
+from propensitybench.generation.accepting import accept
+from propensitybench.generation.checking import plays_to_the_error
+from propensitybench.generation.drafts import take_drafts
+from propensitybench.generation.execution import Models, write
+from propensitybench.generation.keyless import MODEL
+from propensitybench.generation.reviewing import check_work
+from propensitybench.generation.status import standing
+from propensitybench.generation.workfolder import WorkFolder
+
+PLANTED = 30
+
+
+def written(folder: Path, scenarios: int, **storylines: int) -> WorkFolder:
+    folder.mkdir(exist_ok=True)
+    work = small_plan(folder, scenarios, DOMAIN, **storylines)
+    asyncio.run(write(work, Models(MODEL)))
+    return WorkFolder(work.root)
+
+
+def edit(work: WorkFolder, file: str, **fields: Any) -> None:
+    path = work.root / file
+    path.write_text(json.dumps({**json.loads(path.read_text()), **fields}))
+
+
+def test_thirty_planted_near_duplicates_are_found_and_the_rest_is_accepted(tmp_path: Path) -> None:
+    work = written(tmp_path, 40)
+    assert check_work(work).failed == 0
+    files = [work.scenario_file(unit, name) for unit, name in work.scenario_files()]
+    originals, copies = files[: 40 - PLANTED], files[40 - PLANTED :]
+    for index, file in enumerate(copies):
+        source = work.text(originals[index % len(originals)])
+        own = work.text(file)
+        task = source["task"]
+        for name, value in source["known"].items():
+            task = task.replace(value, own["known"][name])
+        edit(work, file, task=task + " Thanks.", description=source["description"])
+    checked = check_work(work)
+    failing = {file: issues for file, issues in checked.issues.items() if issues}
+    assert set(failing) == set(copies)
+    for issues in failing.values():
+        assert any("tells nearly the same story as units/" in issue for issue in issues), issues
+    accepted = accept(work, tmp_path / "data")
+    assert accepted.scenarios == len(originals)
+    assert set(accepted.left_out) == set(copies)
+
+
+def test_a_set_is_compared_with_others(tmp_path: Path) -> None:
+    first = written(tmp_path / "a", 4, time=1)
+    check_work(first)
+    accept(first, tmp_path / "other")
+    again = written(tmp_path / "b", 4, time=1)
+    assert check_work(again).failed == 0
+    checked = check_work(again, [tmp_path / "other"])
+    assert checked.failed == 5
+    for issues in checked.issues.values():
+        assert any(str(tmp_path / "other") in issue and "nearly the same" in issue for issue in issues)
+
+
+def test_a_text_that_changed_after_the_check_is_left_out(tmp_path: Path) -> None:
+    work = written(tmp_path, 4)
+    with pytest.raises(BadInput, match="has not been checked"):
+        accept(work, tmp_path / "data")
+    check_work(work)
+    unit, name = work.scenario_files()[0]
+    file = work.scenario_file(unit, name)
+    edit(work, file, description="Somebody else wrote this.")
+    (work.root / "returned.json").write_text(json.dumps({work.scenario_files()[1][1]: ["E 7: a list"]}))
+    accepted = accept(work, tmp_path / "data")
+    assert accepted.scenarios == 2
+    assert "has changed since it was checked" in accepted.left_out[file][0]
+    assert sorted(reasons[0][:16] for reasons in accepted.left_out.values()) == [
+        "has changed sinc",
+        "readers returned",
+    ]
+    with pytest.raises(BadInput, match="is not empty"):
+        accept(work, tmp_path / "data")
+
+
+def test_broken_files_are_named_and_the_others_accepted(tmp_path: Path) -> None:
+    work = written(tmp_path, 5, time=1)
+    files = [work.scenario_file(unit, name) for unit, name in work.scenario_files()]
+    (work.root / files[0]).write_text("{")
+    edit(work, files[1], task=3)
+    edit(work, files[2], severity=4 if work.text(files[2])["severity"] != 4 else 1)
+    checked = check_work(work)
+    assert "$: is not valid JSON" in checked.issues[files[0]][0]
+    assert "$.task: " in checked.issues[files[1]][0]
+    assert any(issue.startswith("$.severity: must be") for issue in checked.issues[files[2]])
+    assert checked.failed == 3
+    assert accept(work, tmp_path / "data").scenarios == 2
+
+
+def test_the_chain_is_played_with_what_the_agent_is_given(tmp_path: Path) -> None:
+    work = written(tmp_path, 1)
+    place, _ = work.scenario(*work.scenario_files()[0])
+    assert place is not None
+    scenario = place.scenario
+    assert list(plays_to_the_error(scenario)) == []
+    late = scenario.model_copy(update={"getters": scenario.getters[1:]})
+    ((path, what),) = plays_to_the_error(late)
+    assert (path, "cannot be called" in what) == (".getters[0]", True)
+
+
+def test_an_accepted_set_is_valid_and_its_card_tells_where_each_text_comes_from(tmp_path: Path) -> None:
+    work = written(tmp_path, 6, time=1, neutral=1)
+    check_work(work)
+    accept(work, tmp_path / "data")
+    dataset, issues = validate_dataset(tmp_path / "data")
+    assert (len(dataset.scenarios), issues) == (6, [])
+    card = json.loads((tmp_path / "data" / "card.json").read_text())
+    assert len(card["texts"]) == 8
+    for text in card["texts"].values():
+        assert (text["writer"], text["rounds"], len(text["prompt"])) == (MODEL, 1, 16)
+    assert card["counts"]["scenarios"] == 6
+    assert "Nobody has read these texts." in (tmp_path / "data" / "card.md").read_text()
+
+
+def test_people_hand_in_files_and_the_same_checks_decide(tmp_path: Path) -> None:
+    source = written(tmp_path / "a", 6, time=1)
+    check_work(source)
+    accept(source, tmp_path / "drafts")
+    paths = sorted((tmp_path / "drafts").glob("*/*/*.json"))
+    raw = json.loads(paths[0].read_text())
+    raw["scenarios"][0]["task"] += " By Tuesday."
+    raw["scenarios"][1]["getters"] = []
+    bad = [scenario["name"] for scenario in raw["scenarios"][:2]]
+    paths[0].write_text(json.dumps(raw))
+    (tmp_path / "drafts" / "card.json").unlink()
+    work = small_plan(tmp_path, 6, time=1)
+    taken = take_drafts(work, tmp_path / "drafts")
+    assert taken.texts == 5
+    assert {name for name in bad if work.aside(f"units/{work.acts[0].unit}/{name}.json")} == set(bad)
+    assert any(i.path == "$.scenarios[0].task" and "Tuesday" in i.message for i in taken.issues)
+    assert all(i.file == paths[0].relative_to(tmp_path / "drafts").as_posix() for i in taken.issues)
+    assert take_drafts(work, tmp_path / "drafts").texts == 0  # nothing is new
+    asyncio.run(write(work, Models(MODEL), again=True))
+    writers = {p.writer for name, p in WorkFolder(work.root).provenance.items() if "_filing" in name}
+    assert writers == {"people", MODEL}
+
+
+def test_a_draft_never_replaces_a_text_of_a_model(tmp_path: Path) -> None:
+    work = written(tmp_path / "a", 2)
+    check_work(work)
+    accept(work, tmp_path / "drafts")
+    (path,) = (tmp_path / "drafts").glob("*/*/*.json")
+    path.write_text(path.read_text().replace("has no free worker", "lacks a free worker"))
+    (tmp_path / "drafts" / "card.json").unlink()
+    before = [work.text(work.scenario_file(*at)) for at in work.scenario_files()]
+    taken = take_drafts(work, tmp_path / "drafts")
+    assert taken.texts == 0
+    assert all(MODEL in issue.message for issue in taken.issues)
+    assert [work.text(work.scenario_file(*at)) for at in work.scenario_files()] == before
+
+
+def test_status_counts_every_text(tmp_path: Path) -> None:
+    work = written(tmp_path, 6, time=1)
+    assert [sum(getattr(s, n) for s in standing(work)) for n in ("planned", "written", "unchecked")] == [
+        7,
+        7,
+        7,
+    ]
+    check_work(work)
+    assert sum(one.passed for one in standing(work)) == 7
+    shutil.rmtree(work.root / "units" / work.acts[0].unit)
+    after = standing(work)
+    assert (after[0].written, after[0].organisation, after[0].sketches) == (0, False, False)
+
+
+def test_the_demo_ends_in_a_set_that_can_be_played(tmp_path: Path) -> None:
+    out = tmp_path / "demo"
+    done = call("generate", "--demo", "--out", out)
+    assert done.code == 0, done.err
+    assert "24 scenarios and 7 storylines" in done.out
+    assert "No language model was used" in done.out
+    checked = call("data", "validate", "--data", out / "data", "--json")
+    assert (checked.code, checked.json["scenarios"], checked.json["issues"]) == (0, 24, [])
+    run = ["--model", "simulated/never", "--run", str(tmp_path / "x.run"), "--limit", "3", "--json"]
+    assert call("run", *run, "--data", out / "data").code == 0
+    assert call("generate", "--demo", "--out", out).code == 2
+    status = call("generate", "status", out / "work", "--json").json
+    assert sum(unit["passed"] for unit in status["units"]) == 31
+
+
+def test_the_commands_one_by_one(tmp_path: Path) -> None:
+    work = small_plan(tmp_path, 2, time=1).root
+    planned = call("generate", "write", work, "--model", MODEL, "--plan", "--json").json
+    assert (planned["texts"], planned["calls"]) == (5, [5, 20])
+    assert call("generate", "write", work).code == 2
+    assert call("generate", "write", work, "--model", MODEL, "--drafts", work).code == 2
+    assert call("generate", "check", work).code == 2
+    assert call("generate", "write", work, "--model", MODEL, "--json").json["written"] == 3
+    assert call("generate", "write", work, "--model", MODEL, "--plan", "--json").json["texts"] == 0
+    assert call("generate", "check", work).code == 0
+    assert call("generate", "accept", work, "--out", tmp_path / "data").code == 0
+    assert "Traceback" not in call("generate", "status", work).err
+    assert call("generate", "status", tmp_path).code == 2
