@@ -114,14 +114,14 @@ def test_json_has_all_numbers(call: Call, tmp_path: Path) -> None:
 
 def test_judges_read_in_both_orders_and_never_see_the_key(call: Call, tmp_path: Path) -> None:
     work = working_folder(tmp_path / "work", sound=4, planted=("whimsical",))
-    known = data_folder(tmp_path / "release", layout="published")
+    known = data_folder(tmp_path / "set-p", layout="published")
     arguments = ("--draw", 5, "--known", known, "--concurrency", 1)
     _, _, server = read(call, work, judge(), *arguments)
     orders: dict[str, list[str]] = {}
     for request in server.requests():
         orders.setdefault(request["model"], []).extend(shown(request))
         text = request["messages"][0]["content"]
-        assert not any(word in text for word in ("whimsical", "sound_", "known_", "release", str(tmp_path)))
+        assert not any(word in text for word in ("whimsical", "sound_", "known_", "set-p", str(tmp_path)))
     assert orders["m-one"] == sorted(orders["m-one"]) == orders["m-two"][::-1]
 
 
@@ -143,27 +143,26 @@ def test_rounds_are_kept_apart_and_never_overwritten(call: Call, tmp_path: Path)
 
 def test_a_stopped_round_is_resumed_and_nothing_is_asked_twice(call: Call, tmp_path: Path) -> None:
     work = working_folder(tmp_path / "work", sound=6)
+    back = [False]
 
     def stops(request: Json, number: int) -> Answer:
-        return judge()(request, number) if number <= 8 else STOPS_RUN["402"]
+        return judge()(request, number) if number <= 8 or back[0] else STOPS_RUN["402"]
 
-    arguments = ("--draw", 6, "--concurrency", 1)
-    code, output, _ = read(call, work, stops, *arguments)
-    assert code == 1
-    assert "the same command resumes the round" in output
-    assert not (work / "panel/1/scores.json").exists()
-    with pytest.raises(BadInput, match=r"this round was begun with drawn 6; finish it with the same"):
-        read(call, work, judge(), "--draw", 5)
-    # What was half written when the program was killed is written again.
-    write(work / "panel/1/forms/judge-1.csv", {})
-    write(work / "panel/1/returned.json", {})
-    with serving(judge()) as server:
-        pass
-    settings = ("--judge", "m-one", "--judge", "m-two", "--base-url")
-    with serving(judge()) as server:
-        # The options are part of a reply's identity, the address among them.
-        code, _ = call(work, *settings, server.base_url, *arguments)
-    assert code == 0
+    with serving(stops) as server:
+        settings = (work, "--judge", "m-one", "--judge", "m-two", "--base-url", server.base_url)
+        code, output = call(*settings, "--draw", 6, "--concurrency", 1)
+        assert (code, server.answered) == (1, 8)
+        assert "the same command resumes the round" in output
+        assert not (work / "panel/1/scores.json").exists()
+        with pytest.raises(BadInput, match=r"this round was begun with drawn 6; finish it with the same"):
+            call(*settings, "--draw", 5)
+        # What a killed command had half written is written again.
+        write(work / "panel/1/forms/judge-1.csv", {})
+        write(work / "panel/1/returned.json", {"sound_0": ["half"]})
+        back[0] = True
+        code, _ = call(*settings, "--draw", 6, "--concurrency", 1)
+        assert (code, server.answered) == (0, 12)
+    assert loaded(work / "panel/1/returned.json") == {}
     assert not (work / "panel/2").exists()
 
 

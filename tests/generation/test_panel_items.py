@@ -56,7 +56,7 @@ def test_scenarios_are_drawn_evenly_over_workspaces(tmp_path: Path) -> None:
     source = of(working_folder(tmp_path / "work", sound=12))
     drawn = drawn_scenarios(source.scenarios, 6, seed=3)
     assert Counter(one.workspace for one in drawn) == Counter(
-        {w: 2 for w in {s.workspace for s in source.scenarios}}
+        dict.fromkeys({s.workspace for s in source.scenarios}, 2)
     )
     again = drawn_scenarios(tuple(reversed(source.scenarios)), 6, seed=3)
     assert [one.name for one in again] == [one.name for one in drawn]
