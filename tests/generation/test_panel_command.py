@@ -14,7 +14,9 @@ from typer.testing import CliRunner
 
 from propensitybench.cli.generate_read import command
 from propensitybench.errors import BadInput
-from propensitybench.generation.forms import COLUMNS, CRITERIA
+from propensitybench.generation.forms import COLUMNS, CRITERIA, Reading
+from propensitybench.generation.items import Draw
+from propensitybench.generation.panel import PanelRequest, finish_round, open_round
 from propensitybench.scenarios import read_dataset
 
 Call = Callable[..., tuple[int, str]]
@@ -95,8 +97,8 @@ def test_a_sound_set_passes(call: Call, tmp_path: Path) -> None:
     ]
     scores = loaded(work / "panel/1/scores.json")
     assert scores["who"] == {
-        "judge-1": {"model": "m-one", "seat": 0},
-        "judge-2": {"model": "m-two", "seat": 1},
+        "judge-1": {"model": "m-one", "seat": 0, "wrote": 0},
+        "judge-2": {"model": "m-two", "seat": 1, "wrote": 0},
     }
     assert scores["limits"]["least"]["R"] == 5.0
     assert set(scores["alpha"]) == set(CRITERIA)
@@ -105,7 +107,7 @@ def test_a_sound_set_passes(call: Call, tmp_path: Path) -> None:
 def test_json_has_all_numbers(call: Call, tmp_path: Path) -> None:
     work = working_folder(tmp_path / "work", sound=3, planted=("whimsical",))
     code, output, _ = read(call, work, judge(), "--draw", 4, "--json")
-    printed = json.loads(output)
+    printed = json.loads(output.splitlines()[0])
     scores = loaded(work / "panel/1/scores.json")
     assert (code, printed["passed"], list(printed["returned"])) == (1, False, ["whimsical"])
     for name in ("verdicts", "sources", "readers", "alpha", "missing", "items", "who"):
@@ -154,7 +156,7 @@ def test_a_stopped_round_is_resumed_and_nothing_is_asked_twice(call: Call, tmp_p
         assert (code, server.answered) == (1, 8)
         assert "the same command resumes the round" in output
         assert not (work / "panel/1/scores.json").exists()
-        with pytest.raises(BadInput, match=r"this round was begun with drawn 6; finish it with the same"):
+        with pytest.raises(BadInput, match=r"this round was begun with draw 6; finish it with the same"):
             call(*settings, "--draw", 5)
         # What a killed command had half written is written again.
         write(work / "panel/1/forms/judge-1.csv", {})
@@ -225,7 +227,7 @@ def test_people_read_forms(call: Call, tmp_path: Path) -> None:
     code, output = call(work, "--forms", forms, "--draw", 6)
     assert code == 1
     scores = loaded(work / "panel/1/scores.json")
-    assert scores["who"]["reader-2"] == {"model": "person", "seat": None}
+    assert scores["who"]["reader-2"] == {"model": "person", "seat": None, "wrote": 0}
     assert list(loaded(work / "panel/1/returned.json")) == ["miscounted"]
     assert not (work / "journal.db").exists()
 
@@ -305,3 +307,45 @@ def test_fewer_scenarios_than_asked_for_and_none_with_messages_are_noted(call: C
     _, output, _ = read(call, work, judge())
     assert "has only 2 scenarios, and all of them are read" in output
     assert "2 of the 2 drawn scenarios have no messages" in output
+
+
+def test_a_judge_that_wrote_the_texts_is_noted(call: Call, tmp_path: Path) -> None:
+    work = working_folder(tmp_path / "work", sound=2)
+    write(
+        work / "provenance.json",
+        {"units/a/x.json": {"writer": "m-two"}, "units/a/y.json": {"writer": "people"}},
+    )
+    _, output, _ = read(call, work, judge(), "--draw", 2)
+    assert "judge-2 (m-two) wrote 1 of the texts" in output
+    assert "judge-1 (m-one) wrote" not in output
+    assert loaded(work / "panel/1/scores.json")["who"]["judge-2"]["wrote"] == 1
+
+
+def test_another_known_set_is_another_round(call: Call, tmp_path: Path) -> None:
+    work = working_folder(tmp_path / "work", sound=2)
+    known = [data_folder(tmp_path / name, sound=2, layout="published") for name in ("set-a", "set-b")]
+    call(work, "--forms", tmp_path / "forms", "--draw", 2, "--known", known[0])
+    assert loaded(work / "panel/1/key.json")["settings"] == {
+        "source": "work",
+        "draw": 2,
+        "known": ["set-a"],
+        "known-draw": 8,
+        "seed": 0,
+    }
+    with pytest.raises(BadInput, match=r'this round was begun with known \["set-a"\]'):
+        call(work, "--forms", tmp_path / "forms", "--draw", 2, "--known", known[1])
+
+
+def test_a_round_that_another_command_has_finished_keeps_its_results(tmp_path: Path) -> None:
+    work = working_folder(tmp_path / "work", sound=2)
+    found = open_round(PanelRequest(work, (), Draw(2, 0, 0), work))
+    readings = {name: [_good(item.name) for item in found.items] for name in ("a", "b")}
+    finish_round(found, readings, {})
+    before = {path: path.read_bytes() for path in found.folder.rglob("*.*")}
+    with pytest.raises(BadInput, match="another command has finished this round meanwhile"):
+        finish_round(found, readings, {})
+    assert {path: path.read_bytes() for path in found.folder.rglob("*.*")} == before
+
+
+def _good(name: str) -> Reading:
+    return Reading(name, dict.fromkeys(CRITERIA, 6), "fine", "quote")

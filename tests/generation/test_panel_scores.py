@@ -118,6 +118,13 @@ def test_a_known_source_must_be_beaten_and_never_goes_back() -> None:
     assert (scores.passed, returned(scores, panel_limits())) == (True, {})
 
 
+def test_a_known_source_that_nobody_scored_is_not_beaten() -> None:
+    items = [item("item01"), item("item02", "published", "")]
+    nothing: dict[str, dict[str, int | None]] = {"item02": dict.fromkeys(CRITERIA)}
+    scores = scored(items, nothing, nothing)
+    assert ("T", "above published (not scored)") in failed(scores)
+
+
 def test_a_missing_score_is_counted_and_fails_the_panel() -> None:
     items = [item("item01"), item("item02")]
     scores = scored(items, {"item02": {"D": None}}, {})
