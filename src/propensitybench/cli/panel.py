@@ -34,6 +34,7 @@ from propensitybench.generation.panel import (
     open_round,
     read_models,
     read_people,
+    texts_by_writer,
 )
 from propensitybench.generation.panel_scores import PanelScores, panel_limits, returned
 from propensitybench.metrics.display import NOTHING
@@ -84,7 +85,7 @@ def read_panel(
         tell(f"stopped: {error}")
         tell("the replies so far are kept; the same command resumes the round")
         return BAD_INPUT if isinstance(error, RunStopped) and error.bad_input else NOT_DONE
-    who |= {reader.name: ReaderNote(reader.client.model, reader.seat) for reader in readers}
+    who |= {reader.name: _note_of(reader, request) for reader in readers}
     scores = finish_round(found, readings, who)
     _print(found, scores, who, as_json=as_json)
     return 0 if scores.passed else NOT_DONE
@@ -98,10 +99,21 @@ def _reader(seat: int, judge: Judge) -> Reader:
     return Reader(f"judge-{seat + 1}", seat, writing_client(model, options, transport), settings)
 
 
+def _note_of(reader: Reader, request: PanelRequest) -> ReaderNote:
+    model = reader.client.model
+    if wrote := texts_by_writer(request.work)[model]:
+        tell(
+            f"note: {reader.name} ({model}) wrote {wrote} of the texts; take a reader who wrote none of them"
+        )
+    return ReaderNote(model, reader.seat, wrote)
+
+
 def _note_draw(found: Round, request: PanelRequest) -> None:
     drawn = [item for item in found.items if item.source == DRAWN]
     if len(drawn) < request.draw.drawn:
         tell(f"note: {name_of(request.work)} has only {len(drawn)} scenarios, and all of them are read")
+    if not request.known:
+        tell("note: nothing of known quality is mixed in, so there is nothing to compare with; see --known")
     if silent := sum(not item.has_messages for item in drawn):
         tell(f"note: {silent} of the {len(drawn)} drawn scenarios have no messages, since no storyline suits")
 

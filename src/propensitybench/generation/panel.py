@@ -7,6 +7,7 @@ A round is ``panel/<round>/`` in the working folder. It begins with ``items/`` a
 
 import json
 import shutil
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -48,6 +49,7 @@ SCORES_FORMAT: Final = "propensitybench-panel/1"
 RETURNED: Final = "returned.json"
 FORMS: Final = "forms"
 JOURNAL: Final = "journal.db"
+PROVENANCE: Final = "provenance.json"
 FEWEST_READERS: Final = 2
 LARGEST_KEY: Final = 64 * MIB
 
@@ -95,10 +97,12 @@ class ReaderNote(msgspec.Struct, frozen=True):
     Attributes:
         model: its address, or ``person``.
         seat: of a model; gives its persona and the order in which it reads.
+        wrote: how many of the working folder's texts it wrote, which it should not have.
     """
 
     model: str
     seat: int | None = None
+    wrote: int = 0
 
 
 def output_folder(work: Path, out: Path | None) -> Path:
@@ -124,7 +128,13 @@ def open_round(request: PanelRequest) -> Round:
         BadInput: the round is finished, or was begun with other settings; or nothing can be drawn.
     """
     sources = _source_names(request.known)
-    recipe = {"source": request.work.resolve().name, "known": sources, **msgspec.structs.asdict(request.draw)}
+    recipe = {
+        "source": request.work.resolve().name,
+        "draw": request.draw.drawn,
+        "known": sources,
+        "known-draw": request.draw.known,
+        "seed": request.draw.seed,
+    }
     number = request.round or _current(request.out)
     folder = request.out / PANEL / str(number)
     if (folder / SCORES).exists():
@@ -169,9 +179,12 @@ def _write_round(found: Round) -> None:
         ],
     }
     remove_stale(found.folder)
-    with new_entries(found.folder) as new:
-        write_items(new / ITEMS, found.items)
-        _write_json(new / KEY, key)
+    try:
+        with new_entries(found.folder) as new:
+            write_items(new / ITEMS, found.items)
+            _write_json(new / KEY, key)
+    except OSError as error:
+        raise BadInput(f"{found.folder}: cannot be written ({error.strerror})") from error
 
 
 def _begun(out: Path, number: int, recipe: dict[str, Any]) -> Round:
@@ -206,6 +219,14 @@ async def read_models(
 ) -> dict[str, list[Reading]]:
     """The readings of models by reader, one reader after another, each alone; raises as `read_with` does."""
     return {reader.name: await read_with(reader, sitting, on_read) for reader in readers}
+
+
+def texts_by_writer(work: Path) -> Counter[str]:
+    """How many texts of a working folder each model wrote, as far as the folder tells."""
+    path = work / PROVENANCE
+    origins = load_json(path, str(path)) if path.is_file() else {}
+    entries = origins.values() if isinstance(origins, dict) else ()
+    return Counter(str(entry["writer"]) for entry in entries if isinstance(entry, dict) and "writer" in entry)
 
 
 def read_people(found: Round, folder: Path) -> dict[str, list[Reading]]:
@@ -290,6 +311,8 @@ def _by_item(found: Round, readings: Mapping[str, Sequence[Reading]]) -> Reading
 
 def _clear_unfinished(folder: Path) -> None:
     """Removes results of a command that was killed before it had written the scores."""
+    if (folder / SCORES).exists():
+        raise BadInput(f"{folder}: another command has finished this round meanwhile; its scores stay")
     remove_stale(folder)
     shutil.rmtree(folder / FORMS, ignore_errors=True)
     with suppress(FileNotFoundError):

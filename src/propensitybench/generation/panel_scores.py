@@ -223,10 +223,13 @@ class _Judgement:
         found = []
         for source, means in self._means.items():
             other = means[name]
-            if source == DRAWN or other is None:
+            if source == DRAWN:
                 continue
-            better = mean is not None and (mean < other if lower else mean > other)
-            rule = f"{'below' if lower else 'above'} {source} ({other:.2f})"
+            scored = mean is not None and other is not None
+            lead = (mean or 0) - (other or 0)
+            better = scored and (lead < 0 if lower else lead > 0)
+            was = "not scored" if other is None else f"{other:.2f}"
+            rule = f"{'below' if lower else 'above'} {source} ({was})"
             found.append(Verdict(name, rule, mean, better))
         return found
 
