@@ -126,8 +126,8 @@ class Trial:
             self._found("bad input without a sentence", texts[1])
         if "Traceback" in texts[1]:
             self._found("traceback on standard error", texts[1])
-        if "\x1b" in texts[0]:
-            self._found("escape sequence on standard output", ascii(texts[0][:500]))
+        if "\x1b" in texts[0] + texts[1]:
+            self._found("escape sequence in the output", ascii((texts[0] + texts[1])[:500]))
 
     def _watch(self, event: str, arguments: tuple[Any, ...]) -> None:
         if event in _STARTS:
