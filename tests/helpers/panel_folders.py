@@ -56,7 +56,7 @@ CHANGES: Final[dict[str, Callable[[Json], Json]]] = {
 def working_folder(folder: Path, sound: int = 6, planted: tuple[str, ...] = ()) -> Path:
     """A folder with that many sound scenarios in several workspaces, the planted bad ones and storylines."""
     role = source_file()
-    (entry,) = role["scenarios"]
+    entry = role["scenarios"][0]
     places = [w for w in taxonomy().workspaces.values() if w.domain == DOMAIN][:3]
     names = [f"sound_{number}" for number in range(sound)] + list(planted)
     for number, name in enumerate(names):
@@ -82,7 +82,7 @@ def renumbered(entry: Json, number: int) -> Json:
 def data_folder(folder: Path, sound: int = 4, layout: str = "own") -> Path:
     """A data set in either layout, whose scenarios are called ``known_0`` and so on."""
     role = source_file()
-    (entry,) = role["scenarios"]
+    entry = role["scenarios"][0]
     role["scenarios"] = [
         renumbered({**entry, "name": f"known_{number}"}, 50 + number) for number in range(sound)
     ]
