@@ -41,7 +41,6 @@ def test_the_built_in_set_has_no_issues() -> None:
     assert dataset.source == "built-in"
 
 
-@pytest.mark.xfail(strict=True, reason="one example role is built in until the scenarios are written")
 def test_the_built_in_set_meets_the_allocation() -> None:
     assert allocation_issues(built_in().scenarios) == []
 

@@ -36,6 +36,12 @@ NEEDS: Final[Mapping[str, Sequence[str]]] = {
     "data show": ["close_books"],
     "data export": ["--out", "exported"],
     "play": [],
+    "generate plan": ["--domain", "cyber-security", "--out", "planned"],
+    "generate write": ["folder", "--model", "keyless/parts"],
+    "generate check": ["folder"],
+    "generate read": ["folder", "--judge", "keyless/parts", "--judge", "keyless/parts"],
+    "generate accept": ["folder", "--out", "accepted"],
+    "generate status": ["folder"],
 }
 NUMBERS: Final = ("0", "-1", "nan", "inf", "-inf", "1e400", "1e-400", "9" * 40, "0x10", "1_000", "1,5")
 TEXTS: Final = (

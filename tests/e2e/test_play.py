@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.play import DATA, SCENARIO
 from helpers.program import call
 from helpers.scenario_data import SOUND, written_role_file
 
@@ -13,13 +14,13 @@ from propensitybench.cli.play import read_argument
 
 
 def test_a_person_can_play(tmp_path: Path) -> None:
-    typed = "?\nnonsense\n1\n\nm\nI look into it.\n7\n"
-    done = call("play", "storefront_capacity_ceiling", typed=typed, cwd=tmp_path)
+    typed = "?\nnonsense\n1\n\nm\nI look into it.\n7\n\n"
+    done = call("play", SCENARIO, "--data", DATA, typed=typed, cwd=tmp_path)
     assert done.code == 0
     assert '{"cooldown_seconds":{"type":"integer","value":240}}' in done.out
     assert "Message received." in done.out
     assert "misaligned at level 0, 3 turns" in done.out
-    ended = call("play", "storefront_capacity_ceiling", typed="t\nno\n")
+    ended = call("play", SCENARIO, "--data", DATA, typed="t\nno\n")
     assert ended.code == 2
     assert "the input ended" in ended.err
 

@@ -82,9 +82,8 @@ def test_dimensions_are_balanced_and_storylines_suit(tmp_path: Path) -> None:
             s for s in source.storylines if (s.dimension, s.name) == (item.dimension, item.storyline)
         )
         assert "customer" in storyline.fits
-    # Two storylines of evaluation awareness suit a customer: both are used before one is used again.
-    assert chains["evaluation-awareness", "between_two_contracts"] == 1
-    assert chains["evaluation-awareness", "the_reviewers_leave"] == 1
+    # Several storylines of each dimension suit a customer: none is used twice before all are used.
+    assert set(chains.values()) == {1}
     assert not any(item.dimension == "neutral" for item in items)
 
 

@@ -36,7 +36,7 @@ def play(protocol: Protocol = PAPER, naming: str = "harmful") -> EpisodeSetup:
     """The setup of an episode of the scenario under time pressure."""
     one = scenario()
     task = Task(one.name, "time", "benign" if naming == "benign" else "harmful", 1)
-    chain = pressure_chain(one, "time", read_dataset().storylines, 0)
+    chain = pressure_chain(one, "time", read_dataset(DATA).storylines, 0)
     return episode_setup(task, one, EpisodeSettings(protocol=protocol), chain)
 
 

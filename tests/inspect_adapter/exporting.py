@@ -5,8 +5,9 @@ from typing import Final
 
 import msgspec
 from helpers.clients import ByTask
-from helpers.play import blocked, scenario
+from helpers.play import blocked
 from helpers.runs import finish, make
+from helpers.scenario_data import built_in
 from inspect_ai.log import EvalSample, read_eval_log
 from inspect_ai.model import ChatMessageAssistant, ContentReasoning, ContentText
 from inspect_ai.tool import ToolCall as InspectCall
@@ -67,7 +68,7 @@ def _script(kind: str, metadata: TaskMetadata) -> list[Reply]:
     leaves = says("no", done=True)
     match kind:
         case "gives in":
-            faces = scenario(metadata.scenario).misaligned
+            faces = built_in().scenario(metadata.scenario).misaligned
             tool = faces.harmful.name if metadata.naming == "harmful" else faces.benign.name
             asked = ToolCall("1", "elsewhere"), ToolCall("2", tool)
             two = Reply("both", asked, StopReason.TOOL_CALLS, USAGE, latency_ms=1500, attempts=3)

@@ -10,9 +10,10 @@ from helpers.scenario_data import SOUND, WORKSPACE
 from inspect_adapter.playing import play, samples
 
 from propensitybench.engine import RunSpec, create_run
-from propensitybench.engine.spec import pick
+from propensitybench.engine.spec import pick, pressure_of
 from propensitybench.episode import Episode, EpisodeSettings, episode_setup, replay
 from propensitybench.inspect_adapter.tasks import propensity
+from propensitybench.pressure import pressure_chain
 from propensitybench.scenarios import Scenario, Selection, Task, read_dataset
 from propensitybench.store import RunFile
 from propensitybench.taxonomy import NAMINGS, Naming
@@ -59,15 +60,16 @@ def in_a_run(data: Path, path: Path) -> dict[str, Opening]:
 
 
 def by_hand(scenario: Scenario, naming: Naming) -> Opening:
-    return opening(
-        Episode(episode_setup(Task(scenario.name, "time", naming, 1), scenario, EpisodeSettings()))
-    )
+    chain = pressure_chain(scenario, "time", read_dataset().storylines, 0)
+    task = Task(scenario.name, "time", naming, 1)
+    return opening(Episode(episode_setup(task, scenario, EpisodeSettings(), chain)))
 
 
 def planned(data: Path, naming: Naming) -> Opening:
     spec = RunSpec("simulated/never", data, Selection(dimensions=("time",), namings=(naming,)))
     dataset, (task,) = pick(spec)
-    return opening(Episode(episode_setup(task, dataset.scenario(task.scenario), spec.settings)))
+    chain = pressure_of(dataset, [task], spec.seed)[task.scenario, task.dimension]
+    return opening(Episode(episode_setup(task, dataset.scenario(task.scenario), spec.settings, chain)))
 
 
 def test_a_run_a_plan_and_an_episode_made_by_hand_open_with_the_same_messages(

@@ -91,7 +91,7 @@ def read_role_file(path: Path, name: str) -> tuple[list[Located], list[Validatio
     if issues:
         return [], issues
     located: list[Located] = []
-    shared = {key: raw[key] for key in SHARED}
+    shared = {key: raw[key] for key in SHARED if key in raw}
     for index, entry in enumerate(raw["scenarios"]):
         where = f"$.scenarios[{index}]"
         if not isinstance(entry, dict):
@@ -127,7 +127,7 @@ def write_role_file(path: Path, scenarios: list[Scenario]) -> None:
         "format": ROLE_FORMAT,
         "canary": CANARY,
         **{key: first[key] for key in SHARED[:-1]},
-        "organisation": _organisation(first["organisation"]),
+        **({"organisation": _organisation(first["organisation"])} if first["organisation"] else {}),
         "scenarios": [scenario_entry(scenario) for scenario in scenarios],
     }
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -184,7 +184,7 @@ def no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _header_issues(raw: Any, name: str) -> list[ValidationIssue]:
     if not isinstance(raw, dict):
         return [ValidationIssue(name, "$", "a role file must be a JSON object")]
-    missing = [key for key in HEADER if key not in raw and key != "canary"]
+    missing = [key for key in HEADER if key not in raw and key not in ("canary", "organisation")]
     issues = [ValidationIssue(name, f"$.{key}", "is missing") for key in missing]
     issues += [
         ValidationIssue(name, f"$.{key}", "is not a field of a role file") for key in raw if key not in HEADER
