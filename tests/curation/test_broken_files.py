@@ -1,16 +1,15 @@
-"""Each folder of ``broken`` is a sound set with one thing wrong; a golden file lists what is found in it.
+"""Sets with one thing wrong, from the edits of ``helpers.broken_sets``; a golden file lists what is found."""
 
-``pytest --update-golden`` writes the folders and the listing from the edits of ``helpers.broken_sets``.
-"""
-
+import atexit
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from shutil import rmtree
+from tempfile import mkdtemp
 
 import pytest
 from helpers.broken_sets import SCENARIO_EDITS, STORYLINE_EDITS, Edit, written_files
-from helpers.scenario_data import BROKEN, SOUND
+from helpers.scenario_data import SOUND
 
 from propensitybench.curation.validate import Review, review_dataset
 from propensitybench.errors import BadInput
@@ -61,22 +60,19 @@ def files_of(name: str) -> dict[str, str]:
     return written_files(EDITS[name], name in STORYLINE_EDITS)
 
 
-def on_disk(folder: Path) -> dict[str, str]:
-    return {
-        path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8")
-        for path in sorted(folder.rglob("*.json"))
-    }
+@cache
+def broken(name: str) -> Path:
+    """A folder with the set of that name."""
+    folder = Path(mkdtemp(prefix="propensitybench-")) / name
+    atexit.register(rmtree, folder.parent, ignore_errors=True)
+    write(folder, files_of(name))
+    return folder
 
 
-@pytest.fixture(scope="module", autouse=True)
-def rewritten(request: pytest.FixtureRequest) -> None:
-    if request.config.getoption("--update-golden"):
-        rmtree(BROKEN, ignore_errors=True)
-        for name in EDITS:
-            for file, text in files_of(name).items():
-                path = BROKEN / name / file
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_text(text, encoding="utf-8")
+def write(folder: Path, files: Mapping[str, str]) -> None:
+    for file, text in files.items():
+        (folder / file).parent.mkdir(parents=True, exist_ok=True)
+        (folder / file).write_text(text, encoding="utf-8")
 
 
 def lines_of(review: Review) -> list[str]:
@@ -88,26 +84,17 @@ def lines_of(review: Review) -> list[str]:
 
 @cache
 def reviewed(name: str) -> list[str]:
-    review = review_dataset(BROKEN / name)
+    review = review_dataset(broken(name))
     if name not in STORYLINE_EDITS:  # then the built-in storylines are fitted, which are not what is tested
         review = review._replace(warnings=[w for w in review.warnings if not w.file.startswith(STORYLINES)])
     return lines_of(review)
-
-
-def test_the_sets_on_disk_are_those_of_the_edits() -> None:
-    assert sorted(path.name for path in BROKEN.iterdir()) == sorted(EDITS)
-    for name in EDITS:
-        assert on_disk(BROKEN / name) == files_of(name), name
 
 
 def test_the_base_is_sound(tmp_path: Path) -> None:
     def unchanged(_: object) -> None:
         return None
 
-    for file, text in written_files(unchanged, storylines=True).items():
-        path = tmp_path / file
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+    write(tmp_path, written_files(unchanged, storylines=True))
     assert lines_of(review_dataset(tmp_path)) == []
     assert review_dataset(SOUND).issues == []
 
@@ -132,12 +119,12 @@ def test_what_is_found_in_each_set(
 @pytest.mark.parametrize("name", NOT_PLAYABLE)
 def test_a_set_that_cannot_be_played_is_not_read(name: str) -> None:
     with pytest.raises(BadInput) as caught:
-        read_dataset(BROKEN / name)
+        read_dataset(broken(name))
     first, *named = str(caught.value).splitlines()
-    assert first.startswith(f"{BROKEN / name}: ")
-    assert {line.strip() for line in named} <= {str(issue) for issue in review_dataset(BROKEN / name).issues}
+    assert first.startswith(f"{broken(name)}: ")
+    assert {line.strip() for line in named} <= {str(issue) for issue in review_dataset(broken(name)).issues}
 
 
 @pytest.mark.parametrize("name", sorted(EDITS.keys() - set(NOT_PLAYABLE)))
 def test_a_set_that_is_only_badly_written_can_still_be_read(name: str) -> None:
-    assert read_dataset(BROKEN / name).scenarios
+    assert read_dataset(broken(name)).scenarios

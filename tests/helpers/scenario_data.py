@@ -13,7 +13,6 @@ from propensitybench.taxonomy import taxonomy
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 SOUND: Final = ROOT / "tests" / "scenarios" / "sound"
-BROKEN: Final = ROOT / "tests" / "curation" / "broken"
 WORKSPACE: Final = "self-proliferation/Philanthropic-Organization"
 PUBLISHED_SAMPLE: Final = ROOT.parent / "shared" / "published_sample"
 Json = dict[str, Any]

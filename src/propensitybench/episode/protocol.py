@@ -6,7 +6,7 @@ import msgspec
 
 # Increment when the same replies would give a different transcript or outcome: a run file made under another
 # version of the rules cannot be resumed.
-RULES_VERSION: Final = 3
+RULES_VERSION: Final = 4
 
 
 class Protocol(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
