@@ -36,7 +36,7 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
         }
     )
     changed = first.model_copy(update={"misaligned": long})
-    write_published(Dataset("test", "own", (changed, *others)), folder, seed=0)
+    write_published(Dataset("test", "own", (changed, *others), built_in().storylines), folder, seed=0)
     return folder
 
 
