@@ -10,7 +10,7 @@ from helpers.endpoint_runs import TASKS, Outcomes, environment, mixed, outcomes,
 from helpers.openai_server import Behaviour, Json, error, simulated
 from helpers.openai_server import serving as serving_freely
 from helpers.program import call
-from helpers.scenario_data import built_in_sample
+from helpers.scenario_data import built_in, built_in_sample
 from helpers.strict import serving, slots, strict
 from helpers.strict.samples import MODELS
 
