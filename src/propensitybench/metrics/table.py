@@ -23,7 +23,7 @@ Part = Literal["domain", "workspace", "role", "capability", "dimension", "scenar
 class Table:
     """One row for each unit: a scenario under a dimension, its epochs averaged.
 
-    Means are over scored epochs, weighted for censoring (`censoring_weights`), and NaN in a unit without one.
+    Means are over scored epochs, weighted for censoring (`Episodes.weights`), and NaN in a unit without one.
 
     Attributes:
         domain, workspace, role, capability, dimension, scenario: names; capability is empty if the scenario
