@@ -96,6 +96,11 @@ def test_a_reader_that_has_gone_ends_the_program_quietly(folder: Path) -> None:
         assert (done.returncode, done.stderr) == (0, "")
 
 
+def heard() -> None:
+    """A child of tests that were started in the background hears SIGINT again."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def stopped(process: "subprocess.Popen[str]", number: int, when: Callable[[], object]) -> str:
     """Sends a signal to a program as soon as something is the case; its standard error."""
     end = time.monotonic() + 60
@@ -114,7 +119,12 @@ def test_a_signal_in_the_preflight_is_a_sentence(number: int, shell: list[str], 
     with serving(lambda *_: STALL) as server:
         program = argv("run", "--model", "m", "--base-url", server.base_url, "--run", "a.run", "--limit", "1")
         process = subprocess.Popen(
-            [*shell, *program], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            [*shell, *program],
+            cwd=tmp_path,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            preexec_fn=heard,
         )
         err = stopped(process, number, lambda: server.calls)
     assert (process.returncode, err) == (130, "propensitybench: interrupted\n")

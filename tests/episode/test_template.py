@@ -8,7 +8,9 @@ from helpers.play import scenario
 
 from propensitybench.episode import built_in_template, system_message
 from propensitybench.episode.template import MAX_MESSAGE, MAX_TEMPLATE
+from propensitybench.episode.tools import Toolbox
 from propensitybench.errors import BadInput
+from propensitybench.taxonomy import NAMINGS, Naming
 
 
 class Payload:
@@ -68,3 +70,13 @@ def test_values_conditions_and_filters_work() -> None:
     assert system_message(source, scenario(), "benign") == scenario().role.replace("-", " ").upper()
     built_in = system_message(built_in_template(), scenario(), "harmful")
     assert scenario().misaligned.harmful.name in built_in
+
+
+@pytest.mark.parametrize("naming", NAMINGS)
+def test_the_unnamed_template_forbids_the_act_and_names_no_tool(naming: Naming) -> None:
+    one = scenario()
+    text = system_message(built_in_template("unnamed"), one, naming)
+    assert one.policy.prohibitions in text
+    for name in {tool.name for tool in Toolbox(one, naming).specs}:
+        assert name not in text
+    assert one.misaligned.acknowledgement not in text

@@ -16,7 +16,7 @@ import re
 import socket
 import struct
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import (
     AbstractAsyncContextManager,
     AbstractContextManager,
@@ -300,9 +300,9 @@ def simulated(profile: str, metadata: Mapping[str, TaskMetadata] | None = None) 
     """Answers as a simulated agent would, from the request alone: it remembers nothing.
 
     A wire does not tell which task a request is of. The agent's metadata are those that ``metadata`` has for
-    the system message (see `metadata_in`); else there are none but a seed, which comes from the system
-    message and the task message. So tasks of one scenario and naming share their agent's chance over all
-    dimensions and epochs: use profiles that do not depend on the dimension (``never``, ``at-level-3``, ...).
+    the system message (see `metadata_in`); else there are none but the misaligned tool, which the system
+    message names, and a seed, which comes from the system message and the task message. So tasks of one
+    scenario and naming share their agent's chance over all dimensions and epochs: use profiles that do not depend on the dimension (``never``, ``at-level-3``, ...).
     Endings are then those of the simulated client itself; its wording and number of turns are its own.
 
     The preflight gets a call of two tools, and after a tool's answer a message.
@@ -314,8 +314,8 @@ def simulated(profile: str, metadata: Mapping[str, TaskMetadata] | None = None) 
         if not request.tools or any(tool.name == REPORT for tool in request.tools):
             return _plain(request)
         system, task = (message.content for message in request.messages[:2])
-        context = (metadata or {}).get(system) or _unnamed(seed_from(system, task))
         full = full_names(request.tools)
+        context = (metadata or {}).get(system) or _unnamed(seed_from(system, task), system, full.values())
         known = [msgspec.structs.replace(tool, name=full[tool.name]) for tool in request.tools]
         reply = client.open_task(context).answer(Request(request.messages, tuple(known)))
         short = {name: wire for wire, name in full.items()}
@@ -331,8 +331,9 @@ def full_names(tools: Sequence[ToolSpec]) -> dict[str, str]:
     return {name: match[1] if match else name for name, match in found.items()}
 
 
-def _unnamed(seed: int) -> TaskMetadata:
-    return TaskMetadata("", "", "", "", "", None, "", "harmful", 1, seed)
+def _unnamed(seed: int, system: str, tools: Iterable[str]) -> TaskMetadata:
+    (named,) = [name for name in tools if f"`{name}`" in system]
+    return TaskMetadata("", "", "", "", "", None, "", "harmful", 1, seed, misaligned_tool=named)
 
 
 def metadata_in(path: Path) -> dict[str, TaskMetadata]:

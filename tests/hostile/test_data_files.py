@@ -68,7 +68,7 @@ KINDS: dict[str, tuple[Callable[[Path], None], str]] = {
 READERS: dict[str, tuple[str, Callable[[Path], object]]] = {
     "role file": (OWN, lambda path: read_dataset(path.parents[2])),
     "published file": (PUBLISHED, lambda path: read_dataset(path.parents[1])),
-    "--template": ("template", read_template),
+    "--template": ("template", lambda path: read_template(str(path))),
     "--index": ("index", read_index),
 }
 

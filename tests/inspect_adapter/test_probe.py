@@ -10,7 +10,6 @@ from inspect_ai.log import read_eval_log, write_eval_log
 
 from propensitybench.cli import compare
 from propensitybench.episode import built_in_template, system_message
-from propensitybench.episode.prompt import face
 from propensitybench.errors import BadInput
 from propensitybench.inspect_adapter.probe import (
     is_same_model,
@@ -55,7 +54,7 @@ def test_the_question_comes_in_a_conversation_of_its_own_under_the_same_system_m
     one = read_dataset().scenarios[0]
     system, asked = question(built_in_template(), one, naming)
     assert system.text == system_message(built_in_template(), one, naming)
-    assert f"`{face(one, naming).name}`" in asked.text
+    assert f"`{one.misaligned.face(naming).name}`" in asked.text
     assert one.task in asked.text
 
 

@@ -172,7 +172,7 @@ def test_data_hold_the_whole_analysis_and_the_provenance(evil: Path) -> None:
     assert made["model"] == f"scripted/{EVIL}"
     assert made["sampling"].startswith("spread: at most 24 pairs")
     assert (made["seed"], made["tasks"], made["selection"]["epochs"]) == (0, 48, 1)
-    assert (made["protocol"]["levels"], made["template"], made["usd"]) == (12, "built-in", None)
+    assert (made["protocol"]["levels"], made["template"], made["usd"]) == (12, "named", None)
     assert made["data_digest"].startswith("d2:")
     assert made["stopping"] == "complete"
     tallies = made["domains"].values()

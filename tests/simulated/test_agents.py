@@ -121,28 +121,7 @@ def test_a_constant_hazard_is_measured_as_such(tmp_path: Path) -> None:
         assert abs(fmean(map(withstood, mine)) - mean) <= 4 * spread / sqrt(len(mine))
 
 
-def nameless_template() -> str:
-    """A system message that gives the values and never says which tool is prohibited."""
-    whole = built_in_template()
-    paragraph = next(line for line in whole.splitlines() if "misaligned.name" in line)
-    return whole.replace(paragraph, "")
-
-
-def play_nameless(name: str, path: Path) -> list[EpisodeRecord]:
-    template = nameless_template()
-    assert "misaligned" not in template
-    return play_run(RunSpec(f"simulated/{name}", selection=FEW, template=template), path)
-
-
-@pytest.mark.parametrize("name", ["always", "never", "at-level-3"])
-def test_a_template_that_does_not_name_the_misaligned_tool_is_an_error(name: str, tmp_path: Path) -> None:
-    for record in play_nameless(name, tmp_path / "a.run"):
-        assert record.stats.outcome is Outcome.ERRORED
-        assert record.stats.turns == 0
-        assert "found none there: use a template that names this tool and no other" in record.error
-
-
-@pytest.mark.parametrize("name", ["quitter", "malformed", "incompetent"])
-def test_an_agent_that_looks_for_no_misaligned_tool_needs_no_name(name: str, tmp_path: Path) -> None:
-    records = play_nameless(name, tmp_path / "a.run")
-    assert {record.stats.outcome for record in records} == {Outcome.RESISTED}
+def test_agents_play_under_a_policy_that_names_no_tool(tmp_path: Path) -> None:
+    unnamed = RunSpec("simulated/at-level-3", selection=FEW, template=built_in_template("unnamed"))
+    records = play_run(unnamed, tmp_path / "a.run")
+    assert {(record.stats.outcome, record.stats.level) for record in records} == {(Outcome.MISALIGNED, 3)}

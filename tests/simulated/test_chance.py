@@ -7,12 +7,11 @@ import pytest
 from helpers.play import play
 from simulated.playing import FEW, Played, played
 
-from propensitybench.chat import Message, Reply, Request, ToolSpec
+from propensitybench.chat import Request
 from propensitybench.clients import Client
 from propensitybench.engine import RunSpec, client_for
 from propensitybench.engine.episodes import open_conversation
 from propensitybench.episode import Episode, Outcome
-from propensitybench.errors import ModelError
 from propensitybench.scenarios.selection import Selection
 
 SAME_TASKS = Selection(workspaces=("Cloud-Platform-with-Autoscaling",), dimensions=("time",))
@@ -82,31 +81,3 @@ def test_an_agent_resumed_at_any_turn_says_what_it_would_have_said(name: str, na
     episode = Episode(play(naming=naming))
     turns = asyncio.run(assert_resumes_everywhere(client, episode))
     assert turns == episode.record().stats.turns > 0
-
-
-def request_naming(*names: str) -> Request:
-    """A first request whose system message names these tools; two of its tools take no argument."""
-    system = f'Do not use {" or ".join(names) or "it"}. Your values are:\n{{\n"x": 1\n}}'
-    needs = {"complete_it": ["x"], "wipe_it": [], "look_around": []}
-    tools = [ToolSpec(name, "", {"type": "object", "required": needs[name]}) for name in needs]
-    return Request([Message("system", system), Message("user", "Do it.")], tuple(tools))
-
-
-def first_reply(*names: str) -> Reply:
-    conversation = open_conversation(client_for("simulated/always"), play().metadata)
-    return asyncio.run(conversation.reply(request_naming(*names)))
-
-
-def test_an_agent_knows_the_misaligned_tool_by_its_name_in_the_system_message() -> None:
-    (call,) = first_reply("wipe_it").tool_calls
-    assert (call.name, call.arguments) == ("complete_it", '{"x":1}')  # it works first
-
-
-@pytest.mark.parametrize(
-    ("names", "found"), [((), "none"), (("complete_it", "wipe_it"), "2"), (("wipe_it", "look_around"), "2")]
-)
-def test_a_system_message_must_name_one_tool(names: tuple[str, ...], found: str) -> None:
-    with pytest.raises(
-        ModelError, match=f"found {found} there: use a template that names this tool and no other"
-    ):
-        first_reply(*names)

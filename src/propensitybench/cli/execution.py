@@ -32,6 +32,7 @@ from propensitybench.engine import (
     tasks_drawn,
 )
 from propensitybench.engine import Progress as Finished
+from propensitybench.episode import TEMPLATES, built_in_template
 from propensitybench.errors import BadInput
 from propensitybench.files import MIB, read_text
 from propensitybench.metrics import RunScores
@@ -74,11 +75,11 @@ def read_price(text: str | None) -> tuple[float, ...] | None:
     return numbers
 
 
-def read_template(path: Path | None) -> str | None:
-    """The text of a template file."""
-    if path is None:
-        return None
-    return read_text(path, f"--template {path}", LARGEST_TEMPLATE_FILE)
+def read_template(given: str | None) -> str | None:
+    """The text of one of the package's templates, or of a file."""
+    if given is None or given in TEMPLATES:
+        return built_in_template(given) if given else None
+    return read_text(Path(given), f"--template {given}", LARGEST_TEMPLATE_FILE)
 
 
 def start(spec: RunSpec, path: Path, execution: ExecutionOptions, *, as_json: bool) -> int:

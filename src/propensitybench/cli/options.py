@@ -95,8 +95,13 @@ Precision = Annotated[
 ]
 Epochs = Annotated[int, typer.Option("--epochs", min=1, max=10_000, help="Repetitions of each task.")]
 Template = Annotated[
-    Path | None,
-    typer.Option("--template", metavar="FILE", help="System message template (Jinja) to use instead."),
+    str | None,
+    typer.Option(
+        "--template",
+        metavar="NAME|FILE",
+        help="System message: named (the policy names the misaligned tool), unnamed (it only forbids the "
+        "act), or a Jinja template of your own.  [default: named]",
+    ),
 ]
 PlanOnly = Annotated[
     bool, typer.Option("--plan", help="Print expected calls, tokens, cost and power; send nothing.")

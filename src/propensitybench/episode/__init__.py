@@ -2,7 +2,7 @@
 
 from propensitybench.episode.events import Event
 from propensitybench.episode.machine import Episode, EpisodeSetup, Turn
-from propensitybench.episode.prompt import built_in_template, system_message
+from propensitybench.episode.prompt import TEMPLATES, built_in_template, system_message
 from propensitybench.episode.protocol import PAPER, RULES_VERSION, Protocol
 from propensitybench.episode.record import EpisodeRecord, EpisodeStats, Outcome
 from propensitybench.episode.replay import EpisodeJob, Replayed, SurplusReplies, replay
@@ -12,6 +12,7 @@ from propensitybench.episode.transitions import State
 __all__ = [
     "PAPER",
     "RULES_VERSION",
+    "TEMPLATES",
     "Episode",
     "EpisodeJob",
     "EpisodeRecord",

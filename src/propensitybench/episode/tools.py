@@ -56,11 +56,11 @@ class Toolbox:
             for getter in scenario.getters
         }
         self._aligned = scenario.aligned
-        self.misaligned = prompt.face(scenario, naming).name
+        self.misaligned = scenario.misaligned.face(naming).name
         self.specs = tuple(self._specs(scenario, naming))
 
     def _specs(self, scenario: Scenario, naming: Naming) -> list[ToolSpec]:
-        face = prompt.face(scenario, naming)
+        face = scenario.misaligned.face(naming)
         aligned = scenario.aligned
         specs = [ToolSpec(g.name, g.description, self._parameters(g.arguments)) for g in scenario.getters]
         specs.append(ToolSpec(aligned.name, aligned.description, self._parameters(aligned.arguments)))

@@ -14,7 +14,6 @@ from propensitybench.chat import BLOCKED
 from propensitybench.clients.inspect_models import sound_reply
 from propensitybench.episode import system_message
 from propensitybench.episode.events import find_message
-from propensitybench.episode.prompt import face
 from propensitybench.errors import BadInput
 from propensitybench.inspect_adapter.eval_limits import CheckedLog
 from propensitybench.metrics.stated import Answer, StatedAgainstActual, stated_against_actual
@@ -34,7 +33,7 @@ _WORDS: Final[dict[str, Answer]] = {"yes": "yes", "no": "no"}
 
 def question(template: str, scenario: Scenario, naming: Naming) -> list[ChatMessage]:
     """A conversation that is only the system message of the task's episodes and the question."""
-    text = QUESTION.format(task=scenario.task, tool=face(scenario, naming).name)
+    text = QUESTION.format(task=scenario.task, tool=scenario.misaligned.face(naming).name)
     return [
         ChatMessageSystem(content=system_message(template, scenario, naming)),
         ChatMessageUser(content=text),

@@ -53,6 +53,7 @@ def sample_metadata(
         "dimension": task.dimension,
         "storyline": storyline,
         "naming": task.naming,
+        "misaligned_tool": scenario.misaligned.face(task.naming).name,
         "scenario": scenario.name,
         "scenario_id": scenario_id(scenario),
         "seed": seed,
@@ -71,7 +72,7 @@ def task_metadata_of(sample_id: str, epoch: int, metadata: Mapping[str, Any]) ->
     key = f"{sample_id}.{epoch}"
     fields = ("scenario", "domain", "workspace", "role", "capability", "dimension", "naming")
     named = {field: metadata.get(field) for field in fields}
-    named["storyline"] = metadata.get("storyline", "")
+    named |= {field: metadata.get(field, "") for field in ("storyline", "misaligned_tool")}
     seed = seed_from(metadata["seed"], key)
     return msgspec.convert({**named, "task": key, "epoch": epoch, "seed": seed}, TaskMetadata)
 

@@ -13,8 +13,8 @@ from inspect_ai.solver import generate
 
 from propensitybench.engine import RunSpec
 from propensitybench.engine.spec import pick, pressure_of
-from propensitybench.episode import PAPER, RULES_VERSION, Protocol
-from propensitybench.errors import BadInput
+from propensitybench.episode import PAPER, RULES_VERSION, TEMPLATES, Protocol, built_in_template
+from propensitybench.errors import BadInput, UnknownName
 from propensitybench.inspect_adapter.probe import question, stated
 from propensitybench.inspect_adapter.samples import as_shown, sample_id, sample_metadata
 from propensitybench.inspect_adapter.scorer import propensity as propensity_scorer
@@ -45,6 +45,7 @@ def propensity(  # noqa: PLR0913 - what `-T` takes
     data: str | None = None,
     seed: int = 0,
     levels: int = PAPER.levels,
+    template: str = "named",
 ) -> Task:
     """Would the model use the tool that it has been told not to use?
 
@@ -59,12 +60,13 @@ def propensity(  # noqa: PLR0913 - what `-T` takes
         data: a data folder, in either layout; without it, the built-in data.
         seed: random seed of the sample order and of everything random in an episode.
         levels: number of pressure messages; with fewer than 12 the result is not the propensity.
+        template: ``named``: the policy names the misaligned tool; ``unnamed``: it only forbids the act.
 
     Raises:
         PrerequisiteError: an argument or the data cannot be used.
     """
     selection = _selection((domain, workspace, role, capability, dimension, naming), limit)
-    spec = RunSpec("", _folder(data), selection, seed, Protocol(levels=levels))
+    spec = RunSpec("", _folder(data), selection, seed, Protocol(levels=levels), _template(template))
     picked = _Picked(spec)
     return Task(
         dataset=picked.dataset(lambda scenario, _: scenario.task),
@@ -169,6 +171,12 @@ class _Picked:
             "protocol": msgspec.to_builtins(spec.protocol),
             "template": spec.template,
         }
+
+
+def _template(name: str) -> str:
+    if name not in TEMPLATES:
+        raise as_shown(UnknownName("template", str(name), TEMPLATES))
+    return built_in_template(name)
 
 
 def _selection(filters: tuple[Names, ...], limit: int | None) -> Selection:

@@ -14,7 +14,7 @@ import msgspec
 from propensitybench.chat import Usage
 from propensitybench.digests import digest
 from propensitybench.engine import price_table
-from propensitybench.episode import EpisodeRecord, Outcome, Protocol, built_in_template
+from propensitybench.episode import TEMPLATES, EpisodeRecord, Outcome, Protocol, built_in_template
 from propensitybench.metrics.analysis import Analysis, analyse
 from propensitybench.metrics.display import FULL_LADDER, measure
 from propensitybench.metrics.sequential import StoppingState
@@ -74,7 +74,7 @@ class Provenance(msgspec.Struct, frozen=True):
     Attributes:
         label: the run's name on the page: its name in the analysis, with PP@K for a shorter ladder.
         simulated: whether a simulated agent answered instead of a model.
-        template: ``built-in``, or a digest of the system message's template.
+        template: ``named``, ``unnamed``, or a digest of the system message's template.
         sampling: how tasks were sampled, in words.
         scenarios: number of scenarios.
         answered_by: number of replies by model, as named by the provider.
@@ -233,8 +233,9 @@ def _label(name: str, levels: int) -> str:
 
 
 def _template(manifest: Manifest) -> str:
-    if manifest.template == built_in_template():
-        return "built-in"
+    for name in TEMPLATES:
+        if manifest.template == built_in_template(name):
+            return name
     return "t1:" + digest(manifest.template)
 
 

@@ -12,6 +12,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, St
 from pydantic_core import PydanticCustomError
 
 from propensitybench.digests import digest
+from propensitybench.taxonomy import Naming
 
 ROLE_FORMAT: Final = "propensitybench-role/2"
 CANARY: Final = (
@@ -121,6 +122,10 @@ class MisalignedTool(Part):
     arguments: tuple[Name, ...] = ()
     acknowledgement: Text
     consequences: Text
+
+    def face(self, naming: Naming) -> ToolFace:
+        """Its name and description under a naming."""
+        return self.harmful if naming == "harmful" else self.benign
 
 
 class Act(Part):

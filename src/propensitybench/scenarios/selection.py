@@ -98,6 +98,7 @@ class TaskMetadata(msgspec.Struct, frozen=True):
         task: the task's key; see `Task.key`.
         seed: 64-bit random seed, the only source of randomness in the task's episode.
         storyline: name of the storyline of its pressure messages; empty if the scenario has its own.
+        misaligned_tool: name of the misaligned tool under the task's naming.
     """
 
     task: str
@@ -111,6 +112,7 @@ class TaskMetadata(msgspec.Struct, frozen=True):
     epoch: int
     seed: int
     storyline: str = ""
+    misaligned_tool: str = ""
 
 
 def task_metadata(task: Task, scenario: Scenario, run_seed: int, storyline: str = "") -> TaskMetadata:
@@ -127,6 +129,7 @@ def task_metadata(task: Task, scenario: Scenario, run_seed: int, storyline: str 
         epoch=task.epoch,
         seed=seed_from(run_seed, task.key),
         storyline=storyline,
+        misaligned_tool=scenario.misaligned.face(task.naming).name,
     )
 
 

@@ -1,7 +1,6 @@
-"""Simulated agents of known propensity, which decide from the request alone, as a model does."""
+"""Simulated agents of known propensity: they know when to give in, by which tool, and read the rest."""
 
 import json
-import re
 from bisect import bisect_right
 from functools import cache
 from importlib import resources
@@ -67,10 +66,7 @@ class SimulatedClient:
 
 
 class SimulatedAgent:
-    """One agent in one conversation.
-
-    Raises `ModelError` if the system message does not identify the misaligned tool.
-    """
+    """One agent in one conversation."""
 
     def __init__(self, profile: Profile, task: TaskMetadata) -> None:
         self._profile = profile
@@ -85,7 +81,7 @@ class SimulatedAgent:
         self._submitted = 0
         self._notes = 0
         self._system = ""
-        self._forbidden: ToolSpec | None = None
+        self._forbidden = task.misaligned_tool
 
     async def reply(self, request: Request) -> Reply:
         """The reply, as a client gives it."""
@@ -132,7 +128,6 @@ class SimulatedAgent:
             self._facts.update({name: entry["value"] for name, entry in answer.items()})
 
     def _work(self, tools: tuple[ToolSpec, ...]) -> Reply:
-        forbidden = self._forbidden = self._forbidden or _named_in_policy(self._system, tools)
         aligned = next(filter(_is_aligned, tools), None)
         if aligned is not None and not self._facts.keys() >= set(aligned.parameters["required"]):
             step = self._next_to_gather(tools)
@@ -141,16 +136,18 @@ class SimulatedAgent:
         elif aligned is not None and self._submitted < self._most_submissions():
             return self._call(aligned, "again" if self._submitted else "work")
         if self._level == self._gives_in_at:
-            known = {
-                name: self._facts[name] for name in forbidden.parameters["required"] if name in self._facts
-            }
-            return self._call_with(forbidden.name, known, "give_in")
+            return self._give_in(tools)
         return self._hold()
+
+    def _give_in(self, tools: tuple[ToolSpec, ...]) -> Reply:
+        needs = next(tool for tool in tools if tool.name == self._forbidden).parameters["required"]
+        known = {name: self._facts[name] for name in needs if name in self._facts}
+        return self._call_with(self._forbidden, known, "give_in")
 
     def _next_to_gather(self, tools: tuple[ToolSpec, ...]) -> ToolSpec | None:
         for tool in tools:
             known = self._facts.keys() >= set(tool.parameters["required"])
-            if known and tool.name not in self._gathered and tool != self._forbidden:
+            if known and tool.name not in self._gathered and tool.name != self._forbidden:
                 return tool
         return None
 
@@ -198,23 +195,8 @@ class SimulatedAgent:
         return (seed_from(self._seed, *what) >> 11) / 2**53
 
 
-def _named_in_policy(system: str, tools: tuple[ToolSpec, ...]) -> ToolSpec:
-    """The tool that the system message forbids: the only one that it names."""
-    named = [tool for tool in tools if _named(tool, system)]
-    if len(named) != 1:
-        raise ModelError(
-            "a simulated agent finds the misaligned tool by its name in the system message, and found "
-            f"{len(named) or 'none'} there: use a template that names this tool and no other"
-        )
-    return named[0]
-
-
 def _is_aligned(tool: ToolSpec) -> bool:
     return tool.name.startswith("complete_")
-
-
-def _named(tool: ToolSpec, text: str) -> bool:
-    return re.search(rf"(?<!\w){re.escape(tool.name)}(?!\w)", text) is not None
 
 
 def _given_values(system: str) -> dict[str, Any]:
