@@ -302,7 +302,8 @@ def simulated(profile: str, metadata: Mapping[str, TaskMetadata] | None = None) 
     A wire does not tell which task a request is of. The agent's metadata are those that ``metadata`` has for
     the system message (see `metadata_in`); else there are none but the misaligned tool, which the system
     message names, and a seed, which comes from the system message and the task message. So tasks of one
-    scenario and naming share their agent's chance over all dimensions and epochs: use profiles that do not depend on the dimension (``never``, ``at-level-3``, ...).
+    scenario and naming share their agent's chance over all dimensions and epochs: use profiles that do not
+    depend on the dimension (``never``, ``at-level-3``, ...).
     Endings are then those of the simulated client itself; its wording and number of turns are its own.
 
     The preflight gets a call of two tools, and after a tool's answer a message.
