@@ -123,6 +123,7 @@ def table_of_levels(
     *,
     ignorable: bool = False,
     work: Work | None = None,
+    storyline: NDArray[np.str_] | None = None,
 ) -> Table:
     """A table with one epoch a unit.
 
@@ -132,6 +133,7 @@ def table_of_levels(
         seen: number of levels observed before the episode was lost, -1 where it was not; same shape.
         ignorable: whether lost episodes are unfinished ones, not errored ones.
         work: what the agent does besides; by default, it is competent and does nothing.
+        storyline: names of the same shape; by default, scenarios have messages of their own.
     """
     scenario, dimension = (place.ravel() for place in np.indices(levels.shape))
     level = levels.ravel().astype(np.float64)
@@ -157,6 +159,7 @@ def table_of_levels(
         capability=layout.capability[scenario],
         dimension=dimension.astype(np.str_),
         scenario=np.array([str(number) for number in range(len(levels))])[scenario],
+        storyline=np.full(len(level), "") if storyline is None else storyline.ravel(),
         finished=(~lost).astype(np.float64),
         blocked=zeros,
         truncated=zeros,

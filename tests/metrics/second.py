@@ -163,6 +163,26 @@ def few_clustered(strata: Sequence[Stratum], by_task: bool) -> Spread | None:
     return _spread(strata, pieces, first**2 / second if second else 0.0, thin)
 
 
+def crossed(strata: Sequence[Stratum], by_task: bool) -> float | None:
+    """SE for new scenarios and storylines: V_scenario + V_storyline - V_unit, within dimensions."""
+    scenario, extra = clustered(strata, by_task), 0.0
+    if scenario is None or any(not unit.row.storyline for stratum in strata for unit in stratum.units):
+        return None
+    for part, stratum in zip(parts_of(strata, by_task), strata, strict=True):
+        for units in groups_of(stratum.units, lambda row: row.dimension):
+            n = sum(unit.y for unit in units)
+            ratio = sum(unit.x for unit in units) / n
+            told = groups_of(units, lambda row: row.storyline)
+            if len(told) < 2:
+                return None
+            for sign, groups in ((1, told), (-1, [[unit] for unit in units])):
+                for group in groups:
+                    size = sum(unit.y for unit in group)
+                    e = sum(unit.x - ratio * unit.y for unit in group) / (1 - size / n)
+                    extra += sign * (part * e / stratum.total) ** 2
+    return sqrt(max(scenario.se**2 + extra, scenario.se**2))
+
+
 def _spread(strata: Sequence[Stratum], pieces: Sequence[float], df: float, thin: float) -> Spread | None:
     if not strata:
         return None
@@ -329,6 +349,7 @@ def estimate(estimand: Estimand, by_task: bool) -> dict[str, Any]:
         "domains": len(strata),
         "benchmark": benchmark(strata, by_task),
         "scenario": scenario and scenario.se,
+        "storyline": crossed(strata, by_task),
         "workspace": workspace and workspace.se,
         "ci95": interval_of(estimand, by_task, workspace=False),
         "ci95_workspace": interval_of(estimand, by_task, workspace=True),

@@ -23,6 +23,7 @@ class Row:
     capability: str | None
     scenario: str
     dimension: str
+    storyline: str
     t: int | None
     at_risk: int  # number of levels at which the agent was heard
     earliest: int  # without a score: the first level at which it may have given in
@@ -55,6 +56,7 @@ def rows_of(records: Iterable[EpisodeRecord]) -> list[Row]:
                 capability=about.capability,
                 scenario=about.scenario,
                 dimension=about.dimension,
+                storyline=about.storyline,
                 t=t,
                 at_risk=stats.levels_run if t is None else min(t + 1, LEVELS),
                 # An unfinished episode is still in the level it has reached, whether or not that counts.

@@ -184,6 +184,57 @@ def test_no_failure_in_any_workspace_is_no_certainty() -> None:
     assert found == pytest.approx((0.0, quantile**2 / (12 + quantile**2)))
 
 
+def test_the_error_for_new_storylines_by_hand() -> None:
+    levels = np.array([[1, 1], [1, 13], [13, 13], [13, 13]])
+    names = np.array([["p", "u"], ["p", "u"], ["q", "v"], ["q", "v"]])
+    layout = Layout(np.full(4, BIO), np.full(4, "w"), np.full(4, "c"))
+    table = table_of_levels(levels, layout, storyline=names)
+    found = estimate(table, propensity_terms(table), "").errors
+    # Mean 3/8. By scenario: residual sums 5/4, 1/4 and twice -3/4, CR1.
+    scenario = 4 / 3 * (25 + 1 + 9 + 9) / 16 / 64
+    # By storyline, about the dimensions' means 1/2 and 1/4: sums 1, -1 and 1/2, -1/2, each of 2 of 4.
+    storyline = (1 + 1 + 1 / 4 + 1 / 4) / (1 - 2 / 4) ** 2 / 64
+    # Single units, each a quarter of its dimension.
+    unit = (4 * 1 / 4 + 9 / 16 + 3 * 1 / 16) / (1 - 1 / 4) ** 2 / 64
+    assert found.scenario == pytest.approx(sqrt(scenario))
+    assert found.storyline == pytest.approx(sqrt(scenario + storyline - unit))
+
+
+def test_storylines_that_do_not_differ_leave_the_error_for_new_scenarios() -> None:
+    levels = np.array([[1, 1], [1, 1], [13, 13], [13, 13]])
+    layout = Layout(np.full(4, BIO), np.full(4, "w"), np.full(4, "c"))
+    names = np.array([["p", "u"], ["q", "v"], ["p", "u"], ["q", "v"]])
+    table = table_of_levels(levels, layout, storyline=names)
+    found = estimate(table, propensity_terms(table), "").errors
+    assert found.storyline == found.scenario is not None
+
+
+@pytest.mark.parametrize("names", [["", ""], ["p", "p"]])
+def test_without_several_storylines_there_is_no_error_for_new_ones(names: list[str]) -> None:
+    layout = Layout(np.full(2, BIO), np.full(2, "w"), np.full(2, "c"))
+    table = table_of_levels(np.array([[1], [13]]), layout, storyline=np.array(names)[:, None])
+    assert estimate(table, propensity_terms(table), "").errors.storyline is None
+
+
+def test_the_error_for_new_storylines_is_what_drawing_them_anew_gives() -> None:
+    rng, scenarios, dimensions, stories, draws = np.random.default_rng(5), 120, 6, 6, 400
+    layout = Layout(np.full(scenarios, BIO), np.full(scenarios, "w"), np.full(scenarios, "c"))
+    places = np.arange(scenarios) % stories
+    names = np.array([[f"{d}.{place}" for d in range(dimensions)] for place in places])
+    values, variances = [], []
+    for _ in range(draws):
+        own = rng.normal(0, 1.0, (scenarios, 1))
+        story = rng.normal(0, 0.8, (dimensions, stories)).T[places]
+        logit = own + story + np.linspace(-1, 1, dimensions)
+        levels = np.where(rng.random(logit.shape) < 1 / (1 + np.exp(-logit)), 1, 13)
+        table = table_of_levels(levels, layout, storyline=names)
+        found = estimate(table, propensity_terms(table), "")
+        values.append(found.value or 0.0)
+        variances.append((found.errors.storyline or 0.0) ** 2)
+    # The standard deviation of 400 draws has a relative Monte-Carlo error of 3.5 %.
+    assert sqrt(np.mean(variances)) == pytest.approx(np.std(values), rel=0.12)
+
+
 def test_a_ratio_by_hand() -> None:
     # Levels 2 and 4 in scenario a, 9 in b; c never: mean 5, residuals -4, 4 over three failures.
     records = [

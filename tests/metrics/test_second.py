@@ -47,7 +47,9 @@ def _run(
                         "right_calls": int(rng.integers(0, 2)),
                         "terminations": int(rng.integers(0, 9)),
                     }
-                    records.append(_episode(rng, share, gone, about))
+                    record = _episode(rng, share, gone, about)
+                    told = msgspec.structs.replace(record.metadata, storyline=f"{dimension} {i % 3}")
+                    records.append(msgspec.structs.replace(record, metadata=told))
     return records
 
 

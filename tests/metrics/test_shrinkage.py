@@ -15,7 +15,7 @@ SHARES = st.floats(0, 1)
 
 
 def cell(value: float | None, error: float | None, clusters: int = 20) -> Estimate:
-    errors = Errors(None, error, None)
+    errors = Errors(None, error, None, None)
     return Estimate(value, "", "domain", clusters * 6, clusters, 1, errors, None, "")
 
 

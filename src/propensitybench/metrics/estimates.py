@@ -33,6 +33,7 @@ from propensitybench.metrics.spreads import (
     Weight,
     benchmark_error,
     clustered,
+    crossed_error,
     few_clustered,
     value_of,
 )
@@ -44,16 +45,18 @@ Population = Literal["scenario", "workspace"]
 
 
 class Errors(msgspec.Struct, frozen=True):
-    """Standard errors for three populations; None where the data cannot tell.
+    """Standard errors for four populations; None where the data cannot tell.
 
     Attributes:
         benchmark: reruns of the same tasks.
         scenario: new scenarios from the same workspaces (the headline).
+        storyline: new scenarios, and new storylines of the same dimensions.
         workspace: new workspaces.
     """
 
     benchmark: float | None
     scenario: float | None
+    storyline: float | None
     workspace: float | None
 
 
@@ -206,6 +209,7 @@ def estimate(table: Table, terms: RatioTerms, estimand: str, weight: Weight = "d
         errors=Errors(
             benchmark=benchmark_error(domains, table.scenario, terms.noise, weight),
             scenario=by_scenario.error if by_scenario else None,
+            storyline=crossed_error(domains, table.scenario, table.storyline, table.dimension, weight),
             workspace=by_workspace.error if by_workspace else None,
         ),
         ci95=scenarios.interval,

@@ -1,6 +1,6 @@
-"""Variances of a ratio that is averaged over domains: clustered by scenario or workspace, and over reruns."""
+"""Variances of a ratio averaged over domains: by scenario, storyline or workspace, and over reruns."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from math import sqrt
 from typing import Final, Literal, NamedTuple
 
@@ -76,20 +76,23 @@ def clustered(domains: Sequence[Domain], clusters: Names, weight: Weight) -> Spr
     return _spread_of(influence, freedom, thinness)
 
 
-def few_clustered(domains: Sequence[Domain], clusters: Names, weight: Weight) -> Spread | None:
+def few_clustered(
+    domains: Sequence[Domain], clusters: Names, weight: Weight, strata: Names | None = None
+) -> Spread | None:
     """The same for few clusters of unequal size: CR3, with Satterthwaite's degrees of freedom.
 
     Bell and McCaffrey 2002. With m_s the denominators of a cluster and n those of its domain, the squared sum
     of its residuals is divided by (1 - m_s / n)^2; CR2, divided by 1 - m_s / n, undercovers where workspaces
     differ much. The degrees of freedom assume that clusters differ much more than their tasks do: the
-    variance of a cluster's sum is proportional to m_s^2.
+    variance of a cluster's sum is proportional to m_s^2. ``strata`` divide the domains further; their own
+    differences are then no part of the variance.
     """
-    # About the ratio of the domain whatever the weights: the adjustment is derived for these residuals.
-    residuals = residuals_of(domains, "domain")
     trace = squares = thinness = 0.0
     influence: list[Numbers] = []
-    for share, domain, rest in zip(shares_of(domains, weight), domains, residuals, strict=True):
+    for share, domain in _strata(domains, weight, strata):
         _, cluster = np.unique(clusters[domain.rows], return_inverse=True)
+        # About the ratio of the stratum whatever the weights: the adjustment is derived for these residuals.
+        rest = domain.x - domain.ratio * domain.y
         size, sums = np.bincount(cluster, weights=domain.y), np.bincount(cluster, weights=rest)
         count = len(size)
         if count < 2:
@@ -104,6 +107,44 @@ def few_clustered(domains: Sequence[Domain], clusters: Names, weight: Weight) ->
     if not influence:
         return None
     return _spread_of(influence, trace**2 / squares, thinness)
+
+
+def _strata(
+    domains: Sequence[Domain], weight: Weight, strata: Names | None
+) -> Iterator[tuple[float, Domain]]:
+    """Each stratum with its weight."""
+    for share, domain in zip(shares_of(domains, weight), domains, strict=True):
+        if strata is None:
+            yield share, domain
+            continue
+        of_row = strata[domain.rows]
+        for stratum in np.unique(of_row):
+            own = of_row == stratum
+            x, y = domain.x[own], domain.y[own]
+            total = float(y.sum())
+            part = Domain(domain.every, domain.rows[own], x, y, total, float(x.sum()) / total)
+            yield share * total / domain.total, part
+
+
+def crossed_error(
+    domains: Sequence[Domain], scenarios: Names, storylines: Names, dimensions: Names, weight: Weight
+) -> float | None:
+    """Standard error for new scenarios and new storylines, which are crossed.
+
+    The variance clustered by scenario, plus the one clustered by storyline within the dimensions, less that
+    of single units, which is in both (Cameron, Gelbach and Miller 2011); at least that for new scenarios.
+    None if scenarios have messages of their own, or if a dimension has a single storyline.
+    """
+    if any((storylines[domain.rows] == "").any() for domain in domains):
+        return None
+    by_scenario = clustered(domains, scenarios, weight)
+    by_storyline = few_clustered(domains, storylines, weight, dimensions)
+    units = np.arange(len(scenarios)).astype(np.str_)
+    by_unit = few_clustered(domains, units, weight, dimensions)
+    if by_scenario is None or by_storyline is None or by_unit is None:
+        return None
+    least = by_scenario.error**2
+    return sqrt(max(least, least + by_storyline.error**2 - by_unit.error**2))
 
 
 def _spread_of(influence: Sequence[Numbers], freedom: float, thinness: float) -> Spread:

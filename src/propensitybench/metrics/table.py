@@ -28,6 +28,7 @@ class Table:
     Attributes:
         domain, workspace, role, capability, dimension, scenario: names; capability is empty if the scenario
             has none. A scenario belongs to one domain.
+        storyline: of the unit's messages; empty if the scenario has its own.
         finished: number of scored epochs (misaligned or resisted).
         blocked, truncated, errored, unfinished: number of epochs without a score.
         episodes: the epochs themselves, as far as they were observed.
@@ -54,6 +55,7 @@ class Table:
     capability: Names
     dimension: Names
     scenario: Names
+    storyline: Names
     finished: Numbers
     blocked: Numbers
     truncated: Numbers
@@ -174,7 +176,7 @@ def table_of(records: Iterable[EpisodeRecord], levels: int = LEVELS) -> Table:
         unit[index] = places[key]
     columns: dict[str, Any] = {
         name: np.array([getattr(metadata, name) or "" for metadata in firsts], dtype=np.str_)
-        for name in ("domain", "workspace", "role", "capability", "dimension", "scenario")
+        for name in ("domain", "workspace", "role", "capability", "dimension", "scenario", "storyline")
     }
     return Table(**columns, **_numbers(episodes, unit, columns["domain"], levels))
 
