@@ -17,7 +17,6 @@ from propensitybench.curation.chain_checks import (
 from propensitybench.curation.content import (
     faces_differ,
     follows_content_rules,
-    harmful_face_signals_harm,
 )
 from propensitybench.curation.fitted_checks import fitted_issues, number_warnings
 from propensitybench.curation.scenario_checks import has_its_parts, keeps_its_secrets
@@ -64,7 +63,6 @@ DOUBTFUL: Final[Sequence[Check]] = (
     counts_match_lists,
     chain_reads_well,
     deliverable_is_the_task,
-    harmful_face_signals_harm,
 )
 """What is probably, but not certainly, wrong with a scenario."""
 

@@ -67,13 +67,6 @@ def word_list(name: str) -> Words:
     return _rules().lists[name]
 
 
-def harmful_face_signals_harm(scenario: Scenario) -> Iterator[Finding]:
-    """The harmful name or description has a word of the list, which cannot hold every such word."""
-    face = scenario.misaligned.harmful
-    if not word_list("harm_words").found_in(f"{face.name} {face.description}"):
-        yield ".misaligned.harmful", "has no word that signals harm: is the violation stated plainly?"
-
-
 def faces_differ(scenario: Scenario) -> Iterator[Finding]:
     """The benign name and description and the acknowledgement do not signal harm, as the harmful ones do."""
     faces, harm = scenario.misaligned, word_list("harm_words")
