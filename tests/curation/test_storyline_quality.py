@@ -65,7 +65,7 @@ def test_the_command_shows_every_measure_with_its_limit() -> None:
     found = call("data", "stats", "--quality", "--data", examples, "--json").json
     assert found["variety"].keys() == limits().by_name.keys()
     assert all(row["within"] is None for row in found["variety"].values())
-    assert found["variety"]["percent_mails"]["limit"] == "at most 0.25"
+    assert found["variety"]["percent_mails"]["limit"] == "at most 0.15"
     page = call("data", "stats", "--quality", "--data", examples).out
     assert "Limits (limits.json) hold for sets of at least 20 scenarios." in page
     for limit in limits().by_name.values():

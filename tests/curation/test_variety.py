@@ -113,6 +113,6 @@ def test_only_a_set_of_some_size_is_held_to_the_limits() -> None:
         "$.nearest_pair",
     }
     assert issues["$.first_word"] == (
-        "share of tasks that begin with the same word is 1.00 (identifier), at most 0.2. "
+        "share of tasks that begin with the same word is 1.00 (identifier), at most 0.15. "
         "Begin some with the item, the object or the state of things."
     )
