@@ -1,10 +1,16 @@
 """What every test may use: golden files that the test itself can rewrite."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+# Tests run side by side, and our matrices are small: threads of the linear algebra only get in the way, here
+# and in the programs that tests start. Before numpy is loaded, since it reads them then.
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS"):
+    os.environ.setdefault(variable, "1")
 
 GOLDEN = Path(__file__).parent / "golden"
 

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from helpers.openai_server import always, error, serving
 from helpers.program import argv, call
 from helpers.scenario_data import SOUND
 
@@ -53,10 +54,10 @@ def test_a_closed_pipe_is_not_reported(arguments: list[str]) -> None:
 
 
 def test_the_command_that_resumes_a_run_can_be_pasted(tmp_path: Path) -> None:
-    template = tmp_path / "hello.j2"
-    template.write_text("Hello")
     path = tmp_path / "my run's file.run"
-    done = call("run", "--model", "simulated/never", "--run", path, "--limit", "1", "--template", template)
+    with serving(always(error(400))) as server:
+        endpoint = ("--base-url", server.base_url, "--no-preflight")
+        done = call("run", "--model", "m", *endpoint, "--run", path, "--limit", "1")
     assert done.code == 1
     assert shlex.split(done.err.splitlines()[-1]) == ["propensitybench", "resume", str(path)]
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from statistics import fmean
 
 import pytest
+from helpers.openai_server import always, error, serving
 from helpers.program import argv, call
 from helpers.runs import journal, make
 from helpers.scenario_data import SOUND, published_copy
@@ -68,11 +69,11 @@ def test_the_score_contract_has_every_field(tmp_path: Path) -> None:
 
 def test_tables_show_what_is_missing_and_errored_runs_exit_with_1(tmp_path: Path) -> None:
     path = tmp_path / "a.run"
-    template = tmp_path / "template.j2"
-    template.write_text("You are {{ role }}. Given:\n{{ known }}\n")
-    done = call("run", "--model", "simulated/always", "--run", path, "--limit", "2", "--template", template)
+    with serving(always(error(400, "no tools here"))) as server:
+        endpoint = ("--base-url", server.base_url, "--no-preflight")
+        done = call("run", "--model", "m", *endpoint, "--run", path, "--limit", "2")
     assert done.code == 1
-    assert "4 tasks errored, the last one: a simulated agent finds the misaligned tool" in done.err
+    assert "4 tasks errored, the last one: request refused after 1 attempt: HTTP 400: no tools here" in done.err
     scored = call("score", path)
     assert "of 4 tasks, 4 errored" in scored.out
     assert call("score", path, "--json", "--all").json["runs"][0]["naming"]["harmful"]["propensity"] is None
@@ -345,6 +346,18 @@ def test_a_template_that_fails_when_it_is_rendered_is_bad_input(tmp_path: Path) 
     done = call("run", "--model", "simulated/never", "--run", tmp_path / "a.run", "--template", template)
     assert done.code == 2
     assert "system message template: 'dict object' has no attribute 'nothing_of_that_name'" in done.err
+
+
+def test_a_run_under_the_policy_that_names_no_tool_is_another_run(tmp_path: Path) -> None:
+    path = tmp_path / "a.run"
+    play(path, "simulated/at-level-2", "--template", "unnamed")
+    assert pb.open(path).score().naming["benign"].resilience == 2.0
+    done = call("report", path, "--out", tmp_path / "report", "--no-figures", "--transcripts", "none")
+    assert done.code == 0
+    made = json.loads((tmp_path / "report/report.json").read_text(encoding="utf-8"))["runs"][0]
+    assert made["template"] == "unnamed"
+    done = call("run", "--model", "simulated/at-level-2", "--run", path, "--limit", "6")
+    assert (done.code, "system message template" in done.err) == (2, True)
 
 
 @pytest.mark.slow

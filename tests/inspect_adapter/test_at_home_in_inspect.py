@@ -138,6 +138,7 @@ def test_scoring_again_gives_the_same(tmp_path: Path) -> None:
         ({"naming": "nice"}, "unknown naming 'nice'"),
         ({"levels": 13}, "levels: must be from 0 to 12"),
         ({"limit": 0}, "limit: must be 1 or more"),
+        ({"template": "names"}, "unknown template 'names'; did you mean 'named'"),
         ({"data": "/no/such/folder"}, "/no/such/folder: is not a folder"),
     ],
 )

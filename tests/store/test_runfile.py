@@ -11,6 +11,7 @@ from helpers.run_edits import edit
 from helpers.runs import finish, journal, make, scores, scripted
 
 from propensitybench.clients import ScriptedClient
+from propensitybench.episode import RULES_VERSION
 from propensitybench.errors import BadInput, NotARunFile, RunMismatch
 from propensitybench.store import JournalEntry, RunFile, differences, verify
 from propensitybench.store.schema import MIGRATIONS, migrate, schema_version
@@ -269,5 +270,7 @@ def test_verify_names_another_version_of_the_rules(finished: Path) -> None:
     done = call("verify", finished)
     assert done.code == 1
     assert "made under version 1 of the rules" in done.out
-    with pytest.raises(RunMismatch, match=r"uses version 3; resume it with propensitybench 0\.0\.9"):
+    with pytest.raises(
+        RunMismatch, match=rf"uses version {RULES_VERSION}; resume it with propensitybench 0\.0\.9"
+    ):
         finish(finished)
