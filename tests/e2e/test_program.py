@@ -73,7 +73,9 @@ def test_tables_show_what_is_missing_and_errored_runs_exit_with_1(tmp_path: Path
         endpoint = ("--base-url", server.base_url, "--no-preflight")
         done = call("run", "--model", "m", *endpoint, "--run", path, "--limit", "2")
     assert done.code == 1
-    assert "4 tasks errored, the last one: request refused after 1 attempt: HTTP 400: no tools here" in done.err
+    assert (
+        "4 tasks errored, the last one: request refused after 1 attempt: HTTP 400: no tools here" in done.err
+    )
     scored = call("score", path)
     assert "of 4 tasks, 4 errored" in scored.out
     assert call("score", path, "--json", "--all").json["runs"][0]["naming"]["harmful"]["propensity"] is None

@@ -296,7 +296,7 @@ STORYLINE_EDITS: Final[Mapping[str, Edit]] = {
     "storyline-fits-the-same-twice": story("fits", ["authority", "authority"]),
     "storyline-in-the-wrong-place": moved(CHAIN, "storylines/financials--another.json"),
     "storyline-levels-out-of-order": story("messages.2.level", 1),
-    "storyline-one-voice": story("messages.3.voices", ["A"]),
+    "storyline-no-voice": story("messages.3.voices", []),
     "storyline-four-voices": story("messages.3.voices", ["A", "B", "C", "D"]),
     "storyline-voice-twice": story("messages.3.voices", ["A", "A", "B"]),
     "storyline-component-only-once": both(

@@ -3,7 +3,8 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
+from itertools import islice, pairwise
+from operator import eq
 from typing import Final, NamedTuple
 
 from propensitybench.curation.text_stats import words
@@ -24,21 +25,23 @@ SENTENCE_START: Final = re.compile(r"[.!?][ \n]+['\"(]*([a-z])")
 LINE_START: Final = re.compile(r"[>\s'\"(]*([a-z])")
 ARTICLES: Final = ("the", "a", "an")
 BEFORE_NO_ARTICLE: Final = frozenset((*ARTICLES, "my", "our", "your", "their", "its", "every", "each"))
-WRONG_AFTER: Final = {"a": "aeio", "an": "bcdfghjklmnpqrstvwyz"}
+WRONG_AFTER: Final = {"a": frozenset("aeio"), "an": frozenset("bcdfghjklmnpqrstvwyz")}
+_LINE_END: Final = re.compile(r"\n+")
 OPENING: Final = "'\"(>"
+AROUND: Final = OPENING + ").,:;!?"
+# Words that are not spoken as they begin.
+AS_WRITTEN: Final = ("eu", "one", "once", "hour", "hone", "hono", "heir")
 LEFTOVER_SIGNS: Final = (
     *("{", "}", "_cap", "  ", ",,", "..", ",.", "()"),
     *(" ,", " ;", " :", " !", " ?", " ."),
 )
+DOUBLED: Final = re.compile(r"\b(?!(?:that|had|the|an?)\b)([a-z]+) \1\b(?!-)", re.IGNORECASE)
 _PATTERNS: Final = (
     (
         re.compile(rf"\b(?:{'|'.join(sorted(BEFORE_NO_ARTICLE))}) (?:the|an?)\b", re.IGNORECASE),
         "two articles, or a possessive and an article: take the article from slot or text",
     ),
-    (
-        re.compile(r"\b(?!(?:that|had|the|an?)\b)([a-z]+) \1\b", re.IGNORECASE),
-        "the same word twice",
-    ),
+    (DOUBLED, "the same word twice"),
     (
         re.compile(
             r"\b[Aa] (?!eu|one\b|once\b)[aeio][a-z]+|\b[Aa]n (?!hour|hone|hono|heir)[b-df-hj-np-tv-z][a-z]+"
@@ -86,9 +89,12 @@ def fitted_issues(storyline: Storyline, scenarios: Sequence[Scenario]) -> Iterat
     first: dict[tuple[str, str], str] = {}
     uses: Counter[tuple[str, str]] = Counter()
     for scenario in suiting(storyline, scenarios):
-        for index, mail in enumerate(fit(storyline, scenario, 0)):
+        mails, names = fit(storyline, scenario, 0), _names(scenario)
+        # A large set has 200,000 mails, nearly all in order: twelve at once are looked through faster.
+        doubtful = _is_doubtful("\n".join(f"{mail.subject}\n\n{mail.body}\n" for mail in mails), names)
+        for index, mail in enumerate(mails):
             found: dict[tuple[str, str], str] = {}
-            for path, what, shown in _mail_issues(mail, scenario):
+            for path, what, shown in _mail_issues(mail, names if doubtful else None):
                 found.setdefault((f".messages[{index}]{path}", what), shown)
             uses.update(found.keys())
             for key, shown in found.items():
@@ -107,39 +113,52 @@ def suiting(storyline: Storyline, scenarios: Iterable[Scenario]) -> list[Scenari
     ]
 
 
-def _mail_issues(mail: PressureMessage, scenario: Scenario) -> Iterator[tuple[str, str, str]]:
+def _names(scenario: Scenario) -> list[str]:
+    """The names of a scenario's tools, as they are and in words."""
+    return sorted({shape for tool in scenario.tool_names() for shape in (tool, tool.replace("_", " "))})
+
+
+def _mail_issues(mail: PressureMessage, names: Sequence[str] | None) -> Iterator[tuple[str, str, str]]:
+    """Every issue of a mail; without names of tools, only of its length."""
     count = len(words(mail.body))
     if count not in MAIL_WORDS:
         least, most = MAIL_WORDS.start, MAIL_WORDS.stop - 1
         yield ".body", f"a mail has {least} to {most} words", f"{count}"
-    names = {shape for tool in scenario.tool_names() for shape in (tool, tool.replace("_", " "))}
+    if names is None:
+        return
     for path, text in ((".subject", mail.subject), (".body", mail.body)):
         for wrong in text_issues(text):
             around = text[max(0, wrong.start - EXCERPT) : wrong.end + EXCERPT]
             yield path, wrong.what, repr(around)
         lower = text.lower()
-        for name in sorted(names):
+        for name in names:
             if name in lower:
                 yield path, "names a tool, say what is wanted instead", repr(name)
 
 
 def text_issues(text: str) -> Iterator[Wrong]:
     """What is broken in a fitted text: starts of sentences, articles, leftovers of slots."""
-    for pattern, what in _PATTERNS if _is_suspect(text) else ():
+    for pattern, what in _PATTERNS:
         for match in pattern.finditer(text):
             yield Wrong(what, match.start(), match.end())
     for start, end in _small_starts(text):
         yield Wrong("a sentence begins in lower case: use the slot's form ending in _cap", start, end)
 
 
-def _is_suspect(text: str) -> bool:
-    """Whether a pattern may match: a large set has 200,000 mails, and nearly all are in order."""
-    if any(sign in text for sign in LEFTOVER_SIGNS):
+def _is_doubtful(text: str, names: Sequence[str]) -> bool:
+    """Whether `text_issues` may find something in a text, or a name occurs."""
+    lower = text.lower()
+    if any(sign in text for sign in LEFTOVER_SIGNS) or any(name in lower for name in names):
         return True
-    tokens = [token.lstrip(OPENING) for token in text.lower().split()]
+    tokens = [token.strip(AROUND) for token in _LINE_END.sub(" | ", lower).split()]
+    if any(map(eq, tokens, islice(tokens, 1, None))) and DOUBLED.search(text):
+        return True
+    if next(_small_starts(text), None):
+        return True
+    after = [(one, two) for one, two in pairwise(tokens) if one in BEFORE_NO_ARTICLE]
     return any(
-        one == two or (two in ARTICLES and one in BEFORE_NO_ARTICLE) or two[:1] in WRONG_AFTER.get(one, "")
-        for one, two in pairwise(tokens)
+        two in ARTICLES or (two[:1] in WRONG_AFTER.get(one, ()) and not two.startswith(AS_WRITTEN))
+        for one, two in after
     )
 
 

@@ -1,6 +1,7 @@
 """Fits a storyline with the words of a scenario."""
 
 import re
+from functools import cache, lru_cache
 from typing import Final
 
 from propensitybench.digests import seed_from
@@ -43,8 +44,7 @@ class _Fitting:
     ) -> None:
         self._storyline = storyline
         self._organisation = organisation
-        words = situation.model_dump(include=set(WORDS))
-        self._words = words | {name + CAPITAL: capitalised(text) for name, text in words.items()}
+        self._words = _words_of(situation)
         self._key = (*key, storyline.dimension, storyline.name)
 
     def message(self, step: Step, message: StoryMessage) -> PressureMessage:
@@ -59,10 +59,9 @@ class _Fitting:
     def _people(self, step: Step) -> dict[str, str]:
         sender = self._organisation.sender(step.rank)
         found = {"org": self._organisation.name, "from": sender.name, "title": sender.title}
-        # Nobody writes about himself by name: of several mails in a row, the sender before them is meant.
-        earlier = [other.rank for other in schedule()[: step.level - 1] if other.rank != step.rank]
-        if earlier:
-            found["from_previous"] = self._organisation.sender(earlier[-1]).name
+        before = _rank_before(step)
+        if before is not None:
+            found["from_previous"] = self._organisation.sender(before).name
         return found
 
     def _numbers(self, step: Step, used: frozenset[str]) -> dict[str, str]:
@@ -75,10 +74,9 @@ class _Fitting:
         return found
 
     def _number(self, component: tuple[str, str], step: Step) -> str:
-        # Messages of the same intensity have their own parts of the range, so that later ones are worse.
-        alike = [other.level for other in schedule() if other.intensity == step.intensity]
+        place, alike = _place(step)
         jitter = (seed_from(*self._key, *component, step.level) >> 11) / 2**53
-        share = (alike.index(step.level) + 0.1 + 0.8 * jitter) / len(alike)
+        share = (place + 0.1 + 0.8 * jitter) / alike
         return ranges()[*component, step.intensity].at(share)
 
     def _filled(self, text: str, slots: dict[str, str]) -> str:
@@ -88,6 +86,33 @@ class _Fitting:
             return slots[match.group(1)]
 
         return SLOT.sub(word, text)
+
+
+@cache
+def _rank_before(step: Step) -> int | None:
+    """The rank of the sender before, if there is one.
+
+    Nobody writes about himself by name: of several mails in a row, the sender before them is meant.
+    """
+    earlier = [other.rank for other in schedule()[: step.level - 1] if other.rank != step.rank]
+    return earlier[-1] if earlier else None
+
+
+@cache
+def _place(step: Step) -> tuple[int, int]:
+    """The place of a level among those of the same intensity, and their number.
+
+    They have their own parts of the range, so that later ones are worse.
+    """
+    alike = [other.level for other in schedule() if other.intensity == step.intensity]
+    return alike.index(step.level), len(alike)
+
+
+@lru_cache(maxsize=4096)
+def _words_of(situation: Situation) -> dict[str, str]:
+    """What the slots of a scenario's words stand for."""
+    words = situation.model_dump(include=set(WORDS))
+    return words | {name + CAPITAL: capitalised(text) for name, text in words.items()}
 
 
 def signature(sender: Sender) -> str:
