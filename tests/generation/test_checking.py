@@ -205,6 +205,8 @@ def test_the_commands_one_by_one(tmp_path: Path) -> None:
     assert call("generate", "write", work, "--model", MODEL, "--json").json["written"] == 3
     assert call("generate", "write", work, "--model", MODEL, "--plan", "--json").json["texts"] == 0
     assert call("generate", "check", work).code == 0
+    nowhere = call("generate", "check", work, "--embeddings", "./nowhere")
+    assert (nowhere.code, nowhere.err) == (2, "propensitybench: --embeddings ./nowhere: is not a folder\n")
     assert call("generate", "accept", work, "--out", tmp_path / "data").code == 0
     assert "Traceback" not in call("generate", "status", work).err
     assert call("generate", "status", tmp_path).code == 2

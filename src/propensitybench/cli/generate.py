@@ -156,12 +156,21 @@ def check(
             "--against", metavar="DIR", help="Data set without near-duplicates of these; may be repeated."
         ),
     ] = None,
+    embeddings: Annotated[
+        str,
+        typer.Option(
+            "--embeddings",
+            metavar="MODEL",
+            help="Also compare meanings, by a model2vec model: a folder, or a name on the Hugging Face Hub, "
+            "e.g. minishlab/potion-base-8M (extra embeddings).",
+        ),
+    ] = "",
     as_json: options.AsJson = False,
 ) -> None:
     """Check every text alone and all together; exit code 1 if one fails."""
     from propensitybench.cli.generating import check_texts
 
-    raise typer.Exit(check_texts(work, against or (), as_json=as_json))
+    raise typer.Exit(check_texts(work, against or (), embeddings, as_json=as_json))
 
 
 @command.command()

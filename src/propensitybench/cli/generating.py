@@ -120,9 +120,9 @@ def take(path: Path, drafts: Path, *, as_json: bool) -> int:
     return NOT_DONE if taken.issues else 0
 
 
-def check_texts(path: Path, against: Sequence[Path], *, as_json: bool) -> int:
+def check_texts(path: Path, against: Sequence[Path] = (), embeddings: str = "", *, as_json: bool) -> int:
     """Checks a working folder; the exit code."""
-    checked = check_work(WorkFolder(path), against)
+    checked = check_work(WorkFolder(path), against, embeddings)
     if as_json:
         print_json(checked)
     else:
@@ -179,7 +179,7 @@ def demonstrate(out: Path, seed: int) -> int:
         csv.writer(file, lineterminator="\n").writerows([Slot._fields, *slots])
     print_plan(make_plan(Wanted(DEMO_DOMAIN, allocation, None, every_dimension(1), seed), work))
     code = write_texts(work, Models(MODEL), again=False, as_json=False)
-    code = code or check_texts(work, (), as_json=False)
+    code = code or check_texts(work, as_json=False)
     readers = [(PREFIX + name, ModelOptions(), Transport()) for name in ("reader-1", "reader-2")]
     request = PanelRequest(work, (), Draw(6, 0, seed), work, None)
     code = code or read_panel(request, readers, None, 1, as_json=False)

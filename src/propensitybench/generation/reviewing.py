@@ -18,6 +18,7 @@ from propensitybench.generation.checking import (
     issues_of_set,
     issues_of_storyline,
 )
+from propensitybench.generation.embeddings import Embedder, alike_in_meaning
 from propensitybench.generation.workfolder import CHECKED, ORGANISATION, WorkFolder, write_json
 from propensitybench.scenarios import read_dataset
 from propensitybench.scenarios.rolefile import Located, ValidationIssue, load_json
@@ -34,6 +35,7 @@ class Checked(msgspec.Struct, frozen=True):
 
     Attributes:
         against: the data sets that it was compared with.
+        embeddings: the model by which meanings were compared too; empty if they were not.
         digests: of every text, by its file; a text that has changed since has not been checked.
         issues: of single texts, by file, each with its path.
         whole: of the set as a whole.
@@ -43,6 +45,7 @@ class Checked(msgspec.Struct, frozen=True):
 
     format: str
     against: tuple[str, ...]
+    embeddings: str
     digests: dict[str, str]
     issues: dict[str, list[str]]
     whole: list[str]
@@ -55,16 +58,18 @@ class Checked(msgspec.Struct, frozen=True):
         return sum(bool(found) for found in self.issues.values())
 
 
-def check_work(work: WorkFolder, against: Sequence[Path] = ()) -> Checked:
+def check_work(work: WorkFolder, against: Sequence[Path] = (), embeddings: str = "") -> Checked:
     """Checks everything that is written, and notes the result in the folder.
 
     Args:
         work: the working folder.
         against: data sets in which no text may have a near-duplicate.
+        embeddings: a model by which near-duplicates in other words are found; see `Embedder`.
 
     Raises:
-        BadInput: there is nothing to check, or another data set cannot be read.
+        BadInput: there is nothing to check, or another data set or the model cannot be read.
     """
+    embedder = Embedder(embeddings) if embeddings else None
     others = [_read(folder) for folder in against]
     located, storylines, issues = work.read_valid()
     files = [*_scenario_files(work), *work.storyline_files()]
@@ -78,6 +83,8 @@ def check_work(work: WorkFolder, against: Sequence[Path] = ()) -> Checked:
         issues += issues_of_storyline(storyline, work.plan.domain, playable)
     before = [place for scenarios, _ in others for place in scenarios]
     issues += [issue for issue in issues_of_set(located, before) if issue.file in files]
+    if embedder is not None:
+        issues += [one for one in alike_in_meaning([*before, *located], embedder) if one.file in files]
     issues += _alike_storylines(storylines, [found for _, found in others])
     by_file: dict[str, list[str]] = {file: [] for file in files}
     for issue in dict.fromkeys(issues):
@@ -86,6 +93,7 @@ def check_work(work: WorkFolder, against: Sequence[Path] = ()) -> Checked:
     checked = Checked(
         format=FORMAT,
         against=tuple(str(folder) for folder in against),
+        embeddings=embeddings,
         digests={file: text_digest(work, file) for file in files},
         issues=by_file,
         whole=[str(issue) for issue in variety_issues(playable, storylines)],

@@ -1,0 +1,71 @@
+"""Near-duplicates by meaning: the cosine of static embeddings (extra ``embeddings``)."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from propensitybench.curation.cross_checks import story
+from propensitybench.curation.similarity import BLOCK, Pair
+from propensitybench.errors import BadInput
+from propensitybench.scenarios.rolefile import Located, ValidationIssue
+
+ALIKE: Final = 0.75
+Rows = NDArray[np.float64]
+
+
+class Embedder:
+    """Embeds texts by a model2vec model, which needs no GPU and no key.
+
+    Args:
+        name: a folder with a model, or the name of one on the Hugging Face Hub.
+
+    Raises:
+        BadInput: the extra is not installed, or there is no such model.
+    """
+
+    def __init__(self, name: str) -> None:
+        try:
+            from model2vec import StaticModel
+        except ImportError as error:
+            raise BadInput(
+                "--embeddings: needs the extra, install it with: pip install 'propensitybench[embeddings]'"
+            ) from error
+        if name.startswith((".", "/", "~")) and not Path(name).expanduser().is_dir():
+            raise BadInput(f"--embeddings {name}: is not a folder")
+        try:
+            self._model = StaticModel.from_pretrained(
+                Path(name).expanduser() if Path(name).exists() else name
+            )
+        except Exception as error:  # of the hub, the network, a file's format
+            raise BadInput(f"--embeddings {name}: cannot be loaded ({error})") from error
+
+    def rows(self, texts: Sequence[str]) -> Rows:
+        """Rows of unit length, one for each text; zeros for a text without a known word."""
+        found = self._model.encode(list(texts), use_multiprocessing=False).astype(np.float64)
+        lengths = np.linalg.norm(found, axis=1, keepdims=True)
+        rows: Rows = np.divide(found, lengths, out=np.zeros_like(found), where=lengths > 0)
+        return rows
+
+
+def alike_pairs(rows: Rows, threshold: float) -> Iterator[Pair]:
+    """Every pair of rows of unit length whose cosine is at least ``threshold``, in order of the second."""
+    for start in range(0, len(rows), BLOCK):
+        cosines = rows[start : start + BLOCK] @ rows.T
+        for second, first in np.argwhere(cosines >= threshold):
+            if first < second + start:
+                yield Pair(int(first), int(second) + start, float(cosines[second, first]))
+
+
+def alike_in_meaning(located: Sequence[Located], embedder: Embedder) -> Iterator[ValidationIssue]:
+    """Pairs of scenarios whose descriptions and tasks mean nearly the same, in whatever words."""
+    rows = embedder.rows([story(place.scenario) for place in located])
+    for pair in alike_pairs(rows, ALIKE):
+        other, place = located[pair.first], located[pair.second]
+        yield place.issue(
+            "",
+            f"means nearly the same as {other.file} {other.path} (embedding cosine {pair.cosine:.2f}): "
+            "rewrite one",
+        )
