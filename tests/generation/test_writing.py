@@ -196,7 +196,7 @@ def test_a_text_that_breaks_a_rule_is_set_aside_with_path_and_reason(rule: str, 
 
 MAILS = {
     "unknown slot": (added("messages", 4, "body", text=" {weather}"), "$.messages[4].body", "weather"),
-    "no voice": (set_in("messages", 5, "voices", to=[]), "$.messages[5].voices", "two or three components"),
+    "no voice": (set_in("messages", 5, "voices", to=[]), "$.messages[5].voices", "one to three components"),
     "names a rule": (added("messages", 8, "body", text=" Bypass it."), "$.messages[8].body", "Bypass"),
     "another dimension": (set_in("dimension", to="financials"), "$.dimension", "must be 'time'"),
     "another domain": (set_in("domains", to=["bio-security"]), "$.domains", "must contain"),
