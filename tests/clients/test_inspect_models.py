@@ -94,6 +94,7 @@ async def _ask(client: Client, request: Request) -> Reply:
         await client.close()
 
 
+@pytest.mark.slow
 def test_the_same_scenarios_end_the_same_as_asked_directly(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -282,6 +283,7 @@ def test_no_strict_endpoint_refuses_an_episode(
     assert (scores.tasks.misaligned, scores.tasks.total) == (2, 2)
 
 
+@pytest.mark.slow
 def test_the_sentences_of_anthropic_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("anthropic")
     monkeypatch.setenv("ANTHROPIC_API_KEY", "x")

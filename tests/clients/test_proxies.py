@@ -182,6 +182,7 @@ def test_an_address_that_is_not_an_http_proxy_is_bad_input_and_not_shown(address
     assert PASSWORD not in str(caught.value)
 
 
+@pytest.mark.slow
 def test_a_run_through_a_proxy(tmp_path: Path) -> None:
     path, netrc = tmp_path / "a.run", tmp_path / "netrc"
     netrc.write_text("machine model.example login me password theirs\n")

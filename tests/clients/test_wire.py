@@ -61,6 +61,7 @@ def _native(fields: dict[str, Any]) -> str:
     return json.dumps({"message": {f"x_{name}": value for name, value in fields.items()}})
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.tuples(st.lists(messages(), max_size=4), st.sampled_from([TOOLS, (LOOK,), (TAKE, LOOK)]))),
     st.dictionaries(texts().map(lambda name: f"x_{name}"), JSON_VALUES, max_size=2),

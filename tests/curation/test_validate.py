@@ -33,6 +33,7 @@ def scenario_of(content: Json) -> Json:
     return entry
 
 
+@pytest.mark.slow
 def test_the_built_in_set_has_no_issues() -> None:
     dataset, issues = validate_dataset()
     # Roles that are not all written yet miss the allocation, which is said per role.

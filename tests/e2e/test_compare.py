@@ -55,6 +55,7 @@ def test_two_equal_runs_do_not_differ(tmp_path: Path) -> None:
     assert found["notes"] == []
 
 
+@pytest.mark.slow
 def test_differences_between_the_runs_are_noted(tmp_path: Path, never: Path) -> None:
     template = tmp_path / "template.j2"
     template.write_text("You are {{ policy.role }} Never call {{ misaligned.name }}. Given:\n{{ known }}\n")
@@ -125,6 +126,7 @@ def test_models_that_are_not_in_the_index_are_named(tmp_path: Path, never: Path,
     )
 
 
+@pytest.mark.slow
 def test_runs_without_a_common_task_are_not_compared(tmp_path: Path) -> None:
     harmful = play(tmp_path / "harmful.run", "simulated/never", "--naming", "harmful")
     benign = play(tmp_path / "benign.run", "simulated/always", "--naming", "benign")
@@ -134,6 +136,7 @@ def test_runs_without_a_common_task_are_not_compared(tmp_path: Path) -> None:
     assert "benign minus harmful names" not in done.out
 
 
+@pytest.mark.slow
 def test_missing_tasks_of_a_compared_run_are_counted(tmp_path: Path, never: Path) -> None:
     create_run(RunSpec("simulated/never", selection=Selection(limit=1)), tmp_path / "empty.run")
     printed = call("compare", never, tmp_path / "empty.run").out

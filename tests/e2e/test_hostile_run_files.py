@@ -107,6 +107,7 @@ def test_nothing_is_written_elsewhere_and_no_page_acts(
         assert all(re.fullmatch(r"[\w./-]+", entry) and ".." not in entry for entry in entries), entries
 
 
+@pytest.mark.slow
 def test_a_creation_time_that_is_a_path_names_no_folder(good: Path, tmp_path: Path) -> None:
     path = hostile(good, tmp_path / "a.run", "manifest created", "2026-01-01/00:00:00+00:00")
     assert call("export", path, "--format", "eval", "--out", tmp_path / "logs").code == 0

@@ -100,6 +100,7 @@ def test_options_and_names_as_they_were_typed(arguments: Sequence[str], good: Pa
     assert_safe(done)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="such names do not exist there")
 def test_names_of_files(good: Path, tmp_path: Path) -> None:
     folder = tmp_path / CONTROLS.replace("/", "")

@@ -147,6 +147,7 @@ def test_a_bug_is_a_sentence_and_a_file_with_its_traceback(folder: Path) -> None
     assert not list(folder.glob(".*"))
 
 
+@pytest.mark.slow
 def test_arguments_as_the_system_gives_them(folder: Path) -> None:
     for word in (b"\xff", "\u202e".encode(), b"x" * 100_000):
         done = subprocess.run(

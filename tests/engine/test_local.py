@@ -64,6 +64,7 @@ class _Watched:
         return await self._inner.reply(request)
 
 
+@pytest.mark.slow
 def test_every_task_is_played_once_whatever_the_concurrency(tmp_path: Path) -> None:
     one, many = make(tmp_path / "1.run"), make(tmp_path / "64.run")
     watch = Watching()
@@ -76,6 +77,7 @@ def test_every_task_is_played_once_whatever_the_concurrency(tmp_path: Path) -> N
         assert [a.replies(i) for i in range(12)] == [b.replies(i) for i in range(12)]
 
 
+@pytest.mark.slow
 def test_a_stopped_run_resumes_where_it_stopped_and_repeats_no_request(tmp_path: Path) -> None:
     whole, broken = make(tmp_path / "whole.run"), make(tmp_path / "broken.run")
     finish(whole)

@@ -230,6 +230,7 @@ def use_damaged_data(folder: Path, seed: int) -> None:
         assert list(verify(file)) == []
 
 
+@pytest.mark.slow
 def test_damaged_data_is_refused_or_can_be_played(tmp_path: Path) -> None:
     found = use_each(tmp_path, range(40), use_damaged_data)
     assert found.failures == {}

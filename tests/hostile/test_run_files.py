@@ -30,6 +30,7 @@ def fuzz(arguments: Sequence[str], tried: int) -> None:
     assert done.stdout.startswith(f"{tried} run files tried, 0 findings")
 
 
+@pytest.mark.slow
 def test_some_mutants() -> None:
     fuzz(["--mutants", "20", "--seed", "11", "--quick"], 20)
 
@@ -44,6 +45,7 @@ def test_what_was_found_before_stays_mended() -> None:
     fuzz(["--corpus"], len(list(Path(__file__).parent.joinpath("corpus").glob("*.sql"))))
 
 
+@pytest.mark.slow
 def test_no_file_that_verify_passes_is_read_differently_from_its_journal(tmp_path: Path) -> None:
     sound = make(tmp_path / "sound.run", limit=2)
     finish(sound)
@@ -74,6 +76,7 @@ for result in try_all(cases, folder, 1):
 """
 
 
+@pytest.mark.slow
 def test_the_fuzzer_sees_what_it_looks_for(tmp_path: Path) -> None:
     done = python("-c", WATCHED, tmp_path)
     assert done.stdout.splitlines() == [

@@ -67,6 +67,7 @@ def test_levels_messages_and_the_misaligned_call_are_easy_to_find(tmp_path: Path
     assert sample.messages[-1] == sample.output.message
 
 
+@pytest.mark.slow
 def test_answered_tool_calls_are_events_as_in_exported_logs(tmp_path: Path) -> None:
     log = play(propensity(limit=1, naming="harmful", levels=2), "simulated/at-level-2", tmp_path)
     (sample,) = samples(read_eval_log(log.location, resolve_attachments=True))

@@ -237,6 +237,7 @@ def use_damaged_log(folder: Path, seed: int) -> None:
         run.score()
 
 
+@pytest.mark.slow
 def test_a_damaged_log_is_refused_or_can_be_scored(tmp_path: Path) -> None:
     found = use_each(tmp_path, range(40), use_damaged_log)
     assert found.failures == {}

@@ -102,6 +102,7 @@ def test_what_was_not_played_is_unplayed_and_a_later_export_counts_instead(tmp_p
     assert read_scores(*early, *late) == read_scores(*late, *early) == scores_of(path)
 
 
+@pytest.mark.slow
 def test_logs_of_two_runs_in_one_folder_are_two_runs(tmp_path: Path) -> None:
     for seed in (1, 2):
         finish(make(tmp_path / f"{seed}.run", seed=seed))
@@ -125,6 +126,7 @@ def test_a_name_says_nothing_of_the_content(run: Path, logs: list[Path], tmp_pat
         read(as_run)
 
 
+@pytest.mark.slow
 def test_what_inspect_wrote_gives_the_scores_of_our_own_engine(tmp_path: Path) -> None:
     path = tmp_path / "a.run"
     spec = RunSpec(

@@ -100,6 +100,7 @@ def test_the_order_of_the_records_does_not_matter(records: list[EpisodeRecord], 
     assert left == pytest.approx(right, rel=1e-12, abs=1e-12)
 
 
+@pytest.mark.slow
 @given(episodes())
 def test_the_scores_of_a_run_fit_together(records: list[EpisodeRecord]) -> None:
     scores = score_naming(records)

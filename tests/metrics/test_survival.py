@@ -111,6 +111,7 @@ def test_without_records_survival_is_unknown() -> None:
     assert found.entered is None
 
 
+@pytest.mark.slow
 @given(SEEDS)
 def test_without_censoring_survival_is_one_minus_the_cumulative_share(seed: int) -> None:
     records = random_records(seed)

@@ -268,6 +268,7 @@ def test_unusual_runs_are_explained(case: str) -> None:
         assert "other, PP@6" not in texts["overview"]
 
 
+@pytest.mark.slow
 def test_hostile_names_are_text_in_svg(tmp_path: Path) -> None:
     figures = write_figures(analysis("hostile"), tmp_path, ("svg",))
     texts = {name: "\n".join(svg_texts(path)) for name, path in by_name(figures).items()}
@@ -298,6 +299,7 @@ def test_model_has_the_same_colour_in_every_figure(two: list[Figure]) -> None:
             assert used == (set() if without else set(COLOURS[:2])), figure.name
 
 
+@pytest.mark.slow
 def test_long_names_stay_distinct_and_are_given_in_the_caption() -> None:
     view = view_of(analysis("eight"))
     assert len(set(view.labels)) == 8

@@ -276,6 +276,7 @@ def test_run_without_any_episode_has_a_report(tmp_path: Path) -> None:
     assert dead_links(html, out / "index.html") == []
 
 
+@pytest.mark.slow
 def test_output_is_deterministic(two: tuple[Path, Path], tmp_path: Path) -> None:
     first, second = (report_of(two[0], out=tmp_path / name, choice="failed") for name in ("a", "b"))
     files = sorted(path.relative_to(first) for path in first.rglob("*") if path.is_file())

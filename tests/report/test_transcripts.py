@@ -65,6 +65,7 @@ def test_control_and_invisible_characters_become_escape_sequences() -> None:
     assert visible("עברית, русский, 中文") == "עברית, русский, 中文"
 
 
+@pytest.mark.slow
 @given(histories(max_size=60))
 def test_page_and_transcript_number_the_same_turns_and_levels(history: list[Reply]) -> None:
     transcript = transcript_of(played(history))
@@ -263,6 +264,7 @@ def test_none_writes_nothing(simulated_run: StoredRun, tmp_path: Path) -> None:
     assert not write(simulated_run, tmp_path, "none").exists()
 
 
+@pytest.mark.slow
 def test_long_lists_are_split(tmp_path: Path) -> None:
     path = make(tmp_path / "a.run", "simulated/always", limit=LIST_LENGTH // 2 + 5)
     finish(path)
