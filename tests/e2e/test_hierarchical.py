@@ -10,9 +10,10 @@ from helpers.runs import finish, make
 @pytest.mark.slow
 def test_fits_are_printed_and_in_the_json(tmp_path: Path) -> None:
     run = tmp_path / "a.run"
-    finish(make(run, "simulated/gemini-2.5-pro-like", limit=24))
     never = tmp_path / "never.run"
-    finish(make(never, "simulated/never", limit=24))
+    for path, model in ((run, "gemini-2.5-pro-like"), (never, "never")):
+        play = ("run", "--model", f"simulated/{model}", "--limit", "24", "--naming", "harmful", "--run", path)
+        assert call(*play).code == 0
     found = call("score", run, never, "--hierarchical", "--json", "--all").json
     fits = found["hierarchical"]
     assert set(fits) == {"gemini-2.5-pro-like", "never"}

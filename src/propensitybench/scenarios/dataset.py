@@ -3,7 +3,8 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
@@ -76,6 +77,18 @@ def read_dataset(folder: Path | None = None, wanted: Callable[[Scenario], bool] 
         BadInput: the folder contains no data, or scenarios that cannot be played. The message lists the
             first issues; ``propensitybench data validate`` lists all.
     """
+    if folder is None:
+        whole = _built_in()
+        return whole if wanted is None else replace(whole, scenarios=tuple(filter(wanted, whole.scenarios)))
+    return _read(folder, wanted)
+
+
+@cache
+def _built_in() -> Dataset:
+    return _read(None, None)
+
+
+def _read(folder: Path | None, wanted: Callable[[Scenario], bool] | None) -> Dataset:
     root, source = root_of(folder)
     layout = find_layout(root)
     labels: list[Label] = []
