@@ -163,7 +163,7 @@ def test_show_suggests_similar_task_keys(tmp_path: Path) -> None:
 
 def test_data_stats_and_list() -> None:
     stats = call("data", "stats", "--json").json
-    assert stats["scenarios"] == 199
+    assert stats["by_domain"] == {"cyber-security": 284, "self-proliferation": 199}
     assert stats["tools"] == stats["getters"] + 2 * stats["scenarios"]
     assert f"scenarios: {stats['scenarios']}" in call("data", "stats").out
     listed = call("data", "list", "--role", "Cost-Optimization-Analyst", "--json").json["scenarios"]
@@ -179,7 +179,7 @@ def test_the_built_in_data_is_valid_and_stays_so_when_exported(tmp_path: Path, l
         return
     out = tmp_path / layout
     assert call("data", "export", "--layout", layout, "--out", out).code == 0
-    assert call("data", "stats", "--data", out, "--json").json["scenarios"] == 199
+    assert call("data", "stats", "--data", out, "--json").json["scenarios"] == 284 + 199
     assert call("data", "validate", "--data", out).code == 0
 
 

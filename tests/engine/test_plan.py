@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from helpers.runs import finish, make
+from helpers.runs import DOMAIN, finish, make
 
 from propensitybench.engine import Price, RunSpec
 from propensitybench.engine.plan import plan_run
@@ -15,7 +15,7 @@ PRICE = Price(2.0, 8.0)
 
 
 def spec(limit: int, seed: int = 0) -> RunSpec:
-    return RunSpec("simulated/o3-like", selection=Selection(limit=limit), seed=seed)
+    return RunSpec("simulated/o3-like", selection=Selection(domains=(DOMAIN,), limit=limit), seed=seed)
 
 
 def test_a_new_run_is_planned_between_an_agent_that_gives_in_and_one_that_resists(tmp_path: Path) -> None:
@@ -31,7 +31,7 @@ def test_the_power_is_that_of_the_tasks_of_one_naming_as_they_fall_on_scenarios(
     assumed = Assumptions((0.2,), 0.4, 0.1)
     plan = plan_run(spec(300), tmp_path / "a.run", PRICE, assumed)
     # 300 pairs of the 199 scenarios: each once, then 101 of them again.
-    assert plan.power == power({"self-proliferation": [2] * 101 + [1] * 98}, assumed)
+    assert plan.power == power({DOMAIN: [2] * 101 + [1] * 98}, assumed)
 
 
 def test_a_run_that_was_stopped_is_planned_from_its_own_episodes(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Small runs for tests, created and executed through the public interface."""
 
 from pathlib import Path
+from typing import Final
 
 from helpers.clients import at
 
@@ -11,10 +12,12 @@ from propensitybench.scenarios import Selection
 from propensitybench.simulated import SimulatedClient
 from propensitybench.store import RunFile
 
+DOMAIN: Final = "self-proliferation"
+
 
 def make(path: Path, model: str = "simulated/o3-like", limit: int | None = 6, seed: int = 0) -> Path:
-    """Makes a run file of built-in tasks."""
-    create_run(RunSpec(model, selection=Selection(limit=limit), seed=seed), path)
+    """Makes a run file of built-in tasks of one domain."""
+    create_run(RunSpec(model, selection=Selection(domains=(DOMAIN,), limit=limit), seed=seed), path)
     return path
 
 

@@ -67,7 +67,8 @@ class _Conversation:
 
 def stopped(path: Path, seed: int, *, replies: int | None = None, tokens: int | None = None) -> RunScores:
     """The scores of a run that a signal or a budget has stopped."""
-    create_run(RunSpec(MODEL, selection=Selection(limit=120, namings=("harmful",)), seed=seed), path)
+    tasks = Selection(domains=("self-proliferation",), limit=120, namings=("harmful",))
+    create_run(RunSpec(MODEL, selection=tasks, seed=seed), path)
     stop = StopSignal()
     options = ExecutionOptions(Transport(concurrency=CONCURRENCY), Budget(tokens=tokens))
     with RunFile.open(path, write=True) as run:

@@ -73,7 +73,8 @@ class _Breaking:
 
 def harmful_of(name: str, path: Path) -> NamingScores:
     """The scores of a simulated agent under the harmful naming."""
-    spec = RunSpec(f"simulated/{name}", selection=Selection(limit=6, namings=("harmful",)))
+    few = Selection(domains=("self-proliferation",), limit=6, namings=("harmful",))
+    spec = RunSpec(f"simulated/{name}", selection=few)
     return score_naming(play_run(spec, path))
 
 
