@@ -68,13 +68,13 @@ def commands() -> dict[str, Any]:
 def tried(name: str) -> Iterator[list[str]]:
     """What to call a command with: each option or argument with some values, and what it needs beside it.
 
-    Every fourth value for an option, each option beginning at another one, so that each value is tried on
+    Every eighth value for an option, each option beginning at another one, so that each value is tried on
     options of every kind: all of them on all of them take five minutes.
     """
     for place, parameter in enumerate(commands()[name].params):
         if parameter.name == "help":
             continue
-        for value in FEW.get(parameter.name, (*NUMBERS, *TEXTS)[place % 4 :: 4]):
+        for value in FEW.get(parameter.name, (*NUMBERS, *TEXTS)[place % 8 :: 8]):
             if parameter.param_type_name == "argument":
                 yield [value, *NEEDS[name][1:]]
             else:

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 from helpers.clients import ByTask, at
-from helpers.runs import client_of, finish, journal, make, scores
+from helpers.runs import DOMAIN, client_of, finish, journal, make, scores
+from msgspec.structs import replace
 
 from propensitybench.chat import Reply, Request
 from propensitybench.clients import Conversation, ScriptedClient
@@ -158,14 +159,18 @@ def test_another_model_is_refused(tmp_path: Path) -> None:
         finish(path, SimulatedClient("never"))
 
 
+SIX = Selection(domains=(DOMAIN,), limit=6)
+"""The tasks of `make`."""
+
+
 @pytest.mark.parametrize(
     ("changed", "complaint"),
     [
-        (RunSpec("simulated/o3-like", selection=Selection(limit=5)), r"limit \(was 6, now 5\)"),
-        (RunSpec("simulated/o3-like", selection=Selection(limit=6), seed=1), r"seed \(was 0, now 1\)"),
-        (RunSpec("simulated/never", selection=Selection(limit=6)), "model"),
-        (RunSpec("simulated/o3-like", selection=Selection(limit=6), template="{{ role }}"), "template"),
-        (RunSpec("simulated/o3-like", selection=Selection(limit=6, epochs=2)), r"epochs \(was 1, now 2\)"),
+        (RunSpec("simulated/o3-like", selection=replace(SIX, limit=5)), r"limit \(was 6, now 5\)"),
+        (RunSpec("simulated/o3-like", selection=SIX, seed=1), r"seed \(was 0, now 1\)"),
+        (RunSpec("simulated/never", selection=SIX), "model"),
+        (RunSpec("simulated/o3-like", selection=SIX, template="{{ role }}"), "template"),
+        (RunSpec("simulated/o3-like", selection=replace(SIX, epochs=2)), r"epochs \(was 1, now 2\)"),
     ],
 )
 def test_a_changed_run_is_refused_and_the_difference_named(
@@ -176,7 +181,7 @@ def test_a_changed_run_is_refused_and_the_difference_named(
     with pytest.raises(RunMismatch, match=complaint):
         create_run(changed, path)
     assert path.read_bytes() == before
-    create_run(RunSpec("simulated/o3-like", selection=Selection(limit=6)), path)
+    create_run(RunSpec("simulated/o3-like", selection=SIX), path)
 
 
 def test_an_impossible_run_is_refused_before_a_file_is_created(tmp_path: Path) -> None:

@@ -12,10 +12,8 @@ from propensitybench.metrics import RunScores
 from propensitybench.metrics.display import percent
 from propensitybench.metrics.summary import summarise
 from propensitybench.runs import StoredRun
-from propensitybench.scenarios import Selection
+from propensitybench.scenarios import Selection, read_dataset
 
-# Every scenario of the built-in data twice, so that tasks within a scenario can be compared.
-PAIRS = 398
 MODELS = ("simulated/o3-like", "simulated/claude-4-sonnet-like", "simulated/gemini-2.5-pro-like")
 
 
@@ -24,7 +22,7 @@ def demonstrate(out: Path, seed: int, *, as_json: bool) -> int:
     scores = []
     paths = [out / f"{model.removeprefix('simulated/')}.run" for model in MODELS]
     for model, path in zip(MODELS, paths, strict=True):
-        create_run(RunSpec(model, selection=Selection(limit=PAIRS), seed=seed), path)
+        create_run(RunSpec(model, selection=_sample(), seed=seed), path)
         result = play_file(path, ExecutionOptions())
         scores.append(StoredRun(path).score())
         if code := exit_code(result, scores[-1]):
@@ -72,6 +70,14 @@ def clustering(runs: Sequence[RunScores]) -> str:
         f"- Tasks of one scenario tend to end alike: the intraclass correlation is {spread} in these\n"
         f"  {len(parts)} samples. The intervals allow for it."
     )
+
+
+def _sample() -> Selection:
+    """Every second workspace, with about two tasks of each scenario, so that these can be compared."""
+    scenarios = read_dataset().scenarios
+    places = sorted({(one.domain, one.workspace) for one in scenarios})[::2]
+    count = sum((one.domain, one.workspace) in places for one in scenarios)
+    return Selection(workspaces=tuple(workspace for _, workspace in places), limit=2 * count)
 
 
 def _some_task(path: Path) -> str:
