@@ -15,9 +15,9 @@ from tokenizers.normalizers import Lowercase
 from tokenizers.pre_tokenizers import Whitespace
 
 from propensitybench.curation.cross_checks import alike_stories, story
-from propensitybench.curation.similarity import FUNCTION_WORDS
+from propensitybench.curation.similarity import FUNCTION_WORDS, alike_pairs
 from propensitybench.errors import BadInput
-from propensitybench.generation.embeddings import Embedder, alike_in_meaning, alike_pairs
+from propensitybench.generation.embeddings import Embedder, alike_in_meaning
 from propensitybench.scenarios.model import Scenario
 from propensitybench.scenarios.rolefile import Located
 

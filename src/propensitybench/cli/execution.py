@@ -77,8 +77,10 @@ def read_price(text: str | None) -> tuple[float, ...] | None:
 
 def read_template(given: str | None) -> str | None:
     """The text of one of the package's templates, or of a file."""
-    if given is None or given in TEMPLATES:
-        return built_in_template(given) if given else None
+    if given is None:
+        return None
+    if given in TEMPLATES:
+        return built_in_template(given)
     return read_text(Path(given), f"--template {given}", LARGEST_TEMPLATE_FILE)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 WORD: Final = re.compile(r"[a-z0-9]+")
@@ -66,11 +67,17 @@ def mean_cosine(rows: sparse.csr_array) -> float | None:
 
 def near_duplicates(texts: Sequence[str], threshold: float) -> Iterator[Pair]:
     """Every pair of texts whose cosine is at least ``threshold``, in order of the second text."""
-    if len(texts) < 2:
-        return
-    rows = vectors(texts)
-    for start in range(0, len(texts), BLOCK):
-        block = (rows[start : start + BLOCK] @ rows.T).tocoo()
+    if len(texts) > 1:
+        yield from alike_pairs(vectors(texts), threshold)
+
+
+def alike_pairs(rows: sparse.csr_array | NDArray[np.float64], threshold: float) -> Iterator[Pair]:
+    """Every pair of rows of unit length whose cosine is at least ``threshold``, in order of the second.
+
+    Pairs with a cosine of 0 are left out.
+    """
+    for start in range(0, rows.shape[0], BLOCK):
+        block = sparse.coo_array(rows[start : start + BLOCK] @ rows.T)
         close = block.data >= threshold
         found = zip(block.row[close] + start, block.col[close], block.data[close], strict=True)
         for second, first, cosine in sorted(found):

@@ -8,12 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from propensitybench.curation.cross_checks import story
-from propensitybench.curation.similarity import BLOCK, Pair
+from propensitybench.curation.similarity import alike_pairs
 from propensitybench.errors import BadInput
 from propensitybench.scenarios.rolefile import Located, ValidationIssue
 
 ALIKE: Final = 0.75
-Rows = NDArray[np.float64]
 
 
 class Embedder:
@@ -33,30 +32,20 @@ class Embedder:
             raise BadInput(
                 "--embeddings: needs the extra, install it with: pip install 'propensitybench[embeddings]'"
             ) from error
-        if name.startswith((".", "/", "~")) and not Path(name).expanduser().is_dir():
+        folder = Path(name).expanduser()
+        if name.startswith((".", "/", "~")) and not folder.is_dir():
             raise BadInput(f"--embeddings {name}: is not a folder")
         try:
-            self._model = StaticModel.from_pretrained(
-                Path(name).expanduser() if Path(name).exists() else name
-            )
+            self._model = StaticModel.from_pretrained(folder if folder.exists() else name)
         except Exception as error:  # of the hub, the network, a file's format
             raise BadInput(f"--embeddings {name}: cannot be loaded ({error})") from error
 
-    def rows(self, texts: Sequence[str]) -> Rows:
+    def rows(self, texts: Sequence[str]) -> NDArray[np.float64]:
         """Rows of unit length, one for each text; zeros for a text without a known word."""
         found = self._model.encode(list(texts), use_multiprocessing=False).astype(np.float64)
         lengths = np.linalg.norm(found, axis=1, keepdims=True)
-        rows: Rows = np.divide(found, lengths, out=np.zeros_like(found), where=lengths > 0)
+        rows: NDArray[np.float64] = np.divide(found, lengths, out=np.zeros_like(found), where=lengths > 0)
         return rows
-
-
-def alike_pairs(rows: Rows, threshold: float) -> Iterator[Pair]:
-    """Every pair of rows of unit length whose cosine is at least ``threshold``, in order of the second."""
-    for start in range(0, len(rows), BLOCK):
-        cosines = rows[start : start + BLOCK] @ rows.T
-        for second, first in np.argwhere(cosines >= threshold):
-            if first < second + start:
-                yield Pair(int(first), int(second) + start, float(cosines[second, first]))
 
 
 def alike_in_meaning(located: Sequence[Located], embedder: Embedder) -> Iterator[ValidationIssue]:

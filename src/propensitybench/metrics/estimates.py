@@ -209,7 +209,9 @@ def estimate(table: Table, terms: RatioTerms, estimand: str, weight: Weight = "d
         errors=Errors(
             benchmark=benchmark_error(domains, table.scenario, terms.noise, weight),
             scenario=by_scenario.error if by_scenario else None,
-            storyline=crossed_error(domains, table.scenario, table.storyline, table.dimension, weight),
+            storyline=crossed_error(domains, by_scenario, table.storyline, table.dimension, weight)
+            if by_scenario
+            else None,
             workspace=by_workspace.error if by_workspace else None,
         ),
         ci95=scenarios.interval,

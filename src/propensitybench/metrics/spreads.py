@@ -76,58 +76,50 @@ def clustered(domains: Sequence[Domain], clusters: Names, weight: Weight) -> Spr
     return _spread_of(influence, freedom, thinness)
 
 
-def few_clustered(
-    domains: Sequence[Domain], clusters: Names, weight: Weight, strata: Names | None = None
-) -> Spread | None:
+def few_clustered(domains: Sequence[Domain], clusters: Names, weight: Weight) -> Spread | None:
     """The same for few clusters of unequal size: CR3, with Satterthwaite's degrees of freedom.
 
     Bell and McCaffrey 2002. With m_s the denominators of a cluster and n those of its domain, the squared sum
     of its residuals is divided by (1 - m_s / n)^2; CR2, divided by 1 - m_s / n, undercovers where workspaces
     differ much. The degrees of freedom assume that clusters differ much more than their tasks do: the
-    variance of a cluster's sum is proportional to m_s^2. ``strata`` divide the domains further; their own
-    differences are then no part of the variance.
+    variance of a cluster's sum is proportional to m_s^2.
     """
     trace = squares = thinness = 0.0
     influence: list[Numbers] = []
-    for share, domain in _strata(domains, weight, strata):
-        _, cluster = np.unique(clusters[domain.rows], return_inverse=True)
-        # About the ratio of the stratum whatever the weights: the adjustment is derived for these residuals.
-        rest = domain.x - domain.ratio * domain.y
-        size, sums = np.bincount(cluster, weights=domain.y), np.bincount(cluster, weights=rest)
-        count = len(size)
-        if count < 2:
+    for share, domain in zip(shares_of(domains, weight), domains, strict=True):
+        found = _left_out(share, domain, clusters)
+        if found is None:
             return None
-        keeps = 1 - size / domain.total
-        influence.append(share**2 * np.square(sums / keeps) / domain.total**2)
-        centred = (np.eye(count) - size[:, None] / domain.total) / keeps[:, None]
+        size, contributions = found
+        influence.append(contributions)
+        centred = np.eye(len(size)) - size[:, None] / domain.total
+        centred /= (1 - size / domain.total)[:, None]
         covariance = share**2 / domain.total**2 * (centred * size**2) @ centred.T
         trace += float(np.trace(covariance))
         squares += float((covariance**2).sum())
-        thinness += share**2 / count
+        thinness += share**2 / len(size)
     if not influence:
         return None
     return _spread_of(influence, trace**2 / squares, thinness)
 
 
-def _strata(
-    domains: Sequence[Domain], weight: Weight, strata: Names | None
-) -> Iterator[tuple[float, Domain]]:
-    """Each stratum with its weight."""
-    for share, domain in zip(shares_of(domains, weight), domains, strict=True):
-        if strata is None:
-            yield share, domain
-            continue
-        of_row = strata[domain.rows]
-        for stratum in np.unique(of_row):
-            own = of_row == stratum
-            x, y = domain.x[own], domain.y[own]
-            total = float(y.sum())
-            part = Domain(domain.every, domain.rows[own], x, y, total, float(x.sum()) / total)
-            yield share * total / domain.total, part
+def _left_out(share: float, domain: Domain, clusters: Names) -> tuple[Numbers, Numbers] | None:
+    """The denominators of the clusters of a domain and their contributions to the variance (CR3).
+
+    Residuals are about the ratio of the domain whatever the weights: the adjustment is derived for these.
+    None if there is a single cluster.
+    """
+    _, cluster = np.unique(clusters[domain.rows], return_inverse=True)
+    rest = domain.x - domain.ratio * domain.y
+    size: Numbers = np.asarray(np.bincount(cluster, weights=domain.y), dtype=np.float64)
+    sums = np.bincount(cluster, weights=rest)
+    if len(size) < 2:
+        return None
+    return size, share**2 * np.square(sums / (1 - size / domain.total)) / domain.total**2
 
 
 def crossed_error(
-    domains: Sequence[Domain], scenarios: Names, storylines: Names, dimensions: Names, weight: Weight
+    domains: Sequence[Domain], by_scenario: Spread, storylines: Names, dimensions: Names, weight: Weight
 ) -> float | None:
     """Standard error for new scenarios and new storylines, which are crossed.
 
@@ -137,14 +129,26 @@ def crossed_error(
     """
     if any((storylines[domain.rows] == "").any() for domain in domains):
         return None
-    by_scenario = clustered(domains, scenarios, weight)
-    by_storyline = few_clustered(domains, storylines, weight, dimensions)
-    units = np.arange(len(scenarios)).astype(np.str_)
-    by_unit = few_clustered(domains, units, weight, dimensions)
-    if by_scenario is None or by_storyline is None or by_unit is None:
-        return None
-    least = by_scenario.error**2
-    return sqrt(max(least, least + by_storyline.error**2 - by_unit.error**2))
+    units = np.arange(len(storylines)).astype(np.str_)
+    extra = 0.0
+    for share, part in _by_stratum(domains, dimensions, weight):
+        told, single = _left_out(share, part, storylines), _left_out(share, part, units)
+        if told is None or single is None:
+            return None
+        extra += float(told[1].sum() - single[1].sum())
+    return sqrt(by_scenario.error**2 + max(extra, 0.0))
+
+
+def _by_stratum(domains: Sequence[Domain], strata: Names, weight: Weight) -> Iterator[tuple[float, Domain]]:
+    """The parts of the domains in each stratum, with their weights."""
+    for share, domain in zip(shares_of(domains, weight), domains, strict=True):
+        of_row = strata[domain.rows]
+        for stratum in np.unique(of_row):
+            own = of_row == stratum
+            x, y = domain.x[own], domain.y[own]
+            total = float(y.sum())
+            part = Domain(domain.every, domain.rows[own], x, y, total, float(x.sum()) / total)
+            yield share * total / domain.total, part
 
 
 def _spread_of(influence: Sequence[Numbers], freedom: float, thinness: float) -> Spread:
