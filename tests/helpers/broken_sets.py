@@ -296,7 +296,9 @@ STORYLINE_EDITS: Final[Mapping[str, Edit]] = {
     "storyline-fits-the-same-twice": story("fits", ["authority", "authority"]),
     "storyline-in-the-wrong-place": moved(CHAIN, "storylines/financials--another.json"),
     "storyline-levels-out-of-order": story("messages.2.level", 1),
-    "storyline-no-voice": story("messages.3.voices", []),
+    "storyline-six-mails-without-a-voice": both(
+        *(story(f"messages.{level}.voices", []) for level in range(1, 7)),
+    ),
     "storyline-four-voices": story("messages.3.voices", ["A", "B", "C", "D"]),
     "storyline-voice-twice": story("messages.3.voices", ["A", "A", "B"]),
     "storyline-component-only-once": both(

@@ -344,7 +344,9 @@ def nulls(path: Path, chance: Random) -> str:
 def json_changed(path: Path, chance: Random) -> str:
     table, column = chance.choice(JSON)
     with suppress(sqlite3.Error, ValueError, RecursionError), closing(_database(path)) as db:
-        bodies = [body for (body,) in db.execute(f"SELECT {column} FROM {table}")]
+        # An earlier mutation may have left NULL or a number there.
+        found = db.execute(f"SELECT {column} FROM {table}")
+        bodies = [body for (body,) in found if isinstance(body, str | bytes)]
         if not bodies:
             return "nothing"
         body = chance.choice(bodies)
