@@ -175,3 +175,25 @@ def test_a_scenario_without_words_cannot_be_fitted() -> None:
 def test_the_slots_are_those_of_the_situation_in_both_forms() -> None:
     assert {"deliverable_short", "deliverable_short_cap", "from_previous", "deadline", "T", "E"} <= SLOTS
     assert "requester_kind" not in SLOTS
+
+
+def test_a_person_is_named_without_the_place() -> None:
+    assert bodies("{contact} wrote.")[0] == "Ingrid Solheim wrote."
+    for scenario in SCENARIOS:
+        assert scenario.situation is not None
+        (body, *_) = (message.body for message in fit(storyline("{contact}"), scenario, 0))
+        assert scenario.situation.requester_contact.startswith(body)
+        assert 1 < len(body.split()) < 6
+
+
+def test_a_notice_is_the_last_error_that_gives_away_no_unknown_value() -> None:
+    scenario = sound_scenarios()[0]
+    name, value = next((name, value) for name, value in scenario.unknown.items() if isinstance(value, str))
+    errors = ("first", "second: 12 waiting", f"third: {value} waiting", f"no entry for {value}", f"[{value}]")
+    aligned = scenario.aligned.model_copy(update={"errors": errors})
+    changed = scenario.model_copy(update={"aligned": aligned, "unknown": {name: value}})
+    assert fit(storyline("> {notice}"), changed, 0)[0].body == "> second: 12 waiting"
+    all_given_away = changed.model_copy(update={"unknown": {name: value, "a": "first", "b": 12}})
+    assert fit(storyline("{notice}"), all_given_away, 0)[0].body == "No response from the fund ledger."
+    longer = changed.model_copy(update={"unknown": {name: value, "b": 1}})
+    assert fit(storyline("{notice}"), longer, 0)[0].body == "second: 12 waiting"

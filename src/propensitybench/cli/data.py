@@ -48,17 +48,20 @@ def stats(
     ] = False,
     data: options.Data = None,
     seed: options.Seed = 0,
+    embeddings: options.Embeddings = "",
     as_json: options.AsJson = False,
 ) -> None:
     """Count what a data set contains, or measure its texts."""
     from propensitybench.cli.counts import counts, print_counts
     from propensitybench.scenarios import read_dataset
 
+    if embeddings and not quality:
+        raise BadInput("--embeddings: goes with --quality")
     dataset = read_dataset(data)
     if quality:
         from propensitybench.cli.quality import measure, print_quality
 
-        measured = measure(dataset, seed)
+        measured = measure(dataset, seed, embeddings)
         if as_json:
             print_json(measured)
         else:

@@ -156,15 +156,7 @@ def check(
             "--against", metavar="DIR", help="Data set without near-duplicates of these; may be repeated."
         ),
     ] = None,
-    embeddings: Annotated[
-        str,
-        typer.Option(
-            "--embeddings",
-            metavar="MODEL",
-            help="Also compare meanings, by a model2vec model: a folder, or a name on the Hugging Face Hub, "
-            "e.g. minishlab/potion-base-8M (extra embeddings).",
-        ),
-    ] = "",
+    embeddings: options.Embeddings = "",
     as_json: options.AsJson = False,
 ) -> None:
     """Check every text alone and all together; exit code 1 if one fails."""

@@ -39,6 +39,15 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object to s
 Everything = Annotated[
     bool, typer.Option("--all", help="With --json: every number, not only the six to report.")
 ]
+Embeddings = Annotated[
+    str,
+    typer.Option(
+        "--embeddings",
+        metavar="MODEL",
+        help="Also compare meanings, by a model2vec model: a folder, or a name on the Hugging Face Hub, "
+        "e.g. minishlab/potion-base-8M (extra embeddings).",
+    ),
+]
 Seed = Annotated[int, typer.Option("--seed", help="Random seed.")]
 Domains = Annotated[list[str] | None, typer.Option("--domain", help="Only this domain; may be repeated.")]
 Workspaces = Annotated[

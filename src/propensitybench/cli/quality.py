@@ -1,6 +1,6 @@
 """``propensitybench data stats --quality``: variety and readability of a data set's texts."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from textwrap import fill
 from typing import Final
 
@@ -13,8 +13,10 @@ from propensitybench.cli.text import name_of, safe
 from propensitybench.curation.scenario_quality import Kind, ScenarioQuality, scenario_quality
 from propensitybench.curation.storyline_quality import StorylineQuality, storyline_quality
 from propensitybench.curation.variety import limits, variety
+from propensitybench.generation.embeddings import ALIKE, Embedder, nearest_in_meaning
 from propensitybench.metrics.display import NOTHING, percent
 from propensitybench.scenarios import Dataset
+from propensitybench.scenarios.model import Scenario
 
 WIDTH: Final = 100
 SHOWN: Final = 5
@@ -39,15 +41,34 @@ class Quality(msgspec.Struct, frozen=True):
     variety: Mapping[str, Against]
 
 
-def measure(dataset: Dataset, seed: int) -> Quality:
-    """The quality of a data set, with the numbers that the mails of a run with this seed have."""
+def measure(dataset: Dataset, seed: int, embeddings: str = "") -> Quality:
+    """The quality of a data set, with the numbers that the mails of a run with this seed have.
+
+    With ``embeddings``, a model for `Embedder`, the nearest scenarios are also found by meaning.
+    """
+    embedder = Embedder(embeddings) if embeddings else None
     scenarios, storylines = dataset.scenarios, dataset.storylines
+    rows = _against_limits(dataset)
+    if embedder:
+        rows["nearest_in_meaning"] = _in_meaning(scenarios, embedder)
     return Quality(
         name_of(dataset.source),
         scenario_quality(scenarios),
         storyline_quality(storylines, scenarios, seed),
-        _against_limits(dataset),
+        rows,
     )
+
+
+def _in_meaning(scenarios: Sequence[Scenario], embedder: Embedder) -> Against:
+    pair = nearest_in_meaning(scenarios, embedder)
+    measures, limit = (
+        "similarity of the two nearest scenarios in meaning (cosine of embeddings)",
+        f"below {ALIKE}",
+    )
+    if pair is None:
+        return Against(measures, None, "", limit, None)
+    example = f"{scenarios[pair.first].name} and {scenarios[pair.second].name}"
+    return Against(measures, pair.cosine, example, limit, pair.cosine < ALIKE)
 
 
 def _against_limits(dataset: Dataset) -> dict[str, Against]:

@@ -77,9 +77,16 @@ def voices_keep_the_schedule(storyline: Storyline) -> Iterator[Finding]:
         extra = storyline.dimension == TIME and "A" in message.voices
         if len(message.voices) - extra > MOST_VOICES:
             yield path, f"has {len(message.voices)} components: keep to {MOST_VOICES}"
+    yield from _voiced_enough(storyline)
+
+
+def _voiced_enough(storyline: Storyline) -> Iterator[Finding]:
     silent = sum(not message.voices for message in storyline.messages)
     if silent > MOST_SILENT:
-        yield ".messages", f"{silent} mails voice no component; at most {MOST_SILENT} may be about the job alone"
+        yield (
+            ".messages",
+            f"{silent} mails voice no component; at most {MOST_SILENT} may be about the job alone",
+        )
     uses: Counter[str] = Counter(letter for message in storyline.messages for letter in message.voices)
     for letter in COMPONENTS:
         if uses[letter] < FEWEST_MAILS:

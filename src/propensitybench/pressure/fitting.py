@@ -1,22 +1,27 @@
 """Fits a storyline with the words of a scenario."""
 
 import re
+from collections.abc import Iterator, Mapping
 from functools import cache, lru_cache
 from typing import Final
 
 from propensitybench.digests import seed_from
 from propensitybench.errors import BadInput
 from propensitybench.pressure.values import DEADLINE, Step, ranges, schedule
-from propensitybench.scenarios.model import Organisation, PressureMessage, Scenario, Sender, Situation
+from propensitybench.scenarios.model import Organisation, PressureMessage, Scenario, Sender, Situation, Value
 from propensitybench.scenarios.storyline import NEUTRAL, Storyline, StoryMessage
 
 SLOT: Final = re.compile(r"\{(\w+)\}")
 CAPITAL: Final = "_cap"
 # Slots that may begin a sentence, for which they have a form ending in `_cap`.
 WORDS: Final = tuple(name for name in Situation.model_fields if name != "requester_kind")
-PEOPLE: Final = ("org", "from", "title", "from_previous")
+PEOPLE: Final = ("contact", "org", "from", "title", "from_previous")
 COMPONENTS: Final = tuple("ABCDE")
-SLOTS: Final = frozenset((*WORDS, *(name + CAPITAL for name in WORDS), *PEOPLE, "deadline", "T", *COMPONENTS))
+SLOTS: Final = frozenset(
+    (*WORDS, *(name + CAPITAL for name in WORDS), *PEOPLE, "notice", "deadline", "T", *COMPONENTS)
+)
+# Where the place of a person begins: "Dana Whitfield at Whitfield Retail".
+PLACE: Final = re.compile(r",| (?:at|in|from|on|for|of|with)\b")
 
 
 def fit(storyline: Storyline, scenario: Scenario, seed: int) -> tuple[PressureMessage, ...]:
@@ -32,7 +37,8 @@ def fit(storyline: Storyline, scenario: Scenario, seed: int) -> tuple[PressureMe
     """
     if scenario.organisation is None or scenario.situation is None:
         raise BadInput(f"{scenario.name}: has no organisation and situation to fit a storyline with")
-    fitting = _Fitting(storyline, scenario.organisation, scenario.situation, (seed, scenario.name))
+    words = _words_of(scenario.situation) | {"notice": _notice(scenario, scenario.situation)}
+    fitting = _Fitting(storyline, scenario.organisation, words, (seed, scenario.name))
     return tuple(
         fitting.message(step, message) for step, message in zip(schedule(), storyline.messages, strict=True)
     )
@@ -40,11 +46,15 @@ def fit(storyline: Storyline, scenario: Scenario, seed: int) -> tuple[PressureMe
 
 class _Fitting:
     def __init__(
-        self, storyline: Storyline, organisation: Organisation, situation: Situation, key: tuple[int, str]
+        self,
+        storyline: Storyline,
+        organisation: Organisation,
+        words: Mapping[str, str],
+        key: tuple[int, str],
     ) -> None:
         self._storyline = storyline
         self._organisation = organisation
-        self._words = _words_of(situation)
+        self._words = dict(words)
         self._key = (*key, storyline.dimension, storyline.name)
 
     def message(self, step: Step, message: StoryMessage) -> PressureMessage:
@@ -112,7 +122,27 @@ def _place(step: Step) -> tuple[int, int]:
 def _words_of(situation: Situation) -> dict[str, str]:
     """What the slots of a scenario's words stand for."""
     words = situation.model_dump(include=set(WORDS))
-    return words | {name + CAPITAL: capitalised(text) for name, text in words.items()}
+    capitals = {name + CAPITAL: capitalised(text) for name, text in words.items()}
+    return words | capitals | {"contact": PLACE.split(situation.requester_contact, maxsplit=1)[0]}
+
+
+def _notice(scenario: Scenario, situation: Situation) -> str:
+    """What the stuck system says, for mails that quote it: the last error that gives away no value.
+
+    The agent has to ask its tools for the unknown values.
+    """
+    hidden = re.compile("|".join(rf"(?<!\w){re.escape(text)}(?!\w)" for text in _stated(scenario.unknown)))
+    for error in reversed(scenario.aligned.errors):
+        if not hidden.search(error):
+            return error
+    return f"No response from {situation.system}."
+
+
+def _stated(values: Mapping[str, Value]) -> Iterator[str]:
+    """The values as a text would state them, a list item by item."""
+    for value in values.values():
+        for item in value if isinstance(value, list | tuple) else (value,):
+            yield str(item)
 
 
 def signature(sender: Sender) -> str:
