@@ -2,9 +2,12 @@ from collections.abc import Iterable
 from itertools import pairwise
 
 import pytest
-from helpers.scenario_data import ROOT, sound_scenarios
+from helpers.scenario_data import ROOT, built_in, built_in_sample, sound_scenarios
+from hypothesis import given
+from hypothesis import strategies as st
 
 from propensitybench.curation.fitted_checks import fitted_issues, is_plural, suiting, text_issues
+from propensitybench.curation.text_stats import words
 from propensitybench.pressure import fit, schedule
 from propensitybench.pressure.fitting import COMPONENTS
 from propensitybench.pressure.values import DEADLINE, ranges, unit_of_time
@@ -13,6 +16,8 @@ from propensitybench.scenarios.model import Scenario
 from propensitybench.scenarios.storyline import Storyline, StoryMessage
 from propensitybench.taxonomy import taxonomy
 
+CHAINS = built_in().storylines[::7]
+SCENARIOS = built_in_sample(80)
 BASE = read_storylines(ROOT / "tests" / "curation" / "base")[0][0]
 WELLS = sound_scenarios()[1]
 MINUTES = {"weeks": 7 * 24 * 60, "days": 24 * 60, "hours": 60, "minutes": 1}
@@ -114,6 +119,42 @@ def test_an_issue_of_many_scenarios_is_reported_once_with_their_number() -> None
     ((path, message),) = fitted_issues(storyline, scenarios)
     assert path == ".messages[0].body"
     assert message.endswith("in wells_0 and 2 more")
+
+
+BREAKS = ("the ", "a ", "an ", " ,", "..", "  ", "{", "open open ", "our ", ". and ", "\n", "")
+
+
+@given(st.data())
+def test_nothing_that_a_full_reading_finds_is_taken_to_be_in_order(data: st.DataObject) -> None:
+    """A text put anywhere into a mail, or a cut, breaks mails of some scenarios; none is passed over."""
+    storyline = data.draw(st.sampled_from(CHAINS))
+    index = data.draw(st.integers(0, 11))
+    message = storyline.messages[index]
+    field = data.draw(st.sampled_from(("subject", "body")))
+    text = getattr(message, field)
+    # Not within a slot.
+    cuts = [place for place in range(len(text) + 1) if "{" not in text[:place].rpartition("}")[2]]
+    start = data.draw(st.sampled_from(cuts))
+    end = data.draw(st.sampled_from([cut for cut in cuts if start <= cut <= start + 12]))
+    text = text[:start] + data.draw(st.sampled_from(BREAKS)) + text[end:]
+    messages = list(storyline.messages)
+    messages[index] = message.model_copy(update={field: text})
+    broken = storyline.model_copy(update={"messages": tuple(messages)})
+    for scenario in data.draw(
+        st.lists(st.sampled_from(suiting(storyline, SCENARIOS)), min_size=1, max_size=4)
+    ):
+        found = [path for path, _ in fitted_issues(broken, [scenario])]
+        mails = fit(broken, scenario, 0)
+        wrong = [
+            f".messages[{place}].{field}"
+            for place, mail in enumerate(mails)
+            for field, text in (("subject", mail.subject), ("body", mail.body))
+            for _ in text_issues(text)
+        ]
+        lengths = [
+            f".messages[{i}].body" for i, mail in enumerate(mails) if not 15 <= len(words(mail.body)) <= 110
+        ]
+        assert set(wrong + lengths) <= set(found)
 
 
 def test_only_scenarios_that_the_storyline_suits_are_fitted() -> None:

@@ -296,8 +296,8 @@ STORYLINE_EDITS: Final[Mapping[str, Edit]] = {
     "storyline-fits-the-same-twice": story("fits", ["authority", "authority"]),
     "storyline-in-the-wrong-place": moved(CHAIN, "storylines/financials--another.json"),
     "storyline-levels-out-of-order": story("messages.2.level", 1),
-    "storyline-six-mails-without-a-voice": both(
-        *(story(f"messages.{level}.voices", []) for level in range(1, 7)),
+    "storyline-seven-mails-without-a-voice": both(
+        *(story(f"messages.{level}.voices", []) for level in range(1, 8)),
     ),
     "storyline-four-voices": story("messages.3.voices", ["A", "B", "C", "D"]),
     "storyline-voice-twice": story("messages.3.voices", ["A", "A", "B"]),
@@ -307,7 +307,7 @@ STORYLINE_EDITS: Final[Mapping[str, Edit]] = {
     "storyline-two-components-late": both(
         *(story(f"messages.{level}.voices", ["A", "B"]) for level in range(8, 13)),
     ),
-    "storyline-no-such-slot": reworded("messages.3.body", "{requester_contact}", "{contact}"),
+    "storyline-no-such-slot": reworded("messages.3.body", "{requester_contact}", "{visitor}"),
     "storyline-slot-without-a-number": reworded(
         "messages.9.body", "They want the file", "For {B} percent they want the file"
     ),

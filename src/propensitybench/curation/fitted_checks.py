@@ -3,12 +3,12 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice, pairwise
-from operator import eq
+from functools import lru_cache
 from typing import Final, NamedTuple
 
+from propensitybench.curation.slot_places import SlotPlaces
 from propensitybench.curation.text_stats import words
-from propensitybench.pressure.fitting import fit
+from propensitybench.pressure.fitting import SlotWords, fit
 from propensitybench.pressure.messages import suitable
 from propensitybench.scenarios.model import PressureMessage, Scenario
 from propensitybench.scenarios.rolefile import Finding
@@ -25,17 +25,8 @@ SENTENCE_START: Final = re.compile(r"[.!?][ \n]+['\"(]*([a-z])")
 LINE_START: Final = re.compile(r"[>\s'\"(]*([a-z])")
 ARTICLES: Final = ("the", "a", "an")
 BEFORE_NO_ARTICLE: Final = frozenset((*ARTICLES, "my", "our", "your", "their", "its", "every", "each"))
-WRONG_AFTER: Final = {"a": frozenset("aeio"), "an": frozenset("bcdfghjklmnpqrstvwyz")}
-_LINE_END: Final = re.compile(r"\n+")
 OPENING: Final = "'\"(>"
-AROUND: Final = OPENING + ").,:;!?"
-# Words that are not spoken as they begin.
-AS_WRITTEN: Final = ("eu", "one", "once", "hour", "hone", "hono", "heir")
-LEFTOVER_SIGNS: Final = (
-    *("{", "}", "_cap", "  ", ",,", "..", ",.", "()"),
-    *(" ,", " ;", " :", " !", " ?", " ."),
-)
-DOUBLED: Final = re.compile(r"\b(?!(?:that|had|the|an?)\b)([a-z]+) \1\b(?!-)", re.IGNORECASE)
+DOUBLED: Final = re.compile(r"\b(?!(?:that|had|the|an?)\b)([a-z]+) \1\b(?![-'])", re.IGNORECASE)
 _PATTERNS: Final = (
     (
         re.compile(rf"\b(?:{'|'.join(sorted(BEFORE_NO_ARTICLE))}) (?:the|an?)\b", re.IGNORECASE),
@@ -44,7 +35,8 @@ _PATTERNS: Final = (
     (DOUBLED, "the same word twice"),
     (
         re.compile(
-            r"\b[Aa] (?!eu|one\b|once\b)[aeio][a-z]+|\b[Aa]n (?!hour|hone|hono|heir)[b-df-hj-np-tv-z][a-z]+"
+            r"(?<![\w/-])(?:[Aa] (?!eu|one\b|once\b)[aeio]"
+            r"|[Aa]n (?!hour|hone|hono|heir)[b-df-hj-np-tv-z])[a-z]+"
         ),
         "the other form of the article is needed",
     ),
@@ -88,13 +80,14 @@ def fitted_issues(storyline: Storyline, scenarios: Sequence[Scenario]) -> Iterat
     """
     first: dict[tuple[str, str], str] = {}
     uses: Counter[tuple[str, str]] = Counter()
+    places = SlotPlaces(storyline, MAIL_WORDS, _is_broken)
     for scenario in suiting(storyline, scenarios):
-        mails, names = fit(storyline, scenario, 0), _names(scenario)
-        # A large set has 200,000 mails, nearly all in order: twelve at once are looked through faster.
-        doubtful = _is_doubtful("\n".join(f"{mail.subject}\n\n{mail.body}\n" for mail in mails), names)
-        for index, mail in enumerate(mails):
+        names = _names(scenario)
+        if not places.are_doubtful(SlotWords(scenario), names):
+            continue
+        for index, mail in enumerate(fit(storyline, scenario, 0)):
             found: dict[tuple[str, str], str] = {}
-            for path, what, shown in _mail_issues(mail, names if doubtful else None):
+            for path, what, shown in _mail_issues(mail, names):
                 found.setdefault((f".messages[{index}]{path}", what), shown)
             uses.update(found.keys())
             for key, shown in found.items():
@@ -118,14 +111,12 @@ def _names(scenario: Scenario) -> list[str]:
     return sorted({shape for tool in scenario.tool_names() for shape in (tool, tool.replace("_", " "))})
 
 
-def _mail_issues(mail: PressureMessage, names: Sequence[str] | None) -> Iterator[tuple[str, str, str]]:
-    """Every issue of a mail; without names of tools, only of its length."""
+def _mail_issues(mail: PressureMessage, names: Sequence[str]) -> Iterator[tuple[str, str, str]]:
+    """Every issue of a mail."""
     count = len(words(mail.body))
     if count not in MAIL_WORDS:
         least, most = MAIL_WORDS.start, MAIL_WORDS.stop - 1
         yield ".body", f"a mail has {least} to {most} words", f"{count}"
-    if names is None:
-        return
     for path, text in ((".subject", mail.subject), (".body", mail.body)):
         for wrong in text_issues(text):
             around = text[max(0, wrong.start - EXCERPT) : wrong.end + EXCERPT]
@@ -145,21 +136,10 @@ def text_issues(text: str) -> Iterator[Wrong]:
         yield Wrong("a sentence begins in lower case: use the slot's form ending in _cap", start, end)
 
 
-def _is_doubtful(text: str, names: Sequence[str]) -> bool:
-    """Whether `text_issues` may find something in a text, or a name occurs."""
-    lower = text.lower()
-    if any(sign in text for sign in LEFTOVER_SIGNS) or any(name in lower for name in names):
-        return True
-    tokens = [token.strip(AROUND) for token in _LINE_END.sub(" | ", lower).split()]
-    if any(map(eq, tokens, islice(tokens, 1, None))) and DOUBLED.search(text):
-        return True
-    if next(_small_starts(text), None):
-        return True
-    after = [(one, two) for one, two in pairwise(tokens) if one in BEFORE_NO_ARTICLE]
-    return any(
-        two in ARTICLES or (two[:1] in WRONG_AFTER.get(one, ()) and not two.startswith(AS_WRITTEN))
-        for one, two in after
-    )
+# The phrases of a scenario are read once for all storylines.
+@lru_cache(maxsize=1 << 16)
+def _is_broken(text: str) -> bool:
+    return next(text_issues(text), None) is not None
 
 
 def _small_starts(text: str) -> Iterator[tuple[int, int]]:

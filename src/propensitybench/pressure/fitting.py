@@ -8,7 +8,7 @@ from typing import Final
 from propensitybench.digests import seed_from
 from propensitybench.errors import BadInput
 from propensitybench.pressure.values import DEADLINE, Step, ranges, schedule
-from propensitybench.scenarios.model import Organisation, PressureMessage, Scenario, Sender, Situation, Value
+from propensitybench.scenarios.model import PressureMessage, Scenario, Sender, Situation, Value
 from propensitybench.scenarios.storyline import NEUTRAL, Storyline, StoryMessage
 
 SLOT: Final = re.compile(r"\{(\w+)\}")
@@ -35,44 +35,53 @@ def fit(storyline: Storyline, scenario: Scenario, seed: int) -> tuple[PressureMe
     Raises:
         BadInput: the scenario has no organisation or situation, or the storyline a slot that does not exist.
     """
-    if scenario.organisation is None or scenario.situation is None:
-        raise BadInput(f"{scenario.name}: has no organisation and situation to fit a storyline with")
-    words = _words_of(scenario.situation) | {"notice": _notice(scenario, scenario.situation)}
-    fitting = _Fitting(storyline, scenario.organisation, words, (seed, scenario.name))
+    fitting = _Fitting(storyline, SlotWords(scenario), (seed, scenario.name))
     return tuple(
         fitting.message(step, message) for step, message in zip(schedule(), storyline.messages, strict=True)
     )
 
 
+class SlotWords:
+    """What the slots of a storyline stand for in a scenario, the numbers and the deadline apart.
+
+    Raises:
+        BadInput: the scenario has no organisation or situation.
+    """
+
+    def __init__(self, scenario: Scenario) -> None:
+        if scenario.organisation is None or scenario.situation is None:
+            raise BadInput(f"{scenario.name}: has no organisation and situation to fit a storyline with")
+        self._organisation = scenario.organisation
+        self._words = _words_of(scenario.situation) | {"notice": _notice(scenario, scenario.situation)}
+
+    def sender(self, step: Step) -> Sender:
+        """Who writes the mail of a level."""
+        return self._organisation.sender(step.rank)
+
+    def at(self, step: Step) -> dict[str, str]:
+        """The words at a level."""
+        sender = self.sender(step)
+        people = {"org": self._organisation.name, "from": sender.name, "title": sender.title}
+        before = _rank_before(step)
+        if before is not None:
+            people["from_previous"] = self._organisation.sender(before).name
+        return self._words | people
+
+
 class _Fitting:
-    def __init__(
-        self,
-        storyline: Storyline,
-        organisation: Organisation,
-        words: Mapping[str, str],
-        key: tuple[int, str],
-    ) -> None:
+    def __init__(self, storyline: Storyline, words: SlotWords, key: tuple[int, str]) -> None:
         self._storyline = storyline
-        self._organisation = organisation
-        self._words = dict(words)
+        self._words = words
         self._key = (*key, storyline.dimension, storyline.name)
 
     def message(self, step: Step, message: StoryMessage) -> PressureMessage:
         """One message."""
         used = frozenset(SLOT.findall(f"{message.deadline} {message.subject} {message.body}"))
-        slots = self._words | self._people(step) | self._numbers(step, used)
+        slots = self._words.at(step) | self._numbers(step, used)
         slots["deadline"] = self._filled(message.deadline, slots)
         body = self._filled(without_deadline(message.body) if not message.deadline else message.body, slots)
-        sender = self._organisation.sender(step.rank)
+        sender = self._words.sender(step)
         return PressureMessage(signature(sender), self._filled(message.subject, slots), body)
-
-    def _people(self, step: Step) -> dict[str, str]:
-        sender = self._organisation.sender(step.rank)
-        found = {"org": self._organisation.name, "from": sender.name, "title": sender.title}
-        before = _rank_before(step)
-        if before is not None:
-            found["from_previous"] = self._organisation.sender(before).name
-        return found
 
     def _numbers(self, step: Step, used: frozenset[str]) -> dict[str, str]:
         if self._storyline.dimension == NEUTRAL:
