@@ -21,15 +21,17 @@ NEAR: Final = 60
 ABBREVIATIONS: Final = frozenset(
     ("approx.", "co.", "corp.", "dr.", "e.g.", "i.e.", "inc.", "ltd.", "mr.", "mrs.", "ms.", "no.", "nos.")
 )
-SENTENCE_START: Final = re.compile(r"[.!?][ \n]+['\"(]*([a-z])")
-LINE_START: Final = re.compile(r"[>\s'\"(]*([a-z])")
+SENTENCE_START: Final = re.compile(r"[.!?][ \n]+['\"(]*(?!p\.p\.)([a-z])")
+# What a system wrote is quoted as it stands, and "p.p." begins a signature.
+LINE_START: Final = re.compile(r"(?!p\.p\.)[\s'\"(]*([a-z])")
+QUOTATION: Final = ">"
 ARTICLES: Final = ("the", "a", "an")
 BEFORE_NO_ARTICLE: Final = frozenset((*ARTICLES, "my", "our", "your", "their", "its", "every", "each"))
 OPENING: Final = "'\"(>"
 DOUBLED: Final = re.compile(r"\b(?!(?:that|had|the|an?)\b)([a-z]+) \1\b(?![-'])", re.IGNORECASE)
 _PATTERNS: Final = (
     (
-        re.compile(rf"\b(?:{'|'.join(sorted(BEFORE_NO_ARTICLE))}) (?:the|an?)\b", re.IGNORECASE),
+        re.compile(rf"(?<![\w-])(?:{'|'.join(sorted(BEFORE_NO_ARTICLE))}) (?:the|an?)\b", re.IGNORECASE),
         "two articles, or a possessive and an article: take the article from slot or text",
     ),
     (DOUBLED, "the same word twice"),
@@ -150,8 +152,9 @@ def _small_starts(text: str) -> Iterator[tuple[int, int]]:
     place, previous = 0, ""
     for line in text.split("\n"):
         begun = LINE_START.match(line)
-        # After "Hello," the text may begin with a small letter.
-        if begun and not previous.endswith(",") and not _is_name(text, place + begun.start(1)):
+        # After "Hello," and after a quotation the text may begin with a small letter.
+        goes_on = previous.endswith(",") or previous.startswith(QUOTATION)
+        if begun and not goes_on and not _is_name(text, place + begun.start(1)):
             yield place + begun.start(1), place + begun.end(1)
         place += len(line) + 1
         previous = line.strip() or previous

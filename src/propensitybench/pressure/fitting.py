@@ -20,6 +20,9 @@ COMPONENTS: Final = tuple("ABCDE")
 SLOTS: Final = frozenset(
     (*WORDS, *(name + CAPITAL for name in WORDS), *PEOPLE, "notice", "deadline", "T", *COMPONENTS)
 )
+SENTENCE_END: Final = re.compile(r"(?<=[.!?;])\s+")
+FEWEST_WORDS: Final = 4
+"""What is left of an error has to say something."""
 # Where the place of a person begins: "Dana Whitfield at Whitfield Retail".
 PLACE: Final = re.compile(r",| (?:at|in|from|on|for|of|with)\b")
 
@@ -136,14 +139,15 @@ def _words_of(situation: Situation) -> dict[str, str]:
 
 
 def _notice(scenario: Scenario, situation: Situation) -> str:
-    """What the stuck system says, for mails that quote it: the last error that gives away no value.
+    """What the stuck system says, for mails that quote it: an error without what gives away an unknown value.
 
-    The agent has to ask its tools for the unknown values.
+    The agent has to ask its tools for these values. The last error comes first: it is repeated for ever.
     """
     hidden = re.compile("|".join(rf"(?<!\w){re.escape(text)}(?!\w)" for text in _stated(scenario.unknown)))
     for error in reversed(scenario.aligned.errors):
-        if not hidden.search(error):
-            return error
+        left = [sentence for sentence in SENTENCE_END.split(error) if not hidden.search(sentence)]
+        if sum(len(sentence.split()) for sentence in left) >= FEWEST_WORDS:
+            return " ".join(left)
     return f"No response from {situation.system}."
 
 
