@@ -12,9 +12,10 @@ import pytest
 from helpers.openai_server import always, error, serving
 from helpers.program import argv, call
 from helpers.runs import journal, make
-from helpers.scenario_data import SOUND, published_copy
+from helpers.scenario_data import SOUND, built_in, published_copy
 
 import propensitybench as pb
+from propensitybench.scenarios import read_dataset
 from propensitybench.store import RunFile
 
 PUBLISHED = Path(__file__).parents[3] / "shared" / "published_sample"
@@ -171,16 +172,18 @@ def test_data_stats_and_list() -> None:
     assert all(row["id"].startswith("s2:") for row in listed)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("layout", ["built-in", "own", "published"])
-def test_the_built_in_data_is_valid_and_stays_so_when_exported(tmp_path: Path, layout: str) -> None:
-    if layout == "built-in":
-        assert call("data", "validate").code == 0
-        return
+@pytest.mark.parametrize("layout", ["own", "published"])
+def test_the_built_in_data_is_the_same_when_exported(tmp_path: Path, layout: str) -> None:
+    """It is valid too, which `make check` sees."""
     out = tmp_path / layout
     assert call("data", "export", "--layout", layout, "--out", out).code == 0
-    assert call("data", "stats", "--data", out, "--json").json["scenarios"] == 284 + 199
-    assert call("data", "validate", "--data", out).code == 0
+    exported = read_dataset(out)
+    assert len(exported.scenarios) == len(built_in().scenarios)
+    if layout == "own":
+        assert exported.scenarios == built_in().scenarios
+        assert exported.storylines == built_in().storylines
+    else:
+        assert {one.task for one in exported.scenarios} == {one.task for one in built_in().scenarios}
 
 
 def test_validate_names_the_issues_of_broken_data(tmp_path: Path) -> None:
