@@ -6,6 +6,7 @@ import sqlite3
 import subprocess
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from random import Random
 
@@ -26,7 +27,7 @@ from helpers.openai_server import (
     simulated,
 )
 from helpers.openai_server import serving as serving_freely
-from helpers.program import Done, argv, call
+from helpers.program import Done, argv, call, until
 from helpers.strict import strict
 
 from propensitybench.store import RunFile, verify
@@ -147,6 +148,10 @@ def odd(behaviour: Behaviour) -> Behaviour:
     return answer
 
 
+def has_answered(server: Server, questions: int) -> bool:
+    return server.answered >= questions
+
+
 @pytest.mark.slow
 def test_killed_under_load_and_resumed_no_journaled_reply_is_paid_for_twice(
     tmp_path: Path, serving: Serving
@@ -169,8 +174,7 @@ def test_killed_under_load_and_resumed_no_journaled_reply_is_paid_for_twice(
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
             )
-            while server.answered < before + questions:
-                assert program.poll() is None
+            until(program, partial(has_answered, server, before + questions))
             program.send_signal(signal.SIGKILL)
             program.wait()
             with sqlite3.connect(path) as db:
@@ -199,8 +203,7 @@ def test_sigterm_lets_what_is_in_flight_come_back(tmp_path: Path, serving: Servi
             stderr=subprocess.PIPE,
             text=True,
         )
-        while server.calls < 8:
-            assert program.poll() is None
+        until(program, lambda: server.calls >= 8)
         program.send_signal(signal.SIGTERM)
         _, err = program.communicate()
         assert program.returncode == 130

@@ -10,7 +10,7 @@ from statistics import fmean
 
 import pytest
 from helpers.openai_server import always, error, serving
-from helpers.program import argv, call
+from helpers.program import argv, call, until
 from helpers.runs import journal, make
 from helpers.scenario_data import SOUND, built_in, published_copy
 
@@ -105,8 +105,7 @@ def test_a_stop_in_the_middle_leaves_a_file_that_resume_finishes(tmp_path: Path,
         stdout=subprocess.PIPE,
         text=True,
     )
-    while not journal(broken):
-        assert process.poll() is None
+    until(process, lambda: journal(broken))
     process.send_signal(number)
     _, err = process.communicate()
     assert process.returncode == 130, err

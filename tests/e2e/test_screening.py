@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.program import argv, call
+from helpers.program import argv, call, until
 from helpers.runs import journal
 
 from propensitybench.engine import RunSpec, create_run
@@ -124,8 +124,7 @@ def interrupted_at_a_reply(path: Path, *more: str) -> str:
         stdout=subprocess.PIPE,
         text=True,
     )
-    while not path.exists() or not _begun(path):
-        assert process.poll() is None
+    until(process, lambda: path.exists() and _begun(path))
     process.send_signal(signal.SIGINT)
     _, err = process.communicate()
     assert process.returncode == 130, err

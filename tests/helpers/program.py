@@ -2,11 +2,15 @@
 
 import json
 import os
+import subprocess
 import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from helpers.forking import call_forked
+from helpers.forking import TIMEOUT_S, call_forked
 
 
 class Done(NamedTuple):
@@ -36,3 +40,13 @@ def call(
     done = Done(*call_forked([str(argument) for argument in arguments], typed, cwd, environment))
     assert "Traceback" not in done.err, done.err
     return done
+
+
+def until(process: "subprocess.Popen[Any]", happened: Callable[[], object]) -> None:
+    """Waits, without using the processor, until something is the case; the process has to run until then."""
+    end = time.monotonic() + TIMEOUT_S
+    while not happened():
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(timeout=0.003)
+            assert happened(), process.communicate()
+        assert time.monotonic() < end
