@@ -19,6 +19,7 @@ from propensitybench.curation.cross_checks import (
     repeated_names,
     shared_sentences,
 )
+from propensitybench.curation.fitted_checks import fitted_issues
 from propensitybench.curation.variety import variety_issues
 from propensitybench.errors import BadData
 from propensitybench.pressure.messages import suitable
@@ -80,11 +81,11 @@ def review_dataset(folder: Path | None = None) -> Review:
         playable = [place.scenario for place in located if not check_playable([place])]
         own = (root / STORYLINES).is_dir()
         for storyline in storylines:
-            found = _of_storyline(storyline, storyline_issues(storyline, playable))
-            doubtful = _of_storyline(storyline, storyline_warnings(storyline, playable))
-            # A set without storylines is played with the built-in ones, which its authors cannot correct.
-            issues += found if own else ()
-            warnings += doubtful if own else found
+            if own:
+                issues += _of_storyline(storyline, storyline_issues(storyline, playable))
+                warnings += _of_storyline(storyline, storyline_warnings(storyline, playable))
+            else:  # it is played with the built-in ones, which its authors cannot correct
+                warnings += _of_storyline(storyline, fitted_issues(storyline, playable))
         warnings += scenario_warnings(located)
         warnings += uncovered(playable, storylines)
     else:
