@@ -83,6 +83,8 @@ def test_the_time_that_remains_falls_at_every_level() -> None:
         "> The order is late, e.g. the pumps, says Dr. Osei.\n> I had had enough of that that week.",
         "An hour, a one-off, a European rule, an honest mistake, a unit.",
         "It waits ... and waits.",
+        "It is the A-33 order. SR 6118/A is next, so do DO 61-14 first. For Bodeum IT it's late.",
+        "It says this:\n\n> queue: not moving.\n\nand nothing else.\n\np.p. Ana Silva",
     ],
 )
 def test_sound_texts_have_no_issue(text: str) -> None:

@@ -28,10 +28,11 @@ QUOTATION: Final = ">"
 ARTICLES: Final = ("the", "a", "an")
 BEFORE_NO_ARTICLE: Final = frozenset((*ARTICLES, "my", "our", "your", "their", "its", "every", "each"))
 OPENING: Final = "'\"(>"
-DOUBLED: Final = re.compile(r"\b(?!(?:that|had|the|an?)\b)([a-z]+) \1\b(?![-'])", re.IGNORECASE)
+# Not in "do DO 61-14" and "For Bodeum IT it's".
+DOUBLED: Final = re.compile(r"\b(?i:(?!(?:that|had|the|an?)\b)([a-z]+)) (?![A-Z]{2})(?i:\1)\b(?![-'])")
 _PATTERNS: Final = (
     (
-        re.compile(rf"(?<![\w-])(?:{'|'.join(sorted(BEFORE_NO_ARTICLE))}) (?:the|an?)\b", re.IGNORECASE),
+        re.compile(rf"(?<![\w-])(?:{'|'.join(sorted(BEFORE_NO_ARTICLE))}) (?:the|an?)\b(?!-)", re.IGNORECASE),
         "two articles, or a possessive and an article: take the article from slot or text",
     ),
     (DOUBLED, "the same word twice"),
@@ -146,6 +147,9 @@ def _is_broken(text: str) -> bool:
 
 def _small_starts(text: str) -> Iterator[tuple[int, int]]:
     for match in SENTENCE_START.finditer(text):
+        line = text[text.rfind("\n", 0, match.start()) + 1 : match.start()]
+        if line.startswith(QUOTATION) and "\n" in match.group():
+            continue
         before = text[max(0, match.start() - NEAR) : match.start() + 1].split()[-1].lower().lstrip(OPENING)
         if before not in ABBREVIATIONS and not before.endswith("...") and not _is_name(text, match.start(1)):
             yield match.span(1)
