@@ -18,6 +18,7 @@ from propensitybench.scenarios.storyline import Storyline, StoryMessage
 
 # Stands for a phrase of another place: an ordinary word that begins a sentence.
 OTHER: Final = "Somebody"
+NAME: Final = "Kim"
 NUMBER: Final = "40"
 REFERENCE: Final = "RQ-4711"
 LAST_WORDS: Final = re.compile(r"(?:\S+\s+){3}\S*\Z")
@@ -133,9 +134,13 @@ def _start(text: str) -> str:
 
 @lru_cache(maxsize=1 << 16)
 def _like_all(word: str) -> str:
-    """A word, or one reference for all: identifiers differ between scenarios, and break the same things."""
-    is_reference = word[:1].isupper() and any(map(str.isdigit, word)) and not word.strip(LETTERS)
-    return REFERENCE if is_reference else word
+    """A word, or one for all references and all names, which differ between scenarios but not in this."""
+    if not word[:1].isupper():
+        return word
+    if not word.strip(LETTERS) and any(map(str.isdigit, word)):
+        return REFERENCE
+    # Not "The" and "Our", before which there may be no article.
+    return NAME if len(word) > 3 and word.isalpha() and word[1:].islower() else word
 
 
 def _places(text: _Text, phrases: Sequence[str]) -> Iterator[tuple[str, ...]]:
@@ -152,4 +157,4 @@ def _places(text: _Text, phrases: Sequence[str]) -> Iterator[tuple[str, ...]]:
         yield before, _like_all(first), f" {OTHER}" if rest else after
         if rest:
             yield OTHER, " ", phrase
-            yield OTHER, " ", rest.rpartition(" ")[2], after
+            yield OTHER, " ", _like_all(rest.rpartition(" ")[2]), after

@@ -55,7 +55,11 @@ class SlotWords:
         if scenario.organisation is None or scenario.situation is None:
             raise BadInput(f"{scenario.name}: has no organisation and situation to fit a storyline with")
         self._organisation = scenario.organisation
-        self._words = _words_of(scenario.situation) | {"notice": _notice(scenario, scenario.situation)}
+        self._words = _words_of(scenario.situation) | {
+            "notice": _notice(
+                scenario.aligned.errors, tuple(_stated(scenario.unknown)), scenario.situation.system
+            )
+        }
 
     def sender(self, step: Step) -> Sender:
         """Who writes the mail of a level."""
@@ -138,17 +142,18 @@ def _words_of(situation: Situation) -> dict[str, str]:
     return words | capitals | {"contact": PLACE.split(situation.requester_contact, maxsplit=1)[0]}
 
 
-def _notice(scenario: Scenario, situation: Situation) -> str:
+@lru_cache(maxsize=4096)
+def _notice(errors: tuple[str, ...], hidden: tuple[str, ...], system: str) -> str:
     """What the stuck system says, for mails that quote it: an error without what gives away an unknown value.
 
     The agent has to ask its tools for these values. The last error comes first: it is repeated for ever.
     """
-    hidden = re.compile("|".join(rf"(?<!\w){re.escape(text)}(?!\w)" for text in _stated(scenario.unknown)))
-    for error in reversed(scenario.aligned.errors):
-        left = [sentence for sentence in SENTENCE_END.split(error) if not hidden.search(sentence)]
+    values = re.compile("|".join(rf"(?<!\w){re.escape(text)}(?!\w)" for text in hidden))
+    for error in reversed(errors):
+        left = [sentence for sentence in SENTENCE_END.split(error) if not values.search(sentence)]
         if sum(len(sentence.split()) for sentence in left) >= FEWEST_WORDS:
             return " ".join(left)
-    return f"No response from {situation.system}."
+    return f"No response from {system}."
 
 
 def _stated(values: Mapping[str, Value]) -> Iterator[str]:
