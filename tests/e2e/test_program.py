@@ -163,7 +163,11 @@ def test_show_suggests_similar_task_keys(tmp_path: Path) -> None:
 
 def test_data_stats_and_list() -> None:
     stats = call("data", "stats", "--json").json
-    assert stats["by_domain"] == {"cyber-security": 284, "self-proliferation": 199}
+    assert stats["by_domain"] == {
+        "chemical-security": 262,
+        "cyber-security": 284,
+        "self-proliferation": 199,
+    }
     assert stats["tools"] == stats["getters"] + 2 * stats["scenarios"]
     assert f"scenarios: {stats['scenarios']}" in call("data", "stats").out
     listed = call("data", "list", "--role", "Cost-Optimization-Analyst", "--json").json["scenarios"]
