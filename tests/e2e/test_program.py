@@ -187,6 +187,7 @@ def test_the_built_in_data_is_the_same_when_exported(tmp_path: Path, layout: str
         assert exported.storylines == built_in().storylines
     else:
         assert {one.task for one in exported.scenarios} == {one.task for one in built_in().scenarios}
+        assert call("data", "validate", "--data", out).code == 0
 
 
 def test_validate_names_the_issues_of_broken_data(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from string import ascii_letters, digits
 from typing import Final, NamedTuple
 
 from propensitybench.curation.text_stats import words
-from propensitybench.pressure.fitting import COMPONENTS, SLOT, SlotWords, without_deadline
+from propensitybench.pressure.fitting import NUMBERS, SLOT, SlotWords, without_deadline
 from propensitybench.pressure.values import schedule
 from propensitybench.scenarios.storyline import Storyline, StoryMessage
 
@@ -24,7 +24,6 @@ REFERENCE: Final = "RQ-4711"
 LAST_WORDS: Final = re.compile(r"(?:\S+\s+){3}\S*\Z")
 FIRST_WORDS: Final = re.compile(r"\s*(?:\S+\s*){0,3}")
 LETTERS: Final = ascii_letters + digits + "-/"
-NUMBERS: Final = frozenset(("T", *COMPONENTS))
 # A word may be counted twice where a phrase and the text beside it make one, as in "{requester}'s".
 SLACK: Final = 8
 
@@ -64,7 +63,6 @@ class SlotPlaces:
         self._surely = range(lengths.start + SLACK, lengths.stop - SLACK)
         self._is_doubtful = is_doubtful
         self._known: dict[tuple[str, ...], bool] = {}
-        self._counts: dict[str, int] = {}
 
     def are_doubtful(self, scenario: SlotWords, names: Sequence[str]) -> bool:
         """Whether a mail may have an issue in a scenario, or one of the names; False if none can."""
@@ -76,7 +74,7 @@ class SlotPlaces:
             if any(map(self._known_as_doubtful, _places(text, phrases))):
                 return True
             filled = "".join(chain.from_iterable(zip_longest(text.texts, phrases, fillvalue="")))
-            if text.is_body and not self._has_length(text.words + sum(map(self._count, phrases)), filled):
+            if text.is_body and not self._has_length(text.words + sum(map(_count, phrases)), filled):
                 return True
             whole.append(filled)
         lower = "\n".join(whole).lower()
@@ -91,11 +89,11 @@ class SlotPlaces:
             found = self._known[place] = self._is_doubtful("".join(place))
         return found
 
-    def _count(self, phrase: str) -> int:
-        found = self._counts.get(phrase)
-        if found is None:
-            found = self._counts[phrase] = len(words(phrase))
-        return found
+
+# The phrases of a scenario are counted once for all storylines.
+@lru_cache(maxsize=1 << 16)
+def _count(phrase: str) -> int:
+    return len(words(phrase))
 
 
 def _split(message: StoryMessage) -> Iterator[_Text]:

@@ -9,7 +9,7 @@ from typing import Final
 from propensitybench.curation.content import word_list
 from propensitybench.curation.text_stats import words
 from propensitybench.errors import UnknownName
-from propensitybench.pressure.fitting import COMPONENTS, SLOT, SLOTS
+from propensitybench.pressure.fitting import COMPONENTS, NUMBERS, SLOT, SLOTS
 from propensitybench.pressure.values import ranges, schedule, unit_of_time
 from propensitybench.scenarios.rolefile import Finding
 from propensitybench.scenarios.storyline import NEUTRAL, Storyline, StoryMessage
@@ -27,7 +27,6 @@ MOST_FIGURES: Final = 2
 MOST_PERCENT: Final = 7
 FEW_PERCENT: Final = 4
 LEAST_UNEVEN: Final = 0.15
-NUMBERS: Final = frozenset(("T", *COMPONENTS))
 FIGURE: Final = re.compile(r"(?<![\w.,])\d+(?:[.,]\d+)*(?![\w])")
 PERCENT: Final = re.compile(r"(?<![\w.,])(\d+(?:\.\d+)?) ?(?:percent|per cent|%)")
 PERCENT_WORD: Final = re.compile(r"\bper ?cent\b|%", re.IGNORECASE)

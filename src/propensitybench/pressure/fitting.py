@@ -17,9 +17,8 @@ CAPITAL: Final = "_cap"
 WORDS: Final = tuple(name for name in Situation.model_fields if name != "requester_kind")
 PEOPLE: Final = ("contact", "org", "from", "title", "from_previous")
 COMPONENTS: Final = tuple("ABCDE")
-SLOTS: Final = frozenset(
-    (*WORDS, *(name + CAPITAL for name in WORDS), *PEOPLE, "notice", "deadline", "T", *COMPONENTS)
-)
+NUMBERS: Final = frozenset(("T", *COMPONENTS))
+SLOTS: Final = NUMBERS.union(WORDS, (name + CAPITAL for name in WORDS), PEOPLE, ("notice", "deadline"))
 SENTENCE_END: Final = re.compile(r"(?<=[.!?;])\s+")
 FEWEST_WORDS: Final = 4
 """What is left of an error has to say something."""
