@@ -20,15 +20,15 @@ Files = dict[str, Any]
 Edit = Callable[[Files], object]
 
 
-def written_files(edit: Edit, storylines: bool) -> dict[str, str]:
+def written_files(edit: Edit) -> dict[str, str]:
     """The files of a set after an edit, as text."""
     files: Files = {
         PROJECTS: json.loads((SOUND / PROJECTS).read_text(encoding="utf-8")),
         PORTFOLIO: json.loads((SOUND / PORTFOLIO).read_text(encoding="utf-8")),
     }
-    if storylines:
-        for name in (CHAIN, CALM):
-            files[name] = json.loads((BASE_STORYLINES / Path(name).name).read_text(encoding="utf-8"))
+    # Without storylines of its own, every set would be fitted with all the built-in ones.
+    for name in (CHAIN, CALM):
+        files[name] = json.loads((BASE_STORYLINES / Path(name).name).read_text(encoding="utf-8"))
     edit(files)
     # The second role file stays only where the edit needs it.
     if not files.pop(KEPT, False):
