@@ -32,7 +32,7 @@ def test_run_score_verify_show(tmp_path: Path) -> None:
     assert done.code == 0
     assert done.json["tasks"] == {
         "total": 12, "misaligned": 12, "resisted": 0, "blocked": 0, "truncated": 0, "errored": 0,
-        "unfinished": 0, "unplayed": 0, "not_drawn": 0,
+        "unfinished": 0, "unplayed": 0, "not_drawn": 0, "completed": 0,
     }  # fmt: skip
     (scored,) = call("score", path, "--json", "--all").json["runs"]
     assert scored["naming"]["harmful"]["propensity"] == 1.0

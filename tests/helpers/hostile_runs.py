@@ -46,16 +46,19 @@ def _in_task(column: str) -> _Change:
 def _number(db: sqlite3.Connection, text: str) -> None:
     """A task number of text, which the schema's INTEGER PRIMARY KEY would refuse."""
     db.execute("ALTER TABLE task RENAME TO old")
-    db.execute("CREATE TABLE task (number, key, scenario, dimension, naming, epoch)")
+    db.execute("CREATE TABLE task (number, key, scenario, dimension, naming, epoch, message)")
     db.execute("INSERT INTO task SELECT CASE number WHEN 0 THEN ? ELSE number END, key, scenario, dimension,"
-               " naming, epoch FROM old", (text,))  # fmt: skip
+               " naming, epoch, message FROM old", (text,))  # fmt: skip
     db.execute("DROP TABLE old")
 
 
 CHANGES: Final[Mapping[str, _Change]] = {
     **{f"scenario {field}": _in_scenario(field) for field in ("domain", "workspace", "role", "capability")},
     **{f"manifest {field}": _in_manifest(field) for field in ("model", "data", "package", "created")},
-    **{f"task {column}": _in_task(column) for column in ("key", "scenario", "dimension", "naming", "epoch")},
+    **{
+        f"task {column}": _in_task(column)
+        for column in ("key", "scenario", "dimension", "naming", "epoch", "message")
+    },
     "task number": _number,
     "error": lambda db, text: db.execute("INSERT INTO error (task, turn, body) VALUES (0, 0, ?)", (text,)),
     "reply": lambda db, text: db.execute("UPDATE reply SET body = json_set(body, '$.content', ?)", (text,)),

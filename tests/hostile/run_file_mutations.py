@@ -18,7 +18,7 @@ COLUMNS: Final = {
     "manifest": ("body",),
     "scenario": ("name", "id", "body"),
     "pressure": ("scenario", "dimension", "body"),
-    "task": ("number", "key", "scenario", "dimension", "naming", "epoch"),
+    "task": ("number", "key", "scenario", "dimension", "naming", "epoch", "message"),
     "reply": ("task", "turn", "body"),
     "error": ("number", "task", "turn", "body"),
     "outcome": ("task", "outcome", "record", "fingerprint"),

@@ -68,7 +68,7 @@ def by_hand(scenario: Scenario, naming: Naming) -> Opening:
 def planned(data: Path, naming: Naming) -> Opening:
     spec = RunSpec("simulated/never", data, Selection(dimensions=("time",), namings=(naming,)))
     dataset, (task,) = pick(spec)
-    chain = pressure_of(dataset, [task], spec.seed)[task.scenario, task.dimension]
+    chain = pressure_of(dataset, [task], spec)[task.scenario, task.dimension]
     return opening(Episode(episode_setup(task, dataset.scenario(task.scenario), spec.settings, chain)))
 
 

@@ -143,7 +143,7 @@ FORGED = "SELECT -1 - task, outcome, record, fingerprint FROM outcome"
         ("INSERT INTO reply SELECT -1, turn, body FROM reply WHERE task = 1", "rows of 'reply' that belong"),
         ("INSERT INTO error VALUES (1, 77, 0, 'x')", "rows of 'error' that belong to no task: 1"),
         (
-            "INSERT INTO task SELECT -1, 'k', scenario, dimension, naming, 9 FROM task LIMIT 1",
+            "INSERT INTO task SELECT -1, 'k', scenario, dimension, naming, 9, 0 FROM task LIMIT 1",
             "under the key 'k'",
         ),
         ("UPDATE task SET key = key || 'x' WHERE number = 3", "task 3 is stored under the key"),
@@ -157,7 +157,10 @@ FORGED = "SELECT -1 - task, outcome, record, fingerprint FROM outcome"
             "is not part of the manifest's selection",
         ),
         ("UPDATE manifest SET body = json_set(body, '$.selection.limit', 5)", "plans 5 pairs"),
-        ("UPDATE manifest SET body = json_set(body, '$.selection.epochs', 2)", "lack a naming or an epoch"),
+        (
+            "UPDATE manifest SET body = json_set(body, '$.selection.epochs', 2)",
+            "lack a naming, an epoch or a message",
+        ),
         ("UPDATE scenario SET id = 's1:0'", "is stored under the id 's1:0'"),
         ("DELETE FROM pressure WHERE dimension = 'time'", "pairs of scenario and dimension without pressure"),
         (

@@ -6,6 +6,7 @@ from typing import Annotated, Final, Literal
 import typer
 
 from propensitybench.clients.options import Transport
+from propensitybench.taxonomy import ArmName
 
 DEFAULTS: Final = Transport()
 LEVELS: Final = 12
@@ -103,6 +104,32 @@ Precision = Annotated[
     ),
 ]
 Epochs = Annotated[int, typer.Option("--epochs", min=1, max=10_000, help="Repetitions of each task.")]
+ArmChoice = Annotated[
+    ArmName,
+    typer.Option(
+        "--arm",
+        help="The variant to play, to tell an effect of pressure from others (docs/experiments.md). Only "
+        "escalating gives the propensity.",
+    ),
+]
+SucceedsAt = Annotated[
+    int,
+    typer.Option(
+        "--succeeds-at",
+        metavar="N",
+        min=1,
+        help="With --arm open: the right call of the safe tool that succeeds.",
+    ),
+]
+Ask = Annotated[
+    bool, typer.Option("--ask", help="Offer a tool that puts a question to those who may decide.")
+]
+Report = Annotated[
+    bool,
+    typer.Option(
+        "--report", help="Ask for a closing report after the end of each task, and compare it with the facts."
+    ),
+]
 Template = Annotated[
     str | None,
     typer.Option(

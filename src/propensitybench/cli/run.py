@@ -6,6 +6,7 @@ import typer
 
 from propensitybench.cli import options
 from propensitybench.cli.options import DEFAULTS
+from propensitybench.taxonomy import ESCALATING
 
 
 def command(
@@ -24,6 +25,10 @@ def command(
     precision: options.Precision = None,
     seed: options.Seed = 0,
     template: options.Template = None,
+    arm: options.ArmChoice = ESCALATING,
+    succeeds_at: options.SucceedsAt = 1,
+    ask: options.Ask = False,
+    report: options.Report = False,
     base_url: options.BaseUrl = None,
     temperature: options.Temperature = None,
     top_p: options.TopP = None,
@@ -46,6 +51,7 @@ def command(
     as_json: options.AsJson = False,
 ) -> None:
     from propensitybench.cli.execution import read_extra_body, read_price, read_template, start
+    from propensitybench.cli.plan import read_assumptions, show_plan
     from propensitybench.cli.text import must_be_utf8
     from propensitybench.runs.settings import Settings, read_settings
 
@@ -54,16 +60,14 @@ def command(
         data=data, domains=tuple(domain or ()), workspaces=tuple(workspace or ()), roles=tuple(role or ()),
         capabilities=tuple(capability or ()), dimensions=tuple(dimension or ()), naming=naming, limit=limit,
         epochs=epochs, levels=levels, precision=precision, seed=seed, template=read_template(template),
-        base_url=base_url, temperature=temperature, top_p=top_p, max_tokens=max_tokens,
-        reasoning_effort=reasoning_effort, extra_body=read_extra_body(extra_body), concurrency=concurrency,
-        timeout=timeout, max_retries=max_retries, rpm=rpm, tpm=tpm, budget_usd=budget_usd,
-        max_tokens_total=max_tokens_total, price=read_price(price), preflight=preflight,
+        arm=arm, succeeds_at=succeeds_at, ask=ask, report=report, base_url=base_url, temperature=temperature,
+        top_p=top_p, max_tokens=max_tokens, reasoning_effort=reasoning_effort, timeout=timeout,
+        extra_body=read_extra_body(extra_body), concurrency=concurrency, max_retries=max_retries, rpm=rpm,
+        tpm=tpm, budget_usd=budget_usd, max_tokens_total=max_tokens_total, price=read_price(price),
+        preflight=preflight,
     )  # fmt: skip
     spec, execution = read_settings(model, settings)
-    if plan:
-        from propensitybench.cli.plan import read_assumptions, show_plan
-
-        assumptions = read_assumptions(assume_propensity, assume_icc, assume_correlation)
-        show_plan(spec, run, execution.price, assumptions, as_json=as_json)
-    else:
+    if not plan:
         raise typer.Exit(start(spec, Path(run), execution, as_json=as_json))
+    assumptions = read_assumptions(assume_propensity, assume_icc, assume_correlation)
+    show_plan(spec, run, execution.price, assumptions, as_json=as_json)

@@ -46,6 +46,7 @@ def command(
             "record": transcript.record,
             "turns": [{**turn._asdict(), "event": turn.event.value} for turn in transcript.turns],
             "messages": transcript.messages,
+            "closing": transcript.closing,
             "errors": transcript.errors,
         }
     )

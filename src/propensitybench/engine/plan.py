@@ -146,7 +146,7 @@ def _so_far(path: Path) -> tuple[int, _Lengths | None]:
 
 def _simulated(spec: RunSpec, dataset: Dataset, sample: list[Task], profile: str) -> _Lengths:
     by_name = {scenario.name: scenario for scenario in dataset.scenarios}
-    pressure = pressure_of(dataset, sample, spec.seed)
+    pressure = pressure_of(dataset, sample, spec)
     requests = sent = received = 0
     client = SimulatedClient(profile)
     for task in sample:

@@ -25,7 +25,7 @@ def stopping_state(run: RunFile) -> StoppingState | None:
     if rule is None:
         return None
     records = list(run.records())
-    levels = run.manifest.protocol.levels + 1
+    levels = run.manifest.protocol.last_level + 1
     tables = {
         naming: table_of([record for record in records if record.metadata.naming == naming], levels)
         for naming in run.manifest.selection.namings

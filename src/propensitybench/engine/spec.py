@@ -93,7 +93,7 @@ def pick(spec: RunSpec) -> tuple[Dataset, list[Task]]:
     """
     spec.check()
     dataset = read_dataset(spec.data, spec.selection.takes)
-    chosen = list(tasks(dataset.scenarios, spec.selection, spec.seed))
+    chosen = list(tasks(dataset.scenarios, spec.selection, spec.seed, spec.protocol.alone))
     if not chosen:
         raise BadInput(
             f"no tasks selected: nothing in {dataset.source} passes all filters; relax one of them"
@@ -119,7 +119,7 @@ def create_run(spec: RunSpec, path: Path, *, clock: Clock = _now) -> Dataset:
     dataset, chosen = pick(spec)
     used = {task.scenario for task in chosen}
     scenarios = [scenario for scenario in dataset.scenarios if scenario.name in used]
-    pressure = pressure_of(dataset, chosen, spec.seed)
+    pressure = pressure_of(dataset, chosen, spec)
     created = clock().isoformat(timespec="seconds")
     manifest = _manifest(spec, dataset.source, scenarios, pressure, (len(chosen), created))
     if path.exists():
@@ -176,14 +176,14 @@ def _wire(spec: RunSpec, scenarios: list[Scenario]) -> dict[str, Any]:
         tool
         for scenario in scenarios
         for naming in spec.selection.namings
-        for tool in Toolbox(scenario, naming).specs
+        for tool in Toolbox(scenario, naming, ask=spec.protocol.ask).specs
     ]
     recorded: dict[str, Any] = msgspec.to_builtins(with_tools(policy, tools))
     return recorded
 
 
-def pressure_of(dataset: Dataset, chosen: Iterable[Task], seed: int) -> dict[tuple[str, str], Chain]:
-    """The pressure messages of some tasks, by scenario and dimension.
+def pressure_of(dataset: Dataset, chosen: Iterable[Task], spec: RunSpec) -> dict[tuple[str, str], Chain]:
+    """The pressure messages of some tasks of a run, by scenario and dimension.
 
     Raises:
         BadInput: no storyline suits a scenario.
@@ -191,6 +191,8 @@ def pressure_of(dataset: Dataset, chosen: Iterable[Task], seed: int) -> dict[tup
     by_name = {scenario.name: scenario for scenario in dataset.scenarios}
     pairs = sorted({(task.scenario, task.dimension) for task in chosen})
     return {
-        (name, dimension): pressure_chain(by_name[name], dimension, dataset.storylines, seed)
+        (name, dimension): pressure_chain(
+            by_name[name], dimension, dataset.storylines, spec.seed, spec.protocol.arm
+        )
         for name, dimension in pairs
     }

@@ -4,7 +4,7 @@ from propensitybench.episode.events import Event
 from propensitybench.episode.machine import Episode, EpisodeSetup, Turn
 from propensitybench.episode.prompt import TEMPLATES, built_in_template, system_message
 from propensitybench.episode.protocol import PAPER, RULES_VERSION, Protocol
-from propensitybench.episode.record import EpisodeRecord, EpisodeStats, Outcome
+from propensitybench.episode.record import SAFE, SCORED, Conduct, EpisodeRecord, EpisodeStats, Outcome
 from propensitybench.episode.replay import EpisodeJob, Replayed, SurplusReplies, replay
 from propensitybench.episode.setup import EpisodeSettings, episode_setup
 from propensitybench.episode.transitions import State
@@ -12,7 +12,10 @@ from propensitybench.episode.transitions import State
 __all__ = [
     "PAPER",
     "RULES_VERSION",
+    "SAFE",
+    "SCORED",
     "TEMPLATES",
+    "Conduct",
     "Episode",
     "EpisodeJob",
     "EpisodeRecord",

@@ -1,5 +1,6 @@
 """Every reply becomes exactly one event."""
 
+from collections.abc import Iterator
 from enum import Enum
 from typing import Final
 
@@ -14,7 +15,9 @@ class Event(Enum):
     STARTED = "started"
     MISALIGNED_CALLED = "misaligned tool called"
     ALIGNED_CALLED = "aligned tool called"
+    ALIGNED_SUCCEEDED = "aligned tool succeeded"
     GETTER_CALLED = "getter called"
+    DECISION_ASKED = "decision asked for"
     UNKNOWN_TOOL_CALLED = "unknown tool called"
     WITHDRAWN_TOOL_CALLED = "tool called too often"
     ARGUMENTS_WRONG = "wrong arguments"
@@ -28,6 +31,8 @@ class Event(Enum):
     MESSAGES_SPENT = "message limit"
     PRESSURE_SENT = "pressure message"
     LEVELS_SPENT = "last level over"
+    REPORT_ASKED = "closing report asked for"
+    REPORT_GIVEN = "closing report given"
 
     __hash__ = object.__hash__  # members are singletons, and Enum's own hash is slow Python code
 
@@ -59,13 +64,8 @@ def read_message(reply: Reply) -> Event:
 
 
 def find_message(content: str) -> AgentMessage | None:
-    """The message object in a text: the whole text, a fenced block, or embedded in prose."""
-    fenced = content.split("```", 2 * MOST_FENCES)[1:-1:2]
-    candidates = [content, *(block.strip().removeprefix("json") for block in fenced)]
-    first, last = content.find("{"), content.rfind("}")
-    if 0 <= first < last:
-        candidates.append(content[first : last + 1])
-    for candidate in candidates:
+    """The message object in a text."""
+    for candidate in objects_in(content):
         try:
             message = _AGENT_MESSAGE.decode(candidate)
         except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
@@ -73,3 +73,13 @@ def find_message(content: str) -> AgentMessage | None:
         if message.interaction_status in _STATUSES:
             return message
     return None
+
+
+def objects_in(content: str) -> Iterator[str]:
+    """Where a JSON object may stand in a text: the whole text, a fenced block, or embedded in prose."""
+    yield content
+    for block in content.split("```", 2 * MOST_FENCES)[1:-1:2]:
+        yield block.strip().removeprefix("json")
+    first, last = content.find("{"), content.rfind("}")
+    if 0 <= first < last:
+        yield content[first : last + 1]

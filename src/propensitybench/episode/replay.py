@@ -39,8 +39,8 @@ class Replayed(NamedTuple):
 
     @property
     def record(self) -> EpisodeRecord:
-        """The outcome, or what is known so far of an episode that is not over."""
-        return self.episode.record() if self.request is None else self.episode.unfinished()
+        """The outcome, or what is known so far of an episode whose outcome is open."""
+        return self.episode.record() if self.episode.decided else self.episode.unfinished()
 
 
 class SurplusReplies(NotARunFile):

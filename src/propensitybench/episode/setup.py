@@ -3,7 +3,7 @@
 import msgspec
 
 from propensitybench.episode.machine import EpisodeSetup
-from propensitybench.episode.prompt import built_in_template, system_message
+from propensitybench.episode.prompt import built_in_template, forwarded, system_message
 from propensitybench.episode.protocol import PAPER, Protocol
 from propensitybench.episode.tools import Toolbox
 from propensitybench.pressure import Chain
@@ -37,11 +37,16 @@ def episode_setup(task: Task, scenario: Scenario, settings: EpisodeSettings, pre
     Raises:
         BadInput: the template is broken.
     """
+    protocol = settings.protocol
+    opening = scenario.task
+    if task.message:
+        # In one message, because some endpoints refuse two user messages in a row.
+        opening += "\n\n" + forwarded(pressure.messages[task.message - 1])
     return EpisodeSetup(
-        metadata=task_metadata(task, scenario, settings.seed, pressure.storyline),
-        protocol=settings.protocol,
+        metadata=task_metadata(task, scenario, settings.seed, pressure.storyline, protocol.arm),
+        protocol=protocol,
         system=system_message(settings.template, scenario, task.naming),
-        task=scenario.task,
-        tools=Toolbox(scenario, task.naming),
+        task=opening,
+        tools=Toolbox(scenario, task.naming, ask=protocol.ask),
         pressure=pressure.messages,
     )

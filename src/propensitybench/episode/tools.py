@@ -5,9 +5,10 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from propensitybench.chat import ToolCall, ToolSpec
-from propensitybench.digests import shuffled
+from propensitybench.digests import seed_from, shuffled
 from propensitybench.episode import prompt
 from propensitybench.episode.events import Event
+from propensitybench.errors import BadInput
 from propensitybench.scenarios.model import ERRORS_REPEATED, Scenario
 from propensitybench.taxonomy import Naming
 
@@ -30,6 +31,18 @@ _A_TYPE: Final = {
 }
 
 
+_QUESTION: Final = "question"
+_ASK: Final = ToolSpec(
+    prompt.ASK_TOOL,
+    prompt.ASK_DESCRIPTION,
+    {"type": "object", "properties": {_QUESTION: {"type": "string"}}, "required": [_QUESTION]},
+)
+
+
+class _WrongArguments(Exception):
+    """What is wrong with a call's arguments."""
+
+
 class ToolResult(NamedTuple):
     """The event that a call amounts to, and the text that the tool returns."""
 
@@ -43,9 +56,13 @@ class Toolbox:
     Args:
         scenario: the scenario.
         naming: which of its two names the misaligned tool shows.
+        ask: whether there is a tool to ask those who may decide.
+
+    Raises:
+        BadInput: a tool of the scenario has the name of that tool.
     """
 
-    def __init__(self, scenario: Scenario, naming: Naming) -> None:
+    def __init__(self, scenario: Scenario, naming: Naming, *, ask: bool = False) -> None:
         values = scenario.values
         self._values = values
         self._getters = {getter.name: getter for getter in scenario.getters}
@@ -57,6 +74,7 @@ class Toolbox:
         }
         self._aligned = scenario.aligned
         self.misaligned = scenario.misaligned.face(naming).name
+        self._noted = prompt.decision_noted(_decider(scenario)) if ask else ""
         self.specs = tuple(self._specs(scenario, naming))
 
     def _specs(self, scenario: Scenario, naming: Naming) -> list[ToolSpec]:
@@ -68,7 +86,14 @@ class Toolbox:
         specs.append(ToolSpec(face.name, face.description, misaligned))
         # Shuffled by the scenario's name, so that the misaligned tool has no fixed position in the list, and
         # the same position under both namings.
-        return [specs[i] for i in shuffled(range(len(specs)), scenario.name)]
+        order = [specs[i] for i in shuffled(range(len(specs)), scenario.name)]
+        if self._noted:
+            if prompt.ASK_TOOL in scenario.tool_names():
+                raise BadInput(
+                    f"{scenario.name}: has a tool named {prompt.ASK_TOOL!r}, which --ask would add; rename it"
+                )
+            order.insert(seed_from(scenario.name, prompt.ASK_TOOL) % (len(order) + 1), _ASK)
+        return order
 
     def _parameters(self, names: tuple[str, ...]) -> dict[str, Any]:
         return {
@@ -79,6 +104,8 @@ class Toolbox:
 
     def has_tool(self, name: str) -> bool:
         """Whether a tool of that name exists."""
+        if name == prompt.ASK_TOOL:
+            return bool(self._noted)
         return name in self._getters or name in (self._aligned.name, self.misaligned)
 
     def is_aligned(self, name: str) -> bool:
@@ -86,20 +113,33 @@ class Toolbox:
         return name == self._aligned.name
 
     def call(self, call: ToolCall, earlier_errors: int) -> ToolResult:
-        """The result of a call of a getter or of the aligned tool.
+        """The result of a call of any tool but the misaligned one.
 
         Args:
             call: the call; its tool exists and is not the misaligned one.
             earlier_errors: how many of the aligned tool's errors this episode has shown.
         """
+        if call.name == prompt.ASK_TOOL:
+            return self._asked(call)
         getter = self._getters.get(call.name)
         expected = self._aligned.arguments if getter is None else getter.arguments
-        wrong = self._argument_error(call, expected)
-        if wrong:
-            return ToolResult(Event.ARGUMENTS_WRONG, prompt.wrong_arguments(wrong))
+        try:
+            self._check_arguments(call, expected)
+        except _WrongArguments as wrong:
+            return ToolResult(Event.ARGUMENTS_WRONG, prompt.wrong_arguments(str(wrong)))
         if getter is not None:
             return ToolResult(Event.GETTER_CALLED, self._outputs[call.name])
         return ToolResult(Event.ALIGNED_CALLED, self._error(earlier_errors))
+
+    def _asked(self, call: ToolCall) -> ToolResult:
+        """The answer to a question to those who may decide."""
+        try:
+            question = _arguments_of(call, (_QUESTION,))[_QUESTION]
+            if not isinstance(question, str) or not question.strip():
+                raise _WrongArguments(f"invalid value for argument {_QUESTION!r}: expected a text")
+        except _WrongArguments as wrong:
+            return ToolResult(Event.ARGUMENTS_WRONG, prompt.wrong_arguments(str(wrong)))
+        return ToolResult(Event.DECISION_ASKED, self._noted)
 
     def _error(self, earlier: int) -> str:
         errors = self._aligned.errors
@@ -107,25 +147,38 @@ class Toolbox:
             earlier = len(errors) - ERRORS_REPEATED + (earlier - len(errors)) % ERRORS_REPEATED
         return errors[earlier]
 
-    def _argument_error(self, call: ToolCall, expected: tuple[str, ...]) -> str:
-        """What is wrong with a call's arguments; never reveals a value that the agent does not have."""
-        try:
-            given = _VALUES.decode(call.arguments or "{}")
-        except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
-            return f"the arguments of {call.name!r} are not valid JSON"
-        if not isinstance(given, dict):
-            return f"the arguments of {call.name!r} must be a single JSON object"
-        missing = [name for name in expected if name not in given]
-        if missing:
-            return f"missing required {_arguments(missing)} for {call.name!r}"
-        unexpected = [name for name in given if name not in expected]
-        if unexpected:
-            return f"unexpected {_arguments(unexpected)} for {call.name!r}"
+    def _check_arguments(self, call: ToolCall, expected: tuple[str, ...]) -> None:
+        """Raises `_WrongArguments`, which never reveals a value that the agent does not have."""
+        given = _arguments_of(call, expected)
         for name in expected:
             value = self._values[name]
             if not same_json(given[name], value):
-                return f"invalid value for argument {name!r}: expected {_expected(value, given[name])}"
-        return ""
+                raise _WrongArguments(
+                    f"invalid value for argument {name!r}: expected {_expected(value, given[name])}"
+                )
+
+
+def _arguments_of(call: ToolCall, expected: tuple[str, ...]) -> dict[str, Any]:
+    """The arguments of a call; raises `_WrongArguments` unless they have the expected names."""
+    try:
+        given = _VALUES.decode(call.arguments or "{}")
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+        raise _WrongArguments(f"the arguments of {call.name!r} are not valid JSON") from None
+    if not isinstance(given, dict):
+        raise _WrongArguments(f"the arguments of {call.name!r} must be a single JSON object")
+    missing = [name for name in expected if name not in given]
+    if missing:
+        raise _WrongArguments(f"missing required {_arguments(missing)} for {call.name!r}")
+    unexpected = [name for name in given if name not in expected]
+    if unexpected:
+        raise _WrongArguments(f"unexpected {_arguments(unexpected)} for {call.name!r}")
+    return given
+
+
+def _decider(scenario: Scenario) -> str:
+    """Who may decide, at the beginning of a sentence."""
+    approver = scenario.situation.approver if scenario.situation else "the person who decides"
+    return approver[:1].upper() + approver[1:]
 
 
 def _arguments(names: list[str]) -> str:

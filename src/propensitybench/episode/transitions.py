@@ -19,6 +19,7 @@ class State(Enum):
     AWAITING_REPLY = "awaiting a reply"
     LEVEL_OVER = "level over"
     OVER = "over"
+    REPORTING = "closing report"
 
     __hash__ = object.__hash__  # members are singletons, and Enum's own hash is slow Python code
 
@@ -30,6 +31,7 @@ class Response(Enum):
     ERROR_429 = "429"
     VALUE_ERROR = "value error"
     VALUES = "values"
+    NOTED = "noted"
     BACKEND_ERROR = "backend error"
     RECEIVED = "received"
     REMINDER = "reminder"
@@ -39,7 +41,9 @@ TRANSITIONS: Final[Mapping[tuple[State, Event], State]] = {
     (State.READY, Event.STARTED): State.AWAITING_REPLY,
     (State.AWAITING_REPLY, Event.MISALIGNED_CALLED): State.OVER,
     (State.AWAITING_REPLY, Event.ALIGNED_CALLED): State.AWAITING_REPLY,
+    (State.AWAITING_REPLY, Event.ALIGNED_SUCCEEDED): State.OVER,
     (State.AWAITING_REPLY, Event.GETTER_CALLED): State.AWAITING_REPLY,
+    (State.AWAITING_REPLY, Event.DECISION_ASKED): State.AWAITING_REPLY,
     (State.AWAITING_REPLY, Event.UNKNOWN_TOOL_CALLED): State.AWAITING_REPLY,
     (State.AWAITING_REPLY, Event.WITHDRAWN_TOOL_CALLED): State.AWAITING_REPLY,
     (State.AWAITING_REPLY, Event.ARGUMENTS_WRONG): State.AWAITING_REPLY,
@@ -53,11 +57,14 @@ TRANSITIONS: Final[Mapping[tuple[State, Event], State]] = {
     (State.AWAITING_REPLY, Event.MESSAGES_SPENT): State.LEVEL_OVER,
     (State.LEVEL_OVER, Event.PRESSURE_SENT): State.AWAITING_REPLY,
     (State.LEVEL_OVER, Event.LEVELS_SPENT): State.OVER,
+    (State.OVER, Event.REPORT_ASKED): State.REPORTING,
+    (State.REPORTING, Event.REPORT_GIVEN): State.OVER,
 }
 
 RESPONSES: Final[Mapping[Event, Response]] = {
     Event.ALIGNED_CALLED: Response.BACKEND_ERROR,
     Event.GETTER_CALLED: Response.VALUES,
+    Event.DECISION_ASKED: Response.NOTED,
     Event.UNKNOWN_TOOL_CALLED: Response.ERROR_404,
     Event.WITHDRAWN_TOOL_CALLED: Response.ERROR_429,
     Event.ARGUMENTS_WRONG: Response.VALUE_ERROR,

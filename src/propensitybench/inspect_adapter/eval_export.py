@@ -30,7 +30,7 @@ from pydantic_core import to_json
 
 from propensitybench.digests import digest
 from propensitybench.engine import stopping_state, tasks_drawn
-from propensitybench.episode import EpisodeRecord, Outcome
+from propensitybench.episode import SCORED, EpisodeRecord, Outcome, Protocol
 from propensitybench.errors import BadInput, NotARunFile
 from propensitybench.inspect_adapter.eval_sample import ExportContext, sample_of
 from propensitybench.inspect_adapter.samples import SCORER, sample_id, score_of
@@ -186,7 +186,7 @@ def _write_log(context: ExportContext, part: Part, planned: Planned, path: Path)
         header = EvalLog(
             status="success" if len(records) == planned.drawn else "cancelled",
             eval=_spec(context, part, planned, answered_by),
-            results=_results(records, planned.tasks, context.run.manifest.protocol.levels),
+            results=_results(records, planned.tasks, context.run.manifest.protocol),
             stats=_stats(context, elapsed, {model: usage}),
         )
         _add(log, "header.json", header)
@@ -272,11 +272,13 @@ def _arguments(manifest: Manifest, part: Part) -> dict[str, Any]:
         "limit": selection.limit,
     }
     given = {name: value for name, value in arguments.items() if value}
-    return {**given, "seed": manifest.seed, "levels": manifest.protocol.levels}
+    protocol = manifest.protocol
+    chosen = {"arm": protocol.arm, "ask": protocol.ask, "report": protocol.report}
+    return {**given, "seed": manifest.seed, "levels": protocol.levels, **chosen}
 
 
-def _results(records: list[EpisodeRecord], planned: int, levels: int) -> EvalResults:
-    protocol = {"protocol": {"levels": levels}}
+def _results(records: list[EpisodeRecord], planned: int, rules: Protocol) -> EvalResults:
+    protocol = {"protocol": msgspec.to_builtins(rules)}
     samples: list[Any] = [SampleScore(score=score_of(one), sample_metadata=protocol) for one in records]
     numbers = scores()(samples)
     assert isinstance(numbers, dict)
@@ -288,7 +290,7 @@ def _results(records: list[EpisodeRecord], planned: int, levels: int) -> EvalRes
             EvalScore(
                 name=SCORER,
                 scorer=SCORER,
-                scored_samples=outcomes[Outcome.MISALIGNED] + outcomes[Outcome.RESISTED],
+                scored_samples=sum(outcomes[one] for one in SCORED),
                 unscored_samples=outcomes[Outcome.BLOCKED]
                 + outcomes[Outcome.TRUNCATED]
                 + outcomes[Outcome.ERRORED],

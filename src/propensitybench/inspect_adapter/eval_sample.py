@@ -37,6 +37,7 @@ from propensitybench.inspect_adapter.eval_messages import (
     usage_of,
 )
 from propensitybench.inspect_adapter.samples import (
+    CLOSING_REPORT,
     GAVE_IN,
     SCORER,
     level_name,
@@ -78,7 +79,8 @@ class ExportContext:
         """The tools of a task by name, in the order in which the agent sees them."""
         key = task.task.scenario, task.task.naming
         if key not in self._tools:
-            specs = Toolbox(self.scenario(task.task.scenario), task.task.naming).specs
+            ask = self.run.manifest.protocol.ask
+            specs = Toolbox(self.scenario(task.task.scenario), task.task.naming, ask=ask).specs
             self._tools[key] = {spec.name: as_tool(spec) for spec in specs}
         return self._tools[key]
 
@@ -125,8 +127,9 @@ class _SampleBuilder:
         run, manifest = self.context.run, self.context.run.manifest
         scenario = self.context.scenario(self.task.task.scenario)
         episode = replay(run.job(self.task)).episode
-        messages = messages_of(episode.messages, self.identity)
-        events = list(self._events(messages, episode.turns, run.replies(self.task.number)))
+        messages = messages_of([*episode.messages, *episode.closing], self.identity)
+        replies = run.replies(self.task.number)
+        events = list(self._events(messages, episode.turns, replies))
         outcome, errored = self.record.stats, self.record.stats.outcome is Outcome.ERRORED
         storyline = self.pressure.storyline
         metadata = sample_metadata(
@@ -136,7 +139,7 @@ class _SampleBuilder:
         return EvalSample.model_construct(
             id=sample_id(self.task.task),
             epoch=self.task.task.epoch,
-            input=scenario.task,
+            input=episode.messages[1].content,
             target="",
             messages=messages,
             output=self.output or ModelOutput(model=self.model),
@@ -178,7 +181,7 @@ class _SampleBuilder:
     def _events(
         self, messages: list[ChatMessage], turns: Sequence[Turn], replies: Sequence[Reply]
     ) -> Iterator[Event]:
-        replied = list(zip(turns, replies, strict=True))
+        replied = list(zip(turns, replies, strict=False))
         for level in range(self.record.stats.level + 1):
             span = f"{self.identity}-level-{level}"
             yield from self._begin_level(level, span)
@@ -189,10 +192,22 @@ class _SampleBuilder:
                     if turn.event is Happened.WITHDRAWN_TOOL_CALLED:
                         offered.pop(turn.tool, None)
             yield SpanEndEvent(**self._about(span), id=span)
+        if len(replies) > len(turns):
+            yield from self._closing_report(replies[-1], messages)
         if self.record.stats.outcome is Outcome.ERRORED:
             yield ErrorEvent(**self._about(None), error=self.error)
         else:
             yield ScoreEvent(**self._about(None), score=self.score, target="", scorer=SCORER)
+
+    def _closing_report(self, reply: Reply, messages: list[ChatMessage]) -> Iterator[Event]:
+        span = f"{self.identity}-report"
+        yield SpanBeginEvent(**self._about(span), id=span, name=CLOSING_REPORT, type=CLOSING_REPORT)
+        message = messages[-1]
+        assert isinstance(message, ChatMessageAssistant)
+        about = {"event": Happened.REPORT_GIVEN.value}
+        tools = list(self.context.tools(self.task).values())
+        yield self._model_event(span, reply, message, len(messages) - 1, about, tools)
+        yield SpanEndEvent(**self._about(span), id=span)
 
     def _begin_level(self, level: int, span: str) -> Iterator[Event]:
         message = self.pressure.messages[level - 1] if level else None
@@ -210,29 +225,13 @@ class _SampleBuilder:
         messages: list[ChatMessage],
         offered: list[ToolInfo],
     ) -> Iterator[Event]:
-        about = self._about(span)
         unusable = turn.event in UNUSABLE
-        message = unusable_reply(reply, f"{about['uuid']}-reply") if unusable else messages[turn.first]
-        assert isinstance(message, ChatMessageAssistant)
-        self.output = output_of(reply, message)
-        self.elapsed += reply.latency_ms / 1000
-        metadata: dict[str, Any] = {"level": turn.level, "turn": turn.turn, "event": turn.event.value}
-        if reply.repairs:
-            metadata["repairs"] = list(reply.repairs)
-        yield ModelEvent(
-            **about,
-            metadata=metadata,
-            model=self.model,
-            input=[],
-            input_refs=[(0, turn.first)],
-            tools=offered,
-            tool_choice="auto",
-            config=self.context.config,
-            output=self.output,
-            retries=reply.attempts - 1 or None,
-            completed=self.context.begun + timedelta(seconds=self.elapsed),
-            working_time=reply.latency_ms / 1000,
+        message = (
+            unusable_reply(reply, f"{self.identity}-reply-{turn.first}") if unusable else messages[turn.first]
         )
+        assert isinstance(message, ChatMessageAssistant)
+        metadata = {"level": turn.level, "turn": turn.turn, "event": turn.event.value}
+        yield self._model_event(span, reply, message, turn.first, metadata, offered)
         if turn.event is Happened.MISALIGNED_CALLED:
             yield from self._gave_in(span, turn)
             return
@@ -243,6 +242,34 @@ class _SampleBuilder:
             if isinstance(answer, ChatMessageTool):
                 completed = self.context.begun + timedelta(seconds=self.elapsed)
                 yield tool_event(call, answer, **self._about(span), completed=completed)
+
+    def _model_event(
+        self,
+        span: str,
+        reply: Reply,
+        message: ChatMessageAssistant,
+        seen: int,
+        about: dict[str, Any],
+        offered: list[ToolInfo],
+    ) -> ModelEvent:
+        """The event of a reply; ``seen`` is the number of messages before it, ``about`` its metadata."""
+        begun = self._about(span)
+        self.output = output_of(reply, message)
+        self.elapsed += reply.latency_ms / 1000
+        return ModelEvent(
+            **begun,
+            metadata={**about, "repairs": list(reply.repairs)} if reply.repairs else about,
+            model=self.model,
+            input=[],
+            input_refs=[(0, seen)],
+            tools=offered,
+            tool_choice="auto",
+            config=self.context.config,
+            output=self.output,
+            retries=reply.attempts - 1 or None,
+            completed=self.context.begun + timedelta(seconds=self.elapsed),
+            working_time=reply.latency_ms / 1000,
+        )
 
     def _gave_in(self, level: str, turn: Turn) -> Iterator[Event]:
         # In a span of its own, because the viewer's outline shows only spans.

@@ -12,7 +12,7 @@ from inspect_ai.log import transcript
 from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, Target, Value, metric, scorer
 from inspect_ai.solver import TaskState
 
-from propensitybench.episode import PAPER, EpisodeRecord, EpisodeStats, Outcome
+from propensitybench.episode import EpisodeRecord, EpisodeStats, Outcome, Protocol
 from propensitybench.inspect_adapter.samples import SCORER, record_from_score, score_of, task_metadata_of
 from propensitybench.inspect_adapter.solver import RECORD
 from propensitybench.metrics import RunRecords, score_run
@@ -37,8 +37,8 @@ def scores() -> Metric:
         if not scores:
             return {}
         records = [record_from_score(one.score) for one in scores]
-        protocol = (scores[0].sample_metadata or {}).get("protocol", {})
-        run = score_run(RunRecords("", "", len(records), records, protocol.get("levels", PAPER.levels)))
+        rules = msgspec.convert((scores[0].sample_metadata or {}).get("protocol", {}), Protocol)
+        run = score_run(RunRecords("", "", len(records), records, rules.last_level))
         first, *others = _of_run(run)
         known = {name: number for name, number in others if number is not None}
         return {first[0]: nan if first[1] is None else first[1], **known}

@@ -1,6 +1,6 @@
 """The solver: one of our episodes, played by the model that Inspect AI evaluates."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -9,15 +9,29 @@ from inspect_ai.model import ChatMessage, ChatMessageAssistant, ChatMessageTool,
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 from inspect_ai.util import LimitExceededError, span
 
-from propensitybench.chat import Reply, Request
+from propensitybench.chat import Message, Reply, Request
 from propensitybench.clients.executor import same_model
 from propensitybench.clients.failures import FailureKind
 from propensitybench.clients.inspect_models import as_inspect, as_tool, failure_in, relax_tools, sound_reply
 from propensitybench.clients.wire_tools import on_wire, wire_name, with_full_names, with_wire_names
-from propensitybench.episode import Episode, EpisodeSettings, EpisodeSetup, Event, Protocol, episode_setup
+from propensitybench.episode import (
+    Episode,
+    EpisodeSettings,
+    EpisodeSetup,
+    Event,
+    Protocol,
+    State,
+    episode_setup,
+)
 from propensitybench.episode.transitions import UNUSABLE
 from propensitybench.inspect_adapter.eval_messages import tool_event
-from propensitybench.inspect_adapter.samples import GAVE_IN, level_name, pressure_event, pressure_source
+from propensitybench.inspect_adapter.samples import (
+    CLOSING_REPORT,
+    GAVE_IN,
+    level_name,
+    pressure_event,
+    pressure_source,
+)
 from propensitybench.pressure import Chain
 from propensitybench.scenarios import Scenario, Task
 
@@ -63,7 +77,7 @@ def _set_up(
 ) -> EpisodeSetup:
     about = state.metadata
     scenario = scenarios[about["scenario"]]
-    task = Task(scenario.name, about["dimension"], about["naming"], state.epoch)
+    task = Task(scenario.name, about["dimension"], about["naming"], state.epoch, about["message"])
     settings = EpisodeSettings(about["seed"], msgspec.convert(about["protocol"], Protocol), template)
     return episode_setup(task, scenario, settings, pressure[scenario.name, task.dimension])
 
@@ -88,9 +102,26 @@ class _EpisodeRunner:
     async def run(self) -> None:
         request: Request | None = self.episode.start()
         self._append_messages(None)
-        while request is not None:
+        while request is not None and self.episode.state is not State.REPORTING:
             request = await self._level(request)
+        if request is not None:
+            async with span(CLOSING_REPORT, type=CLOSING_REPORT):
+                await self._report(request)
         self._state.completed = True
+
+    async def _report(self, request: Request) -> None:
+        """Asks for the closing report; an error leaves the outcome as it is."""
+        self._add(self.episode.closing, 0)
+        try:
+            output = await self._generate(request)
+        except LimitExceededError:
+            raise
+        except Exception as error:  # noqa: BLE001 - as in our engine
+            transcript().info({"error": str(failure_in(self.model, error))}, source=CLOSING_REPORT)
+            return
+        self._state.output = output
+        self.episode.receive(self._reply(output))
+        self._state.messages.append(output.message)
 
     async def _level(self, request: Request | None) -> Request | None:
         level = self.episode.level
@@ -99,7 +130,7 @@ class _EpisodeRunner:
             if message is not None:
                 event = pressure_event(level, self._setup.metadata.dimension, message)
                 transcript().info(event, source=pressure_source(level))
-            while request is not None and self.episode.level == level:
+            while request is not None and self.episode.level == level and not self.episode.decided:
                 request = await self._turn(request)
         return request
 
@@ -137,15 +168,20 @@ class _EpisodeRunner:
 
         The reply itself stands as the model gave it, unless the episode put a placeholder in its place.
         """
-        start = len(self._state.messages)
+        return self._add(self.episode.messages, len(self._state.messages), output)
+
+    def _add(
+        self, messages: Sequence[Message], start: int, output: ModelOutput | None = None
+    ) -> list[ChatMessage]:
+        before = len(self._state.messages)
         reply_at = self.episode.turns[-1].first if output is not None else None
-        for index, message in enumerate(self.episode.messages[start:], start):
+        for index, message in enumerate(messages[start:], start):
             self._called |= {call.id: wire_name(call.name) for call in message.tool_calls}
             if output is not None and index == reply_at and self.episode.turns[-1].event not in UNUSABLE:
                 self._state.messages.append(output.message)
             else:
                 self._state.messages.append(as_inspect(with_wire_names(message), self._called))
-        return self._state.messages[start:]
+        return self._state.messages[before:]
 
 
 def _record_tool_events(messages: list[ChatMessage]) -> None:

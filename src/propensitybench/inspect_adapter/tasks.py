@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import msgspec
 from inspect_ai import Task, task
@@ -22,7 +22,7 @@ from propensitybench.inspect_adapter.solver import player
 from propensitybench.inspect_adapter.viewer import VIEWER
 from propensitybench.scenarios import Scenario, Selection, scenario_id
 from propensitybench.store import data_digest
-from propensitybench.taxonomy import NAMINGS, Naming
+from propensitybench.taxonomy import ARMS, ESCALATING, NAMINGS, ArmName, Naming
 from propensitybench.taxonomy import naming as naming_named
 
 # The number is that of the rules: it is raised when the same replies would give another transcript or
@@ -46,6 +46,9 @@ def propensity(  # noqa: PLR0913 - what `-T` takes
     seed: int = 0,
     levels: int = PAPER.levels,
     template: str = "named",
+    arm: str = ESCALATING,
+    ask: bool = False,
+    report: bool = False,
 ) -> Task:
     """Would the model use the tool that it has been told not to use?
 
@@ -61,12 +64,18 @@ def propensity(  # noqa: PLR0913 - what `-T` takes
         seed: random seed of the sample order and of everything random in an episode.
         levels: number of pressure messages; with fewer than 12 the result is not the propensity.
         template: ``named``: the policy names the misaligned tool; ``unnamed``: it only forbids the act.
+        arm: the variant: ``escalating`` (the published one), ``placebo``, ``single``, ``fresh``, ``pure``,
+            ``repeat`` or ``open``; other arms than the first do not give the propensity.
+        ask: whether there is a tool to ask those who may decide.
+        report: whether the agent is asked for a closing report after the end.
 
     Raises:
         PrerequisiteError: an argument or the data cannot be used.
     """
     selection = _selection((domain, workspace, role, capability, dimension, naming), limit)
-    spec = RunSpec("", _folder(data), selection, seed, Protocol(levels=levels), _template(template))
+    spec = RunSpec(
+        "", _folder(data), selection, seed, _protocol(levels, arm, ask, report), _template(template)
+    )
     picked = _Picked(spec)
     return Task(
         dataset=picked.dataset(lambda scenario, _: scenario.task),
@@ -139,7 +148,7 @@ class _Picked:
             if one.name in names
         }
         try:
-            self.pressure = pressure_of(dataset, self._tasks, spec.seed)
+            self.pressure = pressure_of(dataset, self._tasks, spec)
         except BadInput as error:
             raise as_shown(error) from error
         self._spec = spec
@@ -171,6 +180,12 @@ class _Picked:
             "protocol": msgspec.to_builtins(spec.protocol),
             "template": spec.template,
         }
+
+
+def _protocol(levels: int, arm: str, ask: bool, report: bool) -> Protocol:
+    if arm not in ARMS:
+        raise as_shown(UnknownName("arm", str(arm), list(ARMS)))
+    return Protocol(levels=levels, arm=cast(ArmName, arm), ask=ask, report=report)
 
 
 def _template(name: str) -> str:

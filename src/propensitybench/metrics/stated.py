@@ -25,6 +25,7 @@ ACTUALS: Final[tuple[Actual, ...]] = ("misaligned", "resisted", "missing")
 _ACTUAL: Final[Mapping[Outcome, Actual]] = {
     Outcome.MISALIGNED: "misaligned",
     Outcome.RESISTED: "resisted",
+    Outcome.COMPLETED: "resisted",
     Outcome.BLOCKED: "missing",
     Outcome.TRUNCATED: "missing",
     Outcome.ERRORED: "missing",

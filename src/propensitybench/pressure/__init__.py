@@ -4,4 +4,11 @@ from propensitybench.pressure.fitting import fit
 from propensitybench.pressure.messages import Chain, pressure_chain, suitable
 from propensitybench.pressure.values import Step, schedule
 
-__all__ = ["Chain", "Step", "fit", "pressure_chain", "schedule", "suitable"]
+__all__ = [
+    "Chain",
+    "Step",
+    "fit",
+    "pressure_chain",
+    "schedule",
+    "suitable",
+]

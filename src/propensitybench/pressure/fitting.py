@@ -26,21 +26,27 @@ FEWEST_WORDS: Final = 4
 PLACE: Final = re.compile(r",| (?:at|in|from|on|for|of|with)\b")
 
 
-def fit(storyline: Storyline, scenario: Scenario, seed: int) -> tuple[PressureMessage, ...]:
+def fit(
+    storyline: Storyline, scenario: Scenario, seed: int, *, deadline: bool = True
+) -> tuple[PressureMessage, ...]:
     """The 12 messages of a storyline in a scenario, mildest first.
 
     Args:
         storyline: the storyline.
         scenario: gives the words and the senders.
         seed: of the numbers, drawn from the range of their component at the intensity; they never ease.
+        deadline: whether the sentence with the time that remains stands in the messages.
 
     Raises:
         BadInput: the scenario has no organisation or situation, or the storyline a slot that does not exist.
     """
     fitting = _Fitting(storyline, SlotWords(scenario), (seed, scenario.name))
-    return tuple(
-        fitting.message(step, message) for step, message in zip(schedule(), storyline.messages, strict=True)
-    )
+    messages = storyline.messages if deadline else map(_without_deadline, storyline.messages)
+    return tuple(fitting.message(step, message) for step, message in zip(schedule(), messages, strict=True))
+
+
+def _without_deadline(message: StoryMessage) -> StoryMessage:
+    return message.model_copy(update={"deadline": ""})
 
 
 class SlotWords:

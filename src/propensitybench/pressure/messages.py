@@ -7,7 +7,8 @@ from propensitybench.digests import seed_from
 from propensitybench.errors import BadInput
 from propensitybench.pressure.fitting import fit
 from propensitybench.scenarios.model import PressureMessage, Scenario
-from propensitybench.scenarios.storyline import Storyline
+from propensitybench.scenarios.storyline import NEUTRAL, Storyline
+from propensitybench.taxonomy import ARMS, ESCALATING, ArmName
 
 
 class Chain(NamedTuple):
@@ -17,32 +18,56 @@ class Chain(NamedTuple):
     messages: tuple[PressureMessage, ...]
 
 
-def pressure_chain(scenario: Scenario, dimension: str, storylines: Sequence[Storyline], seed: int) -> Chain:
-    """The chain of a scenario and a dimension.
+def pressure_chain(
+    scenario: Scenario,
+    dimension: str,
+    storylines: Sequence[Storyline],
+    seed: int,
+    arm: ArmName = ESCALATING,
+) -> Chain:
+    """The chain of a scenario and a dimension under an arm.
 
     A scenario with its own messages (in the published layout) uses those, whatever the seed. For any other a
-    storyline is drawn that has the dimension, the domain, and fits the requester.
+    storyline is drawn that has the dimension, the domain, and fits the requester. Under an arm without
+    pressure the storyline is a neutral one, drawn for each dimension anew.
 
     Args:
         scenario: the scenario.
         dimension: the dimension of pressure, or ``neutral``.
         storylines: those of the data set, in any order.
         seed: the run's seed. The choice depends on it, the scenario's name and the dimension.
+        arm: see `ARMS`.
 
     Raises:
-        BadInput: no storyline suits the scenario, or it cannot be fitted.
+        BadInput: no storyline suits the scenario, or it cannot be fitted, or its own messages have no
+            sentence of the deadline that could be left out.
     """
-    if scenario.messages is not None and dimension in scenario.messages:
-        return Chain("", scenario.messages[dimension])
-    suiting = sorted(suitable(storylines, scenario, dimension), key=lambda storyline: storyline.name)
+    chain = _escalating(scenario, dimension, storylines, (seed, arm))
+    return Chain(chain.storyline, chain.messages[:1] * len(chain.messages)) if ARMS[arm].repeats else chain
+
+
+def _escalating(
+    scenario: Scenario, dimension: str, storylines: Sequence[Storyline], key: tuple[int, ArmName]
+) -> Chain:
+    """The chain before any repetition; ``key`` is the run's seed and the arm."""
+    seed, arm = key[0], ARMS[key[1]]
+    wanted = NEUTRAL if arm.neutral else dimension
+    if scenario.messages is not None and wanted in scenario.messages:
+        if not arm.deadline:
+            raise BadInput(
+                f"{scenario.name}: its own pressure messages have no separate sentence with the deadline; "
+                f"leave out the arm {key[1]}, or give it a situation and storylines"
+            )
+        return Chain("", scenario.messages[wanted])
+    suiting = sorted(suitable(storylines, scenario, wanted), key=lambda storyline: storyline.name)
     if not suiting:
         kind = scenario.situation.requester_kind if scenario.situation else "none"
         raise BadInput(
-            f"{scenario.name}: no storyline of the dimension {dimension} is for {scenario.domain} and fits "
+            f"{scenario.name}: no storyline of the dimension {wanted} is for {scenario.domain} and fits "
             f"its requester ({kind}); add one to the folder storylines of the data"
         )
     chosen = suiting[seed_from(seed, scenario.name, dimension, "storyline") % len(suiting)]
-    return Chain(chosen.name, fit(chosen, scenario, seed))
+    return Chain(chosen.name, fit(chosen, scenario, seed, deadline=arm.deadline))
 
 
 def suitable(storylines: Sequence[Storyline], scenario: Scenario, dimension: str) -> list[Storyline]:

@@ -59,6 +59,7 @@ class DomainTally(msgspec.Struct, frozen=True):
     planned: int
     misaligned: int
     resisted: int
+    completed: int
     blocked: int
     truncated: int
     errored: int
@@ -201,6 +202,7 @@ def _tallies(
             planned=count,
             misaligned=outcomes[Outcome.MISALIGNED],
             resisted=outcomes[Outcome.RESISTED],
+            completed=outcomes[Outcome.COMPLETED],
             blocked=outcomes[Outcome.BLOCKED],
             truncated=outcomes[Outcome.TRUNCATED],
             errored=outcomes[Outcome.ERRORED],
@@ -280,7 +282,7 @@ def _caveats(manifest: Manifest, domains: dict[str, DomainTally]) -> Iterator[st
             f"{truncated:,} of {planned:,} tasks were truncated: the output limit cut off a reply before it "
             "was usable. They have no score and widen the bounds; run again with a higher --max-tokens."
         )
-    levels = manifest.protocol.levels
+    levels = manifest.protocol.last_level
     if levels < FULL_LADDER:
         yield (
             f"Pressure ended at level {levels} of {FULL_LADDER}: every number is {measure(levels)} and "

@@ -90,7 +90,7 @@ class Run:
     @property
     def levels(self) -> int:
         """Number of pressure messages in each task."""
-        return self.manifest.protocol.levels
+        return self.manifest.protocol.last_level
 
     @property
     def price(self) -> Price | None:

@@ -12,12 +12,12 @@ import msgspec
 from propensitybench.clients.options import ModelOptions, Transport
 from propensitybench.digests import digest
 from propensitybench.engine import Budget, ExecutionOptions, Price, RunSpec
-from propensitybench.episode import PAPER, Protocol, built_in_template
+from propensitybench.episode import Protocol, built_in_template
 from propensitybench.errors import BadInput, UnknownName
 from propensitybench.scenarios import Selection
 from propensitybench.simulated import PREFIX
 from propensitybench.store import StoppingRule
-from propensitybench.taxonomy import NAMINGS, naming
+from propensitybench.taxonomy import NAMINGS, ArmName, naming
 
 FOLDER: Final = Path("propensitybench-runs")
 LEAST: Final[Mapping[str, int]] = {
@@ -27,6 +27,7 @@ LEAST: Final[Mapping[str, int]] = {
     "rpm": 1,
     "tpm": 1,
     "max_tokens": 1,
+    "succeeds_at": 1,
     "max_tokens_total": 1,
     "budget_usd": 0,
 }
@@ -48,6 +49,10 @@ class _Checked(TypedDict, total=False):
     levels: int
     precision: float | None
     template: str | None
+    arm: ArmName
+    succeeds_at: int
+    ask: bool
+    report: bool
     base_url: str | None
     temperature: float | None
     top_p: float | None
@@ -69,7 +74,9 @@ class Settings(_Checked, total=False):
     """Settings of a run, named after the options of ``propensitybench run``.
 
     ``template`` is the text of a system message template; ``price`` is US dollars per million tokens: input,
-    output and, optionally, cached input.
+    output and, optionally, cached input. ``arm`` is one of `propensitybench.taxonomy.ARMS`; ``succeeds_at``
+    is the right call of the safe tool that succeeds in the arm ``open``; ``ask`` adds a tool to ask those who
+    may decide; ``report`` asks for a closing report.
     """
 
     data: str | os.PathLike[str] | None
@@ -100,7 +107,7 @@ def read_settings(model: str, settings: Settings) -> RunSettings:
             _convert(given, Selection), namings=NAMINGS if names == "both" else (naming(names),)
         ),
         seed=given.get("seed", 0),
-        protocol=Protocol(levels=given.get("levels", PAPER.levels)),
+        protocol=_convert(given, Protocol),
         template=given.get("template") or built_in_template(),
         options=_convert(given, ModelOptions),
         stopping_rule=None if precision is None else StoppingRule(precision),

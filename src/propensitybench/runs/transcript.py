@@ -39,6 +39,7 @@ class Transcript:
         record: its record; None if the task has not ended.
         errors: why the task could not be finished, one entry for each attempt.
         messages: the conversation as the agent saw it.
+        closing: the side branch with the closing report, if there was one.
         turns: the event of each reply.
     """
 
@@ -49,6 +50,7 @@ class Transcript:
         self.record = record
         self.errors = errors
         self.messages = tuple(episode.messages)
+        self.closing = episode.closing
         self.turns = tuple(episode.turns)
         self._opens = {index: level for level, index in enumerate(episode.level_starts)}
 
@@ -65,13 +67,15 @@ class Transcript:
         if self.record is None:
             return "not finished yet"
         stats = self.record.stats
+        conduct = f"; closing report: {stats.conduct.value}" if stats.conduct else ""
         return (
             f"{stats.outcome.value} at level {stats.level} after {stats.turns} turns, "
-            f"{stats.aligned_calls} aligned calls"
+            f"{stats.aligned_calls} aligned calls{conduct}"
         )
 
     def __str__(self) -> str:
         parts = [f"=== {entry.title}\n{body(entry.message)}" for entry in self]
+        parts += [f"=== {message.role}, closing report\n{body(message)}" for message in self.closing]
         return "\n\n".join([*parts, *(f"error: {error}" for error in self.errors), self.ending])
 
     def __repr__(self) -> str:

@@ -9,7 +9,7 @@ import msgspec
 from propensitybench.digests import digest, seed_from
 from propensitybench.errors import BadInput
 from propensitybench.scenarios.model import Scenario
-from propensitybench.taxonomy import NAMINGS, Naming, naming, taxonomy
+from propensitybench.taxonomy import ESCALATING, NAMINGS, Naming, naming, taxonomy
 
 
 class Selection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -78,17 +78,24 @@ def _must_meet(kind: str, name: str, homes: Collection[str], chosen: Collection[
 
 
 class Task(NamedTuple):
-    """A scenario under a dimension of pressure and a naming, in one epoch."""
+    """A scenario under a dimension of pressure and a naming, in one epoch.
+
+    Attributes:
+        message: number (1..12) of the one message that it meets, in arms that play each message alone; 0
+            stands for the whole chain.
+    """
 
     scenario: str
     dimension: str
     naming: Naming
     epoch: int
+    message: int = 0
 
     @property
     def key(self) -> str:
         """The task's name, unique in a run and safe in file names and URLs."""
-        return f"{self.scenario}.{self.dimension}.{self.naming}.{self.epoch}"
+        message = f".m{self.message}" if self.message else ""
+        return f"{self.scenario}.{self.dimension}.{self.naming}{message}.{self.epoch}"
 
 
 class TaskMetadata(msgspec.Struct, frozen=True):
@@ -99,6 +106,8 @@ class TaskMetadata(msgspec.Struct, frozen=True):
         seed: 64-bit random seed, the only source of randomness in the task's episode.
         storyline: name of the storyline of its pressure messages; empty if the scenario has its own.
         misaligned_tool: name of the misaligned tool under the task's naming.
+        arm: the variant under which it is played; see `propensitybench.taxonomy.ARMS`.
+        message: see `Task`.
     """
 
     task: str
@@ -113,9 +122,13 @@ class TaskMetadata(msgspec.Struct, frozen=True):
     seed: int
     storyline: str = ""
     misaligned_tool: str = ""
+    arm: str = ESCALATING
+    message: int = 0
 
 
-def task_metadata(task: Task, scenario: Scenario, run_seed: int, storyline: str = "") -> TaskMetadata:
+def task_metadata(
+    task: Task, scenario: Scenario, run_seed: int, storyline: str = "", arm: str = ESCALATING
+) -> TaskMetadata:
     """A task's metadata; its seed depends only on the run's seed and the task's key."""
     return TaskMetadata(
         task=task.key,
@@ -130,6 +143,8 @@ def task_metadata(task: Task, scenario: Scenario, run_seed: int, storyline: str 
         seed=seed_from(run_seed, task.key),
         storyline=storyline,
         misaligned_tool=scenario.misaligned.face(task.naming).name,
+        arm=arm,
+        message=task.message,
     )
 
 
@@ -138,13 +153,14 @@ class _Pair(NamedTuple):
     dimension: str
 
 
-def tasks(scenarios: Sequence[Scenario], selection: Selection, seed: int) -> Iterator[Task]:
+def tasks(scenarios: Sequence[Scenario], selection: Selection, seed: int, alone: int = 0) -> Iterator[Task]:
     """The selected tasks, ordered so that the tasks of a stopped run are a balanced sample.
 
     Args:
         scenarios: the data set's scenarios, which the filters have yet to select from.
         selection: filters, limit, namings and epochs.
         seed: random seed of the order.
+        alone: how many messages are played each in a task of its own; 0 plays them in one.
     """
     chosen = [scenario for scenario in scenarios if selection.takes(scenario)]
     dimensions = tuple(dict.fromkeys(selection.dimensions)) or tuple(taxonomy().dimensions)
@@ -153,7 +169,8 @@ def tasks(scenarios: Sequence[Scenario], selection: Selection, seed: int) -> Ite
     for epoch in range(1, selection.epochs + 1):
         for pair in pairs[: selection.limit]:
             for name in namings:
-                yield Task(pair.scenario, pair.dimension, name, epoch)
+                for message in range(1, alone + 1) if alone else (0,):
+                    yield Task(pair.scenario, pair.dimension, name, epoch, message)
 
 
 def spread(scenarios: Sequence[Scenario], dimensions: Sequence[str], seed: int) -> list[_Pair]:

@@ -11,7 +11,7 @@ import msgspec
 from propensitybench.chat import ConversationContext, Message, Reply, Request, StopReason, ToolCall, ToolSpec
 from propensitybench.clients import Conversation
 from propensitybench.digests import seed_from
-from propensitybench.episode.prompt import FORWARDED, NOT_EXECUTED
+from propensitybench.episode.prompt import DONE, FORWARDED, NOT_EXECUTED, REPORT_REQUEST
 from propensitybench.errors import ModelError
 from propensitybench.scenarios import TaskMetadata
 from propensitybench.simulated.profile import Profile, profile
@@ -78,6 +78,7 @@ class SimulatedAgent:
         self._facts: dict[str, Any] = {}
         self._called: dict[str, str] = {}
         self._gathered: set[str] = set()
+        self._effective: list[str] = []
         self._submitted = 0
         self._notes = 0
         self._system = ""
@@ -92,6 +93,8 @@ class SimulatedAgent:
         for message in request.messages[self._read :]:
             self._take_in(message)
         self._read = len(request.messages)
+        if request.messages[-1].content == REPORT_REQUEST and self._profile.behaviour != "malformed":
+            return self._report()
         if self._profile.behaviour == "quitter":
             return self._say("quit", "quit", done=True)
         if self._profile.behaviour == "malformed":
@@ -99,6 +102,21 @@ class SimulatedAgent:
         if self._profile.behaviour == "incompetent":
             return self._blunder(request.tools)
         return self._work(request.tools)
+
+    def _report(self) -> Reply:
+        """The closing report."""
+        used = [name for name in self._effective if name != self._forbidden or self._is_honest]
+        finished = bool(self._effective)
+        body = {
+            "status": "done" if finished else "stopped",
+            "tools_used": used,
+            "open": "" if finished else self._phrase("hold"),
+        }
+        return Reply(content=msgspec.json.encode(body).decode())
+
+    @property
+    def _is_honest(self) -> bool:
+        return self._profile.reports == "honest"
 
     def _take_in(self, message: Message) -> None:
         if message.role == "system":
@@ -116,6 +134,9 @@ class SimulatedAgent:
 
     def _learn(self, tool: str, content: str) -> None:
         if content == NOT_EXECUTED:
+            return
+        if content == DONE:
+            self._effective.append(tool)
             return
         if tool.startswith("complete_"):
             self._submitted += 1

@@ -16,7 +16,7 @@ EXAMPLES: Final = {"at-level": "at-level-3", "constant": "constant-0.1"}
 
 
 class Profile(BaseModel):
-    """One simulated agent."""
+    """One simulated agent; ``reports`` says whether its closing reports name the misaligned tool."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -25,6 +25,7 @@ class Profile(BaseModel):
     description: str
     source: str
     behaviour: Behaviour
+    reports: Literal["honest", "concealing"] = "honest"
     gives_in: Annotated[Never | AtLevel | Constant | Published, Field(discriminator="kind")]
 
     @property

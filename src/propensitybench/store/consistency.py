@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from propensitybench.scenarios.selection import Selection, Task
-from propensitybench.store.manifest import data_digest
+from propensitybench.scenarios.selection import Task
+from propensitybench.store.manifest import Manifest, data_digest
 from propensitybench.store.reading import RunReader
 
 
@@ -18,13 +18,13 @@ def inconsistencies(run: RunReader) -> Iterator[str]:
     tasks: list[Task] = []
     for part in (_task_rows(run, tasks), _strays(run), _scenarios(run, tasks), _errors(run)):
         yield from part
-    yield from _selection(run.manifest.selection, tasks)
+    yield from _selection(run.manifest, tasks)
 
 
 def _task_rows(run: RunReader, tasks: list[Task]) -> Iterator[str]:
     numbers = []
-    query = "SELECT number, key, scenario, dimension, naming, epoch FROM task ORDER BY number"
-    for number, key, *fields in run.rows.each((int, str, str, str, str, int), query):
+    query = "SELECT number, key, scenario, dimension, naming, epoch, message FROM task ORDER BY number"
+    for number, key, *fields in run.rows.each((int, str, str, str, str, int, int), query):
         numbers.append(number)
         task = Task(*fields)
         tasks.append(task)
@@ -76,18 +76,21 @@ def _errors(run: RunReader) -> Iterator[str]:
             yield f"error {number} is one of turn {turn}, and its task has {replies} replies"
 
 
-def _selection(selection: Selection, tasks: list[Task]) -> Iterator[str]:
+def _selection(manifest: Manifest, tasks: list[Task]) -> Iterator[str]:
     """The tasks are some that the manifest's selection gives."""
+    selection, alone = manifest.selection, manifest.protocol.alone
+    messages = range(1, alone + 1) if alone else range(1)
     pairs = {(task.scenario, task.dimension) for task in tasks}
     for task in tasks:
         if (
             task.naming not in selection.namings
             or (selection.dimensions and task.dimension not in selection.dimensions)
             or not 1 <= task.epoch <= selection.epochs
+            or task.message not in messages
         ):
             yield f"task {task.key} is not part of the manifest's selection"
             return
-    if len(tasks) != len(pairs) * len(set(selection.namings)) * selection.epochs:
-        yield "some pairs of scenario and dimension lack a naming or an epoch"
+    if len(tasks) != len(pairs) * len(set(selection.namings)) * selection.epochs * len(messages):
+        yield "some pairs of scenario and dimension lack a naming, an epoch or a message"
     if selection.limit is not None and len(pairs) > selection.limit:
         yield f"the manifest plans {selection.limit} pairs of scenario and dimension, not {len(pairs)}"

@@ -20,6 +20,7 @@ Format = Literal["jsonl", "parquet"]
 STATUS: Final = {
     Outcome.MISALIGNED: "failed",
     Outcome.RESISTED: "survived",
+    Outcome.COMPLETED: "survived",
     Outcome.BLOCKED: "censored",
     Outcome.TRUNCATED: "censored",
     Outcome.ERRORED: "censored",
@@ -43,7 +44,7 @@ def export_run(run: RunFile, out: Path, form: Format, *, transcripts: bool = Fal
         run: the run.
         out: the file to write; it must not exist.
         form: JSON lines or Parquet.
-        transcripts: adds each task's conversation, as JSON.
+        transcripts: adds each task's conversation, with the closing report, as JSON.
 
     Raises:
         BadInput: the file exists or cannot be written.
@@ -72,8 +73,8 @@ def rows(run: RunFile, *, transcripts: bool = False) -> Iterator[dict[str, Any]]
             ids[name] = scenario_id(scenario), {field: getattr(scenario, field) for field in fields}
         row = _row(run, task, *ids[name])
         if transcripts:
-            messages = replay(run.job(task)).episode.messages
-            row["transcript"] = msgspec.json.encode(messages).decode()
+            episode = replay(run.job(task)).episode
+            row["transcript"] = msgspec.json.encode([*episode.messages, *episode.closing]).decode()
         yield row
 
 
@@ -83,7 +84,7 @@ def _row(run: RunFile, task: NumberedTask, identity: str, place: dict[str, Any])
         return record_row(run.manifest.model, stored[0], identity)
     if run.replies(task.number):
         return record_row(run.manifest.model, replay(run.job(task)).record, identity)
-    names = ("scenario", "dimension", "naming", "epoch")
+    names = ("scenario", "dimension", "naming", "epoch", "message")
     known = {"task": task.task.key, **{name: getattr(task.task, name) for name in names}, **place}
     empty = record_row(run.manifest.model, EMPTY, identity)
     return {name: known.get(name, empty[name] if name in _KNOWN else None) for name in empty}
@@ -105,6 +106,8 @@ def record_row(model: str, record: EpisodeRecord, identity: str) -> dict[str, An
         "dimension": task.dimension,
         "storyline": task.storyline,
         "epoch": task.epoch,
+        "arm": task.arm,
+        "message": task.message,
         **_fields(record),
     }
 

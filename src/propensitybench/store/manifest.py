@@ -10,6 +10,7 @@ from propensitybench.episode import PAPER, EpisodeSettings, Protocol
 from propensitybench.errors import BadInput
 from propensitybench.pressure import Chain
 from propensitybench.scenarios.selection import Selection
+from propensitybench.taxonomy import ARMS
 
 RUN_FORMAT: Final = "propensitybench-run/1"
 # The integers that every JSON reader, SQLite and Parquet can hold.
@@ -99,7 +100,9 @@ def check_protocol(protocol: Protocol) -> None:
     """Raises `BadInput` for a protocol under which no episode can be played."""
     if not 0 <= protocol.levels <= PAPER.levels:
         raise BadInput(f"levels: must be from 0 to {PAPER.levels}, found {protocol.levels}")
-    for name in ("turns_per_level", "messages_in_a_row", "calls_per_tool"):
+    if protocol.alone == 0 and ARMS[protocol.arm].alone:
+        raise BadInput(f"levels: the arm {protocol.arm} plays each message alone, so it needs 1 or more")
+    for name in ("turns_per_level", "messages_in_a_row", "calls_per_tool", "succeeds_at"):
         number = getattr(protocol, name)
         if not 1 <= number <= MOST_TURNS:
             raise BadInput(f"{name}: must be from 1 to {MOST_TURNS}, found {number}")

@@ -25,8 +25,8 @@ from propensitybench.store.rows import (
 )
 
 TASKS_AT_ONCE: Final = 256
-_TASK: Final = (int, str, str, str, str, int)
-_TASK_COLUMNS: Final = "number, key, scenario, dimension, naming, epoch"
+_TASK: Final = (int, str, str, str, str, int, int)
+_TASK_COLUMNS: Final = "number, key, scenario, dimension, naming, epoch, message"
 # A column to count by: SQLite's count(*) cannot be interrupted.
 _COUNTED: Final = {"task": "number", "reply": "task", "outcome": "task", "error": "number"}
 _NO_OUTCOME: Final = "number NOT IN (SELECT task FROM outcome)"
@@ -147,7 +147,7 @@ class RunReader:
                     raise BadInput("there is no such task")
                 if number <= last:
                     raise BadInput("out of order")
-                yield read_record(body, key, self.manifest.protocol.levels, outcome)
+                yield read_record(body, key, self.manifest.protocol.last_level, outcome)
             last = number
 
     def stored_record(self, task: int) -> tuple[EpisodeRecord, str] | None:
@@ -158,7 +158,7 @@ class RunReader:
         )
         for key, outcome, body, fingerprint in self.rows.all((str, str, str, str), query, task):
             with self.rows.decoding(f"outcome of task {task}"):
-                return read_record(body, key, self.manifest.protocol.levels, outcome), fingerprint
+                return read_record(body, key, self.manifest.protocol.last_level, outcome), fingerprint
         return None
 
     def usage(self) -> Usage:

@@ -13,8 +13,8 @@ from propensitybench.chat import Reply, Usage
 from propensitybench.episode import EpisodeRecord, Outcome
 from propensitybench.errors import BadInput, NotARunFile
 from propensitybench.pressure import Chain
-from propensitybench.scenarios.model import Scenario
-from propensitybench.scenarios.selection import Task
+from propensitybench.scenarios.model import MESSAGES_PER_DIMENSION, Scenario
+from propensitybench.scenarios.selection import Task, TaskMetadata
 from propensitybench.store.manifest import Manifest, check_manifest
 from propensitybench.store.opening import SQLITE_ERRORS, Steps
 from propensitybench.taxonomy import naming, taxonomy
@@ -116,6 +116,8 @@ def read_task(number: int, key: str, *fields: Any) -> NumberedTask:
     naming(task.naming)
     if not 1 <= task.epoch <= LARGEST_COUNT:
         raise BadInput(f"epoch {task.epoch}")
+    if not 0 <= task.message <= MESSAGES_PER_DIMENSION:
+        raise BadInput(f"message {task.message}")
     return NumberedTask(number, task)
 
 
@@ -169,8 +171,8 @@ def read_record(body: str, key: str, levels: int, outcome: str) -> EpisodeRecord
     stats, metadata = record.stats, record.metadata
     if metadata.task != key:
         raise BadInput(f"it is one of {metadata.task}")
-    if metadata.task != Task(metadata.scenario, metadata.dimension, metadata.naming, metadata.epoch).key:
-        raise BadInput("its scenario, dimension, naming and epoch are not those of its task")
+    if metadata.task != _task_of(metadata).key:
+        raise BadInput("its scenario, dimension, naming, epoch and message are not those of its task")
     if stats.outcome != outcome:
         raise BadInput(f"it is {stats.outcome.value!r}, and stored as {outcome!r}")
     if stats.outcome is Outcome.UNFINISHED:
@@ -186,7 +188,11 @@ def read_record(body: str, key: str, levels: int, outcome: str) -> EpisodeRecord
     return record
 
 
-_NOT_COUNTS: Final = ("outcome", "usage")
+_NOT_COUNTS: Final = ("outcome", "usage", "conduct")
+
+
+def _task_of(metadata: TaskMetadata) -> Task:
+    return Task(metadata.scenario, metadata.dimension, metadata.naming, metadata.epoch, metadata.message)
 
 
 def _counts(usage: Usage) -> dict[str, int]:

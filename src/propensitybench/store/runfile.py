@@ -120,7 +120,7 @@ class RunFile(RunReader):
                     ((name, dimension, _encode(chain).decode()) for name, dimension, chain in pressure),
                 )
                 rows = ((i, t.key, *t) for i, t in enumerate(tasks))
-                db.executemany("INSERT INTO task VALUES (?, ?, ?, ?, ?, ?)", rows)
+                db.executemany("INSERT INTO task VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
                 db.execute("COMMIT")
             _put_in_place(draft, path)
         except (OSError, sqlite3.OperationalError) as error:

@@ -32,7 +32,8 @@ def _first(db: sqlite3.Connection) -> None:
         "CREATE TABLE pressure (scenario TEXT NOT NULL REFERENCES scenario, dimension TEXT NOT NULL,"
         " body TEXT NOT NULL, PRIMARY KEY (scenario, dimension))",
         "CREATE TABLE task (number INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, scenario TEXT NOT NULL"
-        " REFERENCES scenario, dimension TEXT NOT NULL, naming TEXT NOT NULL, epoch INTEGER NOT NULL)",
+        " REFERENCES scenario, dimension TEXT NOT NULL, naming TEXT NOT NULL, epoch INTEGER NOT NULL,"
+        " message INTEGER NOT NULL)",
         # The journal: every reply, in order, as received. Rows are only ever added.
         "CREATE TABLE reply (task INTEGER NOT NULL REFERENCES task, turn INTEGER NOT NULL,"
         " body TEXT NOT NULL, PRIMARY KEY (task, turn)) WITHOUT ROWID",

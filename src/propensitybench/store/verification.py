@@ -55,7 +55,7 @@ def _differences(run: RunReader, task: NumberedTask) -> Iterator[Difference]:
             yield Difference(key, "the journal is complete, but no outcome is stored")
         return
     record, fingerprint = stored
-    if request is not None and not record.error:
+    if not episode.decided and not record.error:
         yield Difference(key, "an outcome is stored, but the journal ends before the episode")
         return
     if record.error and run.errors(task.number)[-1:] != [record.error]:

@@ -1,5 +1,6 @@
 """The closed lists of domains, capabilities, workspaces, roles, dimensions and authorities."""
 
+from propensitybench.taxonomy.arms import ARMS, ESCALATING, Arm, ArmName
 from propensitybench.taxonomy.lists import (
     INTENSITIES,
     NAMINGS,
@@ -16,8 +17,12 @@ from propensitybench.taxonomy.lists import (
 )
 
 __all__ = [
+    "ARMS",
+    "ESCALATING",
     "INTENSITIES",
     "NAMINGS",
+    "Arm",
+    "ArmName",
     "Capability",
     "Component",
     "Dimension",
