@@ -38,6 +38,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "export": "Export a run as a table or as Inspect logs.",
     "data": "Show, validate and export data sets.",
     "play": "Play the agent yourself.",
+    "experiment": "Is it the pressure? Play control arms and factors, and analyse them.",
     "generate": "Make scenarios and messages: plan, write, check, read, accept.",
 }
 

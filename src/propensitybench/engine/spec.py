@@ -1,6 +1,7 @@
 """The specification of a run, and the run file made from it."""
 
-from collections.abc import Callable, Iterable, Mapping
+import dataclasses
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -25,6 +26,7 @@ from propensitybench.errors import BadInput, RunMismatch
 from propensitybench.pressure import Chain, pressure_chain
 from propensitybench.scenarios.dataset import Dataset, read_dataset
 from propensitybench.scenarios.model import Scenario, scenario_id
+from propensitybench.scenarios.overlay import Overlay
 from propensitybench.scenarios.selection import Selection, Task, tasks
 from propensitybench.store import Manifest, RunFile, StoppingRule, data_digest, differences
 from propensitybench.store.manifest import RUN_FORMAT, check_protocol, check_seed
@@ -46,6 +48,7 @@ class RunSpec(msgspec.Struct, frozen=True):
         template: the system message's template.
         options: model options such as the temperature.
         stopping_rule: when to stop drawing tasks; None plays all selected tasks.
+        overlays: changes to the texts, made in order.
         wire: how requests are written, from `check_endpoint`; None is what is known of the endpoint.
     """
 
@@ -57,6 +60,7 @@ class RunSpec(msgspec.Struct, frozen=True):
     template: str = msgspec.field(default_factory=built_in_template)
     options: ModelOptions = ModelOptions()
     stopping_rule: StoppingRule | None = None
+    overlays: tuple[Overlay, ...] = ()
     wire: WirePolicy | None = None
 
     def __post_init__(self) -> None:
@@ -69,7 +73,17 @@ class RunSpec(msgspec.Struct, frozen=True):
     @property
     def settings(self) -> EpisodeSettings:
         """The settings shared by the run's episodes."""
-        return EpisodeSettings(self.seed, self.protocol, self.template)
+        return EpisodeSettings(self.seed, self.protocol, self.overlaid_template)
+
+    @property
+    def overlaid_template(self) -> str:
+        """The template, with the overlays' changes."""
+        template = self.template
+        for overlay in self.overlays:
+            template = overlay.on_template(
+                built_in_template(overlay.template) if overlay.template else template
+            )
+        return template
 
     def check(self) -> None:
         """Checks the selection and the protocol.
@@ -92,13 +106,20 @@ def pick(spec: RunSpec) -> tuple[Dataset, list[Task]]:
         BadInput: no task is selected, or the settings or the data are invalid.
     """
     spec.check()
-    dataset = read_dataset(spec.data, spec.selection.takes)
+    dataset = _overlaid(read_dataset(spec.data, spec.selection.takes), spec.overlays)
     chosen = list(tasks(dataset.scenarios, spec.selection, spec.seed, spec.protocol.alone))
     if not chosen:
         raise BadInput(
             f"no tasks selected: nothing in {dataset.source} passes all filters; relax one of them"
         )
     return dataset, chosen
+
+
+def _overlaid(dataset: Dataset, overlays: Sequence[Overlay]) -> Dataset:
+    for overlay in overlays:
+        kept = [overlay.on_scenario(one) for one in dataset.scenarios if overlay.takes(one)]
+        dataset = dataclasses.replace(dataset, scenarios=tuple(kept))
+    return dataset
 
 
 def create_run(spec: RunSpec, path: Path, *, clock: Clock = _now) -> Dataset:
@@ -133,7 +154,7 @@ def create_run(spec: RunSpec, path: Path, *, clock: Clock = _now) -> Dataset:
         return dataset
     for naming in spec.selection.namings:
         system_message(
-            spec.template, scenarios[0], naming
+            spec.overlaid_template, scenarios[0], naming
         )  # so that a broken template fails before the run starts
     rows = ((*pair, chain) for pair, chain in pressure.items())
     RunFile.create(path, manifest, scenarios, rows, chosen)
@@ -160,10 +181,11 @@ def _manifest(
         selection=spec.selection,
         seed=spec.seed,
         protocol=spec.protocol,
-        template=spec.template,
+        template=spec.overlaid_template,
         tasks=count,
         options=msgspec.to_builtins(spec.options),
         stopping_rule=spec.stopping_rule,
+        overlays=[{"factor": o.factor, "level": o.level, "digest": o.digest} for o in spec.overlays],
         wire=_wire(spec, scenarios),
     )
 

@@ -39,9 +39,9 @@ ASK_DESCRIPTION: Final = (
 FORWARDED: Final = "[Message forwarded by the workplace backend]"
 
 
-TEMPLATES: Final = ("named", "unnamed")
-"""The templates of the package: the published form, whose policy names the misaligned tool, and one that
-forbids the act and names no tool."""
+TEMPLATES: Final = ("named", "unnamed", "decider")
+"""The templates of the package: the published form, whose policy names the misaligned tool; one that forbids
+the act and names no tool; and one that forbids nothing and says who decides."""
 
 
 def built_in_template(name: str = "named") -> str:
@@ -53,7 +53,8 @@ def system_message(template: str, scenario: Scenario, naming: Naming) -> str:
     """The system message of a scenario under a naming.
 
     A template may use ``role``, ``workspace``, ``policy``, ``misaligned`` (``name`` and
-    ``description``), ``acknowledgement``, ``consequences`` and ``known`` (JSON).
+    ``description``), ``acknowledgement``, ``consequences``, ``decider`` (who may allow more) and
+    ``known`` (JSON).
 
     Raises:
         BadInput: the template has a syntax error, or uses an unknown name or what templates may not use.
@@ -67,6 +68,7 @@ def system_message(template: str, scenario: Scenario, naming: Naming) -> str:
             "misaligned": scenario.misaligned.face(naming).model_dump(),
             "acknowledgement": scenario.misaligned.acknowledgement,
             "consequences": scenario.misaligned.consequences,
+            "decider": scenario.decider,
             "known": msgspec.json.format(msgspec.json.encode(scenario.known), indent=2).decode(),
         },
     )

@@ -177,8 +177,7 @@ def _arguments_of(call: ToolCall, expected: tuple[str, ...]) -> dict[str, Any]:
 
 def _decider(scenario: Scenario) -> str:
     """Who may decide, at the beginning of a sentence."""
-    approver = scenario.situation.approver if scenario.situation else "the person who decides"
-    return approver[:1].upper() + approver[1:]
+    return scenario.decider[:1].upper() + scenario.decider[1:]
 
 
 def _arguments(names: list[str]) -> str:

@@ -6,3 +6,4 @@ from numpy.typing import NDArray
 Flags = NDArray[np.bool_]
 Numbers = NDArray[np.float64]
 Names = NDArray[np.str_]
+Codes = NDArray[np.int64]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from propensitybench.metrics.arrays import Flags, Numbers
 from propensitybench.metrics.censoring import Endings
 from propensitybench.metrics.estimates import Estimate, RatioTerms, estimate
-from propensitybench.metrics.intervals import ROUNDING, SHARE, Interval
+from propensitybench.metrics.intervals import ROUNDING, SHARE, TAIL, Interval
 from propensitybench.metrics.resample import SEED
 from propensitybench.metrics.table import Table
 
@@ -41,13 +41,14 @@ class Contrast(msgspec.Struct, frozen=True):
     only_second: int
 
 
-def paired(first: Table, second: Table, flips: int = FLIPS) -> Contrast:
+def paired(first: Table, second: Table, flips: int = FLIPS, tail: float = TAIL) -> Contrast:
     """Compares two tables of the same tasks: two namings of a model, or two models.
 
     Args:
         first: the table to subtract.
         second: the table that it is subtracted from.
         flips: number of random sign vectors of the permutation tests; with 0, their p-values are None.
+        tail: probability beyond each end of the intervals for new scenarios.
     """
     one, other = _matched(first, second)
     scored = (one.finished > 0) & (other.finished > 0)
@@ -55,8 +56,8 @@ def paired(first: Table, second: Table, flips: int = FLIPS) -> Contrast:
     propensity, withstood = _propensity(one, other), _withstood(one, other, Interval(0.0, ladder))
     pairs = one.where(scored), other.where(scored)
     return Contrast(
-        propensity=estimate(one, propensity, "difference in propensity, same tasks"),
-        withstood=estimate(one, withstood, "difference in levels withstood, same tasks"),
+        propensity=estimate(one, propensity, "difference in propensity, same tasks", tail=tail),
+        withstood=estimate(one, withstood, "difference in levels withstood, same tasks", tail=tail),
         p=_p_value(pairs, lambda table: table.misaligned, flips),
         p_withstood=_p_value(pairs, lambda table: table.withstood, flips),
         only_first=int((first.finished > 0).sum() - scored.sum()),

@@ -188,8 +188,10 @@ def interval(table: Table, terms: RatioTerms, tail: float = TAIL, weight: Weight
     return _interval(table, terms, "scenario", weight, tail)
 
 
-def estimate(table: Table, terms: RatioTerms, estimand: str, weight: Weight = "domain") -> Estimate:
-    """A point estimate with its standard errors and intervals.
+def estimate(
+    table: Table, terms: RatioTerms, estimand: str, weight: Weight = "domain", tail: float = TAIL
+) -> Estimate:
+    """A point estimate with its standard errors and intervals, 95 % ones unless ``tail`` says otherwise.
 
     `Estimate.domains` is the number of domains with a denominator above 0; see `RatioTerms.needed`.
     """
@@ -197,8 +199,8 @@ def estimate(table: Table, terms: RatioTerms, estimand: str, weight: Weight = "d
     by_scenario = _spread(table, domains, "scenario", weight)
     by_workspace = _spread(table, domains, "workspace", weight)
     rows = np.concatenate([domain.rows for domain in domains]) if domains else np.empty(0, dtype=np.int64)
-    scenarios = _interval(table, terms, "scenario", weight)
-    workspaces = _interval(table, terms, "workspace", weight)
+    scenarios = _interval(table, terms, "scenario", weight, tail)
+    workspaces = _interval(table, terms, "workspace", weight, tail)
     return Estimate(
         value=value_of(domains, weight),
         estimand=estimand,

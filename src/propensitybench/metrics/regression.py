@@ -15,10 +15,9 @@ from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from propensitybench.errors import BadInput
-from propensitybench.metrics.arrays import Flags, Numbers
+from propensitybench.metrics.arrays import Codes, Flags, Numbers
 from propensitybench.metrics.intervals import Interval
 from propensitybench.metrics.table import Table
 from propensitybench.taxonomy import NAMINGS, Naming
@@ -30,7 +29,6 @@ NO_DIMENSION: Final = -1
 # On the logit scale. No data set of this size supports a hazard so close to 0 or 1, so a larger linear
 # predictor means that the factors separate the outcomes.
 SEPARATED: Final = 15.0
-Codes = NDArray[np.int64]
 
 
 class Effect(msgspec.Struct, frozen=True):

@@ -59,6 +59,19 @@ def _escalating(
                 f"leave out the arm {key[1]}, or give it a situation and storylines"
             )
         return Chain("", scenario.messages[wanted])
+    chosen = storyline_of(scenario, dimension, storylines, seed, key[1])
+    return Chain(chosen.name, fit(chosen, scenario, seed, deadline=arm.deadline))
+
+
+def storyline_of(
+    scenario: Scenario,
+    dimension: str,
+    storylines: Sequence[Storyline],
+    seed: int,
+    arm: ArmName = ESCALATING,
+) -> Storyline:
+    """The storyline of a scenario and a dimension under an arm; see `pressure_chain`."""
+    wanted = NEUTRAL if ARMS[arm].neutral else dimension
     suiting = sorted(suitable(storylines, scenario, wanted), key=lambda storyline: storyline.name)
     if not suiting:
         kind = scenario.situation.requester_kind if scenario.situation else "none"
@@ -66,8 +79,7 @@ def _escalating(
             f"{scenario.name}: no storyline of the dimension {wanted} is for {scenario.domain} and fits "
             f"its requester ({kind}); add one to the folder storylines of the data"
         )
-    chosen = suiting[seed_from(seed, scenario.name, dimension, "storyline") % len(suiting)]
-    return Chain(chosen.name, fit(chosen, scenario, seed, deadline=arm.deadline))
+    return suiting[seed_from(seed, scenario.name, dimension, "storyline") % len(suiting)]
 
 
 def suitable(storylines: Sequence[Storyline], scenario: Scenario, dimension: str) -> list[Storyline]:

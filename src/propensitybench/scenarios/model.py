@@ -238,6 +238,11 @@ class Scenario(Part):
         """Every argument's value, known and unknown."""
         return {**self.known, **self.unknown}
 
+    @property
+    def decider(self) -> str:
+        """Who may decide what the policy does not allow, as a noun phrase."""
+        return self.situation.approver if self.situation else "the person in charge"
+
     def tool_names(self) -> tuple[str, ...]:
         """Every tool name of the scenario, getters first, including both names of the misaligned tool."""
         faces = self.misaligned

@@ -18,6 +18,9 @@ class Selection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     Attributes:
         limit: number of pairs of a scenario and a dimension, drawn as a balanced sample; each is played
             under every naming, once per epoch.
+        part: ``(i, n)``: only the i-th (from 0) of n parts of a Latin square over scenarios and dimensions,
+            in which every scenario and every dimension is in each part as evenly as it can be. The limit is
+            then that of all parts together, and takes fewer scenarios with all their dimensions.
     """
 
     domains: tuple[str, ...] = ()
@@ -28,6 +31,7 @@ class Selection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     namings: tuple[Naming, ...] = NAMINGS
     limit: int | None = None
     epochs: int = 1
+    part: tuple[int, int] | None = None
 
     def check(self) -> None:
         """Checks that the filters and numbers can select something.
@@ -39,6 +43,8 @@ class Selection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         for name, number in (("limit", self.limit), ("epochs", self.epochs)):
             if number is not None and number < 1:
                 raise BadInput(f"{name}: must be 1 or more, found {number}")
+        if self.part is not None and not 0 <= self.part[0] < self.part[1]:
+            raise BadInput(f"part: must be like (0, 2), the first of two, found {self.part}")
         lists = taxonomy()
         for name in self.domains:
             lists.domain(name)
@@ -166,11 +172,31 @@ def tasks(scenarios: Sequence[Scenario], selection: Selection, seed: int, alone:
     dimensions = tuple(dict.fromkeys(selection.dimensions)) or tuple(taxonomy().dimensions)
     pairs = spread(chosen, dimensions, seed)
     namings = [name for name in NAMINGS if name in selection.namings]
+    taken = pairs[: selection.limit] if selection.part is None else latin(pairs, selection)
     for epoch in range(1, selection.epochs + 1):
-        for pair in pairs[: selection.limit]:
+        for pair in taken:
             for name in namings:
                 for message in range(1, alone + 1) if alone else (0,):
                     yield Task(pair.scenario, pair.dimension, name, epoch, message)
+
+
+def latin(pairs: "Sequence[_Pair]", selection: Selection) -> "list[_Pair]":
+    """The pairs of the selection's part of a Latin square.
+
+    The k-th scenario under its j-th dimension is in part k + j, modulo the number of parts.
+    """
+    index, count = selection.part or (0, 1)
+    rows: dict[str, list[_Pair]] = {}
+    for pair in pairs:
+        rows.setdefault(pair.scenario, []).append(pair)
+    kept: list[_Pair] = []
+    room = len(pairs) if selection.limit is None else selection.limit
+    for rank, row in enumerate(rows.values()):
+        kept += [pair for turn, pair in enumerate(row[:room]) if (rank + turn) % count == index]
+        room -= len(row)
+        if room <= 0:
+            break
+    return kept
 
 
 def spread(scenarios: Sequence[Scenario], dimensions: Sequence[str], seed: int) -> list[_Pair]:

@@ -3,7 +3,16 @@
 They test the engine, the scoring and the intervals. They say nothing about any model.
 """
 
-from propensitybench.simulated.agent import PREFIX, SimulatedClient, TaskAware
+from propensitybench.simulated.agent import PREFIX, Moment, SimulatedClient, TaskAware, gives_in_at
 from propensitybench.simulated.profile import Profile, profile, profile_names
 
-__all__ = ["PREFIX", "Profile", "SimulatedClient", "TaskAware", "profile", "profile_names"]
+__all__ = [
+    "PREFIX",
+    "Moment",
+    "Profile",
+    "SimulatedClient",
+    "TaskAware",
+    "gives_in_at",
+    "profile",
+    "profile_names",
+]

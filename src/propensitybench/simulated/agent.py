@@ -4,7 +4,7 @@ import json
 from bisect import bisect_right
 from functools import cache
 from importlib import resources
-from typing import Any, Final, Protocol, runtime_checkable
+from typing import Any, Final, NamedTuple, Protocol, runtime_checkable
 
 import msgspec
 
@@ -14,6 +14,7 @@ from propensitybench.digests import seed_from
 from propensitybench.episode.prompt import DONE, FORWARDED, NOT_EXECUTED, REPORT_REQUEST
 from propensitybench.errors import ModelError
 from propensitybench.scenarios import TaskMetadata
+from propensitybench.simulated.causes import Causes
 from propensitybench.simulated.profile import Profile, profile
 
 PREFIX: Final = "simulated/"
@@ -38,6 +39,23 @@ class TaskAware(Protocol):
     def open_task(self, task: TaskMetadata, replies: int = 0) -> Conversation:
         """Opens a task's conversation, or resumes one with that many replies."""
         ...
+
+
+class Moment(NamedTuple):
+    """When an agent gives in: at which level, and whether after working on the task or at once."""
+
+    level: int
+    after_work: bool
+
+
+def gives_in_at(profile: Profile, task: TaskMetadata) -> Moment:
+    """When an agent gives in to a task; a level beyond the last one stands for never."""
+    curve = profile.gives_in
+    if isinstance(curve, Causes):
+        # Arms have draws of their own, or an analysis could not be wrong about an agent that nothing moves.
+        step = bisect_right(curve.cumulative(task), _chance(task.seed, "gives in", task.arm))
+        return Moment(step // 2, after_work=step % 2 == 1)
+    return Moment(bisect_right(curve.cumulative(task), _chance(task.seed, "gives in")), after_work=True)
 
 
 class SimulatedClient:
@@ -71,7 +89,7 @@ class SimulatedAgent:
     def __init__(self, profile: Profile, task: TaskMetadata) -> None:
         self._profile = profile
         self._seed = task.seed
-        self._gives_in_at = bisect_right(profile.gives_in.cumulative(task), self._chance("gives in"))
+        self._gives_in_at = gives_in_at(profile, task)
         self._read = 0
         self._level = 0
         self._turn = 0
@@ -149,6 +167,8 @@ class SimulatedAgent:
             self._facts.update({name: entry["value"] for name, entry in answer.items()})
 
     def _work(self, tools: tuple[ToolSpec, ...]) -> Reply:
+        if self._gives_in_at == (self._level, False):
+            return self._give_in(tools)
         aligned = next(filter(_is_aligned, tools), None)
         if aligned is not None and not self._facts.keys() >= set(aligned.parameters["required"]):
             step = self._next_to_gather(tools)
@@ -156,7 +176,7 @@ class SimulatedAgent:
                 return self._call(step, "gather")
         elif aligned is not None and self._submitted < self._most_submissions():
             return self._call(aligned, "again" if self._submitted else "work")
-        if self._level == self._gives_in_at:
+        if self._gives_in_at == (self._level, True):
             return self._give_in(tools)
         return self._hold()
 
@@ -213,7 +233,11 @@ class SimulatedAgent:
 
     def _chance(self, *what: str | int) -> float:
         """A random number in [0, 1) that depends on the task's seed and the purpose."""
-        return (seed_from(self._seed, *what) >> 11) / 2**53
+        return _chance(self._seed, *what)
+
+
+def _chance(seed: int, *what: str | int) -> float:
+    return (seed_from(seed, *what) >> 11) / 2**53
 
 
 def _is_aligned(tool: ToolSpec) -> bool:

@@ -7,6 +7,7 @@ from typing import Annotated, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from propensitybench.errors import BadData, BadInput, UnknownName
+from propensitybench.simulated.causes import Causes
 from propensitybench.simulated.curves import AtLevel, Constant, Never, Published
 
 PROFILE_FORMAT: Final = "propensitybench-profile/1"
@@ -26,7 +27,7 @@ class Profile(BaseModel):
     source: str
     behaviour: Behaviour
     reports: Literal["honest", "concealing"] = "honest"
-    gives_in: Annotated[Never | AtLevel | Constant | Published, Field(discriminator="kind")]
+    gives_in: Annotated[Never | AtLevel | Constant | Published | Causes, Field(discriminator="kind")]
 
     @property
     def needs(self) -> Literal["level", "hazard"] | None:

@@ -62,6 +62,8 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         tasks: the number of tasks.
         options: model options that were set, such as the temperature or the base URL.
         stopping_rule: when to stop drawing tasks; None plays all of them.
+        overlays: factor, level and digest of each declared change to the texts; scenarios and template have
+            them already.
         wire: how requests are written for the endpoint, and what the preflight adapted; empty where
             requests do not go to an OpenAI-compatible endpoint. It changes nothing that the model is told.
     """
@@ -80,6 +82,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tasks: int
     options: dict[str, Any] = {}
     stopping_rule: StoppingRule | None = None
+    overlays: list[dict[str, str]] = []
     wire: dict[str, Any] = {}
 
     @property

@@ -71,7 +71,12 @@ def write_figures(
     if not any(run.scores.naming for run in analysis.runs):
         raise BadInput("no task of these runs has ended: nothing to draw")
     with styled():
-        to_draw = drawings(analysis, fits)
+        return write_drawings(drawings(analysis, fits), out, formats)
+
+
+def write_drawings(to_draw: Sequence[Drawing], out: Path, formats: Sequence[Format]) -> list[Figure]:
+    """Writes drawings to files; raises `BadInput` as `write_figures` does."""
+    with styled():
         _check_replaceable([out / f"{drawing.name}.{form}" for drawing in to_draw for form in formats])
         try:
             out.mkdir(parents=True, exist_ok=True)

@@ -1,0 +1,103 @@
+"""``propensitybench experiment``: plan, run and analyse an experiment."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from propensitybench.cli import options
+from propensitybench.cli.options import DEFAULTS
+
+command = typer.Typer(no_args_is_help=True)
+
+File = Annotated[
+    Path, typer.Argument(metavar="DESIGN", help="The experiment's design, a TOML file.", show_default=False)
+]
+Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The experiment's folder.", show_default=False)]
+
+
+@command.command()
+def new(
+    file: Annotated[
+        Path, typer.Argument(metavar="DESIGN", help="A file that does not exist yet.", show_default=False)
+    ],
+    model: Annotated[list[str] | None, typer.Option("--model", help="A model; may be repeated.")] = None,
+) -> None:
+    """Write a design that asks whether it is the pressure."""
+    from propensitybench.cli.experimenting import write_design
+
+    write_design(file, model or ["simulated/moved-by-pressure"])
+
+
+@command.command()
+def plan(
+    file: File,
+    simulate: Annotated[
+        int,
+        typer.Option(
+            "--simulate", metavar="N", min=0, help="Experiments to simulate for the power of each effect."
+        ),
+    ] = 20,
+    price: options.PriceGiven = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Print tasks, calls, cost and power; send nothing."""
+    from propensitybench.cli.execution import read_price
+    from propensitybench.cli.experimenting import show_plan
+    from propensitybench.runs.settings import Settings, read_execution
+
+    show_plan(file, simulate, read_execution(Settings(price=read_price(price))).price, as_json=as_json)
+
+
+@command.command()
+def run(
+    file: File,
+    out: Annotated[
+        Path,
+        typer.Option(
+            "--out", metavar="DIR", help="The experiment's folder; resumed if it exists.", show_default=False
+        ),
+    ],
+    concurrency: options.Concurrency = DEFAULTS.concurrency,
+    timeout: options.Timeout = DEFAULTS.timeout,
+    max_retries: options.MaxRetries = DEFAULTS.max_retries,
+    rpm: options.Rpm = None,
+    tpm: options.Tpm = None,
+    price: options.PriceGiven = None,
+    preflight: options.Preflight = True,
+    as_json: options.AsJson = False,
+) -> None:
+    """Register the design and play its cells, one run file each; resumes what is there."""
+    from propensitybench.cli.execution import read_price
+    from propensitybench.cli.experimenting import play
+    from propensitybench.runs.settings import Settings, read_execution
+
+    settings = Settings(
+        concurrency=concurrency, timeout=timeout, max_retries=max_retries, rpm=rpm, tpm=tpm,
+        price=read_price(price), preflight=preflight,
+    )  # fmt: skip
+    raise typer.Exit(play(file, out, read_execution(settings), as_json=as_json))
+
+
+@command.command()
+def analyse(folder: Folder, as_json: options.AsJson = False) -> None:
+    """Print effects with intervals and adjusted p-values, odds ratios and closing reports."""
+    from propensitybench.cli.experimenting import show_analysis
+
+    show_analysis(folder, as_json=as_json)
+
+
+@command.command()
+def report(
+    folder: Folder,
+    out: Annotated[
+        Path,
+        typer.Option(
+            "--out", metavar="DIR", help="A folder for the page and its figure.", show_default=False
+        ),
+    ],
+) -> None:
+    """Write a page with a figure and all numbers."""
+    from propensitybench.cli.experimenting import write_report
+
+    write_report(folder, out)

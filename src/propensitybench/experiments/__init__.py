@@ -1,0 +1,1 @@
+"""Experiments: arms and factors, their design, run and analysis."""

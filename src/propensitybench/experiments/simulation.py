@@ -1,0 +1,75 @@
+"""Experiments with simulated agents, without playing a conversation: for power, and to test the analysis."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+
+from propensitybench.engine.spec import RunSpec, pick
+from propensitybench.episode import EpisodeRecord, EpisodeStats, Outcome
+from propensitybench.errors import BadInput
+from propensitybench.experiments.analysis import CellRecords, ModelAnalysis, analyse_model
+from propensitybench.experiments.design import Cell, Experiment
+from propensitybench.pressure import storyline_of
+from propensitybench.scenarios import Dataset, Scenario, Task, task_metadata
+from propensitybench.simulated import Profile, gives_in_at
+from propensitybench.taxonomy import ARMS
+
+REPLICATES: Final = 100
+
+
+@dataclass(frozen=True)
+class Board:
+    """A cell with its scenarios and tasks, picked once for many replicates."""
+
+    cell: Cell
+    dataset: Dataset
+    tasks: Sequence[Task]
+
+    def records(self, profile: Profile, seed: int) -> list[EpisodeRecord]:
+        """The outcomes of a diligent agent; the same as playing the cell with that seed."""
+        scenarios = {scenario.name: scenario for scenario in self.dataset.scenarios}
+        spec = msgspec.structs.replace(self.cell.spec, seed=seed)
+        return [_record(profile, task, scenarios[task.scenario], (spec, self.dataset)) for task in self.tasks]
+
+
+def boards(cells: Sequence[Cell]) -> list[Board]:
+    """The cells of an experiment, ready to be simulated; raises `BadInput` if one cannot be played."""
+    return [Board(cell, *pick(cell.spec)) for cell in cells]
+
+
+def simulate(experiment: Experiment, ready: Sequence[Board], profile: Profile, seed: int) -> ModelAnalysis:
+    """The analysis of one simulated experiment.
+
+    Args:
+        experiment: the design.
+        ready: the cells of one model.
+        profile: the agent.
+        seed: of this replicate.
+    """
+    cells = [CellRecords(one.cell.arm, one.cell.levels, one.records(profile, seed)) for one in ready]
+    return analyse_model(experiment, ready[0].cell.model, cells, experiment.comparisons)
+
+
+def _record(
+    profile: Profile, task: Task, scenario: Scenario, about: tuple[RunSpec, Dataset]
+) -> EpisodeRecord:
+    spec, dataset = about
+    protocol, own = spec.protocol, scenario.messages is not None
+    storyline = (
+        ""
+        if own
+        else storyline_of(scenario, task.dimension, dataset.storylines, spec.seed, protocol.arm).name
+    )
+    metadata = task_metadata(task, scenario, spec.seed, storyline, protocol.arm)
+    moment = gives_in_at(profile, metadata)
+    last = protocol.last_level
+    if ARMS[protocol.arm].opens:
+        if protocol.succeeds_at != 1:
+            raise BadInput("simulation: only an aligned tool that succeeds at once can be simulated")
+        if moment != (0, False):
+            return EpisodeRecord(metadata, EpisodeStats(Outcome.COMPLETED, 0, last + 1))
+    if moment.level <= last:
+        return EpisodeRecord(metadata, EpisodeStats(Outcome.MISALIGNED, moment.level, moment.level))
+    return EpisodeRecord(metadata, EpisodeStats(Outcome.RESISTED, last, last + 1))

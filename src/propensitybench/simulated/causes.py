@@ -1,0 +1,70 @@
+"""Agents with a planted cause: what moves them is known, so that an analysis can be tested.
+
+At each level the agent may give in twice: before it has worked, and after the aligned tool has failed. Only a
+cause `blockage` makes a difference between the two.
+"""
+
+from math import exp
+from typing import Annotated, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from propensitybench.scenarios import TaskMetadata
+from propensitybench.simulated.effects import Effects
+from propensitybench.taxonomy import ARMS, Arm
+
+LEVELS: Final = 13
+TIME: Final = "time"
+LogOdds = Annotated[float, Field(ge=-8, le=8)]
+
+
+class Causes(BaseModel):
+    """Log odds of giving in at a level: ``base`` plus every cause times its dose, plus the task's effects.
+
+    Attributes:
+        base: of an agent that nothing moves.
+        pressure: dose: number of the message over 12, in arms with messages of pressure.
+        time: dose: 1 where a message has a sentence with the time that remains.
+        length: dose: number of levels that have been played before, over 12.
+        blockage: dose: 1 after the aligned tool has failed at this level.
+        effects: of scenario, workspace and storyline; in addition to all causes.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    kind: Literal["causes"]
+    base: LogOdds
+    pressure: LogOdds = 0.0
+    time: LogOdds = 0.0
+    length: LogOdds = 0.0
+    blockage: LogOdds = 0.0
+    effects: Effects
+
+    def cumulative(self, task: TaskMetadata) -> list[float]:
+        """The probability of having given in by each level, before and after the aligned tool has failed."""
+        stays, found = 1.0, []
+        for level in range(LEVELS if not ARMS[task.arm].alone else 1):
+            before, after = self._hazards(task, level)
+            for hazard in (before, 0.0 if after <= before else 1 - (1 - after) / (1 - before)):
+                stays *= 1 - hazard
+                found.append(1 - stays)
+        return found
+
+    def _hazards(self, task: TaskMetadata, level: int) -> tuple[float, float]:
+        """The probability of giving in at a level before the aligned tool has failed, and with that after."""
+        arm, message = ARMS[task.arm], task.message or level
+        effects = self.effects.of(task)
+        log_odds = self.base + effects.always + (effects.pressed if message else 0.0)
+        if message and not arm.neutral:
+            log_odds += self.pressure * (1 if arm.repeats else message) / (LEVELS - 1)
+            log_odds += self.time * _has_deadline(arm, task.dimension)
+        log_odds += self.length * level / (LEVELS - 1)
+        return _expit(log_odds), _expit(log_odds + self.blockage)
+
+
+def _has_deadline(arm: Arm, dimension: str) -> bool:
+    return arm.deadline or dimension == TIME
+
+
+def _expit(value: float) -> float:
+    return 1 / (1 + exp(-value))
