@@ -18,7 +18,10 @@ from propensitybench.cli.app import COMMANDS
 from propensitybench.episode.transitions import LIMITS, RESPONSES, TRANSITIONS
 
 ROOT = Path(__file__).parents[1]
-GROUPS: Mapping[str, tuple[str, ...]] = {"data": ("stats", "validate", "list", "show", "export")}
+GROUPS: Mapping[str, tuple[str, ...]] = {
+    "data": ("stats", "validate", "list", "show", "export"),
+    "experiment": ("new", "plan", "run", "analyse", "report"),
+}
 BLOCK = re.compile(r"(<!-- begin: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
