@@ -45,16 +45,23 @@ class Episodes(NamedTuple):
 
 
 def through_engine(
-    path: Path, profile: str, selection: Selection, seed: int, levels: int, client: Client | None = None
+    path: Path,
+    profile: str,
+    selection: Selection,
+    seed: int,
+    levels: int,
+    client: Client | None = None,
+    **rules: Any,
 ) -> Episodes:
     """Plays a selection with our engine; a client may answer in the profile's place."""
-    spec = RunSpec(f"simulated/{profile}", selection=selection, seed=seed, protocol=Protocol(levels=levels))
-    create_run(spec, path)
+    protocol = Protocol(levels=levels, **rules)
+    create_run(RunSpec(f"simulated/{profile}", selection=selection, seed=seed, protocol=protocol), path)
     with RunFile.open(path, write=True) as run:
         run_tasks(run, client or SimulatedClient(profile))
+        played = {task.task.key: replay(run.job(task)).episode for task in run.tasks()}
         transcripts = {
-            task.task.key: [_ours(message) for message in replay(run.job(task)).episode.messages]
-            for task in run.tasks()
+            key: [_ours(message) for message in (*episode.messages, *episode.closing)]
+            for key, episode in played.items()
         }
         return Episodes({record.metadata.task: record for record in run.records()}, transcripts)
 

@@ -8,15 +8,25 @@ from propensitybench.engine.plan import plan_run
 from propensitybench.metrics.power import PROPENSITIES, Assumptions, Power
 
 
-def read_assumptions(propensities: list[float] | None, icc: float, correlation: float) -> Assumptions:
-    """The assumptions that the options give."""
-    return Assumptions(tuple(propensities or PROPENSITIES), icc, correlation)
-
-
 def show_plan(
-    spec: RunSpec, path: Path, price: Price | None, assumptions: Assumptions, *, as_json: bool
+    spec: RunSpec,
+    path: Path,
+    price: Price | None,
+    assumed: tuple[list[float] | None, float, float],
+    *,
+    as_json: bool,
 ) -> None:
-    """Prints the plan of a run; an upper limit where a stopping rule may end it earlier."""
+    """Prints the plan of a run; an upper limit where a stopping rule may end it earlier.
+
+    Args:
+        spec: the run.
+        path: its run file.
+        price: of the model; None looks it up.
+        assumed: propensities, intraclass correlation and correlation, for the power.
+        as_json: prints JSON instead.
+    """
+    propensities, icc, correlation = assumed
+    assumptions = Assumptions(tuple(propensities or PROPENSITIES), icc, correlation)
     plan = plan_run(spec, path, price, assumptions)
     if as_json:
         print_json(plan)

@@ -1,7 +1,5 @@
 """``propensitybench run``: run a model on a selection of tasks."""
 
-from pathlib import Path
-
 import typer
 
 from propensitybench.cli import options
@@ -45,13 +43,13 @@ def command(
     price: options.PriceGiven = None,
     preflight: options.Preflight = True,
     plan: options.PlanOnly = False,
-    assume_propensity: options.AssumePropensity = None,
-    assume_icc: options.AssumeIcc = 0.25,
-    assume_correlation: options.AssumeCorrelation = 0.5,
+    propensities: options.AssumePropensity = None,
+    icc: options.AssumeIcc = 0.25,
+    correlation: options.AssumeCorrelation = 0.5,
     as_json: options.AsJson = False,
 ) -> None:
     from propensitybench.cli.execution import read_extra_body, read_price, read_template, start
-    from propensitybench.cli.plan import read_assumptions, show_plan
+    from propensitybench.cli.plan import show_plan
     from propensitybench.cli.text import must_be_utf8
     from propensitybench.runs.settings import Settings, read_settings
 
@@ -61,13 +59,11 @@ def command(
         capabilities=tuple(capability or ()), dimensions=tuple(dimension or ()), naming=naming, limit=limit,
         epochs=epochs, levels=levels, precision=precision, seed=seed, template=read_template(template),
         arm=arm, succeeds_at=succeeds_at, ask=ask, report=report, base_url=base_url, temperature=temperature,
-        top_p=top_p, max_tokens=max_tokens, reasoning_effort=reasoning_effort, timeout=timeout,
-        extra_body=read_extra_body(extra_body), concurrency=concurrency, max_retries=max_retries, rpm=rpm,
-        tpm=tpm, budget_usd=budget_usd, max_tokens_total=max_tokens_total, price=read_price(price),
-        preflight=preflight,
+        top_p=top_p, max_tokens=max_tokens, extra_body=read_extra_body(extra_body), concurrency=concurrency,
+        reasoning_effort=reasoning_effort, timeout=timeout, max_retries=max_retries, budget_usd=budget_usd,
+        rpm=rpm, tpm=tpm, max_tokens_total=max_tokens_total, price=read_price(price), preflight=preflight,
     )  # fmt: skip
     spec, execution = read_settings(model, settings)
     if not plan:
-        raise typer.Exit(start(spec, Path(run), execution, as_json=as_json))
-    assumptions = read_assumptions(assume_propensity, assume_icc, assume_correlation)
-    show_plan(spec, run, execution.price, assumptions, as_json=as_json)
+        raise typer.Exit(start(spec, run, execution, as_json=as_json))
+    show_plan(spec, run, execution.price, (propensities, icc, correlation), as_json=as_json)

@@ -31,6 +31,8 @@ def command(
     for one in scores:
         tables.show(uncertainty(one))
         tables.show(tables.breakdown(one))
+        if reports := tables.conduct(one):
+            tables.show(reports)
     print(tables.legend(scores))
     print(LEGEND)
     if fitted is not None:

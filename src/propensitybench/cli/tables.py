@@ -11,10 +11,12 @@ from rich.table import Table
 
 from propensitybench.cli.output import styled
 from propensitybench.cli.text import safe
+from propensitybench.episode import Conduct
 from propensitybench.metrics import RunScores, display
 from propensitybench.metrics.estimates import Estimate
 from propensitybench.metrics.table import Part
 from propensitybench.report.escaping import visible
+from propensitybench.taxonomy import ARMS, ESCALATING
 
 PIPE_WIDTH: Final = 110
 # Where a column of names is folded: sooner in a terminal, which may be narrow.
@@ -78,7 +80,7 @@ def overview(runs: Sequence[RunScores]) -> Table:
 
 def breakdown(run: RunScores) -> Table:
     """One run's propensity by domain, dimension, workspace and capability; a column for each naming."""
-    called = display.measure(run.levels)
+    called = display.measure(run.levels, run.arm)
     title = f"{safe(run.model)}: {called} in percent, by part"
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
     table.add_column("part", overflow="fold")
@@ -91,6 +93,20 @@ def breakdown(run: RunScores) -> Table:
             texts = (display.NOTHING if cell is None else share(cell.domain) for cell in cells)
             table.add_row(safe(name), *texts)
         table.add_section()
+    return table
+
+
+def conduct(run: RunScores) -> Table | None:
+    """What the closing reports of a run show; None if none were asked for."""
+    kinds = [kind for kind in Conduct if any(kind.value in one.conduct for one in run.naming.values())]
+    if not kinds:
+        return None
+    table = Table(title=f"{safe(run.model)}: closing reports", title_justify="left", box=SIMPLE_HEAD)
+    table.add_column("naming", no_wrap=True)
+    for kind in kinds:
+        table.add_column(kind.value, justify="right")
+    for naming, scores in run.naming.items():
+        table.add_row(naming, *(str(scores.conduct.get(kind.value, 0)) for kind in kinds))
     return table
 
 
@@ -128,11 +144,15 @@ def stopping_rule(run: RunScores) -> str:
 def legend(runs: Sequence[RunScores]) -> str:
     """What the columns of `overview` mean."""
     called = display.measures(runs)
-    short = sorted({run.levels for run in runs if run.levels < display.FULL_LADDER})
+    short = sorted({r.levels for r in runs if r.levels < display.FULL_LADDER and r.arm == ESCALATING})
+    arms = sorted({run.arm for run in runs} - {ESCALATING})
     notes = [
         f"{display.measure(levels)}: the pressure stopped after {levels} of {display.FULL_LADDER} messages; "
         "not comparable with a propensity."
         for levels in short
+    ]
+    notes += [
+        f"{display.measure(0, arm)}: {ARMS[arm].what}; not comparable with a propensity." for arm in arms
     ]
     if any(run.tasks.unscored for run in runs):
         notes.insert(0, "bounds: the lowest and highest value that tasks without a score allow.")

@@ -78,12 +78,16 @@ class RunSpec(msgspec.Struct, frozen=True):
     @property
     def overlaid_template(self) -> str:
         """The template, with the overlays' changes."""
-        template = self.template
+        chosen = [overlay.template for overlay in self.overlays if overlay.template]
+        template = built_in_template(chosen[-1]) if chosen else self.template
         for overlay in self.overlays:
-            template = overlay.on_template(
-                built_in_template(overlay.template) if overlay.template else template
-            )
+            template = overlay.on_template(template)
         return template
+
+    @property
+    def stated_overlays(self) -> list[dict[str, str]]:
+        """The overlays as a manifest states them."""
+        return [{"factor": o.factor, "level": o.level, "digest": o.digest} for o in self.overlays]
 
     def check(self) -> None:
         """Checks the selection and the protocol.
@@ -185,7 +189,7 @@ def _manifest(
         tasks=count,
         options=msgspec.to_builtins(spec.options),
         stopping_rule=spec.stopping_rule,
-        overlays=[{"factor": o.factor, "level": o.level, "digest": o.digest} for o in spec.overlays],
+        overlays=spec.stated_overlays,
         wire=_wire(spec, scenarios),
     )
 

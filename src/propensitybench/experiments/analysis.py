@@ -25,6 +25,7 @@ from propensitybench.metrics.estimates import Estimate, estimate, propensity_ter
 from propensitybench.metrics.intervals import TAIL, Interval
 from propensitybench.metrics.multiplicity import holm
 from propensitybench.metrics.odds import LogOdds, log_odds
+from propensitybench.metrics.scores import conduct_of
 from propensitybench.metrics.table import is_finished, table_of
 from propensitybench.taxonomy import ARMS, ESCALATING, ArmName
 
@@ -168,26 +169,56 @@ def analyse_model(
         cells: its cells that were played.
         registered: effects that were declared before the first call.
     """
-    arms: dict[ArmName, list[EpisodeRecord]] = {}
-    for cell in cells:
-        arms.setdefault(cell.arm, []).extend(cell.records)
+    conditions = _conditions(cells)
     notes: list[str] = []
     levels = experiment.design.levels
-    wanted = [name for name in experiment.comparisons if not name.startswith(FACTOR_EFFECT)]
-    effects = [_effect(name, arms, levels) for name in wanted if set(EFFECTS[name].arms) <= arms.keys()]
+    # What was registered is analysed even if the design was changed since: nothing leaves the family.
+    wanted = [name for name in dict.fromkeys((*registered, *experiment.comparisons)) if name in EFFECTS]
+    effects = [_effect(name, conditions, levels) for name in wanted if _with_arms(name, conditions)]
+    notes += [
+        f"no effect {one.name}: no task was observed on both of its sides"
+        for one in effects
+        if one.difference.value is None
+    ]
     odds = odds_ratios(experiment.factors, cells, notes)
-    family = {one.name: one.p for one in effects if one.name in registered}
-    family |= {one.name: one.p for one in odds if FACTOR_EFFECT + one.factor in registered}
+    family: dict[str, float | None] = {name: None for name in wanted if name in registered}
+    for factor in experiment.factors:
+        if FACTOR_EFFECT + factor.name in registered:
+            family |= {f"{factor.name}={level.level}": None for level in factor.levels[1:]}
+    family |= {one.name: one.p for one in effects if one.name in family}
+    family |= {one.name: one.p for one in odds if one.name in family}
     p_values = [1.0 if p is None else p for p in family.values()]
     adjusted = dict(zip(family, holm(p_values), strict=True))
     return ModelAnalysis(
         model=model,
-        arms=tuple(_arm_scores(arms, levels)),
+        arms=tuple(_arm_scores(conditions, levels)),
         effects=tuple(msgspec.structs.replace(one, **_verdict(one.name, adjusted)) for one in effects),
-        doses=tuple(_doses(arms, levels)),
+        doses=tuple(_doses(conditions, levels)),
         odds=tuple(msgspec.structs.replace(one, **_verdict(one.name, adjusted)) for one in odds),
         notes=tuple(notes),
     )
+
+
+def _conditions(cells: Sequence[CellRecords]) -> list[ByArm]:
+    """The episodes by arm, for each combination of levels: short episodes of two make no chain."""
+    found: dict[tuple[tuple[str, str], ...], dict[ArmName, list[EpisodeRecord]]] = {}
+    for cell in cells:
+        arms = found.setdefault(tuple(sorted(cell.levels.items())), {})
+        arms.setdefault(cell.arm, []).extend(cell.records)
+    return [*found.values()]
+
+
+def _with_arms(name: str, conditions: Sequence[ByArm]) -> list[ByArm]:
+    """The conditions that have all arms of an effect."""
+    return [arms for arms in conditions if set(EFFECTS[name].arms) <= arms.keys()]
+
+
+def _sides(
+    name: str, conditions: Sequence[ByArm], levels: int
+) -> tuple[list[EpisodeRecord], list[EpisodeRecord]]:
+    """The two sides of an effect, over all conditions that have its arms."""
+    pairs = [sides(name, arms, levels) for arms in _with_arms(name, conditions)]
+    return [one for less, _ in pairs for one in less], [one for _, more in pairs for one in more]
 
 
 def _verdict(name: str, adjusted: Mapping[str, float]) -> dict[str, Any]:
@@ -195,8 +226,8 @@ def _verdict(name: str, adjusted: Mapping[str, float]) -> dict[str, Any]:
     return {"p_adjusted": adjusted.get(name), "exploratory": name not in adjusted}
 
 
-def _effect(name: str, arms: ByArm, levels: int) -> EffectFound:
-    less, more = sides(name, arms, levels)
+def _effect(name: str, conditions: Sequence[ByArm], levels: int) -> EffectFound:
+    less, more = _sides(name, conditions, levels)
     depth = 1 if name == "blockage" else levels + 1
     contrast = paired(table_of(less, depth), table_of(more, depth))
     about = EFFECTS[name]
@@ -211,28 +242,30 @@ def _effect(name: str, arms: ByArm, levels: int) -> EffectFound:
     )
 
 
-def _doses(arms: ByArm, levels: int) -> "list[Dose]":
+def _doses(conditions: Sequence[ByArm], levels: int) -> "list[Dose]":
     """The difference by every level, if there are the two arms."""
-    if not {ESCALATING, "placebo"} <= arms.keys():
+    whole = _sides("total", conditions, levels)
+    if not any(whole):
         return []
     found = []
     for level in range(levels + 1):
-        less, more = ([up_to(record, level) for record in arms[arm]] for arm in ("placebo", ESCALATING))
+        less, more = ([up_to(record, level) for record in side] for side in whole)
         one, other = table_of(less, level + 1), table_of(more, level + 1)
         difference = paired(one, other, flips=0, tail=TAIL / (levels + 1)).propensity
         found.append(Dose(level, difference.value, difference.ci95))
     return found
 
 
-def _arm_scores(arms: ByArm, levels: int) -> "list[ArmScore]":
+def _arm_scores(conditions: Sequence[ByArm], levels: int) -> "list[ArmScore]":
     found = []
-    for arm, records in arms.items():
+    for arm in dict.fromkeys(arm for arms in conditions for arm in arms):
         alone = ARMS[arm].alone
+        records = [record for arms in conditions for record in arms.get(arm, ())]
         found.append(_arm_score(arm, records, 1 if alone else levels + 1, together=False))
-        if alone and ESCALATING in arms:
-            found.append(
-                _arm_score(arm, assembled(records, arms[ESCALATING], levels), levels + 1, together=True)
-            )
+        both = [arms for arms in conditions if {arm, ESCALATING} <= arms.keys()]
+        if alone and both:
+            chains = [chain for arms in both for chain in assembled(arms[arm], arms[ESCALATING], levels)]
+            found.append(_arm_score(arm, chains, levels + 1, together=True))
     return found
 
 
@@ -246,7 +279,7 @@ def _arm_score(arm: str, records: Sequence[EpisodeRecord], levels: int, *, toget
         together=together,
         propensity=estimate(table, propensity_terms(table), f"propensity, arm {arm}"),
         by_level=tuple(by_level),
-        conduct=dict(Counter(one.stats.conduct.value for one in records if one.stats.conduct)),
+        conduct=conduct_of(records),
         tasks=dict(Counter(one.stats.outcome.value for one in records)),
     )
 

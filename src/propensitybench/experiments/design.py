@@ -4,6 +4,7 @@ import re
 import tomllib
 from collections.abc import Mapping
 from itertools import product
+from math import prod
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
@@ -12,7 +13,7 @@ import msgspec
 from propensitybench.clients.options import ModelOptions
 from propensitybench.digests import digest
 from propensitybench.engine import RunSpec
-from propensitybench.episode import Protocol, built_in_template
+from propensitybench.episode import TEMPLATES, Protocol, built_in_template
 from propensitybench.errors import BadInput, UnknownName
 from propensitybench.experiments.effects import EFFECTS, FACTOR_EFFECT
 from propensitybench.experiments.factors import Factor, read_factor
@@ -129,7 +130,7 @@ def read_experiment(path: Path) -> Experiment:
     try:
         raw = _with_model_names(tomllib.loads(text))
         design = msgspec.convert(raw, Design)
-    except (tomllib.TOMLDecodeError, msgspec.ValidationError, RecursionError) as error:
+    except (tomllib.TOMLDecodeError, msgspec.ValidationError, RecursionError, BadInput) as error:
         raise BadInput(f"{path}: is not the design of an experiment ({error})") from error
     try:
         return experiment_of(design, path.parent)
@@ -188,7 +189,10 @@ def _check(design: Design, factors: tuple[Factor, ...]) -> None:
             f"fraction: must be 1, or {min(sizes, default=2)} where every factor has so many levels, found "
             f"{design.fraction}"
         )
-    if sum(bool(level.template) for factor in factors for level in factor.levels[:1]) > 1:
+    count = len(design.models) * len(design.arms) * prod(len(factor.levels) for factor in factors)
+    if count // design.fraction > MOST_CELLS:
+        raise BadInput(f"{count // design.fraction} cells are too many; {MOST_CELLS} are allowed")
+    if sum(any(level.template for level in factor.levels) for factor in factors) > 1:
         raise BadInput("factors: two of them choose the template; keep one")
 
 
@@ -199,8 +203,6 @@ def _cells(design: Design, factors: tuple[Factor, ...], beside: Path) -> "list[C
         if sum(chosen) % design.fraction == 0
     ]
     conditions = list(product(design.arms, combinations))
-    if len(conditions) * len(design.models) > MOST_CELLS:
-        raise BadInput(f"{len(conditions) * len(design.models)} cells are too many; {MOST_CELLS} are allowed")
     found = []
     for model in design.models:
         for place, (arm, chosen) in enumerate(conditions):
@@ -223,15 +225,21 @@ def _cells(design: Design, factors: tuple[Factor, ...], beside: Path) -> "list[C
                 options=model.options,
                 overlays=overlays,
             )
+            spec.check()
+            _ = spec.overlaid_template  # raises if an overlay does not fit it
             found.append(Cell(_name(model.name, arm, levels), model.name, arm, levels, spec))
     if len({cell.name for cell in found}) < len(found):
-        raise BadInput("models: two names differ only in characters that file names cannot have")
+        raise BadInput(
+            "models, factors and levels: two names differ only in characters that file names cannot have"
+        )
     return found
 
 
 def _template(given: str, beside: Path) -> str:
     if given.endswith(".j2"):
         return read_text(beside / given, str(beside / given), LARGEST_FILE)
+    if given not in TEMPLATES:
+        raise UnknownName("template", given, TEMPLATES)
     return built_in_template(given)
 
 

@@ -3,16 +3,28 @@
 import tomllib
 from importlib import resources
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import msgspec
 
+from propensitybench.episode import TEMPLATES
 from propensitybench.errors import BadInput, UnknownName
 from propensitybench.files import read_text
-from propensitybench.scenarios.overlay import Overlay
+from propensitybench.scenarios.overlay import Change, Overlay
 
 FACTOR_FORMAT: Final = "propensitybench-factor/1"
 LARGEST_FILE: Final = 262_144
+# The regression of a factor controls for these, under their names.
+CONTROLS: Final = ("arm", "domain", "naming")
+
+
+class LevelStated(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A level as a factor's file states it; see `Overlay`."""
+
+    name: str
+    template: str = ""
+    changes: tuple[Change, ...] = ()
+    severities: tuple[int, ...] = ()
 
 
 class FactorFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -21,7 +33,7 @@ class FactorFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     format: Literal["propensitybench-factor/1"]
     name: str
     summary: str
-    levels: tuple[dict[str, Any], ...]
+    levels: tuple[LevelStated, ...]
 
 
 class Factor(msgspec.Struct, frozen=True):
@@ -76,12 +88,16 @@ def read_factor(given: str, beside: Path) -> Factor:
 def _factor(text: str, name: str) -> Factor:
     try:
         stated = msgspec.convert(tomllib.loads(text), FactorFile)
-        levels = tuple(
-            msgspec.convert({"factor": stated.name, "level": one.pop("name", ""), **one}, Overlay)
-            for one in stated.levels
-        )
-    except (tomllib.TOMLDecodeError, msgspec.ValidationError, RecursionError) as error:
+    except (tomllib.TOMLDecodeError, msgspec.ValidationError, RecursionError, BadInput) as error:
         raise BadInput(f"{name}: is not a factor ({error})") from error
+    levels = tuple(
+        Overlay(stated.name, one.name, one.template, one.changes, one.severities) for one in stated.levels
+    )
+    for level in levels:
+        if level.template and level.template not in TEMPLATES:
+            raise UnknownName("template", level.template, TEMPLATES, name)
+    if stated.name in ("", *CONTROLS):
+        raise BadInput(f"{name}: a factor cannot have the name {stated.name!r}; give it another one")
     names = [level.level for level in levels]
     if len(names) < 2 or len(set(names)) < len(names) or not all(names):
         raise BadInput(f"{name}: a factor needs two levels or more, with different names")

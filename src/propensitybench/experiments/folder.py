@@ -6,12 +6,13 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from propensitybench.engine.spec import Clock
+from propensitybench.engine.spec import Clock, RunSpec
 from propensitybench.errors import BadInput
 from propensitybench.experiments.analysis import Analysis, CellRecords, analyse_model
 from propensitybench.experiments.design import LARGEST_FILE, Cell, Design, Experiment, experiment_of
 from propensitybench.files import read_file
 from propensitybench.runs import StoredRun
+from propensitybench.store import differences
 from propensitybench.store.whole_files import new_file
 
 REGISTRATION: Final = "registration.json"
@@ -104,6 +105,7 @@ def analyse(opened: Opened) -> Analysis:
     for cell in experiment.cells:
         if opened.path(cell).exists():
             run = StoredRun(opened.path(cell))
+            _check_run(run, cell.spec)
             found.setdefault(cell.model, []).append(CellRecords(cell.arm, cell.levels, run.records))
     if not any(cell.records for cells in found.values() for cell in cells):
         raise BadInput(f"{opened.folder}: nothing has been played yet; type: propensitybench experiment run")
@@ -116,10 +118,27 @@ def analyse(opened: Opened) -> Analysis:
     )
 
 
+def _check_run(run: StoredRun, spec: RunSpec) -> None:
+    """Raises `BadInput` if a run was made with other settings than the design's."""
+    meant = msgspec.structs.replace(
+        run.manifest,
+        model=spec.model,
+        selection=spec.selection,
+        seed=spec.seed,
+        protocol=spec.protocol,
+        template=spec.overlaid_template,
+        options=msgspec.to_builtins(spec.options),
+        overlays=spec.stated_overlays,
+    )
+    changed = differences(run.manifest, meant)
+    if changed:
+        raise BadInput(f"{run.file}: is not a run of this design; it differs in {'; '.join(changed)}")
+
+
 def _read(path: Path) -> Registration:
     try:
         return msgspec.json.decode(read_file(path, str(path), LARGEST_FILE), type=Registration)
-    except (msgspec.DecodeError, RecursionError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise BadInput(f"{path}: is not the registration of an experiment ({error})") from error
 
 

@@ -13,6 +13,7 @@ from propensitybench.experiments.analysis import CellRecords, ModelAnalysis, ana
 from propensitybench.experiments.design import Cell, Experiment
 from propensitybench.pressure import storyline_of
 from propensitybench.scenarios import Dataset, Scenario, Task, task_metadata
+from propensitybench.scenarios.storyline import NEUTRAL
 from propensitybench.simulated import Profile, gives_in_at
 from propensitybench.taxonomy import ARMS
 
@@ -56,7 +57,9 @@ def _record(
     profile: Profile, task: Task, scenario: Scenario, about: tuple[RunSpec, Dataset]
 ) -> EpisodeRecord:
     spec, dataset = about
-    protocol, own = spec.protocol, scenario.messages is not None
+    protocol = spec.protocol
+    wanted = NEUTRAL if ARMS[protocol.arm].neutral else task.dimension
+    own = scenario.messages is not None and wanted in scenario.messages
     storyline = (
         ""
         if own

@@ -193,29 +193,31 @@ class _SampleBuilder:
                         offered.pop(turn.tool, None)
             yield SpanEndEvent(**self._about(span), id=span)
         if len(replies) > len(turns):
-            yield from self._closing_report(replies[-1], messages)
+            yield from self._closing_report(replies[-1], messages, list(offered.values()))
         if self.record.stats.outcome is Outcome.ERRORED:
             yield ErrorEvent(**self._about(None), error=self.error)
         else:
             yield ScoreEvent(**self._about(None), score=self.score, target="", scorer=SCORER)
 
-    def _closing_report(self, reply: Reply, messages: list[ChatMessage]) -> Iterator[Event]:
+    def _closing_report(
+        self, reply: Reply, messages: list[ChatMessage], offered: list[ToolInfo]
+    ) -> Iterator[Event]:
         span = f"{self.identity}-report"
         yield SpanBeginEvent(**self._about(span), id=span, name=CLOSING_REPORT, type=CLOSING_REPORT)
         message = messages[-1]
         assert isinstance(message, ChatMessageAssistant)
         about = {"event": Happened.REPORT_GIVEN.value}
-        tools = list(self.context.tools(self.task).values())
-        yield self._model_event(span, reply, message, len(messages) - 1, about, tools)
+        yield self._model_event(span, reply, message, len(messages) - 1, about, offered)
         yield SpanEndEvent(**self._about(span), id=span)
 
     def _begin_level(self, level: int, span: str) -> Iterator[Event]:
-        message = self.pressure.messages[level - 1] if level else None
+        number = level or self.task.task.message
+        message = self.pressure.messages[number - 1] if number else None
         name = level_name(level, message)
         yield SpanBeginEvent(**self._about(span), id=span, name=name, type="level")
         if message:
-            data = pressure_event(level, self.task.task.dimension, message)
-            yield InfoEvent(**self._about(span), source=pressure_source(level), data=data)
+            data = pressure_event(number, self.task.task.dimension, message)
+            yield InfoEvent(**self._about(span), source=pressure_source(number), data=data)
 
     def _turn(
         self,

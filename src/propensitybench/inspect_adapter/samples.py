@@ -25,7 +25,7 @@ CLOSING_REPORT: Final = "closing report"
 """Name of the span in which the agent is asked for the closing report."""
 # What is known of an episode without a score. Its other numbers are NaN, so that no mean counts it as safe.
 _ALWAYS_KNOWN: Final = frozenset(
-    ("blocked", "truncated", "errored", "turns", "blocked_turns", "truncated_turns")
+    ("blocked", "truncated", "errored", "turns", "blocked_turns", "truncated_turns", "conduct")
 )
 
 

@@ -9,7 +9,7 @@ from inspect_ai.model import ChatMessage, ChatMessageAssistant, ChatMessageTool,
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 from inspect_ai.util import LimitExceededError, span
 
-from propensitybench.chat import Message, Reply, Request
+from propensitybench.chat import BLOCKED, Message, Reply, Request
 from propensitybench.clients.executor import same_model
 from propensitybench.clients.failures import FailureKind
 from propensitybench.clients.inspect_models import as_inspect, as_tool, failure_in, relax_tools, sound_reply
@@ -111,25 +111,31 @@ class _EpisodeRunner:
 
     async def _report(self, request: Request) -> None:
         """Asks for the closing report; an error leaves the outcome as it is."""
-        self._add(self.episode.closing, 0)
+        asked = self.episode.closing
+        self._add(asked, 0)
         try:
             output = await self._generate(request)
+            reply = self._reply(output)
         except LimitExceededError:
             raise
         except Exception as error:  # noqa: BLE001 - as in our engine
             transcript().info({"error": str(failure_in(self.model, error))}, source=CLOSING_REPORT)
             return
         self._state.output = output
-        self.episode.receive(self._reply(output))
-        self._state.messages.append(output.message)
+        self.episode.receive(reply)
+        if reply.stop in BLOCKED:
+            self._add(self.episode.closing, len(asked))
+        else:
+            self._state.messages.append(output.message)
 
     async def _level(self, request: Request | None) -> Request | None:
         level = self.episode.level
-        message = self._setup.pressure[level - 1] if level else None
+        number = level or self._setup.metadata.message
+        message = self._setup.pressure[number - 1] if number else None
         async with span(level_name(level, message), type="level"):
             if message is not None:
-                event = pressure_event(level, self._setup.metadata.dimension, message)
-                transcript().info(event, source=pressure_source(level))
+                event = pressure_event(number, self._setup.metadata.dimension, message)
+                transcript().info(event, source=pressure_source(number))
             while request is not None and self.episode.level == level and not self.episode.decided:
                 request = await self._turn(request)
         return request

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from propensitybench.taxonomy import taxonomy
+from propensitybench.taxonomy import ESCALATING, taxonomy
 
 if TYPE_CHECKING:
     import polars as pl
@@ -87,14 +87,16 @@ def signed(value: float | None) -> str:
     return NOTHING if value is None else f"{value:+.2f}"
 
 
-def measure(levels: int) -> str:
-    """Name of the propensity after so many pressure messages: PP@K unless all of them were sent."""
+def measure(levels: int, arm: str = ESCALATING) -> str:
+    """Name of the share misaligned: the propensity, or PP@K after fewer messages, or that of another arm."""
+    if arm != ESCALATING:
+        return f"share under {arm}"
     return "propensity" if levels == FULL_LADDER else f"PP@{levels}"
 
 
 def measures(runs: "Sequence[RunScores]") -> str:
     """Name of the propensity in a table of several runs."""
-    return " and ".join(dict.fromkeys(measure(run.levels) for run in runs))
+    return " and ".join(dict.fromkeys(measure(run.levels, run.arm) for run in runs))
 
 
 def overview(runs: "Sequence[RunScores]") -> Grid:
@@ -107,8 +109,9 @@ def overview(runs: "Sequence[RunScores]") -> Grid:
     rows = []
     for run in runs:
         name = run.model.removeprefix("simulated/")
-        if called != measure(run.levels):
-            name += f" ({measure(run.levels)})"
+        own = measure(run.levels, run.arm)
+        if called != own:
+            name += f" ({own})"
         for naming, scores in run.naming.items():
             row = [name, naming, str(scores.n), percent(scores.propensity_zero)]
             row.append(with_interval(scores.propensity, scores.ci95))

@@ -11,6 +11,8 @@ STEPS: Final = 50
 CONVERGED: Final = 1e-10
 # On the logit scale: beyond it, the columns separate the outcomes and there is no finite estimate.
 SEPARATED: Final = 15.0
+# Of the variance of independent rows: a variance below it is 0 but for rounding.
+ALIKE: Final = 1e-12
 
 
 class LogOdds(NamedTuple):
@@ -56,6 +58,8 @@ def log_odds(x: Numbers, outcome: Numbers, clusters: Sequence[Codes]) -> LogOdds
         larger = kinds[int(np.diag(kinds[1]).sum() > np.diag(kinds[0]).sum())]
         if (np.linalg.eigvalsh(covariance) <= 0).any():
             covariance = larger
+    if (np.diag(covariance) <= ALIKE * np.diag(bread)).any():
+        return "all clusters are alike, so there is no error to estimate"
     return LogOdds(values, covariance, min(counts) - 1)
 
 

@@ -23,6 +23,7 @@ class Summary(msgspec.Struct, frozen=True):
         file: name of the run.
         model: model address.
         levels: number of pressure messages.
+        arm: the variant that was played; only under ``escalating`` are the shares propensities.
         tasks: number of tasks by outcome.
         absent_domains: domains of the benchmark without a task in this run.
         propensity: share of tasks that end misaligned, by naming.
@@ -32,12 +33,14 @@ class Summary(msgspec.Struct, frozen=True):
         withstood: mean number of levels withstood.
         competent: share of tasks with a correct aligned call.
         bounds: lowest and highest propensity that tasks without a score allow.
+        conduct: number of tasks by what the closing report shows, by naming; empty if none was asked for.
         stopping_rule: state of the stopping rule; None if the run has none.
     """
 
     file: str
     model: str
     levels: int
+    arm: str
     tasks: TaskCounts
     absent_domains: list[str]
     propensity: dict[Naming, Number]
@@ -46,6 +49,7 @@ class Summary(msgspec.Struct, frozen=True):
     withstood: dict[Naming, Number]
     competent: dict[Naming, Number]
     bounds: dict[Naming, Interval | None]
+    conduct: dict[Naming, dict[str, int]]
     stopping_rule: StoppingState | None
 
 
@@ -61,6 +65,7 @@ def summarise(run: RunScores) -> Summary:
         file=run.file,
         model=run.model,
         levels=run.levels,
+        arm=run.arm,
         tasks=run.tasks,
         absent_domains=sorted(absent),
         propensity=by_naming("propensity"),
@@ -69,6 +74,7 @@ def summarise(run: RunScores) -> Summary:
         withstood=by_naming("withstood"),
         competent=by_naming("competent"),
         bounds={naming: scores.bounds for naming, scores in run.naming.items()},
+        conduct={naming: scores.conduct for naming, scores in run.naming.items()},
         stopping_rule=run.stopping_rule,
     )
 

@@ -15,6 +15,7 @@ from propensitybench.chat import Usage
 from propensitybench.digests import digest
 from propensitybench.engine import price_table
 from propensitybench.episode import TEMPLATES, EpisodeRecord, Outcome, Protocol, built_in_template
+from propensitybench.metrics import RunScores
 from propensitybench.metrics.analysis import Analysis, analyse
 from propensitybench.metrics.display import FULL_LADDER, measure
 from propensitybench.metrics.sequential import StoppingState
@@ -23,7 +24,7 @@ from propensitybench.runs import ComparableRuns, Run
 from propensitybench.scenarios import Selection
 from propensitybench.simulated import PREFIX
 from propensitybench.store import Manifest
-from propensitybench.taxonomy import taxonomy
+from propensitybench.taxonomy import ARMS, ESCALATING, taxonomy
 
 FORMAT: Final = "propensitybench-report/2"
 # Reasons for missing scores: characters shown of each, and how many are listed.
@@ -175,7 +176,7 @@ def document(comparable: ComparableRuns) -> Document:
     """The report of runs."""
     analysis = analyse(comparable.runs)
     runs = tuple(
-        msgspec.structs.replace(provenance(run), label=_label(analysed.name, analysed.scores.levels))
+        msgspec.structs.replace(provenance(run), label=_label(analysed.name, analysed.scores))
         for analysed, run in zip(analysis.runs, comparable.runs, strict=True)
     )
     return Document(
@@ -230,8 +231,9 @@ def _counted(reasons: Iterator[str]) -> dict[str, int]:
     return {**listed, "(others)": others} if others else listed
 
 
-def _label(name: str, levels: int) -> str:
-    return visible(name if levels >= FULL_LADDER else f"{name}, {measure(levels)}")
+def _label(name: str, scores: RunScores) -> str:
+    called = measure(scores.levels, scores.arm)
+    return visible(name if called == measure(FULL_LADDER) else f"{name}, {called}")
 
 
 def _template(manifest: Manifest) -> str:
@@ -282,8 +284,13 @@ def _caveats(manifest: Manifest, domains: dict[str, DomainTally]) -> Iterator[st
             f"{truncated:,} of {planned:,} tasks were truncated: the output limit cut off a reply before it "
             "was usable. They have no score and widen the bounds; run again with a higher --max-tokens."
         )
-    levels = manifest.protocol.last_level
-    if levels < FULL_LADDER:
+    levels, arm = manifest.protocol.last_level, manifest.protocol.arm
+    if arm != ESCALATING:
+        yield (
+            f"Played under the arm {arm} ({ARMS[arm].what}): no number is a propensity; compare it with "
+            "other arms of an experiment."
+        )
+    elif levels < FULL_LADDER:
         yield (
             f"Pressure ended at level {levels} of {FULL_LADDER}: every number is {measure(levels)} and "
             "cannot be compared with one over all levels."

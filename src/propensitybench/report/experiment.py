@@ -74,21 +74,7 @@ def _model(model: ModelAnalysis) -> Iterator[str]:
             for one in model.effects
         ),
     )
-    if model.odds:
-        yield from _table(
-            ("level", "against", "odds ratio (95 %)", "p", "adjusted p", ""),
-            (
-                (
-                    one.name,
-                    one.reference,
-                    f"{one.ratio:.2f} ({one.ci95.low:.2f} to {one.ci95.high:.2f})",
-                    p_value(one.p),
-                    p_value(one.p_adjusted),
-                    "exploratory" if one.exploratory else "claimed" if one.claimed else "",
-                )
-                for one in model.odds
-            ),
-        )
+    yield from _odds(model)
     kinds = sorted({kind for arm in model.arms for kind in arm.conduct})
     yield from _table(
         ("arm", "misaligned (95 %)", "outcomes", *kinds),
@@ -117,6 +103,25 @@ def _model(model: ModelAnalysis) -> Iterator[str]:
         )
     for note in model.notes:
         yield f"<p>{html(note)}</p>"
+
+
+def _odds(model: ModelAnalysis) -> Iterator[str]:
+    if not model.odds:
+        return
+    yield from _table(
+        ("level", "against", "odds ratio (95 %)", "p", "adjusted p", ""),
+        (
+            (
+                one.name,
+                one.reference,
+                f"{one.ratio:.2f} ({one.ci95.low:.2f} to {one.ci95.high:.2f})",
+                p_value(one.p),
+                p_value(one.p_adjusted),
+                "exploratory" if one.exploratory else "claimed" if one.claimed else "",
+            )
+            for one in model.odds
+        ),
+    )
 
 
 def _table(titles: Iterable[str], rows: Iterable[Iterable[str]]) -> Iterator[str]:

@@ -42,13 +42,15 @@ class Change(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
     become: str = ""
 
     def __post_init__(self) -> None:
-        """Raises `BadInput` unless there is exactly one action."""
+        """Raises `BadInput` unless there is exactly one action, and a text to replace is not empty."""
         given = [name for name in ("append", "prepend", "replace", "become") if getattr(self, name)]
         if len(given) != 1:
             raise BadInput(
                 f"a change of {self.where} must have one of append, prepend, replace and become, "
                 f"found {' and '.join(given) or 'none'}"
             )
+        if self.replace is not None and not self.replace[0]:
+            raise BadInput(f"a change of {self.where} replaces an empty text; say which text it replaces")
 
     def of(self, text: str, name: str) -> str:
         """The changed text; ``name`` says in errors whose it is."""

@@ -183,15 +183,18 @@ def tasks(scenarios: Sequence[Scenario], selection: Selection, seed: int, alone:
 def latin(pairs: "Sequence[_Pair]", selection: Selection) -> "list[_Pair]":
     """The pairs of the selection's part of a Latin square.
 
-    The k-th scenario under its j-th dimension is in part k + j, modulo the number of parts.
+    The k-th scenario under the j-th dimension is in part k + j, modulo the number of parts. The dimensions
+    are numbered alike for all scenarios: `spread` rotates them, and would undo the square.
     """
     index, count = selection.part or (0, 1)
+    number = {name: place for place, name in enumerate(dict.fromkeys(pair.dimension for pair in pairs))}
     rows: dict[str, list[_Pair]] = {}
     for pair in pairs:
         rows.setdefault(pair.scenario, []).append(pair)
     kept: list[_Pair] = []
     room = len(pairs) if selection.limit is None else selection.limit
     for rank, row in enumerate(rows.values()):
+        row.sort(key=lambda pair: number[pair.dimension])
         kept += [pair for turn, pair in enumerate(row[:room]) if (rank + turn) % count == index]
         room -= len(row)
         if room <= 0:

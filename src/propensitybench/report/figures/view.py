@@ -10,7 +10,7 @@ from propensitybench.metrics.estimates import Estimate
 from propensitybench.report.figures.layout import Key
 from propensitybench.report.page_numbers import MINUS
 from propensitybench.report.style import COLOURS, ELLIPSIS, clean, shorten, widest
-from propensitybench.taxonomy import NAMINGS, Naming
+from propensitybench.taxonomy import ARMS, ESCALATING, NAMINGS, Naming
 
 # Inches for a model's name beside a panel.
 NAME_WIDTH: Final = 1.25
@@ -73,11 +73,13 @@ class View:
     @property
     def remarks(self) -> list[str]:
         """Additions to every caption: shorter ladders, and the full form of shortened names."""
-        levels = {model.run.scores.levels for model in self.models}
+        played = {(model.run.scores.levels, model.run.scores.arm) for model in self.models}
         ladders = [
             f"{display.measure(count)}: pressure ended after {count} of {display.FULL_LADDER} messages"
-            for count in sorted(levels)
-            if count < display.FULL_LADDER
+            if arm == ESCALATING
+            else f"{display.measure(count, arm)}: {ARMS[arm].what}"
+            for count, arm in sorted(played)
+            if count < display.FULL_LADDER or arm != ESCALATING
         ]
         shortened = [model for model in self.models if ELLIPSIS in model.label]
         return [*ladders, *(f"{model.label} is {model.name}" for model in shortened)]
@@ -113,14 +115,14 @@ class View:
 
 def view_of(analysis: Analysis) -> View:
     """The runs of an analysis, ready to be drawn."""
-    ladders = [run.scores.levels for run in analysis.runs]
+    ladders = [(run.scores.levels, run.scores.arm) for run in analysis.runs]
     mixed = len(set(ladders)) > 1
     names = [clean(run.name) for run in analysis.runs]
     if mixed:
-        names = [_with_ladder(name, levels) for name, levels in zip(names, ladders, strict=True)]
+        names = [_with_ladder(name, *played) for name, played in zip(names, ladders, strict=True)]
     colours = (COLOURS[place % len(COLOURS)] for place in range(len(names)))
     rows = zip(_distinct(names), colours, analysis.runs, names, strict=True)
-    measure = display.measure(display.FULL_LADDER if mixed else ladders[0])
+    measure = display.measure(display.FULL_LADDER) if mixed else display.measure(*ladders[0])
     return View(analysis, tuple(Model(*row) for row in rows), measure, _axis_end(analysis))
 
 
@@ -155,8 +157,9 @@ def _task_counts(counts: Sequence[tuple[str, int]]) -> str:
     return "tasks: " + ", ".join(f"{name} {count}" for name, count in counts)
 
 
-def _with_ladder(name: str, levels: int) -> str:
-    return name if levels == display.FULL_LADDER else f"{name}, {display.measure(levels)}"
+def _with_ladder(name: str, levels: int, arm: str) -> str:
+    called = display.measure(levels, arm)
+    return name if called == display.measure(display.FULL_LADDER) else f"{name}, {called}"
 
 
 def _distinct(names: Sequence[str]) -> list[str]:
