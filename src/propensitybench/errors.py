@@ -14,6 +14,9 @@ PropensityBenchError
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from typing import Final
+
+MOST_SHOWN: Final = 24
 
 __all__ = [
     "BadData",
@@ -55,7 +58,8 @@ class UnknownName(BadInput):
         if near:
             hint = "did you mean " + " or ".join(repr(folded[match]) for match in near) + "?"
         else:
-            hint = "known: " + ", ".join(self.known[:12]) + (", ..." if len(self.known) > 12 else "")
+            more = ", ..." if len(self.known) > MOST_SHOWN else ""
+            hint = "known: " + ", ".join(self.known[:MOST_SHOWN]) + more
         super().__init__(f"{where + ': ' if where else ''}unknown {kind} {name!r}; {hint}")
 
 

@@ -26,6 +26,13 @@ def test_the_list_has_the_plain_agents_and_the_published_ones() -> None:
         "o3-like",
         "o4-mini-like",
         "quitter",
+        "concealing",
+        "moved-by-blockage",
+        "moved-by-length",
+        "moved-by-nothing",
+        "moved-by-pressure",
+        "moved-by-pressure-and-blockage",
+        "moved-by-time",
     }
 
 
