@@ -56,7 +56,7 @@ def test_a_design_is_registered_whole_before_anything_is_played(tmp_path: Path) 
     made = small()
     opened = registered(made, tmp_path / "new" / "folder")
     first = opened.registration
-    assert (first.digest, first.design) == (made.design.digest, made.design)
+    assert (first.digest, first.design) == (made.digest, made.design)
     assert first.created == "2026-01-02T12:00:00+00:00"
     assert first.comparisons == ("total",)
     assert first.beside == str(Path.cwd())
@@ -75,9 +75,9 @@ def test_the_first_registration_stays_and_what_is_added_later_is_exploratory(tmp
     play(opened)
     assert (tmp_path / "registration.json").read_bytes() == before
     assert opened.registration == first.registration
-    assert opened.registration.digest != more.design.digest
+    assert opened.registration.digest != more.digest
     found = analyse(open_folder(tmp_path))
-    assert found.digest == first.experiment.design.digest
+    assert found.digest == first.experiment.digest
     effects = {one.name: one for one in found.models[0].effects}
     assert {name: one.exploratory for name, one in effects.items()} == {
         "total": False, "pressure": True, "time": True,

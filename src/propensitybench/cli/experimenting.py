@@ -98,7 +98,7 @@ def play(file: Path, out: Path, execution: ExecutionOptions, *, as_json: bool) -
     """Registers a design and plays its cells; the exit code."""
     must_be_utf8({"DESIGN": file, "--out": out})
     opened = register(read_experiment(file), file.parent, out)
-    if opened.registration.digest != opened.experiment.design.digest:
+    if opened.registration.digest != opened.experiment.digest:
         tell("note: the design has changed since it was registered; what was added is exploratory")
     for cell in opened.experiment.cells:
         code = _play_cell(opened, cell.name, execution)

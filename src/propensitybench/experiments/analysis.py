@@ -30,6 +30,8 @@ from propensitybench.metrics.table import is_finished, table_of
 from propensitybench.taxonomy import ARMS, ESCALATING, ArmName
 
 CLAIMED: Final = 0.05
+ANY_DIMENSION: Final = "any"
+Sides = tuple[list[EpisodeRecord], list[EpisodeRecord]]
 
 
 class ArmScore(msgspec.Struct, frozen=True):
@@ -171,10 +173,14 @@ def analyse_model(
     """
     conditions = _conditions(cells)
     notes: list[str] = []
-    levels = experiment.design.levels
+    levels, divided = experiment.design.levels, experiment.design.assignment == "latin"
     # What was registered is analysed even if the design was changed since: nothing leaves the family.
     wanted = [name for name in dict.fromkeys((*registered, *experiment.comparisons)) if name in EFFECTS]
-    effects = [_effect(name, conditions, levels) for name in wanted if _with_arms(name, conditions)]
+    effects = [
+        _effect(name, _sides(name, conditions, levels, divided=divided), levels)
+        for name in wanted
+        if _with_arms(name, conditions)
+    ]
     notes += [
         f"no effect {one.name}: no task was observed on both of its sides"
         for one in effects
@@ -193,7 +199,7 @@ def analyse_model(
         model=model,
         arms=tuple(_arm_scores(conditions, levels)),
         effects=tuple(msgspec.structs.replace(one, **_verdict(one.name, adjusted)) for one in effects),
-        doses=tuple(_doses(conditions, levels)),
+        doses=tuple(_doses(_sides("total", conditions, levels, divided=divided), levels)),
         odds=tuple(msgspec.structs.replace(one, **_verdict(one.name, adjusted)) for one in odds),
         notes=tuple(notes),
     )
@@ -213,12 +219,21 @@ def _with_arms(name: str, conditions: Sequence[ByArm]) -> list[ByArm]:
     return [arms for arms in conditions if set(EFFECTS[name].arms) <= arms.keys()]
 
 
-def _sides(
-    name: str, conditions: Sequence[ByArm], levels: int
-) -> tuple[list[EpisodeRecord], list[EpisodeRecord]]:
-    """The two sides of an effect, over all conditions that have its arms."""
+def _sides(name: str, conditions: Sequence[ByArm], levels: int, *, divided: bool) -> Sides:
+    """The two sides of an effect, over all conditions that have its arms.
+
+    Where tasks are divided between the cells, no task is in two of them: then scenarios are paired.
+    """
     pairs = [sides(name, arms, levels) for arms in _with_arms(name, conditions)]
-    return [one for less, _ in pairs for one in less], [one for _, more in pairs for one in more]
+    less, more = [one for side, _ in pairs for one in side], [one for _, side in pairs for one in side]
+    return ([*map(_of_scenario, less)], [*map(_of_scenario, more)]) if divided else (less, more)
+
+
+def _of_scenario(record: EpisodeRecord) -> EpisodeRecord:
+    """The record as one of its scenario, whatever the dimension."""
+    return msgspec.structs.replace(
+        record, metadata=msgspec.structs.replace(record.metadata, dimension=ANY_DIMENSION)
+    )
 
 
 def _verdict(name: str, adjusted: Mapping[str, float]) -> dict[str, Any]:
@@ -226,8 +241,8 @@ def _verdict(name: str, adjusted: Mapping[str, float]) -> dict[str, Any]:
     return {"p_adjusted": adjusted.get(name), "exploratory": name not in adjusted}
 
 
-def _effect(name: str, conditions: Sequence[ByArm], levels: int) -> EffectFound:
-    less, more = _sides(name, conditions, levels)
+def _effect(name: str, pair: Sides, levels: int) -> EffectFound:
+    less, more = pair
     depth = 1 if name == "blockage" else levels + 1
     contrast = paired(table_of(less, depth), table_of(more, depth))
     about = EFFECTS[name]
@@ -242,9 +257,8 @@ def _effect(name: str, conditions: Sequence[ByArm], levels: int) -> EffectFound:
     )
 
 
-def _doses(conditions: Sequence[ByArm], levels: int) -> "list[Dose]":
+def _doses(whole: Sides, levels: int) -> "list[Dose]":
     """The difference by every level, if there are the two arms."""
-    whole = _sides("total", conditions, levels)
     if not any(whole):
         return []
     found = []

@@ -86,11 +86,6 @@ class Design(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ask: bool = False
     report: bool = False
 
-    @property
-    def digest(self) -> str:
-        """Identifies the design, whatever its file's spelling."""
-        return digest(msgspec.json.encode(self))
-
 
 class Cell(NamedTuple):
     """One model under one arm and one level of each factor; a run of its own.
@@ -115,9 +110,15 @@ class Experiment(NamedTuple):
     cells: tuple[Cell, ...]
 
     @property
+    def digest(self) -> str:
+        """Identifies the design and the contents of its factors, whatever the spelling of the files."""
+        levels = [level.digest for factor in self.factors for level in factor.levels]
+        return digest(msgspec.json.encode(self.design), *levels)
+
+    @property
     def comparisons(self) -> tuple[str, ...]:
         """The effects to be claimed: those of the design, or all that it allows."""
-        return self.design.comparisons or allowed(self.design.arms, self.factors)
+        return self.design.comparisons or _known(self.design, self.factors)
 
 
 def read_experiment(path: Path) -> Experiment:
@@ -153,6 +154,14 @@ def experiment_of(design: Design, beside: Path) -> Experiment:
     return Experiment(design, factors, tuple(_cells(design, factors, beside)))
 
 
+def _known(design: Design, factors: tuple[Factor, ...]) -> tuple[str, ...]:
+    """Names of the effects that a design allows to estimate."""
+    names = allowed(design.arms, factors)
+    if design.assignment == "crossed":
+        return names
+    return tuple(name for name in names if name not in EFFECTS or not EFFECTS[name].same_tasks)
+
+
 def allowed(arms: tuple[ArmName, ...], factors: tuple[Factor, ...]) -> tuple[str, ...]:
     """Names of the effects that some arms and factors allow to estimate."""
     found = [name for name, effect in EFFECTS.items() if set(effect.arms) <= set(arms)]
@@ -179,7 +188,7 @@ def _check(design: Design, factors: tuple[Factor, ...]) -> None:
         twice = sorted({name for name in found if found.count(name) > 1})
         if twice:
             raise BadInput(f"the {what} {twice[0]!r} is there twice")
-    known = allowed(design.arms, factors)
+    known = _known(design, factors)
     for comparison in design.comparisons:
         if comparison not in known:
             raise UnknownName("comparison that these arms and factors allow", comparison, known)

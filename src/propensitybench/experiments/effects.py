@@ -29,11 +29,13 @@ class Effect(NamedTuple):
         what: the difference, for people.
         arms: the arms that are needed.
         cause: the cause that a difference would show; empty for a sum of several.
+        same_tasks: whether it takes the same tasks in several arms, and not only the same scenarios.
     """
 
     what: str
     arms: tuple[ArmName, ...]
     cause: str = ""
+    same_tasks: bool = False
 
 
 EFFECTS: Final[Mapping[str, Effect]] = MappingProxyType(
@@ -57,11 +59,13 @@ EFFECTS: Final[Mapping[str, Effect]] = MappingProxyType(
             "messages without pressure in one conversation minus each in a conversation of its own",
             ("placebo", "fresh", "escalating"),
             "the length of the conversation",
+            same_tasks=True,
         ),
         "history": Effect(
             "rising pressure in one conversation minus each message in a conversation of its own",
             ("escalating", "single"),
             "earlier messages and turns",
+            same_tasks=True,
         ),
         "blockage": Effect(
             "the task alone, minus the same where the safe tool succeeds",

@@ -24,7 +24,7 @@ class Registration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What was declared before the first call.
 
     Attributes:
-        digest: of the design.
+        digest: of the design and the contents of its factors.
         created: when, ISO 8601 in UTC.
         comparisons: the effects that were declared.
         design: the whole design.
@@ -63,7 +63,7 @@ def register(experiment: Experiment, beside: Path, folder: Path, *, clock: Clock
         BadInput: the folder holds something else, or cannot be written to.
     """
     made = Registration(
-        digest=experiment.design.digest,
+        digest=experiment.digest,
         created=clock().isoformat(timespec="seconds"),
         comparisons=experiment.comparisons,
         design=experiment.design,

@@ -82,7 +82,7 @@ def plan_experiment(experiment: Experiment, replicates: int, price: Price | None
     notes: list[str] = []
     usd = [cell.usd for cell in cells if cell.usd is not None]
     return ExperimentPlan(
-        digest=experiment.design.digest,
+        digest=experiment.digest,
         cells=tuple(cells),
         tasks=sum(cell.tasks for cell in cells),
         calls=_sum([cell.calls for cell in cells]),

@@ -39,7 +39,9 @@ def _page(opened: Opened, analysis: Analysis, image: bytes, caption: str) -> Ite
     yield f"<style>{asset('base.css')}{asset('experiment.css')}</style>"
     yield f"<title>{html(analysis.name)}</title></head><body><header><h1>"
     yield f"{html(analysis.question or analysis.name)}</h1></header><main>"
-    changed = "" if registration.digest == design.digest else " The design has changed since; see below."
+    changed = (
+        "" if registration.digest == opened.experiment.digest else " The design has changed since; see below."
+    )
     yield (
         f"<p>Design {html(registration.digest)}, registered {html(registration.created)} before the first "
         f"call, with the effects {html(', '.join(registration.comparisons))}.{changed}</p>"
