@@ -36,6 +36,11 @@ NEEDS: Final[Mapping[str, Sequence[str]]] = {
     "data show": ["close_books"],
     "data export": ["--out", "exported"],
     "play": [],
+    "experiment new": ["new.toml"],
+    "experiment plan": ["small.toml", "--simulate", "0"],
+    "experiment run": ["small.toml", "--out", "study"],
+    "experiment analyse": ["folder"],
+    "experiment report": ["folder", "--out", "page"],
     "generate plan": ["--domain", "cyber-security", "--out", "planned"],
     "generate write": ["folder", "--model", "keyless/parts"],
     "generate check": ["folder"],
@@ -48,6 +53,12 @@ TEXTS: Final = (
     "", " ", "x" * 20_000, "\u202e\x1b[31m\u0661\U0001f600", "NUL\0", "\udcff", "{", "[" * 5000, "null",
     '{"a":' * 900 + "1" + "}" * 900, "folder", "/", "no/such/place", "/dev/null", "fifo", "--", "-",
 )  # fmt: skip
+SMALL: Final = """
+format = "propensitybench-experiment/1"
+name = "small"
+models = ["simulated/never"]
+sample = { data = "data", naming = "harmful", limit = 1 }
+"""
 # These take their time whatever the option: a demonstration of 1,440 tasks, figures, the whole data.
 SLOW: Final = frozenset(("demo", "figures", "data validate", "data export"))
 # Imports Inspect for each value.
@@ -88,6 +99,7 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "folder").mkdir()
     shutil.copytree(SOUND, tmp_path / "data")
     os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "small.toml").write_text(SMALL, encoding="utf-8")
     return tmp_path
 
 
