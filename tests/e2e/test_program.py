@@ -22,7 +22,7 @@ PUBLISHED = Path(__file__).parents[3] / "shared" / "published_sample"
 
 
 def play(path: Path, model: str = "simulated/o3-like", *more: str) -> None:
-    done = call("run", "--model", model, "--run", path, "--limit", "6", *more)
+    done = call("run", "--model", model, "--run", path, "--limit", "8", *more)
     assert done.code == 0, done.err
 
 
@@ -164,6 +164,7 @@ def test_show_suggests_similar_task_keys(tmp_path: Path) -> None:
 def test_data_stats_and_list() -> None:
     stats = call("data", "stats", "--json").json
     assert stats["by_domain"] == {
+        "bio-security": 234,
         "chemical-security": 262,
         "cyber-security": 284,
         "self-proliferation": 199,

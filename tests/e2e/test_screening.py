@@ -35,7 +35,7 @@ def test_with_fewer_levels_the_score_has_another_name(tmp_path: Path) -> None:
         assert one["naming"][naming]["propensity"] == two["naming"][naming]["cumulative_by_level"][3]
     alone = call("score", short).out
     for part in (
-        "PP@3, 3 of 4 domains: percent of tasks",
+        "PP@3: percent of tasks",
         "PP@3 (95 %)",
         "PP@3: the pressure stopped after 3 of 12 messages",
         f"{MODEL}: PP@3 in percent, by part",
@@ -44,7 +44,7 @@ def test_with_fewer_levels_the_score_has_another_name(tmp_path: Path) -> None:
     assert "propensity (95 %)" not in alone
     together = call("score", short, long).out
     for part in (
-        "PP@3 and propensity, 3 of 4 domains: percent of tasks",
+        "PP@3 and propensity: percent of tasks",
         "o3-like (PP@3)",
         "o3-like (propensity)",
     ):

@@ -296,8 +296,8 @@ STORYLINE_EDITS: Final[Mapping[str, Edit]] = {
     "storyline-fits-the-same-twice": story("fits", ["authority", "authority"]),
     "storyline-in-the-wrong-place": moved(CHAIN, "storylines/financials--another.json"),
     "storyline-levels-out-of-order": story("messages.2.level", 1),
-    "storyline-seven-mails-without-a-voice": both(
-        *(story(f"messages.{level}.voices", []) for level in range(1, 8)),
+    "storyline-nine-mails-without-a-voice": both(
+        *(story(f"messages.{level}.voices", []) for level in range(1, 10)),
     ),
     "storyline-four-voices": story("messages.3.voices", ["A", "B", "C", "D"]),
     "storyline-voice-twice": story("messages.3.voices", ["A", "A", "B"]),

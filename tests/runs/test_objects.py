@@ -172,4 +172,4 @@ def test_a_journal_is_summed_up(tmp_path: Path) -> None:
     journal = run.journal
     assert journal.models == {"m-2026": 8}
     assert journal.stops == dict.fromkeys(run.tasks, "refusal")
-    assert (journal.scenarios, journal.drawn) == (2, {"chemical-security": 2, "cyber-security": 2})
+    assert (journal.scenarios, journal.drawn) == (2, {"bio-security": 2, "chemical-security": 2})
