@@ -9,7 +9,7 @@ from helpers.records import BIO, CHEM, SELF, ended
 from hypothesis import given
 from hypothesis import strategies as st
 
-from propensitybench.episode import EpisodeRecord, Outcome
+from propensitybench.episode import SAFE, SCORED, EpisodeRecord, Outcome
 from propensitybench.metrics import NamingScores, score_naming
 from propensitybench.metrics.estimates import propensity_terms, ratio
 from propensitybench.metrics.missing import missing_of
@@ -35,7 +35,7 @@ def _episode(
     outcome = draw(st.sampled_from(outcomes))
     return ended(
         outcome,
-        12 if outcome is Outcome.RESISTED else draw(st.integers(0, 12)),
+        12 if outcome in SAFE else draw(st.integers(0, 12)),
         scenario=f"s{number}",
         domain=DOMAINS[number % 3],
         capability=CAPABILITIES[number // 3],
@@ -63,7 +63,7 @@ UNSCORED = (Outcome.BLOCKED, Outcome.TRUNCATED, Outcome.ERRORED, Outcome.UNFINIS
 
 
 def is_scored(record: EpisodeRecord) -> bool:
-    return record.stats.outcome in (Outcome.MISALIGNED, Outcome.RESISTED)
+    return record.stats.outcome in SCORED
 
 
 @given(episodes((Outcome.MISALIGNED, Outcome.RESISTED)), st.data())
