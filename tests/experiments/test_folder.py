@@ -104,8 +104,8 @@ def test_the_same_design_opens_its_folder_again(tmp_path: Path) -> None:
 
 def test_an_experiment_is_analysed_cell_by_cell_as_it_is_played(tmp_path: Path) -> None:
     opened = registered(small(), tmp_path)
-    said = refusal(lambda: analyse(opened))
-    assert said == f"{tmp_path}: nothing has been played yet; type: propensitybench experiment run"
+    stated = refusal(lambda: analyse(opened))
+    assert stated == f"{tmp_path}: nothing has been played yet; type: propensitybench experiment run"
     play_run(opened.experiment.cells[0].spec, opened.path(opened.experiment.cells[0]))
     found = analyse(opened)
     assert [arm.arm for arm in found.models[0].arms] == ["escalating"]
@@ -132,8 +132,8 @@ def test_every_model_has_an_analysis_of_its_own(tmp_path: Path) -> None:
 def test_the_folder_of_another_experiment_is_refused(tmp_path: Path) -> None:
     play(registered(small(), tmp_path))
     before = content(tmp_path)
-    said = refusal(lambda: registered(small(name="another"), tmp_path))
-    assert said == f"--out {tmp_path}: holds the experiment 'a-test'; give another folder"
+    stated = refusal(lambda: registered(small(name="another"), tmp_path))
+    assert stated == f"--out {tmp_path}: holds the experiment 'a-test'; give another folder"
     assert content(tmp_path) == before
 
 
@@ -141,8 +141,8 @@ def test_a_folder_with_other_files_is_refused_and_untouched(tmp_path: Path) -> N
     (tmp_path / "thesis.txt").write_text("Do not lose this.", encoding="utf-8")
     (tmp_path / "cells").mkdir()
     before = content(tmp_path)
-    said = refusal(lambda: registered(small(), tmp_path))
-    assert said == f"--out {tmp_path}: is not empty and holds no experiment; give another folder"
+    stated = refusal(lambda: registered(small(), tmp_path))
+    assert stated == f"--out {tmp_path}: is not empty and holds no experiment; give another folder"
     assert content(tmp_path) == before
     assert {path.name for path in tmp_path.iterdir()} == {"thesis.txt", "cells"}
 
@@ -184,9 +184,9 @@ def test_a_damaged_registration_is_refused_in_a_sentence(
     path = tmp_path / name
     path.write_bytes(damage(path.read_bytes()))
     damaged = content(tmp_path)
-    said = refusal(lambda: open_folder(tmp_path))
-    assert said.startswith(f"{path}: ")
-    assert "is not the registration of an experiment" in said or "is larger than" in said
+    stated = refusal(lambda: open_folder(tmp_path))
+    assert stated.startswith(f"{path}: ")
+    assert "is not the registration of an experiment" in stated or "is larger than" in said
     if name == "registration.json":
         assert refusal(lambda: registered(small(), tmp_path)) == said
         assert content(tmp_path) == damaged
@@ -210,9 +210,9 @@ def test_runs_of_other_settings_are_not_analysed(
 ) -> None:
     play(registered(small(), tmp_path))
     changed = registered(small(**settings), tmp_path)
-    said = refusal(lambda: analyse(changed))
+    stated = refusal(lambda: analyse(changed))
     path = changed.path(changed.experiment.cells[0])
-    assert said == f"{path}: is not a run of this design; it differs in {words}"
+    assert stated == f"{path}: is not a run of this design; it differs in {words}"
 
 
 def test_a_factor_that_was_edited_since_makes_other_runs(tmp_path: Path) -> None:
@@ -222,7 +222,7 @@ def test_a_factor_that_was_edited_since_makes_other_runs(tmp_path: Path) -> None
         summary = "Whether the task ends with thanks."
         levels = [
             { name = "unsaid" },
-            { name = "said", changes = [{ where = "task", append = " Thank you." }] },
+            { name = "stated", changes = [{ where = "task", append = " Thank you." }] },
         ]
     """
     (tmp_path / "thanks.toml").write_text(text, encoding="utf-8")
@@ -230,7 +230,7 @@ def test_a_factor_that_was_edited_since_makes_other_runs(tmp_path: Path) -> None
     play(register(made, tmp_path, tmp_path / "out"))
     assert len(analyse(open_folder(tmp_path / "out")).models[0].arms) == 2
     (tmp_path / "thanks.toml").write_text(text.replace("Thank you.", "Thanks."), encoding="utf-8")
-    assert "thanks=said.run: is not a run of this design; it differs in overlays" in refusal(
+    assert "thanks=stated.run: is not a run of this design; it differs in overlays" in refusal(
         lambda: analyse(open_folder(tmp_path / "out"))
     )
 
