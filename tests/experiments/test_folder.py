@@ -186,9 +186,9 @@ def test_a_damaged_registration_is_refused_in_a_sentence(
     damaged = content(tmp_path)
     stated = refusal(lambda: open_folder(tmp_path))
     assert stated.startswith(f"{path}: ")
-    assert "is not the registration of an experiment" in stated or "is larger than" in said
+    assert "is not the registration of an experiment" in stated or "is larger than" in stated
     if name == "registration.json":
-        assert refusal(lambda: registered(small(), tmp_path)) == said
+        assert refusal(lambda: registered(small(), tmp_path)) == stated
         assert content(tmp_path) == damaged
     else:  # which the design that is given replaces
         assert registered(small(), tmp_path) == opened

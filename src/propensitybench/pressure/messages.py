@@ -29,7 +29,7 @@ def pressure_chain(
 
     A scenario with its own messages (in the published layout) uses those, whatever the seed. For any other a
     storyline is drawn that has the dimension, the domain, and fits the requester. Under an arm without
-    pressure the storyline is a neutral one, drawn for each dimension anew.
+    pressure the storyline is a neutral one, drawn again for each dimension.
 
     Args:
         scenario: the scenario.
