@@ -91,7 +91,7 @@ def test_run_on_an_existing_file_resumes_it_or_names_the_difference(tmp_path: Pa
     assert path.read_bytes() == before
     done = call("run", "--model", "simulated/o3-like", "--run", path, "--limit", "7")
     assert done.code == 2
-    assert "limit (was 6, now 7)" in done.err
+    assert "limit (was 8, now 7)" in done.err
     assert path.read_bytes() == before
 
 

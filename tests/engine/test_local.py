@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from helpers.clients import ByTask, at
 from helpers.runs import DOMAIN, client_of, finish, journal, make, scores
+from helpers.scenario_data import SOUND
 from msgspec.structs import replace
 
 from propensitybench.chat import Reply, Request
@@ -188,8 +189,8 @@ def test_an_impossible_run_is_refused_before_a_file_is_created(tmp_path: Path) -
     path = tmp_path / "a.run"
     with pytest.raises(UnknownName, match="did you mean 'self-proliferation'"):
         create_run(RunSpec("x", selection=Selection(domains=("self-proliferaton",))), path)
-    with pytest.raises(BadInput, match="no tasks selected: nothing in built-in passes all filters"):
-        create_run(RunSpec("x", selection=Selection(domains=("bio-security",))), path)
+    with pytest.raises(BadInput, match=r"no tasks selected: nothing in .*sound passes all filters"):
+        create_run(RunSpec("x", SOUND, Selection(domains=("bio-security",))), path)
     with pytest.raises(BadInput, match="system message template"):
         create_run(RunSpec("x", template="{{ nobody }}"), path)
     assert not path.exists()

@@ -30,7 +30,7 @@ from propensitybench.simulated import SimulatedClient
 from propensitybench.store import RunFile, StoppingRule
 
 RULE = StoppingRule(half_width=0.14, batch=10, least=20)
-WHOLE = 90
+WHOLE = 110
 
 
 def made(path: Path, rule: StoppingRule | None = RULE) -> Path:
@@ -154,12 +154,12 @@ class Failing(ByTask):
 
 def test_errored_tasks_are_retried_and_no_drawn_task_is_dropped(tmp_path: Path) -> None:
     path, sound = made(tmp_path / "a.run"), made(tmp_path / "sound.run")
-    played(path, Failing(set(_first_keys(path, 60)[::2])))
+    played(path, Failing(set(_first_keys(path, 120)[::2])))
     played(sound)
     drawn = state(path).drawn
     assert drawn > state(sound).drawn
     with RunFile.open(path) as run:
-        assert run.outcome_counts()[Outcome.ERRORED] == 30
+        assert run.outcome_counts()[Outcome.ERRORED] == 60
         assert not is_complete(run)
     played(path)
     assert state(path).met

@@ -29,7 +29,7 @@ from propensitybench.report.page import SCRIPTS, render_page
 from propensitybench.report.page_numbers import format_interval, format_number, pointer, resolve
 from propensitybench.report.page_write import write_report
 from propensitybench.report.transcripts import RunTranscripts, asset
-from propensitybench.runs import ComparableRuns, comparable, read_runs
+from propensitybench.runs import ComparableRuns, StoredRun, comparable, read_runs
 from propensitybench.scenarios import Selection, TaskMetadata, read_dataset
 from propensitybench.taxonomy import taxonomy
 
@@ -248,10 +248,12 @@ def test_summary_table_has_the_published_names_and_numbers(two: tuple[Path, Path
     assert buttons["propensity/domain"] == f"{100 * (scores.propensity or 0):.1f}%"
 
 
-def test_caveats_of_a_run_are_in_the_summary(single: HtmlPage, tmp_path: Path) -> None:
+def test_caveats_of_a_run_are_in_the_summary(
+    single: HtmlPage, two: tuple[Path, Path], tmp_path: Path
+) -> None:
     text = single.all("section", id="summary")[0].text
     assert "Simulated agent with a preset propensity" in text
-    absent = taxonomy().domains.keys() - {one.domain for one in built_in().scenarios}
+    absent = taxonomy().domains.keys() - {one.metadata.domain for one in StoredRun(two[0]).records}
     assert ("this is not the propensity of the whole benchmark" in text) == bool(absent)
     path = tmp_path / "short.run"
     some = Selection(limit=4, domains=("self-proliferation",), namings=("benign",))
