@@ -237,6 +237,15 @@ def use_damaged_log(folder: Path, seed: int) -> None:
         run.score()
 
 
+@pytest.mark.parametrize("levels", [13, 10**9, -1])
+def test_a_log_of_an_impossible_protocol_is_refused(levels: int, tmp_path: Path) -> None:
+    header = json.loads(sound_members()[HEADER])
+    header["eval"]["metadata"]["protocol"]["levels"] = levels
+    path = write_log(tmp_path / "a.eval", sound_members() | {HEADER: json.dumps(header).encode()})
+    with pytest.raises(BadInput, match="levels: must be from 0 to 12"):
+        read_runs([path])
+
+
 @pytest.mark.slow
 def test_a_damaged_log_is_refused_or_can_be_scored(tmp_path: Path) -> None:
     found = use_each(tmp_path, range(40), use_damaged_log)

@@ -31,7 +31,7 @@ from propensitybench.runs import Journal, Run
 from propensitybench.runs.read import LogFile, ReadRuns, log_suffix
 from propensitybench.scenarios import Selection
 from propensitybench.store import Manifest
-from propensitybench.store.manifest import RUN_FORMAT
+from propensitybench.store.manifest import RUN_FORMAT, check_manifest
 from propensitybench.taxonomy import NAMINGS
 
 UNKNOWN: Final = "(domain not known)"
@@ -257,14 +257,14 @@ def _run(spec: EvalSpec, manifest: Manifest) -> str:
 
 
 def _manifest(spec: EvalSpec) -> Manifest:
-    """The manifest of a log's run; raises `KeyError` or `ValidationError` if the log is not ours."""
+    """The manifest of a log's run; raises whatever a log that is not ours leads to."""
     about = spec.metadata or {}
     options = spec.model_generate_config.model_dump(exclude_none=True)
     if spec.model_base_url:
         options["base_url"] = spec.model_base_url
     stored = {name: about[name] for name in _KEYS}
     epochs = spec.config.epochs or 1
-    return msgspec.convert(
+    manifest = msgspec.convert(
         {
             **stored,
             "selection": {**stored["selection"], "epochs": epochs},
@@ -276,6 +276,8 @@ def _manifest(spec: EvalSpec) -> Manifest:
         },
         Manifest,
     )
+    check_manifest(manifest)  # a number of levels in the millions would fill the memory
+    return manifest
 
 
 def _planned(spec: EvalSpec, manifest: Manifest, records: Sequence[EpisodeRecord]) -> Export:
