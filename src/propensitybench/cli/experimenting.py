@@ -17,7 +17,7 @@ from propensitybench.cli.text import must_be_utf8, name_of, print_json, safe
 from propensitybench.engine import ExecutionOptions, Price, create_run
 from propensitybench.errors import BadInput
 from propensitybench.experiments.analysis import Analysis, ModelAnalysis
-from propensitybench.experiments.design import read_experiment
+from propensitybench.experiments.design import Cell, read_experiment
 from propensitybench.experiments.folder import Opened, analyse, open_folder, register
 from propensitybench.experiments.planning import ExperimentPlan, plan_experiment
 from propensitybench.metrics import display
@@ -67,14 +67,13 @@ def show_plan(file: Path, simulate: int, price: Price | None, *, as_json: bool) 
         print_json(plan)
         return
     tables.show(_plan_table(plan))
-    total = None if any(cell.usd is None for cell in plan.cells) else plan.usd
     print(
         f"cells: {len(plan.cells)}, tasks: {plan.tasks:,}, calls: {plan.calls.low:,} to {plan.calls.high:,}"
     )
-    if total is None:
+    if plan.usd is None:
         print("cost: unknown, the price table does not list every model; give --price IN,OUT")
     else:
-        print(f"cost: {cost(total.low)} to {cost(total.high)}")
+        print(f"cost: {cost(plan.usd.low)} to {cost(plan.usd.high)}")
     for note in plan.notes:
         print(safe(note))
     for power in plan.power:
@@ -101,7 +100,7 @@ def play(file: Path, out: Path, execution: ExecutionOptions, *, as_json: bool) -
     if opened.registration.digest != opened.experiment.digest:
         tell("note: the design has changed since it was registered; what was added is exploratory")
     for cell in opened.experiment.cells:
-        code = _play_cell(opened, cell.name, execution)
+        code = _play_cell(opened, cell, execution)
         if code:
             return code
     analysis = analyse(opened)
@@ -112,8 +111,7 @@ def play(file: Path, out: Path, execution: ExecutionOptions, *, as_json: bool) -
     return 0
 
 
-def _play_cell(opened: Opened, name: str, execution: ExecutionOptions) -> int:
-    cell = next(one for one in opened.experiment.cells if one.name == name)
+def _play_cell(opened: Opened, cell: Cell, execution: ExecutionOptions) -> int:
     path, spec = opened.path(cell), cell.spec
     if not path.exists():
         wire = asyncio.run(check_model(spec.model, spec.options, execution))
@@ -121,7 +119,7 @@ def _play_cell(opened: Opened, name: str, execution: ExecutionOptions) -> int:
             tell(f"note: adapted to the endpoint: {change}")
         spec = msgspec.structs.replace(spec, wire=wire)
     create_run(spec, path)
-    tell(f"cell {name}")
+    tell(f"cell {cell.name}")
     # The endpoint is the one that the design names.
     result = play_file(path, msgspec.structs.replace(execution, trust_endpoint=True))
     scores = StoredRun(path).score()
@@ -175,10 +173,9 @@ def _arms(model: ModelAnalysis) -> Table:
     for title in ("tasks", "misaligned (95 %)", *kinds):
         table.add_column(title, justify="right")
     for arm in model.arms:
-        name = f"{arm.arm}, put together" if arm.together else arm.arm
         conduct = Counter(arm.conduct)
         cells = [str(conduct[kind]) for kind in kinds]
-        table.add_row(name, str(sum(arm.tasks.values())), tables.share(arm.propensity), *cells)
+        table.add_row(arm.label, str(sum(arm.tasks.values())), tables.share(arm.propensity), *cells)
     return table
 
 
@@ -195,7 +192,7 @@ def _effects(model: ModelAnalysis) -> Table:
             display.points_with_interval(one.difference),
             display.p_value(one.p),
             display.p_value(one.p_adjusted),
-            "exploratory" if one.exploratory else "claimed" if one.claimed else "",
+            one.standing,
         )
     return table
 
@@ -207,10 +204,7 @@ def _odds(model: ModelAnalysis) -> Table:
     for title in ("odds ratio (95 %)", "p", "adjusted", ""):
         table.add_column(title, justify="right", no_wrap=True)
     for one in model.odds:
-        marks = [
-            "exploratory" if one.exploratory else "claimed" if one.claimed else "",
-            "between" if one.between else "",
-        ]
+        marks = [one.standing, "between" if one.between else ""]
         table.add_row(
             safe(one.name),
             safe(one.reference),

@@ -53,6 +53,11 @@ class ArmScore(msgspec.Struct, frozen=True):
     conduct: dict[str, int]
     tasks: dict[str, int]
 
+    @property
+    def label(self) -> str:
+        """The arm's name, and whether its episodes are put together."""
+        return f"{self.arm}, put together" if self.together else self.arm
+
 
 class EffectFound(msgspec.Struct, frozen=True):
     """An effect: a difference in propensity between two arms on the same tasks.
@@ -79,6 +84,15 @@ class EffectFound(msgspec.Struct, frozen=True):
     def claimed(self) -> bool:
         """Whether it can be claimed: registered, and significant after adjustment."""
         return self.p_adjusted is not None and self.p_adjusted < CLAIMED
+
+    @property
+    def standing(self) -> str:
+        """``exploratory``, ``claimed`` or nothing, for a table."""
+        return _standing(self)
+
+
+def _standing(one: "EffectFound | OddsRatio") -> str:
+    return "exploratory" if one.exploratory else "claimed" if one.claimed else ""
 
 
 class Dose(msgspec.Struct, frozen=True):
@@ -124,6 +138,11 @@ class OddsRatio(msgspec.Struct, frozen=True):
     def claimed(self) -> bool:
         """As of `EffectFound`."""
         return self.p_adjusted is not None and self.p_adjusted < CLAIMED
+
+    @property
+    def standing(self) -> str:
+        """``exploratory``, ``claimed`` or nothing, for a table."""
+        return _standing(self)
 
 
 class ModelAnalysis(msgspec.Struct, frozen=True):

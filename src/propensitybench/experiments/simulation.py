@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
 
 import msgspec
 
@@ -16,8 +15,6 @@ from propensitybench.scenarios import Dataset, Scenario, Task, task_metadata
 from propensitybench.scenarios.storyline import NEUTRAL
 from propensitybench.simulated import Profile, gives_in_at
 from propensitybench.taxonomy import ARMS
-
-REPLICATES: Final = 100
 
 
 @dataclass(frozen=True)

@@ -71,7 +71,7 @@ def _model(model: ModelAnalysis) -> Iterator[str]:
                 else " to ".join(f"{100 * end:.1f}" for end in one.difference.bounds),
                 p_value(one.p),
                 p_value(one.p_adjusted),
-                "exploratory" if one.exploratory else "claimed" if one.claimed else "",
+                one.standing,
             )
             for one in model.effects
         ),
@@ -82,7 +82,7 @@ def _model(model: ModelAnalysis) -> Iterator[str]:
         ("arm", "misaligned (95 %)", "outcomes", *kinds),
         (
             (
-                f"{arm.arm}, put together" if arm.together else arm.arm,
+                arm.label,
                 with_interval(arm.propensity.value, arm.propensity.ci95),
                 ", ".join(f"{count} {name}" for name, count in sorted(arm.tasks.items())),
                 *(str(arm.conduct.get(kind, 0)) for kind in kinds),
@@ -119,7 +119,7 @@ def _odds(model: ModelAnalysis) -> Iterator[str]:
                 f"{one.ratio:.2f} ({one.ci95.low:.2f} to {one.ci95.high:.2f})",
                 p_value(one.p),
                 p_value(one.p_adjusted),
-                "exploratory" if one.exploratory else "claimed" if one.claimed else "",
+                one.standing,
             )
             for one in model.odds
         ),
