@@ -3,11 +3,13 @@
 import json
 import random
 import struct
+import tracemalloc
 import zipfile
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 from helpers.data_mutations import mutated_bytes, mutated_json
@@ -244,6 +246,35 @@ def test_a_log_of_an_impossible_protocol_is_refused(levels: int, tmp_path: Path)
     path = write_log(tmp_path / "a.eval", sound_members() | {HEADER: json.dumps(header).encode()})
     with pytest.raises(BadInput, match="levels: must be from 0 to 12"):
         read_runs([path])
+
+
+def nested(log: dict[str, Any]) -> bytes:
+    """A log's JSON with a field nested too deeply."""
+    return json.dumps(log | {"nested": "here"}).replace('"here"', "[" * 10_000 + "]" * 10_000).encode()
+
+
+def refuse_in_little_memory(read: Callable[[], object]) -> None:
+    """Not with the square of the nesting, as parsers need that give each value its place."""
+    tracemalloc.start()
+    with pytest.raises(BadInput, match="recursion limit exceeded at line 1"):
+        read()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 50 * MIB
+
+
+def test_a_sample_nested_too_deeply_is_refused(tmp_path: Path) -> None:
+    members = sound_members()
+    samples = {name: nested(json.loads(members[name])) for name in members if name.startswith("samples/")}
+    path = write_log(tmp_path / "a.eval", members | samples)
+    refuse_in_little_memory(lambda: read_runs([path]))
+
+
+def test_a_log_in_the_json_format_nested_too_deeply_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_bytes(nested(json.loads(sound_members()[HEADER])))
+    refuse_in_little_memory(lambda: read_runs([path]))
+    refuse_in_little_memory(lambda: read_answers(path))
 
 
 @pytest.mark.slow

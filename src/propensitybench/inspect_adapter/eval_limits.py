@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO, Any, BinaryIO, Final, Self, cast
 
 import zstandard
+from inspect_ai.log import EvalSpec, read_eval_log
 
 from propensitybench.errors import BadInput
 from propensitybench.files import MIB, open_regular
@@ -72,11 +73,24 @@ class CheckedLog:
     def __exit__(self, *_: object) -> None:
         self._file.close()
 
-    def check_sample(self, identity: str | int, epoch: int) -> None:
-        """Checks the member of one sample, or all samples if its name is not as expected."""
+    def read_spec(self) -> EvalSpec:
+        """What was evaluated; raises whatever a damaged log leads to.
+
+        A log in the JSON format is read as a whole, because for its header alone Inspect uses a parser whose
+        memory grows with the square of the nesting.
+        """
+        return read_eval_log(str(self._path), header_only=self._path.suffix == ".eval").eval
+
+    def read_sample(self, identity: str | int, epoch: int) -> bytes:
+        """One sample of a log in the format ``.eval``, as JSON.
+
+        Raises:
+            BadInput: the log has no such sample, or it is damaged or larger than the limits.
+        """
         name = f"samples/{identity}_epoch_{epoch}.json"
-        for member in [name] if name in self._members else list(self._members):
-            self._check(member)
+        if name not in self._members:
+            raise self._damaged(f"it has no member {name!r}")
+        return b"".join(self._parts(name, self._members[name][-1]))
 
     def _directory(self) -> dict[str, list[zipfile.ZipInfo]]:
         start = self._start_of_directory()
@@ -130,13 +144,16 @@ class CheckedLog:
     def _check(self, name: str) -> None:
         """Inflates the members of that name without keeping them."""
         for member in self._members[name]:
-            self._check_member(name, member)
+            for _ in self._parts(name, member):
+                pass
 
-    def _check_member(self, name: str, member: zipfile.ZipInfo) -> None:
+    def _parts(self, name: str, member: zipfile.ZipInfo) -> Iterator[bytes]:
+        """The inflated member in parts, as long as it is within the limits."""
         size = 0
-        for step in self._steps(member):
-            size += step
-            self._inflated += step
+        for part in self._inflate(member):
+            yield part
+            size += len(part)
+            self._inflated += len(part)
             if size > self._largest:
                 raise self._too_large(f"{name!r} inflates to more than {self._largest // MIB} MiB")
             if self._inflated > MEMBERS_IN_TOTAL * self._largest:
@@ -146,8 +163,7 @@ class CheckedLog:
             if ratio_counts and size > LARGEST_RATIO * member.compress_size:
                 raise self._too_large(f"{name!r} inflates to more than {LARGEST_RATIO} times its size")
 
-    def _steps(self, member: zipfile.ZipInfo) -> Iterator[int]:
-        """Sizes of the member's inflated parts."""
+    def _inflate(self, member: zipfile.ZipInfo) -> Iterator[bytes]:
         mark, name, extra = self._read(_LOCAL, member.header_offset)
         if mark != b"PK\x03\x04":
             raise self._damaged(f"{member.filename!r} is not where its directory says")
@@ -156,7 +172,7 @@ class CheckedLog:
         try:
             match member.compress_type:
                 case zipfile.ZIP_STORED:
-                    yield member.compress_size
+                    yield from iter(part.read, b"")
                 case zipfile.ZIP_DEFLATED:
                     yield from _deflated(part)
                 case _ if member.compress_type == _ZSTD:
@@ -187,20 +203,20 @@ class _Part:
         return content
 
 
-def _deflated(part: _Part) -> Iterator[int]:
+def _deflated(part: _Part) -> Iterator[bytes]:
     inflater = zlib.decompressobj(-zlib.MAX_WBITS)
     while not inflater.eof:
         content = inflater.unconsumed_tail or part.read()
-        step = len(inflater.decompress(content, MIB))
-        if not content and not step:
+        inflated = inflater.decompress(content, MIB)
+        if not content and not inflated:
             return
-        yield step
+        yield inflated
 
 
-def _zstandard(part: _Part) -> Iterator[int]:
+def _zstandard(part: _Part) -> Iterator[bytes]:
     with zstandard.ZstdDecompressor().stream_reader(cast(IO[bytes], part), read_across_frames=True) as reader:
-        while step := len(reader.read(MIB)):
-            yield step
+        while inflated := reader.read(MIB):
+            yield inflated
 
 
 def _largest_member() -> tuple[int, bool]:

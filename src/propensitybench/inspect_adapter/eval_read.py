@@ -14,10 +14,10 @@ from inspect_ai.log import (
     EvalSample,
     EvalSampleSummary,
     EvalSpec,
-    read_eval_log,
     read_eval_log_sample,
     read_eval_log_sample_summaries,
 )
+from pydantic_core import from_json
 
 from propensitybench.chat import Usage
 from propensitybench.episode import EpisodeRecord, EpisodeStats, Outcome
@@ -180,7 +180,7 @@ def _read(given: Path, path: Path) -> _Log:
         raise BadInput(f"{path}: is an Inspect log, but Inspect reads it only if its name ends in {suffix}")
     try:
         with CheckedLog(path) as checked:
-            spec = read_eval_log(str(path), header_only=True).eval
+            spec = checked.read_spec()
             if spec.task.rpartition("/")[2] != TASK.rpartition("/")[2]:
                 raise OtherTask(f"{path}: is an Inspect log of {spec.task}, not of {TASK}")
             summaries = read_eval_log_sample_summaries(str(path))
@@ -211,8 +211,11 @@ class _Samples(NamedTuple):
 
     def read(self, summary: EvalSampleSummary) -> EvalSample:
         """The sample of a summary, without its large parts."""
-        self.checked.check_sample(summary.id, summary.epoch)
-        return read_eval_log_sample(str(self.path), summary.id, summary.epoch, exclude_fields=_LARGE)
+        if self.path.suffix != ".eval":
+            return read_eval_log_sample(str(self.path), summary.id, summary.epoch, exclude_fields=_LARGE)
+        # Inspect leaves these parts out with a parser whose memory grows with the square of the nesting.
+        sample = from_json(self.checked.read_sample(summary.id, summary.epoch))
+        return EvalSample.model_validate({key: sample[key] for key in sample.keys() - _LARGE})
 
 
 def _records(samples: _Samples, summary: EvalSampleSummary) -> Iterator[EpisodeRecord]:

@@ -5,7 +5,7 @@ from math import nan
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from inspect_ai.log import read_eval_log, read_eval_log_sample_summaries
+from inspect_ai.log import read_eval_log_sample_summaries
 from inspect_ai.model import ChatMessage, ChatMessageSystem, ChatMessageUser
 from inspect_ai.scorer import Score, Scorer, Target, mean, scorer, stderr
 from inspect_ai.solver import TaskState
@@ -135,8 +135,8 @@ def read_answers(log: Path) -> StatedAnswers:
         BadInput: the log cannot be read, or is of another task.
     """
     try:
-        with CheckedLog(log):
-            spec = read_eval_log(str(log), header_only=True).eval
+        with CheckedLog(log) as checked:
+            spec = checked.read_spec()
             summaries = read_eval_log_sample_summaries(str(log))
     except BadInput as error:
         raise BadInput(f"--stated {error}") from error
