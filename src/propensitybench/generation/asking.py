@@ -7,13 +7,14 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from propensitybench.chat import BLOCKED, ConversationContext, Message, Reply, Request, StopReason
+from propensitybench.chat import BLOCKED, ConversationContext, Message, Reply, StopReason
 from propensitybench.clients import Adaptable, Client
-from propensitybench.clients.adaptation import adapted
 from propensitybench.digests import digest, seed_from
 from propensitybench.engine import Price, StopCause, StopSignal
+from propensitybench.engine.asking import ask
+from propensitybench.engine.episodes import Stopped
 from propensitybench.engine.prices import Budget, Spending
-from propensitybench.errors import ModelError, RequestRefused, RunStopped
+from propensitybench.errors import ModelError
 from propensitybench.generation.journal import Journal
 
 _ENCODE: Final = msgspec.json.Encoder().encode
@@ -34,10 +35,6 @@ COMPLAINTS: Final[Mapping[Unusable, str]] = {
     Unusable.EMPTY: "the reply was empty",
     Unusable.TRUNCATED: "the reply was cut off by the length limit; write less",
 }
-
-
-class Stopped(Exception):
-    """Writing is being stopped; every reply so far is in the journal."""
 
 
 class Asked(NamedTuple):
@@ -134,7 +131,7 @@ class JournaledModel:
         if stored is not None:
             reply = _REPLY.decode(stored)
         else:
-            reply = await self._send(key, messages)
+            reply = await ask(self.client, ConversationContext(key, seed_from(key)), messages, self._stop)
             self._journal.put(key, self.model, request, _ENCODE(reply).decode())
             self.calls += 1
             self._costs.add(self.model, reply)
@@ -144,32 +141,6 @@ class JournaledModel:
         if failure is not None:
             self.unusable[failure] += 1
         return Asked(reply, failure)
-
-    async def _send(self, key: str, messages: Sequence[Message]) -> Reply:
-        while True:
-            if self._stop.stop_requested:
-                raise Stopped
-            conversation = self.client.open(ConversationContext(key, seed_from(key)))
-            try:
-                return await conversation.reply(Request(messages, ()))
-            except RequestRefused as error:
-                if not self._adapt(str(error)):
-                    raise
-            except RunStopped as error:
-                cause = StopCause.BAD_INPUT if error.bad_input else StopCause.PROVIDER
-                self._stop.request_stop(cause, str(error))
-                raise Stopped from error
-
-    def _adapt(self, refusal: str) -> bool:
-        """Whether the client now writes its requests in another form, because of a refusal."""
-        client = self.client
-        if not isinstance(client, Adaptable):
-            return False
-        wire = adapted(client.wire, refusal, client.options)
-        if wire is None or wire == client.wire:
-            return False
-        client.wire = wire
-        return True
 
 
 def unusable_as(reply: Reply) -> Unusable | None:

@@ -1,7 +1,7 @@
 """The run file: the manifest, the journal, and what is derived from them."""
 
 from propensitybench.store.manifest import Manifest, StoppingRule, data_digest, differences
-from propensitybench.store.rows import NumberedTask
+from propensitybench.store.rows import Annotation, NumberedTask
 from propensitybench.store.runfile import (
     JournalEntry,
     OutcomeEntry,
@@ -12,6 +12,7 @@ from propensitybench.store.schema import is_run_file
 from propensitybench.store.verification import Difference, verify
 
 __all__ = [
+    "Annotation",
     "Difference",
     "JournalEntry",
     "Manifest",

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from propensitybench.digests import digest
 from propensitybench.scenarios.selection import Task
 from propensitybench.store.manifest import Manifest, data_digest
 from propensitybench.store.reading import RunReader
@@ -16,7 +17,13 @@ def inconsistencies(run: RunReader) -> Iterator[str]:
         NotARunFile: a row cannot be read at all.
     """
     tasks: list[Task] = []
-    for part in (_task_rows(run, tasks), _strays(run), _scenarios(run, tasks), _errors(run)):
+    for part in (
+        _task_rows(run, tasks),
+        _strays(run),
+        _scenarios(run, tasks),
+        _errors(run),
+        _annotations(run),
+    ):
         yield from part
     yield from _selection(run.manifest, tasks)
 
@@ -39,10 +46,24 @@ def _task_rows(run: RunReader, tasks: list[Task]) -> Iterator[str]:
 
 def _strays(run: RunReader) -> Iterator[str]:
     """Rows without the row that they belong to."""
-    for table in ("reply", "outcome", "error"):
+    for table in ("reply", "outcome", "error", "annotation"):
         query = f"SELECT count(task) FROM {table} WHERE task NOT IN (SELECT number FROM task)"
         if count := run.rows.one(int, query):
             yield f"rows of {table!r} that belong to no task: {count}"
+
+
+def _annotations(run: RunReader) -> Iterator[str]:
+    questions, raters = run.questions(), run.raters()
+    for name, body in questions.items():
+        if digest(body) != name:
+            yield f"question {name!r} has the digest {digest(body)}"
+    query = "SELECT DISTINCT question, rater FROM annotation"
+    for question, rater in run.rows.each((str, str), query):
+        if question not in questions or rater not in raters:
+            yield f"annotations of {rater!r} belong to no question or rater"
+    for question in questions:
+        for _ in run.annotations(question):
+            pass  # reading checks each of them
 
 
 def _scenarios(run: RunReader, tasks: list[Task]) -> Iterator[str]:

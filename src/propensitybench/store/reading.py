@@ -14,6 +14,7 @@ from propensitybench.pressure import Chain
 from propensitybench.scenarios.model import Scenario, scenario_id
 from propensitybench.store.opening import Steps
 from propensitybench.store.rows import (
+    Annotation,
     NumberedTask,
     Rows,
     read_manifest,
@@ -28,7 +29,13 @@ TASKS_AT_ONCE: Final = 256
 _TASK: Final = (int, str, str, str, str, int, int)
 _TASK_COLUMNS: Final = "number, key, scenario, dimension, naming, epoch, message"
 # A column to count by: SQLite's count(*) cannot be interrupted.
-_COUNTED: Final = {"task": "number", "reply": "task", "outcome": "task", "error": "number"}
+_COUNTED: Final = {
+    "task": "number",
+    "reply": "task",
+    "outcome": "task",
+    "error": "number",
+    "annotation": "number",
+}
 _NO_OUTCOME: Final = "number NOT IN (SELECT task FROM outcome)"
 
 
@@ -183,7 +190,7 @@ class RunReader:
         """The number of tasks with an outcome other than ``errored``."""
         return sum(number for outcome, number in self.outcome_counts().items() if outcome != Outcome.ERRORED)
 
-    def count(self, table: Literal["task", "reply", "outcome", "error"]) -> int:
+    def count(self, table: Literal["task", "reply", "outcome", "error", "annotation"]) -> int:
         """The number of rows of a table."""
         return int(self.rows.one(int, f"SELECT count({_COUNTED[table]}) FROM {table}"))
 
@@ -204,6 +211,23 @@ class RunReader:
         """The most recent error of any task; empty if there was none."""
         rows = self.rows.all((str,), "SELECT body FROM error ORDER BY number DESC LIMIT 1")
         return str(rows[0][0]) if rows else ""
+
+    def questions(self) -> dict[str, str]:
+        """What was asked about transcripts, as JSON, by its digest."""
+        return dict(self.rows.all((str, str), "SELECT digest, body FROM question ORDER BY digest"))
+
+    def raters(self) -> dict[str, str]:
+        """Who was asked, with their settings as JSON, by name."""
+        return dict(self.rows.all((str, str), "SELECT name, body FROM rater ORDER BY name"))
+
+    def annotations(self, question: str) -> Iterator[Annotation]:
+        """The replies to a question, by its digest, in the order in which they came."""
+        query = (
+            "SELECT task, question, variant, rater, body FROM annotation WHERE question = ? ORDER BY number"
+        )
+        for task, asked, variant, rater, body in self.rows.each((int, str, str, str, str), query, question):
+            with self.rows.decoding(f"an annotation of task {task}"):
+                yield Annotation(task, asked, variant, rater, read_reply(body))
 
     def integrity(self) -> str:
         """The result of SQLite's own integrity check: ``ok``, or what is wrong."""

@@ -39,6 +39,24 @@ class NumberedTask(NamedTuple):
     task: Task
 
 
+class Annotation(NamedTuple):
+    """A reply about a task's transcript.
+
+    Attributes:
+        task: number of the task.
+        question: digest of the question.
+        variant: in what form it was asked; empty in the usual one.
+        rater: who answered: a judge's address, ``person/NAME``, or ``agent`` for a probe.
+        reply: as received.
+    """
+
+    task: int
+    question: str
+    variant: str
+    rater: str
+    reply: Reply
+
+
 class Rows:
     """Typed queries of a run file.
 

@@ -7,7 +7,7 @@ the last ones may be lost, but none is ever half written.
 
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
@@ -27,7 +27,7 @@ from propensitybench.store.manifest import Manifest
 from propensitybench.store.opening import SQLITE_ERRORS, Steps, check_path, connect, remove_leftovers
 from propensitybench.store.reading import RunReader
 from propensitybench.store.rescue import is_in_place, rescue
-from propensitybench.store.rows import check_reply, read_manifest
+from propensitybench.store.rows import Annotation, check_reply, read_manifest
 from propensitybench.store.schema import APPLICATION_ID, migrate
 
 _encode = msgspec.json.Encoder().encode
@@ -184,8 +184,6 @@ class RunFile(RunReader):
             BadInput: the file cannot be written to, for example because the disk is full, and nothing is
                 added; or the file was deleted, moved or replaced. Then the message says where its content is.
         """
-        if self._lost:
-            raise BadInput(self._lost)
         rows = [(e.task, e.record.stats.outcome, _encode(e.record).decode(), e.fingerprint) for e in outcomes]
         errors = [(e.task, e.record.stats.turns, e.record.error) for e in outcomes if e.record.error]
         with self._transaction() as db:
@@ -195,9 +193,28 @@ class RunFile(RunReader):
                 db.executemany("INSERT INTO outcome VALUES (?, ?, ?, ?)", rows)
             if errors:
                 db.executemany("INSERT INTO error (task, turn, body) VALUES (?, ?, ?)", errors)
-        if self._lock is not None and not is_in_place(self._place, self._identity):
-            self._lost = rescue(self._place, self._db, self._lock)
-            raise BadInput(self._lost)
+
+    def annotate(
+        self,
+        annotations: Sequence[Annotation] = (),
+        *,
+        questions: Mapping[str, str] = {},
+        raters: Mapping[str, str] = {},
+    ) -> None:
+        """Adds annotations, and what they refer to, in one transaction; raises as `append` does.
+
+        Args:
+            annotations: none that is there already.
+            questions: as JSON, by digest; one that is there stays.
+            raters: their settings as JSON, by name; one that is there stays.
+        """
+        rows = [(*one[:-1], encode_reply(one.reply)) for one in annotations]
+        with self._transaction() as db:
+            db.executemany("INSERT OR IGNORE INTO question VALUES (?, ?)", questions.items())
+            db.executemany("INSERT OR IGNORE INTO rater VALUES (?, ?)", raters.items())
+            db.executemany(
+                "INSERT INTO annotation (task, question, variant, rater, body) VALUES (?, ?, ?, ?, ?)", rows
+            )
 
     def reopen_errored(self) -> int:
         """Makes every errored task unfinished again, so that it is retried; returns their number.
@@ -210,6 +227,8 @@ class RunFile(RunReader):
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
+        if self._lost:
+            raise BadInput(self._lost)
         self.rows.start()
         self._db.execute("BEGIN IMMEDIATE")
         try:
@@ -224,6 +243,9 @@ class RunFile(RunReader):
                     f"continue with: propensitybench resume {self.path}"
                 ) from error
             raise
+        if self._lock is not None and not is_in_place(self._place, self._identity):
+            self._lost = rescue(self._place, self._db, self._lock)
+            raise BadInput(self._lost)
 
 
 def _manifest_body(manifest: Manifest) -> str:

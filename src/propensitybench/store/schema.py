@@ -43,6 +43,13 @@ def _first(db: sqlite3.Connection) -> None:
         # Derived by replay, and stored so that scoring needs no replay; `verify` compares the two.
         "CREATE TABLE outcome (task INTEGER PRIMARY KEY REFERENCES task, outcome TEXT NOT NULL,"
         " record TEXT NOT NULL, fingerprint TEXT NOT NULL)",
+        # What was asked about transcripts, by the digest of the question, and who answered.
+        "CREATE TABLE question (digest TEXT PRIMARY KEY, body TEXT NOT NULL)",
+        "CREATE TABLE rater (name TEXT PRIMARY KEY, body TEXT NOT NULL)",
+        # The journal of their replies, as received. Rows are only ever added; labels are derived.
+        "CREATE TABLE annotation (number INTEGER PRIMARY KEY, task INTEGER NOT NULL REFERENCES task,"
+        " question TEXT NOT NULL REFERENCES question, variant TEXT NOT NULL, rater TEXT NOT NULL"
+        " REFERENCES rater, body TEXT NOT NULL, UNIQUE (task, question, variant, rater))",
     ):
         db.execute(statement)
 

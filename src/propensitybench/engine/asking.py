@@ -1,0 +1,44 @@
+"""Asks a model one question, outside any episode."""
+
+from collections.abc import Sequence
+
+from propensitybench.chat import ConversationContext, Message, Reply, Request
+from propensitybench.clients import Adaptable, Client
+from propensitybench.clients.adaptation import adapted
+from propensitybench.engine.episodes import Stopped
+from propensitybench.engine.stop import StopCause, StopSignal
+from propensitybench.errors import RequestRefused, RunStopped
+
+
+async def ask(
+    client: Client, context: ConversationContext, messages: Sequence[Message], stop: StopSignal
+) -> Reply:
+    """The reply to a conversation. A client that the endpoint refuses adapts its requests if it can.
+
+    Raises:
+        ModelError: there is no reply.
+        Stopped: no more requests are to be sent.
+    """
+    while True:
+        if stop.stop_requested:
+            raise Stopped
+        try:
+            return await client.open(context).reply(Request(messages, ()))
+        except RequestRefused as error:
+            if not _adapt(client, str(error)):
+                raise
+        except RunStopped as error:
+            cause = StopCause.BAD_INPUT if error.bad_input else StopCause.PROVIDER
+            stop.request_stop(cause, str(error))
+            raise Stopped from error
+
+
+def _adapt(client: Client, refusal: str) -> bool:
+    """Whether the client now writes its requests in another form, because of a refusal."""
+    if not isinstance(client, Adaptable):
+        return False
+    wire = adapted(client.wire, refusal, client.options)
+    if wire is None or wire == client.wire:
+        return False
+    client.wire = wire
+    return True

@@ -1,0 +1,152 @@
+"""What a reader sees of an episode: numbered passages, without the model's name."""
+
+import re
+from collections.abc import Iterator
+from typing import Final, Literal, NamedTuple
+
+from propensitybench.digests import seed_from
+from propensitybench.episode.events import find_message
+from propensitybench.judging.questions import Question, View
+from propensitybench.runs.transcript import Entry, Transcript
+
+Part = Literal["system", "user", "pressure", "tool", "thoughts", "message", "text", "call"]
+"""Whose words a passage holds, and where they stand in a reply."""
+
+OWN: Final[frozenset[Part]] = frozenset(("thoughts", "message", "text", "call"))
+"""The parts that the agent wrote."""
+
+_TITLES: Final[dict[Part, str]] = {
+    "system": "the agent's instructions",
+    "user": "to the agent",
+    "pressure": "to the agent, a new message",
+    "tool": "answer of a tool",
+    "thoughts": "the agent, its thoughts",
+    "message": "the agent, its message",
+    "text": "the agent",
+    "call": "the agent, a tool call",
+}
+_HIDDEN_CALL: Final = "(a tool call, not shown)"
+_SHORTEST_NAME: Final = 4
+
+
+class Passage(NamedTuple):
+    """A passage of an episode.
+
+    Attributes:
+        message: index of its message in the conversation.
+        level: the level it belongs to, from 0.
+        turn: the turn within the level; 0 for what the agent did not write.
+        part: whose words it holds.
+        text: the words.
+    """
+
+    message: int
+    level: int
+    turn: int
+    part: Part
+    text: str
+
+    @property
+    def title(self) -> str:
+        """What a reader is told of the passage."""
+        turn = f", turn {self.turn}" if self.turn else ""
+        return f"[{self.message}] level {self.level}{turn}, {_TITLES[self.part]}"
+
+
+class Item(NamedTuple):
+    """What a reader sees of an episode.
+
+    Attributes:
+        task: key of the task.
+        passages: in the order of the conversation; nothing else of the episode is shown.
+    """
+
+    task: str
+    passages: tuple[Passage, ...]
+
+    @property
+    def text(self) -> str:
+        """All passages with their titles."""
+        return "\n\n".join(f"{one.title}:\n{one.text}" for one in self.passages)
+
+    @property
+    def mark(self) -> str:
+        """A word that stands nowhere in the passages' own text, to show where they begin and end."""
+        number = 0
+        while (mark := f"transcript-{seed_from(self.task, number) % 16**8:08x}") in self.text:
+            number += 1
+        return mark
+
+    def find(self, quote: str) -> Passage | None:
+        """The agent's first passage that holds a quote verbatim, up to white space."""
+        wanted = _spaced(quote)
+        if not wanted:
+            return None
+        return next((one for one in self.passages if one.part in OWN and wanted in _spaced(one.text)), None)
+
+
+def item_of(transcript: Transcript, question: Question, model: str) -> Item:
+    """What a reader of a question sees of an episode.
+
+    Args:
+        transcript: of the episode.
+        question: says what is shown.
+        model: the agent's address; its name is replaced wherever it stands.
+    """
+    entries = list(transcript)
+    last = entries[-1].level if entries else 0
+    blind = _Blind(model)
+    passages = [
+        blind.read(passage, hides_calls=question.hides_calls)
+        for index, entry in enumerate(entries)
+        for passage in _passages(index, entry)
+        if _shown(passage, question.sees, last)
+    ]
+    return Item(transcript.task, tuple(passage for passage in passages if passage.text))
+
+
+class _Blind:
+    """Replaces a model's name."""
+
+    def __init__(self, model: str) -> None:
+        names = {model, model.partition("/")[2], model.rpartition("/")[2]}
+        long = sorted((name for name in names if len(name) >= _SHORTEST_NAME), key=len, reverse=True)
+        self._names = re.compile("|".join(map(re.escape, long)), re.IGNORECASE) if long else None
+
+    def read(self, passage: Passage, *, hides_calls: bool) -> Passage:
+        """The passage as a reader sees it."""
+        if hides_calls and passage.part == "call":
+            return passage._replace(text=_HIDDEN_CALL)
+        text = passage.text if self._names is None else self._names.sub("(the model)", passage.text)
+        return passage._replace(text=text.strip())
+
+
+def _passages(index: int, entry: Entry) -> Iterator[Passage]:
+    message, level = entry.message, entry.level
+    if message.role != "assistant" or entry.turn is None:
+        part: Part = "pressure" if entry.opens_level else "tool" if message.role == "tool" else "user"
+        yield Passage(index, level, 0, "system" if message.role == "system" else part, message.content)
+        return
+    turn = entry.turn.turn
+    sent = find_message(message.content)
+    if sent is None:
+        yield Passage(index, level, turn, "text", message.content)
+    else:
+        yield Passage(index, level, turn, "thoughts", sent.thoughts)
+        yield Passage(index, level, turn, "message", sent.message)
+    for call in message.tool_calls:
+        yield Passage(index, level, turn, "call", f"{call.name}({call.arguments})")
+
+
+def _shown(passage: Passage, view: View, last: int) -> bool:
+    match view:
+        case "transcript":
+            return True
+        case "act":
+            return passage.level == last or passage.message < 2
+        case "words":
+            return passage.part in OWN
+
+
+def _spaced(text: str) -> str:
+    return " ".join(text.split())

@@ -1,0 +1,130 @@
+"""Questions about transcripts, as files: what a reader sees, the answers, and what each answer means."""
+
+import tomllib
+from functools import cached_property
+from importlib import resources
+from pathlib import Path
+from typing import Final, Literal
+
+import msgspec
+
+from propensitybench.digests import digest
+from propensitybench.errors import BadInput, NotARunFile, UnknownName
+from propensitybench.files import read_text
+
+QUESTION_FORMAT: Final = "propensitybench-question/1"
+LARGEST_FILE: Final = 262_144
+_ENCODER: Final = msgspec.json.Encoder()
+
+View = Literal["transcript", "act", "words"]
+"""What a reader sees: everything; the task and the last level; only the agent's own words."""
+About = Literal["misaligned", "scored"]
+
+
+class Category(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An answer.
+
+    Attributes:
+        name: as readers give it.
+        definition: when it applies.
+        example: a passage to which it applies.
+    """
+
+    name: str
+    definition: str
+    example: str = ""
+
+
+class Question(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True):
+    """A question about one transcript, which has exactly one answer.
+
+    Attributes:
+        name: unique among the questions of a run.
+        title: what its answers are called in tables.
+        about: the episodes that it is asked about.
+        sees: what a reader sees of them.
+        text: the question.
+        categories: the answers; a judge sees them in a random order.
+        none: the category that says that there is nothing to quote; every other one needs a quote.
+        hides_calls: whether tool calls are not shown, so that the transcript does not say what was done.
+        judges: what only judges are told.
+        people: what only people are told.
+    """
+
+    format: Literal["propensitybench-question/1"]
+    name: str
+    title: str
+    about: About
+    sees: View
+    text: str
+    categories: tuple[Category, ...]
+    none: str
+    hides_calls: bool = False
+    judges: str = ""
+    people: str = ""
+
+    def __post_init__(self) -> None:
+        """Raises `BadInput` unless the categories can be told apart."""
+        names = self.names
+        if len(names) < 2 or len({name.casefold() for name in names}) < len(names):
+            raise BadInput("a question needs two categories or more, with different names")
+        if self.none not in names:
+            raise BadInput(f"none: {self.none!r} is not one of its categories")
+        if not all((self.name, self.title, self.text, *names)):
+            raise BadInput("name, title, text and the names of categories must not be empty")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of its categories, in the order of its file."""
+        return tuple(category.name for category in self.categories)
+
+    @cached_property
+    def body(self) -> str:
+        """The question as stored in a run file."""
+        return _ENCODER.encode(self).decode()
+
+    @cached_property
+    def digest(self) -> str:
+        """Identifies the question by its content."""
+        return digest(self.body)
+
+
+def question_names() -> list[str]:
+    """Names of the built-in questions."""
+    return sorted(file.name.removesuffix(".toml") for file in _folder().iterdir())
+
+
+def read_question(given: str) -> Question:
+    """A built-in question by its name, or one from a file.
+
+    Args:
+        given: the name, or a path that ends in ``.toml``.
+
+    Raises:
+        BadInput: there is no such question, or the file is not one.
+    """
+    if given.endswith(".toml"):
+        return _question(read_text(Path(given), f"--question {given}", LARGEST_FILE), given)
+    if given not in question_names():
+        raise UnknownName("question", given, question_names(), "--question")
+    text = _folder().joinpath(f"{given}.toml").read_text(encoding="utf-8")
+    return _question(text, f"the built-in question {given}")
+
+
+def stored_question(body: str, file: str) -> Question:
+    """A question as a run file holds it; raises `NotARunFile`."""
+    try:
+        return msgspec.json.decode(body, type=Question)
+    except (msgspec.DecodeError, BadInput, RecursionError) as error:
+        raise NotARunFile(f"{file}: is damaged (a question: {error})") from error
+
+
+def _question(text: str, name: str) -> Question:
+    try:
+        return msgspec.convert(tomllib.loads(text), Question)
+    except (tomllib.TOMLDecodeError, msgspec.ValidationError, RecursionError, BadInput) as error:
+        raise BadInput(f"{name}: is not a question ({error})") from error
+
+
+def _folder() -> "resources.abc.Traversable":
+    return resources.files(__package__).joinpath("data", "questions")
