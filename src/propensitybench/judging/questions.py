@@ -9,8 +9,9 @@ from typing import Final, Literal
 import msgspec
 
 from propensitybench.digests import digest
-from propensitybench.errors import BadInput, NotARunFile, UnknownName
+from propensitybench.errors import BadInput, UnknownName
 from propensitybench.files import read_text
+from propensitybench.store.reading import RunReader
 
 QUESTION_FORMAT: Final = "propensitybench-question/1"
 LARGEST_FILE: Final = 262_144
@@ -111,12 +112,18 @@ def read_question(given: str) -> Question:
     return _question(text, f"the built-in question {given}")
 
 
-def stored_question(body: str, file: str) -> Question:
-    """A question as a run file holds it; raises `NotARunFile`."""
-    try:
-        return msgspec.json.decode(body, type=Question)
-    except (msgspec.DecodeError, BadInput, RecursionError) as error:
-        raise NotARunFile(f"{file}: is damaged (a question: {error})") from error
+class _Headed(msgspec.Struct):
+    format: str
+
+
+def stored_questions(file: RunReader) -> list[Question]:
+    """The questions about transcripts in a run file; raises `NotARunFile` for one that is damaged."""
+    found = []
+    for body in file.questions().values():
+        with file.rows.decoding("a question"):
+            if msgspec.json.decode(body, type=_Headed).format == QUESTION_FORMAT:
+                found.append(msgspec.json.decode(body, type=Question))
+    return found
 
 
 def _question(text: str, name: str) -> Question:

@@ -1,0 +1,129 @@
+"""What readers said of a run's episodes, derived from the annotations in its run file."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from propensitybench.episode import SCORED, EpisodeRecord, Outcome
+from propensitybench.judging.items import Item, item_of
+from propensitybench.judging.prompts import Label, read_label
+from propensitybench.judging.questions import Question, stored_questions
+from propensitybench.runs import StoredRun
+from propensitybench.store import RunFile
+
+PERSON: Final = "person/"
+"""How the names of people begin among the raters; every other rater is a model."""
+
+
+class Labelled(NamedTuple):
+    """A reader's answer about an episode.
+
+    Attributes:
+        record: of the episode.
+        rater: the reader.
+        variant: what the reader was told of the consequences; empty if nothing.
+        label: the answer.
+    """
+
+    record: EpisodeRecord
+    rater: str
+    variant: str
+    label: Label
+
+    @property
+    def by_person(self) -> bool:
+        """Whether a person read it."""
+        return self.rater.startswith(PERSON)
+
+
+class Labels(NamedTuple):
+    """All answers to a question about a run.
+
+    Attributes:
+        question: the question.
+        episodes: those that the question is about, in the order of the run, whether read or not.
+        given: the answers, in the order in which they came.
+    """
+
+    question: Question
+    episodes: tuple[EpisodeRecord, ...]
+    given: tuple[Labelled, ...]
+
+    def by(self, rater: str, variant: str = "") -> dict[str, Label]:
+        """A reader's answers by the key of the task."""
+        return {
+            one.record.metadata.task: one.label
+            for one in self.given
+            if one.rater == rater and one.variant == variant
+        }
+
+    @property
+    def people(self) -> tuple[str, ...]:
+        """The people who read, in the order of their first answer."""
+        return tuple(dict.fromkeys(one.rater for one in self.given if one.by_person))
+
+    @property
+    def judges(self) -> tuple[str, ...]:
+        """The models that read, in the order of their first answer."""
+        return tuple(dict.fromkeys(one.rater for one in self.given if not one.by_person))
+
+
+class Items:
+    """What readers see of a run's episodes; each is made once.
+
+    Args:
+        run: the run.
+        question: says what is shown.
+    """
+
+    def __init__(self, run: StoredRun, question: Question) -> None:
+        self._run = run
+        self._question = question
+        self._made: dict[str, Item] = {}
+
+    def __getitem__(self, task: str) -> Item:
+        if task not in self._made:
+            self._made[task] = item_of(self._run.transcript(task), self._question, self._run.model)
+        return self._made[task]
+
+
+def episodes_about(run: StoredRun, question: Question) -> tuple[EpisodeRecord, ...]:
+    """The episodes that a question is about, in the order of the run."""
+    wanted = {Outcome.MISALIGNED} if question.about == "misaligned" else SCORED
+    return tuple(record for record in run.records if record.stats.outcome in wanted)
+
+
+def read_labels(path: Path, name: str = "") -> list[Labels]:
+    """All answers in a run file, one entry for each question that has some.
+
+    Args:
+        path: the run file.
+        name: of a question; only about it.
+
+    Raises:
+        NotARunFile: the file is damaged.
+    """
+    run = StoredRun(path)
+    with RunFile.open(path) as file:
+        questions = stored_questions(file)
+        return [_labels(run, file, one) for one in questions if name in ("", one.name)]
+
+
+def _labels(run: StoredRun, file: RunFile, question: Question) -> Labels:
+    episodes = episodes_about(run, question)
+    return Labels(question, episodes, tuple(_given(run, file, question, episodes)))
+
+
+def _given(
+    run: StoredRun, file: RunFile, question: Question, episodes: tuple[EpisodeRecord, ...]
+) -> Iterator[Labelled]:
+    items = Items(run, question)
+    records = {record.metadata.task: record for record in episodes}
+    keys = {task.number: task.task.key for task in file.tasks()}
+    for one in file.annotations(question.digest):
+        record = records.get(keys.get(one.task, ""))
+        if record is None:
+            continue  # the episode was played again since, and ended otherwise
+        must_quote = not one.rater.startswith(PERSON)
+        label = read_label(question, items[record.metadata.task], one.reply, must_quote=must_quote)
+        yield Labelled(record, one.rater, one.variant, label)
