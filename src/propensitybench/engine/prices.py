@@ -1,6 +1,7 @@
 """Cost of a run: a dated price table, and a budget."""
 
 import json
+from collections.abc import Mapping
 from functools import cache
 from importlib import resources
 from math import inf
@@ -120,8 +121,47 @@ class Spending:
 
     def exhausted(self) -> str:
         """A sentence about the limit that has been reached; empty if there is none."""
-        if self._budget.tokens is not None and self.tokens >= self._budget.tokens:
-            return f"the budget of {self._budget.tokens} tokens is used up ({self.tokens} spent)"
-        if self._budget.usd is not None and self.usd is not None and self.usd >= self._budget.usd:
-            return f"the budget of ${self._budget.usd:g} is used up (${self.usd:.2f} spent)"
-        return ""
+        return _exhausted(self._budget, self.tokens, self.usd)
+
+
+class Costs:
+    """What several models have cost together, over all sessions.
+
+    Args:
+        usages: tokens of each model's replies so far.
+        prices: by model; None if unknown.
+        budget: of all models together.
+    """
+
+    def __init__(
+        self, usages: Mapping[str, Usage], prices: Mapping[str, Price | None], budget: Budget
+    ) -> None:
+        self._budget = budget
+        self._by_model = {model: Spending(usages[model], price, Budget()) for model, price in prices.items()}
+
+    def add(self, model: str, usage: Usage) -> None:
+        """Adds the usage of a model's reply."""
+        self._by_model[model].add(usage)
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of all models."""
+        return sum(spent.tokens for spent in self._by_model.values())
+
+    @property
+    def usd(self) -> float | None:
+        """Cost of all models; None if a price is unknown."""
+        costs = [spent.usd for spent in self._by_model.values()]
+        return None if None in costs else sum(cost for cost in costs if cost is not None)
+
+    def exhausted(self) -> str:
+        """A sentence about the limit that has been reached; empty if there is none."""
+        return _exhausted(self._budget, self.tokens, self.usd)
+
+
+def _exhausted(most: Budget, tokens: int, usd: float | None) -> str:
+    if most.tokens is not None and tokens >= most.tokens:
+        return f"the budget of {most.tokens} tokens is used up ({tokens} spent)"
+    if most.usd is not None and usd is not None and usd >= most.usd:
+        return f"the budget of ${most.usd:g} is used up (${usd:.2f} spent)"
+    return ""

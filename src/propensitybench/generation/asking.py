@@ -10,10 +10,10 @@ import msgspec
 from propensitybench.chat import BLOCKED, ConversationContext, Message, Reply, StopReason
 from propensitybench.clients import Adaptable, Client
 from propensitybench.digests import digest, seed_from
-from propensitybench.engine import Price, StopCause, StopSignal
+from propensitybench.engine import StopCause, StopSignal
 from propensitybench.engine.asking import ask
 from propensitybench.engine.episodes import Stopped
-from propensitybench.engine.prices import Budget, Spending
+from propensitybench.engine.prices import Costs
 from propensitybench.errors import ModelError
 from propensitybench.generation.journal import Journal
 
@@ -42,46 +42,6 @@ class Asked(NamedTuple):
 
     reply: Reply
     failure: Unusable | None
-
-
-class Costs:
-    """What all models of a working folder have cost, over all sessions.
-
-    Args:
-        journal: with the replies so far.
-        prices: by model; None if unknown.
-        budget: of all models together.
-    """
-
-    def __init__(self, journal: Journal, prices: Mapping[str, Price | None], budget: Budget) -> None:
-        self._budget = budget
-        self._by_model = {
-            model: Spending(journal.usage(model), price, Budget()) for model, price in prices.items()
-        }
-
-    def add(self, model: str, reply: Reply) -> None:
-        """Adds a reply."""
-        self._by_model[model].add(reply.usage)
-
-    @property
-    def tokens(self) -> int:
-        """Tokens of all models."""
-        return sum(spent.tokens for spent in self._by_model.values())
-
-    @property
-    def usd(self) -> float | None:
-        """Cost of all models; None if a price is unknown."""
-        costs = [spent.usd for spent in self._by_model.values()]
-        return None if None in costs else sum(cost for cost in costs if cost is not None)
-
-    def exhausted(self) -> str:
-        """A sentence about the limit that has been reached; empty if there is none."""
-        most, usd = self._budget, self.usd
-        if most.tokens is not None and self.tokens >= most.tokens:
-            return f"the budget of {most.tokens} tokens is used up ({self.tokens} spent)"
-        if most.usd is not None and usd is not None and usd >= most.usd:
-            return f"the budget of ${most.usd:g} is used up (${usd:.2f} spent)"
-        return ""
 
 
 class JournaledModel:
@@ -134,7 +94,7 @@ class JournaledModel:
             reply = await ask(self.client, ConversationContext(key, seed_from(key)), messages, self._stop)
             self._journal.put(key, self.model, request, _ENCODE(reply).decode())
             self.calls += 1
-            self._costs.add(self.model, reply)
+            self._costs.add(self.model, reply.usage)
             if exhausted := self._costs.exhausted():
                 self._stop.request_stop(StopCause.BUDGET, exhausted)
         failure = unusable_as(reply)
@@ -155,7 +115,6 @@ def unusable_as(reply: Reply) -> Unusable | None:
 __all__ = [
     "COMPLAINTS",
     "Asked",
-    "Costs",
     "JournaledModel",
     "ModelError",
     "Stopped",

@@ -1,16 +1,15 @@
 """Runs a session of writing: clients, journal, budget, and a stop that loses nothing."""
 
-import asyncio
-from collections.abc import Callable, Sequence
-from contextlib import suppress
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
-from propensitybench.clients import Client, Stoppable
+from propensitybench.clients import Client
 from propensitybench.clients.options import ModelOptions, Transport
 from propensitybench.engine import Budget, Price, StopSignal, client_for, price_table
-from propensitybench.engine.local import GRACE_S, signals_stop
+from propensitybench.engine.prices import Costs
+from propensitybench.engine.waiting import until_stopped
 from propensitybench.errors import BadInput
-from propensitybench.generation.asking import Costs, JournaledModel, Stopped, Unusable
+from propensitybench.generation.asking import JournaledModel, Unusable
 from propensitybench.generation.journal import Journal
 from propensitybench.generation.keyless import KeylessClient, is_keyless
 from propensitybench.generation.reviewing import last_check
@@ -102,14 +101,16 @@ async def write(
     stop = StopSignal()
     checked = last_check(work)
     with Journal(work.root / JOURNAL) as journal:
-        costs = Costs(journal, prices, models.budget)
+        costs = Costs({model: journal.usage(model) for model in prices}, prices, models.budget)
         models_asked = [JournaledModel(client, journal, costs, stop) for client in clients]
         session = Session(
             work, models_asked[0], models_asked[1:], costs, stop, again, on_progress=on_progress
         )
         if checked is not None:
             session.failed = {file: tuple(found) for file, found in checked.issues.items() if found}
-        await _until_stopped(session, clients)
+        if exhausted := costs.exhausted():
+            session.stop_for_budget(exhausted)
+        await until_stopped(write_all(session), stop, clients)
     unusable = {failure.value: sum(asker.unusable[failure] for asker in models_asked) for failure in Unusable}
     calls = sum(asker.calls for asker in models_asked)
     counts = (session.written, session.aside, session.finished, session.total)
@@ -122,39 +123,3 @@ def price_of(models: Models, model: str) -> Price | None:
         return Price(0.0, 0.0)
     given = models.price if model == models.writer else None
     return given or price_table().find(model)
-
-
-async def _until_stopped(session: Session, clients: Sequence[Client]) -> None:
-    """Writes until all is done or a stop was requested; replies in flight have a few seconds to arrive."""
-    loop, stopping = asyncio.get_running_loop(), asyncio.Event()
-
-    def stop_requests() -> None:
-        stopping.set()
-        for client in clients:
-            if isinstance(client, Stoppable):
-                client.stop_requests()
-
-    def in_loop() -> None:
-        with suppress(RuntimeError):  # the loop is closed
-            loop.call_soon_threadsafe(stop_requests)
-
-    session.stop.on_stop_requested(in_loop)
-    if exhausted := session.costs.exhausted():
-        session.stop_for_budget(exhausted)
-    with signals_stop(session.stop):
-        writing = asyncio.create_task(write_all(session))
-        requested = asyncio.create_task(stopping.wait())
-        try:
-            watched: set[asyncio.Future[Any]] = {writing, requested}
-            await asyncio.wait(watched, return_when=asyncio.FIRST_COMPLETED)
-            if not writing.done():
-                await asyncio.wait({writing}, timeout=GRACE_S)
-            if writing.done():
-                with suppress(Stopped):
-                    writing.result()
-        finally:
-            requested.cancel()
-            writing.cancel()
-            await asyncio.gather(writing, requested, return_exceptions=True)
-            for client in clients:
-                await client.close()

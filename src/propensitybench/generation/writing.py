@@ -9,9 +9,10 @@ import msgspec
 
 from propensitybench.digests import digest
 from propensitybench.engine import StopCause, StopSignal
+from propensitybench.engine.prices import Costs
 from propensitybench.errors import ModelError
 from propensitybench.generation.acts import Act
-from propensitybench.generation.asking import COMPLAINTS, Costs, JournaledModel, Unusable
+from propensitybench.generation.asking import COMPLAINTS, JournaledModel, Unusable
 from propensitybench.generation.checking import issues_of_scenario, issues_of_storyline
 from propensitybench.generation.judging import verdict
 from propensitybench.generation.stages import (

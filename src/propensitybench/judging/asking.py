@@ -1,0 +1,231 @@
+"""Puts questions about a run's episodes to judges, and journals each reply in the run file."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from propensitybench.chat import ConversationContext, Usage
+from propensitybench.clients import Client
+from propensitybench.clients.options import ModelOptions
+from propensitybench.digests import digest, seed_from, shuffled
+from propensitybench.engine import ExecutionOptions, StopCause, StopSignal, client_for
+from propensitybench.engine.asking import ask as send
+from propensitybench.engine.episodes import Stopped
+from propensitybench.engine.open_files import within_open_files
+from propensitybench.engine.prices import Costs
+from propensitybench.engine.waiting import until_stopped
+from propensitybench.errors import BadInput, ModelError
+from propensitybench.judging.items import item_of
+from propensitybench.judging.keyless import PREFIX, KeylessJudge
+from propensitybench.judging.plan import Estimate, Job, Judging, estimate, jobs_of, price_of
+from propensitybench.judging.prompts import ask, prompts
+from propensitybench.runs import StoredRun
+from propensitybench.store import Annotation, RunFile
+
+Asked = set[tuple[int, str, str, str]]
+"""What has a reply: number of the task, digest of the question, variant, rater."""
+
+
+class Progress(NamedTuple):
+    """The progress: replies of all sessions, of how many; spent over all sessions."""
+
+    finished: int
+    total: int
+    tokens: int
+    usd: float | None
+
+
+class Judged(NamedTuple):
+    """How a session ended.
+
+    Attributes:
+        finished, total: replies in the run file, of how many.
+        calls: replies received in this session.
+        failures: requests without a reply in this session; they are sent again next time.
+        last_failure: why the last of them has none.
+        tokens, usd: spent over all sessions; ``usd`` is None if a price is unknown.
+        stop: whether and why the session was stopped.
+    """
+
+    finished: int
+    total: int
+    calls: int
+    failures: int
+    last_failure: str
+    tokens: int
+    usd: float | None
+    stop: StopSignal
+
+
+class _Rater(msgspec.Struct, frozen=True):
+    """What of a judge's settings can change its answers."""
+
+    options: dict[str, Any]
+    prompts: str
+
+
+Listener = Callable[[Progress], None]
+
+
+def plan_judging(path: Path, judging: Judging, execution: ExecutionOptions) -> Estimate:
+    """What `judge_run` would still have to ask; sends nothing and writes nothing."""
+    run = StoredRun(path)
+    with RunFile.open(path) as file:
+        left = _Left(run, file, judging)
+        rest = [(job, judge) for judge in judging.judges for job in left.of(judge)]
+    return estimate(run, judging, rest, execution.price)
+
+
+async def judge_run(
+    path: Path, judging: Judging, execution: ExecutionOptions, on_progress: Listener | None = None
+) -> Judged:
+    """Asks the judges what they have not been asked; the same call resumes it.
+
+    Each reply is committed to the run file when it arrives, whether it can be read or not, and is never
+    asked for again. Ctrl-C and SIGTERM stop it.
+
+    Args:
+        path: the run file; its episodes, outcomes and scores stay as they are.
+        judging: what is asked of whom.
+        execution: concurrency for each judge, budget of all, price of every judge.
+        on_progress: called after each reply.
+
+    Raises:
+        BadInput: a judge cannot be used, was asked with other options or prompts before, or a budget in
+            dollars has no price.
+    """
+    prices = {judge: price_of(judge, execution.price) for judge in judging.judges}
+    if execution.budget.usd is not None and None in prices.values():
+        unknown = next(judge for judge, price in prices.items() if price is None)
+        raise BadInput(f"a budget in US dollars needs the price of {unknown}: give --price INPUT,OUTPUT")
+    clients = [_client(judge, judging.options, execution) for judge in judging.judges]
+    run = StoredRun(path)
+    with RunFile.open(path, write=True) as file:
+        _register(file, judging)
+        left = _Left(run, file, judging)
+        costs = Costs({judge: left.usage(judge) for judge in prices}, prices, execution.budget)
+        session = _Session(run, file, left, costs, on_progress)
+        if exhausted := costs.exhausted():
+            session.stop.request_stop(StopCause.BUDGET, exhausted)
+        concurrency = within_open_files(execution.transport.concurrency)
+        await until_stopped(session.run_all(clients, concurrency), session.stop, clients)
+        return session.ended()
+
+
+class _Left:
+    """What the judges have not been asked."""
+
+    def __init__(self, run: StoredRun, file: RunFile, judging: Judging) -> None:
+        self.numbers = {task.task.key: task.number for task in file.tasks()}
+        self._jobs = jobs_of(run, judging)
+        self._asked: Asked = set()
+        self._usage: dict[str, Usage] = {}
+        for question in judging.questions:
+            for one in file.annotations(question.digest):
+                self._asked.add(one[:4])
+                self._usage[one.rater] = _sum(self.usage(one.rater), one.reply.usage)
+        wanted = {(*key, judge) for key in map(self._key, self._jobs) for judge in judging.judges}
+        self.finished, self.total = len(wanted & self._asked), len(wanted)
+
+    def of(self, judge: str) -> Iterator[Job]:
+        """What a judge has not been asked, in an order of its own."""
+        for index in shuffled(range(len(self._jobs)), judge):
+            if (*self._key(self._jobs[index]), judge) not in self._asked:
+                yield self._jobs[index]
+
+    def usage(self, judge: str) -> Usage:
+        """Tokens of a judge's replies to these questions."""
+        return self._usage.get(judge, Usage())
+
+    def annotation(self, job: Job, judge: str) -> tuple[int, str, str, str]:
+        """The first four fields of the annotation."""
+        return (*self._key(job), judge)
+
+    def _key(self, job: Job) -> tuple[int, str, str]:
+        return self.numbers[job.record.metadata.task], job.question.digest, job.variant
+
+
+class _Session:
+    def __init__(
+        self, run: StoredRun, file: RunFile, left: _Left, costs: Costs, on_progress: Listener | None
+    ) -> None:
+        self.stop = StopSignal()
+        self._run = run
+        self._file = file
+        self._left = left
+        self._costs = costs
+        self._on_progress = on_progress
+        self._calls = self._failures = 0
+        self._last_failure = ""
+
+    async def run_all(self, clients: list[Client], concurrency: int) -> None:
+        """Asks every judge; raises the first error that is not about a single reply."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                for client in clients:
+                    todo = self._left.of(client.model)
+                    for _ in range(concurrency):
+                        group.create_task(self._work(client, todo))
+        except ExceptionGroup as errors:
+            raise errors.exceptions[0] from errors
+
+    async def _work(self, client: Client, todo: Iterator[Job]) -> None:
+        for job in todo:
+            item = item_of(self._run.transcript(job.record.metadata.task), job.question, self._run.model)
+            messages = ask(job.question, item, job.variant, client.model)
+            key = digest(job.question.digest, item.task, job.variant, client.model)
+            try:
+                reply = await send(client, ConversationContext(key, seed_from(key)), messages, self.stop)
+            except Stopped:
+                return
+            except ModelError as error:
+                self._failures += 1
+                self._last_failure = str(error)
+                continue
+            self._file.annotate([Annotation(*self._left.annotation(job, client.model), reply)])
+            self._calls += 1
+            self._costs.add(client.model, reply.usage)
+            if exhausted := self._costs.exhausted():
+                self.stop.request_stop(StopCause.BUDGET, exhausted)
+            if self._on_progress is not None:
+                costs = self._costs
+                self._on_progress(
+                    Progress(self._left.finished + self._calls, self._left.total, costs.tokens, costs.usd)
+                )
+
+    def ended(self) -> Judged:
+        """How the session ended."""
+        left, costs = self._left, self._costs
+        return Judged(
+            left.finished + self._calls, left.total, self._calls, self._failures, self._last_failure,
+            costs.tokens, costs.usd, self.stop,
+        )  # fmt: skip
+
+
+def _client(judge: str, options: ModelOptions, execution: ExecutionOptions) -> Client:
+    if judge.startswith(PREFIX) and options.base_url is None:
+        return KeylessJudge(judge)
+    return client_for(judge, options, execution.transport)
+
+
+def _register(file: RunFile, judging: Judging) -> None:
+    """Stores questions and judges; raises `BadInput` for a judge that was asked in another way."""
+    given = msgspec.json.encode(_Rater(msgspec.to_builtins(judging.options), prompts().digest)).decode()
+    known = file.raters()
+    for judge in judging.judges:
+        if known.get(judge, given) != given:
+            raise BadInput(
+                f"--judge {judge}: was asked with other options or another version's prompts in {file.path}: "
+                f"{known[judge]}; give the same options, or judge a copy of the run file"
+            )
+    file.annotate(
+        questions={one.digest: one.body for one in judging.questions},
+        raters=dict.fromkeys(judging.judges, given),
+    )
+
+
+def _sum(one: Usage, other: Usage) -> Usage:
+    return Usage(*(getattr(one, part) + getattr(other, part) for part in Usage.__struct_fields__))
