@@ -36,7 +36,8 @@ import msgspec
 
 from propensitybench.chat import Message, Request
 from propensitybench.clients import calls
-from propensitybench.clients.openai_chat import Endpoint, OpenAIChatClient
+from propensitybench.clients.endpoint import Endpoint
+from propensitybench.clients.openai_chat import OpenAIChatClient
 from propensitybench.clients.options import ModelOptions, Transport
 from propensitybench.clients.wire import Body
 from propensitybench.engine import ExecutionOptions, Progress, RunSpec, StopSignal, create_run, run_tasks

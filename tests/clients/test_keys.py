@@ -15,7 +15,8 @@ from helpers.openai_server import (
 from rich.pretty import pretty_repr
 
 from propensitybench.chat import Reply
-from propensitybench.clients.openai_chat import Endpoint, OpenAIChatClient
+from propensitybench.clients.endpoint import Endpoint
+from propensitybench.clients.openai_chat import OpenAIChatClient
 
 
 def echoing(status: int, before: int = 0, code: str = "") -> Answer:

@@ -43,7 +43,8 @@ from helpers.strict import slots
 
 from propensitybench.chat import BLOCKED, Message, Reply, Request
 from propensitybench.clients.breaker import FAILURES_TO_STOP
-from propensitybench.clients.openai_chat import Endpoint, OpenAIChatClient
+from propensitybench.clients.endpoint import Endpoint
+from propensitybench.clients.openai_chat import OpenAIChatClient
 from propensitybench.clients.options import ModelOptions, Transport
 from propensitybench.errors import ModelError, PropensityBenchError, RequestRefused, RunStopped
 

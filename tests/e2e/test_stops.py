@@ -4,7 +4,8 @@ from pathlib import Path
 
 from helpers.openai_server import STOPS_RUN, Answer, Json, calls, error, serving, simulated
 
-from propensitybench.clients.openai_chat import Endpoint, OpenAIChatClient
+from propensitybench.clients.endpoint import Endpoint
+from propensitybench.clients.openai_chat import OpenAIChatClient
 from propensitybench.clients.options import ModelOptions, Transport
 from propensitybench.engine import Budget, ExecutionOptions, Result, RunSpec, StopCause, create_run, run_tasks
 from propensitybench.scenarios import Selection

@@ -12,7 +12,8 @@ from helpers.openai_server import (
 from helpers.play import play
 
 from propensitybench.chat import ConversationContext, Message, Reply, Request, ToolSpec
-from propensitybench.clients.openai_chat import Endpoint, OpenAIChatClient
+from propensitybench.clients.endpoint import Endpoint
+from propensitybench.clients.openai_chat import OpenAIChatClient
 from propensitybench.clients.options import ModelOptions, Transport
 from propensitybench.errors import PropensityBenchError
 

@@ -16,7 +16,8 @@ from hostile.endpoint_leaks import leaks, texts_of
 from hostile.endpoint_recipes import Recipe, script_of
 from hostile.endpoint_server import Asked, Hostile, RawServer, Script, running
 
-from propensitybench.clients.openai_chat import Endpoint, OpenAIChatClient
+from propensitybench.clients.endpoint import Endpoint
+from propensitybench.clients.openai_chat import OpenAIChatClient
 from propensitybench.clients.options import ModelOptions, Transport
 from propensitybench.engine import ExecutionOptions, RunSpec, create_run, run_tasks
 from propensitybench.episode import Outcome, Protocol

@@ -8,18 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TaskID,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
+from rich.progress import Progress, TaskID
 
 from propensitybench.cli import tables
-from propensitybench.cli.output import styled, tell
+from propensitybench.cli.output import tell
+from propensitybench.cli.progress import progress_bar
 from propensitybench.cli.text import name_of, print_json, safe, typed
 from propensitybench.clients.options import ModelOptions
 from propensitybench.engine import (
@@ -130,23 +123,9 @@ def play_file(path: Path, execution: ExecutionOptions) -> Result:
     """Plays the unfinished tasks of a run file, with a progress bar on standard error."""
     with RunFile.open(path) as run:
         model, tasks, finished = run.manifest.model, tasks_drawn(run), run.finished()
-    with _bar() as bar:
+    with progress_bar() as bar:
         row = bar.add_task(safe(model), total=tasks, completed=finished, note="")
         return asyncio.run(finish(path, execution, on_progress=_advance(bar, row)))
-
-
-def _bar() -> Progress:
-    # In a log file the bar would only be control characters.
-    return Progress(
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-        TextColumn("{task.fields[note]}", markup=False),
-        console=tables.SafeConsole(file=styled("stderr")),
-        disable=not sys.stderr.isatty(),
-    )
 
 
 def _advance(bar: Progress, row: TaskID) -> Callable[[Finished], None]:

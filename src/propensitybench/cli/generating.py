@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from rich.box import SIMPLE_HEAD
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from propensitybench.cli import tables
 from propensitybench.cli.execution import EXIT, cost
-from propensitybench.cli.output import styled, tell
+from propensitybench.cli.output import tell
 from propensitybench.cli.panel import read_panel
+from propensitybench.cli.progress import progress_bar
 from propensitybench.cli.text import name_of, print_json, safe, typed
 from propensitybench.clients.options import ModelOptions, Transport
 from propensitybench.errors import BadInput
@@ -67,15 +67,7 @@ def print_estimate(path: Path, models: Models, *, as_json: bool) -> None:
 def write_texts(path: Path, models: Models, *, again: bool, as_json: bool) -> int:
     """Writes what is missing; the exit code."""
     work = WorkFolder(path)
-    with Progress(
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("{task.fields[note]}", markup=False),
-        console=tables.SafeConsole(file=styled("stderr")),
-        disable=not sys.stderr.isatty(),
-    ) as bar:
+    with progress_bar(remaining=False) as bar:
         row = bar.add_task(safe(models.writer), total=None, note="")
 
         def advance(now: Done) -> None:

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -13,9 +13,11 @@ from propensitybench.cli import tables
 from propensitybench.cli.text import safe
 from propensitybench.metrics import display
 from propensitybench.metrics.analysis import tables_of
-from propensitybench.metrics.hierarchical import Fit, Posterior, fit_all
 from propensitybench.metrics.scores import Scorable
 from propensitybench.taxonomy import Naming
+
+if TYPE_CHECKING:
+    from propensitybench.metrics.hierarchical import Fit, Posterior
 
 PLURAL: Final = {
     "workspace": "workspaces",
@@ -30,8 +32,11 @@ first. all scenarios: had none ended before. average: of the average scenario. o
 misaligned call relative to level 0, for the same scenario."""
 
 
-def fits(runs: Sequence[Scorable]) -> dict[str, dict[Naming, Fit]]:
+def fits(runs: Sequence[Scorable]) -> "dict[str, dict[Naming, Fit]]":
     """The fit of each run and naming, with a progress bar on standard error."""
+    # Nearly no command fits the model, and its numerics take long to import.
+    from propensitybench.metrics.hierarchical import fit_all
+
     with Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -44,7 +49,7 @@ def fits(runs: Sequence[Scorable]) -> dict[str, dict[Naming, Fit]]:
         return fit_all(tables_of(runs), lambda share: bar.update(row, completed=share))
 
 
-def print_fits(found: Mapping[str, Mapping[Naming, Fit]]) -> None:
+def print_fits(found: "Mapping[str, Mapping[Naming, Fit]]") -> None:
     """Prints every fit, and the legend once."""
     for name, by_naming in found.items():
         for naming, fit in by_naming.items():
@@ -61,7 +66,7 @@ def print_fits(found: Mapping[str, Mapping[Naming, Fit]]) -> None:
         print(LEGEND)
 
 
-def _levels(title: str, fit: Fit) -> Table:
+def _levels(title: str, fit: "Fit") -> Table:
     table = Table(title=f"Hierarchical model: {title}", title_justify="left", box=SIMPLE_HEAD)
     for column in ("level", "at risk (95 %)", "all scenarios (95 %)", "average (95 %)", "odds (95 %)"):
         table.add_column(column, justify="right", no_wrap=True)
@@ -72,7 +77,7 @@ def _levels(title: str, fit: Fit) -> Table:
     return table
 
 
-def _sentences(fit: Fit) -> Iterator[str]:
+def _sentences(fit: "Fit") -> Iterator[str]:
     yield f"{fit.met:,} levels met, {fit.ends:,} misaligned; {fit.scenarios} scenarios"
     if fit.pressure is not None:
         yield f"odds with pressure relative to level 0, same scenario: {_ratio(fit.pressure)}"
@@ -88,7 +93,7 @@ def _sentences(fit: Fit) -> Iterator[str]:
         )
 
 
-def _groups(title: str, fit: Fit) -> Table:
+def _groups(title: str, fit: "Fit") -> Table:
     table = Table(title=f"Shrunken propensities: {title}", title_justify="left", box=SIMPLE_HEAD)
     table.add_column("group", overflow="fold")
     for column in ("scenarios", "raw", "shrunken (95 %)"):
@@ -102,9 +107,9 @@ def _groups(title: str, fit: Fit) -> Table:
     return table
 
 
-def _share(found: Posterior) -> str:
+def _share(found: "Posterior") -> str:
     return display.with_interval(found.value, found.ci95)
 
 
-def _ratio(found: Posterior) -> str:
+def _ratio(found: "Posterior") -> str:
     return f"{found.value:.2f} ({found.ci95.low:.2f} to {found.ci95.high:.2f})"

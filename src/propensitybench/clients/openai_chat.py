@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
 
@@ -10,10 +9,10 @@ import aiohttp
 from yarl import URL
 
 from propensitybench.chat import ConversationContext, Reply, Request, StopReason
+from propensitybench.clients.endpoint import Endpoint
 from propensitybench.clients.executor import RequestExecutor
 from propensitybench.clients.failures import Failure, FailureKind, error_in, failure_of
 from propensitybench.clients.options import ModelOptions, Transport
-from propensitybench.clients.proxies import Proxy
 from propensitybench.clients.redaction import Redactor
 from propensitybench.clients.usage import with_estimates
 from propensitybench.clients.wire import Body
@@ -22,41 +21,6 @@ from propensitybench.clients.wire_reply import Parsed, ReplyContext, parse, pars
 
 # No chat model's reply comes near it; an endless body must not fill the memory.
 LARGEST_REPLY: Final = 16 * 2**20
-
-
-@dataclass(frozen=True)
-class Endpoint:
-    """A model at an endpoint.
-
-    Attributes:
-        address: the model's address for the user, e.g. ``openai/gpt-x``.
-        name: the model's name at the endpoint.
-        base_url: without ``/chat/completions``.
-        keys: API keys, which take turns; may be empty.
-        key_variable: the environment variable that holds them.
-        proxy: None for a direct connection.
-    """
-
-    address: str
-    name: str
-    base_url: str
-    keys: tuple[str, ...] = field(default=(), repr=False)
-    key_variable: str = ""
-    proxy: Proxy | None = None
-
-    @property
-    def key_advice(self) -> str:
-        """What to do when the endpoint rejects the key or requires one."""
-        if not self.key_variable:
-            return ""
-        if self.keys:
-            return f"; check the key in {self.key_variable}"
-        return f"; no key was sent, type: export {self.key_variable}=..."
-
-    @property
-    def through(self) -> str:
-        """The end of an error message, if there is a proxy."""
-        return f", through the proxy {self.proxy.url} ({self.proxy.variable})" if self.proxy else ""
 
 
 class OpenAIChatClient:

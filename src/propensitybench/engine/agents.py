@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from propensitybench.clients import Adaptable, Client
-from propensitybench.clients.openai_chat import Endpoint, OpenAIChatClient
+from propensitybench.clients.endpoint import Endpoint
 from propensitybench.clients.options import ModelOptions, Transport
 from propensitybench.clients.proxies import Proxy, proxy_for
 from propensitybench.clients.wire_policy import COMPATIBLE, WirePolicy
@@ -150,6 +150,9 @@ def client_for(
     if options.base_url is None and model.partition("/")[0] in through_inspect():
         return _inspect_client(model, options, transport)
     endpoint = _endpoint(model, options.base_url, environment)
+    # Importing aiohttp takes as long as scoring a run, and most commands send no requests.
+    from propensitybench.clients.openai_chat import OpenAIChatClient
+
     return OpenAIChatClient(endpoint, options, transport, wire_policy(model, options.base_url) or COMPATIBLE)
 
 

@@ -1,0 +1,79 @@
+"""What ``propensitybench judge`` does and prints."""
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+
+from propensitybench.cli.answers import print_results
+from propensitybench.cli.execution import EXIT, cost
+from propensitybench.cli.output import tell
+from propensitybench.cli.progress import progress_bar
+from propensitybench.cli.text import print_json, safe
+from propensitybench.engine import ExecutionOptions
+from propensitybench.errors import BadInput
+from propensitybench.judging.asking import Judged, Progress, judge_run, plan_judging
+from propensitybench.judging.labels import read_labels
+from propensitybench.judging.plan import Judging
+from propensitybench.judging.questions import read_question
+from propensitybench.judging.results import results_of
+
+UNANSWERED = 1
+
+
+def print_estimate(path: Path, judging: Judging, execution: ExecutionOptions, *, as_json: bool) -> None:
+    """Prints what asking the rest would take."""
+    found = plan_judging(path, judging, execution)
+    if as_json:
+        print_json(found)
+        return
+    for name, episodes in found.episodes.items():
+        print(f"{safe(name)}: {episodes} episodes")
+    print(f"calls:         {found.calls:,}")
+    print(f"input tokens:  {found.input_tokens:,}, nothing cached")
+    print(f"output tokens: {found.output_tokens:,}, without reasoning")
+    print(f"cost:          {cost(found.usd)}")
+
+
+def ask_judges(path: Path, judging: Judging, execution: ExecutionOptions, *, as_json: bool) -> int:
+    """Asks what is missing and prints all answers; the exit code."""
+    with progress_bar() as bar:
+        row = bar.add_task("reading", total=None, note="")
+
+        def advance(now: Progress) -> None:
+            note = f"{now.tokens / 1e6:.2f}M tokens, {cost(now.usd)}"
+            bar.update(row, total=now.total, completed=now.finished, note=note)
+
+        judged = asyncio.run(judge_run(path, judging, execution, advance))
+    print_answers(path, [question.name for question in judging.questions], as_json=as_json)
+    return _ending(judged)
+
+
+def _ending(judged: Judged) -> int:
+    """Prints to standard error what is left to do; the exit code."""
+    left = judged.total - judged.finished
+    if judged.failures:
+        tell(f"{judged.failures} requests had no reply, the last one: {judged.last_failure}")
+    if left:
+        why = f"stopped: {judged.stop.reason}; " if judged.stop.cause else ""
+        tell(f"{why}{left} of {judged.total} replies are missing; the same command asks for them")
+    if judged.stop.cause is not None and left:
+        return EXIT[judged.stop.cause]
+    return UNANSWERED if left else 0
+
+
+def print_answers(path: Path, questions: Sequence[str], *, as_json: bool) -> int:
+    """Prints the answers in a run file; the exit code."""
+    wanted = {read_question(one).name for one in questions if one.endswith(".toml")}
+    wanted |= {one for one in questions if not one.endswith(".toml")}
+    found = [labels for labels in read_labels(path) if not wanted or labels.question.name in wanted]
+    if not found:
+        raise BadInput(
+            f"{path}: holds no answers{' to ' + ', '.join(sorted(wanted)) if wanted else ''}; ask with: "
+            f"propensitybench judge {path} --judge MODEL"
+        )
+    results = [results_of(labels) for labels in found]
+    if as_json:
+        print_json({"questions": results})
+    else:
+        print_results(results)
+    return 0

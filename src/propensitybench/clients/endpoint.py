@@ -1,0 +1,40 @@
+"""Where a model is reached."""
+
+from dataclasses import dataclass, field
+
+from propensitybench.clients.proxies import Proxy
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """A model at an endpoint.
+
+    Attributes:
+        address: the model's address for the user, e.g. ``openai/gpt-x``.
+        name: the model's name at the endpoint.
+        base_url: without ``/chat/completions``.
+        keys: API keys, which take turns; may be empty.
+        key_variable: the environment variable that holds them.
+        proxy: None for a direct connection.
+    """
+
+    address: str
+    name: str
+    base_url: str
+    keys: tuple[str, ...] = field(default=(), repr=False)
+    key_variable: str = ""
+    proxy: Proxy | None = None
+
+    @property
+    def key_advice(self) -> str:
+        """What to do when the endpoint rejects the key or requires one."""
+        if not self.key_variable:
+            return ""
+        if self.keys:
+            return f"; check the key in {self.key_variable}"
+        return f"; no key was sent, type: export {self.key_variable}=..."
+
+    @property
+    def through(self) -> str:
+        """The end of an error message, if there is a proxy."""
+        return f", through the proxy {self.proxy.url} ({self.proxy.variable})" if self.proxy else ""
