@@ -77,16 +77,20 @@ def read_template(given: str | None) -> str | None:
     return read_text(Path(given), f"--template {given}", LARGEST_TEMPLATE_FILE)
 
 
-def start(spec: RunSpec, path: Path, execution: ExecutionOptions, *, as_json: bool) -> int:
-    """Creates a run file, unless it exists, and plays it; the exit code."""
+def create(spec: RunSpec, path: Path, execution: ExecutionOptions) -> None:
+    """Creates a run file after a check of its model, unless the file exists."""
     if not path.exists():  # a model that cannot be used leaves no file behind
         wire = asyncio.run(check_model(spec.model, spec.options, execution))
         for change in wire.adapted if wire else ():
             tell(f"note: adapted to the endpoint: {change}")
         spec = msgspec.structs.replace(spec, wire=wire)
-    dataset = create_run(spec, path)
-    for warning in dataset.warnings:
+    for warning in create_run(spec, path).warnings:
         tell(f"note: {warning}")
+
+
+def start(spec: RunSpec, path: Path, execution: ExecutionOptions, *, as_json: bool) -> int:
+    """Creates a run file, unless it exists, and plays it; the exit code."""
+    create(spec, path, execution)
     # The file is new, or its endpoint is the one that the user just typed.
     execution = msgspec.structs.replace(execution, trust_endpoint=True)
     return play_and_print(path, execution, as_json=as_json)

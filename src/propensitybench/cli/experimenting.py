@@ -1,6 +1,5 @@
 """What the commands of ``propensitybench experiment`` do and print."""
 
-import asyncio
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,10 +10,10 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from propensitybench.cli import tables
-from propensitybench.cli.execution import cost, exit_code, play_file, print_ending
+from propensitybench.cli.execution import cost, create, exit_code, play_file, print_ending
 from propensitybench.cli.output import tell
 from propensitybench.cli.text import must_be_utf8, name_of, print_json, safe
-from propensitybench.engine import ExecutionOptions, Price, create_run
+from propensitybench.engine import ExecutionOptions, Price
 from propensitybench.errors import BadInput
 from propensitybench.experiments.analysis import Analysis, ModelAnalysis
 from propensitybench.experiments.design import Cell, read_experiment
@@ -23,7 +22,6 @@ from propensitybench.experiments.planning import ExperimentPlan, plan_experiment
 from propensitybench.metrics import display
 from propensitybench.report.experiment import write_experiment_page
 from propensitybench.runs import StoredRun
-from propensitybench.runs.execute import check_model
 from propensitybench.store.whole_files import new_file
 
 DESIGN: Final = """\
@@ -112,13 +110,8 @@ def play(file: Path, out: Path, execution: ExecutionOptions, *, as_json: bool) -
 
 
 def _play_cell(opened: Opened, cell: Cell, execution: ExecutionOptions) -> int:
-    path, spec = opened.path(cell), cell.spec
-    if not path.exists():
-        wire = asyncio.run(check_model(spec.model, spec.options, execution))
-        for change in wire.adapted if wire else ():
-            tell(f"note: adapted to the endpoint: {change}")
-        spec = msgspec.structs.replace(spec, wire=wire)
-    create_run(spec, path)
+    path = opened.path(cell)
+    create(cell.spec, path, execution)
     tell(f"cell {cell.name}")
     # The endpoint is the one that the design names.
     result = play_file(path, msgspec.structs.replace(execution, trust_endpoint=True))
