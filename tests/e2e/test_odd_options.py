@@ -37,6 +37,7 @@ NEEDS: Final[Mapping[str, Sequence[str]]] = {
     "data show": ["close_books"],
     "data export": ["--out", "exported"],
     "play": [],
+    "probe": ["good.run"],
     "experiment new": ["new.toml"],
     "experiment plan": ["small.toml", "--simulate", "0"],
     "experiment run": ["small.toml", "--out", "study"],

@@ -25,6 +25,7 @@ PRELOADED: Final = (
     "propensitybench.cli.demonstration",
     "propensitybench.cli.plan",
     "propensitybench.cli.play",
+    "propensitybench.cli.probing",
     "propensitybench.cli.quality",
     "propensitybench.cli.reading",
     "propensitybench.cli.uncertainty",

@@ -98,6 +98,16 @@ def test_blockage_moves_after_the_aligned_tool_has_failed() -> None:
         check(agent, task(arm, 5), [0.0], blockage=2.5)
 
 
+def test_awareness_moves_from_the_first_level_on_in_the_episodes_taken_for_a_test() -> None:
+    agent = moved_by(awareness=-1.5, aware=0.4)
+    episodes = [msgspec.structs.replace(task("escalating"), seed=seed) for seed in range(4000)]
+    aware = [agent.is_aware(one) for one in episodes]
+    assert sum(aware) / len(aware) == pytest.approx(0.4, abs=4 * (0.24 / len(aware)) ** 0.5)
+    for one, is_aware in zip(episodes[:20], aware, strict=False):
+        check(agent, one, [-1.5 * is_aware] * 13)
+    assert not any(moved_by().is_aware(one) for one in episodes)
+
+
 def test_a_failing_tool_that_deters_cannot_take_back_what_was_done_before() -> None:
     curve = moved_by(blockage=-3.0).cumulative(task("escalating"))
     assert curve == moved_by().cumulative(task("escalating"))

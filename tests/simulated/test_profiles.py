@@ -26,6 +26,7 @@ def test_the_list_has_the_plain_agents_and_the_published_ones() -> None:
         "o3-like",
         "o4-mini-like",
         "quitter",
+        "aware-and-careful",
         "concealing",
         "moved-by-blockage",
         "moved-by-length",

@@ -39,6 +39,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "export": "Export a run as a table or as Inspect logs.",
     "data": "Show, validate and export data sets.",
     "play": "Play the agent yourself.",
+    "probe": "Ask a run's model on side branches: does it believe in the work, what would it do?",
     "experiment": "Is it the pressure? Play control arms and factors, and analyse them.",
     "generate": "Make scenarios and messages: plan, write, check, read, accept.",
 }

@@ -99,15 +99,22 @@ def start(spec: RunSpec, path: Path, execution: ExecutionOptions, *, as_json: bo
 def resume(path: Path, execution: ExecutionOptions, *, as_json: bool) -> int:
     """Plays the unfinished tasks of a run file; the exit code."""
     with RunFile.open(path) as run:
-        manifest = run.manifest
         complete = is_complete(run)
     if not complete:
-        asked = read_model_options(manifest.options, name_of(path), manifest.package)
-        execution = _with_trust(name_of(path), manifest.model, asked, execution)
-        if not manifest.model.startswith(PREFIX):  # the user may never have typed it
-            tell(f"asking {destination(manifest.model, asked)}")
-        asyncio.run(check_model(manifest.model, asked, execution, manifest.wire))
+        execution = confirmed(path, execution)
     return play_and_print(path, execution, as_json=as_json)
+
+
+def confirmed(path: Path, execution: ExecutionOptions) -> ExecutionOptions:
+    """The execution options, once the model that a run file names is confirmed and checked."""
+    with RunFile.open(path) as run:
+        manifest = run.manifest
+    asked = read_model_options(manifest.options, name_of(path), manifest.package)
+    execution = _with_trust(name_of(path), manifest.model, asked, execution)
+    if not manifest.model.startswith(PREFIX):  # the user may never have typed it
+        tell(f"asking {destination(manifest.model, asked)}")
+    asyncio.run(check_model(manifest.model, asked, execution, manifest.wire))
+    return execution
 
 
 def _with_trust(file: str, model: str, asked: ModelOptions, execution: ExecutionOptions) -> ExecutionOptions:

@@ -1,9 +1,9 @@
-"""Asks a model one question, outside any episode."""
+"""Asks a model something outside the course of an episode."""
 
 from collections.abc import Sequence
 
 from propensitybench.chat import ConversationContext, Message, Reply, Request
-from propensitybench.clients import Adaptable, Client
+from propensitybench.clients import Adaptable, Client, Conversation
 from propensitybench.clients.adaptation import adapted
 from propensitybench.engine.episodes import Stopped
 from propensitybench.engine.stop import StopCause, StopSignal
@@ -20,17 +20,23 @@ async def ask(
         Stopped: no more requests are to be sent.
     """
     while True:
-        if stop.stop_requested:
-            raise Stopped
         try:
-            return await client.open(context).reply(Request(messages, ()))
+            return await send(client.open(context), Request(messages, ()), stop)
         except RequestRefused as error:
             if not _adapt(client, str(error)):
                 raise
-        except RunStopped as error:
-            cause = StopCause.BAD_INPUT if error.bad_input else StopCause.PROVIDER
-            stop.request_stop(cause, str(error))
-            raise Stopped from error
+
+
+async def send(conversation: Conversation, request: Request, stop: StopSignal) -> Reply:
+    """The reply to a request; raises as `ask` does."""
+    if stop.stop_requested:
+        raise Stopped
+    try:
+        return await conversation.reply(request)
+    except RunStopped as error:
+        cause = StopCause.BAD_INPUT if error.bad_input else StopCause.PROVIDER
+        stop.request_stop(cause, str(error))
+        raise Stopped from error
 
 
 def _adapt(client: Client, refusal: str) -> bool:

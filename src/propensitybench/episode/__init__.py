@@ -5,7 +5,7 @@ from propensitybench.episode.machine import Episode, EpisodeSetup, Turn
 from propensitybench.episode.prompt import TEMPLATES, built_in_template, system_message
 from propensitybench.episode.protocol import PAPER, RULES_VERSION, Protocol
 from propensitybench.episode.record import SAFE, SCORED, Conduct, EpisodeRecord, EpisodeStats, Outcome
-from propensitybench.episode.replay import EpisodeJob, Replayed, SurplusReplies, replay
+from propensitybench.episode.replay import EpisodeJob, Replayed, SurplusReplies, replay, replay_to_level
 from propensitybench.episode.setup import EpisodeSettings, episode_setup
 from propensitybench.episode.transitions import State
 
@@ -32,5 +32,6 @@ __all__ = [
     "built_in_template",
     "episode_setup",
     "replay",
+    "replay_to_level",
     "system_message",
 ]

@@ -47,12 +47,13 @@ class Facts(NamedTuple):
 _REPORT: Final = msgspec.json.Decoder(ClosingReport)
 
 
-def branch(messages: Sequence[Message], executed: int | None) -> tuple[Message, ...]:
-    """What follows an episode's conversation when the closing report is asked for.
+def branch(messages: Sequence[Message], executed: int | None, question: str) -> tuple[Message, ...]:
+    """What follows an episode's conversation when something is asked after its end.
 
     Args:
         messages: the conversation.
         executed: which tool call of the last message took effect; None if the last message has none.
+        question: what is asked.
     """
     last = messages[-1]
     added = [
@@ -62,7 +63,7 @@ def branch(messages: Sequence[Message], executed: int | None) -> tuple[Message, 
     if added or last.role == "tool":
         # Some endpoints refuse a user message right after a tool message.
         added.append(Message("assistant", prompt.ENDED))
-    return (*added, Message("user", prompt.REPORT_REQUEST))
+    return (*added, Message("user", question))
 
 
 def read_report(reply: Reply) -> ClosingReport | None:

@@ -178,6 +178,24 @@ class Episode:
         outcome = self._outcome() if self.decided else Outcome.ERRORED
         return EpisodeRecord(self.metadata, self._stats(outcome), "" if self.decided else error)
 
+    def aside(self, question: str) -> Request:
+        """A request that puts a question on a side branch, at the start of a level or after the end.
+
+        At the start of a level it stands below that level's message: some endpoints refuse two user messages
+        in a row. The episode stays as it is.
+
+        Raises:
+            IllegalStep: the episode has not started, or is within a level.
+        """
+        if self.decided:
+            added = closing.branch(self.messages, self._executed, question)
+            return Request((*self.messages, *added), self._offered)
+        if self.state is not State.AWAITING_REPLY or self._current.turns:
+            raise IllegalStep(f"question in state {self.state.name}, level {self.level} of {self._task}")
+        *before, last = self.messages
+        asked = msgspec.structs.replace(last, content=f"{last.content}\n\n{question}")
+        return Request((*before, asked), self._offered)
+
     def unfinished(self) -> EpisodeRecord:
         """The task's metadata and what is known so far, with the outcome ``unfinished``.
 
@@ -286,7 +304,7 @@ class Episode:
     def _ask_for_report(self) -> Request:
         self._step(Event.REPORT_ASKED)
         self._conduct = self._conduct_shown(None)
-        self.closing = closing.branch(self.messages, self._executed)
+        self.closing = closing.branch(self.messages, self._executed, prompt.REPORT_REQUEST)
         return Request((*self.messages, *self.closing), self._offered)
 
     def _take_report(self, reply: Reply) -> None:

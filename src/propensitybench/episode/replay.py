@@ -65,3 +65,14 @@ def replay(job: EpisodeJob) -> Replayed:
             raise SurplusReplies(job, len(job.replies) - number)
         request = episode.receive(reply)
     return Replayed(episode, request)
+
+
+def replay_to_level(job: EpisodeJob, level: int) -> Episode | None:
+    """The episode just before the agent's first reply at a level; None if it did not reach the level."""
+    episode = Episode(episode_setup(job.task, job.scenario, job.settings, job.pressure))
+    episode.start()
+    for reply in job.replies:
+        if episode.level == level or episode.decided:
+            break
+        episode.receive(reply)
+    return episode if episode.level == level and not episode.decided else None

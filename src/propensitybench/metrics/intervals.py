@@ -1,5 +1,5 @@
 """Confidence intervals: Wilson's for shares, Newcombe's for differences, Student's t on the log scale for
-means, and Imbens and Manski's for bounded values.
+means and plain for coefficients, and Imbens and Manski's for bounded values.
 """
 
 from math import exp, inf, sqrt
@@ -131,6 +131,23 @@ def mean_interval(value: float, spread: Spread, limits: Interval = NOT_NEGATIVE,
         return Found(None, f"none: fewer than {FEW_CLUSTERS} degrees of freedom")
     factor = exp(_student(min(spread.freedom, spread.estimated), tail) * spread.error / value)
     return Found(Interval(max(limits.low, value / factor), min(limits.high, value * factor)), "log t")
+
+
+def student_interval(value: float, spread: Spread, limits: Interval, tail: float = TAIL) -> Found:
+    """Student's interval of a coefficient; none with few clusters, or if they do not differ.
+
+    Args:
+        value: the estimate.
+        spread: its standard error.
+        limits: range of the estimate.
+        tail: probability beyond each end.
+    """
+    if spread.error == 0:
+        return Found(None, "none: no spread among clusters")
+    if spread.freedom < LEAST_FREEDOM:
+        return Found(None, f"none: fewer than {LEAST_FREEDOM} degrees of freedom")
+    half = _student(spread.freedom, tail) * spread.error
+    return Found(Interval(max(limits.low, value - half), min(limits.high, value + half)), "t")
 
 
 def wilson(share: float, effective: float, quantile: float) -> Interval:

@@ -46,7 +46,7 @@ def distrusted(model: str, options: ModelOptions) -> str:
 def check_trusted(file: str, model: str, options: ModelOptions) -> None:
     """Raises `BadInput` if `distrusted` gives a reason."""
     if why := distrusted(model, options):
-        raise BadInput(f"{file}: {why}; to allow that, resume it with {OPTION}")
+        raise BadInput(f"{file}: {why}; to allow that, give {OPTION}")
 
 
 def is_this_machine(url: str) -> bool:

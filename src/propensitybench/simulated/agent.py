@@ -14,7 +14,8 @@ from propensitybench.digests import seed_from
 from propensitybench.episode.prompt import DONE, FORWARDED, NOT_EXECUTED, REPORT_REQUEST
 from propensitybench.errors import ModelError
 from propensitybench.scenarios import TaskMetadata
-from propensitybench.simulated.causes import Causes
+from propensitybench.simulated.causes import Causes, chance
+from propensitybench.simulated.choices import choose
 from propensitybench.simulated.profile import Profile, profile
 
 PREFIX: Final = "simulated/"
@@ -53,9 +54,9 @@ def gives_in_at(profile: Profile, task: TaskMetadata) -> Moment:
     curve = profile.gives_in
     if isinstance(curve, Causes):
         # Arms have draws of their own, or an analysis could not be wrong about an agent that nothing moves.
-        step = bisect_right(curve.cumulative(task), _chance(task.seed, "gives in", task.arm))
+        step = bisect_right(curve.cumulative(task), chance(task.seed, "gives in", task.arm))
         return Moment(step // 2, after_work=step % 2 == 1)
-    return Moment(bisect_right(curve.cumulative(task), _chance(task.seed, "gives in")), after_work=True)
+    return Moment(bisect_right(curve.cumulative(task), chance(task.seed, "gives in")), after_work=True)
 
 
 class SimulatedClient:
@@ -90,6 +91,7 @@ class SimulatedAgent:
         self._profile = profile
         self._seed = task.seed
         self._gives_in_at = gives_in_at(profile, task)
+        self._aware = isinstance(profile.gives_in, Causes) and profile.gives_in.is_aware(task)
         self._read = 0
         self._level = 0
         self._turn = 0
@@ -111,12 +113,15 @@ class SimulatedAgent:
         for message in request.messages[self._read :]:
             self._take_in(message)
         self._read = len(request.messages)
-        if request.messages[-1].content == REPORT_REQUEST and self._profile.behaviour != "malformed":
-            return self._report()
-        if self._profile.behaviour == "quitter":
-            return self._say("quit", "quit", done=True)
         if self._profile.behaviour == "malformed":
             return Reply(content=self._phrase("garble"))
+        asked = request.messages[-1].content
+        if asked == REPORT_REQUEST:
+            return self._report()
+        if letter := choose(asked, aware=self._aware):
+            return Reply(content=letter)
+        if self._profile.behaviour == "quitter":
+            return self._say("quit", "quit", done=True)
         if self._profile.behaviour == "incompetent":
             return self._blunder(request.tools)
         return self._work(request.tools)
@@ -233,11 +238,7 @@ class SimulatedAgent:
 
     def _chance(self, *what: str | int) -> float:
         """A random number in [0, 1) that depends on the task's seed and the purpose."""
-        return _chance(self._seed, *what)
-
-
-def _chance(seed: int, *what: str | int) -> float:
-    return (seed_from(seed, *what) >> 11) / 2**53
+        return chance(self._seed, *what)
 
 
 def _is_aligned(tool: ToolSpec) -> bool:

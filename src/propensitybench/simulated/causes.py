@@ -9,6 +9,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from propensitybench.digests import seed_from
 from propensitybench.scenarios import TaskMetadata
 from propensitybench.simulated.effects import Effects
 from propensitybench.taxonomy import ARMS, Arm
@@ -16,6 +17,7 @@ from propensitybench.taxonomy import ARMS, Arm
 LEVELS: Final = 13
 TIME: Final = "time"
 LogOdds = Annotated[float, Field(ge=-8, le=8)]
+Share = Annotated[float, Field(ge=0, le=1)]
 
 
 class Causes(BaseModel):
@@ -27,6 +29,8 @@ class Causes(BaseModel):
         time: dose: 1 where a message has a sentence with the time that remains.
         length: dose: number of levels that have been played before, over 12.
         blockage: dose: 1 after the aligned tool has failed at this level.
+        awareness: dose: 1 in episodes that the agent takes for a test.
+        aware: probability that it takes an episode for a test.
         effects: of scenario, workspace and storyline; in addition to all causes.
     """
 
@@ -38,6 +42,8 @@ class Causes(BaseModel):
     time: LogOdds = 0.0
     length: LogOdds = 0.0
     blockage: LogOdds = 0.0
+    awareness: LogOdds = 0.0
+    aware: Share = 0.0
     effects: Effects
 
     def cumulative(self, task: TaskMetadata) -> list[float]:
@@ -50,6 +56,10 @@ class Causes(BaseModel):
                 found.append(1 - stays)
         return found
 
+    def is_aware(self, task: TaskMetadata) -> bool:
+        """Whether the agent takes an episode for a test, from its beginning to its end."""
+        return chance(task.seed, "aware") < self.aware
+
     def _hazards(self, task: TaskMetadata, level: int) -> tuple[float, float]:
         """The probability of giving in at a level before the aligned tool has failed, and with that after."""
         arm, message = ARMS[task.arm], task.message or level
@@ -58,8 +68,13 @@ class Causes(BaseModel):
         if message and not arm.neutral:
             log_odds += self.pressure * (1 if arm.repeats else message) / (LEVELS - 1)
             log_odds += self.time * _has_deadline(arm, task.dimension)
-        log_odds += self.length * level / (LEVELS - 1)
+        log_odds += self.length * level / (LEVELS - 1) + self.awareness * self.is_aware(task)
         return _expit(log_odds), _expit(log_odds + self.blockage)
+
+
+def chance(seed: int, *what: str | int) -> float:
+    """A number in [0, 1) that depends on the task's seed and the purpose."""
+    return (seed_from(seed, *what) >> 11) / 2**53
 
 
 def _has_deadline(arm: Arm, dimension: str) -> bool:

@@ -1,0 +1,357 @@
+"""Puts probes to the agent of a run, on side branches of its episodes, and journals each reply."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import msgspec
+
+from propensitybench.chat import ConversationContext, Request, Usage
+from propensitybench.clients import Client, Conversation, Stoppable
+from propensitybench.digests import seed_from
+from propensitybench.engine import (
+    ExecutionOptions,
+    Price,
+    StopCause,
+    StopSignal,
+    adopt,
+    client_for,
+    price_table,
+)
+from propensitybench.engine.asking import send
+from propensitybench.engine.episodes import Stopped
+from propensitybench.engine.open_files import within_open_files
+from propensitybench.engine.prices import Spending
+from propensitybench.engine.waiting import until_stopped
+from propensitybench.episode import (
+    RULES_VERSION,
+    Episode,
+    EpisodeJob,
+    EpisodeRecord,
+    Outcome,
+    replay,
+    replay_to_level,
+)
+from propensitybench.errors import BadInput, ModelError, RunMismatch
+from propensitybench.judging.asking import Judged, Listener, Progress
+from propensitybench.judging.plan import Estimate
+from propensitybench.judging.probes import END, Level, Probe, Variant, stored_probes
+from propensitybench.runs.settings import read_model_options
+from propensitybench.runs.stored import file_name
+from propensitybench.runs.trust import check_trusted
+from propensitybench.simulated import TaskAware
+from propensitybench.store import Annotation, NumberedTask, RunFile
+
+AGENT: Final = "agent"
+"""The rater of every answer to a probe."""
+_CHARACTERS_PER_TOKEN: Final = 4
+_TOKENS_ANSWERED: Final = 5
+
+
+class Probing(msgspec.Struct, frozen=True):
+    """What is asked; raises `BadInput` for a probe or a level that is given twice.
+
+    Attributes:
+        probes: the probes.
+        levels: when; if empty, each probe at its own levels.
+        limit: number of episodes, in the order of the run, which is balanced; None is all.
+    """
+
+    probes: tuple[Probe, ...]
+    levels: tuple[Level, ...] = ()
+    limit: int | None = None
+
+    def __post_init__(self) -> None:
+        """Checks what is given."""
+        for option, given in (
+            ("--probe", [probe.name for probe in self.probes]),
+            ("--level", list(map(str, self.levels))),
+        ):
+            if twice := [one for one in given if given.count(one) > 1]:
+                raise BadInput(f"{option} {twice[0]}: is given twice")
+
+    def variants(self, probe: Probe) -> list[Variant]:
+        """How a probe is asked in an episode that reaches all levels."""
+        levels = self.levels or probe.levels
+        return [Variant(level, number + 1) for level in levels for number in range(len(probe.wordings))]
+
+
+class Moment(NamedTuple):
+    """What is still to be asked at one moment of an episode."""
+
+    task: NumberedTask
+    level: Level
+    asked: tuple[tuple[Probe, Variant], ...]
+
+
+def is_reached(record: EpisodeRecord, level: Level) -> bool:
+    """Whether an episode has a moment for a probe at a level."""
+    if record.stats.outcome is Outcome.UNFINISHED:
+        return False
+    return record.stats.outcome is not Outcome.ERRORED if level == END else record.stats.level >= level
+
+
+def left_to_ask(path: Path, probing: Probing) -> int:
+    """The number of questions without a reply."""
+    with RunFile.open(path) as file:
+        left = _Left(file, probing)
+        return left.total - left.finished
+
+
+def plan_probing(path: Path, probing: Probing, price: Price | None = None) -> Estimate:
+    """What `probe_run` would still have to ask; sends nothing and writes nothing.
+
+    Args:
+        path: the run file.
+        probing: what is asked.
+        price: of the model; None looks it up.
+    """
+    with RunFile.open(path) as file:
+        left = _Left(file, probing)
+        rate = price or price_table().find(file.manifest.model)
+        # A reasoning model is taken to reason as long as in a turn of the run.
+        reasoning = file.usage().reasoning / max(1, file.count("reply"))
+        calls = tokens = 0
+        for moment in left.moments():
+            job = file.job(moment.task)
+            episode = _at(job, moment.level)
+            known = _tokens_before(job, episode)
+            for probe, variant in moment.asked:
+                request = _request(episode, probe, variant)
+                calls += 1
+                tokens += known or _characters(request) // _CHARACTERS_PER_TOKEN
+        answered = round(calls * (_TOKENS_ANSWERED + reasoning))
+        usd = None if rate is None else rate.of(Usage(tokens, answered))
+        return Estimate(left.episodes, calls, tokens, answered, usd)
+
+
+async def probe_run(
+    path: Path,
+    probing: Probing,
+    execution: ExecutionOptions,
+    client: Client | None = None,
+    on_progress: Listener | None = None,
+) -> Judged:
+    """Asks the agent what it has not been asked; the same call resumes it.
+
+    Each reply is committed to the run file when it arrives, whether it can be read or not, and is never
+    asked for again. Ctrl-C and SIGTERM stop it.
+
+    Args:
+        path: the run file; its episodes, outcomes and scores stay as they are.
+        probing: what is asked.
+        execution: concurrency, price, trust in the endpoint, and the budget of all probes of the file.
+        client: answers in the model's place; ``client.model`` must be the run's.
+        on_progress: called after each reply.
+
+    Raises:
+        BadInput: the run's model cannot be used, its endpoint is not trusted, or a budget in dollars has no
+            price.
+        RunMismatch: the client's model is not the run's, or the rules have changed.
+    """
+    with RunFile.open(path) as file:
+        session = _Session(file, _Left(file, probing), execution)
+        if session.is_complete:
+            return session.ended()
+        manifest = file.manifest
+        client = client or _client(file, execution)
+        _check(file, client, execution)
+    adopt(client, manifest.wire)
+    with RunFile.open(path, write=True) as file:
+        options = msgspec.json.encode(manifest.options).decode()
+        file.annotate(questions={one.digest: one.body for one in probing.probes}, raters={AGENT: options})
+        session = _Session(file, _Left(file, probing), execution, on_progress)
+        concurrency = execution.transport.concurrency
+        if isinstance(client, Stoppable):
+            concurrency = within_open_files(concurrency)
+        await until_stopped(session.run_all(client, concurrency), session.stop, [client])
+        return session.ended()
+
+
+def _client(file: RunFile, execution: ExecutionOptions) -> Client:
+    manifest, name = file.manifest, file_name(file.path)
+    options = read_model_options(manifest.options, name, manifest.package)
+    if not execution.trust_endpoint:
+        check_trusted(name, manifest.model, options)
+    return client_for(manifest.model, options, execution.transport)
+
+
+def _check(file: RunFile, client: Client, execution: ExecutionOptions) -> None:
+    """Checks that the run's probes can be put to a client."""
+    manifest = file.manifest
+    if execution.budget.usd is not None and _price(file, execution) is None:
+        raise BadInput(f"a budget in US dollars needs the price of {client.model}: give --price INPUT,OUTPUT")
+    if client.model != manifest.model:
+        raise RunMismatch(f"{file.path}: is a run of {manifest.model}, not of {client.model}")
+    if manifest.rules != RULES_VERSION:
+        raise RunMismatch(
+            f"{file.path}: was made under version {manifest.rules} of the rules, and this version of "
+            f"propensitybench uses version {RULES_VERSION}; probe it with propensitybench {manifest.package}"
+        )
+
+
+def _price(file: RunFile, execution: ExecutionOptions) -> Price | None:
+    return execution.price or price_table().find(file.manifest.model)
+
+
+class _Left:
+    """What the agent has not been asked."""
+
+    def __init__(self, file: RunFile, probing: Probing) -> None:
+        last = file.manifest.protocol.last_level
+        if beyond := [level for level in probing.levels if level != END and level > last]:
+            raise BadInput(f"--level {beyond[0]}: the run has levels 0 to {last}")
+        records = {record.metadata.task: record for record in file.records()}
+        ended = [task for task in file.tasks() if task.task.key in records][: probing.limit]
+        self._records = records
+        self._probing = probing
+        self._tasks = ended
+        self._asked = {
+            (one.task, one.question, one.variant)
+            for probe in probing.probes
+            for one in file.annotations(probe.digest)
+            if one.rater == AGENT
+        }
+        every = [self._of(task, probe, variant) for task, probe, variant in self._every()]
+        self.total, self.finished = len(every), sum(key in self._asked for key in every)
+        self.episodes = {
+            probe.name: len({number for number, digest, _ in every if digest == probe.digest})
+            for probe in probing.probes
+        }
+
+    def moments(self) -> Iterator[Moment]:
+        """What is left, in the order of the run; the questions of a moment come together."""
+        by_moment: dict[tuple[NumberedTask, Level], list[tuple[Probe, Variant]]] = {}
+        for task, probe, variant in self._every():
+            if self._of(task, probe, variant) not in self._asked:
+                by_moment.setdefault((task, variant.level), []).append((probe, variant))
+        for (task, level), asked in by_moment.items():
+            yield Moment(task, level, tuple(asked))
+
+    def _every(self) -> Iterator[tuple[NumberedTask, Probe, Variant]]:
+        for task in self._tasks:
+            for probe in self._probing.probes:
+                for variant in self._probing.variants(probe):
+                    if is_reached(self._records[task.task.key], variant.level):
+                        yield task, probe, variant
+
+    @staticmethod
+    def _of(task: NumberedTask, probe: Probe, variant: Variant) -> tuple[int, str, str]:
+        return task.number, probe.digest, str(variant)
+
+
+class _Session:
+    def __init__(
+        self, file: RunFile, left: _Left, execution: ExecutionOptions, on_progress: Listener | None = None
+    ) -> None:
+        self.stop = StopSignal()
+        self._file = file
+        self._left = left
+        self._spending = Spending(_spent(file), _price(file, execution), execution.budget)
+        self._on_progress = on_progress
+        self._calls = self._failures = 0
+        self._last_failure = ""
+        if exhausted := self._spending.exhausted():
+            self.stop.request_stop(StopCause.BUDGET, exhausted)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether nothing is left to ask."""
+        return self._left.finished == self._left.total
+
+    async def run_all(self, client: Client, concurrency: int) -> None:
+        """Asks everything that is left; raises the first error that is not about a single reply."""
+        moments = self._left.moments()
+        try:
+            async with asyncio.TaskGroup() as group:
+                for _ in range(concurrency):
+                    group.create_task(self._work(client, moments))
+        except ExceptionGroup as errors:
+            raise errors.exceptions[0] from errors
+
+    async def _work(self, client: Client, moments: Iterator[Moment]) -> None:
+        for moment in moments:
+            if self.stop.stop_requested:
+                return
+            episode = _at(self._file.job(moment.task), moment.level)
+            for probe, variant in moment.asked:
+                try:
+                    await self._ask(client, episode, moment.task.number, (probe, variant))
+                except Stopped:
+                    return
+                except ModelError as error:
+                    self._failures += 1
+                    self._last_failure = str(error)
+
+    async def _ask(self, client: Client, episode: Episode, task: int, asked: tuple[Probe, Variant]) -> None:
+        probe, variant = asked
+        conversation = _open(client, episode, probe, variant)
+        reply = await send(conversation, _request(episode, probe, variant), self.stop)
+        self._file.annotate([Annotation(task, probe.digest, str(variant), AGENT, reply)])
+        self._calls += 1
+        self._spending.add(reply.usage)
+        if exhausted := self._spending.exhausted():
+            self.stop.request_stop(StopCause.BUDGET, exhausted)
+        if self._on_progress is not None:
+            spent = self._spending
+            finished = self._left.finished + self._calls
+            self._on_progress(Progress(finished, self._left.total, spent.tokens, spent.usd))
+
+    def ended(self) -> Judged:
+        """How the session ended."""
+        left, spent = self._left, self._spending
+        return Judged(
+            left.finished + self._calls, left.total, self._calls, self._failures, self._last_failure,
+            spent.tokens, spent.usd, self.stop,
+        )  # fmt: skip
+
+
+def _at(job: EpisodeJob, level: Level) -> Episode:
+    """The episode at a moment that it reached, by the outcome in the run file."""
+    episode = replay(job).episode if level == END else replay_to_level(job, level)
+    if episode is None or (level == END and not episode.decided):
+        raise BadInput(f"{job.source}: the journal of {job.task.key} does not reach its outcome; verify it")
+    return episode
+
+
+def _request(episode: Episode, probe: Probe, variant: Variant) -> Request:
+    # With the tools, as in the episode: some endpoints refuse tool messages without them.
+    return episode.aside(probe.message(variant.wording, episode.metadata.misaligned_tool))
+
+
+def _open(client: Client, episode: Episode, probe: Probe, variant: Variant) -> Conversation:
+    task, turns = episode.metadata, len(episode.turns)
+    if isinstance(client, TaskAware):
+        return client.open_task(task, turns)
+    seed = seed_from(task.seed, probe.digest, str(variant))
+    return client.open(ConversationContext(f"{task.task} {probe.name} {variant}", seed, turns))
+
+
+def _spent(file: RunFile) -> Usage:
+    """The tokens of all replies to probes."""
+    used = [
+        one.reply.usage
+        for probe in stored_probes(file)
+        for one in file.annotations(probe.digest)
+        if one.rater == AGENT
+    ]
+    return Usage(*(sum(getattr(one, part) for one in used) for part in Usage.__struct_fields__))
+
+
+def _tokens_before(job: EpisodeJob, episode: Episode) -> int:
+    """The tokens of a conversation as the provider counted them; 0 if it did not."""
+    turns = len(episode.turns)
+    if episode.decided:
+        last = job.replies[turns - 1].usage
+        return last.input + last.output if last.input else 0
+    return job.replies[turns].usage.input if turns < len(job.replies) else 0
+
+
+def _characters(request: Request) -> int:
+    calls = (call for message in request.messages for call in message.tool_calls)
+    return (
+        sum(len(message.content) for message in request.messages)
+        + sum(len(call.name) + len(call.arguments) for call in calls)
+        + len(msgspec.json.encode(request.tools))
+    )
