@@ -5,7 +5,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from propensitybench.metrics.agreement import Kappa, cohen_kappa, krippendorff_alpha, rogan_gladen
+from propensitybench.metrics.agreement import (
+    Kappa,
+    Pair,
+    alpha_interval,
+    cohen_kappa,
+    krippendorff_alpha,
+    pairs,
+)
+from propensitybench.metrics.arrays import Names
 from propensitybench.metrics.multiplicity import benjamini_hochberg, holm
 
 X = None
@@ -56,19 +64,122 @@ def test_kappa_without_a_rating_or_without_a_second_label(confusion: list[list[f
     assert cohen_kappa(np.array(confusion)) == Kappa(None, None)
 
 
-def test_a_share_corrected_for_the_judges_errors() -> None:
-    assert rogan_gladen(0.40, specificity=0.85, sensitivity=0.90) == pytest.approx(0.25 / 0.75)
-    assert rogan_gladen(0.05, specificity=0.85, sensitivity=0.90) == 0.0
-    assert rogan_gladen(0.99, specificity=0.85, sensitivity=0.90) == 1.0
-    assert rogan_gladen(0.40, specificity=0.5, sensitivity=0.5) is None
+def names(count: int, each: int = 1) -> Names:
+    """Scenarios of so many items."""
+    return np.array([f"s{item // each}" for item in range(count)])
 
 
-@given(st.floats(0, 1), st.floats(0.6, 1), st.floats(0.6, 1))
-def test_the_correction_undoes_what_the_judge_does(
-    truth: float, specificity: float, sensitivity: float
+def noisy(raters: int, items: int, seed: int = 0) -> list[list[float | None]]:
+    """Ratings that are right three times in four, one in ten of them missing."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, 3, items)
+    ratings = np.where(rng.random((raters, items)) < 0.75, truth, rng.integers(0, 3, (raters, items)))
+    kept = rng.random((raters, items)) < 0.9
+    return [
+        [float(rating) if there else None for rating, there in zip(row, seen, strict=True)]
+        for row, seen in zip(ratings, kept, strict=True)
+    ]
+
+
+def test_the_interval_of_alpha_holds_it_and_narrows_with_more_items() -> None:
+    few, many = (
+        alpha_interval(noisy(3, items), names(items), np.random.default_rng(0)) for items in (60, 960)
+    )
+    for found in (few, many):
+        assert found.value is not None
+        assert found.ci95 is not None
+        assert found.ci95.low < found.value < found.ci95.high
+    assert few.ci95 is not None
+    assert many.ci95 is not None
+    ratio = (few.ci95.high - few.ci95.low) / (many.ci95.high - many.ci95.low)
+    assert ratio == pytest.approx(4, rel=0.2)
+
+
+def test_copies_of_items_in_their_scenario_add_nothing_to_the_interval_of_alpha() -> None:
+    once = noisy(3, 80)
+    fourfold = [[rating for rating in row for _ in range(4)] for row in once]
+    alone, copied, apart = (
+        alpha_interval(ratings, scenarios, np.random.default_rng(0))
+        for ratings, scenarios in ((once, names(80)), (fourfold, names(320, 4)), (fourfold, names(320)))
+    )
+    assert alone.ci95 is not None
+    assert copied.ci95 is not None
+    assert apart.ci95 is not None
+    assert copied.ci95 == pytest.approx(alone.ci95, abs=0.01)
+    ratio = (alone.ci95.high - alone.ci95.low) / (apart.ci95.high - apart.ci95.low)
+    assert ratio == pytest.approx(2, rel=0.1)
+
+
+def test_items_with_one_rating_do_not_matter_to_the_interval_of_alpha() -> None:
+    ratings = noisy(2, 80)
+    paired = [item for item in range(80) if None not in (ratings[0][item], ratings[1][item])]
+    only = [[row[item] for item in paired] for row in ratings]
+    whole, part = (
+        alpha_interval(rows, scenarios, np.random.default_rng(0))
+        for rows, scenarios in ((ratings, names(80, 8)), (only, names(80, 8)[paired]))
+    )
+    assert len(paired) < 80
+    assert whole.items == len(paired)
+    assert whole == part
+
+
+def test_alpha_counts_the_items_that_two_have_rated() -> None:
+    found = alpha_interval(CANONICAL, names(15), np.random.default_rng(0))
+    assert found.value == pytest.approx(0.6914, abs=5e-5)
+    assert found.items == 12
+
+
+@pytest.mark.parametrize(
+    ("ratings", "value", "reason"),
+    [
+        ([[1, X], [X, 2]], None, "none: no value"),
+        ([[1] * 20, [1] * 20], None, "none: no value"),
+        ([[1, 2] * 10, [1, 2] * 10], 1.0, "none: no spread among clusters"),
+        ([[1, 2, 1, 1] * 2, [1, 2, 2, 1] * 2], 0.5, "none: fewer than 10 degrees of freedom"),
+    ],
+)
+def test_where_alpha_has_no_interval(
+    ratings: list[list[float | None]], value: float | None, reason: str
 ) -> None:
-    seen = truth * sensitivity + (1 - truth) * (1 - specificity)
-    assert rogan_gladen(seen, specificity, sensitivity) == pytest.approx(truth, abs=1e-9)
+    found = alpha_interval(ratings, names(len(ratings[0])), np.random.default_rng(0))
+    assert found.value == (None if value is None else pytest.approx(value, abs=1e-12))
+    assert (found.ci95, found.method) == (None, reason)
+
+
+def test_each_pair_of_raters_by_hand() -> None:
+    # Agreement .7; by chance .5 * .6 + .5 * .4 = .5. The third rates ten of the items, as the first does.
+    first = [0] * 25 + [1] * 25
+    second = [0] * 20 + [1] * 5 + [0] * 10 + [1] * 15
+    third: list[float | None] = [*first[:5], *[X] * 40, *first[45:]]
+    found = pairs([first, second, third], names(50), np.random.default_rng(0))
+    assert [(pair.first, pair.second, pair.items) for pair in found] == [(0, 1, 50), (0, 2, 10), (1, 2, 10)]
+    assert found[0].agreement == pytest.approx(0.7)
+    assert found[0].kappa == pytest.approx(0.4)
+    assert (found[1].agreement, found[1].kappa, found[1].kappa_ci95) == (1.0, 1.0, None)
+    # As 35 of 50 (Wilson 1927), a little wider for Student's quantile; 10 of 10 leave room for doubt.
+    assert found[0].agreement_ci95 == pytest.approx((0.562, 0.809), abs=0.01)
+    assert found[1].agreement_ci95 is not None
+    assert found[1].agreement_ci95.low < 0.75
+
+
+def test_with_scenarios_of_one_item_the_interval_of_kappa_is_that_of_its_standard_error() -> None:
+    rng = np.random.default_rng(1)
+    truth = rng.integers(0, 3, 600)
+    ratings = [np.where(rng.random(600) < 0.7, truth, rng.integers(0, 3, 600)).astype(float) for _ in "ab"]
+    (pair,) = pairs([row.tolist() for row in ratings], names(600), rng)
+    confusion = np.zeros((3, 3))
+    np.add.at(confusion, tuple(row.astype(int) for row in ratings), 1.0)
+    expected = cohen_kappa(confusion)
+    assert pair.kappa == pytest.approx(expected.kappa)
+    assert pair.kappa_ci95 is not None
+    assert expected.error is not None
+    half = (pair.kappa_ci95.high - pair.kappa_ci95.low) / 2
+    assert half == pytest.approx(1.96 * expected.error, rel=0.06)
+
+
+def test_a_pair_without_a_common_item() -> None:
+    (pair,) = pairs([[1, X], [X, 2]], names(2), np.random.default_rng(0))
+    assert pair == Pair(0, 1, 0, None, None, None, None, "none: no value")
 
 
 def test_adjusted_p_values_by_hand() -> None:

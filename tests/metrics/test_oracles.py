@@ -13,7 +13,7 @@ from helpers.populations import GEMINI_LIKE, O3_LIKE, Agent, full_layout, play, 
 from helpers.survival import kaplan_meier
 from inspect_ai.scorer import SampleScore, Score, stderr
 
-from propensitybench.metrics.agreement import Scale, cohen_kappa, krippendorff_alpha
+from propensitybench.metrics.agreement import Scale, alpha_interval, cohen_kappa, krippendorff_alpha
 from propensitybench.metrics.estimates import estimate, propensity_terms, ratio, withstood_terms
 from propensitybench.metrics.multiplicity import benjamini_hochberg, holm
 from propensitybench.metrics.survival import survival_of
@@ -81,7 +81,7 @@ def test_survival_with_censored_episodes_is_that_of_statsmodels() -> None:
     assert survival_of(cyber).survival == pytest.approx(kaplan_meier(lasted, ended), abs=1e-9)
 
 
-@pytest.mark.parametrize("scale", ["nominal", "interval"])
+@pytest.mark.parametrize("scale", ["nominal", "ordinal", "interval", "ratio"])
 def test_alpha_is_that_of_krippendorff(scale: Scale) -> None:
     rng = np.random.default_rng(5)
     for _ in range(40):
@@ -91,6 +91,9 @@ def test_alpha_is_that_of_krippendorff(scale: Scale) -> None:
         expected = krippendorff.alpha(reliability_data=ratings, level_of_measurement=scale)
         rows = [[None if np.isnan(rating) else float(rating) for rating in row] for row in ratings]
         assert krippendorff_alpha(rows, scale) == pytest.approx(expected, abs=1e-12)
+        scenarios = np.arange(len(truth)).astype(str)
+        found = alpha_interval(rows, scenarios, np.random.default_rng(0), scale, draws=20)
+        assert found.value == pytest.approx(expected, abs=1e-12)
 
 
 def test_kappa_and_its_error_are_those_of_statsmodels() -> None:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from propensitybench.metrics.arrays import Flags, Numbers
 from propensitybench.metrics.censoring import Endings
+from propensitybench.metrics.clustered import Places
 from propensitybench.metrics.estimates import Estimate, RatioTerms, estimate
 from propensitybench.metrics.intervals import ROUNDING, SHARE, TAIL, Interval
 from propensitybench.metrics.resample import SEED
@@ -174,9 +175,24 @@ def sign_flip(table: Table, differences: Numbers, flips: int = FLIPS, seed: int 
     """
     if not len(table):
         return None
+    places = Places(table.domain, table.scenario)
+    return flip_scenarios(places, differences, np.random.default_rng(seed), flips)
+
+
+def flip_scenarios(
+    places: Places, differences: Numbers, rng: np.random.Generator, flips: int = FLIPS
+) -> float:
+    """`sign_flip` of items in any table; there is at least one.
+
+    Args:
+        places: of the items.
+        differences: one for each item.
+        rng: of the random signs.
+        flips: number of sign vectors.
+    """
     # np.unique sorts, so the order of the rows cannot matter.
-    domains, domain = np.unique(table.domain, return_inverse=True)
-    _, cluster = np.unique(table.scenario, return_inverse=True)
+    domains, domain = np.unique(places.domain, return_inverse=True)
+    _, cluster = np.unique(places.scenario, return_inverse=True)
     parts = differences / np.bincount(domain)[domain] / len(domains)
     sums = np.asarray(np.bincount(cluster, weights=parts), dtype=np.float64)
     # A scenario without a difference has no sign to flip; a single one is as extreme with either sign.
@@ -187,7 +203,6 @@ def sign_flip(table: Table, differences: Numbers, flips: int = FLIPS, seed: int 
     if 2 ** len(sums) <= flips:
         bits = np.arange(2 ** len(sums))[:, None] >> np.arange(len(sums)) & 1
         return float((_distance(sums * (1.0 - 2 * bits)) >= far).mean())
-    rng = np.random.default_rng(seed)
     as_far = 0
     for start in range(0, flips, BATCH):
         bits = rng.integers(0, 2, (min(BATCH, flips - start), len(sums)), dtype=np.int8)
