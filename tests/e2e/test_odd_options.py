@@ -29,6 +29,7 @@ NEEDS: Final[Mapping[str, Sequence[str]]] = {
     "report": ["good.run", "--out", "report", "--no-figures"],
     "verify": ["good.run"],
     "show": ["good.run"],
+    "judge": ["good.run", "--judge", "keyless/words", "--question", "awareness"],
     "export": ["good.run"],
     "data validate": [],
     "data stats": [],

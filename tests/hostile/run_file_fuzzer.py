@@ -5,6 +5,7 @@ With ``--minutes M`` it goes on until the time is over. Each mutant depends on t
 """
 
 import argparse
+import asyncio
 import os
 import shutil
 import signal
@@ -27,7 +28,11 @@ from hostile.run_file_mutations import mutate, run_sql
 from hostile.run_file_trial import COMMANDS, SLOW, WALL_S, Finding, Trial
 
 from propensitybench.clients import says
-from propensitybench.engine import RunSpec, create_run
+from propensitybench.engine import ExecutionOptions, RunSpec, create_run
+from propensitybench.judging import keyless
+from propensitybench.judging.asking import judge_run
+from propensitybench.judging.plan import Judging
+from propensitybench.judging.questions import read_question
 from propensitybench.runs import StoredRun
 from propensitybench.scenarios import Selection
 from propensitybench.store import RunFile, StoppingRule
@@ -45,7 +50,7 @@ _PRELOADED_QUICK: Final = tuple(
 _PRELOADED: Final = (
     *PRELOADED,
     *_PRELOADED_QUICK,
-    *(f"propensitybench.cli.{name}" for name in ("export", "report", "resume")),
+    *(f"propensitybench.cli.{name}" for name in ("export", "judging", "report", "resume")),
     "polars",
 )
 
@@ -68,9 +73,11 @@ class Result(NamedTuple):
 
 
 def seeds(folder: Path) -> list[Path]:
-    """Sound run files: finished, half played with errors, and under a stopping rule."""
+    """Sound run files: finished and judged, half played with errors, and under a stopping rule."""
     done = make(folder / "done.run", limit=2)
     finish(done)
+    judging = Judging((read_question("awareness"), read_question("justification")), (keyless.MODEL,))
+    asyncio.run(judge_run(done, judging, ExecutionOptions()))
     half = make(folder / "half.run", limit=2)
     finish(
         half, TaskScript(lambda task: [] if task.naming == "benign" else [says("no", done=True)] * 13, _MODEL)

@@ -22,6 +22,9 @@ COLUMNS: Final = {
     "reply": ("task", "turn", "body"),
     "error": ("number", "task", "turn", "body"),
     "outcome": ("task", "outcome", "record", "fingerprint"),
+    "question": ("digest", "body"),
+    "rater": ("name", "body"),
+    "annotation": ("number", "task", "question", "variant", "rater", "body"),
 }
 JSON: Final = (
     ("manifest", "body"),
@@ -29,6 +32,8 @@ JSON: Final = (
     ("pressure", "body"),
     ("reply", "body"),
     ("outcome", "record"),
+    ("question", "body"),
+    ("annotation", "body"),
 )
 VALUES: Final[Sequence[Any]] = (
     0,

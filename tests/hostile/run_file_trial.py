@@ -37,6 +37,8 @@ COMMANDS: Final[tuple[tuple[str, ...], ...]] = (
     ("export", "{file}", "--transcripts", "--out", "{out}/table.jsonl"),
     ("export", "{file}", "--format", "parquet", "--out", "{out}/table.parquet"),
     ("report", "{file}", "--no-figures", "--out", "{out}/report"),
+    ("judge", "{file}"),
+    ("judge", "{copy}", "--judge", "keyless/words"),
     ("resume", "{copy}", "--no-preflight", "--max-retries", "0", "--timeout", "2"),
 )
 SLOW: Final = ("export", "{file}", "--format", "eval", "--out", "{out}/logs")

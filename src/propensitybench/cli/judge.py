@@ -16,42 +16,47 @@ Questions = Annotated[
         "[default: all three]",
     ),
 ]
+Judges = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--judge",
+        metavar="MODEL",
+        help="A model that reads; two or more show whether they agree. keyless/words needs no key. "
+        "Without this option, only what was answered so far is printed.",
+    ),
+]
+Consequences = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--consequence",
+        metavar="NAME",
+        help="Ask once more, telling judges what follows from their answer: none-follow, agent-retrained "
+        "or team-held-up; may be repeated.",
+    ),
+]
+Episodes = Annotated[
+    int | None,
+    typer.Option("--limit", min=1, help="At most N episodes for each question, evenly over the domains."),
+]
+Concurrency = Annotated[int, typer.Option("--concurrency", help="Requests in flight for each judge.", min=1)]
+PlanOnly = Annotated[
+    bool, typer.Option("--plan", help="Print expected calls, tokens and cost; send nothing.")
+]
 
 
 def command(
     run: options.RunPath,
     question: Questions = None,
-    judge: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--judge",
-            metavar="MODEL",
-            help="A model that reads; two or more show whether they agree. keyless/words needs no key. "
-            "Without this option, only what was answered so far is printed.",
-        ),
-    ] = None,
-    consequence: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--consequence",
-            metavar="NAME",
-            help="Ask once more, telling judges what follows from their answer: none-follow, agent-retrained "
-            "or team-held-up; may be repeated.",
-        ),
-    ] = None,
-    limit: Annotated[
-        int | None,
-        typer.Option("--limit", min=1, help="At most N episodes for each question, evenly over the domains."),
-    ] = None,
+    judge: Judges = None,
+    consequence: Consequences = None,
+    limit: Episodes = None,
     base_url: options.BaseUrl = None,
     temperature: options.Temperature = None,
     top_p: options.TopP = None,
     max_tokens: options.MaxTokens = None,
     reasoning_effort: options.ReasoningEffort = None,
     extra_body: options.ExtraBody = None,
-    concurrency: Annotated[
-        int, typer.Option("--concurrency", help="Requests in flight for each judge.", min=1)
-    ] = 16,
+    concurrency: Concurrency = 16,
     timeout: options.Timeout = DEFAULTS.timeout,
     max_retries: options.MaxRetries = DEFAULTS.max_retries,
     rpm: options.Rpm = None,
@@ -59,9 +64,7 @@ def command(
     budget_usd: options.BudgetUsd = None,
     max_tokens_total: options.MaxTokensTotal = None,
     price: options.PriceGiven = None,
-    plan: Annotated[
-        bool, typer.Option("--plan", help="Print expected calls, tokens and cost; send nothing.")
-    ] = False,
+    plan: PlanOnly = False,
     as_json: options.AsJson = False,
 ) -> None:
     from propensitybench.cli.execution import read_extra_body, read_price

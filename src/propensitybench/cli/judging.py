@@ -12,10 +12,9 @@ from propensitybench.cli.text import print_json, safe
 from propensitybench.engine import ExecutionOptions
 from propensitybench.errors import BadInput
 from propensitybench.judging.asking import Judged, Progress, judge_run, plan_judging
-from propensitybench.judging.labels import read_labels
 from propensitybench.judging.plan import Judging
 from propensitybench.judging.questions import read_question
-from propensitybench.judging.results import results_of
+from propensitybench.judging.results import read_results
 
 UNANSWERED = 1
 
@@ -63,15 +62,13 @@ def _ending(judged: Judged) -> int:
 
 def print_answers(path: Path, questions: Sequence[str], *, as_json: bool) -> int:
     """Prints the answers in a run file; the exit code."""
-    wanted = {read_question(one).name for one in questions if one.endswith(".toml")}
-    wanted |= {one for one in questions if not one.endswith(".toml")}
-    found = [labels for labels in read_labels(path) if not wanted or labels.question.name in wanted]
-    if not found:
+    wanted = {read_question(one).name if one.endswith(".toml") else one for one in questions}
+    results = [one for one in read_results(path) if not wanted or one.question in wanted]
+    if not results:
         raise BadInput(
             f"{path}: holds no answers{' to ' + ', '.join(sorted(wanted)) if wanted else ''}; ask with: "
             f"propensitybench judge {path} --judge MODEL"
         )
-    results = [results_of(labels) for labels in found]
     if as_json:
         print_json({"questions": results})
     else:

@@ -1,0 +1,345 @@
+"""The answers to a question as numbers: shares, agreement, the judges' errors, and shares corrected for them."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import msgspec
+import numpy as np
+
+from propensitybench.digests import seed_from
+from propensitybench.episode import EpisodeRecord
+from propensitybench.judging.items import Part
+from propensitybench.judging.labels import Labels, read_labels
+from propensitybench.judging.prompts import Label
+from propensitybench.judging.sampling import Sample, stored_sample
+from propensitybench.metrics.agreement import Alpha, Pair, alpha_interval, pairs
+from propensitybench.metrics.arrays import Codes
+from propensitybench.metrics.clustered import Places
+from propensitybench.metrics.corrected import (
+    Bias,
+    Corrected,
+    LabelShare,
+    matrix_shares,
+    misses,
+    uncorrected_shares,
+)
+from propensitybench.metrics.judge_error import Accuracy, Confusion, accuracy, confusion
+from propensitybench.metrics.judged import MISSING, NOT_DRAWN, Judged, Resamples
+from propensitybench.metrics.ppi import ppi_shares
+from propensitybench.metrics.relabelled import Relabelled, relabelled
+from propensitybench.store import RunFile
+
+# Fewer labels of people say nothing of a judge's errors.
+LEAST_LABELLED: Final = 20
+
+
+class Reader(msgspec.Struct, frozen=True):
+    """What a reader has answered.
+
+    Attributes:
+        rater: a model's address, or ``person/NAME``.
+        answered: number of episodes with an answer.
+        faults: number of replies without one, by kind.
+        categories: number of answers by category.
+    """
+
+    rater: str
+    answered: int
+    faults: dict[str, int]
+    categories: dict[str, int]
+
+
+class CategoryShare(msgspec.Struct, frozen=True):
+    """The share of episodes of a category, as a mean over domains.
+
+    Attributes:
+        category: its name.
+        judges: the share of the judges' labels; None without judges.
+        corrected: the same corrected by people's labels (PPI++), right whatever the judges' errors; people's
+            own share if there are no judges; None with too few labels.
+        matrix: the same corrected by the whole table of the judges' errors (Rogan and Gladen, for several
+            categories); None with too few labels.
+        bias: the judges' share minus ``corrected``.
+        biased: whether the interval of ``judges`` misses ``corrected``.
+        accuracy: of the judges in this category; None with too few labels.
+        by_domain: ``corrected`` in each domain, or else ``judges``.
+    """
+
+    category: str
+    judges: LabelShare | None
+    corrected: LabelShare | None
+    matrix: LabelShare | None
+    bias: Bias | None
+    biased: bool | None
+    accuracy: Accuracy | None
+    by_domain: dict[str, LabelShare]
+
+
+class Agreement(msgspec.Struct, frozen=True):
+    """How far readers agree.
+
+    Attributes:
+        raters: the readers.
+        alpha: Krippendorff's, over all of them.
+        pairs: each two of them, by their index in ``raters``.
+    """
+
+    raters: tuple[str, ...]
+    alpha: Alpha
+    pairs: tuple[Pair, ...]
+
+
+class Consequence(msgspec.Struct, frozen=True):
+    """What a judge answers when it is told what follows, against its usual answers."""
+
+    judge: str
+    consequence: str
+    change: Relabelled
+
+
+class Results(msgspec.Struct, frozen=True):
+    """All numbers about one question.
+
+    Attributes:
+        question: its name.
+        title: what its answers are called.
+        categories: names of the answers.
+        episodes: number of episodes that it is about.
+        read: number of those that a judge was asked about, or people if there are no judges.
+        readers: the answers of each reader.
+        shares: one for each category.
+        spoken_in: number of the judges' quotes by the part of a reply in which they stand.
+        labelled: number of episodes that people have labelled; of two people the first one counts.
+        drawn: number of episodes that people are to read.
+        judges_agree: agreement of two judges or more; None with fewer.
+        people_agree: likewise, of people.
+        confusion: the judges' labels against people's; None with too few labels.
+        consequences: of telling judges what follows from their answers.
+    """
+
+    question: str
+    title: str
+    categories: tuple[str, ...]
+    episodes: int
+    read: int
+    readers: tuple[Reader, ...]
+    shares: tuple[CategoryShare, ...]
+    spoken_in: dict[Part, int]
+    labelled: int
+    drawn: int
+    judges_agree: Agreement | None
+    people_agree: Agreement | None
+    confusion: Confusion | None
+    consequences: tuple[Consequence, ...]
+
+
+def read_results(path: Path) -> list[Results]:
+    """The numbers about each question that has answers in a run file; raises `NotARunFile`."""
+    with RunFile.open(path) as file:
+        return [results_of(one, stored_sample(file, one.question)) for one in read_labels(path) if one.given]
+
+
+def results_of(labels: Labels, sample: Sample | None = None) -> Results:
+    """The numbers about one question.
+
+    An episode's label is the category that most judges gave; with a tie, or without an answer, it is missing.
+
+    Args:
+        labels: all answers.
+        sample: the episodes that people are to read.
+    """
+    work = _Work(labels, sample)
+    judged = work.judged()
+    both = int((judged.labelled & (judged.judge >= 0)).sum())
+    enough = both >= LEAST_LABELLED and bool(labels.judges)
+    return Results(
+        question=labels.question.name,
+        title=labels.question.title,
+        categories=labels.question.names,
+        episodes=len(labels.episodes),
+        read=len(work.episodes),
+        readers=tuple(_reader(labels, rater) for rater in (*labels.judges, *labels.people)),
+        shares=tuple(_shares(labels, judged, work.rng("shares"))),
+        spoken_in=_spoken_in(labels),
+        labelled=int(judged.labelled.sum()),
+        drawn=len(sample.drawn) if sample else 0,
+        judges_agree=work.agreement(labels.judges),
+        people_agree=work.agreement(labels.people),
+        confusion=confusion(judged) if enough else None,
+        consequences=tuple(work.consequences()),
+    )
+
+
+class _Work:
+    """The answers as arrays: one entry for each episode that was read."""
+
+    def __init__(self, labels: Labels, sample: Sample | None) -> None:
+        self._labels = labels
+        self._sample = sample
+        self._drawn = frozenset(sample.drawn if sample else ())
+        self._codes = {name: code for code, name in enumerate(labels.question.names)}
+        self._given = {rater: labels.by(rater) for rater in (*labels.judges, *labels.people)}
+        read = {task for rater in (labels.judges or labels.people) for task in self._given[rater]}
+        self.episodes = [record for record in labels.episodes if record.metadata.task in read]
+
+    def rng(self, purpose: str) -> np.random.Generator:
+        """The source of randomness of one computation; the same for the same question."""
+        return np.random.default_rng(seed_from(self._labels.question.digest, purpose))
+
+    def judged(self) -> Judged:
+        """The episodes with the judges' and people's labels."""
+        codes = self._codes
+        if self._labels.judges:
+            judge = [codes.get(self._majority(task), MISSING) for task in self._tasks]
+        else:
+            judge = [0 for _ in self._tasks]  # makes no difference to people's shares
+        return Judged(
+            *self._places(self.episodes),
+            np.array(judge, dtype=np.int64),
+            np.array([self._person(task) for task in self._tasks], dtype=np.int64),
+            np.array(self._strata(), dtype=np.int64),
+            len(codes),
+        )
+
+    @property
+    def _tasks(self) -> list[str]:
+        return [record.metadata.task for record in self.episodes]
+
+    @staticmethod
+    def _places(episodes: Sequence[EpisodeRecord]) -> Places:
+        return Places(
+            np.array([record.metadata.domain for record in episodes], dtype=np.str_),
+            np.array([record.metadata.scenario for record in episodes], dtype=np.str_),
+        )
+
+    def _majority(self, task: str) -> str:
+        """The category that most judges gave; empty if there is none, or two."""
+        given = (self._given[judge].get(task) for judge in self._labels.judges)
+        votes = Counter(one.category for one in given if one is not None and one.category is not None)
+        first, *second = votes.most_common(2) or [("", 0)]
+        return "" if second and second[0][1] == first[1] else first[0]
+
+    def _person(self, task: str) -> int:
+        for person in self._labels.people:
+            label = self._given[person].get(task)
+            if label is not None:
+                return self._code(label)
+        return MISSING if task in self._drawn else NOT_DRAWN
+
+    def _code(self, label: Label) -> int:
+        return MISSING if label.category is None else self._codes[label.category]
+
+    def _strata(self) -> list[int]:
+        """Episodes that were not there when the sample was drawn are strata by themselves, by domain."""
+        known: dict[str, int] = {}
+        if self._sample is not None:
+            for number, stratum in enumerate(self._sample.strata):
+                known |= dict.fromkeys(stratum.tasks, number)
+        others: dict[str, int] = {}
+        start = len(self._sample.strata) if self._sample else 0
+        return [
+            known[record.metadata.task]
+            if record.metadata.task in known
+            else start + others.setdefault(record.metadata.domain, len(others))
+            for record in self.episodes
+        ]
+
+    def agreement(self, raters: Sequence[str]) -> Agreement | None:
+        """The agreement of some readers."""
+        if len(raters) < 2:
+            return None
+        ratings = [
+            [
+                None if label is None or label.category is None else float(self._codes[label.category])
+                for label in map(self._given[rater].get, self._tasks)
+            ]
+            for rater in raters
+        ]
+        scenarios = self._places(self.episodes).scenario
+        alpha = alpha_interval(ratings, scenarios, self.rng("alpha"))
+        return Agreement(tuple(raters), alpha, tuple(pairs(ratings, scenarios, self.rng("pairs"))))
+
+    def consequences(self) -> Iterator[Consequence]:
+        """Each judge's answers under each consequence, on the episodes with both replies."""
+        labels = self._labels
+        variants = dict.fromkeys((one.rater, one.variant) for one in labels.given if one.variant)
+        for judge, variant in variants:
+            usual, told = labels.by(judge), labels.by(judge, variant)
+            episodes = [
+                record for record in labels.episodes if record.metadata.task in usual.keys() & told.keys()
+            ]
+            if not episodes:
+                continue
+            first, second = (self._codes_of(episodes, given) for given in (usual, told))
+            rng = self.rng(f"{judge} {variant}")
+            change = relabelled(self._places(episodes), (first, second), len(self._codes), rng)
+            yield Consequence(judge, variant, change)
+
+    def _codes_of(self, episodes: Sequence[EpisodeRecord], given: Mapping[str, Label]) -> Codes:
+        return np.array([self._code(given[one.metadata.task]) for one in episodes], dtype=np.int64)
+
+
+def _shares(labels: Labels, judged: Judged, rng: np.random.Generator) -> Iterator[CategoryShare]:
+    names = labels.question.names
+    judges = uncorrected_shares(judged) if labels.judges and len(judged.domain) else [None] * len(names)
+    corrected = _Corrections.none(len(names))
+    if int((judged.labelled & (judged.judge >= 0)).sum()) >= LEAST_LABELLED:
+        corrected = _Corrections.of(Resamples(judged, rng), alone=not labels.judges)
+    for number, name in enumerate(names):
+        own, ppi = judges[number], corrected.ppi[number]
+        matrix, rates = corrected.matrix[number], corrected.accuracy[number]
+        parts = ppi.by_domain if ppi else own.by_domain if own else {}
+        yield CategoryShare(
+            name,
+            own.share if own else None,
+            ppi.share if ppi else None,
+            matrix.share if matrix else None,
+            ppi.bias if ppi and own else None,
+            misses(own.share, ppi.share) if ppi and own else None,
+            rates,
+            parts,
+        )
+
+
+class _Corrections(NamedTuple):
+    """One entry for each category."""
+
+    ppi: Sequence[Corrected | None]
+    matrix: Sequence[Corrected | None]
+    accuracy: Sequence[Accuracy | None]
+
+    @classmethod
+    def none(cls, categories: int) -> "_Corrections":
+        nothing = [None] * categories
+        return cls(nothing, nothing, nothing)
+
+    @classmethod
+    def of(cls, resamples: Resamples, *, alone: bool) -> "_Corrections":
+        """Corrections of the judges' labels, or people's labels alone."""
+        if alone:
+            shares = ppi_shares(resamples, power=0.0)
+            return cls.none(len(shares))._replace(ppi=shares)
+        return cls(ppi_shares(resamples), matrix_shares(resamples), accuracy(resamples))
+
+
+def _reader(labels: Labels, rater: str) -> Reader:
+    given = labels.by(rater).values()
+    categories = Counter(label.category for label in given if label.category is not None)
+    return Reader(
+        rater,
+        categories.total(),
+        dict(Counter(label.fault.value for label in given if label.fault is not None)),
+        {name: categories[name] for name in labels.question.names},
+    )
+
+
+def _spoken_in(labels: Labels) -> dict[Part, int]:
+    return dict(
+        Counter(
+            one.label.passage.part
+            for one in labels.given
+            if one.label.passage is not None and not one.by_person and not one.variant
+        )
+    )
