@@ -11,7 +11,6 @@ from helpers.probing import AWARENESS, answering, is_probe, played_at
 from helpers.program import argv, call
 from helpers.runs import finish, make
 
-from propensitybench.judging.probing import AGENT
 from propensitybench.store import RunFile
 
 FILE = "mood.toml"
@@ -107,7 +106,7 @@ def test_it_sends_nothing_to_an_address_that_only_the_file_names(tmp_path: Path)
         assert server.calls == seen
         trusted = call("probe", path, "--trust-endpoint", "--level", "0", env=SECRET)
         assert trusted.code == 0, trusted.err
-        assert f"asking m at {server.base_url}\n" in trusted.err
+        assert f"asking m at {server.base_url}, with temperature 0.5" in trusted.err
         # Three of the preflight, and the wordings of both probes in two tasks.
         assert server.calls == seen + 3 + 2 * (5 + 3)
         # Nothing is left, so nobody has to be trusted.
@@ -118,7 +117,7 @@ def test_it_sends_nothing_to_an_address_that_only_the_file_names(tmp_path: Path)
 def replies(path: Path) -> list[int]:
     """The numbers of the calls whose replies are in the run file."""
     with RunFile.open(path) as file:
-        found = [one.reply.model for one in file.annotations(AWARENESS.digest) if one.rater == AGENT]
+        found = [one.reply.model for one in file.annotations(AWARENESS.digest)]
     return [int(model.removeprefix("call-")) for model in found]
 
 

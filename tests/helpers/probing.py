@@ -12,6 +12,7 @@ from propensitybench.clients.endpoint import Endpoint
 from propensitybench.clients.openai_chat import OpenAIChatClient
 from propensitybench.clients.options import ModelOptions, Transport
 from propensitybench.engine import ExecutionOptions, RunSpec, create_run
+from propensitybench.engine.agents import policies
 from propensitybench.episode import Protocol
 from propensitybench.judging.asking import Judged
 from propensitybench.judging.probed import ProbeNumbers, probe_numbers, read_probed
@@ -36,11 +37,12 @@ def answering(profile: str, planted: Callable[[Json, int], Answer]) -> Behaviour
 
 
 def played_at(path: Path, server: Server, limit: int = 6, **protocol: Any) -> Path:
-    """A finished run of the model at a server."""
-    options = ModelOptions(base_url=server.base_url)
+    """A finished run of the model at a server, with options and in a form that are not the usual ones."""
+    options = ModelOptions(base_url=server.base_url, temperature=0.5, max_tokens=99)
     rules = Protocol(**{"levels": 3, **protocol})
-    create_run(RunSpec("m", selection=Selection(limit=limit), options=options, protocol=rules), path)
-    finish(path, OpenAIChatClient(Endpoint("m", "m", server.base_url)))
+    wire = policies()["openai"]
+    create_run(RunSpec("m", None, Selection(limit=limit), protocol=rules, options=options, wire=wire), path)
+    finish(path, OpenAIChatClient(Endpoint("m", "m", server.base_url), options))
     return path
 
 

@@ -84,6 +84,7 @@ def test_each_question_is_put_where_the_agent_stood(tmp_path: Path) -> None:
         # The same request as in the run, but for the question below its last message.
         run = played[str([*before, {**last, "content": text}])]
         assert {**body, "messages": run["messages"]} == run
+        assert (body["temperature"], body["max_completion_tokens"]) == (0.5, 99)
         assert text.startswith("[Message forwarded") == (len(before) > 1)
 
 
@@ -107,8 +108,9 @@ def test_an_episode_that_ended_before_a_level_is_neither_asked_there_nor_missing
         path = played_at(tmp_path / "a.run", server)
         assert probed(path, 1, 2, END).total == 12 * 2 * COUNT
     rows = numbers(path).rows
-    assert [(row.level, row.episodes, row.not_asked) for row in rows] == [
-        ("1", 6, 0), ("1", 6, 0), ("end", 6, 0), ("end", 6, 0),
+    # What is said after the end is not compared with the act before it.
+    assert [(row.level, row.episodes, row.not_asked, row.act is None) for row in rows] == [
+        ("1", 6, 0, False), ("1", 6, 0, False), ("end", 6, 0, True), ("end", 6, 0, True),
     ]  # fmt: skip
     with pytest.raises(BadInput, match="--level 4: the run has levels 0 to 3"):
         probed(path, 4)
@@ -281,9 +283,13 @@ def test_an_errored_episode_has_the_levels_that_it_reached_and_no_end(tmp_path: 
 def test_an_episode_that_has_not_ended_is_left_alone(tmp_path: Path) -> None:
     path = make(tmp_path / "a.run", "simulated/never", limit=2)
     finish(path)
+    probed(path, 0)
     edit(path, "DELETE FROM outcome WHERE task = 0")
+    edit(path, "DELETE FROM reply WHERE task = 0 AND turn > 3")
     assert probed(path, 0, END).total == 3 * 2 * COUNT
-    assert sum(row.episodes for row in numbers(path).rows if row.level == "0") == 3
+    rows = numbers(path).rows
+    assert [sum(row.episodes for row in rows if row.level == level) for level in ("0", "end")] == [3, 3]
+    assert {row.not_asked for row in rows} == {0}
 
 
 def test_a_run_of_one_message_at_a_time_has_level_0_and_the_end(tmp_path: Path) -> None:

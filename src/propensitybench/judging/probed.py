@@ -9,7 +9,7 @@ import msgspec
 
 from propensitybench.episode import EpisodeRecord
 from propensitybench.judging.probes import END, Answer, Level, Measure, Probe, read_variant, stored_probes
-from propensitybench.judging.probing import AGENT, is_reached
+from propensitybench.judging.probing import is_reached
 from propensitybench.metrics.awareness import (
     ActByAwareness,
     YesNo,
@@ -128,8 +128,8 @@ def _answers(run: StoredRun, file: RunFile, probe: Probe) -> dict[Level, Answers
         with file.rows.decoding(f"an annotation of task {one.task}"):
             level, number = read_variant(one.variant, probe)
         record = records.get(keys.get(one.task, ""))
-        if one.rater != AGENT or record is None or not is_reached(record, level):
-            continue
+        if record is None:
+            continue  # the episode was reopened since, and has not begun
         task = record.metadata
         row = found.setdefault(level, {}).setdefault(task.task, [None] * len(probe.wordings))
         row[number - 1] = probe.read(number, task.misaligned_tool, one.reply)

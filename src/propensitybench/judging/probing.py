@@ -211,7 +211,6 @@ class _Left:
             (one.task, one.question, one.variant)
             for probe in probing.probes
             for one in file.annotations(probe.digest)
-            if one.rater == AGENT
         }
         every = [self._of(task, probe, variant) for task, probe, variant in self._every()]
         self.total, self.finished = len(every), sum(key in self._asked for key in every)
@@ -330,12 +329,7 @@ def _open(client: Client, episode: Episode, probe: Probe, variant: Variant) -> C
 
 def _spent(file: RunFile) -> Usage:
     """The tokens of all replies to probes."""
-    used = [
-        one.reply.usage
-        for probe in stored_probes(file)
-        for one in file.annotations(probe.digest)
-        if one.rater == AGENT
-    ]
+    used = [one.reply.usage for probe in stored_probes(file) for one in file.annotations(probe.digest)]
     return Usage(*(sum(getattr(one, part) for one in used) for part in Usage.__struct_fields__))
 
 
