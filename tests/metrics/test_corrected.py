@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from helpers.judged_items import HUNDRED, REFUSED, Item, block, items_of
-from helpers.judged_items import FOUR_LABELS, binary, judged, relabelled, sampled, transcripts
+from helpers.judged_worlds import FOUR_LABELS, binary, judged, relabelled, sampled, transcripts
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays

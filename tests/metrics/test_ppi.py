@@ -6,7 +6,7 @@ from math import sqrt
 import numpy as np
 import pytest
 from helpers.judged_items import HUNDRED, block, items_of
-from helpers.judged_items import FOUR_LABELS, Transcripts, World, binary, relabelled, sampled, transcripts
+from helpers.judged_worlds import FOUR_LABELS, Transcripts, World, binary, relabelled, sampled, transcripts
 
 from propensitybench.metrics.corrected import uncorrected_shares
 from propensitybench.metrics.judged import NOT_DRAWN, Judged, Resamples

@@ -1,4 +1,4 @@
-"""The answers to a question as numbers: shares, agreement, the judges' errors, and shares corrected for them."""
+"""The answers to a question as numbers: shares, agreement, the judges' errors, and corrected shares."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
