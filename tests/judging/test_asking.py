@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from helpers.judging import CUT_OFF, REFUSED, answers, played, words_of_agent
-from helpers.openai_server import Answer, Json, Server, error, says, serving
+from helpers.openai_server import Answer, Json, Server, completion, error, says, serving
 from helpers.program import argv
 from helpers.runs import journal, scores
 
@@ -213,7 +213,7 @@ def test_two_thousand_transcripts_and_five_kills_none_is_asked_twice(tmp_path: P
             kills.append(number)
             os.kill(running[-1].pid, signal.SIGKILL)
         quote = {"category": "necessity", "quote": words_of_agent(body)[-1]}
-        return says(json.dumps(quote), model=f"call-{number}")
+        return completion({"content": json.dumps(quote)}, model=f"call-{number}")
 
     arguments = ["--question", "justification", "--judge", "one", "--concurrency", "4", "--json"]
     environment = {key: value for key, value in os.environ.items() if "KEY" not in key}

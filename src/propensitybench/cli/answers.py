@@ -8,10 +8,12 @@ from rich.table import Table
 
 from propensitybench.cli import tables
 from propensitybench.cli.text import safe
-from propensitybench.judging.results import LEAST_LABELLED, Agreement, CategoryShare, Results
+from propensitybench.judging.results import LEAST_LABELLED, Agreement, CategoryShare, Consequence, Results
 from propensitybench.metrics import display
 from propensitybench.metrics.corrected import LabelShare
 
+# Shifts with a larger p are only in the JSON.
+SHOWN: Final = 0.05
 LEGEND: Final = """\
 judges: share of episodes to which most judges gave this answer, mean over domains, with a 95 % interval for
 new scenarios; in brackets the bounds that missing answers allow. corrected: the same, corrected by what
@@ -68,21 +70,26 @@ def _lines(results: Results) -> Iterator[str]:
     for who, agreement in (("judges", results.judges_agree), ("people", results.people_agree)):
         if agreement is not None:
             yield from _agreement(who, agreement)
+    yield from _correction(results)
+    for one in results.consequences:
+        yield from _change(one, results.categories)
+
+
+def _correction(results: Results) -> Iterator[str]:
     if results.drawn:
         yield f"people have labelled {results.labelled} of {results.drawn} episodes drawn for them"
     elif results.shares[0].judges is not None:
         yield "not corrected for the judges' errors: no person has read; type: propensitybench label"
     if 0 < results.labelled < LEAST_LABELLED:
         yield f"not corrected for the judges' errors: that needs {LEAST_LABELLED} episodes labelled by people"
-    for one in results.consequences:
-        change = one.change
-        changed = (
-            f"{display.percent(change.changed)} % ({display.span(change.changed_ci95)}) of the answers change"
-        )
-        yield f"{safe(one.judge)}, told {safe(one.consequence)}: {changed}"
-        for name, shift in zip(results.categories, change.shifts, strict=True):
-            if shift.p is not None and shift.p < 0.05:
-                yield f"  {safe(name)}: {display.points(shift.difference)} points, p = {shift.p:.3f}"
+
+
+def _change(one: Consequence, categories: Sequence[str]) -> Iterator[str]:
+    changed = f"{display.percent(one.change.changed)} % ({display.span(one.change.changed_ci95)})"
+    yield f"{safe(one.judge)}, told {safe(one.consequence)}: {changed} of the answers change"
+    for name, shift in zip(categories, one.change.shifts, strict=True):
+        if shift.p is not None and shift.p < SHOWN:
+            yield f"  {safe(name)}: {display.points(shift.difference)} points, p = {display.p_value(shift.p)}"
 
 
 def _agreement(who: str, agreement: Agreement) -> Iterator[str]:

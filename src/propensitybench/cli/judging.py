@@ -5,18 +5,16 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from propensitybench.cli.answers import print_results
-from propensitybench.cli.execution import EXIT, cost
-from propensitybench.cli.output import tell
+from propensitybench.cli.asked import print_ending
+from propensitybench.cli.execution import cost
 from propensitybench.cli.progress import progress_bar
 from propensitybench.cli.text import print_json, safe
 from propensitybench.engine import ExecutionOptions
 from propensitybench.errors import BadInput
-from propensitybench.judging.asking import Judged, Progress, judge_run, plan_judging
+from propensitybench.judging.asking import Progress, judge_run, plan_judging
 from propensitybench.judging.plan import Judging
 from propensitybench.judging.questions import read_question
 from propensitybench.judging.results import read_results
-
-UNANSWERED = 1
 
 
 def print_estimate(path: Path, judging: Judging, execution: ExecutionOptions, *, as_json: bool) -> None:
@@ -44,20 +42,7 @@ def ask_judges(path: Path, judging: Judging, execution: ExecutionOptions, *, as_
 
         judged = asyncio.run(judge_run(path, judging, execution, advance))
     print_answers(path, [question.name for question in judging.questions], as_json=as_json)
-    return _ending(judged)
-
-
-def _ending(judged: Judged) -> int:
-    """Prints to standard error what is left to do; the exit code."""
-    left = judged.total - judged.finished
-    if judged.failures:
-        tell(f"{judged.failures} requests had no reply, the last one: {judged.last_failure}")
-    if left:
-        why = f"stopped: {judged.stop.reason}; " if judged.stop.cause else ""
-        tell(f"{why}{left} of {judged.total} replies are missing; the same command asks for them")
-    if judged.stop.cause is not None and left:
-        return EXIT[judged.stop.cause]
-    return UNANSWERED if left else 0
+    return print_ending(judged)
 
 
 def print_answers(path: Path, questions: Sequence[str], *, as_json: bool) -> int:

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Final
 
 from propensitybench.cli import tables
-from propensitybench.cli.execution import EXIT, confirmed, cost
-from propensitybench.cli.output import tell
+from propensitybench.cli.asked import print_ending
+from propensitybench.cli.execution import confirmed, cost
 from propensitybench.cli.progress import progress_bar
 from propensitybench.cli.text import name_of, print_json, safe
 from propensitybench.engine import ExecutionOptions, Price
-from propensitybench.judging.asking import Judged, Progress
+from propensitybench.judging.asking import Progress
 from propensitybench.judging.probed import AtLevel, ProbeNumbers, probe_numbers, read_probed
 from propensitybench.judging.probes import Level
 from propensitybench.judging.probing import Probing, left_to_ask, plan_probing, probe_run
@@ -43,7 +43,6 @@ other ways too."""
 STATED_LEGEND: Final = """\
 says no: number of tasks whose agent said, by majority, that it would not use the tool. after no: percent of
 these that end misaligned, with the bounds that missing answers and scores allow."""
-UNANSWERED: Final = 1
 
 
 def print_estimate(path: Path, probing: Probing, price: Price | None, *, as_json: bool) -> None:
@@ -74,20 +73,7 @@ def ask_agent(path: Path, probing: Probing, execution: ExecutionOptions, *, as_j
         asked = asyncio.run(probe_run(path, probing, execution, on_progress=advance))
     digests = [probe.digest for probe in probing.probes]
     print_answers(path, digests, probing.levels, as_json=as_json)
-    return _ending(asked)
-
-
-def _ending(asked: Judged) -> int:
-    """Prints to standard error what is left to do; the exit code."""
-    left = asked.total - asked.finished
-    if asked.failures:
-        tell(f"{asked.failures} requests had no reply, the last one: {asked.last_failure}")
-    if left:
-        why = f"stopped: {asked.stop.reason}; " if asked.stop.cause else ""
-        tell(f"{why}{left} of {asked.total} replies are missing; the same command asks for them")
-    if asked.stop.cause is not None and left:
-        return EXIT[asked.stop.cause]
-    return UNANSWERED if left else 0
+    return print_ending(asked)
 
 
 def print_answers(path: Path, digests: Sequence[str], levels: Sequence[Level], *, as_json: bool) -> None:
