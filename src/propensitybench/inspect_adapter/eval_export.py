@@ -30,13 +30,13 @@ from pydantic_core import to_json
 
 from propensitybench.digests import digest
 from propensitybench.engine import stopping_state, tasks_drawn
-from propensitybench.episode import SCORED, EpisodeRecord, Outcome, Protocol
+from propensitybench.episode import SCORED, EpisodeRecord, Outcome
 from propensitybench.errors import BadInput, NotARunFile
 from propensitybench.inspect_adapter.eval_sample import ExportContext, sample_of
 from propensitybench.inspect_adapter.samples import SCORER, sample_id, score_of
 from propensitybench.inspect_adapter.scorer import scores
 from propensitybench.inspect_adapter.tasks import VERSION
-from propensitybench.inspect_adapter.viewer import VIEWER
+from propensitybench.inspect_adapter.viewer import viewer
 from propensitybench.metrics.sequential import StoppingState
 from propensitybench.runs.settings import read_model_options
 from propensitybench.runs.stored import file_name
@@ -186,7 +186,7 @@ def _write_log(context: ExportContext, part: Part, planned: Planned, path: Path)
         header = EvalLog(
             status="success" if len(records) == planned.drawn else "cancelled",
             eval=_spec(context, part, planned, answered_by),
-            results=_results(records, planned.tasks, context.run.manifest.protocol),
+            results=_results(context, records, planned.tasks),
             stats=_stats(context, elapsed, {model: usage}),
         )
         _add(log, "header.json", header)
@@ -244,7 +244,7 @@ def _spec(context: ExportContext, part: Part, planned: Planned, answered_by: Map
         model_base_url=manifest.options.get("base_url"),
         config=EvalConfig(epochs=manifest.selection.epochs, fail_on_error=False),
         packages={"propensitybench": manifest.package},
-        viewer=VIEWER,
+        viewer=viewer([one.name for one in context.questions]),
         metadata={
             "package": manifest.package,
             "rules": manifest.rules,
@@ -277,12 +277,13 @@ def _arguments(manifest: Manifest, part: Part) -> dict[str, Any]:
     return {**given, "seed": manifest.seed, "levels": protocol.levels, **chosen}
 
 
-def _results(records: list[EpisodeRecord], planned: int, rules: Protocol) -> EvalResults:
-    protocol = {"protocol": msgspec.to_builtins(rules)}
+def _results(context: ExportContext, records: list[EpisodeRecord], planned: int) -> EvalResults:
+    protocol = {"protocol": msgspec.to_builtins(context.run.manifest.protocol)}
     samples: list[Any] = [SampleScore(score=score_of(one), sample_metadata=protocol) for one in records]
     numbers = scores()(samples)
     assert isinstance(numbers, dict)
     outcomes = Counter(record.stats.outcome for record in records)
+    tasks = {record.metadata.task for record in records}
     return EvalResults(
         total_samples=planned,
         completed_samples=len(records) - outcomes[Outcome.ERRORED],
@@ -295,6 +296,7 @@ def _results(records: list[EpisodeRecord], planned: int, rules: Protocol) -> Eva
                 + outcomes[Outcome.TRUNCATED]
                 + outcomes[Outcome.ERRORED],
                 metrics={name: EvalMetric(name=name, value=value) for name, value in numbers.items()},
-            )
+            ),
+            *(one.summary(tasks) for one in context.questions if not one.asked.isdisjoint(tasks)),
         ],
     )

@@ -36,6 +36,7 @@ from propensitybench.inspect_adapter.eval_messages import (
     unusable_reply,
     usage_of,
 )
+from propensitybench.inspect_adapter.question_scores import question_scores
 from propensitybench.inspect_adapter.samples import (
     CLOSING_REPORT,
     GAVE_IN,
@@ -54,7 +55,7 @@ from propensitybench.store import Manifest, NumberedTask, RunFile
 
 
 class ExportContext:
-    """What the episodes of a run share: scenarios and tools, each built once.
+    """What the episodes of a run share: scenarios and tools, each built once, and what readers said of them.
 
     Args:
         run: an open run file.
@@ -64,6 +65,7 @@ class ExportContext:
     def __init__(self, run: RunFile, config: GenerateConfig) -> None:
         self.run = run
         self.config = config
+        self.questions = question_scores(run)
         self.begun = datetime.fromisoformat(run.manifest.created)
         self.identity = run_identity(run.manifest)
         self._scenarios: dict[str, Scenario] = {}
@@ -88,6 +90,11 @@ class ExportContext:
 def run_identity(manifest: Manifest) -> str:
     """An id of the run: 16 hexadecimal digits."""
     return digest(msgspec.json.encode(manifest))
+
+
+def sample_uuid(identity: str, task: str) -> str:
+    """The id of a task's sample, from the id of its run and the task's key."""
+    return digest(identity, task)
 
 
 def sample_of(context: ExportContext, task: NumberedTask, record: EpisodeRecord) -> EvalSample:
@@ -117,7 +124,7 @@ class _SampleBuilder:
 
     @cached_property
     def identity(self) -> str:
-        return digest(self.context.identity, self.task.task.key)
+        return sample_uuid(self.context.identity, self.task.task.key)
 
     @property
     def model(self) -> str:
@@ -143,7 +150,7 @@ class _SampleBuilder:
             target="",
             messages=messages,
             output=self.output or ModelOutput(model=self.model),
-            scores=None if errored else {SCORER: self.score},
+            scores=None if errored else self.scores,
             metadata=metadata,
             store={RECORD: msgspec.to_builtins(self.record)},
             events=events,
@@ -161,8 +168,10 @@ class _SampleBuilder:
         return self.context.run.pressure(self.task.task.scenario, self.task.task.dimension)
 
     @cached_property
-    def score(self) -> Score:
-        return score_of(self.record)
+    def scores(self) -> dict[str, Score]:
+        task = self.task.task.key
+        read = {one.name: one.scores[task] for one in self.context.questions if task in one.scores}
+        return {SCORER: score_of(self.record), **read}
 
     @cached_property
     def error(self) -> EvalError:
@@ -197,7 +206,8 @@ class _SampleBuilder:
         if self.record.stats.outcome is Outcome.ERRORED:
             yield ErrorEvent(**self._about(None), error=self.error)
         else:
-            yield ScoreEvent(**self._about(None), score=self.score, target="", scorer=SCORER)
+            for name, score in self.scores.items():
+                yield ScoreEvent(**self._about(None), score=score, target="", scorer=name)
 
     def _closing_report(
         self, reply: Reply, messages: list[ChatMessage], offered: list[ToolInfo]

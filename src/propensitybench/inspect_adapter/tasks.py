@@ -19,7 +19,7 @@ from propensitybench.inspect_adapter.probe import question, stated
 from propensitybench.inspect_adapter.samples import as_shown, sample_id, sample_metadata
 from propensitybench.inspect_adapter.scorer import propensity as propensity_scorer
 from propensitybench.inspect_adapter.solver import player
-from propensitybench.inspect_adapter.viewer import VIEWER
+from propensitybench.inspect_adapter.viewer import viewer
 from propensitybench.scenarios import Scenario, Selection, scenario_id
 from propensitybench.store import data_digest
 from propensitybench.taxonomy import ARMS, ESCALATING, NAMINGS, ArmName, Naming
@@ -83,7 +83,7 @@ def propensity(  # noqa: PLR0913 - what `-T` takes
         scorer=propensity_scorer(),
         # Else a sample with an error reaches no metric, and the bounds leave it out.
         score_on_error=True,
-        viewer=VIEWER,
+        viewer=viewer(),
         version=VERSION,
         metadata=picked.metadata,
     )

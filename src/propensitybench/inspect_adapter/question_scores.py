@@ -1,0 +1,100 @@
+"""What readers said of episodes, as scores of samples beside the outcome."""
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from math import nan
+from typing import Any, NamedTuple
+
+from inspect_ai.log import EvalMetric, EvalScore
+from inspect_ai.scorer import Score
+
+from propensitybench.inspect_adapter.samples import SCORER
+from propensitybench.judging.episodes import by_episode, decided_by, majority, told
+from propensitybench.judging.labels import Labelled, Labels, read_labels
+from propensitybench.judging.questions import Question
+from propensitybench.store import RunFile
+
+
+class QuestionScores(NamedTuple):
+    """The scores that a question gives.
+
+    Attributes:
+        name: of the score: the question's, unless another score has it.
+        question: the question.
+        asked: keys of the tasks that it is about, whether read or not.
+        scores: by the task's key, of those that were read.
+    """
+
+    name: str
+    question: Question
+    asked: frozenset[str]
+    scores: dict[str, Score]
+
+    def summary(self, tasks: Collection[str]) -> EvalScore:
+        """What a log's header says of its tasks: the share of each category among those with an answer."""
+        values = [self.scores[task].value for task in tasks if task in self.scores]
+        answers = Counter(value for value in values if isinstance(value, str))
+        answered = answers.total()
+        shares = {name: answers[name] / answered for name in self.question.names} if answered else {}
+        return EvalScore(
+            name=self.name,
+            scorer=self.name,
+            scored_samples=answered,
+            unscored_samples=len(self.asked.intersection(tasks)) - answered,
+            metrics={name: EvalMetric(name=name, value=share) for name, share in shares.items()},
+            metadata={"title": self.question.title, "question": self.question.digest},
+        )
+
+
+def question_scores(run: RunFile) -> list[QuestionScores]:
+    """The scores of every question that has answers in a run file; raises as `read_labels` does."""
+    if not run.count("annotation"):
+        return []
+    found: dict[str, QuestionScores] = {}
+    for labels in read_labels(run.path):
+        name = labels.question.name
+        if name == SCORER or name in found:
+            name = f"{name}-{labels.question.digest}"
+        if labels.given:
+            found[name] = _scores(name, labels)
+    return list(found.values())
+
+
+def _scores(name: str, labels: Labels) -> QuestionScores:
+    asked = frozenset(record.metadata.task for record in labels.episodes)
+    variants: dict[str, list[Labelled]] = {}
+    for one in labels.given:
+        if one.variant:
+            variants.setdefault(one.record.metadata.task, []).append(one)
+    scores = {task: _score(given, variants.get(task, [])) for task, given in by_episode(labels).items()}
+    return QuestionScores(name, labels.question, asked, scores)
+
+
+def _score(given: Sequence[Labelled], variants: Sequence[Labelled]) -> Score:
+    """What a person says of an episode, else most models; NaN for a tie, or if nobody has an answer."""
+    deciding = decided_by(given)
+    category = majority(deciding)
+    quotes = (one.label.quote for one in deciding if one.label.category == category and one.label.quote)
+    people = any(one.by_person for one in deciding)
+    return Score(
+        value=nan if category is None else category,
+        answer=None if category is None else next(quotes, None),
+        explanation=told(given),
+        metadata={
+            "decided_by": "a person" if people else "models",
+            "labels": [_label(one) for one in (*given, *variants)],
+        },
+    )
+
+
+def _label(one: Labelled) -> dict[str, Any]:
+    label, passage = one.label, one.label.passage
+    fields = {
+        "rater": one.rater,
+        "variant": one.variant or None,
+        "category": label.category,
+        "quote": label.quote or None,
+        "message": passage.message if passage else None,
+        "missing": label.fault.value if label.fault else None,
+    }
+    return {name: value for name, value in fields.items() if value is not None}
