@@ -5,7 +5,7 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
@@ -13,12 +13,15 @@ from typing import Any, Final
 import aiohttp
 import pytest
 from helpers.clients import TaskScript
+from helpers.readings import annotate, answer
 from helpers.runs import finish, make
 
 from propensitybench.chat import Reply, StopReason
+from propensitybench.judging.labels import Items, episodes_about
+from propensitybench.judging.questions import Question, read_question
 from propensitybench.report.page_numbers import resolve
 from propensitybench.report.page_write import write_report
-from propensitybench.runs import comparable, read_runs
+from propensitybench.runs import StoredRun, comparable, read_runs
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 BROWSER: Final = next((path for name in NAMES if (path := shutil.which(name))), None)
@@ -125,12 +128,25 @@ async def tab_of(profile: Path) -> AsyncIterator[Tab]:
             process.kill()
 
 
+def quotes_of(path: Path, question: Question) -> Iterator[tuple[str, str]]:
+    """Thoughts of a run's agent, by the key of the task: they are folded on the page."""
+    run = StoredRun(path)
+    items = Items(run, question)
+    for record in episodes_about(run, question):
+        thoughts = [one.text for one in items[record.metadata.task].passages if one.part == "thoughts"]
+        if thoughts:
+            yield record.metadata.task, thoughts[0]
+
+
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("browser")
     paths = [make(folder / f"{name}.run", f"simulated/{name}", limit=30) for name in ("o3-like", "always")]
     for path in paths:
         finish(path)
+    awareness = read_question("awareness")
+    thoughts = {task: answer("hint", quote) for task, quote in quotes_of(paths[0], awareness)}
+    annotate(paths[0], awareness, "judge/a", thoughts)
     paths.append(make(folder / "never.run", "simulated/never", limit=4))
     finish(paths[-1], TaskScript(lambda _: [Reply(stop=StopReason.LENGTH)] * 13, "simulated/never"))
     return write_report(comparable(read_runs(paths).runs), folder / "report", figures=False).page
@@ -218,7 +234,20 @@ async def _turns_dark(tab: Tab, page: Path) -> None:
     assert await tab.run(colour) != before  # the choice is stored
 
 
+async def _leads_to_the_quoted_words(tab: Tab, page: Path) -> None:
+    await tab.load(page)
+    link = "document.querySelector('#judged .quotes a')"
+    await tab.run(f"{link}.closest('details').open = true")
+    words = await tab.run(f"{link}.closest('li').querySelector('blockquote').textContent")
+    await tab.run(f"{link}.click()")
+    shown = "document.querySelector('article:target mark')"
+    assert await tab.when(f"{shown} && {shown}.checkVisibility() && {shown}.textContent") == words
+    await tab.run("document.querySelector('article:target sup a').click()")
+    assert "hint" in await tab.when("document.querySelector('li:target')?.textContent")
+
+
 CHECKS: Final = (
+    _leads_to_the_quoted_words,
     _draws_and_fits,
     _shows_card,
     _sorts_and_filters,

@@ -25,6 +25,8 @@ _TITLES: Final[dict[Part, str]] = {
     "text": "the agent",
     "call": "the agent, a tool call",
 }
+HIDDEN_MODEL: Final = "(the model)"
+"""What stands for the model's name."""
 _HIDDEN_CALL: Final = "(a tool call, not shown)"
 _SHORTEST_NAME: Final = 4
 
@@ -105,19 +107,24 @@ def item_of(transcript: Transcript, question: Question, model: str) -> Item:
     return Item(transcript.task, tuple(passage for passage in passages if passage.text))
 
 
+def model_names(model: str) -> list[str]:
+    """The forms of a model's name that readers do not see, the longest first."""
+    names = {model, model.partition("/")[2], model.rpartition("/")[2]}
+    return sorted((name for name in names if len(name) >= _SHORTEST_NAME), key=len, reverse=True)
+
+
 class _Blind:
     """Replaces a model's name."""
 
     def __init__(self, model: str) -> None:
-        names = {model, model.partition("/")[2], model.rpartition("/")[2]}
-        long = sorted((name for name in names if len(name) >= _SHORTEST_NAME), key=len, reverse=True)
-        self._names = re.compile("|".join(map(re.escape, long)), re.IGNORECASE) if long else None
+        names = model_names(model)
+        self._names = re.compile("|".join(map(re.escape, names)), re.IGNORECASE) if names else None
 
     def read(self, passage: Passage, *, hides_calls: bool) -> Passage:
         """The passage as a reader sees it."""
         if hides_calls and passage.part == "call":
             return passage._replace(text=_HIDDEN_CALL)
-        text = passage.text if self._names is None else self._names.sub("(the model)", passage.text)
+        text = passage.text if self._names is None else self._names.sub(HIDDEN_MODEL, passage.text)
         return passage._replace(text=text.strip())
 
 

@@ -20,6 +20,7 @@ from propensitybench.metrics.analysis import Analysis, analyse
 from propensitybench.metrics.display import FULL_LADDER, measure
 from propensitybench.metrics.sequential import StoppingState
 from propensitybench.report.escaping import visible
+from propensitybench.report.judged import JudgedQuestion
 from propensitybench.runs import ComparableRuns, Run
 from propensitybench.scenarios import Selection
 from propensitybench.simulated import PREFIX
@@ -116,7 +117,7 @@ class Provenance(msgspec.Struct, frozen=True):
     caveats: list[str]
 
 
-class Document(msgspec.Struct, frozen=True):
+class Document(msgspec.Struct, frozen=True, omit_defaults=True):
     """The contents of a report.
 
     Attributes:
@@ -124,6 +125,7 @@ class Document(msgspec.Struct, frozen=True):
         runs: how each run was made, in the order of ``analysis.runs``.
         notes: differences between the runs other than the model.
         limitations: limitations of the benchmark, whatever the run.
+        judged: what readers said of transcripts, by run and question.
     """
 
     format: str
@@ -134,6 +136,7 @@ class Document(msgspec.Struct, frozen=True):
     runs: tuple[Provenance, ...]
     notes: tuple[str, ...]
     limitations: tuple[str, ...]
+    judged: tuple[JudgedQuestion, ...] = ()
 
 
 def provenance(run: Run) -> Provenance:
@@ -172,8 +175,8 @@ def provenance(run: Run) -> Provenance:
     )
 
 
-def document(comparable: ComparableRuns) -> Document:
-    """The report of runs."""
+def document(comparable: ComparableRuns, judged: Sequence[JudgedQuestion] = ()) -> Document:
+    """The report of runs, with what readers said of their transcripts."""
     analysis = analyse(comparable.runs)
     runs = tuple(
         msgspec.structs.replace(provenance(run), label=_label(analysed.name, analysed.scores))
@@ -188,6 +191,7 @@ def document(comparable: ComparableRuns) -> Document:
         runs=runs,
         notes=tuple(comparable.notes),
         limitations=LIMITATIONS,
+        judged=tuple(judged),
     )
 
 

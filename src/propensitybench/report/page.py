@@ -2,8 +2,8 @@
 
 import re
 from collections.abc import Sequence
-from functools import cache
-from typing import Any, Final
+from functools import cache, partial
+from typing import Any, Final, NamedTuple
 
 import jinja2
 import msgspec
@@ -15,8 +15,16 @@ from propensitybench.report import page_text
 from propensitybench.report.document import Document
 from propensitybench.report.escaping import json_text, visible
 from propensitybench.report.figures import Figure
+from propensitybench.report.judged import JudgedQuestion, Quote
 from propensitybench.report.page_numbers import Numbers, pointer
-from propensitybench.report.transcripts import Row, RunTranscripts, TranscriptChoice, asset, policy
+from propensitybench.report.transcripts import (
+    Row,
+    RunTranscripts,
+    TranscriptChoice,
+    asset,
+    page_file,
+    policy,
+)
 from propensitybench.taxonomy import NAMINGS
 
 # In order of dependence: Plot needs d3, and our other scripts use the declarations of shared.js.
@@ -70,10 +78,11 @@ def render_page(
         families=FAMILIES,
         family_paths=_family_paths(report),
         transcripts=transcripts,
+        linked=partial(_linked, transcripts=transcripts),
         choice=choice,
         figures=figures,
         policy=policy(scripts),
-        styles=Markup("\n".join(map(_inline, STYLES))),
+        styles=Markup("\n".join(map(_inline, (*STYLES, "judged.css") if report.judged else STYLES))),
         scripts=[Markup(script) for script in scripts],
         licences=Markup(asset("vendor/LICENSES.txt").replace("--", "- -")),
         data=Markup(json_text(raw)),
@@ -116,6 +125,28 @@ def _family_paths(report: Document) -> list[tuple[str, str, str, str, Family]]:
         for place, (run, made) in enumerate(zip(report.analysis.runs, report.runs, strict=True))
         for naming, families in run.families.items()
         for index, family in enumerate(families)
+    ]
+
+
+class LinkedQuote(NamedTuple):
+    """A quote with the link to its place in a transcript; empty if that has no page."""
+
+    quote: Quote
+    link: str
+
+
+def _linked(
+    question: JudgedQuestion, category: str, transcripts: Sequence[RunTranscripts]
+) -> list[LinkedQuote]:
+    """The quotes of a category."""
+    rows = transcripts[question.run].rows
+    pages = {row.record.metadata.task: page_file(row.number) for row in rows if row.has_page}
+    folder = f"transcripts/{question.run + 1}"
+    return [
+        LinkedQuote(one, f"{folder}/{file}#level-{one.level}-turn-{one.turn}" if file else "")
+        for one in question.quotes
+        if one.category == category
+        for file in [pages.get(one.task)]
     ]
 
 

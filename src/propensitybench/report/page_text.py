@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
+from propensitybench.judging.results import LEAST_LABELLED, Agreement, Results
 from propensitybench.metrics import NamingScores
 from propensitybench.metrics.table import Part
 from propensitybench.report.document import Document, Provenance
@@ -20,6 +21,15 @@ PLURALS: Final[dict[Part, str]] = {
     "capability": "capabilities",
     "dimension": "dimensions",
 }
+ABOUT: Final = {"misaligned": "tasks that ended misaligned", "scored": "tasks with a score"}
+PARTS_OF_REPLIES: Final = {
+    "thoughts": "thoughts",
+    "message": "messages",
+    "text": "plain text",
+    "call": "tool calls",
+}
+# Krippendorff 2004, p. 241: below the first, no conclusions; from the second, reliable.
+ALPHAS: Final = (0.667, 0.8)
 SCORE_NAMES: Final = {
     "propensity_zero": "zero-pressure",
     "propensity_competent": "propensity where competent",
@@ -120,3 +130,32 @@ def remarks(scores: NamingScores) -> Sequence[str]:
         ),
     }
     return [f"{count:,} {text}" for text, count in counts.items() if count]
+
+
+def kinds_missing(results: Results) -> list[str]:
+    """The kinds of replies without an answer that any reader of a question gave."""
+    return list(dict.fromkeys(kind for reader in results.readers for kind in reader.faults))
+
+
+def agreements(results: Results) -> list[tuple[str, Agreement, str]]:
+    """The agreement of the judges and of the people who read: who, how far, and its JSON Pointer there."""
+    found = (("judges", results.judges_agree), ("people", results.people_agree))
+    return [(who, one, f"{who}_agree") for who, one in found if one is not None]
+
+
+def reliability(alpha: float) -> str:
+    """What Krippendorff's alpha allows."""
+    least, reliable = ALPHAS
+    if alpha < least:
+        return f"too low for conclusions (below {least})"
+    return "reliable" if alpha >= reliable else f"enough for tentative conclusions only (below {reliable})"
+
+
+def people_read(results: Results) -> str:
+    """How many tasks people have labelled, and what follows for the correction; empty if there is nothing."""
+    enough = results.labelled >= LEAST_LABELLED
+    drawn = f" of {results.drawn:,} drawn for them" if results.drawn else ""
+    least = "" if enough else f" A correction for the judges' errors needs {LEAST_LABELLED}."
+    if not results.labelled and not drawn:
+        return f"No person has read.{least}"
+    return f"People have labelled {results.labelled:,} tasks{drawn}.{least}"

@@ -7,6 +7,7 @@ import msgspec
 
 from propensitybench.report.document import document
 from propensitybench.report.figures import write_figures
+from propensitybench.report.judged import answers_in, judged_question, readings_of
 from propensitybench.report.page import render_page
 from propensitybench.report.page_folder import new_folder
 from propensitybench.report.transcripts import Row, RunTranscripts, TranscriptChoice, write_transcripts
@@ -35,12 +36,20 @@ def write_report(
         BadInput: a run file is damaged, or the folder cannot be used.
     """
     with new_folder(out) as folder:
-        report = document(comparable)
+        answers = [answers_in(run) for run in comparable.runs]
+        judged = [judged_question(run, one) for run, questions in enumerate(answers) for one in questions]
+        report = document(comparable, judged)
         (folder / "report.json").write_bytes(msgspec.json.format(msgspec.json.encode(report), indent=1))
         any_scores = any(run.scores.naming for run in report.analysis.runs)
         drawn = write_figures(report.analysis, folder / "figures") if figures and any_scores else []
         transcripts = [
-            write_transcripts(run, made.label, folder / "transcripts" / str(number), choice)
+            write_transcripts(
+                run,
+                made.label,
+                folder / "transcripts" / str(number),
+                choice,
+                readings_of(answers[number - 1]),
+            )
             if isinstance(run, StoredRun)  # Inspect logs have a viewer of their own
             else RunTranscripts([Row(0, record, has_page=False) for record in run.records], [])
             for number, (run, made) in enumerate(zip(comparable.runs, report.runs, strict=True), start=1)

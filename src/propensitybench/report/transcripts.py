@@ -2,13 +2,14 @@
 
 import base64
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
 from propensitybench.episode import EpisodeRecord, Outcome
 from propensitybench.report.escaping import html
+from propensitybench.report.judged import Readings
 from propensitybench.report.transcripts_page import TranscriptPage, render
 from propensitybench.runs import Run
 
@@ -48,7 +49,9 @@ def policy(scripts: Sequence[str]) -> str:
     )
 
 
-def write_transcripts(run: Run, label: str, folder: Path, choice: TranscriptChoice) -> RunTranscripts:
+def write_transcripts(
+    run: Run, label: str, folder: Path, choice: TranscriptChoice, readings: Mapping[str, Readings] = {}
+) -> RunTranscripts:
     """Writes the transcript pages of a run.
 
     Args:
@@ -56,14 +59,16 @@ def write_transcripts(run: Run, label: str, folder: Path, choice: TranscriptChoi
         label: what to call it.
         folder: created if there is anything to write.
         choice: which transcripts get a page.
+        readings: what readers said of transcripts, by the key of the task.
     """
     rows = [Row(number, record, _chosen(record, choice)) for number, record in enumerate(run.records)]
     written = [row for row in rows if row.has_page]
     if not written:
         return RunTranscripts(rows, [])
     folder.mkdir(parents=True)
-    head = _head()
-    _write_pages(run, label, written, folder, head)
+    head = _head("judged.css" if readings else "")
+    for place, row in enumerate(written):
+        _write(folder / page_file(row.number), render(_page(run, label, written, place, readings), head))
     lists = list(_write_lists(written, label, folder, head))
     return RunTranscripts(rows, [f"transcripts/{folder.name}/{file}" for file in lists])
 
@@ -72,17 +77,20 @@ def _chosen(record: EpisodeRecord, choice: TranscriptChoice) -> bool:
     return choice == "all" or (choice == "failed" and record.stats.outcome is Outcome.MISALIGNED)
 
 
-def _write_pages(run: Run, label: str, rows: Sequence[Row], folder: Path, head: str) -> None:
-    for place, row in enumerate(rows):
-        page = TranscriptPage(
-            run=label,
-            transcript=run.transcript(row.record.metadata.task),
-            record=row.record,
-            list_link=f"{_list_file(place // LIST_LENGTH)}#task-{row.number}",
-            previous=_page_file(rows[place - 1].number) if place else "",
-            next=_page_file(rows[place + 1].number) if place + 1 < len(rows) else "",
-        )
-        _write(folder / _page_file(row.number), render(page, head))
+def _page(
+    run: Run, label: str, rows: Sequence[Row], place: int, readings: Mapping[str, Readings]
+) -> TranscriptPage:
+    record = rows[place].record
+    return TranscriptPage(
+        run=label,
+        transcript=run.transcript(record.metadata.task),
+        record=record,
+        list_link=f"{_list_file(place // LIST_LENGTH)}#task-{rows[place].number}",
+        previous=page_file(rows[place - 1].number) if place else "",
+        next=page_file(rows[place + 1].number) if place + 1 < len(rows) else "",
+        model=run.model,
+        readings=readings.get(record.metadata.task, Readings()),
+    )
 
 
 def _write_lists(rows: Sequence[Row], label: str, folder: Path, head: str) -> Iterator[str]:
@@ -114,26 +122,28 @@ def _line(row: Row) -> str:
     epoch = f", epoch {metadata.epoch}" if metadata.epoch > 1 else ""
     outcome = stats.outcome.value
     return (
-        f'<tr id="task-{row.number}"><td><a href="{_page_file(row.number)}">'
+        f'<tr id="task-{row.number}"><td><a href="{page_file(row.number)}">'
         f'{html(metadata.scenario)}{epoch}</a><td class="{outcome}">{outcome}<td>{stats.level}'
         f"<td>{stats.turns}<td>{html(metadata.dimension)}<td>{html(metadata.naming)}"
         f"<td>{html(metadata.capability or '')}</tr>\n"
     )
 
 
-def _head() -> str:
+def _head(more_style: str) -> str:
     script = asset("transcript.js")
+    style = "".join(asset(name) for name in ("base.css", "transcript.css", more_style) if name)
     return (
         '<meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{html(policy([script]))}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<meta name="referrer" content="no-referrer">'
-        f"<style>{asset('base.css')}{asset('transcript.css')}</style>"
+        f"<style>{style}</style>"
         f"<script>{script}</script>"
     )
 
 
-def _page_file(number: int) -> str:
+def page_file(number: int) -> str:
+    """The file of a transcript's page in the folder of its run."""
     return f"{number}.html"
 
 

@@ -9,6 +9,8 @@ from propensitybench.episode import EpisodeRecord, Event, Outcome, Turn
 from propensitybench.episode.events import find_message
 from propensitybench.episode.prompt import FORWARDED
 from propensitybench.report.escaping import html
+from propensitybench.report.judged import Readings
+from propensitybench.report.marks import Marks
 from propensitybench.runs import Transcript
 from propensitybench.runs.transcript import body
 from propensitybench.taxonomy import ESCALATING
@@ -36,6 +38,8 @@ class TranscriptPage(NamedTuple):
         record: how the task ended.
         list_link: the list of transcripts that contains this one.
         previous, next: links to the neighbours; empty at either end.
+        model: the agent's address.
+        readings: what readers said of the transcript.
     """
 
     run: str
@@ -44,6 +48,8 @@ class TranscriptPage(NamedTuple):
     list_link: str
     previous: str
     next: str
+    model: str = ""
+    readings: Readings = Readings()
 
 
 def render(page: TranscriptPage, head: str) -> str:
@@ -54,11 +60,11 @@ def render(page: TranscriptPage, head: str) -> str:
         f'<!DOCTYPE html>\n<html lang="en"><head>{head}<title>{html(title)}</title></head><body>',
         _links(page),
         f"<header><p>{html(page.run)}</p><h1>{html(metadata.scenario)}</h1>",
-        *_facts(page.record),
+        *_facts(page),
         "</header>",
         *_level_links(page.transcript),
         "<main>",
-        *_conversation(page.transcript),
+        *_conversation(page),
         *_failed_attempts(page.transcript, page.record),
         _outcome(page.record),
         "</main>",
@@ -78,8 +84,8 @@ def _links(page: TranscriptPage) -> str:
     )
 
 
-def _facts(record: EpisodeRecord) -> Iterator[str]:
-    metadata, stats = record.metadata, record.stats
+def _facts(page: TranscriptPage) -> Iterator[str]:
+    metadata, stats = page.record.metadata, page.record.stats
     yield f'<p class="outcome {stats.outcome.value}"><strong>{stats.outcome.value}</strong> '
     if stats.outcome is Outcome.MISALIGNED:
         yield f'at level {stats.level}, turn {stats.turn}. <a href="#misaligned-call">Go to the call</a>'
@@ -100,11 +106,11 @@ def _facts(record: EpisodeRecord) -> Iterator[str]:
         "questions to deciders": str(stats.decisions_asked or ""),
         "closing report": stats.conduct.value if stats.conduct else "",
         "calls of the safe tool": f"{stats.aligned_calls}, {stats.aligned_calls_right} with valid arguments",
-        "error": record.error,
+        "error": page.record.error,
     }
-    for name, value in facts.items():
+    for name, value in (*facts.items(), *page.readings.answers):
         if value:
-            yield f"<div><dt>{name}</dt><dd>{html(value)}</dd></div>"
+            yield f"<div><dt>{html(name)}</dt><dd>{html(value)}</dd></div>"
     yield "</dl>"
 
 
@@ -118,8 +124,9 @@ def _level_links(transcript: Transcript) -> Iterator[str]:
     yield "</nav>"
 
 
-def _conversation(transcript: Transcript) -> Iterator[str]:
+def _conversation(page: TranscriptPage) -> Iterator[str]:
     """Every message in order, in one section per level."""
+    transcript = page.transcript
     yield '<section id="level-0"><h2>Level 0: the task alone</h2>'
     entries = list(transcript)
     for index, (message, level, turn, opens_level) in enumerate(entries):
@@ -128,7 +135,8 @@ def _conversation(transcript: Transcript) -> Iterator[str]:
         elif turn is not None:
             following = (entry.message for entry in entries[index + 1 :])
             answers = [answer.content for answer in takewhile(lambda one: one.role == "tool", following)]
-            yield from _turn(turn, message, answers)
+            quotes = [quote for quote in page.readings.quotes if quote.message == index]
+            yield from _turn(turn, message, answers, Marks(quotes, index, page.model))
         elif message.role == "system":
             yield f"<details><summary>System message</summary>{_text(message.content)}</details>"
         elif message.role != "tool":  # a tool's answer is shown with its call
@@ -151,7 +159,7 @@ def _pressure(content: str) -> str:
     return f'<aside class="pressure"><h3>Pressure message</h3><dl>{rows}</dl>{_text(body)}</aside>'
 
 
-def _turn(turn: Turn, message: Message, answers: Sequence[str]) -> Iterator[str]:
+def _turn(turn: Turn, message: Message, answers: Sequence[str], marks: Marks) -> Iterator[str]:
     misaligned = turn.event is Event.MISALIGNED_CALLED
     calls = message.tool_calls
     # With parallel_calls="any", the call that ended the episode need not be the first.
@@ -160,23 +168,26 @@ def _turn(turn: Turn, message: Message, answers: Sequence[str]) -> Iterator[str]
         f'<article class="{"misaligned" if misaligned else "turn"}" id="level-{turn.level}-turn-{turn.turn}">'
         f"<h3>Turn {turn.turn}: {turn.event.value}</h3>"
     )
-    yield from _reply_text(message, misaligned)
+    yield from _reply_text(message, misaligned, marks)
     # Answers are matched to calls by position, since models may reuse an id.
     for index, call in enumerate(calls):
-        yield from _call(call, misaligned and index == counted, ignored=index != counted)
+        yield from _call(call, misaligned and index == counted, ignored=index != counted, marks=marks)
         if index < len(answers):
             yield _answer(answers[index])
+    yield marks.notes()
     yield "</article>"
 
 
-def _reply_text(message: Message, misaligned: bool) -> Iterator[str]:
+def _reply_text(message: Message, misaligned: bool, marks: Marks) -> Iterator[str]:
     parsed = None if message.tool_calls else find_message(message.content)
     if parsed is None:
         if message.content:
-            yield _text(message.content)
+            yield _preformatted(marks.html(message.content))
     else:
-        yield _folded("Thoughts", parsed.thoughts, opened=misaligned)
-        yield _text(parsed.message)
+        thoughts = marks.html(parsed.thoughts)
+        is_open = " open" if misaligned or "<mark" in thoughts else ""
+        yield f"<details{is_open}><summary>Thoughts</summary>{_preformatted(thoughts)}</details>"
+        yield _preformatted(marks.html(parsed.message))
         if parsed.interaction_status == "terminate":
             yield '<p class="note">The agent ends the level.</p>'
         yield _folded("Raw reply", message.content)
@@ -184,12 +195,13 @@ def _reply_text(message: Message, misaligned: bool) -> Iterator[str]:
         yield _folded("Provider-specific fields", message.provider_fields)
 
 
-def _call(call: ToolCall, misaligned: bool, ignored: bool) -> Iterator[str]:
+def _call(call: ToolCall, misaligned: bool, *, ignored: bool, marks: Marks) -> Iterator[str]:
     if misaligned:
         yield '<p class="misaligned-call" id="misaligned-call"><strong>Calls the prohibited tool</strong></p>'
     elif ignored:
         yield '<p class="note">Not executed: another call in the same reply counted.</p>'
-    yield f'<p class="call"><code>{html(call.name)}</code></p>{_text(call.arguments, code=True)}'
+    name, arguments = marks.call(call.name, call.arguments)
+    yield f'<p class="call"><code>{name}</code></p>{_preformatted(arguments, code=True)}'
 
 
 def _answer(content: str) -> str:
@@ -215,10 +227,13 @@ def _outcome(record: EpisodeRecord) -> str:
     )
 
 
-def _folded(summary: str, text: str, *, opened: bool = False, code: bool = False) -> str:
-    is_open = " open" if opened else ""
-    return f"<details{is_open}><summary>{html(summary)}</summary>{_text(text, code=code)}</details>"
+def _folded(summary: str, text: str, *, code: bool = False) -> str:
+    return f"<details><summary>{html(summary)}</summary>{_text(text, code=code)}</details>"
 
 
 def _text(text: str, *, code: bool = False) -> str:
-    return f'<pre class="code">{html(text)}</pre>' if code else f"<pre>{html(text)}</pre>"
+    return _preformatted(html(text), code=code)
+
+
+def _preformatted(content: str, *, code: bool = False) -> str:
+    return f'<pre class="code">{content}</pre>' if code else f"<pre>{content}</pre>"
