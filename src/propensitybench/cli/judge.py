@@ -1,5 +1,6 @@
 """``propensitybench judge``: models read transcripts and answer questions about them."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -34,6 +35,15 @@ Consequences = Annotated[
         "or team-held-up; may be repeated.",
     ),
 ]
+Scout = Annotated[
+    Path | None,
+    typer.Option(
+        "--read-scout",
+        metavar="PATH",
+        help="Read a scanner's results of Inspect Scout as answers to --question: the folder of a scan, or "
+        "one of its Parquet files.",
+    ),
+]
 Episodes = Annotated[
     int | None,
     typer.Option("--limit", min=1, help="At most N episodes for each question, evenly over the domains."),
@@ -50,6 +60,7 @@ def command(
     judge: Judges = None,
     consequence: Consequences = None,
     limit: Episodes = None,
+    read_scout: Scout = None,
     base_url: options.BaseUrl = None,
     temperature: options.Temperature = None,
     top_p: options.TopP = None,
@@ -68,13 +79,20 @@ def command(
     as_json: options.AsJson = False,
 ) -> None:
     from propensitybench.cli.execution import read_extra_body, read_price
-    from propensitybench.cli.judging import ask_judges, print_answers, print_estimate
+    from propensitybench.cli.judging import (
+        ask_judges,
+        print_answers,
+        print_estimate,
+        read_results_of_scout,
+    )
     from propensitybench.cli.text import must_be_utf8
     from propensitybench.judging.plan import Judging
     from propensitybench.judging.questions import question_names, read_question
     from propensitybench.runs.settings import Settings, read_settings
 
     must_be_utf8({"--base-url": base_url})
+    if read_scout is not None:
+        raise typer.Exit(read_results_of_scout(run, read_scout, question or (), as_json=as_json))
     if not judge:
         raise typer.Exit(print_answers(run, question or (), as_json=as_json))
     settings = Settings(

@@ -7,6 +7,7 @@ from pathlib import Path
 from propensitybench.cli.answers import print_results
 from propensitybench.cli.asked import print_ending
 from propensitybench.cli.execution import cost
+from propensitybench.cli.output import tell
 from propensitybench.cli.progress import progress_bar
 from propensitybench.cli.text import print_json, safe
 from propensitybench.engine import ExecutionOptions
@@ -15,6 +16,9 @@ from propensitybench.judging.asking import Progress, judge_run, plan_judging
 from propensitybench.judging.plan import Judging
 from propensitybench.judging.questions import read_question
 from propensitybench.judging.results import read_results
+from propensitybench.runs import StoredRun
+from propensitybench.runs.read import needs_inspect
+from propensitybench.store import RunFile
 
 
 def print_estimate(path: Path, judging: Judging, execution: ExecutionOptions, *, as_json: bool) -> None:
@@ -43,6 +47,24 @@ def ask_judges(path: Path, judging: Judging, execution: ExecutionOptions, *, as_
         judged = asyncio.run(judge_run(path, judging, execution, advance))
     print_answers(path, [question.name for question in judging.questions], as_json=as_json)
     return print_ending(judged)
+
+
+def read_results_of_scout(path: Path, given: Path, questions: Sequence[str], *, as_json: bool) -> int:
+    """Stores a scanner's results of Inspect Scout as answers and prints all answers; the exit code."""
+    if len(questions) != 1:
+        raise BadInput("--read-scout: give one --question, whose categories are the scanner's answers")
+    try:
+        from propensitybench.inspect_adapter.scout import read_scout
+    except ModuleNotFoundError as error:
+        raise needs_inspect(error) from error
+    question = read_question(questions[0])
+    found = read_scout(given, question, StoredRun(path))
+    with RunFile.open(path, write=True) as file:
+        file.annotate(found.annotations, questions={question.digest: question.body}, raters=found.raters)
+    tell(f"{len(found.annotations)} answers read")
+    for reason, number in found.left_out.items():
+        tell(f"left out: {number} results, {reason}")
+    return print_answers(path, [question.name], as_json=as_json)
 
 
 def print_answers(path: Path, questions: Sequence[str], *, as_json: bool) -> int:
