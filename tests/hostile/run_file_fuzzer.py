@@ -32,6 +32,8 @@ from propensitybench.engine import ExecutionOptions, RunSpec, create_run
 from propensitybench.judging import keyless
 from propensitybench.judging.asking import judge_run
 from propensitybench.judging.plan import Judging
+from propensitybench.judging.probes import read_probe
+from propensitybench.judging.probing import Probing, probe_run
 from propensitybench.judging.questions import read_question
 from propensitybench.runs import StoredRun
 from propensitybench.scenarios import Selection
@@ -50,7 +52,7 @@ _PRELOADED_QUICK: Final = tuple(
 _PRELOADED: Final = (
     *PRELOADED,
     *_PRELOADED_QUICK,
-    *(f"propensitybench.cli.{name}" for name in ("export", "judging", "report", "resume")),
+    *(f"propensitybench.cli.{name}" for name in ("export", "judging", "probing", "report", "resume")),
     "polars",
 )
 
@@ -78,6 +80,7 @@ def seeds(folder: Path) -> list[Path]:
     finish(done)
     judging = Judging((read_question("awareness"), read_question("justification")), (keyless.MODEL,))
     asyncio.run(judge_run(done, judging, ExecutionOptions()))
+    asyncio.run(probe_run(done, Probing((read_probe("awareness"),)), ExecutionOptions()))
     half = make(folder / "half.run", limit=2)
     finish(
         half, TaskScript(lambda task: [] if task.naming == "benign" else [says("no", done=True)] * 13, _MODEL)

@@ -39,6 +39,8 @@ COMMANDS: Final[tuple[tuple[str, ...], ...]] = (
     ("report", "{file}", "--no-figures", "--out", "{out}/report"),
     ("judge", "{file}"),
     ("judge", "{copy}", "--judge", "keyless/words"),
+    ("probe", "{file}", "--show"),
+    ("probe", "{copy}", "--timeout", "2", "--max-retries", "0"),
     ("resume", "{copy}", "--no-preflight", "--max-retries", "0", "--timeout", "2"),
 )
 SLOW: Final = ("export", "{file}", "--format", "eval", "--out", "{out}/logs")

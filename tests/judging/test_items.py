@@ -65,6 +65,7 @@ def test_hidden_calls_do_not_say_what_was_done(run: StoredRun) -> None:
     assert calls
     assert not any(call in hidden.text for call in calls)
     assert len(hidden.passages) == len(shown.passages)
+    assert hidden.find("(a tool call, not shown)") is None
 
 
 @pytest.mark.parametrize(

@@ -84,7 +84,8 @@ class Item(NamedTuple):
         wanted = _spaced(quote)
         if not wanted:
             return None
-        return next((one for one in self.passages if one.part in OWN and wanted in _spaced(one.text)), None)
+        own = (one for one in self.passages if one.part in OWN and one.text != _HIDDEN_CALL)
+        return next((one for one in own if wanted in _spaced(one.text)), None)
 
 
 def item_of(transcript: Transcript, question: Question, model: str) -> Item:
