@@ -29,6 +29,7 @@ NEEDS: Final[Mapping[str, Sequence[str]]] = {
     "report": ["good.run", "--out", "report", "--no-figures"],
     "verify": ["good.run"],
     "show": ["good.run"],
+    "label": ["good.run", "--question", "awareness", "--as", "Ann"],
     "export": ["good.run"],
     "data validate": [],
     "data stats": [],

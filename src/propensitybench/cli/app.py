@@ -35,6 +35,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "report": "Write an HTML report with figures and transcripts.",
     "verify": "Replay a run file and check its outcomes.",
     "show": "Print the transcript of a task, or list the tasks.",
+    "label": "Read transcripts yourself, in the terminal or on a page.",
     "export": "Export a run as a table or as Inspect logs.",
     "data": "Show, validate and export data sets.",
     "play": "Play the agent yourself.",
