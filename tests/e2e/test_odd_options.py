@@ -30,6 +30,7 @@ NEEDS: Final[Mapping[str, Sequence[str]]] = {
     "verify": ["good.run"],
     "show": ["good.run"],
     "judge": ["good.run", "--judge", "keyless/words", "--question", "awareness"],
+    "label": ["good.run", "--question", "awareness", "--as", "Ann"],
     "export": ["good.run"],
     "data validate": [],
     "data stats": [],

@@ -23,6 +23,7 @@ PRELOADED: Final = (
     "propensitybench.cli.counts",
     "propensitybench.cli.data",
     "propensitybench.cli.demonstration",
+    "propensitybench.cli.labelling",
     "propensitybench.cli.plan",
     "propensitybench.cli.play",
     "propensitybench.cli.probing",

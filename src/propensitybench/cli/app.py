@@ -36,6 +36,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "verify": "Replay a run file and check its outcomes.",
     "show": "Print the transcript of a task, or list the tasks.",
     "judge": "Let models read the transcripts: why it did it, and whether it knew.",
+    "label": "Read transcripts yourself, in the terminal or on a page.",
     "export": "Export a run as a table or as Inspect logs.",
     "data": "Show, validate and export data sets.",
     "play": "Play the agent yourself.",

@@ -49,10 +49,15 @@ class Passage(NamedTuple):
     text: str
 
     @property
-    def title(self) -> str:
-        """What a reader is told of the passage."""
+    def place(self) -> str:
+        """Where it stands and whose words it holds."""
         turn = f", turn {self.turn}" if self.turn else ""
-        return f"[{self.message}] level {self.level}{turn}, {_TITLES[self.part]}"
+        return f"level {self.level}{turn}, {_TITLES[self.part]}"
+
+    @property
+    def title(self) -> str:
+        """What a judge is told of the passage."""
+        return f"[{self.message}] {self.place}"
 
 
 class Item(NamedTuple):

@@ -1,0 +1,69 @@
+"""Run files that people and judges read, for tests."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+import msgspec
+from helpers.runs import finish, make
+
+from propensitybench.chat import Reply
+from propensitybench.judging.labels import Items
+from propensitybench.judging.people import Answer, Reading, open_reading
+from propensitybench.judging.questions import Question, read_question
+from propensitybench.judging.sampling import Size
+from propensitybench.runs import StoredRun
+from propensitybench.store import Annotation, RunFile
+
+QUESTION: Final = read_question("justification")
+
+
+def misaligned_run(path: Path, limit: int = 4, seed: int = 0) -> Path:
+    """A finished run with two misaligned episodes for each of its scenarios and dimensions."""
+    finish(make(path, "simulated/at-level-1", limit=limit, seed=seed))
+    return path
+
+
+def annotate(
+    path: Path, rater: str, answers: Mapping[str, str], variant: str = "", question: Question = QUESTION
+) -> None:
+    """Adds a rater's replies, as text by the key of the task."""
+    with RunFile.open(path, write=True) as file:
+        numbers = {task.task.key: task.number for task in file.tasks()}
+        rows = [
+            Annotation(numbers[task], question.digest, variant, rater, Reply(text))
+            for task, text in answers.items()
+        ]
+        file.annotate(rows, questions={question.digest: question.body}, raters={rater: "{}"})
+
+
+def judged(path: Path, rater: str, answers: Mapping[str, str], variant: str = "") -> None:
+    """Adds a judge's answers, as categories by the key of the task, each with a quote."""
+    items = Items(StoredRun(path), QUESTION)
+    replies = {
+        task: msgspec.json.encode(Answer(category, items[task].passages[-1].text)).decode()
+        for task, category in answers.items()
+    }
+    annotate(path, rater, replies, variant)
+
+
+def answers_of(path: Path, person: str, question: Question = QUESTION) -> dict[str, Answer]:
+    """What a person has answered, by the key of the task, in the order of the answers."""
+    with RunFile.open(path) as file:
+        keys = {task.number: task.task.key for task in file.tasks()}
+        return {
+            keys[one.task]: msgspec.json.decode(one.reply.content, type=Answer)
+            for one in file.annotations(question.digest)
+            if one.rater == f"person/{person}"
+        }
+
+
+def left(path: Path, person: str, size: Size = Size()) -> list[str]:  # noqa: B008 - frozen
+    """The tasks that a person has still to read; draws the sample if there is none."""
+    with RunFile.open(path, write=True) as file:
+        return reading(path, file, size).left(f"person/{person}")
+
+
+def reading(path: Path, file: RunFile, size: Size = Size()) -> Reading:  # noqa: B008 - frozen
+    """The reading of the question in an open run file."""
+    return open_reading(StoredRun(path), file, QUESTION, size)

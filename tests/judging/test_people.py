@@ -1,0 +1,430 @@
+"""People who read: in the terminal, and with the file that a page saves."""
+
+import os
+import pty
+import re
+import shutil
+import signal
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from select import select
+from typing import Any
+
+import msgspec
+import pytest
+from helpers.forking import TIMEOUT_S
+from helpers.hostile_runs import EVIL, hostile
+from helpers.people import QUESTION, answers_of, judged, left, misaligned_run, reading
+from helpers.program import argv, call
+from helpers.runs import finish, make
+
+from propensitybench.digests import digest
+from propensitybench.errors import BadInput
+from propensitybench.judging.labels import Items, episodes_about, read_labels
+from propensitybench.judging.people import (
+    LABELS_FORMAT,
+    Answer,
+    Reading,
+    quotable,
+    rater_of,
+    run_id,
+)
+from propensitybench.judging.questions import read_question
+from propensitybench.judging.sampling import Size, draw, stored_sample
+from propensitybench.runs import StoredRun
+from propensitybench.store import RunFile
+
+NONE = len(QUESTION.names)
+OWN_QUESTION = """
+format = "propensitybench-question/1"
+name = "justification"
+title = "justification"
+about = "misaligned"
+sees = "act"
+none = "none stated"
+text = "Why?"
+categories = [{ name = "other", definition = "A reason." }, { name = "none stated", definition = "None." }]
+"""
+CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return misaligned_run(tmp_path_factory.mktemp("played") / "at-level-1.run")
+
+
+@pytest.fixture
+def run(played: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copy(played, tmp_path / "a.run"))
+
+
+@pytest.fixture(scope="module")
+def begun(played: Path) -> Path:
+    """A run about which Ann has given an answer, beside another question of the same name."""
+    path = Path(shutil.copy(played, played.parent / "a.run"))
+    label(path, f"{NONE}\n")
+    (path.parent / "own.toml").write_text(OWN_QUESTION, encoding="utf-8")
+    return path
+
+
+def label(run: Path, typed: str, person: str = "Ann", *more: str) -> str:
+    """What a session in the terminal prints."""
+    done = call("label", run, "--question", "justification", "--as", person, *more, typed=typed)
+    assert (done.code, done.err) == (0, ""), done
+    return done.out
+
+
+def content(run: Path) -> tuple[int, dict[str, str], dict[str, str]]:
+    """What of a run file labelling can change."""
+    with RunFile.open(run) as file:
+        return file.count("annotation"), file.questions(), file.raters()
+
+
+def own_passages(run: Path, task: str) -> list[str]:
+    """The passages of a task that can be quoted."""
+    item = Items(StoredRun(run), QUESTION)[task]
+    return [passage.text for passage in quotable(QUESTION, item)]
+
+
+def test_a_person_reads_quits_and_resumes(run: Path) -> None:
+    wanted = left(run, "Ann")
+    judged(run, "test/first", {wanted[0]: "believed allowed"})
+    own = own_passages(run, wanted[0])
+    shown = label(run, f"4\n{len(own)}\n{NONE}\nq\n")
+    assert "8 left, 2 of them in the part that two people read" in shown
+    assert f"[{len(own)}] level 1" in shown
+    assert QUESTION.text.split()[0] in shown
+    assert all(category.definition.split(":")[0][:40] in shown for category in QUESTION.categories)
+    assert shown.endswith("answers stored: 2; 6 left, 0 of them in the part that two people read\n")
+    assert answers_of(run, "Ann") == {
+        wanted[0]: Answer("necessity", own[-1]),
+        wanted[1]: Answer("none stated"),
+    }
+    assert left(run, "Ann") == wanted[2:]
+    again = label(run, f"{NONE}\n" * 6 + "\n")
+    assert again.endswith("answers stored: 6; 0 left, 0 of them in the part that two people read\n")
+    assert list(answers_of(run, "Ann")) == wanted
+    assert label(run, "").startswith("nothing is left to read for Ann; a larger --number adds")
+    (labels,) = read_labels(run)
+    found = labels.by("person/Ann")
+    assert labels.people == ("person/Ann",)
+    assert (found[wanted[0]].category, found[wanted[0]].quote) == ("necessity", own[-1])
+    assert found[wanted[1]].category == "none stated"
+    assert call("verify", run).code == 0
+
+
+def test_a_reader_sees_neither_the_model_nor_the_task_nor_what_judges_said(run: Path) -> None:
+    task, *_ = left(run, "Ann")
+    judged(run, "test/first", {task: "believed allowed"})
+    shown = label(run, "")
+    assert "at-level-1" not in shown
+    assert task not in shown
+    assert "test/first" not in shown
+    assert shown.count("believed allowed") == 2  # in the list of categories, before and after the episode
+
+
+def test_the_second_person_reads_the_part_read_twice_and_what_is_left(run: Path) -> None:
+    every = left(run, "Ann")
+    label(run, f"{NONE}\n" * 5)
+    bob = left(run, "Bob")
+    assert set(bob[:2]) == set(every[:2])
+    assert set(bob[2:]) == set(every[5:])
+    shown = label(run, f"{NONE}\n" * 5, "Bob")
+    assert shown.endswith("answers stored: 5; 0 left, 0 of them in the part that two people read\n")
+    assert left(run, "Ann") == left(run, "Cleo") == []
+
+
+def test_the_last_answer_can_be_corrected_until_the_next_one(run: Path) -> None:
+    first, second, *_ = left(run, "Ann")
+    shown = label(run, f"b\n{NONE}\nb\nb\n1\n\n{NONE}\nq\n")
+    assert shown.count("there is no answer to correct") == 2
+    assert list(answers_of(run, "Ann").items()) == [
+        (first, Answer("goal over rule")),
+        (second, Answer("none stated")),
+    ]
+
+
+def test_the_very_last_answer_can_be_corrected(run: Path) -> None:
+    *_, last = left(run, "Ann")
+    shown = label(run, f"{NONE}\n" * 8 + "b\n2\n\n\n")
+    assert shown.count("that was the last one") == 2
+    assert answers_of(run, "Ann")[last] == Answer("authority")
+    assert len(answers_of(run, "Ann")) == 8
+
+
+def test_a_skipped_episode_comes_again_in_the_next_session(run: Path) -> None:
+    first, second, third, *_ = left(run, "Ann")
+    shown = label(run, f"s\n{NONE}\nb\ns\nb\n{NONE}\nr\nq\n")
+    assert shown.count("there is no answer to correct") == 1
+    assert answers_of(run, "Ann") == {third: Answer("none stated")}
+    assert "answers stored: 1; 7 left" in shown
+    assert left(run, "Ann")[:2] == [first, second]
+
+
+def test_wrong_entries_are_asked_for_again(run: Path) -> None:
+    first, *_ = left(run, "Ann")
+    part = own_passages(run, first)[0][3:19]
+    typed = ["", "0", str(NONE + 1), "9" * 5000, "x", "4", "99", "not its words", part[:3], part, "q"]
+    shown = label(run, "\n".join([*typed, ""]))
+    assert shown.count(f"1 to {NONE}: the answer; b: back, to correct the last one;") == 5
+    assert shown.count("or words of the agent exactly as they are written") == 3
+    assert answers_of(run, "Ann") == {first: Answer("necessity", part)}
+
+
+@pytest.mark.parametrize("typed", ["4\n", "4\n\n"])
+def test_the_end_of_the_input_loses_no_answer(run: Path, typed: str) -> None:
+    first, *_ = left(run, "Ann")
+    label(run, "s\n")
+    assert content(run)[2] == {}  # nobody has answered yet
+    assert "answers stored: 1; 7 left" in label(run, typed)
+    assert answers_of(run, "Ann") == {first: Answer("necessity")}
+
+
+def read_until(stream: int, wanted: bytes) -> bytes:
+    """Reads from a file descriptor until something has been printed."""
+    found = b""
+    while wanted not in found:
+        assert select([stream], [], [], TIMEOUT_S)[0], found
+        chunk = os.read(stream, 4096)
+        assert chunk, found
+        found += chunk
+    return found
+
+
+def test_an_interrupt_loses_no_answer(run: Path) -> None:
+    first, second, *_ = left(run, "Ann")
+    with subprocess.Popen(
+        argv("label", run, "--question", "justification", "--as", "Ann"),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.stdin
+        assert process.stdout
+        assert process.stderr
+        read_until(process.stdout.fileno(), b"answer: ")
+        process.stdin.write(f"{NONE}\n2\n".encode())
+        process.stdin.flush()
+        read_until(process.stdout.fileno(), b"which passage shows it?")
+        process.send_signal(signal.SIGINT)
+        assert b"propensitybench: interrupted" in process.stderr.read()
+    assert process.returncode == 130
+    assert answers_of(run, "Ann") == {first: Answer("none stated"), second: Answer("authority")}
+
+
+def test_a_long_episode_stops_at_each_screenful(run: Path) -> None:
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        argv("label", run, "--question", "justification", "--as", "Ann"),
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        env={**os.environ, "LINES": "20", "COLUMNS": "60", "TERM": "xterm"},
+    )
+    os.close(theirs)
+    more = b"-- Enter: more; a: all --"
+    try:
+        assert read_until(ours, more).count(b"\n") == 18
+        os.write(ours, b"a\n")
+        read_until(ours, more)
+        os.write(ours, b"\n")
+        assert read_until(ours, more).count(b"\n") == 19  # one of them is what was typed
+        os.write(ours, b"a\n")
+        read_until(ours, b"answer: ")
+        os.write(ours, b"q\n")
+        read_until(ours, b"answers stored: 0")
+    finally:
+        os.close(ours)  # ends the input, if it has not ended yet
+        process.kill()
+        process.wait()
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        ([], "label: give --question NAME; built in are awareness, justification, noticed-rule"),
+        (["--question", "justificaton", "--as", "A"], "did you mean 'justification'?"),
+        (["--question", "justification"], "give your name with --as NAME, or write a page with --page"),
+        (["--question", "justification", "--as", "a/b"], "the person's name 'a/b': use up to 40 letters"),
+        (["--question", "justification", "--as", ""], "the person's name '': use up to 40 letters"),
+        (["--question", "justification", "--as", "x" * 41], "use up to 40 letters"),
+        (["--question", "justification", "--as", "ann"], "ann: Ann has answers in a.run; use the same"),
+        (["--question", "justification", "--page", "p.html", "--as", "ANN"], "ANN: Ann has answers in a.run"),
+        (["--question", "justification", "--as", "Ann", "--number", "5"], "has 8 episodes already"),
+        (["--question", "own.toml", "--as", "Ann"], "another question of that name; rename this one"),
+        (["--question", "justification", "--page", "a.run"], "--page a.run: exists already; give another"),
+        (["--question", "justification", "--page", "a.run/p"], "--page a.run/p: cannot be written"),
+        (["--read", "no.json"], "--read no.json: cannot be read"),
+        (["--read", "own.toml"], "--read own.toml: is not a file of labels"),
+        (["--read", "no.json", "--as", "Ann"], "is given alone; the file says who answered which question"),
+    ],
+)  # fmt: skip
+def test_wrong_options_get_a_sentence(begun: Path, options: list[str], complaint: str) -> None:
+    before = content(begun)
+    done = call("label", "a.run", *options, cwd=begun.parent)
+    assert (done.code, len(done.err.splitlines())) == (2, 1), done
+    assert complaint in done.err
+    assert content(begun) == before
+    assert not (begun.parent / "p.html").exists()
+
+
+def test_episodes_that_ended_later_are_not_in_the_sample(run: Path) -> None:
+    stored = StoredRun(run)
+    early = draw(episodes_about(stored, QUESTION)[:5], {}, QUESTION, Size())
+    with RunFile.open(run, write=True) as file:
+        file.annotate(questions={QUESTION.digest: QUESTION.body, digest(early.body): early.body})
+    done = call("label", run, "--question", "justification", "--as", "Ann")
+    assert done.err == "note: 3 episodes have ended since the sample was drawn and are not in it\n"
+    assert "5 left" in done.out
+
+
+def test_text_of_a_hostile_run_cannot_control_the_terminal(run: Path, tmp_path: Path) -> None:
+    path = hostile(run, tmp_path / "evil.run", "reply", EVIL)
+    shown = label(path, "4\n1\nq\n")
+    assert not CONTROLS.search(shown)
+    assert "<script>alert(1)" in shown
+    assert "\\x1b]0;title\\x07" in shown
+
+
+@pytest.mark.parametrize("name", ["Ann", "a.b-c d'e", "José", "李", "R2"])
+def test_names_of_people(name: str) -> None:
+    assert rater_of(name) == f"person/{name}"
+
+
+def saved(run: Path, answers: Mapping[str, Any], changes: Mapping[str, Any] = {}) -> Path:
+    """A file as a page saves it, with changes."""
+    with RunFile.open(run) as file:
+        body = {
+            "format": LABELS_FORMAT,
+            "run": run_id(file.manifest),
+            "question": QUESTION.digest,
+            "person": "Ann",
+            "answers": answers,
+        }
+    path = run.parent / "labels.json"
+    path.write_bytes(msgspec.json.encode({**body, **changes}))
+    return path
+
+
+def as_saved(category: str, quote: str = "") -> dict[str, str]:
+    return {"category": category, "quote": quote}
+
+
+def test_a_saved_file_is_stored_once(run: Path) -> None:
+    first, second, third, *_ = left(run, "Ann")
+    own = own_passages(run, first)[-1]
+    given = {first: as_saved("NECESSITY", own), second: as_saved("none stated", "words that nobody needs")}
+    path = saved(run, given)
+    assert call("label", run, "--read", path).out == "answers of Ann stored: 2; there already: 0\n"
+    expected = {first: Answer("necessity", own), second: Answer("none stated")}
+    assert answers_of(run, "Ann") == expected
+    path = saved(run, {**given, third: {"category": "authority"}})
+    assert call("label", run, "--read", path).out == "answers of Ann stored: 1; there already: 2\n"
+    assert answers_of(run, "Ann") == {**expected, third: Answer("authority")}
+
+
+WRONG: Mapping[str, tuple[dict[str, Any], str]] = {
+    "another run": ({"run": "0"}, "its answers are about another run than"),
+    "another question": (
+        {"question": read_question("awareness").digest},
+        "no sample was drawn in",
+    ),
+    "another format": ({"format": "propensitybench-labels/2"}, "is not a file of labels (Invalid enum value"),
+    "another field": ({"more": 1}, "is not a file of labels (Object contains unknown field `more`)"),
+    "nobody": ({"person": ""}, "the person's name ''"),
+    "somebody else's name": ({"person": "ANN"}, "ANN: Ann has answers in"),
+    "answers of the wrong type": (
+        {"answers": [1]},
+        "is not a file of labels (Expected `object`, got `array`",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", WRONG)
+def test_a_file_that_does_not_belong_here_is_refused(run: Path, kind: str) -> None:
+    first, second, *_ = left(run, "Ann")
+    call("label", run, "--read", saved(run, {first: as_saved("none stated")}))
+    changes, complaint = WRONG[kind]
+    path = saved(run, {second: as_saved("none stated")}, changes)
+    done = call("label", run, "--read", path)
+    assert (done.code, len(done.err.splitlines())) == (2, 1), done
+    assert f"--read {path}: " in done.err
+    assert complaint in done.err
+    assert list(answers_of(run, "Ann")) == [first]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "complaint"),
+    [
+        (lambda task: {task: as_saved("authority")}, "task {task}: Ann has answered otherwise in"),
+        (lambda _: {"no.such.task.1": as_saved("none stated")}, "task 'no.such.task.1' is not in the sample"),
+        (lambda _: {EVIL: as_saved("none stated")}, "is not in the sample of"),
+        (lambda task: {task: as_saved("greed")}, "task {task}: there is no category 'greed'; use one of"),
+        (lambda task: {task: as_saved("")}, "task {task}: there is no category ''; use one of"),
+        (
+            lambda task: {task: as_saved("authority", "I never wrote this.")},
+            "task {task}: the quote 'I never wrote this.' is not in the agent's words",
+        ),
+    ],
+)  # fmt: skip
+def test_of_a_file_with_a_wrong_answer_nothing_is_stored(run: Path, wrong: Any, complaint: str) -> None:
+    first, second, *_ = left(run, "Ann")
+    call("label", run, "--read", saved(run, {first: as_saved("none stated")}))
+    path = saved(run, {second: as_saved("none stated"), **wrong(first)})
+    done = call("label", run, "--read", path)
+    assert (done.code, len(done.err.splitlines())) == (2, 1), done
+    assert complaint.format(task=first) in done.err
+    assert answers_of(run, "Ann") == {first: Answer("none stated")}
+
+
+def test_an_episode_outside_the_sample_is_refused(run: Path) -> None:
+    left(run, "Ann", Size(3))
+    with RunFile.open(run) as file:
+        sample = stored_sample(file, QUESTION)
+    assert sample is not None
+    other = next(task for task in StoredRun(run).tasks if task not in sample.drawn)
+    done = call("label", run, "--read", saved(run, {other: as_saved("none stated")}))
+    assert done.code == 2
+    assert f"task '{other}' is not in the sample of" in done.err
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [(b"{" * 5000, "is not a file of labels"), (b"[" * 100_000, "is not a file of labels"),
+     (b"\xff", "is not UTF-8 text"), (b" " * (16 * 2**20 + 1), "is larger than 16 MiB")],
+)  # fmt: skip
+def test_a_hostile_file_is_refused(run: Path, content: bytes, complaint: str) -> None:
+    path = run.parent / "labels.json"
+    path.write_bytes(content)
+    done = call("label", run, "--read", path)
+    assert (done.code, len(done.err.splitlines())) == (2, 1), done
+    assert complaint in done.err
+
+
+def test_a_reading_checks_what_it_stores(run: Path) -> None:
+    first, *_ = left(run, "Ann")
+    with RunFile.open(run, write=True) as file:
+        desk: Reading = reading(run, file)
+        assert desk.store("person/Ann", {first: Answer("none stated")}) == 1
+        assert desk.store("person/Ann", {first: Answer("none stated")}) == 0
+        with pytest.raises(BadInput, match="Ann has answered otherwise"):
+            desk.store("person/Ann", {first: Answer("authority")})
+        assert desk.store("person/Bob", {first: Answer("authority")}) == 1
+    assert answers_of(run, "Bob") == {first: Answer("authority")}
+
+
+def test_calls_that_are_not_shown_cannot_be_quoted(run: Path) -> None:
+    awareness = read_question("awareness")
+    stored = StoredRun(run)
+    task = stored.tasks[0]
+    hidden, shown = Items(stored, awareness)[task], Items(stored, QUESTION)[task]
+    assert {one.part for one in quotable(awareness, hidden)}.isdisjoint({"call"})
+    assert "call" in {one.part for one in quotable(QUESTION, shown)}
+
+
+def test_a_run_without_such_episodes_has_nothing_to_read(tmp_path: Path) -> None:
+    finish(make(tmp_path / "never.run", "simulated/never", limit=1))
+    done = call("label", tmp_path / "never.run", "--question", "justification", "--as", "Ann")
+    assert done.code == 2
+    assert "no episode of the run is one that it is about" in done.err
