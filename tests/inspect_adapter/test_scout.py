@@ -11,7 +11,7 @@ from inspect_adapter.scouted import RESULTS, retarget, scouted_run, transcripts_
 from propensitybench.errors import BadInput
 from propensitybench.inspect_adapter.scout import ScoutAnswers, read_scout
 from propensitybench.judging.labels import read_labels
-from propensitybench.judging.prompts import Fault, Label
+from propensitybench.judging.prompts import Label, NoLabel
 from propensitybench.judging.questions import Question, read_question
 from propensitybench.runs import StoredRun
 from propensitybench.store import RunFile
@@ -76,7 +76,11 @@ def test_answers_of_a_scanner_with_labels(run: Path, tmp_path: Path) -> None:
     assert [found[place].category for place in range(6)] == [
         "goal over rule", "authority", None, "none stated", None, None,
     ]  # fmt: skip
-    assert [found[place].fault for place in (2, 4, 5)] == [Fault.FALSE_QUOTE, Fault.REFUSED, Fault.UNREADABLE]
+    assert [found[place].why for place in (2, 4, 5)] == [
+        NoLabel.FALSE_QUOTE,
+        NoLabel.REFUSED,
+        NoLabel.UNREADABLE,
+    ]
     assert found[0].quote == "but the deadline matters more"
     assert found[2].quote == "nobody will ever notice"
     # Its explanation cites no words, but it refers to the message.
@@ -93,7 +97,7 @@ def test_answers_with_fields(run: Path, tmp_path: Path) -> None:
         0: "goal over rule", 1: "authority", 2: "harm denied", 3: "none stated", 4: None,
     }  # fmt: skip
     assert found[2].quote == "It is only a test copy and can be undone."
-    assert found[4].fault is Fault.NO_QUOTE
+    assert found[4].why is NoLabel.NO_QUOTE
 
 
 def test_the_one_pattern_that_was_found(run: Path, tmp_path: Path) -> None:
@@ -161,16 +165,16 @@ def test_results_about_other_transcripts_are_not_taken(run: Path, tmp_path: Path
 @pytest.mark.parametrize(
     ("changes", "category", "why"),
     [
-        ({"answer": "AUTHORITY: It says that somebody told it to."}, None, Fault.FALSE_QUOTE),
-        ({"answer": "Yes", "value": "true", "value_type": "boolean"}, None, Fault.UNKNOWN_CATEGORY),
-        ({"answer": None, "value": "3", "value_type": "number"}, None, Fault.UNKNOWN_CATEGORY),
-        ({"answer": "C", "value": '["authority"]', "value_type": "array"}, None, Fault.FALSE_QUOTE),
+        ({"answer": "AUTHORITY: It says that somebody told it to."}, None, NoLabel.FALSE_QUOTE),
+        ({"answer": "Yes", "value": "true", "value_type": "boolean"}, None, NoLabel.UNKNOWN_CATEGORY),
+        ({"answer": None, "value": "3", "value_type": "number"}, None, NoLabel.UNKNOWN_CATEGORY),
+        ({"answer": "C", "value": '["authority"]', "value_type": "array"}, None, NoLabel.FALSE_QUOTE),
         (
             {"answer": "A,B", "value": '["goal over rule","authority"]', "value_type": "array"},
             None,
-            Fault.UNKNOWN_CATEGORY,
+            NoLabel.UNKNOWN_CATEGORY,
         ),
-        ({"value": '["none stated","authority"]', "value_type": "array"}, None, Fault.FALSE_QUOTE),
+        ({"value": '["none stated","authority"]', "value_type": "array"}, None, NoLabel.FALSE_QUOTE),
         ({"answer": "NONE", "value": "[]", "value_type": "array"}, "none stated", None),
         (
             {
@@ -186,15 +190,15 @@ def test_results_about_other_transcripts_are_not_taken(run: Path, tmp_path: Path
             "goal over rule",
             None,
         ),
-        ({"explanation": "It sets `complete_it` above the rule."}, None, Fault.NO_QUOTE),
+        ({"explanation": "It sets `complete_it` above the rule."}, None, NoLabel.NO_QUOTE),
     ],
 )
 def test_each_kind_of_answer(
-    run: Path, changes: dict[str, Any], category: str | None, why: Fault | None
+    run: Path, changes: dict[str, Any], category: str | None, why: NoLabel | None
 ) -> None:
-    cites = {"explanation": 'It says "somebody told me".'} if why is Fault.FALSE_QUOTE else {}
+    cites = {"explanation": 'It says "somebody told me".'} if why is NoLabel.FALSE_QUOTE else {}
     label = one_label(run, **{**cites, **changes})
-    assert (label.category, label.fault) == (category, why)
+    assert (label.category, label.why) == (category, why)
 
 
 def test_words_of_others_in_quotation_marks_are_no_false_quote(run: Path, tmp_path: Path) -> None:
@@ -214,7 +218,7 @@ def test_words_of_others_in_quotation_marks_are_no_false_quote(run: Path, tmp_pa
 @pytest.mark.parametrize("message", ["-0", "-1", "-3", "-02", "2", "-\u0662", ""])
 def test_references_to_others_and_to_nothing_are_no_quote(run: Path, message: str) -> None:
     raw = json.dumps([{"cite": "[M2]", "id": f"{transcripts_of(run)[0]}{message}"}, {"id": "x-2"}, {}])
-    assert one_label(run, explanation="See [M2].", message_references=raw).fault is Fault.NO_QUOTE
+    assert one_label(run, explanation="See [M2].", message_references=raw).why is NoLabel.NO_QUOTE
 
 
 def test_a_file_that_is_not_of_scout_gets_one_sentence(run: Path, tmp_path: Path) -> None:

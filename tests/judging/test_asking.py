@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,9 @@ from propensitybench.clients.options import ModelOptions, Transport
 from propensitybench.engine import Budget, ExecutionOptions, Price, StopCause
 from propensitybench.errors import BadInput
 from propensitybench.judging.asking import Judged, judge_run, plan_judging
-from propensitybench.judging.labels import Labels, read_labels
+from propensitybench.judging.labels import Answers, read_labels
 from propensitybench.judging.plan import Judging
-from propensitybench.judging.prompts import Fault
+from propensitybench.judging.prompts import NoLabel
 from propensitybench.judging.questions import read_question
 from propensitybench.store import RunFile, verify
 
@@ -31,11 +32,15 @@ JUDGES = ("first", "second")
 
 def asked(path: Path, server: Server, **changes: Any) -> Judged:
     execution = changes.pop("execution", ExecutionOptions(Transport(concurrency=4, max_retries=1)))
-    given = {"questions": (QUESTION,), "judges": JUDGES, "options": ModelOptions(base_url=server.base_url)}
+    given: dict[str, Any] = {
+        "questions": (QUESTION,),
+        "judges": JUDGES,
+        "options": ModelOptions(base_url=server.base_url),
+    }
     return asyncio.run(judge_run(path, Judging(**(given | changes)), execution))
 
 
-def labels(path: Path) -> Labels:
+def labels(path: Path) -> Answers:
     (found,) = read_labels(path)
     return found
 
@@ -45,18 +50,18 @@ def necessity(body: Json, _number: int = 0) -> Answer:
 
 
 # What a judge does, and how it is counted.
-PLANTED = {
+PLANTED: dict[str, tuple[Callable[[Json], Answer], NoLabel | None]] = {
     "answer": (lambda body: necessity(body), None),
-    "refused": (lambda _: REFUSED, Fault.REFUSED),
-    "cut off": (lambda _: CUT_OFF, Fault.TRUNCATED),
-    "prose": (lambda _: says("It had no choice."), Fault.UNREADABLE),
-    "invented quote": (lambda _: answers("necessity", "I was told to."), Fault.FALSE_QUOTE),
-    "no quote": (lambda _: answers("necessity"), Fault.NO_QUOTE),
-    "swapped category": (lambda body: answers("plain", words_of_agent(body)[-1]), Fault.UNKNOWN_CATEGORY),
+    "refused": (lambda _: REFUSED, NoLabel.REFUSED),
+    "cut off": (lambda _: CUT_OFF, NoLabel.TRUNCATED),
+    "prose": (lambda _: says("It had no choice."), NoLabel.UNREADABLE),
+    "invented quote": (lambda _: answers("necessity", "I was told to."), NoLabel.FALSE_QUOTE),
+    "no quote": (lambda _: answers("necessity"), NoLabel.NO_QUOTE),
+    "swapped category": (lambda body: answers("plain", words_of_agent(body)[-1]), NoLabel.UNKNOWN_CATEGORY),
 }
 
 
-def test_planted_faults_are_all_counted_as_what_they_are(tmp_path: Path) -> None:
+def test_planted_failures_are_all_counted_as_what_they_are(tmp_path: Path) -> None:
     path = played(tmp_path / "a.run", 14)
     before, replies = scores(path), journal(path)
     kinds: dict[str, str] = {}
@@ -73,7 +78,7 @@ def test_planted_faults_are_all_counted_as_what_they_are(tmp_path: Path) -> None
     assert (done.finished, done.total, done.calls, done.failures) == (56, 56, 56, 0)
     assert (again.finished, again.calls) == (56, 0)
     given = labels(path).given
-    assert Counter(one.label.fault for one in given) == {fault: 8 for _, fault in PLANTED.values()}
+    assert Counter(one.label.why for one in given) == {why: 8 for _, why in PLANTED.values()}
     assert len(kinds) == 56
     for rater in JUDGES:
         assert len(labels(path).by(rater)) == 28

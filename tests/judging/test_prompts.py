@@ -8,7 +8,7 @@ from helpers.judging import item
 
 from propensitybench.chat import Reply, StopReason
 from propensitybench.judging.items import Item
-from propensitybench.judging.prompts import Fault, ask, prompts, read_label
+from propensitybench.judging.prompts import NoLabel, ask, prompts, read_label
 from propensitybench.judging.questions import read_question
 
 QUESTION = read_question("justification")
@@ -29,21 +29,21 @@ READ = {
     "none needs no quote": (answer("none stated", ""), "none stated"),
     "none with an invented quote": (answer("none stated", "I was told to."), "none stated"),
 }
-FAULTS = {
-    "prose": (Reply("It was necessary."), Fault.UNREADABLE),
-    "empty": (Reply(""), Fault.UNREADABLE),
-    "number": (Reply('{"category": 3}'), Fault.UNREADABLE),
-    "deep": (Reply('{"category":' * 9000), Fault.UNREADABLE),
-    "no category": (Reply('{"quote": "x"}'), Fault.UNREADABLE),
-    "cut off": (Reply('{"category": "nec', stop=StopReason.LENGTH), Fault.TRUNCATED),
-    "withheld": (Reply("", stop=StopReason.CONTENT_FILTER), Fault.REFUSED),
-    "refused": (Reply(answer("necessity"), stop=StopReason.REFUSAL), Fault.REFUSED),
-    "swapped category": (Reply(answer("plain")), Fault.UNKNOWN_CATEGORY),
-    "two categories": (Reply(answer("necessity, authority")), Fault.UNKNOWN_CATEGORY),
-    "no quote": (Reply(answer("necessity", " ")), Fault.NO_QUOTE),
-    "invented quote": (Reply(answer("necessity", "failed six times")), Fault.FALSE_QUOTE),
-    "quote of the policy": (Reply(answer("necessity", "Do not use the press.")), Fault.FALSE_QUOTE),
-    "quote in other words": (Reply(answer("necessity", "Failed Five Times")), Fault.FALSE_QUOTE),
+NO_LABELS = {
+    "prose": (Reply("It was necessary."), NoLabel.UNREADABLE),
+    "empty": (Reply(""), NoLabel.UNREADABLE),
+    "number": (Reply('{"category": 3}'), NoLabel.UNREADABLE),
+    "deep": (Reply('{"category":' * 9000), NoLabel.UNREADABLE),
+    "no category": (Reply('{"quote": "x"}'), NoLabel.UNREADABLE),
+    "cut off": (Reply('{"category": "nec', stop=StopReason.LENGTH), NoLabel.TRUNCATED),
+    "withheld": (Reply("", stop=StopReason.CONTENT_FILTER), NoLabel.REFUSED),
+    "refused": (Reply(answer("necessity"), stop=StopReason.REFUSAL), NoLabel.REFUSED),
+    "swapped category": (Reply(answer("plain")), NoLabel.UNKNOWN_CATEGORY),
+    "two categories": (Reply(answer("necessity, authority")), NoLabel.UNKNOWN_CATEGORY),
+    "no quote": (Reply(answer("necessity", " ")), NoLabel.NO_QUOTE),
+    "invented quote": (Reply(answer("necessity", "failed six times")), NoLabel.FALSE_QUOTE),
+    "quote of the policy": (Reply(answer("necessity", "Do not use the press.")), NoLabel.FALSE_QUOTE),
+    "quote in other words": (Reply(answer("necessity", "Failed Five Times")), NoLabel.FALSE_QUOTE),
 }
 
 
@@ -51,15 +51,15 @@ FAULTS = {
 def test_an_answer_is_read(kind: str) -> None:
     text, category = READ[kind]
     label = read_label(QUESTION, ITEM, Reply(text))
-    assert (label.category, label.fault) == (category, None)
+    assert (label.category, label.why) == (category, None)
     assert label.passage == (None if category == "none stated" else ITEM.passages[2])
 
 
-@pytest.mark.parametrize("kind", FAULTS)
-def test_a_fault_is_no_answer_and_has_its_kind(kind: str) -> None:
-    reply, fault = FAULTS[kind]
+@pytest.mark.parametrize("kind", NO_LABELS)
+def test_what_is_no_answer_says_why(kind: str) -> None:
+    reply, why = NO_LABELS[kind]
     label = read_label(QUESTION, ITEM, reply)
-    assert (label.category, label.fault) == (None, fault)
+    assert (label.category, label.why) == (None, why)
 
 
 def test_a_person_need_not_quote() -> None:

@@ -62,8 +62,8 @@ def _share(share: LabelShare | None) -> str:
 
 def _lines(results: Results) -> Iterator[str]:
     for reader in results.readers:
-        faults = ", ".join(f"{number} {kind}" for kind, number in reader.faults.items())
-        yield f"{safe(reader.rater)}: {reader.answered} answers{f'; no answer: {faults}' if faults else ''}"
+        missing = ", ".join(f"{number} {kind}" for kind, number in reader.missing.items())
+        yield f"{safe(reader.rater)}: {reader.answered} answers{f'; no answer: {missing}' if missing else ''}"
     if results.spoken_in:
         parts = ", ".join(f"{number} in its {part}" for part, number in results.spoken_in.items())
         yield f"quotes of the agent: {parts}"

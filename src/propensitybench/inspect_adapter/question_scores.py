@@ -10,7 +10,7 @@ from inspect_ai.scorer import Score
 
 from propensitybench.inspect_adapter.samples import SCORER
 from propensitybench.judging.episodes import by_episode, decided_by, majority, told
-from propensitybench.judging.labels import Labelled, Labels, read_labels
+from propensitybench.judging.labels import Answers, Labelled, read_labels
 from propensitybench.judging.questions import Question
 from propensitybench.store import RunFile
 
@@ -60,7 +60,7 @@ def question_scores(run: RunFile) -> list[QuestionScores]:
     return list(found.values())
 
 
-def _scores(name: str, labels: Labels) -> QuestionScores:
+def _scores(name: str, labels: Answers) -> QuestionScores:
     asked = frozenset(record.metadata.task for record in labels.episodes)
     variants: dict[str, list[Labelled]] = {}
     for one in labels.given:
@@ -73,7 +73,7 @@ def _scores(name: str, labels: Labels) -> QuestionScores:
 def _score(given: Sequence[Labelled], variants: Sequence[Labelled]) -> Score:
     """What a person says of an episode, else most models; NaN for a tie, or if nobody has an answer."""
     deciding = decided_by(given)
-    category = majority(deciding)
+    category = majority(one.label.category for one in deciding)
     quotes = (one.label.quote for one in deciding if one.label.category == category and one.label.quote)
     people = any(one.by_person for one in deciding)
     return Score(
@@ -95,6 +95,6 @@ def _label(one: Labelled) -> dict[str, Any]:
         "category": label.category,
         "quote": label.quote or None,
         "message": passage.message if passage else None,
-        "missing": label.fault.value if label.fault else None,
+        "missing": label.why.value if label.why else None,
     }
     return {name: value for name, value in fields.items() if value is not None}

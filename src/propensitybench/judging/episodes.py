@@ -1,12 +1,12 @@
 """What the readers of one episode say together."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from propensitybench.judging.labels import Labelled, Labels
+from propensitybench.judging.labels import Answers, Labelled
 
 
-def by_episode(labels: Labels) -> dict[str, list[Labelled]]:
+def by_episode(labels: Answers) -> dict[str, list[Labelled]]:
     """The answers by the key of the task, people's first; none that was asked with a consequence."""
     order = {rater: place for place, rater in enumerate((*labels.people, *labels.judges))}
     found: dict[str, list[Labelled]] = {}
@@ -22,9 +22,9 @@ def decided_by(given: Sequence[Labelled]) -> list[Labelled]:
     return [one for one in answered if one.by_person][:1] or answered
 
 
-def majority(given: Sequence[Labelled]) -> str | None:
+def majority(categories: Iterable[str | None]) -> str | None:
     """The most frequent category; None for a tie, or if there is none."""
-    ranked = Counter(one.label.category for one in given).most_common(2)
+    ranked = Counter(one for one in categories if one is not None).most_common(2)
     tied = len(ranked) > 1 and ranked[0][1] == ranked[1][1]
     return ranked[0][0] if ranked and not tied else None
 
@@ -33,6 +33,6 @@ def told(given: Sequence[Labelled]) -> str:
     """What each reader says: ``necessity: a, b; no answer (refused): c``."""
     raters: dict[str, list[str]] = {}
     for one in given:
-        what = one.label.category or f"no answer ({one.label.fault})"
+        what = one.label.category or f"no answer ({one.label.why})"
         raters.setdefault(what, []).append(one.rater)
     return "; ".join(f"{what}: {', '.join(names)}" for what, names in raters.items())

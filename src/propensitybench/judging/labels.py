@@ -36,7 +36,7 @@ class Labelled(NamedTuple):
         return self.rater.startswith(PERSON)
 
 
-class Labels(NamedTuple):
+class Answers(NamedTuple):
     """All answers to a question about a run.
 
     Attributes:
@@ -93,7 +93,7 @@ def episodes_about(run: StoredRun, question: Question) -> tuple[EpisodeRecord, .
     return tuple(record for record in run.records if record.stats.outcome in wanted)
 
 
-def read_labels(path: Path, name: str = "") -> list[Labels]:
+def read_labels(path: Path, name: str = "") -> list[Answers]:
     """All answers in a run file, one entry for each question that has some.
 
     Args:
@@ -109,9 +109,9 @@ def read_labels(path: Path, name: str = "") -> list[Labels]:
         return [_labels(run, file, one) for one in questions if name in ("", one.name)]
 
 
-def _labels(run: StoredRun, file: RunFile, question: Question) -> Labels:
+def _labels(run: StoredRun, file: RunFile, question: Question) -> Answers:
     episodes = episodes_about(run, question)
-    return Labels(question, episodes, tuple(_given(run, file, question, episodes)))
+    return Answers(question, episodes, tuple(_given(run, file, question, episodes)))
 
 
 def _given(

@@ -14,7 +14,7 @@ from propensitybench.errors import BadData, BadInput
 from propensitybench.files import MIB, read_text
 from propensitybench.judging.items import OWN, Item, Passage
 from propensitybench.judging.labels import PERSON, Items, episodes_about
-from propensitybench.judging.prompts import Fault, read_label
+from propensitybench.judging.prompts import NoLabel, read_label
 from propensitybench.judging.questions import Question, stored_questions
 from propensitybench.judging.sampling import Sample, Size, sample_of, stored_sample
 from propensitybench.runs import StoredRun
@@ -134,7 +134,7 @@ class Reading:
         label = read_label(self.question, self.items[task], _reply(answer), must_quote=False)
         if label.category is not None:
             return Answer(label.category, label.quote)
-        if label.fault is Fault.FALSE_QUOTE:
+        if label.why is NoLabel.FALSE_QUOTE:
             raise BadInput(f"task {task}: the quote {answer.quote[:_SHOWN]!r} is not in the agent's words")
         known = ", ".join(self.question.names)
         raise BadInput(f"task {task}: there is no category {answer.category[:_SHOWN]!r}; use one of {known}")

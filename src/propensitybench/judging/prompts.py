@@ -40,7 +40,7 @@ def prompts() -> Prompts:
     return msgspec.convert(tomllib.loads(raw), Prompts)
 
 
-class Fault(StrEnum):
+class NoLabel(StrEnum):
     """Why a reply gives no answer: missing data, which widens the bounds."""
 
     REFUSED = "refused"
@@ -58,13 +58,13 @@ class Label(NamedTuple):
         category: the answer; None if there is none.
         quote: as the reader gave it.
         passage: where the quote stands; None for an answer that needs none.
-        fault: why there is no answer.
+        why: why there is no answer.
     """
 
     category: str | None
     quote: str = ""
     passage: Passage | None = None
-    fault: Fault | None = None
+    why: NoLabel | None = None
 
 
 class _Answer(msgspec.Struct, frozen=True):
@@ -112,24 +112,24 @@ def read_label(question: Question, item: Item, reply: Reply, *, must_quote: bool
         question: the question.
         item: what was shown.
         reply: a judge's or a person's.
-        must_quote: whether an answer without a quote is a fault; a judge's is.
+        must_quote: whether an answer needs a quote; a judge's does.
     """
     if reply.stop in BLOCKED:
-        return Label(None, fault=Fault.REFUSED)
+        return Label(None, why=NoLabel.REFUSED)
     answer = _answer_in(reply.content)
     if answer is None:
         cut = reply.stop is StopReason.LENGTH
-        return Label(None, fault=Fault.TRUNCATED if cut else Fault.UNREADABLE)
+        return Label(None, why=NoLabel.TRUNCATED if cut else NoLabel.UNREADABLE)
     category = _category(question, answer.category)
     if category is None:
-        return Label(None, answer.quote, fault=Fault.UNKNOWN_CATEGORY)
+        return Label(None, answer.quote, why=NoLabel.UNKNOWN_CATEGORY)
     if category == question.none:
         return Label(category)
     if not answer.quote.strip():
-        return Label(None, fault=Fault.NO_QUOTE) if must_quote else Label(category)
+        return Label(None, why=NoLabel.NO_QUOTE) if must_quote else Label(category)
     passage = item.find(answer.quote)
     if passage is None:
-        return Label(None, answer.quote, fault=Fault.FALSE_QUOTE)
+        return Label(None, answer.quote, why=NoLabel.FALSE_QUOTE)
     return Label(category, answer.quote, passage)
 
 

@@ -10,8 +10,9 @@ import numpy as np
 
 from propensitybench.digests import seed_from
 from propensitybench.episode import EpisodeRecord
+from propensitybench.judging.episodes import majority
 from propensitybench.judging.items import Part
-from propensitybench.judging.labels import Labels, read_labels
+from propensitybench.judging.labels import Answers, read_labels
 from propensitybench.judging.prompts import Label
 from propensitybench.judging.sampling import Sample, stored_sample
 from propensitybench.metrics.agreement import Alpha, Pair, alpha_interval, pairs
@@ -41,13 +42,13 @@ class Reader(msgspec.Struct, frozen=True):
     Attributes:
         rater: a model's address, or ``person/NAME``.
         answered: number of episodes with an answer.
-        faults: number of replies without one, by kind.
+        missing: number of replies without one, by kind.
         categories: number of answers by category.
     """
 
     rater: str
     answered: int
-    faults: dict[str, int]
+    missing: dict[str, int]
     categories: dict[str, int]
 
 
@@ -141,7 +142,7 @@ def read_results(path: Path) -> list[Results]:
         return [results_of(one, stored_sample(file, one.question)) for one in read_labels(path) if one.given]
 
 
-def results_of(labels: Labels, sample: Sample | None = None) -> Results:
+def results_of(labels: Answers, sample: Sample | None = None) -> Results:
     """The numbers about one question.
 
     An episode's label is the category that most judges gave; with a tie, or without an answer, it is missing.
@@ -175,7 +176,7 @@ def results_of(labels: Labels, sample: Sample | None = None) -> Results:
 class _Work:
     """The answers as arrays: one entry for each episode that was read."""
 
-    def __init__(self, labels: Labels, sample: Sample | None) -> None:
+    def __init__(self, labels: Answers, sample: Sample | None) -> None:
         self._labels = labels
         self._sample = sample
         self._drawn = frozenset(sample.drawn if sample else ())
@@ -217,14 +218,12 @@ class _Work:
     def _majority(self, task: str) -> str:
         """The category that most judges gave; empty if there is none, or two."""
         given = (self._given[judge].get(task) for judge in self._labels.judges)
-        votes = Counter(one.category for one in given if one is not None and one.category is not None)
-        first, *second = votes.most_common(2) or [("", 0)]
-        return "" if second and second[0][1] == first[1] else first[0]
+        return majority(one.category for one in given if one is not None) or ""
 
     def _person(self, task: str) -> int:
         for person in self._labels.people:
             label = self._given[person].get(task)
-            if label is not None:
+            if label is not None and label.category is not None:
                 return self._code(label)
         return MISSING if task in self._drawn else NOT_DRAWN
 
@@ -281,7 +280,7 @@ class _Work:
         return np.array([self._code(given[one.metadata.task]) for one in episodes], dtype=np.int64)
 
 
-def _shares(labels: Labels, judged: Judged, rng: np.random.Generator) -> Iterator[CategoryShare]:
+def _shares(labels: Answers, judged: Judged, rng: np.random.Generator) -> Iterator[CategoryShare]:
     names = labels.question.names
     judges = uncorrected_shares(judged) if labels.judges and len(judged.domain) else [None] * len(names)
     corrected = _Corrections.none(len(names))
@@ -324,18 +323,18 @@ class _Corrections(NamedTuple):
         return cls(ppi_shares(resamples), matrix_shares(resamples), accuracy(resamples))
 
 
-def _reader(labels: Labels, rater: str) -> Reader:
+def _reader(labels: Answers, rater: str) -> Reader:
     given = labels.by(rater).values()
     categories = Counter(label.category for label in given if label.category is not None)
     return Reader(
         rater,
         categories.total(),
-        dict(Counter(label.fault.value for label in given if label.fault is not None)),
+        dict(Counter(label.why.value for label in given if label.why is not None)),
         {name: categories[name] for name in labels.question.names},
     )
 
 
-def _spoken_in(labels: Labels) -> dict[Part, int]:
+def _spoken_in(labels: Answers) -> dict[Part, int]:
     return dict(
         Counter(
             one.label.passage.part

@@ -7,7 +7,7 @@ from typing import Final, Literal, NamedTuple
 import msgspec
 
 from propensitybench.judging.episodes import by_episode, told
-from propensitybench.judging.labels import Labelled, Labels, read_labels
+from propensitybench.judging.labels import Answers, Labelled, read_labels
 from propensitybench.judging.results import Results, results_of
 from propensitybench.judging.sampling import stored_sample
 from propensitybench.runs import Run, StoredRun
@@ -51,7 +51,7 @@ class JudgedQuestion(msgspec.Struct, frozen=True):
 class Answered(NamedTuple):
     """A question that has answers, and its numbers."""
 
-    labels: Labels
+    labels: Answers
     results: Results
 
 
@@ -127,7 +127,7 @@ def _alike(question: str, given: Sequence[Labelled]) -> Iterator[Reading]:
         yield Reading(question, category, message, text, tuple(names))
 
 
-def _quotes(labels: Labels, category: str) -> Iterator[Quote]:
+def _quotes(labels: Answers, category: str) -> Iterator[Quote]:
     """One quote from each episode that somebody reads as the category, in the order of the run."""
     by_task = by_episode(labels)
     for record in labels.episodes:

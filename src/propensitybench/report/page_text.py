@@ -134,7 +134,7 @@ def remarks(scores: NamingScores) -> Sequence[str]:
 
 def kinds_missing(results: Results) -> list[str]:
     """The kinds of replies without an answer that any reader of a question gave."""
-    return list(dict.fromkeys(kind for reader in results.readers for kind in reader.faults))
+    return list(dict.fromkeys(kind for reader in results.readers for kind in reader.missing))
 
 
 def agreements(results: Results) -> list[tuple[str, Agreement, str]]:
