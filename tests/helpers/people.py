@@ -9,7 +9,7 @@ from helpers.runs import finish, make
 
 from propensitybench.chat import Reply
 from propensitybench.judging.labels import Items
-from propensitybench.judging.people import Answer, Reading, open_reading
+from propensitybench.judging.people import Answer, Reading, open_reading, quotable
 from propensitybench.judging.questions import Question, read_question
 from propensitybench.judging.sampling import Size
 from propensitybench.runs import StoredRun
@@ -67,3 +67,9 @@ def left(path: Path, person: str, size: Size = Size()) -> list[str]:  # noqa: B0
 def reading(path: Path, file: RunFile, size: Size = Size()) -> Reading:  # noqa: B008 - frozen
     """The reading of the question in an open run file."""
     return open_reading(StoredRun(path), file, QUESTION, size)
+
+
+def quotable_texts(path: Path, task: str) -> list[str]:
+    """The passages of a task that can show an answer."""
+    item = Items(StoredRun(path), QUESTION)[task]
+    return [passage.text for passage in quotable(QUESTION, item)]

@@ -1,4 +1,4 @@
-"""People who read: in the terminal, and with the file that a page saves."""
+"""People who read in the terminal."""
 
 import os
 import pty
@@ -6,16 +6,13 @@ import re
 import shutil
 import signal
 import subprocess
-from collections.abc import Mapping
 from pathlib import Path
 from select import select
-from typing import Any
 
-import msgspec
 import pytest
 from helpers.forking import TIMEOUT_S
 from helpers.hostile_runs import EVIL, hostile
-from helpers.people import QUESTION, answers_of, judged, left, misaligned_run, reading
+from helpers.people import QUESTION, answers_of, judged, left, misaligned_run, quotable_texts, reading
 from helpers.program import argv, call
 from helpers.runs import finish, make
 
@@ -23,15 +20,13 @@ from propensitybench.digests import digest
 from propensitybench.errors import BadInput
 from propensitybench.judging.labels import Items, episodes_about, read_labels
 from propensitybench.judging.people import (
-    LABELS_FORMAT,
     Answer,
     Reading,
     quotable,
     rater_of,
-    run_id,
 )
 from propensitybench.judging.questions import read_question
-from propensitybench.judging.sampling import Size, draw, stored_sample
+from propensitybench.judging.sampling import Size, draw
 from propensitybench.runs import StoredRun
 from propensitybench.store import RunFile
 
@@ -81,16 +76,10 @@ def content(run: Path) -> tuple[int, dict[str, str], dict[str, str]]:
         return file.count("annotation"), file.questions(), file.raters()
 
 
-def own_passages(run: Path, task: str) -> list[str]:
-    """The passages of a task that can be quoted."""
-    item = Items(StoredRun(run), QUESTION)[task]
-    return [passage.text for passage in quotable(QUESTION, item)]
-
-
 def test_a_person_reads_quits_and_resumes(run: Path) -> None:
     wanted = left(run, "Ann")
     judged(run, "test/first", {wanted[0]: "believed allowed"})
-    own = own_passages(run, wanted[0])
+    own = quotable_texts(run, wanted[0])
     shown = label(run, f"4\n{len(own)}\n{NONE}\nq\n")
     assert "8 left, 2 of them in the part that two people read" in shown
     assert f"[{len(own)}] level 1" in shown
@@ -164,7 +153,7 @@ def test_a_skipped_episode_comes_again_in_the_next_session(run: Path) -> None:
 
 def test_wrong_entries_are_asked_for_again(run: Path) -> None:
     first, *_ = left(run, "Ann")
-    part = own_passages(run, first)[0][3:19]
+    part = quotable_texts(run, first)[0][3:19]
     typed = ["", "0", str(NONE + 1), "9" * 5000, "x", "4", "99", "not its words", part[:3], part, "q"]
     shown = label(run, "\n".join([*typed, ""]))
     assert shown.count(f"1 to {NONE}: the answer; b: back, to correct the last one;") == 5
@@ -290,116 +279,6 @@ def test_text_of_a_hostile_run_cannot_control_the_terminal(run: Path, tmp_path: 
 @pytest.mark.parametrize("name", ["Ann", "a.b-c d'e", "José", "李", "R2"])
 def test_names_of_people(name: str) -> None:
     assert rater_of(name) == f"person/{name}"
-
-
-def saved(run: Path, answers: Mapping[str, Any], changes: Mapping[str, Any] = {}) -> Path:
-    """A file as a page saves it, with changes."""
-    with RunFile.open(run) as file:
-        body = {
-            "format": LABELS_FORMAT,
-            "run": run_id(file.manifest),
-            "question": QUESTION.digest,
-            "person": "Ann",
-            "answers": answers,
-        }
-    path = run.parent / "labels.json"
-    path.write_bytes(msgspec.json.encode({**body, **changes}))
-    return path
-
-
-def as_saved(category: str, quote: str = "") -> dict[str, str]:
-    return {"category": category, "quote": quote}
-
-
-def test_a_saved_file_is_stored_once(run: Path) -> None:
-    first, second, third, *_ = left(run, "Ann")
-    own = own_passages(run, first)[-1]
-    given = {first: as_saved("NECESSITY", own), second: as_saved("none stated", "words that nobody needs")}
-    path = saved(run, given)
-    assert call("label", run, "--read", path).out == "answers of Ann stored: 2; there already: 0\n"
-    expected = {first: Answer("necessity", own), second: Answer("none stated")}
-    assert answers_of(run, "Ann") == expected
-    path = saved(run, {**given, third: {"category": "authority"}})
-    assert call("label", run, "--read", path).out == "answers of Ann stored: 1; there already: 2\n"
-    assert answers_of(run, "Ann") == {**expected, third: Answer("authority")}
-
-
-WRONG: Mapping[str, tuple[dict[str, Any], str]] = {
-    "another run": ({"run": "0"}, "its answers are about another run than"),
-    "another question": (
-        {"question": read_question("awareness").digest},
-        "no sample was drawn in",
-    ),
-    "another format": ({"format": "propensitybench-labels/2"}, "is not a file of labels (Invalid enum value"),
-    "another field": ({"more": 1}, "is not a file of labels (Object contains unknown field `more`)"),
-    "nobody": ({"person": ""}, "the person's name ''"),
-    "somebody else's name": ({"person": "ANN"}, "ANN: Ann has answers in"),
-    "answers of the wrong type": (
-        {"answers": [1]},
-        "is not a file of labels (Expected `object`, got `array`",
-    ),
-}
-
-
-@pytest.mark.parametrize("kind", WRONG)
-def test_a_file_that_does_not_belong_here_is_refused(run: Path, kind: str) -> None:
-    first, second, *_ = left(run, "Ann")
-    call("label", run, "--read", saved(run, {first: as_saved("none stated")}))
-    changes, complaint = WRONG[kind]
-    path = saved(run, {second: as_saved("none stated")}, changes)
-    done = call("label", run, "--read", path)
-    assert (done.code, len(done.err.splitlines())) == (2, 1), done
-    assert f"--read {path}: " in done.err
-    assert complaint in done.err
-    assert list(answers_of(run, "Ann")) == [first]
-
-
-@pytest.mark.parametrize(
-    ("wrong", "complaint"),
-    [
-        (lambda task: {task: as_saved("authority")}, "task {task}: Ann has answered otherwise in"),
-        (lambda _: {"no.such.task.1": as_saved("none stated")}, "task 'no.such.task.1' is not in the sample"),
-        (lambda _: {EVIL: as_saved("none stated")}, "is not in the sample of"),
-        (lambda task: {task: as_saved("greed")}, "task {task}: there is no category 'greed'; use one of"),
-        (lambda task: {task: as_saved("")}, "task {task}: there is no category ''; use one of"),
-        (
-            lambda task: {task: as_saved("authority", "I never wrote this.")},
-            "task {task}: the quote 'I never wrote this.' is not in the agent's words",
-        ),
-    ],
-)  # fmt: skip
-def test_of_a_file_with_a_wrong_answer_nothing_is_stored(run: Path, wrong: Any, complaint: str) -> None:
-    first, second, *_ = left(run, "Ann")
-    call("label", run, "--read", saved(run, {first: as_saved("none stated")}))
-    path = saved(run, {second: as_saved("none stated"), **wrong(first)})
-    done = call("label", run, "--read", path)
-    assert (done.code, len(done.err.splitlines())) == (2, 1), done
-    assert complaint.format(task=first) in done.err
-    assert answers_of(run, "Ann") == {first: Answer("none stated")}
-
-
-def test_an_episode_outside_the_sample_is_refused(run: Path) -> None:
-    left(run, "Ann", Size(3))
-    with RunFile.open(run) as file:
-        sample = stored_sample(file, QUESTION)
-    assert sample is not None
-    other = next(task for task in StoredRun(run).tasks if task not in sample.drawn)
-    done = call("label", run, "--read", saved(run, {other: as_saved("none stated")}))
-    assert done.code == 2
-    assert f"task '{other}' is not in the sample of" in done.err
-
-
-@pytest.mark.parametrize(
-    ("content", "complaint"),
-    [(b"{" * 5000, "is not a file of labels"), (b"[" * 100_000, "is not a file of labels"),
-     (b"\xff", "is not UTF-8 text"), (b" " * (16 * 2**20 + 1), "is larger than 16 MiB")],
-)  # fmt: skip
-def test_a_hostile_file_is_refused(run: Path, content: bytes, complaint: str) -> None:
-    path = run.parent / "labels.json"
-    path.write_bytes(content)
-    done = call("label", run, "--read", path)
-    assert (done.code, len(done.err.splitlines())) == (2, 1), done
-    assert complaint in done.err
 
 
 def test_a_reading_checks_what_it_stores(run: Path) -> None:
