@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from helpers.judging import CUT_OFF, REFUSED, answers, played, words_of_agent
 from helpers.openai_server import Answer, Json, Server, completion, error, says, serving
@@ -172,6 +173,15 @@ def test_other_options_are_another_judge(tmp_path: Path) -> None:
         hot = ModelOptions(base_url=server.base_url, temperature=1.0)
         with pytest.raises(BadInput, match="--judge first: was asked with other options"):
             asked(path, server, options=hot)
+
+
+def test_another_question_of_the_same_name_is_refused(tmp_path: Path) -> None:
+    path = played(tmp_path / "a.run", 1)
+    with serving(necessity) as server:
+        asked(path, server)
+        other = msgspec.structs.replace(QUESTION, text="Why?")
+        with pytest.raises(BadInput, match=r"--question justification: .* has another question of that name"):
+            asked(path, server, questions=(other,))
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ from propensitybench.judging.items import item_of
 from propensitybench.judging.keyless import PREFIX, KeylessJudge
 from propensitybench.judging.plan import Estimate, Job, Judging, estimate, jobs_of, price_of
 from propensitybench.judging.prompts import ask, prompts
+from propensitybench.judging.questions import check_name
 from propensitybench.runs import StoredRun
 from propensitybench.store import Annotation, RunFile
 
@@ -214,6 +215,8 @@ def _client(judge: str, options: ModelOptions, execution: ExecutionOptions) -> C
 def _register(file: RunFile, judging: Judging) -> None:
     """Stores questions and judges; raises `BadInput` for a judge that was asked in another way."""
     given = msgspec.json.encode(_Rater(msgspec.to_builtins(judging.options), prompts().digest)).decode()
+    for question in judging.questions:
+        check_name(file, question)
     known = file.raters()
     for judge in judging.judges:
         if known.get(judge, given) != given:

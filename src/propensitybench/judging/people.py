@@ -15,7 +15,7 @@ from propensitybench.files import MIB, read_text
 from propensitybench.judging.items import OWN, Item, Passage
 from propensitybench.judging.labels import PERSON, Items, episodes_about
 from propensitybench.judging.prompts import NoLabel, read_label
-from propensitybench.judging.questions import Question, stored_questions
+from propensitybench.judging.questions import Question, check_name, stored_questions
 from propensitybench.judging.sampling import Sample, Size, sample_of, stored_sample
 from propensitybench.runs import StoredRun
 from propensitybench.store import Annotation, Manifest, RunFile
@@ -180,11 +180,7 @@ def open_reading(run: StoredRun, file: RunFile, question: Question, size: Size) 
     Raises:
         BadInput: the run file has another question of that name, or the sample cannot be had as asked for.
     """
-    for known in stored_questions(file):
-        if known.name == question.name and known.digest != question.digest:
-            raise BadInput(
-                f"--question {question.name}: {file.path} has another question of that name; rename this one"
-            )
+    check_name(file, question)
     return Reading(run, file, question, sample_of(run, file, question, size))
 
 

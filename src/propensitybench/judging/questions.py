@@ -126,6 +126,15 @@ def stored_questions(file: RunReader) -> list[Question]:
     return found
 
 
+def check_name(file: RunReader, question: Question) -> None:
+    """Raises `BadInput` if a run file has another question of that name."""
+    for known in stored_questions(file):
+        if known.name == question.name and known.digest != question.digest:
+            raise BadInput(
+                f"--question {question.name}: {file.path} has another question of that name; rename this one"
+            )
+
+
 def _question(text: str, name: str) -> Question:
     try:
         return msgspec.convert(tomllib.loads(text), Question)
