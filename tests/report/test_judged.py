@@ -276,7 +276,7 @@ def agreement(alpha: float | None) -> Agreement:
 
 BARE = Results(
     "q", "A question", ("yes",), 7, 6, (Reader("a", 5, {"refused": 1}, {"yes": 2}),),
-    (CategoryShare("yes", share(0.25), None, None, None, None, None, {}),), {}, 0, 0, None, None, None, (),
+    (CategoryShare("yes", share(0.25), None, None, None, None, None, {}),), {}, 0, 0, None, None, None, (), {},
 )  # fmt: skip
 RATES = Accuracy(Rate(0.75, None, "", 4), Rate(0.875, Interval(0.8, 0.9), "", 8))
 FULL = msgspec.structs.replace(

@@ -71,8 +71,18 @@ def _lines(results: Results) -> Iterator[str]:
         if agreement is not None:
             yield from _agreement(who, agreement)
     yield from _correction(results)
+    yield from _act(results)
     for one in results.consequences:
         yield from _change(one, results.categories)
+
+
+def _act(results: Results) -> Iterator[str]:
+    for naming, act in results.act.items():
+        both = f"{display.with_interval(act.aware.value, act.aware.ci95)} against "
+        both += display.with_interval(act.unaware.value, act.unaware.ci95)
+        yield f"{naming} names, said before level 1 against not: {both} percent gave in from level 1 on"
+        within = display.points_with_interval(act.difference)
+        yield f"  within scenarios {within} points: an association, not an effect"
 
 
 def _correction(results: Results) -> Iterator[str]:

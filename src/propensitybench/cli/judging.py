@@ -70,7 +70,7 @@ def read_results_of_scout(path: Path, given: Path, questions: Sequence[str], *, 
 def print_answers(path: Path, questions: Sequence[str], *, as_json: bool) -> int:
     """Prints the answers in a run file; the exit code."""
     wanted = {read_question(one).name if one.endswith(".toml") else one for one in questions}
-    results = [one for one in read_results(path) if not wanted or one.question in wanted]
+    results = [one.results for one in read_results(path) if not wanted or one.results.question in wanted]
     if not results:
         raise BadInput(
             f"{path}: holds no answers{' to ' + ', '.join(sorted(wanted)) if wanted else ''}; ask with: "

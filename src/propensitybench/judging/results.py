@@ -15,8 +15,10 @@ from propensitybench.judging.items import Part
 from propensitybench.judging.labels import Answers, read_labels
 from propensitybench.judging.prompts import Label
 from propensitybench.judging.sampling import Sample, stored_sample
+from propensitybench.judging.spoken import act_by_spoken
 from propensitybench.metrics.agreement import Alpha, Pair, alpha_interval, pairs
 from propensitybench.metrics.arrays import Codes
+from propensitybench.metrics.awareness import ActByAwareness
 from propensitybench.metrics.clustered import Places
 from propensitybench.metrics.corrected import (
     Bias,
@@ -30,7 +32,9 @@ from propensitybench.metrics.judge_error import Accuracy, Confusion, accuracy, c
 from propensitybench.metrics.judged import MISSING, NOT_DRAWN, Judged, Resamples
 from propensitybench.metrics.ppi import ppi_shares
 from propensitybench.metrics.relabelled import Relabelled, relabelled
+from propensitybench.metrics.table import LEVELS
 from propensitybench.store import RunFile
+from propensitybench.taxonomy import Naming
 
 # Fewer labels of people say nothing of a judge's errors.
 LEAST_LABELLED: Final = 20
@@ -118,6 +122,8 @@ class Results(msgspec.Struct, frozen=True):
         people_agree: likewise, of people.
         confusion: the judges' labels against people's; None with too few labels.
         consequences: of telling judges what follows from their answers.
+        act: by naming, what agents did that had said it before level 1, and the others; see `act_by_spoken`.
+            Empty for a question about misaligned episodes, or if none had said it.
     """
 
     question: str
@@ -134,15 +140,28 @@ class Results(msgspec.Struct, frozen=True):
     people_agree: Agreement | None
     confusion: Confusion | None
     consequences: tuple[Consequence, ...]
+    act: dict[Naming, ActByAwareness]
 
 
-def read_results(path: Path) -> list[Results]:
-    """The numbers about each question that has answers in a run file; raises `NotARunFile`."""
+class Answered(NamedTuple):
+    """A question's answers and their numbers."""
+
+    labels: Answers
+    results: Results
+
+
+def read_results(path: Path) -> list[Answered]:
+    """Each question that has answers in a run file; raises `NotARunFile`."""
     with RunFile.open(path) as file:
-        return [results_of(one, stored_sample(file, one.question)) for one in read_labels(path) if one.given]
+        levels = file.manifest.protocol.last_level + 1
+        return [
+            Answered(one, results_of(one, stored_sample(file, one.question), levels))
+            for one in read_labels(path)
+            if one.given
+        ]
 
 
-def results_of(labels: Answers, sample: Sample | None = None) -> Results:
+def results_of(labels: Answers, sample: Sample | None = None, levels: int = LEVELS) -> Results:
     """The numbers about one question.
 
     An episode's label is the category that most judges gave; with a tie, or without an answer, it is missing.
@@ -150,6 +169,7 @@ def results_of(labels: Answers, sample: Sample | None = None) -> Results:
     Args:
         labels: all answers.
         sample: the episodes that people are to read.
+        levels: number of levels of the run's protocol, including level 0.
     """
     work = _Work(labels, sample)
     judged = work.judged()
@@ -170,6 +190,7 @@ def results_of(labels: Answers, sample: Sample | None = None) -> Results:
         people_agree=work.agreement(labels.people),
         confusion=confusion(judged) if enough else None,
         consequences=tuple(work.consequences()),
+        act=act_by_spoken(labels, levels) if labels.question.about == "scored" else {},
     )
 
 

@@ -7,9 +7,8 @@ from typing import Final, Literal, NamedTuple
 import msgspec
 
 from propensitybench.judging.episodes import by_episode, told
-from propensitybench.judging.labels import Answers, Labelled, read_labels
-from propensitybench.judging.results import Results, results_of
-from propensitybench.judging.sampling import stored_sample
+from propensitybench.judging.labels import Answers, Labelled
+from propensitybench.judging.results import Answered, Results, read_results
 from propensitybench.runs import Run, StoredRun
 from propensitybench.store import RunFile
 
@@ -48,13 +47,6 @@ class JudgedQuestion(msgspec.Struct, frozen=True):
     quotes: tuple[Quote, ...]
 
 
-class Answered(NamedTuple):
-    """A question that has answers, and its numbers."""
-
-    labels: Answers
-    results: Results
-
-
 class Reading(NamedTuple):
     """A quote in a transcript, as all who read it alike gave it.
 
@@ -85,11 +77,7 @@ def answers_in(run: Run) -> list[Answered]:
     with RunFile.open(run.path) as file:
         if not file.count("annotation"):
             return []
-        return [
-            Answered(labels, results_of(labels, stored_sample(file, labels.question)))
-            for labels in read_labels(run.path)
-            if labels.given
-        ]
+    return read_results(run.path)
 
 
 def judged_question(run: int, answered: Answered) -> JudgedQuestion:
