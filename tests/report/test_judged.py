@@ -128,7 +128,7 @@ def data(out: Path) -> Any:
 
 
 def test_each_question_with_answers_has_its_numbers(judged: Path, data: Any, page: HtmlPage) -> None:
-    expected = json.loads(msgspec.json.encode(read_results(judged)))
+    expected = json.loads(msgspec.json.encode([one.results for one in read_results(judged)]))
     assert [one["results"] for one in data["judged"]] == expected
     assert len(expected) == 2
     titles = [head.text.strip().partition(": ")[2] for head in page.all("h3")]
@@ -276,7 +276,8 @@ def agreement(alpha: float | None) -> Agreement:
 
 BARE = Results(
     "q", "A question", ("yes",), 7, 6, (Reader("a", 5, {"refused": 1}, {"yes": 2}),),
-    (CategoryShare("yes", share(0.25), None, None, None, None, None, {}),), {}, 0, 0, None, None, None, (), {},
+    (CategoryShare("yes", share(0.25), None, None, None, None, None, {}),), {}, 0, 0, None, None, None, (),
+    {},
 )  # fmt: skip
 RATES = Accuracy(Rate(0.75, None, "", 4), Rate(0.875, Interval(0.8, 0.9), "", 8))
 FULL = msgspec.structs.replace(
