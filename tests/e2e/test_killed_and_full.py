@@ -24,6 +24,8 @@ WRITERS: dict[str, tuple[str, list[str]]] = {
     "data own": ("data", ["data", "export", "--layout", "own", "--out", "data"]),
     "data published": ("data", ["data", "export", "--out", "data"]),
 }  # fmt: skip
+# One for each way in which something is put into its place.
+PLACES = ("jsonl", "eval", "report", "data own")
 # A shell that runs the program with files of at most 4 KB, as on a disk that is nearly full. The signal that
 # would end it is ignored, as Python does.
 NEARLY_FULL = ["sh", "-c", 'ulimit -f 8; exec "$@"', "sh"]
@@ -138,12 +140,7 @@ def start(name: str, folder: Path) -> "subprocess.Popen[str]":
 
 @pytest.mark.parametrize(
     ("name", "number"),
-    # Figures are put into their place as a report is, and take as long to begin as all others together.
-    [
-        *((name, signal.SIGKILL) for name in WRITERS if name != "figures"),
-        ("report", signal.SIGTERM),
-        ("eval", signal.SIGINT),
-    ],
+    [*((name, signal.SIGKILL) for name in PLACES), ("report", signal.SIGTERM), ("eval", signal.SIGINT)],
 )
 def test_a_stopped_writer_leaves_nothing_that_stays(name: str, number: int, folder: Path) -> None:
     process = start(name, folder)
@@ -155,14 +152,14 @@ def test_a_stopped_writer_leaves_nothing_that_stays(name: str, number: int, fold
     else:
         assert (process.returncode, err) == (130, "propensitybench: interrupted\n")
         assert set(contents(folder)) == {RUN}
-    assert not (folder / WRITERS[name][0]).exists() or name == "figures"
+    assert not (folder / WRITERS[name][0]).exists()
     done = run_in(folder, argv(*WRITERS[name][1]))
     assert done.returncode == 0, done.stderr
     assert drafts(folder) == []
     assert all(path.name in (RUN, WRITERS[name][0]) for path in folder.iterdir())
 
 
-@pytest.mark.parametrize("name", [name for name in WRITERS if name != "figures"])
+@pytest.mark.parametrize("name", PLACES)
 def test_two_writers_of_one_place_give_one_whole_result(name: str, folder: Path) -> None:
     alone = folder / "alone"
     alone.mkdir()
