@@ -22,7 +22,7 @@ from propensitybench.metrics.intervals import (
     tail_of_bounds,
 )
 
-# Who was asked gave no label that counts: a refusal, a failed call, a quote that does not stand in the text.
+# Asked, but without a usable label: a refusal, a failed call, a quote that does not stand in the text.
 MISSING: Final = -1
 # Not in the sample that people label.
 NOT_DRAWN: Final = -2
@@ -41,8 +41,8 @@ class Judged:
         judge: codes of the judge's labels, 0 to ``categories`` - 1, or `MISSING`.
         person: codes of people's labels, or `MISSING`, or `NOT_DRAWN`.
         stratum: codes from 0 of the strata within which the items for people were drawn with equal
-            probabilities. An item that people have labelled stands for (items) / (labelled items) of its
-            stratum.
+            probabilities; items judged after the draw have strata of their own. An item that people have
+            labelled stands for (items) / (labelled items) of its stratum.
         categories: number of categories, at least 2.
     """
 
@@ -115,7 +115,9 @@ class Precision(NamedTuple):
 
 def scenario_weights(scenarios: int, draws: int, rng: np.random.Generator) -> Numbers:
     """Random weights of scenarios with mean 1, shape (1 + draws, scenarios); the first row is all ones."""
-    return np.concatenate([np.ones((1, scenarios)), rng.standard_exponential((draws, scenarios))])
+    weights = np.ones((1 + draws, scenarios))
+    rng.standard_exponential(out=weights[1:])
+    return weights
 
 
 def interval_of(values: Numbers, precision: Precision, tail: float = TAIL) -> Found:
