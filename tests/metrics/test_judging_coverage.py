@@ -5,7 +5,7 @@ from functools import partial
 import pytest
 from helpers.coverage.cells import Cell, Found, simulate
 from helpers.coverage.judging import agreeing, one_judge, usual
-from helpers.judging import FOUR_LABELS, binary
+from helpers.judged_worlds import FOUR_LABELS, binary
 
 pytestmark = pytest.mark.slow
 

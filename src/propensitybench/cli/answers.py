@@ -18,8 +18,8 @@ LEGEND: Final = """\
 judges: share of episodes to which most judges gave this answer, mean over domains, with a 95 % interval for
 new scenarios; in brackets the bounds that missing answers allow. corrected: the same, corrected by what
 people say of a sample (PPI++); without judges, what people say. sens., spec.: how often the judges find the
-answer where people do, and do not where people do not. biased: the judges' interval misses the corrected
-share."""
+answer where people do, and do not where people do not. biased: the interval of the judges' share minus the
+corrected one excludes 0."""
 
 
 def print_results(results: Sequence[Results]) -> None:

@@ -25,7 +25,6 @@ from propensitybench.metrics.corrected import (
     Corrected,
     LabelShare,
     matrix_shares,
-    misses,
     uncorrected_shares,
 )
 from propensitybench.metrics.judge_error import Accuracy, Confusion, accuracy, confusion
@@ -67,7 +66,7 @@ class CategoryShare(msgspec.Struct, frozen=True):
         matrix: the same corrected by the whole table of the judges' errors (Rogan and Gladen, for several
             categories); None with too few labels.
         bias: the judges' share minus ``corrected``.
-        biased: whether the interval of ``judges`` misses ``corrected``.
+        biased: whether the interval of the bias excludes 0.
         accuracy: of the judges in this category; None with too few labels.
         by_domain: ``corrected`` in each domain, or else ``judges``.
     """
@@ -317,10 +316,14 @@ def _shares(labels: Answers, judged: Judged, rng: np.random.Generator) -> Iterat
             ppi.share if ppi else None,
             matrix.share if matrix else None,
             ppi.bias if ppi and own else None,
-            misses(own.share, ppi.share) if ppi and own else None,
+            _excludes_zero(ppi.bias) if ppi and own else None,
             rates,
             parts,
         )
+
+
+def _excludes_zero(bias: Bias) -> bool | None:
+    return None if bias.ci95 is None else not bias.ci95.low <= 0 <= bias.ci95.high
 
 
 class _Corrections(NamedTuple):

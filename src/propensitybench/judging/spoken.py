@@ -40,5 +40,6 @@ def act_by_spoken(labels: Answers, levels: int) -> dict[Naming, ActByAwareness]:
 def _early(labels: Answers, label: Label) -> YesNo:
     if label.category is None:
         return None
-    said = label.category != labels.question.none
-    return said and (label.passage is None or label.passage.level < LANDMARK)
+    if label.category == labels.question.none:
+        return False
+    return label.passage is None or label.passage.level < LANDMARK

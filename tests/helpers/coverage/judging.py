@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 from helpers.coverage.cells import Cell, Result, Sheet
-from helpers.judging import (
+from helpers.judged_worlds import (
     DOMAINS,
     FOUR_LABELS,
     SIX_LABELS,
