@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from helpers.openai_server import STALL, serving
-from helpers.program import argv, call, until
+from helpers.program import argv, call, hear_interrupts, until
 from helpers.runs import finish, make
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform == "win32", reason="needs signals")]
@@ -97,11 +97,6 @@ def test_a_reader_that_has_gone_ends_the_program_quietly(folder: Path) -> None:
         assert (done.returncode, done.stderr) == (0, "")
 
 
-def heard() -> None:
-    """A child of tests that were started in the background hears SIGINT again."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
 def stopped(process: "subprocess.Popen[str]", number: int, when: Callable[[], object]) -> str:
     """Sends a signal to a program as soon as something is the case; its standard error."""
     until(process, when)
@@ -122,7 +117,7 @@ def test_a_signal_in_the_preflight_is_a_sentence(number: int, shell: list[str], 
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            preexec_fn=heard,
+            preexec_fn=hear_interrupts,
         )
         err = stopped(process, number, lambda: server.calls)
     assert (process.returncode, err) == (130, "propensitybench: interrupted\n")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from helpers.openai_server import Answer, Json, completion, serving, simulated
 from helpers.probing import AWARENESS, answering, is_probe, played_at
-from helpers.program import argv, call
+from helpers.program import argv, call, hear_interrupts
 from helpers.runs import finish, make
 
 from propensitybench.store import RunFile
@@ -147,7 +147,7 @@ def test_killed_and_interrupted_it_asks_nothing_twice(tmp_path: Path) -> None:
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,
                 text=True,
-                preexec_fn=heard,
+                preexec_fn=hear_interrupts,
             )
             running.append(process)
             errors.append(process.communicate(timeout=60)[1])
@@ -160,8 +160,3 @@ def test_killed_and_interrupted_it_asks_nothing_twice(tmp_path: Path) -> None:
     assert len(paid) == len(replies(path)) == 40 * 5
     # What was in flight when it was killed is lost; what was in flight when it was interrupted is not.
     assert len(asked) - 200 <= 4
-
-
-def heard() -> None:
-    """A child of tests that were started in the background hears SIGINT again."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)

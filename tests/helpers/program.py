@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -40,6 +41,11 @@ def call(
     done = Done(*call_forked([str(argument) for argument in arguments], typed, cwd, environment))
     assert "Traceback" not in done.err, done.err
     return done
+
+
+def hear_interrupts() -> None:
+    """For `subprocess.Popen`: a child of tests that were started in the background hears SIGINT again."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def until(process: "subprocess.Popen[Any]", happened: Callable[[], object]) -> None:

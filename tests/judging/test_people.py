@@ -13,7 +13,7 @@ import pytest
 from helpers.forking import TIMEOUT_S
 from helpers.hostile_runs import EVIL, hostile
 from helpers.people import QUESTION, answers_of, judged, left, misaligned_run, quotable_texts, reading
-from helpers.program import argv, call
+from helpers.program import argv, call, hear_interrupts
 from helpers.runs import finish, make
 
 from propensitybench.digests import digest
@@ -188,6 +188,7 @@ def test_an_interrupt_loses_no_answer(run: Path) -> None:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
+        preexec_fn=hear_interrupts,
     ) as process:
         assert process.stdin
         assert process.stdout
