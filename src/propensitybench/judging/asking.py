@@ -24,6 +24,7 @@ from propensitybench.judging.plan import Estimate, Job, Judging, estimate, jobs_
 from propensitybench.judging.prompts import ask, prompts
 from propensitybench.judging.questions import check_name
 from propensitybench.runs import StoredRun
+from propensitybench.runs.stored import transcript_in
 from propensitybench.store import Annotation, RunFile
 
 Asked = set[tuple[int, str, str, str]]
@@ -108,7 +109,7 @@ async def judge_run(
         _register(file, judging)
         left = _Left(run, file, judging)
         costs = Costs({judge: left.usage(judge) for judge in prices}, prices, execution.budget)
-        session = _Session(run, file, left, costs, on_progress)
+        session = _Session(file, left, costs, on_progress)
         if exhausted := costs.exhausted():
             session.stop.request_stop(StopCause.BUDGET, exhausted)
         concurrency = within_open_files(execution.transport.concurrency)
@@ -120,7 +121,7 @@ class _Left:
     """What the judges have not been asked."""
 
     def __init__(self, run: StoredRun, file: RunFile, judging: Judging) -> None:
-        self.numbers = {task.task.key: task.number for task in file.tasks()}
+        self.tasks = {task.task.key: task for task in file.tasks()}
         self._jobs = jobs_of(run, judging)
         self._asked: Asked = set()
         self._usage: dict[str, Usage] = {}
@@ -146,15 +147,12 @@ class _Left:
         return (*self._key(job), judge)
 
     def _key(self, job: Job) -> tuple[int, str, str]:
-        return self.numbers[job.record.metadata.task], job.question.digest, job.variant
+        return self.tasks[job.record.metadata.task].number, job.question.digest, job.variant
 
 
 class _Session:
-    def __init__(
-        self, run: StoredRun, file: RunFile, left: _Left, costs: Costs, on_progress: Listener | None
-    ) -> None:
+    def __init__(self, file: RunFile, left: _Left, costs: Costs, on_progress: Listener | None) -> None:
         self.stop = StopSignal()
-        self._run = run
         self._file = file
         self._left = left
         self._costs = costs
@@ -175,7 +173,8 @@ class _Session:
 
     async def _work(self, client: Client, todo: Iterator[Job]) -> None:
         for job in todo:
-            item = item_of(self._run.transcript(job.record.metadata.task), job.question, self._run.model)
+            transcript = transcript_in(self._file, self._left.tasks[job.record.metadata.task])
+            item = item_of(transcript, job.question, self._file.manifest.model)
             messages = ask(job.question, item, job.variant, client.model)
             key = digest(job.question.digest, item.task, job.variant, client.model)
             try:

@@ -12,7 +12,7 @@ from propensitybench.errors import UnknownName
 from propensitybench.runs.base import Journal, Run
 from propensitybench.runs.transcript import Transcript
 from propensitybench.scenarios import scenario_id
-from propensitybench.store import RunFile
+from propensitybench.store import NumberedTask, RunFile
 
 
 class StoredRun(Run):
@@ -64,10 +64,15 @@ class StoredRun(Run):
             numbered = file.find(task)
             if numbered is None:
                 raise UnknownName("task", task, file.task_keys(), self.file)
-            stored = file.stored_record(numbered.number)
-            errors = tuple(file.errors(numbered.number))
-            episode = replay(file.job(numbered)).episode
-        return Transcript(task, episode, stored[0] if stored else None, errors)
+            return transcript_in(file, numbered)
+
+
+def transcript_in(file: RunFile, task: NumberedTask) -> Transcript:
+    """The conversation of a task in an open run file."""
+    stored = file.stored_record(task.number)
+    errors = tuple(file.errors(task.number))
+    episode = replay(file.job(task)).episode
+    return Transcript(task.task.key, episode, stored[0] if stored else None, errors)
 
 
 def _records(file: RunFile) -> list[EpisodeRecord]:
