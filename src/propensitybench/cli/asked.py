@@ -1,12 +1,28 @@
-"""How a session of asking about a run's transcripts ended."""
+"""A session of asking about a run's transcripts: its progress, and how it ended."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
-from propensitybench.cli.execution import EXIT
+from propensitybench.cli.execution import EXIT, cost
 from propensitybench.cli.output import tell
-from propensitybench.judging.asking import Judged
+from propensitybench.cli.progress import progress_bar
+from propensitybench.judging.asking import Judged, Listener, Progress
 
 UNANSWERED: Final = 1
+
+
+@contextmanager
+def shown(title: str) -> Iterator[Listener]:
+    """Shows the progress of a session; gives what is to be called after each reply."""
+    with progress_bar() as bar:
+        row = bar.add_task(title, total=None, note="")
+
+        def advance(now: Progress) -> None:
+            note = f"{now.tokens / 1e6:.2f}M tokens, {cost(now.usd)}"
+            bar.update(row, total=now.total, completed=now.finished, note=note)
+
+        yield advance
 
 
 def print_ending(asked: Judged) -> int:

@@ -112,9 +112,7 @@ def write(
     budget_usd: options.BudgetUsd = None,
     max_tokens_total: options.MaxTokensTotal = None,
     price: options.PriceGiven = None,
-    plan: Annotated[
-        bool, typer.Option("--plan", help="Print expected calls, tokens and cost; send nothing.")
-    ] = False,
+    plan: options.CostOnly = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Write what is missing with a model, or take texts that people wrote; resumes where it was stopped."""

@@ -49,9 +49,6 @@ Episodes = Annotated[
     typer.Option("--limit", min=1, help="At most N episodes for each question, evenly over the domains."),
 ]
 Concurrency = Annotated[int, typer.Option("--concurrency", help="Requests in flight for each judge.", min=1)]
-PlanOnly = Annotated[
-    bool, typer.Option("--plan", help="Print expected calls, tokens and cost; send nothing.")
-]
 
 
 def command(
@@ -75,7 +72,7 @@ def command(
     budget_usd: options.BudgetUsd = None,
     max_tokens_total: options.MaxTokensTotal = None,
     price: options.PriceGiven = None,
-    plan: PlanOnly = False,
+    plan: options.CostOnly = False,
     as_json: options.AsJson = False,
 ) -> None:
     from propensitybench.cli.execution import read_extra_body, read_price

@@ -5,14 +5,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from propensitybench.cli.answers import print_results
-from propensitybench.cli.asked import print_ending
+from propensitybench.cli.asked import print_ending, shown
 from propensitybench.cli.execution import cost
 from propensitybench.cli.output import tell
-from propensitybench.cli.progress import progress_bar
 from propensitybench.cli.text import print_json, safe
 from propensitybench.engine import ExecutionOptions
 from propensitybench.errors import BadInput
-from propensitybench.judging.asking import Progress, judge_run, plan_judging
+from propensitybench.judging.asking import judge_run, plan_judging
 from propensitybench.judging.plan import Judging
 from propensitybench.judging.questions import read_question
 from propensitybench.judging.results import read_results
@@ -37,13 +36,7 @@ def print_estimate(path: Path, judging: Judging, execution: ExecutionOptions, *,
 
 def ask_judges(path: Path, judging: Judging, execution: ExecutionOptions, *, as_json: bool) -> int:
     """Asks what is missing and prints all answers; the exit code."""
-    with progress_bar() as bar:
-        row = bar.add_task("reading", total=None, note="")
-
-        def advance(now: Progress) -> None:
-            note = f"{now.tokens / 1e6:.2f}M tokens, {cost(now.usd)}"
-            bar.update(row, total=now.total, completed=now.finished, note=note)
-
+    with shown("reading") as advance:
         judged = asyncio.run(judge_run(path, judging, execution, advance))
     print_answers(path, [question.name for question in judging.questions], as_json=as_json)
     return print_ending(judged)

@@ -142,6 +142,9 @@ Template = Annotated[
 PlanOnly = Annotated[
     bool, typer.Option("--plan", help="Print expected calls, tokens, cost and power; send nothing.")
 ]
+CostOnly = Annotated[
+    bool, typer.Option("--plan", help="Print expected calls, tokens and cost; send nothing.")
+]
 AssumePropensity = Annotated[
     list[float] | None,
     typer.Option(

@@ -29,7 +29,6 @@ Limit = Annotated[
     int | None,
     typer.Option("--limit", min=1, help="Only in the first N tasks that have ended: a balanced sample."),
 ]
-Plan = Annotated[bool, typer.Option("--plan", help="Print expected calls, tokens and cost; send nothing.")]
 Show = Annotated[bool, typer.Option("--show", help="Only print what was answered so far; send nothing.")]
 
 
@@ -38,7 +37,7 @@ def command(
     probe: Probes = None,
     level: Levels = None,
     limit: Limit = None,
-    plan: Plan = False,
+    plan: options.CostOnly = False,
     show: Show = False,
     concurrency: options.Concurrency = DEFAULTS.concurrency,
     timeout: options.Timeout = DEFAULTS.timeout,

@@ -7,12 +7,10 @@ from pathlib import Path
 from typing import Final
 
 from propensitybench.cli import tables
-from propensitybench.cli.asked import print_ending
+from propensitybench.cli.asked import print_ending, shown
 from propensitybench.cli.execution import confirmed, cost
-from propensitybench.cli.progress import progress_bar
 from propensitybench.cli.text import name_of, print_json, safe
 from propensitybench.engine import ExecutionOptions, Price
-from propensitybench.judging.asking import Progress
 from propensitybench.judging.probed import AtLevel, ProbeNumbers, probe_numbers, read_probed
 from propensitybench.judging.probes import Level
 from propensitybench.judging.probing import Probing, left_to_ask, plan_probing, probe_run
@@ -63,13 +61,7 @@ def ask_agent(path: Path, probing: Probing, execution: ExecutionOptions, *, as_j
     """Asks what is missing and prints all answers; the exit code."""
     if left_to_ask(path, probing):
         execution = confirmed(path, execution)
-    with progress_bar() as bar:
-        row = bar.add_task("asking", total=None, note="")
-
-        def advance(now: Progress) -> None:
-            note = f"{now.tokens / 1e6:.2f}M tokens, {cost(now.usd)}"
-            bar.update(row, total=now.total, completed=now.finished, note=note)
-
+    with shown("asking") as advance:
         asked = asyncio.run(probe_run(path, probing, execution, on_progress=advance))
     digests = [probe.digest for probe in probing.probes]
     print_answers(path, digests, probing.levels, as_json=as_json)

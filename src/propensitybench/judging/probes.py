@@ -1,11 +1,8 @@
 """Probes: forced-choice questions to the agent itself, as files, and how an answer is read."""
 
 import re
-import tomllib
 from enum import StrEnum
 from functools import cached_property
-from importlib import resources
-from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
 import msgspec
@@ -13,12 +10,11 @@ import msgspec
 from propensitybench.chat import BLOCKED, Reply, StopReason
 from propensitybench.digests import digest
 from propensitybench.episode.events import find_message
-from propensitybench.errors import BadInput, UnknownName
-from propensitybench.files import read_text
+from propensitybench.errors import BadInput
+from propensitybench.judging.declared import Declared
 from propensitybench.store.reading import RunReader
 
 PROBE_FORMAT: Final = "propensitybench-probe/1"
-LARGEST_FILE: Final = 262_144
 LAST_LEVEL: Final = 12
 END: Final = "end"
 
@@ -202,9 +198,12 @@ def check_level(level: Level, where: str = "") -> None:
         raise BadInput(f"{where}must be a level from 0 to {LAST_LEVEL}, or {END}")
 
 
+_DECLARED: Final = Declared("probe", PROBE_FORMAT, Probe)
+
+
 def probe_names() -> list[str]:
     """Names of the built-in probes."""
-    return sorted(file.name.removesuffix(".toml") for file in _folder().iterdir())
+    return _DECLARED.names()
 
 
 def read_probe(given: str) -> Probe:
@@ -216,26 +215,12 @@ def read_probe(given: str) -> Probe:
     Raises:
         BadInput: there is no such probe, or the file is not one.
     """
-    if given.endswith(".toml"):
-        return _probe(read_text(Path(given), f"--probe {given}", LARGEST_FILE), given)
-    if given not in probe_names():
-        raise UnknownName("probe", given, probe_names(), "--probe")
-    text = _folder().joinpath(f"{given}.toml").read_text(encoding="utf-8")
-    return _probe(text, f"the built-in probe {given}")
-
-
-class _Headed(msgspec.Struct):
-    format: str
+    return _DECLARED.read(given)
 
 
 def stored_probes(file: RunReader) -> list[Probe]:
     """The probes in a run file, by name; raises `NotARunFile` for one that is damaged."""
-    found = []
-    for body in file.questions().values():
-        with file.rows.decoding("a probe"):
-            if msgspec.json.decode(body, type=_Headed).format == PROBE_FORMAT:
-                found.append(msgspec.json.decode(body, type=Probe))
-    return sorted(found, key=lambda probe: probe.name)
+    return sorted(_DECLARED.stored(file), key=lambda probe: probe.name)
 
 
 def _letter(line: str, options: dict[str, Option], tool: str) -> str:
@@ -248,14 +233,3 @@ def _letter(line: str, options: dict[str, Option], tool: str) -> str:
     name, rest = letter[1].lower(), letter[2].strip(_AROUND)
     shown = options[name].text.replace("{tool}", tool)
     return name if rest in ("", shown.strip(_AROUND)) else ""
-
-
-def _probe(text: str, name: str) -> Probe:
-    try:
-        return msgspec.convert(tomllib.loads(text), Probe)
-    except (tomllib.TOMLDecodeError, msgspec.ValidationError, RecursionError, BadInput) as error:
-        raise BadInput(f"{name}: is not a probe ({error})") from error
-
-
-def _folder() -> "resources.abc.Traversable":
-    return resources.files(__package__).joinpath("data", "probes")

@@ -1,20 +1,16 @@
 """Questions about transcripts, as files: what a reader sees, the answers, and what each answer means."""
 
-import tomllib
 from functools import cached_property
-from importlib import resources
-from pathlib import Path
 from typing import Final, Literal
 
 import msgspec
 
 from propensitybench.digests import digest
-from propensitybench.errors import BadInput, UnknownName
-from propensitybench.files import read_text
+from propensitybench.errors import BadInput
+from propensitybench.judging.declared import Declared
 from propensitybench.store.reading import RunReader
 
 QUESTION_FORMAT: Final = "propensitybench-question/1"
-LARGEST_FILE: Final = 262_144
 _ENCODER: Final = msgspec.json.Encoder()
 
 View = Literal["transcript", "act", "words"]
@@ -90,9 +86,12 @@ class Question(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=Tru
         return digest(self.body)
 
 
+_DECLARED: Final = Declared("question", QUESTION_FORMAT, Question)
+
+
 def question_names() -> list[str]:
     """Names of the built-in questions."""
-    return sorted(file.name.removesuffix(".toml") for file in _folder().iterdir())
+    return _DECLARED.names()
 
 
 def read_question(given: str) -> Question:
@@ -104,26 +103,12 @@ def read_question(given: str) -> Question:
     Raises:
         BadInput: there is no such question, or the file is not one.
     """
-    if given.endswith(".toml"):
-        return _question(read_text(Path(given), f"--question {given}", LARGEST_FILE), given)
-    if given not in question_names():
-        raise UnknownName("question", given, question_names(), "--question")
-    text = _folder().joinpath(f"{given}.toml").read_text(encoding="utf-8")
-    return _question(text, f"the built-in question {given}")
-
-
-class _Headed(msgspec.Struct):
-    format: str
+    return _DECLARED.read(given)
 
 
 def stored_questions(file: RunReader) -> list[Question]:
     """The questions about transcripts in a run file; raises `NotARunFile` for one that is damaged."""
-    found = []
-    for body in file.questions().values():
-        with file.rows.decoding("a question"):
-            if msgspec.json.decode(body, type=_Headed).format == QUESTION_FORMAT:
-                found.append(msgspec.json.decode(body, type=Question))
-    return found
+    return _DECLARED.stored(file)
 
 
 def check_name(file: RunReader, question: Question) -> None:
@@ -133,14 +118,3 @@ def check_name(file: RunReader, question: Question) -> None:
             raise BadInput(
                 f"--question {question.name}: {file.path} has another question of that name; rename this one"
             )
-
-
-def _question(text: str, name: str) -> Question:
-    try:
-        return msgspec.convert(tomllib.loads(text), Question)
-    except (tomllib.TOMLDecodeError, msgspec.ValidationError, RecursionError, BadInput) as error:
-        raise BadInput(f"{name}: is not a question ({error})") from error
-
-
-def _folder() -> "resources.abc.Traversable":
-    return resources.files(__package__).joinpath("data", "questions")
