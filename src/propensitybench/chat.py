@@ -85,6 +85,15 @@ class Usage(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     cached: int = 0
     reasoning: int = 0
 
+    def __add__(self, other: "Usage") -> "Usage":
+        """The tokens of both."""
+        return Usage(
+            self.input + other.input,
+            self.output + other.output,
+            self.cached + other.cached,
+            self.reasoning + other.reasoning,
+        )
+
 
 class Reply(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """A reply, as stored in the journal.

@@ -14,10 +14,10 @@ from propensitybench.clients.options import ModelOptions, Transport
 from propensitybench.engine import ExecutionOptions, RunSpec, create_run
 from propensitybench.engine.agents import policies
 from propensitybench.episode import Protocol
-from propensitybench.judging.asking import Judged
 from propensitybench.judging.probed import ProbeNumbers, probe_numbers, read_probed
 from propensitybench.judging.probes import Level, Probe, read_probe
 from propensitybench.judging.probing import Probing, probe_run
+from propensitybench.judging.session import Judged
 from propensitybench.scenarios import Selection
 
 AWARENESS = read_probe("awareness")

@@ -7,7 +7,7 @@ from typing import Final
 from propensitybench.cli.execution import EXIT, cost
 from propensitybench.cli.output import tell
 from propensitybench.cli.progress import progress_bar
-from propensitybench.judging.asking import Judged, Listener, Progress
+from propensitybench.judging.session import Judged, Listener, Progress
 
 UNANSWERED: Final = 1
 

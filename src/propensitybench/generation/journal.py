@@ -68,9 +68,7 @@ class Journal:
                     used = _USED.decode(str(reply)).usage
                 except msgspec.DecodeError:
                     continue  # of a command that keeps only the text
-                total = Usage(
-                    total.input + used.input, total.output + used.output, total.cached + used.cached
-                )
+                total += used
         return total
 
     def close(self) -> None:

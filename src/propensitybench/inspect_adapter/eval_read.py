@@ -151,7 +151,7 @@ def _merged(group: Sequence[_Log], *, alone: bool) -> LoggedRun:
     together = alone and len({log.given for log in group}) == 1
     more = "" if together or len(group) == 1 else f" and {len(group) - 1} more"
     records = [record for log in group for record in log.records]
-    usage = Usage(*(sum(getattr(r.stats.usage, part) for r in records) for part in Usage.__struct_fields__))
+    usage = sum((record.stats.usage for record in records), Usage())
     unnamed = Counter({NOT_SAID: sum(record.stats.turns for record in records)})
     scenarios = len({identity.partition(".")[0] for log in group for identity in log.ids})
     return LoggedRun(

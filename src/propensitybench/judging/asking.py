@@ -1,9 +1,8 @@
 """Puts questions about a run's episodes to judges, and journals each reply in the run file."""
 
-import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -11,7 +10,7 @@ from propensitybench.chat import ConversationContext, Usage
 from propensitybench.clients import Client
 from propensitybench.clients.options import ModelOptions
 from propensitybench.digests import digest, seed_from, shuffled
-from propensitybench.engine import ExecutionOptions, StopCause, StopSignal, client_for
+from propensitybench.engine import ExecutionOptions, client_for
 from propensitybench.engine.asking import ask as send
 from propensitybench.engine.episodes import Stopped
 from propensitybench.engine.open_files import within_open_files
@@ -23,6 +22,7 @@ from propensitybench.judging.keyless import PREFIX, KeylessJudge
 from propensitybench.judging.plan import Estimate, Job, Judging, estimate, jobs_of, price_of
 from propensitybench.judging.prompts import ask, prompts
 from propensitybench.judging.questions import check_name
+from propensitybench.judging.session import Judged, Listener, Session
 from propensitybench.runs import StoredRun
 from propensitybench.runs.stored import transcript_in
 from propensitybench.store import Annotation, RunFile
@@ -31,45 +31,11 @@ Asked = set[tuple[int, str, str, str]]
 """What has a reply: number of the task, digest of the question, variant, rater."""
 
 
-class Progress(NamedTuple):
-    """The progress: replies of all sessions, of how many; spent over all sessions."""
-
-    finished: int
-    total: int
-    tokens: int
-    usd: float | None
-
-
-class Judged(NamedTuple):
-    """How a session ended.
-
-    Attributes:
-        finished, total: replies in the run file, of how many.
-        calls: replies received in this session.
-        failures: requests without a reply in this session; they are sent again next time.
-        last_failure: why the last of them has none.
-        tokens, usd: spent over all sessions; ``usd`` is None if a price is unknown.
-        stop: whether and why the session was stopped.
-    """
-
-    finished: int
-    total: int
-    calls: int
-    failures: int
-    last_failure: str
-    tokens: int
-    usd: float | None
-    stop: StopSignal
-
-
 class _Rater(msgspec.Struct, frozen=True):
     """What of a judge's settings can change its answers."""
 
     options: dict[str, Any]
     prompts: str
-
-
-Listener = Callable[[Progress], None]
 
 
 def plan_judging(path: Path, judging: Judging, execution: ExecutionOptions) -> Estimate:
@@ -109,11 +75,11 @@ async def judge_run(
         _register(file, judging)
         left = _Left(run, file, judging)
         costs = Costs({judge: left.usage(judge) for judge in prices}, prices, execution.budget)
-        session = _Session(file, left, costs, on_progress)
-        if exhausted := costs.exhausted():
-            session.stop.request_stop(StopCause.BUDGET, exhausted)
+        session = Session(file, (left.finished, left.total), costs, on_progress)
         concurrency = within_open_files(execution.transport.concurrency)
-        await until_stopped(session.run_all(clients, concurrency), session.stop, clients)
+        todo = [(client, left.of(client.model)) for client in clients]
+        work = (_work(file, session, left, *each) for each in todo for _ in range(concurrency))
+        await until_stopped(session.run_all(work), session.stop, clients)
         return session.ended()
 
 
@@ -128,7 +94,7 @@ class _Left:
         for question in judging.questions:
             for one in file.annotations(question.digest):
                 self._asked.add(one[:4])
-                self._usage[one.rater] = _sum(self.usage(one.rater), one.reply.usage)
+                self._usage[one.rater] = self.usage(one.rater) + one.reply.usage
         wanted = {(*key, judge) for key in map(self._key, self._jobs) for judge in judging.judges}
         self.finished, self.total = len(wanted & self._asked), len(wanted)
 
@@ -150,59 +116,20 @@ class _Left:
         return self.tasks[job.record.metadata.task].number, job.question.digest, job.variant
 
 
-class _Session:
-    def __init__(self, file: RunFile, left: _Left, costs: Costs, on_progress: Listener | None) -> None:
-        self.stop = StopSignal()
-        self._file = file
-        self._left = left
-        self._costs = costs
-        self._on_progress = on_progress
-        self._calls = self._failures = 0
-        self._last_failure = ""
-
-    async def run_all(self, clients: list[Client], concurrency: int) -> None:
-        """Asks every judge; raises the first error that is not about a single reply."""
+async def _work(file: RunFile, session: Session, left: _Left, client: Client, todo: Iterator[Job]) -> None:
+    for job in todo:
+        transcript = transcript_in(file, left.tasks[job.record.metadata.task])
+        item = item_of(transcript, job.question, file.manifest.model)
+        messages = ask(job.question, item, job.variant, client.model)
+        key = digest(job.question.digest, item.task, job.variant, client.model)
         try:
-            async with asyncio.TaskGroup() as group:
-                for client in clients:
-                    todo = self._left.of(client.model)
-                    for _ in range(concurrency):
-                        group.create_task(self._work(client, todo))
-        except ExceptionGroup as errors:
-            raise errors.exceptions[0] from errors
-
-    async def _work(self, client: Client, todo: Iterator[Job]) -> None:
-        for job in todo:
-            transcript = transcript_in(self._file, self._left.tasks[job.record.metadata.task])
-            item = item_of(transcript, job.question, self._file.manifest.model)
-            messages = ask(job.question, item, job.variant, client.model)
-            key = digest(job.question.digest, item.task, job.variant, client.model)
-            try:
-                reply = await send(client, ConversationContext(key, seed_from(key)), messages, self.stop)
-            except Stopped:
-                return
-            except ModelError as error:
-                self._failures += 1
-                self._last_failure = str(error)
-                continue
-            self._file.annotate([Annotation(*self._left.annotation(job, client.model), reply)])
-            self._calls += 1
-            self._costs.add(client.model, reply.usage)
-            if exhausted := self._costs.exhausted():
-                self.stop.request_stop(StopCause.BUDGET, exhausted)
-            if self._on_progress is not None:
-                costs = self._costs
-                self._on_progress(
-                    Progress(self._left.finished + self._calls, self._left.total, costs.tokens, costs.usd)
-                )
-
-    def ended(self) -> Judged:
-        """How the session ended."""
-        left, costs = self._left, self._costs
-        return Judged(
-            left.finished + self._calls, left.total, self._calls, self._failures, self._last_failure,
-            costs.tokens, costs.usd, self.stop,
-        )  # fmt: skip
+            reply = await send(client, ConversationContext(key, seed_from(key)), messages, session.stop)
+        except Stopped:
+            return
+        except ModelError as error:
+            session.failed(error)
+        else:
+            session.keep(Annotation(*left.annotation(job, client.model), reply))
 
 
 def _client(judge: str, options: ModelOptions, execution: ExecutionOptions) -> Client:
@@ -227,7 +154,3 @@ def _register(file: RunFile, judging: Judging) -> None:
         questions={one.digest: one.body for one in judging.questions},
         raters=dict.fromkeys(judging.judges, given),
     )
-
-
-def _sum(one: Usage, other: Usage) -> Usage:
-    return Usage(*(getattr(one, part) + getattr(other, part) for part in Usage.__struct_fields__))

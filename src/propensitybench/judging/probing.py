@@ -1,6 +1,5 @@
 """Puts probes to the agent of a run, on side branches of its episodes, and journals each reply."""
 
-import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -13,8 +12,6 @@ from propensitybench.digests import seed_from
 from propensitybench.engine import (
     ExecutionOptions,
     Price,
-    StopCause,
-    StopSignal,
     adopt,
     client_for,
     price_table,
@@ -22,7 +19,7 @@ from propensitybench.engine import (
 from propensitybench.engine.asking import send
 from propensitybench.engine.episodes import Stopped
 from propensitybench.engine.open_files import within_open_files
-from propensitybench.engine.prices import Spending
+from propensitybench.engine.prices import Costs
 from propensitybench.engine.waiting import until_stopped
 from propensitybench.episode import (
     RULES_VERSION,
@@ -34,9 +31,9 @@ from propensitybench.episode import (
     replay_to_level,
 )
 from propensitybench.errors import BadInput, ModelError, RunMismatch
-from propensitybench.judging.asking import Judged, Listener, Progress
 from propensitybench.judging.plan import Estimate
 from propensitybench.judging.probes import END, Level, Probe, Variant, stored_probes
+from propensitybench.judging.session import Judged, Listener, Session
 from propensitybench.runs.settings import read_model_options
 from propensitybench.runs.stored import file_name
 from propensitybench.runs.trust import check_trusted
@@ -151,9 +148,9 @@ async def probe_run(
         RunMismatch: the client's model is not the run's, or the rules have changed.
     """
     with RunFile.open(path) as file:
-        session = _Session(file, _Left(file, probing), execution)
-        if session.is_complete:
-            return session.ended()
+        left = _Left(file, probing)
+        if left.finished == left.total:
+            return _session(file, left, execution).ended()
         manifest = file.manifest
         client = client or _client(file, execution)
         _check(file, client, execution)
@@ -161,11 +158,14 @@ async def probe_run(
     with RunFile.open(path, write=True) as file:
         options = msgspec.json.encode(manifest.options).decode()
         file.annotate(questions={one.digest: one.body for one in probing.probes}, raters={AGENT: options})
-        session = _Session(file, _Left(file, probing), execution, on_progress)
+        left = _Left(file, probing)
+        session = _session(file, left, execution, on_progress)
         concurrency = execution.transport.concurrency
         if isinstance(client, Stoppable):
             concurrency = within_open_files(concurrency)
-        await until_stopped(session.run_all(client, concurrency), session.stop, [client])
+        moments = left.moments()
+        work = (_work(file, session, client, moments) for _ in range(concurrency))
+        await until_stopped(session.run_all(work), session.stop, [client])
         return session.ended()
 
 
@@ -240,70 +240,28 @@ class _Left:
         return task.number, probe.digest, str(variant)
 
 
-class _Session:
-    def __init__(
-        self, file: RunFile, left: _Left, execution: ExecutionOptions, on_progress: Listener | None = None
-    ) -> None:
-        self.stop = StopSignal()
-        self._file = file
-        self._left = left
-        self._spending = Spending(_spent(file), _price(file, execution), execution.budget)
-        self._on_progress = on_progress
-        self._calls = self._failures = 0
-        self._last_failure = ""
-        if exhausted := self._spending.exhausted():
-            self.stop.request_stop(StopCause.BUDGET, exhausted)
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether nothing is left to ask."""
-        return self._left.finished == self._left.total
-
-    async def run_all(self, client: Client, concurrency: int) -> None:
-        """Asks everything that is left; raises the first error that is not about a single reply."""
-        moments = self._left.moments()
-        try:
-            async with asyncio.TaskGroup() as group:
-                for _ in range(concurrency):
-                    group.create_task(self._work(client, moments))
-        except ExceptionGroup as errors:
-            raise errors.exceptions[0] from errors
-
-    async def _work(self, client: Client, moments: Iterator[Moment]) -> None:
-        for moment in moments:
-            if self.stop.stop_requested:
+async def _work(file: RunFile, session: Session, client: Client, moments: Iterator[Moment]) -> None:
+    for moment in moments:
+        if session.stop.stop_requested:
+            return
+        episode = _at(file.job(moment.task), moment.level)
+        for probe, variant in moment.asked:
+            conversation = _open(client, episode, probe, variant)
+            try:
+                reply = await send(conversation, _request(episode, probe, variant), session.stop)
+            except Stopped:
                 return
-            episode = _at(self._file.job(moment.task), moment.level)
-            for probe, variant in moment.asked:
-                try:
-                    await self._ask(client, episode, moment.task.number, (probe, variant))
-                except Stopped:
-                    return
-                except ModelError as error:
-                    self._failures += 1
-                    self._last_failure = str(error)
+            except ModelError as error:
+                session.failed(error)
+            else:
+                session.keep(Annotation(moment.task.number, probe.digest, str(variant), AGENT, reply))
 
-    async def _ask(self, client: Client, episode: Episode, task: int, asked: tuple[Probe, Variant]) -> None:
-        probe, variant = asked
-        conversation = _open(client, episode, probe, variant)
-        reply = await send(conversation, _request(episode, probe, variant), self.stop)
-        self._file.annotate([Annotation(task, probe.digest, str(variant), AGENT, reply)])
-        self._calls += 1
-        self._spending.add(reply.usage)
-        if exhausted := self._spending.exhausted():
-            self.stop.request_stop(StopCause.BUDGET, exhausted)
-        if self._on_progress is not None:
-            spent = self._spending
-            finished = self._left.finished + self._calls
-            self._on_progress(Progress(finished, self._left.total, spent.tokens, spent.usd))
 
-    def ended(self) -> Judged:
-        """How the session ended."""
-        left, spent = self._left, self._spending
-        return Judged(
-            left.finished + self._calls, left.total, self._calls, self._failures, self._last_failure,
-            spent.tokens, spent.usd, self.stop,
-        )  # fmt: skip
+def _session(
+    file: RunFile, left: _Left, execution: ExecutionOptions, on_progress: Listener | None = None
+) -> Session:
+    costs = Costs({AGENT: _spent(file)}, {AGENT: _price(file, execution)}, execution.budget)
+    return Session(file, (left.finished, left.total), costs, on_progress)
 
 
 def _at(job: EpisodeJob, level: Level) -> Episode:
@@ -329,8 +287,8 @@ def _open(client: Client, episode: Episode, probe: Probe, variant: Variant) -> C
 
 def _spent(file: RunFile) -> Usage:
     """The tokens of all replies to probes."""
-    used = [one.reply.usage for probe in stored_probes(file) for one in file.annotations(probe.digest)]
-    return Usage(*(sum(getattr(one, part) for one in used) for part in Usage.__struct_fields__))
+    used = (one.reply.usage for probe in stored_probes(file) for one in file.annotations(probe.digest))
+    return sum(used, Usage())
 
 
 def _tokens_before(job: EpisodeJob, episode: Episode) -> int:

@@ -170,13 +170,11 @@ class RunReader:
 
     def usage(self) -> Usage:
         """The tokens of all journaled replies, summed."""
-        totals = dict.fromkeys(Usage.__struct_fields__, 0)
+        total = Usage()
         with self.rows.decoding("journal"):
             for (body,) in self.rows.each((str,), "SELECT body FROM reply"):
-                usage = _USAGE.decode(body).usage
-                for name in totals:
-                    totals[name] += getattr(usage, name)
-        return Usage(**totals)
+                total += _USAGE.decode(body).usage
+        return total
 
     def outcome_counts(self) -> dict[str, int]:
         """The number of tasks with each outcome so far."""

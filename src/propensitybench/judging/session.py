@@ -1,0 +1,106 @@
+"""A session of questions: what its replies cost, how many failed, and why it stopped."""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterable
+from typing import Any, NamedTuple
+
+from propensitybench.engine import StopCause, StopSignal
+from propensitybench.engine.prices import Costs
+from propensitybench.errors import ModelError
+from propensitybench.store import Annotation, RunFile
+
+
+class Progress(NamedTuple):
+    """The progress: replies of all sessions, of how many; spent over all sessions."""
+
+    finished: int
+    total: int
+    tokens: int
+    usd: float | None
+
+
+class Judged(NamedTuple):
+    """How a session ended.
+
+    Attributes:
+        finished, total: replies in the run file, of how many.
+        calls: replies received in this session.
+        failures: requests without a reply in this session; they are sent again next time.
+        last_failure: why the last of them has none.
+        tokens, usd: spent over all sessions; ``usd`` is None if a price is unknown.
+        stop: whether and why the session was stopped.
+    """
+
+    finished: int
+    total: int
+    calls: int
+    failures: int
+    last_failure: str
+    tokens: int
+    usd: float | None
+    stop: StopSignal
+
+
+Listener = Callable[[Progress], None]
+
+
+class Session:
+    """Journals the replies to questions in a run file, and stops when the budget is spent.
+
+    Args:
+        file: open for writing.
+        left: number of replies that the file has already, and of all.
+        costs: of all sessions so far.
+        on_progress: called after each reply.
+
+    Attributes:
+        stop: stops the session.
+    """
+
+    def __init__(
+        self, file: RunFile, left: tuple[int, int], costs: Costs, on_progress: Listener | None = None
+    ) -> None:
+        self.stop = StopSignal()
+        self._file = file
+        self._finished, self._total = left
+        self._costs = costs
+        self._on_progress = on_progress
+        self._calls = self._failures = 0
+        self._last_failure = ""
+        self._stop_if_exhausted()
+
+    async def run_all(self, work: Iterable[Coroutine[Any, Any, None]]) -> None:
+        """Waits for all of the work; raises the first error that is not about a single reply."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                for one in work:
+                    group.create_task(one)
+        except ExceptionGroup as errors:
+            raise errors.exceptions[0] from errors
+
+    def keep(self, annotation: Annotation) -> None:
+        """Commits a reply to the file, and counts it."""
+        self._file.annotate([annotation])
+        self._calls += 1
+        self._costs.add(annotation.rater, annotation.reply.usage)
+        self._stop_if_exhausted()
+        if self._on_progress is not None:
+            finished, costs = self._finished + self._calls, self._costs
+            self._on_progress(Progress(finished, self._total, costs.tokens, costs.usd))
+
+    def failed(self, error: ModelError) -> None:
+        """Counts a question without a reply."""
+        self._failures += 1
+        self._last_failure = str(error)
+
+    def _stop_if_exhausted(self) -> None:
+        if exhausted := self._costs.exhausted():
+            self.stop.request_stop(StopCause.BUDGET, exhausted)
+
+    def ended(self) -> Judged:
+        """How the session ended."""
+        finished, costs = self._finished + self._calls, self._costs
+        return Judged(
+            finished, self._total, self._calls, self._failures, self._last_failure,
+            costs.tokens, costs.usd, self.stop,
+        )  # fmt: skip
