@@ -18,6 +18,7 @@ from propensitybench.judging.questions import Question, read_question
 from propensitybench.report.page_numbers import resolve
 from propensitybench.report.page_write import write_report
 from propensitybench.runs import StoredRun, comparable, read_runs
+from propensitybench.store import RunFile
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed")]
 
@@ -25,11 +26,12 @@ pytestmark = [pytest.mark.slow, pytest.mark.skipif(BROWSER is None, reason="no C
 def quotes_of(path: Path, question: Question) -> Iterator[tuple[str, str]]:
     """Thoughts of a run's agent, by the key of the task: they are folded on the page."""
     run = StoredRun(path)
-    items = Items(run, question)
-    for record in episodes_about(run, question):
-        thoughts = [one.text for one in items[record.metadata.task].passages if one.part == "thoughts"]
-        if thoughts:
-            yield record.metadata.task, thoughts[0]
+    with RunFile.open(path) as file:
+        items = Items(file, question)
+        for record in episodes_about(run, question):
+            thoughts = [one.text for one in items[record.metadata.task].passages if one.part == "thoughts"]
+            if thoughts:
+                yield record.metadata.task, thoughts[0]
 
 
 @pytest.fixture(scope="module")

@@ -39,11 +39,12 @@ def annotate(
 
 def judged(path: Path, rater: str, answers: Mapping[str, str], variant: str = "") -> None:
     """Adds a judge's answers, as categories by the key of the task, each with a quote."""
-    items = Items(StoredRun(path), QUESTION)
-    replies = {
-        task: msgspec.json.encode(Answer(category, items[task].passages[-1].text)).decode()
-        for task, category in answers.items()
-    }
+    with RunFile.open(path) as file:
+        items = Items(file, QUESTION)
+        replies = {
+            task: msgspec.json.encode(Answer(category, items[task].passages[-1].text)).decode()
+            for task, category in answers.items()
+        }
     annotate(path, rater, replies, variant)
 
 
@@ -71,5 +72,6 @@ def reading(path: Path, file: RunFile, size: Size = Size()) -> Reading:  # noqa:
 
 def quotable_texts(path: Path, task: str) -> list[str]:
     """The passages of a task that can show an answer."""
-    item = Items(StoredRun(path), QUESTION)[task]
+    with RunFile.open(path) as file:
+        item = Items(file, QUESTION)[task]
     return [passage.text for passage in quotable(QUESTION, item)]

@@ -296,9 +296,9 @@ def test_a_reading_checks_what_it_stores(run: Path) -> None:
 
 def test_calls_that_are_not_shown_cannot_be_quoted(run: Path) -> None:
     awareness = read_question("awareness")
-    stored = StoredRun(run)
-    task = stored.tasks[0]
-    hidden, shown = Items(stored, awareness)[task], Items(stored, QUESTION)[task]
+    task = StoredRun(run).tasks[0]
+    with RunFile.open(run) as file:
+        hidden, shown = Items(file, awareness)[task], Items(file, QUESTION)[task]
     assert {one.part for one in quotable(awareness, hidden)}.isdisjoint({"call"})
     assert "call" in {one.part for one in quotable(QUESTION, shown)}
 

@@ -18,7 +18,7 @@ from propensitybench.judging.labels import Items
 from propensitybench.judging.questions import Category
 from propensitybench.report.escaping import visible
 from propensitybench.report.labelling import LabellingPage, render_labelling
-from propensitybench.runs import StoredRun
+from propensitybench.store import RunFile
 
 HEAD = {"html", "head", "meta", "style", "title", "body", "script", "noscript"}
 TEXT = {"a", "header", "h1", "h2", "p", "kbd", "span", "strong", "div", "main", "aside", "nav"}
@@ -43,11 +43,12 @@ def test_a_page_has_what_a_person_has_still_to_read(run: Path, tmp_path: Path) -
     (data,) = page.all("script", type="application/json")
     found = json.loads(data.text)
     assert [item["task"] for item in found["items"]] == left(run, "Ann")
-    items = Items(StoredRun(run), QUESTION)
-    for item in found["items"]:
-        passages = items[item["task"]].passages
-        assert [one["text"] for one in item["passages"]] == [one.text for one in passages]
-        assert [one["own"] for one in item["passages"]] == [one.turn > 0 for one in passages]
+    with RunFile.open(run) as file:
+        items = Items(file, QUESTION)
+        for item in found["items"]:
+            passages = items[item["task"]].passages
+            assert [one["text"] for one in item["passages"]] == [one.text for one in passages]
+            assert [one["own"] for one in item["passages"]] == [one.turn > 0 for one in passages]
     assert (found["person"], found["question"]) == ("Ann", QUESTION.digest)
     assert found["categories"] == list(QUESTION.names)
     assert "Read by Ann" in page.all("header")[0].text

@@ -116,22 +116,23 @@ def read_scout(path: Path, question: Question, run: StoredRun) -> ScoutAnswers:
     first = rows[0].values
     rater = PREFIX + "/".join(filter(None, (first["scanner_key"] or file.stem, model)))
     about = {record.metadata.task for record in episodes_about(run, question)}
-    items = Items(run, question)
     found: dict[int, Annotation] = {}
     left_out = Counter({"of transcripts of another run": total - len(rows)})
-    for row in rows:
-        task = tasks[row.values["transcript_id"]]
-        if task.task.key not in about:
-            left_out["of episodes that the question is not about"] += 1
-        elif task.number in found:
-            left_out["of a transcript that was scanned before"] += 1
-        elif (task.number, rater) in known:
-            left_out["that the run file has already"] += 1
-        elif row.failed:
-            left_out["with an error of the scanner"] += 1
-        else:
-            reply = _reply(row, question, items[task.task.key], model)
-            found[task.number] = Annotation(task.number, question.digest, "", rater, reply)
+    with RunFile.open(run.path) as stored:
+        items = Items(stored, question)
+        for row in rows:
+            task = tasks[row.values["transcript_id"]]
+            if task.task.key not in about:
+                left_out["of episodes that the question is not about"] += 1
+            elif task.number in found:
+                left_out["of a transcript that was scanned before"] += 1
+            elif (task.number, rater) in known:
+                left_out["that the run file has already"] += 1
+            elif row.failed:
+                left_out["with an error of the scanner"] += 1
+            else:
+                reply = _reply(row, question, items[task.task.key], model)
+                found[task.number] = Annotation(task.number, question.digest, "", rater, reply)
     settings = {name: first[name] for name in _COLUMNS if name.startswith("scanner_")}
     raters = {rater: msgspec.json.encode({**settings, "model": model}).decode()}
     return ScoutAnswers([found[number] for number in sorted(found)], raters, +left_out)

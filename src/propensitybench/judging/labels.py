@@ -1,18 +1,23 @@
 """What readers said of a run's episodes, derived from the annotations in its run file."""
 
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from propensitybench.episode import SCORED, EpisodeRecord, Outcome
+from propensitybench.errors import UnknownName
 from propensitybench.judging.items import Item, item_of
 from propensitybench.judging.prompts import Label, read_label
 from propensitybench.judging.questions import Question, stored_questions
 from propensitybench.runs import StoredRun
+from propensitybench.runs.stored import transcript_in
 from propensitybench.store import RunFile
 
 PERSON: Final = "person/"
 """How the names of people begin among the raters; every other rater is a model."""
+KEPT: Final = 256
+"""Items that stay in memory."""
 
 
 class Labelled(NamedTuple):
@@ -69,22 +74,30 @@ class Answers(NamedTuple):
 
 
 class Items:
-    """What readers see of a run's episodes; each is made once.
+    """What readers see of a run's episodes, by the key of the task.
 
     Args:
-        run: the run.
+        file: the run file, which stays open while items are read.
         question: says what is shown.
+
+    Raises:
+        UnknownName: the run has no such task.
     """
 
-    def __init__(self, run: StoredRun, question: Question) -> None:
-        self._run = run
+    def __init__(self, file: RunFile, question: Question) -> None:
+        self._file = file
         self._question = question
-        self._made: dict[str, Item] = {}
+        # An item of a full-length episode takes 100 KB, and a run has thousands of them.
+        self._items = lru_cache(KEPT)(self._make)
 
     def __getitem__(self, task: str) -> Item:
-        if task not in self._made:
-            self._made[task] = item_of(self._run.transcript(task), self._question, self._run.model)
-        return self._made[task]
+        return self._items(task)
+
+    def _make(self, task: str) -> Item:
+        numbered = self._file.find(task)
+        if numbered is None:
+            raise UnknownName("task", task, self._file.task_keys(), str(self._file.path))
+        return item_of(transcript_in(self._file, numbered), self._question, self._file.manifest.model)
 
 
 def episodes_about(run: StoredRun, question: Question) -> tuple[EpisodeRecord, ...]:
@@ -111,13 +124,11 @@ def read_labels(path: Path, name: str = "") -> list[Answers]:
 
 def _labels(run: StoredRun, file: RunFile, question: Question) -> Answers:
     episodes = episodes_about(run, question)
-    return Answers(question, episodes, tuple(_given(run, file, question, episodes)))
+    return Answers(question, episodes, tuple(_given(file, question, episodes)))
 
 
-def _given(
-    run: StoredRun, file: RunFile, question: Question, episodes: tuple[EpisodeRecord, ...]
-) -> Iterator[Labelled]:
-    items = Items(run, question)
+def _given(file: RunFile, question: Question, episodes: tuple[EpisodeRecord, ...]) -> Iterator[Labelled]:
+    items = Items(file, question)
     records = {record.metadata.task: record for record in episodes}
     keys = {task.number: task.task.key for task in file.tasks()}
     for one in file.annotations(question.digest):

@@ -93,7 +93,7 @@ class Reading:
     def __init__(self, run: StoredRun, file: RunFile, question: Question, sample: Sample) -> None:
         self.question = question
         self.sample = sample
-        self.items = Items(run, question)
+        self.items = Items(file, question)
         self._file = file
         self._numbers = {task.task.key: task.number for task in file.tasks()}
         self._about = {record.metadata.task for record in episodes_about(run, question)}
