@@ -117,4 +117,4 @@ def test_more_spread_of_scenarios_gives_more_correlation() -> None:
 
 def test_the_correlation_of_numbers_that_are_no_shares() -> None:
     table = table_of([*pair("a", True, False), *pair("b", True, False)])
-    assert intraclass(table, np.array([5.0, 5.0, 9.0, 9.0])) == 1.0
+    assert intraclass(table.domain, table.scenario, np.array([5.0, 5.0, 9.0, 9.0])) == 1.0
