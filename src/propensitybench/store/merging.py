@@ -128,7 +128,7 @@ def _as_damage(run: RunFile) -> Iterator[None]:
 
 
 def _copy(run: RunFile, db: sqlite3.Connection, insert: str, kinds: Kinds, query: str) -> None:
-    db.executemany(insert, run.rows.each((*kinds, str), query))
+    db.executemany(insert, run.rows.each(kinds, query))
 
 
 def _copy_plan(run: RunFile, db: sqlite3.Connection) -> None:
@@ -153,7 +153,7 @@ def _copy_played(run: RunFile, db: sqlite3.Connection, parts: Parts, place: int)
 
 def _copy_annotations(run: RunFile, db: sqlite3.Connection, parts: Parts, place: int) -> None:
     """Copies what was asked about transcripts, who was asked, and their replies."""
-    earlier = [part.path for part in parts.parts[:place]]
+    files = [part.path for part in parts.parts[: place + 1]]
     holds = parts.holder(place, run)
     for table, key, kinds, order in _ASKED:
         columns = ", ".join((*key, "body"))
@@ -168,9 +168,15 @@ def _copy_annotations(run: RunFile, db: sqlite3.Connection, parts: Parts, place:
                 continue
             (body,) = db.execute(f"SELECT body FROM {table} WHERE {same}", row[:-1]).fetchone()
             if body != row[-1]:
-                other = _first_with(earlier, f"SELECT body FROM {table} WHERE {same}", row[:-1])
-                what = f"{table} {', '.join(map(str, row[:-1]))}"
+                other = _first_with(files, f"SELECT body FROM {table} WHERE {same}", row[:-1])
+                what = f"{table} {row[0]}" if table != "annotation" else _annotated(run, row)
                 raise RunMismatch(f"{other} and {run.path}: differ in the {what}; leave one of the two out")
+
+
+def _annotated(run: RunFile, row: Sequence[str | int]) -> str:
+    number, question, _, rater, _ = row
+    key = run.rows.one(str, "SELECT key FROM task WHERE number = ?", number)
+    return f"answer of {rater} to the question {question} about the task {key}"
 
 
 def _first_with(paths: Sequence[Path], query: str, values: Sequence[str | int]) -> Path:
