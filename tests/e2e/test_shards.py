@@ -216,15 +216,17 @@ def test_64_shards_a_fifth_of_them_killed_and_resumed(tmp_path: Path) -> None:
         before, sessions = server.calls, 0
         for number in range(1, SHARDS + 1):
             path = tmp_path / "shards" / f"{number}.run"
-            shard = [*new, "--shard", f"{number}/{SHARDS}", "--run", path]
+            name = f"{number}/{SHARDS}"
             if number in killed:
-                answering.kill(server.calls + preflight + chance.randint(1, 6), shard)
+                answering.kill(
+                    server.calls + preflight + chance.randint(1, 6), [*new, "--shard", name, "--run", path]
+                )
                 with RunFile.open(path) as run:
                     assert run.finished() < run.planned
                 sessions += 1
                 assert call("resume", path).code == 0
             else:
-                pb.run("m", path, **settings, shard=f"{number}/{SHARDS}")
+                pb.run("m", path, **{**settings, "shard": name})
             sessions += 1
         lost = server.calls - before - replies - preflight * sessions
     assert 0 < lost <= KILLED * AT_ONCE, "a kill may lose what was in flight, and nothing else"

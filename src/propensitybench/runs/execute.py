@@ -166,12 +166,12 @@ async def finish(
         asked = read_model_options(manifest.options, file_name(path), manifest.package)
         if not options.trust_endpoint:
             check_trusted(file_name(path), manifest.model, asked)
-        client = client_for(manifest.model, asked, _of_shard(options.transport, shard))
+        client = client_for(manifest.model, asked, transport_of(shard, options.transport))
     with RunFile.open(path, write=True) as file:
         return await run_tasks_async(file, client, options, on_progress=on_progress, stop=stop)
 
 
-def _of_shard(transport: Transport, shard: Shard | None) -> Transport:
+def transport_of(shard: Shard | None, transport: Transport) -> Transport:
     """The part of the rates that one shard has: all of them may send at the same time."""
     if shard is None:
         return transport
