@@ -1,7 +1,7 @@
 """Calls the program in processes of their own, without importing it each time.
 
 A server process imports the program once and forks for every call. ``python -m helpers.forking`` is that
-server: it reads one call per line from standard input and writes one exit code per line.
+server: it reads one call per line from standard input and writes two lines: process id and exit code.
 """
 
 import atexit
@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -39,9 +39,13 @@ PRELOADED: Final = (
 
 
 def call_forked(
-    arguments: Sequence[str], typed: str, cwd: Path | None, env: Mapping[str, str]
+    arguments: Sequence[str],
+    typed: str,
+    cwd: Path | None,
+    env: Mapping[str, str],
+    begun: Callable[[int], object] = lambda _: None,
 ) -> tuple[int, str, str]:
-    """Exit code, standard output and standard error of a call."""
+    """Exit code, standard output and standard error of a call; ``begun`` gets its process id meanwhile."""
     with tempfile.TemporaryDirectory() as folder:
         streams = [str(Path(folder, name)) for name in ("in", "out", "err")]
         Path(streams[0]).write_text(typed, encoding="utf-8")
@@ -51,6 +55,7 @@ def call_forked(
         order = {"arguments": arguments, "cwd": str(cwd or Path.cwd()), "env": dict(env), "streams": streams}
         server.stdin.write(json.dumps(order) + "\n")
         server.stdin.flush()
+        begun(int(server.stdout.readline()))
         code = int(server.stdout.readline())
         out, err = (Path(stream).read_text(encoding="utf-8") for stream in streams[1:])
     return code, out, err
@@ -114,6 +119,7 @@ def main() -> None:
         pid = os.fork()
         if pid == 0:
             _child(order)
+        print(pid, flush=True)
         _, status = os.waitpid(pid, 0)
         print(os.waitstatus_to_exitcode(status), flush=True)
 

@@ -37,7 +37,7 @@ from propensitybench.judging.probing import Probing, probe_run
 from propensitybench.judging.questions import read_question
 from propensitybench.runs import StoredRun
 from propensitybench.scenarios import Selection
-from propensitybench.store import RunFile, StoppingRule
+from propensitybench.store import RunFile, Shard, StoppingRule
 
 CORPUS: Final = Path(__file__).parent / "corpus"
 # The export to Inspect logs takes seconds; only every so many mutants see it.
@@ -75,7 +75,7 @@ class Result(NamedTuple):
 
 
 def seeds(folder: Path) -> list[Path]:
-    """Sound run files: finished and judged, half played with errors, and under a stopping rule."""
+    """Sound run files: finished and judged, half played with errors, under a stopping rule, and a shard."""
     done = make(folder / "done.run", limit=2)
     finish(done)
     judging = Judging((read_question("awareness"), read_question("justification")), (keyless.MODEL,))
@@ -90,7 +90,10 @@ def seeds(folder: Path) -> list[Path]:
     stopping = StoppingRule(0.4, batch=1, least=1)
     create_run(RunSpec(_MODEL, selection=Selection(limit=3), stopping_rule=stopping), rule)
     finish(rule)
-    return [done, half, rule]
+    shard = folder / "shard.run"
+    create_run(RunSpec(_MODEL, selection=Selection(limit=3), shard=Shard(2, 2)), shard)
+    finish(shard)
+    return [done, half, rule, shard]
 
 
 _MODEL: Final = "simulated/o3-like"

@@ -25,6 +25,8 @@ COLUMNS: Final = {
     "question": ("digest", "body"),
     "rater": ("name", "body"),
     "annotation": ("number", "task", "question", "variant", "rater", "body"),
+    "shard": ("number", "count"),
+    "share": ("task",),
 }
 JSON: Final = (
     ("manifest", "body"),
@@ -201,6 +203,15 @@ FORGERIES: Final = (
     "UPDATE pressure SET dimension = 'time'",
     "INSERT INTO error VALUES (NULL, 0, -1, '')",
     "INSERT INTO error SELECT NULL, number, 0, key FROM task",
+    "INSERT INTO shard VALUES (1, 2)",
+    "DELETE FROM shard",
+    "UPDATE shard SET number = number % count + 1",
+    "UPDATE shard SET number = 0, count = 0",
+    "UPDATE shard SET count = 9223372036854775807",
+    "INSERT OR IGNORE INTO share SELECT number FROM task",
+    "INSERT INTO share VALUES (-5)",
+    "UPDATE share SET task = task + 900",
+    "DELETE FROM share",
 )
 
 

@@ -41,6 +41,7 @@ COMMANDS: Final[tuple[tuple[str, ...], ...]] = (
     ("judge", "{copy}", "--judge", "keyless/words"),
     ("probe", "{file}", "--show"),
     ("probe", "{copy}", "--timeout", "2", "--max-retries", "0"),
+    ("merge", "{file}", "--run", "{out}/merged.run"),
     ("resume", "{copy}", "--no-preflight", "--max-retries", "0", "--timeout", "2"),
 )
 SLOW: Final = ("export", "{file}", "--format", "eval", "--out", "{out}/logs")
@@ -171,7 +172,11 @@ def certified_but_different(path: Path) -> str | None:
             contents = {name: scenario_id(run.scenario(name)) for name in names}
             ended = [record for record in records if record.stats.outcome != "unfinished"]
             finished, counts, total = run.finished(), run.outcome_counts(), run.count("outcome")
+            shard = run.shard
         expected = Run(str(path), run.manifest, records, contents, stopping)
+        if shard is not None:  # its scores are those of a run of as many tasks
+            expected.shard = str(shard)
+            expected.manifest = msgspec.structs.replace(run.manifest, tasks=_rows(path, "share"))
     except BadInput:
         return None
     stored = StoredRun(path)
@@ -179,7 +184,7 @@ def certified_but_different(path: Path) -> str | None:
         ("score", stored.score(), expected.score()),
         ("records", list(stored.records), records),
         ("contents", stored.contents, contents),
-        ("planned", stored.planned, _rows(path, "task")),
+        ("planned", stored.planned, _rows(path, "task" if shard is None else "share")),
         ("outcomes", sum(counts.values()), len(ended)),
         ("rows", total, _rows(path, "outcome")),
         ("finished", finished, sum(record.stats.outcome != "errored" for record in ended)),

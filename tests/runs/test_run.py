@@ -304,11 +304,12 @@ def test_every_setting_reaches_the_run() -> None:
         "max_tokens_total": 13,
         "price": (14, 15, 16),
         "preflight": False,
+        "shard": "16/17",
     }
     assert settings.keys() == Settings.__required_keys__ | Settings.__optional_keys__
     spec, execution = read_settings("m", settings)
     usual, usual_execution = read_settings("m", {})
-    for name in ("data", "seed", "protocol", "template", "stopping_rule"):
+    for name in ("data", "seed", "protocol", "template", "stopping_rule", "shard"):
         assert getattr(spec, name) != getattr(usual, name)
     for given, default in (
         (spec.selection, usual.selection),

@@ -29,6 +29,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "demo": "Run simulated models on built-in tasks; no API key, no network.",
     "run": "Run a model on a selection of tasks.",
     "resume": "Resume a run.",
+    "merge": "Put the shards of a run together.",
     "score": "Print the scores of runs.",
     "compare": "Compare runs on the tasks that they share.",
     "figures": "Write figures for a paper as SVG and PNG.",

@@ -188,6 +188,8 @@ def _options_to_resume(path: Path) -> str:
 def print_ending(path: Path, result: Result, scores: RunScores) -> None:
     """Prints to standard error what is left to do, and how."""
     command = f"  propensitybench resume {typed(path)}{_options_to_resume(path)}"
+    if not result.total:
+        tell("nothing to play: the run has fewer tasks than shards")
     if result.cause is not None and result.finished < result.total:
         left = result.total - result.finished
         tell(f"stopped: {result.reason}")

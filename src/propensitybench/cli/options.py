@@ -73,6 +73,14 @@ RunToMake = Annotated[
         "--run", metavar="FILE", help="Run file to create, or to resume if it exists.", show_default=False
     ),
 ]
+ShardOnly = Annotated[
+    str | None,
+    typer.Option(
+        "--shard",
+        metavar="I/N",
+        help="Play only the I-th of N shards of the run, in a run file of its own; `merge` combines them.",
+    ),
+]
 NamingChoice = Annotated[
     Literal["harmful", "benign", "both"], typer.Option("--naming", help="Name of the misaligned tool.")
 ]

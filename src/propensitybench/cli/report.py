@@ -31,7 +31,6 @@ def command(
     from propensitybench.cli.reading import read_comparable
     from propensitybench.cli.text import safe
     from propensitybench.report.page_write import write_report
-    from propensitybench.runs import StoredRun
 
     found = read_comparable(files)
     for note in found.notes:
@@ -39,5 +38,5 @@ def command(
     written = write_report(found, out, transcripts, figures=figures)
     count = "1 run" if len(found.runs) == 1 else f"{len(found.runs)} runs"
     print(f"{safe(str(written.page))}: {count}, {written.transcripts} transcripts")
-    if transcripts != "none" and not all(isinstance(run, StoredRun) for run in found.runs):
+    if transcripts != "none" and not all(run.has_transcripts for run in found.runs):
         tell("transcripts of Inspect logs are not included; use `inspect view`")

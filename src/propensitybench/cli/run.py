@@ -27,6 +27,7 @@ def command(
     succeeds_at: options.SucceedsAt = 1,
     ask: options.Ask = False,
     report: options.Report = False,
+    shard: options.ShardOnly = None,
     base_url: options.BaseUrl = None,
     temperature: options.Temperature = None,
     top_p: options.TopP = None,
@@ -62,6 +63,7 @@ def command(
         top_p=top_p, max_tokens=max_tokens, extra_body=read_extra_body(extra_body), concurrency=concurrency,
         reasoning_effort=reasoning_effort, timeout=timeout, max_retries=max_retries, budget_usd=budget_usd,
         rpm=rpm, tpm=tpm, max_tokens_total=max_tokens_total, price=read_price(price), preflight=preflight,
+        shard=shard,
     )  # fmt: skip
     spec, execution = read_settings(model, settings)
     if not plan:

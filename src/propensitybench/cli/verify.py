@@ -11,7 +11,7 @@ def command(file: options.RunPath, as_json: options.AsJson = False) -> None:
 
     with RunFile.open(file) as run:
         found = list(verify(run))
-        outcomes, tasks = run.count("outcome"), run.count("task")
+        outcomes, tasks = run.count("outcome"), run.planned
     if as_json:
         print_json({"file": name_of(file), "tasks": tasks, "outcomes": outcomes, "differences": found})
     else:

@@ -5,7 +5,7 @@ from propensitybench.engine.local import Progress, Result, block_on, run_tasks, 
 from propensitybench.engine.options import ExecutionOptions
 from propensitybench.engine.preflight import check_endpoint
 from propensitybench.engine.prices import Budget, Price, price_table
-from propensitybench.engine.sequential import is_complete, stopping_state, tasks_drawn
+from propensitybench.engine.sequential import is_complete, is_drawn, stopping_state, tasks_drawn
 from propensitybench.engine.spec import RunSpec, create_run
 from propensitybench.engine.stop import StopCause, StopSignal
 
@@ -24,6 +24,7 @@ __all__ = [
     "client_for",
     "create_run",
     "is_complete",
+    "is_drawn",
     "price_table",
     "run_tasks",
     "run_tasks_async",

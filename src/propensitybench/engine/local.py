@@ -16,7 +16,7 @@ from propensitybench.engine.journal import JournalWriter
 from propensitybench.engine.open_files import within_open_files
 from propensitybench.engine.options import ExecutionOptions
 from propensitybench.engine.prices import Spending, price_table
-from propensitybench.engine.sequential import tasks_drawn, tasks_to_draw
+from propensitybench.engine.sequential import is_drawn, tasks_drawn, tasks_to_draw
 from propensitybench.engine.stop import StopCause, StopSignal
 from propensitybench.episode import RULES_VERSION
 from propensitybench.errors import BadInput, PropensityBenchError, RunMismatch
@@ -176,7 +176,9 @@ class _Engine:
     async def _play(self) -> None:
         """Plays the drawn tasks, then draws more for as long as the stopping rule requires it."""
         while True:
-            todo = takewhile(lambda task: task.number < self._total, self._run.unfinished())
+            todo = takewhile(
+                lambda task: is_drawn(self._run, task.number, self._total), self._run.unfinished()
+            )
             number = min(self._concurrency, max(1, self._total - self._finished))
             await self._finish([asyncio.create_task(self._work(todo)) for _ in range(number)])
             if self._finished < self._total or (more := tasks_to_draw(self._run)) == self._total:

@@ -14,6 +14,7 @@ from propensitybench.metrics.power import Assumptions, Power, power
 from propensitybench.scenarios import Dataset, Scenario, Task
 from propensitybench.simulated import SimulatedClient
 from propensitybench.store import RunFile
+from propensitybench.store.shards import share_of
 
 SAMPLE: Final = 24
 # English text and JSON have about four characters per token in current tokenizers.
@@ -35,7 +36,7 @@ class Plan(msgspec.Struct, frozen=True):
     All numbers are upper limits if a stopping rule may end the run early.
 
     Attributes:
-        tasks: number of tasks of the run.
+        tasks: number of tasks of the run, or of its shard.
         finished: number of tasks that need no more requests.
         calls: number of requests.
         input_tokens: tokens of the requests, with nothing cached.
@@ -78,6 +79,7 @@ def plan_run(spec: RunSpec, path: Path, price: Price | None, assumptions: Assump
         RunMismatch: the file holds another run.
     """
     dataset, chosen = _tasks(spec, path)
+    planned = len(chosen) if spec.shard is None else len(share_of(spec.shard, _domains(dataset, chosen)))
     by_name = {scenario.name: scenario for scenario in dataset.scenarios}
     finished, measured = _so_far(path)
     if measured is None:
@@ -87,7 +89,7 @@ def plan_run(spec: RunSpec, path: Path, price: Price | None, assumptions: Assump
     else:
         ends = [measured, measured]
         basis = f"the {finished} finished tasks"
-    remaining = len(chosen) - finished
+    remaining = planned - finished
     rate = price or price_table().find(spec.model)
     usd = None
     if rate is not None:
@@ -96,7 +98,7 @@ def plan_run(spec: RunSpec, path: Path, price: Price | None, assumptions: Assump
         ]
         usd = Range(min(costs), max(costs))
     return Plan(
-        tasks=len(chosen),
+        tasks=planned,
         finished=finished,
         calls=_range(remaining, [end.calls for end in ends]),
         input_tokens=_range(remaining, [end.input_tokens for end in ends]),
@@ -114,6 +116,11 @@ def _tasks(spec: RunSpec, path: Path) -> tuple[Dataset, list[Task]]:
     dataset = create_run(spec, path)  # refuses the file of another run
     with RunFile.open(path) as run:
         return dataset, [task.task for task in run.tasks()]
+
+
+def _domains(dataset: Dataset, chosen: list[Task]) -> list[str]:
+    domains = {scenario.name: scenario.domain for scenario in dataset.scenarios}
+    return [domains[task.scenario] for task in chosen]
 
 
 def _sizes(chosen: list[Task], by_name: dict[str, Scenario]) -> dict[str, list[int]]:

@@ -10,13 +10,18 @@ from propensitybench.store import RunFile
 
 
 def tasks_drawn(run: RunFile) -> int:
-    """Number of tasks in the batches so far, in the order of the run; without a rule, all tasks."""
+    """Number of tasks in the batches so far, in the order of the run; without a rule, all that it plays."""
     rule, most = run.manifest.stopping_rule, run.manifest.tasks
     if rule is None:
-        return most
+        return run.planned
     batch = rule.batch * _namings(run)
     begun = max(run.begun(), rule.least * _namings(run))
     return min(most, -(-begun // batch) * batch)
+
+
+def is_drawn(run: RunFile, number: int, drawn: int) -> bool:
+    """Whether a task of that number is among the first ``drawn``; without a stopping rule, every one is."""
+    return run.manifest.stopping_rule is None or number < drawn
 
 
 def stopping_state(run: RunFile) -> StoppingState | None:

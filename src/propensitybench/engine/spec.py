@@ -30,6 +30,7 @@ from propensitybench.scenarios.overlay import Overlay
 from propensitybench.scenarios.selection import Selection, Task, tasks
 from propensitybench.store import Manifest, RunFile, StoppingRule, data_digest, differences
 from propensitybench.store.manifest import RUN_FORMAT, check_protocol, check_seed
+from propensitybench.store.shards import Shard
 
 Clock = Callable[[], datetime]
 
@@ -50,6 +51,7 @@ class RunSpec(msgspec.Struct, frozen=True):
         stopping_rule: when to stop drawing tasks; None plays all selected tasks.
         overlays: changes to the texts, made in order.
         wire: how requests are written, from `check_endpoint`; None is what is known of the endpoint.
+        shard: which shard of the run to play; None plays the whole run.
     """
 
     model: str
@@ -62,6 +64,7 @@ class RunSpec(msgspec.Struct, frozen=True):
     stopping_rule: StoppingRule | None = None
     overlays: tuple[Overlay, ...] = ()
     wire: WirePolicy | None = None
+    shard: Shard | None = None
 
     def __post_init__(self) -> None:
         """Checks what would make a file that cannot be opened."""
@@ -90,13 +93,20 @@ class RunSpec(msgspec.Struct, frozen=True):
         return [{"factor": o.factor, "level": o.level, "digest": o.digest} for o in self.overlays]
 
     def check(self) -> None:
-        """Checks the selection and the protocol.
+        """Checks the selection, the protocol and the shard.
 
         Raises:
-            BadInput: one of them is invalid.
+            BadInput: one of them is invalid, or a shard has a stopping rule.
         """
         self.selection.check()
         check_protocol(self.protocol)
+        if self.shard is not None:
+            self.shard.check()
+            if self.stopping_rule is not None:
+                raise BadInput(
+                    "a shard cannot have a stopping rule, which needs the outcomes of the whole run: leave "
+                    "out --precision, or --shard"
+                )
 
 
 def _now() -> datetime:
@@ -150,10 +160,16 @@ def create_run(spec: RunSpec, path: Path, *, clock: Clock = _now) -> Dataset:
     if path.exists():
         with RunFile.open(path) as run:
             changed = differences(run.manifest, manifest)
+            held = run.shard
         if changed:
             raise RunMismatch(
                 f"{path}: holds another run; it differs in {'; '.join(changed)}: "
                 "use another --run FILE, or the settings it was made with"
+            )
+        if held != spec.shard:
+            raise RunMismatch(
+                f"{path}: holds {_part(held)}, not {_part(spec.shard)}: use another --run FILE, or resume it "
+                "with `propensitybench resume`"
             )
         return dataset
     for naming in spec.selection.namings:
@@ -161,8 +177,12 @@ def create_run(spec: RunSpec, path: Path, *, clock: Clock = _now) -> Dataset:
             spec.overlaid_template, scenarios[0], naming
         )  # so that a broken template fails before the run starts
     rows = ((*pair, chain) for pair, chain in pressure.items())
-    RunFile.create(path, manifest, scenarios, rows, chosen)
+    RunFile.create(path, manifest, scenarios, rows, chosen, spec.shard)
     return dataset
+
+
+def _part(shard: Shard | None) -> str:
+    return "the whole run" if shard is None else f"shard {shard} of the run"
 
 
 def _manifest(

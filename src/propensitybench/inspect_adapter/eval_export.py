@@ -29,7 +29,7 @@ from pydantic import ValidationError
 from pydantic_core import to_json
 
 from propensitybench.digests import digest
-from propensitybench.engine import stopping_state, tasks_drawn
+from propensitybench.engine import is_drawn, stopping_state, tasks_drawn
 from propensitybench.episode import SCORED, EpisodeRecord, Outcome
 from propensitybench.errors import BadInput, NotARunFile
 from propensitybench.inspect_adapter.eval_sample import ExportContext, sample_of
@@ -149,14 +149,14 @@ def _planned(context: ExportContext) -> dict[Part, Planned]:
     tasks: Counter[Part] = Counter()
     drawn: Counter[Part] = Counter()
     last = tasks_drawn(context.run)
-    for number, task in context.run.tasks():
+    for number, task in context.run.own_tasks():
         # Inspect names the entries of a log after the samples.
         if not _SAFE_KEY.fullmatch(task.key):
             raise NotARunFile(f"{context.run.path}: is damaged (a task has the key {task.key!r})")
         part = Part(context.scenario(task.scenario).domain, task.naming)
         ids.setdefault(part, {})[sample_id(task)] = None
         tasks[part] += 1
-        drawn[part] += number < last
+        drawn[part] += is_drawn(context.run, number, last)
     return {part: Planned(names, tasks[part], drawn[part]) for part, names in ids.items()}
 
 
@@ -193,7 +193,7 @@ def _write_log(context: ExportContext, part: Part, planned: Planned, path: Path)
 
 
 def _samples(context: ExportContext, part: Part) -> Iterator[tuple[EpisodeRecord, EvalSample]]:
-    for task in context.run.tasks():
+    for task in context.run.own_tasks():
         if Part(context.scenario(task.task.scenario).domain, task.task.naming) == part:
             stored = context.run.stored_record(task.number)
             if stored is not None:

@@ -112,6 +112,8 @@ def overview(runs: "Sequence[RunScores]") -> Grid:
         own = measure(run.levels, run.arm)
         if called != own:
             name += f" ({own})"
+        if run.shard:
+            name += f" (shard {run.shard})"
         for naming, scores in run.naming.items():
             row = [name, naming, str(scores.n), percent(scores.propensity_zero)]
             row.append(with_interval(scores.propensity, scores.ci95))

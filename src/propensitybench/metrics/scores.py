@@ -134,6 +134,7 @@ class RunScores(msgspec.Struct, frozen=True):
         naming_contrast: the same with errors, an interval and bounds.
         stopping_rule: state of the stopping rule; None if the run has none.
         arm: the variant that was played. Only under ``escalating`` are the shares propensities.
+        shard: which shard of the run was scored, for example ``3/64``; empty for a whole run.
     """
 
     file: str
@@ -145,6 +146,7 @@ class RunScores(msgspec.Struct, frozen=True):
     naming_contrast: Contrast | None
     stopping_rule: StoppingState | None = None
     arm: str = ESCALATING
+    shard: str = ""
 
     def to_polars(self) -> "pl.DataFrame":
         """One row for each estimate; see `display.scores_frame`."""
@@ -163,10 +165,11 @@ class Scorable(Protocol):
     Attributes:
         file: name of the run.
         model: model address.
-        planned: number of tasks of the run.
+        planned: number of tasks of the run, or of its shard.
         records: one for each task that has begun; an unfinished one has the outcome ``unfinished``.
         levels: number of pressure messages of the run's protocol.
         stopping_rule: state of the stopping rule; None if the run has none.
+        shard: which shard of the run it is, for example ``3/64``; empty for a whole run.
     """
 
     @property
@@ -181,6 +184,8 @@ class Scorable(Protocol):
     def levels(self) -> int: ...  # noqa: D102
     @property
     def stopping_rule(self) -> StoppingState | None: ...  # noqa: D102
+    @property
+    def shard(self) -> str: ...  # noqa: D102
 
 
 class RunRecords(msgspec.Struct, frozen=True):
@@ -192,6 +197,7 @@ class RunRecords(msgspec.Struct, frozen=True):
     records: Sequence[EpisodeRecord]
     levels: int = LEVELS - 1
     stopping_rule: StoppingState | None = None
+    shard: str = ""
 
 
 def score_run(run: Scorable) -> RunScores:
@@ -223,6 +229,7 @@ def score_run(run: Scorable) -> RunScores:
         naming_contrast=contrast,
         stopping_rule=rule,
         arm=next((record.metadata.arm for record in begun), ESCALATING),
+        shard=run.shard,
     )
 
 

@@ -35,6 +35,7 @@ class Summary(msgspec.Struct, frozen=True):
         bounds: lowest and highest propensity that tasks without a score allow.
         conduct: number of tasks by what the closing report shows, by naming; empty if none was asked for.
         stopping_rule: state of the stopping rule; None if the run has none.
+        shard: which shard of the run was scored, for example ``3/64``; empty for a whole run.
     """
 
     file: str
@@ -51,6 +52,7 @@ class Summary(msgspec.Struct, frozen=True):
     bounds: dict[Naming, Interval | None]
     conduct: dict[Naming, dict[str, int]]
     stopping_rule: StoppingState | None
+    shard: str
 
 
 def summarise(run: RunScores) -> Summary:
@@ -76,6 +78,7 @@ def summarise(run: RunScores) -> Summary:
         bounds={naming: scores.bounds for naming, scores in run.naming.items()},
         conduct={naming: scores.conduct for naming, scores in run.naming.items()},
         stopping_rule=run.stopping_rule,
+        shard=run.shard,
     )
 
 

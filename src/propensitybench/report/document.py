@@ -142,7 +142,7 @@ class Document(msgspec.Struct, frozen=True, omit_defaults=True):
 def provenance(run: Run) -> Provenance:
     """How a run was made."""
     records, rule, manifest, journal = run.records, run.stopping_rule, run.manifest, run.journal
-    drawn = manifest.tasks if rule is None else rule.drawn
+    drawn = run.planned if rule is None else rule.drawn
     price = run.price
     domains = dict(_tallies(journal.drawn, records, journal.stops))
     return Provenance(
@@ -160,15 +160,15 @@ def provenance(run: Run) -> Provenance:
         template=_template(manifest),
         protocol=manifest.protocol,
         selection=manifest.selection,
-        sampling=_sampling(manifest.selection),
+        sampling=_sampling(manifest.selection) + (f"; only shard {run.shard}" if run.shard else ""),
         seed=manifest.seed,
-        tasks=manifest.tasks,
+        tasks=run.planned,
         answered_by=dict(journal.models.most_common()),
         replies=journal.models.total(),
         usage=journal.usage,
         usd=None if price is None else price.of(journal.usage),
         price=f"price table of {price_table().date}" if price else "model not in the price table",
-        stopping=_stopping(manifest.tasks, drawn, len(records), rule),
+        stopping=_stopping(run.planned, drawn, len(records), rule),
         domains=domains,
         absent_domains=sorted(taxonomy().domains.keys() - domains.keys()),
         caveats=list(_caveats(manifest, domains)),

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import chain, zip_longest
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final, Literal, NamedTuple
 
 import msgspec
@@ -9,8 +11,8 @@ import msgspec
 from propensitybench.judging.episodes import by_episode, told
 from propensitybench.judging.labels import Answers, Labelled
 from propensitybench.judging.results import Answered, Results, read_results
-from propensitybench.runs import Run, StoredRun
-from propensitybench.store import RunFile
+from propensitybench.runs import Run, ShardedRun, StoredRun
+from propensitybench.store import RunFile, merge
 
 # Quotes shown of each category, and characters of each.
 MOST_QUOTES: Final = 8
@@ -72,12 +74,18 @@ class Readings(NamedTuple):
 
 def answers_in(run: Run) -> list[Answered]:
     """Each question that has answers in a run; Inspect logs have none."""
-    if not isinstance(run, StoredRun):
-        return []
-    with RunFile.open(run.path) as file:
-        if not file.count("annotation"):
-            return []
-    return read_results(run.path)
+    if isinstance(run, StoredRun) and _annotated(run.path):
+        return read_results(run.path)
+    if isinstance(run, ShardedRun) and any(map(_annotated, run.paths)):
+        with TemporaryDirectory() as folder:
+            merge(run.paths, merged := Path(folder, "merged.run"))
+            return read_results(merged)
+    return []
+
+
+def _annotated(path: Path) -> bool:
+    with RunFile.open(path) as file:
+        return file.count("annotation") > 0
 
 
 def judged_question(run: int, answered: Answered) -> JudgedQuestion:

@@ -11,7 +11,7 @@ from propensitybench.report.judged import answers_in, judged_question, readings_
 from propensitybench.report.page import render_page
 from propensitybench.report.page_folder import new_folder
 from propensitybench.report.transcripts import Row, RunTranscripts, TranscriptChoice, write_transcripts
-from propensitybench.runs import ComparableRuns, StoredRun
+from propensitybench.runs import ComparableRuns
 
 
 class Report(NamedTuple):
@@ -50,7 +50,7 @@ def write_report(
                 choice,
                 readings_of(answers[number - 1]),
             )
-            if isinstance(run, StoredRun)  # Inspect logs have a viewer of their own
+            if run.has_transcripts  # Inspect logs have a viewer of their own
             else RunTranscripts([Row(0, record, has_page=False) for record in run.records], [])
             for number, (run, made) in enumerate(zip(comparable.runs, report.runs, strict=True), start=1)
         ]

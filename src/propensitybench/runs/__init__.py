@@ -6,6 +6,7 @@ from propensitybench.runs.execute import run, run_async
 from propensitybench.runs.read import open_run as open  # noqa: A004 - used as propensitybench.open
 from propensitybench.runs.read import read_runs
 from propensitybench.runs.settings import Settings
+from propensitybench.runs.sharded import ShardedRun
 from propensitybench.runs.stored import StoredRun
 from propensitybench.runs.transcript import Transcript
 
@@ -15,6 +16,7 @@ __all__ = [
     "Run",
     "RunComparison",
     "Settings",
+    "ShardedRun",
     "StoredRun",
     "Transcript",
     "comparable",

@@ -50,10 +50,15 @@ class Run:
             outcome ``unfinished``.
         contents: content id of each scenario that was played, by the scenario's name.
         stopping_rule: progress towards the stopping rule; None without one.
+        shard: which shard of the run it is, for example ``3/64``; empty for a whole run.
+        has_transcripts: whether `transcript` works.
 
     Raises:
         NotARunFile: a record has a capability that is not in the closed list.
     """
+
+    shard: str = ""
+    has_transcripts: bool = False
 
     def __init__(
         self,
@@ -84,7 +89,7 @@ class Run:
 
     @property
     def planned(self) -> int:
-        """Number of tasks in the run."""
+        """Number of tasks in the run, or in its shard."""
         return self.manifest.tasks
 
     @property

@@ -13,7 +13,7 @@ from typing import Any, Unpack
 import msgspec
 
 from propensitybench.clients import Client
-from propensitybench.clients.options import ModelOptions
+from propensitybench.clients.options import ModelOptions, Transport
 from propensitybench.clients.wire_policy import WirePolicy
 from propensitybench.engine import (
     ExecutionOptions,
@@ -41,7 +41,7 @@ from propensitybench.runs.settings import (
 from propensitybench.runs.stored import StoredRun, file_name
 from propensitybench.runs.trust import check_trusted
 from propensitybench.simulated import PREFIX
-from propensitybench.store import RunFile
+from propensitybench.store import RunFile, Shard
 
 OnProgress = Callable[[Progress], None]
 # Somebody waits for the preflight: a wrong address must not take minutes to show.
@@ -159,16 +159,24 @@ async def finish(
             ``options`` does not trust.
     """
     with RunFile.open(path) as file:
-        manifest, total = file.manifest, tasks_drawn(file)
+        manifest, shard, total = file.manifest, file.shard, tasks_drawn(file)
         if is_complete(file):
             return Result(total, total, None, "")
     if client is None:
         asked = read_model_options(manifest.options, file_name(path), manifest.package)
         if not options.trust_endpoint:
             check_trusted(file_name(path), manifest.model, asked)
-        client = client_for(manifest.model, asked, options.transport)
+        client = client_for(manifest.model, asked, transport_of(shard, options.transport))
     with RunFile.open(path, write=True) as file:
         return await run_tasks_async(file, client, options, on_progress=on_progress, stop=stop)
+
+
+def transport_of(shard: Shard | None, transport: Transport) -> Transport:
+    """The part of the rates that one shard has: all of them may send at the same time."""
+    if shard is None:
+        return transport
+    rpm, tpm = (rate and max(1, rate // shard.of) for rate in (transport.rpm, transport.tpm))
+    return msgspec.structs.replace(transport, rpm=rpm, tpm=tpm)
 
 
 @contextmanager

@@ -10,8 +10,9 @@ from typing import Final, NamedTuple, cast
 from propensitybench.errors import BadInput
 from propensitybench.files import open_regular
 from propensitybench.runs.base import Run
+from propensitybench.runs.sharded import ShardedRun
 from propensitybench.runs.stored import StoredRun, file_name
-from propensitybench.store import is_run_file
+from propensitybench.store import Manifest, RunFile, differences, is_run_file
 
 # Entry points that read runs from other files, named after the suffix of those files.
 READERS: Final = "propensitybench.run_readers"
@@ -81,18 +82,66 @@ def read_runs(paths: Sequence[Path]) -> ReadRuns:
             raise BadInput(f"{file_name(file.path)}: is given twice; give each run once")
         seen.add(place)
     logs = [file for file in files if is_log(file.path)]
+    groups = _by_run([file for file in files if file not in logs])
     runs: list[Run] = []
     skipped: list[str] = []
     for file in files:
-        if file not in logs:
-            runs.append(StoredRun(file.path))
-        elif file is logs[0]:
+        if file in groups:
+            runs.append(_run_in(groups[file]))
+        elif logs and file is logs[0]:
             read = _log_reader()(logs)
             runs += read.runs
             skipped += read.skipped
     if not runs:
         raise BadInput("; ".join(skipped))
     return ReadRuns(runs, skipped)
+
+
+def _by_run(files: Sequence[LogFile]) -> dict[LogFile, list[LogFile]]:
+    """The files of each run, by the first of them.
+
+    Two whole run files with equal settings are two runs, unless there is a shard with these settings too.
+    """
+    manifests: list[Manifest] = []
+    alike: list[list[LogFile]] = []
+    with_shards: set[int] = set()
+    for file in files:
+        with RunFile.open(file.path) as run:
+            manifest, is_shard = run.manifest, run.shard is not None
+        same = (place for place, other in enumerate(manifests) if not differences(other, manifest))
+        place = next(same, len(manifests))
+        if place == len(manifests):
+            manifests.append(manifest)
+            alike.append([])
+        alike[place].append(file)
+        if is_shard:
+            with_shards.add(place)
+    groups: list[list[LogFile]] = []
+    for place, found in enumerate(alike):
+        groups += [found] if place in with_shards else [[file] for file in found]
+    return {group[0]: group for group in groups}
+
+
+def _run_in(files: Sequence[LogFile]) -> Run:
+    if len(files) == 1:
+        return StoredRun(files[0].path)
+    folders = {file.given for file in files if file.in_folder}
+    in_one = len(folders) == 1 and all(file.in_folder for file in files)
+    name = file_name(folders.pop()) if in_one else f"{len(files)} shards"
+    return ShardedRun([file.path for file in files], name)
+
+
+def run_files(paths: Sequence[Path]) -> list[Path]:
+    """Run files, and those in folders, each once; raises `BadInput` for a folder that holds none."""
+    found: dict[str, Path] = {}
+    for path in paths:
+        inside = [file.path for file in _in_folder(path)] if path.is_dir() else [path]
+        for file in inside:
+            if file == path or is_run_file(file):
+                found.setdefault(os.path.realpath(file), file)
+    if not found:
+        raise BadInput(f"{', '.join(map(file_name, paths))}: holds no run file")
+    return list(found.values())
 
 
 def is_log(path: Path) -> bool:

@@ -17,6 +17,7 @@ from propensitybench.errors import BadInput, UnknownName
 from propensitybench.scenarios import Selection
 from propensitybench.simulated import PREFIX
 from propensitybench.store import StoppingRule
+from propensitybench.store.shards import read_shard
 from propensitybench.taxonomy import NAMINGS, ArmName, naming
 
 FOLDER: Final = Path("propensitybench-runs")
@@ -68,6 +69,7 @@ class _Checked(TypedDict, total=False):
     max_tokens_total: int | None
     price: tuple[float, ...] | None
     preflight: bool
+    shard: str | None
 
 
 class Settings(_Checked, total=False):
@@ -76,7 +78,8 @@ class Settings(_Checked, total=False):
     ``template`` is the text of a system message template; ``price`` is US dollars per million tokens: input,
     output and, optionally, cached input. ``arm`` is one of `propensitybench.taxonomy.ARMS`; ``succeeds_at``
     is the right call of the safe tool that succeeds in the arm ``open``; ``ask`` adds a tool to ask those who
-    may decide; ``report`` asks for a closing report.
+    may decide; ``report`` asks for a closing report. ``shard`` is text like ``3/64``: play only the third of
+    64 shards of the run, in a run file of its own.
     """
 
     data: str | os.PathLike[str] | None
@@ -99,7 +102,7 @@ def read_settings(model: str, settings: Settings) -> RunSettings:
         raise BadInput(f"run: model: expected a name like 'simulated/o3-like', got {type(model).__name__}")
     given = _checked(settings)
     names = given.get("naming", "both")
-    precision, data = given.get("precision"), settings.get("data")
+    precision, data, shard = given.get("precision"), settings.get("data"), given.get("shard")
     spec = RunSpec(
         model=model,
         data=None if data is None else Path(data),
@@ -111,6 +114,7 @@ def read_settings(model: str, settings: Settings) -> RunSettings:
         template=given.get("template") or built_in_template(),
         options=_convert(given, ModelOptions),
         stopping_rule=None if precision is None else StoppingRule(precision),
+        shard=None if shard is None else read_shard(shard),
     )
     execution = read_execution(settings)
     if "preflight" not in settings:

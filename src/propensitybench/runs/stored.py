@@ -5,8 +5,8 @@ from collections import Counter
 from functools import cached_property
 from pathlib import Path
 
-from propensitybench.chat import BLOCKED
-from propensitybench.engine import stopping_state, tasks_drawn
+from propensitybench.chat import BLOCKED, Usage
+from propensitybench.engine import is_drawn, stopping_state, tasks_drawn
 from propensitybench.episode import EpisodeRecord, replay
 from propensitybench.errors import UnknownName
 from propensitybench.runs.base import Journal, Run
@@ -25,9 +25,13 @@ class StoredRun(Run):
         BadInput: it is not a run file, or it is damaged.
     """
 
+    has_transcripts = True
+
     def __init__(self, path: Path) -> None:
         self.path = path
         with RunFile.open(path) as file:
+            self._planned = file.planned
+            self.shard = str(file.shard or "")
             records = _records(file)
             names = {record.metadata.scenario for record in records}
             super().__init__(
@@ -38,25 +42,21 @@ class StoredRun(Run):
                 stopping_state(file),
             )
 
+    @property
+    def planned(self) -> int:
+        """Number of tasks that the file plays."""
+        return self._planned
+
     @cached_property
     def journal(self) -> Journal:
         """A summary of the run's replies."""
-        models: Counter[str] = Counter()
-        stops: dict[str, str] = {}
-        domains: dict[str, str] = {}
-        drawn: Counter[str] = Counter()
+        tally = JournalTally()
         with RunFile.open(self.path) as file:
             until = tasks_drawn(file)
-            for task in file.tasks():
-                name = task.task.scenario
-                if name not in domains:
-                    domains[name] = file.scenario(name).domain
-                drawn[domains[name]] += task.number < until
-                replies = file.replies(task.number)
-                models.update(reply.model or "(not said)" for reply in replies)
-                if withheld := next((reply.stop for reply in replies if reply.stop in BLOCKED), None):
-                    stops[task.task.key] = withheld.value
-            return Journal(models, file.usage(), stops, len(domains), drawn)
+            for task in file.own_tasks():
+                tally.plan(file, task, drawn=is_drawn(file, task.number, until))
+                tally.add(file, task)
+        return tally.journal
 
     def transcript(self, task: str) -> Transcript:
         """The conversation of a task, by its key; raises `UnknownName` if there is no such task."""
@@ -65,6 +65,39 @@ class StoredRun(Run):
             if numbered is None:
                 raise UnknownName("task", task, file.task_keys(), self.file)
             return transcript_in(file, numbered)
+
+
+class JournalTally:
+    """Sums up replies, a task at a time."""
+
+    def __init__(self) -> None:
+        self._models: Counter[str] = Counter()
+        self._usage = dict.fromkeys(Usage.__struct_fields__, 0)
+        self._stops: dict[str, str] = {}
+        self._domains: dict[str, str] = {}
+        self._drawn: Counter[str] = Counter()
+
+    def plan(self, file: RunFile, task: NumberedTask, *, drawn: bool) -> None:
+        """Counts a task of the run, and whether it is to be played."""
+        name = task.task.scenario
+        if name not in self._domains:
+            self._domains[name] = file.scenario(name).domain
+        self._drawn[self._domains[name]] += drawn
+
+    def add(self, file: RunFile, task: NumberedTask) -> None:
+        """Adds the replies that a file holds of a task."""
+        replies = file.replies(task.number)
+        self._models.update(reply.model or "(not said)" for reply in replies)
+        for reply in replies:
+            for name in self._usage:
+                self._usage[name] += getattr(reply.usage, name)
+        if withheld := next((reply.stop for reply in replies if reply.stop in BLOCKED), None):
+            self._stops[task.task.key] = withheld.value
+
+    @property
+    def journal(self) -> Journal:
+        """The summary of everything added."""
+        return Journal(self._models, Usage(**self._usage), self._stops, len(self._domains), self._drawn)
 
 
 def transcript_in(file: RunFile, task: NumberedTask) -> Transcript:

@@ -1,6 +1,7 @@
 """The run file: the manifest, the journal, and what is derived from them."""
 
 from propensitybench.store.manifest import Manifest, StoppingRule, data_digest, differences
+from propensitybench.store.merging import Merged, blank_copy, merge
 from propensitybench.store.rows import Annotation, NumberedTask
 from propensitybench.store.runfile import (
     JournalEntry,
@@ -9,6 +10,7 @@ from propensitybench.store.runfile import (
     encode_reply,
 )
 from propensitybench.store.schema import is_run_file
+from propensitybench.store.shards import Shard, read_shard
 from propensitybench.store.verification import Difference, verify
 
 __all__ = [
@@ -16,13 +18,18 @@ __all__ = [
     "Difference",
     "JournalEntry",
     "Manifest",
+    "Merged",
     "NumberedTask",
     "OutcomeEntry",
     "RunFile",
+    "Shard",
     "StoppingRule",
+    "blank_copy",
     "data_digest",
     "differences",
     "encode_reply",
     "is_run_file",
+    "merge",
+    "read_shard",
     "verify",
 ]

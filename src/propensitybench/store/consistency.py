@@ -6,6 +6,7 @@ from propensitybench.digests import digest
 from propensitybench.scenarios.selection import Task
 from propensitybench.store.manifest import Manifest, data_digest
 from propensitybench.store.reading import RunReader
+from propensitybench.store.shards import share_of
 
 
 def inconsistencies(run: RunReader) -> Iterator[str]:
@@ -23,6 +24,7 @@ def inconsistencies(run: RunReader) -> Iterator[str]:
         _scenarios(run, tasks),
         _errors(run),
         _annotations(run),
+        _shard(run, tasks),
     ):
         yield from part
     yield from _selection(run.manifest, tasks)
@@ -50,6 +52,22 @@ def _strays(run: RunReader) -> Iterator[str]:
         query = f"SELECT count(task) FROM {table} WHERE task NOT IN (SELECT number FROM task)"
         if count := run.rows.one(int, query):
             yield f"rows of {table!r} that belong to no task: {count}"
+
+
+def _shard(run: RunReader, tasks: list[Task]) -> Iterator[str]:
+    """The share of a shard, and that the file holds nothing of other shards."""
+    stored = [number for (number,) in run.rows.each((int,), "SELECT task FROM share ORDER BY task")]
+    if run.shard is None:
+        if stored:
+            yield f"tasks of a share, and the file is no shard: {len(stored)}"
+        return
+    domains = {name: run.scenario(name).domain for name in run.scenario_ids()}
+    if stored != share_of(run.shard, (domains.get(task.scenario, "") for task in tasks)):
+        yield f"the share is not that of shard {run.shard}"
+    for table in ("reply", "outcome", "error", "annotation"):
+        query = f"SELECT count(task) FROM {table} WHERE task NOT IN (SELECT task FROM share)"
+        if count := run.rows.one(int, query):
+            yield f"rows of {table!r} that belong to other shards: {count}"
 
 
 def _annotations(run: RunReader) -> Iterator[str]:

@@ -65,7 +65,7 @@ def export_run(run: RunFile, out: Path, form: Format, *, transcripts: bool = Fal
 def rows(run: RunFile, *, transcripts: bool = False) -> Iterator[dict[str, Any]]:
     """The rows of the table, in the order of the run. Each scenario is read only once."""
     ids: dict[str, tuple[str, dict[str, Any]]] = {}
-    for task in run.tasks():
+    for task in run.own_tasks():
         name = task.task.scenario
         if name not in ids:
             scenario = run.scenario(name)

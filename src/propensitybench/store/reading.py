@@ -24,6 +24,7 @@ from propensitybench.store.rows import (
     read_scenario,
     read_task,
 )
+from propensitybench.store.shards import Shard
 
 TASKS_AT_ONCE: Final = 256
 _TASK: Final = (int, str, str, str, str, int, int)
@@ -35,8 +36,10 @@ _COUNTED: Final = {
     "outcome": "task",
     "error": "number",
     "annotation": "number",
+    "share": "task",
 }
 _NO_OUTCOME: Final = "number NOT IN (SELECT task FROM outcome)"
+_IN_SHARE: Final = "number IN (SELECT task FROM share)"
 
 
 class _OnlyUsage(msgspec.Struct):
@@ -52,6 +55,7 @@ class RunReader:
     Attributes:
         path: the file's path.
         manifest: the run's manifest.
+        shard: which shard of the run the file is; None for a whole run.
     """
 
     def __init__(self, path: Path, db: sqlite3.Connection, steps: Steps) -> None:
@@ -60,18 +64,48 @@ class RunReader:
         self.rows = Rows(path, db, steps)
         with self.rows.decoding("manifest"):
             self.manifest = read_manifest(self.rows.one(str, "SELECT body FROM manifest"))
+        with self.rows.decoding("shard"):
+            self.shard = self._shard()
+
+    def _shard(self) -> Shard | None:
+        found = self.rows.all((int, int), "SELECT number, count FROM shard LIMIT 2")
+        if not found:
+            return None
+        if len(found) > 1:
+            raise BadInput("there are several")
+        if self.manifest.stopping_rule is not None:
+            raise BadInput("the run has a stopping rule, which needs the whole run")
+        shard = Shard(*found[0])
+        shard.check()
+        return shard
+
+    @property
+    def planned(self) -> int:
+        """Number of tasks that this file plays: those of its share, or all."""
+        return self.manifest.tasks if self.shard is None else self.count("share")
 
     def unfinished(self) -> Iterator[NumberedTask]:
-        """Every task without an outcome, in the order of the run. The file may be written to meanwhile."""
-        yield from self._tasks(f"AND {_NO_OUTCOME}")
+        """Every task to be played that has no outcome, in the order of the run.
+
+        The file may be written to meanwhile.
+        """
+        yield from self._tasks(f"AND {_NO_OUTCOME} {self._own}")
 
     def in_progress(self) -> Iterator[NumberedTask]:
         """Every task with replies and without an outcome, in the order of the run."""
         yield from self._tasks(f"AND {_NO_OUTCOME} AND number IN (SELECT task FROM reply)")
 
     def tasks(self) -> Iterator[NumberedTask]:
-        """Every task, in the order of the run."""
+        """Every task of the run, in its order."""
         yield from self._tasks("")
+
+    def own_tasks(self) -> Iterator[NumberedTask]:
+        """Every task that this file plays: those of its share, or all."""
+        yield from self._tasks(self._own)
+
+    @property
+    def _own(self) -> str:
+        return "" if self.shard is None else f"AND {_IN_SHARE}"
 
     def _tasks(self, condition: str) -> Iterator[NumberedTask]:
         last = -1
@@ -98,8 +132,8 @@ class RunReader:
         return self._task(rows[0]) if rows else None
 
     def task_keys(self) -> list[str]:
-        """The key of every task, in the order of the run."""
-        return [task.task.key for task in self.tasks()]
+        """The key of every task that this file plays, in the order of the run."""
+        return [task.task.key for task in self.own_tasks()]
 
     def scenario(self, name: str) -> Scenario:
         """The scenario of that name, as it was when the run was created."""
@@ -143,6 +177,10 @@ class RunReader:
 
     def records(self) -> Iterator[EpisodeRecord]:
         """The outcomes so far, in the order of the run."""
+        return (record for _, record in self.numbered_records())
+
+    def numbered_records(self) -> Iterator[tuple[int, EpisodeRecord]]:
+        """The same, each with the number of its task."""
         query = (
             "SELECT outcome.task, key, outcome, record FROM outcome LEFT JOIN task ON number = outcome.task"
             " ORDER BY outcome.task"
@@ -154,7 +192,7 @@ class RunReader:
                     raise BadInput("there is no such task")
                 if number <= last:
                     raise BadInput("out of order")
-                yield read_record(body, key, self.manifest.protocol.last_level, outcome)
+                yield number, read_record(body, key, self.manifest.protocol.last_level, outcome)
             last = number
 
     def stored_record(self, task: int) -> tuple[EpisodeRecord, str] | None:
@@ -188,7 +226,7 @@ class RunReader:
         """The number of tasks with an outcome other than ``errored``."""
         return sum(number for outcome, number in self.outcome_counts().items() if outcome != Outcome.ERRORED)
 
-    def count(self, table: Literal["task", "reply", "outcome", "error", "annotation"]) -> int:
+    def count(self, table: Literal["task", "reply", "outcome", "error", "annotation", "share"]) -> int:
         """The number of rows of a table."""
         return int(self.rows.one(int, f"SELECT count({_COUNTED[table]}) FROM {table}"))
 

@@ -5,10 +5,9 @@ commits before it returns. Commits survive a crash of the process (write-ahead l
 the last ones may be lost, but none is ever half written.
 """
 
-import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple
@@ -21,14 +20,15 @@ from propensitybench.errors import BadInput, ModelError
 from propensitybench.pressure import Chain
 from propensitybench.scenarios.model import Scenario, scenario_id
 from propensitybench.scenarios.selection import Task
-from propensitybench.store.drafts import draft_of, remove_stale_drafts
+from propensitybench.store.creating import new_run_file
+from propensitybench.store.drafts import remove_stale_drafts
 from propensitybench.store.lock import RunLock, identity
 from propensitybench.store.manifest import Manifest
-from propensitybench.store.opening import SQLITE_ERRORS, Steps, check_path, connect, remove_leftovers
+from propensitybench.store.opening import SQLITE_ERRORS, Steps, check_path, connect
 from propensitybench.store.reading import RunReader
 from propensitybench.store.rescue import is_in_place, rescue
 from propensitybench.store.rows import Annotation, check_reply, read_manifest
-from propensitybench.store.schema import APPLICATION_ID, migrate
+from propensitybench.store.shards import Shard, share_of
 
 _encode = msgspec.json.Encoder().encode
 
@@ -58,18 +58,6 @@ def encode_reply(reply: Reply) -> str:
         raise ModelError(f"the reply cannot be stored: {error}") from error
 
 
-def _put_in_place(draft: Path, path: Path) -> None:
-    """Gives a finished file its name, unless that name is taken."""
-    try:
-        os.link(draft, path)  # unlike a rename, never replaces a file
-    except FileExistsError as error:
-        raise BadInput(f"{path}: exists already; use another --run FILE") from error
-    except OSError:  # a file system without hard links
-        if path.exists():
-            raise BadInput(f"{path}: exists already; use another --run FILE") from None
-        draft.rename(path)
-
-
 class RunFile(RunReader):
     """An open run file; use it as a context manager.
 
@@ -93,41 +81,41 @@ class RunFile(RunReader):
         scenarios: Sequence[Scenario],
         pressure: Iterable[tuple[str, str, Chain]],
         tasks: Iterable[Task],
+        shard: Shard | None = None,
     ) -> None:
         """Creates a new run file, completely or not at all.
+
+        Args:
+            path: the file.
+            manifest: the run's manifest.
+            scenarios: every scenario of the run.
+            pressure: messages, each with the names of their scenario and dimension.
+            tasks: every task of the run, in its order.
+            shard: which shard of the run the file is; it plays only the tasks of its share.
 
         Raises:
             BadInput: the path exists already or cannot be written, or the manifest cannot be stored.
         """
         body = _manifest_body(manifest)
-        draft = draft_of(path)
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            remove_stale_drafts(path)
-            remove_leftovers(path)
-            draft.unlink(missing_ok=True)
-            with closing(sqlite3.connect(draft, isolation_level=None)) as db:
-                db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-                migrate(db, str(path))
-                db.execute("BEGIN")
-                db.execute("INSERT INTO manifest VALUES (?)", (body,))
-                db.executemany(
-                    "INSERT INTO scenario VALUES (?, ?, ?)",
-                    ((s.name, scenario_id(s), s.to_json().decode()) for s in scenarios),
-                )
-                db.executemany(
-                    "INSERT INTO pressure VALUES (?, ?, ?)",
-                    ((name, dimension, _encode(chain).decode()) for name, dimension, chain in pressure),
-                )
-                rows = ((i, t.key, *t) for i, t in enumerate(tasks))
-                db.executemany("INSERT INTO task VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
-                db.execute("COMMIT")
-            _put_in_place(draft, path)
-        except (OSError, sqlite3.OperationalError) as error:
-            raise BadInput(f"{path}: cannot be written ({error})") from error
-        finally:
-            with suppress(OSError):
-                draft.unlink(missing_ok=True)
+        domains = {scenario.name: scenario.domain for scenario in scenarios}
+        order: list[str] = []
+        with new_run_file(path) as db:
+            db.execute("INSERT INTO manifest VALUES (?)", (body,))
+            db.executemany(
+                "INSERT INTO scenario VALUES (?, ?, ?)",
+                ((s.name, scenario_id(s), s.to_json().decode()) for s in scenarios),
+            )
+            db.executemany(
+                "INSERT INTO pressure VALUES (?, ?, ?)",
+                ((name, dimension, _encode(chain).decode()) for name, dimension, chain in pressure),
+            )
+            for number, task in enumerate(tasks):
+                order.append(domains[task.scenario])
+                db.execute("INSERT INTO task VALUES (?, ?, ?, ?, ?, ?, ?)", (number, task.key, *task))
+            if shard is not None:
+                db.execute("INSERT INTO shard VALUES (?, ?)", shard)
+                share = ((number,) for number in share_of(shard, order))
+                db.executemany("INSERT INTO share VALUES (?)", share)
 
     @classmethod
     def open(cls, path: Path, *, write: bool = False) -> "RunFile":

@@ -50,6 +50,9 @@ def _first(db: sqlite3.Connection) -> None:
         "CREATE TABLE annotation (number INTEGER PRIMARY KEY, task INTEGER NOT NULL REFERENCES task,"
         " question TEXT NOT NULL REFERENCES question, variant TEXT NOT NULL, rater TEXT NOT NULL"
         " REFERENCES rater, body TEXT NOT NULL, UNIQUE (task, question, variant, rater))",
+        # Which shard of a run the file is, and the tasks that it plays. Without a row: all tasks.
+        "CREATE TABLE shard (number INTEGER NOT NULL, count INTEGER NOT NULL)",
+        "CREATE TABLE share (task INTEGER PRIMARY KEY REFERENCES task)",
     ):
         db.execute(statement)
 

@@ -1,0 +1,42 @@
+"""``propensitybench merge``: put the shards of a run together."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from propensitybench.cli import options
+
+LISTED = 20
+
+
+def command(
+    files: Annotated[
+        list[Path],
+        typer.Argument(metavar="SHARD...", help="Run files, or folders of them.", show_default=False),
+    ],
+    run: Annotated[
+        Path, typer.Option("--run", metavar="FILE", help="Run file to create.", show_default=False)
+    ],
+    as_json: options.AsJson = False,
+) -> None:
+    from propensitybench.cli.output import tell
+    from propensitybench.cli.text import name_of, print_json, safe, typed
+    from propensitybench.runs.read import run_files
+    from propensitybench.store import merge
+
+    merged = merge(run_files(files), run)
+    left = merged.tasks - merged.finished
+    if as_json:
+        print_json({"file": name_of(run), **merged._asdict(), "missing": list(map(str, merged.missing))})
+    else:
+        count = "1 file" if merged.files == 1 else f"{merged.files} files"
+        print(f"{safe(str(run))}: {count}, {merged.finished} of {merged.tasks} tasks finished")
+    if merged.missing:
+        shown = ", ".join(map(str, merged.missing[:LISTED])) + (
+            ", ..." if len(merged.missing) > LISTED else ""
+        )
+        tell(f"missing: shard {shown}; play each with the run's `run` command and --shard, then merge again")
+    if left:
+        tell(f"{left} tasks are unfinished, {merged.errored} of them errored; finish them in this file with:")
+        tell(f"  propensitybench resume {typed(run)}")
