@@ -30,6 +30,7 @@ LEAST: Final[Mapping[str, int]] = {
     "succeeds_at": 1,
     "max_tokens_total": 1,
     "budget_usd": 0,
+    "workers": 1,
 }
 # More than any provider needs, and well below the limit of the JSON encoder.
 DEEPEST_BODY: Final = 64
@@ -68,6 +69,9 @@ class _Checked(TypedDict, total=False):
     max_tokens_total: int | None
     price: tuple[float, ...] | None
     preflight: bool
+    engine: Literal["local", "ray"]
+    ray_address: str | None
+    workers: int | None
 
 
 class Settings(_Checked, total=False):
@@ -126,6 +130,9 @@ def read_execution(settings: Settings) -> ExecutionOptions:
         budget=Budget(given.get("budget_usd"), given.get("max_tokens_total")),
         price=_price(given.get("price")),
         preflight=given.get("preflight", True),
+        engine=given.get("engine", "local"),
+        ray_address=given.get("ray_address"),
+        workers=given.get("workers"),
     )
 
 

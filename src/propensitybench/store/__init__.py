@@ -1,7 +1,7 @@
 """The run file: the manifest, the journal, and what is derived from them."""
 
 from propensitybench.store.manifest import Manifest, StoppingRule, data_digest, differences
-from propensitybench.store.rows import Annotation, NumberedTask
+from propensitybench.store.rows import Annotation, NumberedTask, read_usage
 from propensitybench.store.runfile import (
     JournalEntry,
     OutcomeEntry,
@@ -24,5 +24,6 @@ __all__ = [
     "differences",
     "encode_reply",
     "is_run_file",
+    "read_usage",
     "verify",
 ]
