@@ -96,8 +96,8 @@ class Coordinator:
         """Further tasks for a worker, the first of those that wait; none for a lost one.
 
         It gets as many as it can play at once, and some more, so that it has something to play until its next
-        lease: about as many as it has ended since the last one, but at most half of its share of what waits.
-        So no worker hoards tasks near the end of a run.
+        lease: about twice as many as it has ended since the last one, but at most half of its part of what
+        waits when all workers are busy. So no worker hoards tasks near the end of a run.
         """
         member = self._members.get(worker)
         if member is None:
@@ -105,7 +105,8 @@ class Coordinator:
         finished, member.finished = member.finished, 0
         living = max(len(self._members), self._workers)
         at_once = min(member.slots, ceil(self.unfinished / living))
-        ahead = min(max(2 * finished, member.slots // 2), len(self._pending) // (2 * living))
+        waiting = max(0, self.unfinished - at_once * living)
+        ahead = min(max(2 * finished, member.slots // 2), waiting // (2 * living))
         number = min(len(self._pending), max(0, at_once + ahead - len(member.open)))
         tasks = tuple(self._pending.popleft() for _ in range(number))
         member.open.update(tasks)
@@ -193,15 +194,16 @@ class Coordinator:
 
     def _share(self, now: float) -> None:
         minutes = (now - self._shared_at) / _PER_MINUTE
-        rpm, tpm = self._rates.rpm, self._rates.tpm
-        requests = {
-            n: _want(m, m.requests / minutes, m.rates and m.rates.rpm) for n, m in self._members.items()
-        }
-        tokens = {n: _want(m, m.tokens / minutes, m.rates and m.rates.tpm) for n, m in self._members.items()}
-        by_rpm = {} if rpm is None else divide(rpm, requests)
-        by_tpm = {} if tpm is None else divide(tpm, tokens)
+        old = {number: member.rates or Rates() for number, member in self._members.items()}
+        rpm, tpm = {}, {}
+        if self._rates.rpm is not None:
+            wants = {n: _want(m, m.requests / minutes, old[n].rpm) for n, m in self._members.items()}
+            rpm = divide(self._rates.rpm, wants)
+        if self._rates.tpm is not None:
+            wants = {n: _want(m, m.tokens / minutes, old[n].tpm) for n, m in self._members.items()}
+            tpm = divide(self._rates.tpm, wants)
         for number, member in self._members.items():
-            member.rates = Rates(by_rpm.get(number), by_tpm.get(number))
+            member.rates = Rates(rpm.get(number), tpm.get(number))
             member.requests = member.tokens = 0
         self._shared_at = now
 

@@ -144,7 +144,9 @@ class RayCluster:
         """See `Cluster.start`."""
         node = self._nodes.get(replaces) if replaces is not None else None
         strategy = NodeAffinitySchedulingStrategy(node, soft=True) if node else "SPREAD"
-        actor = ray.remote(_Actor).options(num_cpus=1, max_restarts=0, scheduling_strategy=strategy).remote()
+        actor: Any = (
+            ray.remote(_Actor).options(num_cpus=1, max_restarts=0, scheduling_strategy=strategy).remote()
+        )
         self._actors[worker] = actor
         transport = msgspec.structs.replace(self._setup.transport, concurrency=slots)
         setup = msgspec.structs.replace(self._setup, transport=transport)
@@ -278,4 +280,5 @@ async def _connection(address: str | None, workers: int | None) -> AsyncIterator
 
 def _nodes() -> int:
     """Number of machines of the cluster that can have a worker."""
-    return max(1, sum(node["Alive"] and node["Resources"].get("CPU", 0) >= 1 for node in ray.nodes()))
+    nodes: list[dict[str, Any]] = ray.nodes()  # type: ignore[no-untyped-call]
+    return max(1, sum(node["Alive"] and node["Resources"].get("CPU", 0) >= 1 for node in nodes))
