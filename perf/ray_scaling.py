@@ -1,7 +1,7 @@
 """Throughput of several Ray workers against one, at an endpoint that answers after a fixed time.
 
-Both are measured in the same run, from the first reply to the moment when too few tasks are left to keep every
-worker busy. Starting Ray, which takes seconds, is not part of it.
+Each is measured for some time after its first reply, less the first quarter of it. Starting Ray, which takes
+seconds, is not part of it, nor is the end of a run, when too few tasks are left to keep every worker busy.
 
     .venv/bin/python perf/ray_scaling.py --workers 4 --concurrency 16 --latency 0.5
 """

@@ -45,8 +45,19 @@ def actors(driver: int) -> list[int]:
     return found
 
 
-def killed_midway(server: Server, path: Path) -> None:
-    """Plays a run on Ray, and kills one worker after a quarter of the replies and one after a half."""
+def run_files(process: int) -> set[Path]:
+    """The run files that a process has open."""
+    links = [fd.readlink() for fd in Path("/proc", str(process), "fd").iterdir()]
+    return {link for link in links if link.suffix == ".run"}
+
+
+def killed_midway(server: Server, path: Path) -> set[Path]:
+    """Plays a run on Ray, and kills one worker after a quarter of the replies and one after a half.
+
+    Returns:
+        The files of the killed workers.
+    """
+    files = set()
     arguments = map(str, (*OPTIONS, "--base-url", server.base_url, "--run", path))
     ray = ("--engine", "ray", "--workers", str(WORKERS))
     before = server.calls
@@ -57,11 +68,14 @@ def killed_midway(server: Server, path: Path) -> None:
     ) as process:  # fmt: skip
         for part in range(1, KILLS + 1):
             until(process, lambda part=part: server.calls - before > part * before / 4)
-            os.kill(actors(process.pid)[part], signal.SIGKILL)
+            worker = actors(process.pid)[part]
+            files |= run_files(worker)
+            os.kill(worker, signal.SIGKILL)
         out, err = process.communicate()
     assert (process.returncode, err) == (0, ""), err
     assert '"stopped":null' in out.replace(" ", "")
     assert KEY not in out
+    return files
 
 
 @pytest.mark.slow
@@ -73,7 +87,7 @@ def test_two_of_four_workers_are_killed_midway(tmp_path: Path) -> None:
         env = {"PROPENSITYBENCH_API_KEY": KEY}
         call("run", *map(str, OPTIONS), "--base-url", server.base_url, "--run", whole, env=env)
         calls = server.calls
-        killed_midway(server, shared)
+        files = killed_midway(server, shared)
         more = server.calls - 2 * calls
         assert set(server.authorizations) == {f"Bearer {KEY}"}
     assert calls == len(journal(whole))
@@ -85,7 +99,8 @@ def test_two_of_four_workers_are_killed_midway(tmp_path: Path) -> None:
         for task in run.tasks():
             replies = zip(run.replies(task.number), one.replies(task.number), strict=True)
             assert all(a.content == b.content and a.tool_calls == b.tool_calls for a, b in replies)
-    assert not list(Path("/tmp").glob("propensitybench-*/*.run"))
+    assert len(files) == KILLS
+    assert not any(file.parent.exists() for file in files)
 
 
 def fingerprints(run: RunFile) -> list[str]:

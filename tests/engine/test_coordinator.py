@@ -130,7 +130,10 @@ def test_a_whole_is_divided_by_what_each_wants(whole: float, wants: dict[int, fl
         assert share >= LEAST_SHARE * equal * (1 - 1e-9)
 
 
-def two(rates: Rates = Rates(), tasks: int = 1000) -> Coordinator:
+UNLIMITED = Rates()
+
+
+def two(rates: Rates = UNLIMITED, tasks: int = 1000) -> Coordinator:
     """Two workers with ten slots each."""
     coordinator = Coordinator(2, rates, 0.0)
     coordinator.add(range(tasks))

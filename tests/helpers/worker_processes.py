@@ -84,11 +84,12 @@ class Processes:
         shutil.copy(self._blank, self.file(worker))
         self.replaced.append((worker, replaces))
         self._workers[worker] = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "helpers.worker_processes", str(self.file(worker)), str(self.log), str(slots),
+            sys.executable,
+            *("-m", "helpers.worker_processes", str(self.file(worker)), str(self.log), str(slots)),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             env={**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS), *sys.path])},
-        )  # fmt: skip
+        )
 
     async def exchange(self, worker: int, order: Order) -> Report:
         report: Report = await self._call(worker, order)

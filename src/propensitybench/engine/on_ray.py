@@ -40,6 +40,7 @@ from propensitybench.store.opening import besides
 CLOSED_S: Final = 5.0
 # A worker that has no place after so long needs a machine that is not there yet.
 PLACED_S: Final = 60.0
+REACHED_S: Final = 10.0
 
 
 class Environment(msgspec.Struct, frozen=True):
@@ -258,10 +259,14 @@ async def _connection(address: str | None, workers: int | None) -> AsyncIterator
 
     A program that has connected to Ray already keeps its connection.
     """
-    address = address or os.environ.get("RAY_ADDRESS")
     if ray.is_initialized():
         yield workers or _nodes()
         return
+    address = address or os.environ.get("RAY_ADDRESS")
+    if address == "local":
+        address = None
+    if address not in (None, "auto"):
+        await _check_reachable(address)
     cpus = workers or os.cpu_count() or 1
     local: dict[str, Any] = {"address": "local", "num_cpus": cpus, "num_gpus": 0, "include_dashboard": False}
     given = local if address is None else {"address": address}
@@ -270,12 +275,26 @@ async def _connection(address: str | None, workers: int | None) -> AsyncIterator
         # In a thread, since it takes seconds, and there it leaves the signals alone.
         await asyncio.to_thread(ray.init, log_to_driver=False, logging_level=logging.ERROR, **given)
     except (OSError, RuntimeError, ValueError, RayError) as error:
-        where = "cannot be started on this machine" if address is None else f"cannot be reached at {address}"
-        raise BadInput(f"Ray {where} ({_line(error)})") from error
+        what = "Ray cannot be started on this machine" if address is None else f"--ray-address {address}"
+        raise BadInput(f"{what}: {_line(error)}") from error
     try:
         yield cpus if address is None else workers or _nodes()
     finally:
         await asyncio.to_thread(ray.shutdown)
+
+
+async def _check_reachable(address: str) -> None:
+    """Checks that something listens at an address; Ray itself would try for minutes."""
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdecimal() or "/" in host:
+        raise BadInput(f"--ray-address {address}: must be like 10.0.0.5:6379, or auto")
+    try:
+        async with asyncio.timeout(REACHED_S):
+            _, writer = await asyncio.open_connection(host, int(port))
+        writer.close()
+    except (OSError, OverflowError) as error:  # a timeout is one
+        why = str(error) or f"no answer within {REACHED_S:g} s"
+        raise BadInput(f"--ray-address {address}: no Ray cluster can be reached there ({why})") from error
 
 
 def _nodes() -> int:
