@@ -7,17 +7,25 @@ seconds, is not part of it, nor is the end of a run, when too few tasks are left
 """
 
 import argparse
+import subprocess
+import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
-
-from http_cost import NAME, selection, serving
 
 from propensitybench.clients.options import ModelOptions, Transport
 from propensitybench.engine import ExecutionOptions, Progress, RunSpec, StopSignal, create_run
 from propensitybench.engine.local import block_on
 from propensitybench.engine.on_ray import run_on_ray
+from propensitybench.scenarios import Selection
+
+SERVER = Path(__file__).with_name("server.py")
+
+# More than are played in the time: none ends in less than 39 replies.
+TASKS = 4000
 
 
 class Moment(NamedTuple):
@@ -41,7 +49,7 @@ def rate(url: str, workers: int, concurrency: int, seconds: float) -> float:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "perf.run"
         asked = ModelOptions(base_url=url)
-        create_run(RunSpec(NAME, selection=selection(400), options=asked), path)
+        create_run(RunSpec("full-length", selection=Selection(limit=TASKS // 2), options=asked), path)
         transport = Transport(concurrency=workers * concurrency)
         options = ExecutionOptions(transport, engine="ray", workers=workers)
         result = block_on(lambda: run_on_ray(path, asked, options, note, stop), stop)
@@ -49,6 +57,19 @@ def rate(url: str, workers: int, concurrency: int, seconds: float) -> float:
         raise SystemExit("the tasks ended before the time was over: give fewer --seconds")
     warm = [moment for moment in seen if moment.time - seen[0].time > seconds / 4]
     return (warm[-1].calls - warm[0].calls) / (warm[-1].time - warm[0].time)
+
+
+@contextmanager
+def serving(latency: float) -> Iterator[str]:
+    """A server; gives its base URL."""
+    command = [sys.executable, str(SERVER), "--latency", str(latency)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            yield f"http://127.0.0.1:{int(process.stdout.readline())}/v1"
+        finally:
+            process.stdin.close()  # which ends it
 
 
 def main() -> None:

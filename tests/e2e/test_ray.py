@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -45,6 +46,11 @@ def actors(driver: int) -> list[int]:
     return found
 
 
+def came(server: Server, calls: int) -> bool:
+    """Whether so many requests have come in."""
+    return server.calls > calls
+
+
 def run_files(process: int) -> set[Path]:
     """The run files that a process has open."""
     links = [fd.readlink() for fd in Path("/proc", str(process), "fd").iterdir()]
@@ -67,7 +73,8 @@ def killed_midway(server: Server, path: Path) -> set[Path]:
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment,
     ) as process:  # fmt: skip
         for part in range(1, KILLS + 1):
-            until(process, lambda part=part: server.calls - before > part * before / 4)
+            due = before + part * before // 4
+            until(process, partial(came, server, due))
             worker = actors(process.pid)[part]
             files |= run_files(worker)
             os.kill(worker, signal.SIGKILL)

@@ -300,4 +300,4 @@ async def _check_reachable(address: str) -> None:
 def _nodes() -> int:
     """Number of machines of the cluster that can have a worker."""
     nodes: list[dict[str, Any]] = ray.nodes()  # type: ignore[no-untyped-call]
-    return max(1, sum(node["Alive"] and node["Resources"].get("CPU", 0) >= 1 for node in nodes))
+    return max(1, len([node for node in nodes if node["Alive"] and node["Resources"].get("CPU", 0) >= 1]))
