@@ -41,6 +41,7 @@ CLOSED_S: Final = 5.0
 # A worker that has no place after so long needs a machine that is not there yet.
 PLACED_S: Final = 60.0
 REACHED_S: Final = 10.0
+LAST_PORT: Final = 65535
 
 
 class Environment(msgspec.Struct, frozen=True):
@@ -286,14 +287,14 @@ async def _connection(address: str | None, workers: int | None) -> AsyncIterator
 async def _check_reachable(address: str) -> None:
     """Checks that something listens at an address; Ray itself would try for minutes."""
     host, _, port = address.rpartition(":")
-    if not host or not port.isdecimal() or "/" in host:
+    if not host or "/" in host or not port.isdecimal() or int(port) > LAST_PORT:
         raise BadInput(f"--ray-address {address}: must be like 10.0.0.5:6379, or auto")
     try:
         async with asyncio.timeout(REACHED_S):
             _, writer = await asyncio.open_connection(host, int(port))
         writer.close()
-    except (OSError, OverflowError) as error:  # a timeout is one
-        why = str(error) or f"no answer within {REACHED_S:g} s"
+    except OSError as error:  # a timeout is one
+        why = error.strerror or f"no answer within {REACHED_S:g} s"
         raise BadInput(f"--ray-address {address}: no Ray cluster can be reached there ({why})") from error
 
 
