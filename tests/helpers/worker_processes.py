@@ -111,12 +111,12 @@ class Processes:
         for worker in list(self._workers):
             await self.drop(worker)
 
-    async def _call(self, worker: int, said: object) -> Any:
+    async def _call(self, worker: int, message: object) -> Any:
         process = self._workers[worker]
         assert process.stdin is not None
         assert process.stdout is not None
         try:
-            process.stdin.write(packed(said))
+            process.stdin.write(packed(message))
             await process.stdin.drain()
             return await unpacked(process.stdout)
         except (OSError, asyncio.IncompleteReadError) as error:
@@ -140,8 +140,8 @@ async def serve(path: Path, log: Path, slots: int) -> None:
     run = RunFile.open(path, write=True)
     worker = Worker(run, LoggingClient(run.manifest.model, log), slots)
     while True:
-        said = await unpacked(orders)
-        answer = await worker.exchange(said) if isinstance(said, Order) else rest_of(*said)
+        message = await unpacked(orders)
+        answer = await worker.exchange(message) if isinstance(message, Order) else rest_of(*message)
         sys.stdout.buffer.write(packed(answer))
         sys.stdout.buffer.flush()
 

@@ -18,7 +18,7 @@ RESCUE_S: Final = 60.0
 # a few requests all the time must not hold the whole run all the time.
 HOLD_S: Final = 1.0
 HOLD_EVERY_S: Final = 10.0
-# Rates are shared anew so often. In less time a worker sends too few requests to tell what it needs.
+# Rates are shared again so often. In less time a worker sends too few requests to tell what it needs.
 SHARE_EVERY_S: Final = 10.0
 # A worker that used so much of its share may need more; one that used less has room to grow by that factor.
 USED: Final = 0.8
@@ -158,7 +158,7 @@ class Coordinator:
         return self._losses >= LOSSES_TO_STOP * self._workers
 
     def release(self, worker: int) -> None:
-        """Nothing more is to be had of a lost worker: its tasks are played by others, before new ones."""
+        """A lost worker's file has been read, or cannot be: its tasks are played by others, before new ones."""
         if worker not in self._lost:
             return
         _, tasks = self._lost.pop(worker)
@@ -167,7 +167,7 @@ class Coordinator:
         self._pending.extendleft(sorted(tasks, reverse=True))
 
     def tick(self, now: float) -> None:
-        """Gives up what has taken too long, and shares the rates anew; to be called about once a second."""
+        """Gives up what has taken too long, and shares the rates again; to be called about once a second."""
         for worker in [worker for worker, (since, _) in self._lost.items() if now - since >= RESCUE_S]:
             self.release(worker)
         if now - self._shared_at >= SHARE_EVERY_S:

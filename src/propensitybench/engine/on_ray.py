@@ -202,7 +202,7 @@ async def _answer(call: Any) -> Any:
 
 
 def _line(error: BaseException) -> str:
-    """The first line of an error, since Ray's go on with what it knows of the cluster."""
+    """The first line of an error, since Ray adds pages about the cluster."""
     return f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"
 
 
@@ -277,7 +277,10 @@ async def _connection(address: str | None, workers: int | None) -> AsyncIterator
         await asyncio.to_thread(ray.init, log_to_driver=False, logging_level=logging.ERROR, **given)
     except (OSError, RuntimeError, ValueError, RayError) as error:
         what = "Ray cannot be started on this machine" if address is None else f"--ray-address {address}"
-        raise BadInput(f"{what}: {_line(error)}") from error
+        token = (
+            "" if address is None else "; if the cluster asks for a token, type: export RAY_AUTH_MODE=token"
+        )
+        raise BadInput(f"{what}: {_line(error)}{token}") from error
     try:
         yield cpus if address is None else workers or _nodes()
     finally:

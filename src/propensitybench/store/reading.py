@@ -87,7 +87,7 @@ class RunReader:
         """The task of that number."""
         rows = self.rows.all(_TASK, f"SELECT {_TASK_COLUMNS} FROM task WHERE number = ?", number)
         if not rows:
-            raise NotARunFile(f"{self.path}: is damaged (there is no task {number})")
+            raise NotARunFile(f"{self.path}: is damaged (task {number} is missing)")
         return self._task(rows[0])
 
     def find(self, key: str) -> NumberedTask | None:
