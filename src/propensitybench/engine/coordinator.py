@@ -158,7 +158,7 @@ class Coordinator:
         return self._losses >= LOSSES_TO_STOP * self._workers
 
     def release(self, worker: int) -> None:
-        """A lost worker's file has been read, or cannot be: its tasks are played by others, before new ones."""
+        """A lost worker's file was read, or cannot be: its tasks are played by others, before new ones."""
         if worker not in self._lost:
             return
         _, tasks = self._lost.pop(worker)
