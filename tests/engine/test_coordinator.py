@@ -160,7 +160,9 @@ def test_tasks_of_a_lost_worker_are_played_next_once_its_file_is_read() -> None:
     coordinator.tick(5.0 + RESCUE_S - 1)
     assert not set(coordinator.lease(1)) & set(first)
     coordinator.ended(0, first[3])
+    assert coordinator.holds(0, first[0])
     coordinator.release(0)
+    assert not coordinator.holds(0, first[0])  # what it reports from now on is refused
     coordinator.join(2, 40)
     assert coordinator.lease(2)[: len(first) - 1] == first[:3] + first[4:]
 
