@@ -305,6 +305,9 @@ def test_every_setting_reaches_the_run() -> None:
         "price": (14, 15, 16),
         "preflight": False,
         "shard": "16/17",
+        "engine": "ray",
+        "ray_address": "h:1",
+        "workers": 3,
     }
     assert settings.keys() == Settings.__required_keys__ | Settings.__optional_keys__
     spec, execution = read_settings("m", settings)

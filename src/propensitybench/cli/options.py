@@ -237,3 +237,24 @@ TrustEndpoint = Annotated[
         help="Send requests and the key to the endpoint that the run file names, whatever it is.",
     ),
 ]
+Engine = Annotated[
+    Literal["local", "ray"],
+    typer.Option("--engine", help="Play in this process, or on the machines of a Ray cluster (extra `ray`)."),
+]
+RayAddress = Annotated[
+    str | None,
+    typer.Option(
+        "--ray-address",
+        metavar="HOST:PORT",
+        help="With --engine ray: the cluster. Default: $RAY_ADDRESS, or one on this machine for this run.",
+    ),
+]
+Workers = Annotated[
+    int | None,
+    typer.Option(
+        "--workers",
+        min=1,
+        help="With --engine ray: how many share the tasks, --concurrency, --rpm and --tpm. Default: one for "
+        "each CPU of this machine, or for each machine of the cluster.",
+    ),
+]

@@ -18,6 +18,9 @@ def command(
     price: options.PriceGiven = None,
     preflight: options.Preflight = True,
     trust_endpoint: options.TrustEndpoint = False,
+    engine: options.Engine = "local",
+    ray_address: options.RayAddress = None,
+    workers: options.Workers = None,
     as_json: options.AsJson = False,
 ) -> None:
     from propensitybench.cli.execution import read_price, resume
@@ -34,6 +37,9 @@ def command(
             "max_tokens_total": max_tokens_total,
             "price": read_price(price),
             "preflight": preflight,
+            "engine": engine,
+            "ray_address": ray_address,
+            "workers": workers,
         }
     )
     execution = msgspec.structs.replace(execution, trust_endpoint=trust_endpoint)

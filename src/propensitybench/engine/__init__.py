@@ -1,11 +1,12 @@
 """Runs: what one is to be, and how its tasks are played."""
 
 from propensitybench.engine.agents import adopt, client_for
-from propensitybench.engine.local import Progress, Result, block_on, run_tasks, run_tasks_async
+from propensitybench.engine.local import block_on, run_tasks, run_tasks_async
 from propensitybench.engine.options import ExecutionOptions
 from propensitybench.engine.preflight import check_endpoint
 from propensitybench.engine.prices import Budget, Price, price_table
 from propensitybench.engine.sequential import is_complete, is_drawn, stopping_state, tasks_drawn
+from propensitybench.engine.session import Progress, Result
 from propensitybench.engine.spec import RunSpec, create_run
 from propensitybench.engine.stop import StopCause, StopSignal
 

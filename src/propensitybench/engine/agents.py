@@ -205,6 +205,24 @@ def _proxy(base_url: str, keys: tuple[str, ...], environment: Mapping[str, str])
     return proxy
 
 
+def variables_of(
+    model: str, base_url: str | None, environment: Mapping[str, str] = os.environ
+) -> dict[str, str]:
+    """The environment variables that a client of a model needs on another machine: keys and addresses.
+
+    Proxies are left out: each machine has its own. For a provider that is reached through Inspect, these are
+    the variables that begin with its name.
+    """
+    if base_url is not None:
+        wanted = (ANY_KEY,)
+    else:
+        name = model.partition("/")[0]
+        prefix = f"{name.upper().replace('-', '_')}_"
+        key = (providers()[name].key,) if name in providers() else ()
+        wanted = (*key, *(variable for variable in environment if variable.startswith(prefix)))
+    return {variable: environment[variable] for variable in wanted if variable in environment}
+
+
 def check_base_url(url: str) -> None:
     """Raises `BadInput` unless the URL is an HTTP address without user, password, query and fragment."""
     try:

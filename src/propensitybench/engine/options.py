@@ -1,11 +1,13 @@
 """How a run is executed: everything that may change when a run is resumed."""
 
-from typing import Final
+from importlib.util import find_spec
+from typing import Final, Literal
 
 import msgspec
 
 from propensitybench.clients.options import Transport
 from propensitybench.engine.prices import Budget, Price, check_number
+from propensitybench.errors import BadInput
 
 # Tests of timeouts wait for fractions of a second.
 MIN_TIMEOUT_S: Final = 0.001
@@ -20,9 +22,12 @@ class ExecutionOptions(msgspec.Struct, frozen=True):
         price: the price of the model's tokens; None looks it up in the price table.
         preflight: whether to check the endpoint before the first task.
         trust_endpoint: whether any endpoint that the run file names may be used; see `runs.trust`.
+        engine: where tasks are played: in this process, or by the workers of a Ray cluster.
+        ray_address: of the cluster; None is what ``RAY_ADDRESS`` says, or a cluster on this machine.
+        workers: None is one for each CPU of this machine, or for each machine of a given cluster.
 
     Raises:
-        BadInput: a number is not finite or too small.
+        BadInput: a number is not finite or too small, or Ray is needed and not installed.
     """
 
     transport: Transport = Transport()
@@ -30,6 +35,9 @@ class ExecutionOptions(msgspec.Struct, frozen=True):
     price: Price | None = None
     preflight: bool = False
     trust_endpoint: bool = False
+    engine: Literal["local", "ray"] = "local"
+    ray_address: str | None = None
+    workers: int | None = None
 
     def __post_init__(self) -> None:
         """Checks the numbers of the transport; those of the budget and the price check themselves."""
@@ -40,3 +48,10 @@ class ExecutionOptions(msgspec.Struct, frozen=True):
             check_number(name, getattr(transport, name), least=least, whole=True)
         for name in ("rpm", "tpm"):
             check_number(name, getattr(transport, name), least=1, optional=True, whole=True)
+        check_number("workers", self.workers, least=1, optional=True, whole=True)
+        if self.engine != "ray":
+            for name in ("ray_address", "workers"):
+                if getattr(self, name) is not None:
+                    raise BadInput(f"{name}: is a setting of the Ray engine; add engine ray, or leave it out")
+        elif find_spec("ray") is None:
+            raise BadInput("engine ray: Ray is not installed; type: pip install 'propensitybench[ray]'")

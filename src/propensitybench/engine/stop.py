@@ -1,8 +1,15 @@
 """Stopping a run early, from any thread."""
 
-from collections.abc import Callable
+import asyncio
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from enum import Enum
 from threading import Lock
+from typing import Any, Final
+
+# How long to wait, after a request to stop, for replies in flight: they are paid for.
+GRACE_S: Final = 5.0
 
 
 class StopCause(Enum):
@@ -50,3 +57,41 @@ class StopSignal:
                 self._callbacks.append(callback)
                 return
         callback()
+
+
+def in_loop(loop: asyncio.AbstractEventLoop, callback: Callable[[], None]) -> None:
+    """Schedules a callback in a loop from any thread; does nothing if the loop is closed."""
+    with suppress(RuntimeError):
+        loop.call_soon_threadsafe(callback)
+
+
+@contextmanager
+def signals_stop(stop: StopSignal) -> Iterator[None]:
+    """Turns the first Ctrl-C or SIGTERM into a request to stop; a second one is handled as before."""
+    loop = asyncio.get_running_loop()
+    usual: dict[signal.Signals, Any] = {}
+
+    def restore() -> None:
+        # `remove_signal_handler` alone would leave the system default.
+        while usual:
+            number, handler = usual.popitem()
+            loop.remove_signal_handler(number)
+            signal.signal(number, handler)
+
+    def request_stop() -> None:
+        stop.request_stop()
+        restore()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        handler = signal.getsignal(number)
+        if handler is None:
+            continue  # not installed by Python, so it cannot be restored
+        try:
+            loop.add_signal_handler(number, request_stop)
+        except (NotImplementedError, RuntimeError, ValueError):
+            continue  # on Windows and outside the main thread, the default handling stays
+        usual[number] = handler
+    try:
+        yield
+    finally:
+        restore()

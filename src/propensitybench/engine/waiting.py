@@ -7,8 +7,7 @@ from typing import Any
 
 from propensitybench.clients import Client, Stoppable
 from propensitybench.engine.episodes import Stopped
-from propensitybench.engine.local import GRACE_S, signals_stop
-from propensitybench.engine.stop import StopSignal
+from propensitybench.engine.stop import GRACE_S, StopSignal, signals_stop
 
 
 async def until_stopped(work: Coroutine[Any, Any, None], stop: StopSignal, clients: Sequence[Client]) -> None:

@@ -31,7 +31,7 @@ from propensitybench.engine import (
     run_tasks_async,
     tasks_drawn,
 )
-from propensitybench.errors import RunStopped
+from propensitybench.errors import BadInput, RunStopped
 from propensitybench.runs.settings import (
     Settings,
     default_file,
@@ -162,11 +162,20 @@ async def finish(
         manifest, shard, total = file.manifest, file.shard, tasks_drawn(file)
         if is_complete(file):
             return Result(total, total, None, "")
+    if client is not None and options.engine == "ray":
+        raise BadInput(
+            "client: cannot be sent to Ray's workers; give the model's address, or leave out engine"
+        )
     if client is None:
         asked = read_model_options(manifest.options, file_name(path), manifest.package)
         if not options.trust_endpoint:
             check_trusted(file_name(path), manifest.model, asked)
-        client = client_for(manifest.model, asked, transport_of(shard, options.transport))
+        options = msgspec.structs.replace(options, transport=transport_of(shard, options.transport))
+        client = client_for(manifest.model, asked, options.transport)
+        if options.engine == "ray":
+            from propensitybench.engine.on_ray import run_on_ray
+
+            return await run_on_ray(path, asked, options, on_progress, stop)
     with RunFile.open(path, write=True) as file:
         return await run_tasks_async(file, client, options, on_progress=on_progress, stop=stop)
 

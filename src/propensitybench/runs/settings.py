@@ -31,6 +31,7 @@ LEAST: Final[Mapping[str, int]] = {
     "succeeds_at": 1,
     "max_tokens_total": 1,
     "budget_usd": 0,
+    "workers": 1,
 }
 # More than any provider needs, and well below the limit of the JSON encoder.
 DEEPEST_BODY: Final = 64
@@ -70,6 +71,9 @@ class _Checked(TypedDict, total=False):
     price: tuple[float, ...] | None
     preflight: bool
     shard: str | None
+    engine: Literal["local", "ray"]
+    ray_address: str | None
+    workers: int | None
 
 
 class Settings(_Checked, total=False):
@@ -130,6 +134,9 @@ def read_execution(settings: Settings) -> ExecutionOptions:
         budget=Budget(given.get("budget_usd"), given.get("max_tokens_total")),
         price=_price(given.get("price")),
         preflight=given.get("preflight", True),
+        engine=given.get("engine", "local"),
+        ray_address=given.get("ray_address"),
+        workers=given.get("workers"),
     )
 
 

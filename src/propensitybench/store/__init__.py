@@ -2,7 +2,7 @@
 
 from propensitybench.store.manifest import Manifest, StoppingRule, data_digest, differences
 from propensitybench.store.merging import Merged, blank_copy, merge
-from propensitybench.store.rows import Annotation, NumberedTask
+from propensitybench.store.rows import Annotation, NumberedTask, read_usage
 from propensitybench.store.runfile import (
     JournalEntry,
     OutcomeEntry,
@@ -31,5 +31,6 @@ __all__ = [
     "is_run_file",
     "merge",
     "read_shard",
+    "read_usage",
     "verify",
 ]

@@ -5,8 +5,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, Literal
 
-import msgspec
-
 from propensitybench.chat import Reply, Usage
 from propensitybench.episode import EpisodeJob, EpisodeRecord, Outcome
 from propensitybench.errors import BadInput, NotARunFile
@@ -23,6 +21,7 @@ from propensitybench.store.rows import (
     read_reply,
     read_scenario,
     read_task,
+    read_usage,
 )
 from propensitybench.store.shards import Shard
 
@@ -40,13 +39,6 @@ _COUNTED: Final = {
 }
 _NO_OUTCOME: Final = "number NOT IN (SELECT task FROM outcome)"
 _IN_SHARE: Final = "number IN (SELECT task FROM share)"
-
-
-class _OnlyUsage(msgspec.Struct):
-    usage: Usage = Usage()
-
-
-_USAGE: Final = msgspec.json.Decoder(_OnlyUsage)
 
 
 class RunReader:
@@ -124,6 +116,13 @@ class RunReader:
     def _task(self, row: list[Any]) -> NumberedTask:
         with self.rows.decoding(f"task {row[0]}"):
             return read_task(*row)
+
+    def task(self, number: int) -> NumberedTask:
+        """The task of that number."""
+        rows = self.rows.all(_TASK, f"SELECT {_TASK_COLUMNS} FROM task WHERE number = ?", number)
+        if not rows:
+            raise NotARunFile(f"{self.path}: is damaged (task {number} is missing)")
+        return self._task(rows[0])
 
     def find(self, key: str) -> NumberedTask | None:
         """The task with that key, e.g. ``close_books.time.benign.1``; None if there is none."""
@@ -211,7 +210,7 @@ class RunReader:
         total = Usage()
         with self.rows.decoding("journal"):
             for (body,) in self.rows.each((str,), "SELECT body FROM reply"):
-                total += _USAGE.decode(body).usage
+                total += read_usage(body)
         return total
 
     def outcome_counts(self) -> dict[str, int]:

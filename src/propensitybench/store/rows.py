@@ -169,6 +169,18 @@ def read_reply(body: str) -> Reply:
     return reply
 
 
+class _OnlyUsage(msgspec.Struct):
+    usage: Usage = Usage()
+
+
+_USAGE: Final = msgspec.json.Decoder(_OnlyUsage)
+
+
+def read_usage(body: str) -> Usage:
+    """The tokens of a reply, from its JSON."""
+    return _USAGE.decode(body).usage
+
+
 def check_reply(reply: Reply) -> None:
     """Raises `BadInput` for a reply whose counts are impossible."""
     _check_counts({**_counts(reply.usage), "latency_ms": reply.latency_ms, "attempts": reply.attempts})
