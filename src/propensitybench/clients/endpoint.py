@@ -26,6 +26,11 @@ class Endpoint:
     proxy: Proxy | None = None
 
     @property
+    def secrets(self) -> tuple[str, ...]:
+        """The keys, and the proxy's password, or its user if that is all it needs."""
+        return (*self.keys, *((self.proxy.password or self.proxy.user,) if self.proxy else ()))
+
+    @property
     def key_advice(self) -> str:
         """What to do when the endpoint rejects the key or requires one."""
         if not self.key_variable:
