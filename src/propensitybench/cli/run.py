@@ -27,7 +27,8 @@ def command(
     succeeds_at: options.SucceedsAt = 1,
     ask: options.Ask = False,
     report: options.Report = False,
-    base_url: options.BaseUrl = None,
+    base_url: options.BaseUrls = None,
+    endpoints: options.EndpointsFile = None,
     temperature: options.Temperature = None,
     top_p: options.TopP = None,
     max_tokens: options.MaxTokens = None,
@@ -53,13 +54,14 @@ def command(
     from propensitybench.cli.text import must_be_utf8
     from propensitybench.runs.settings import Settings, read_settings
 
-    must_be_utf8({"--model": model, "--data": data, "--base-url": base_url, "--extra-body": extra_body})
+    must_be_utf8({"--model": model, "--data": data, "--extra-body": extra_body})
     settings = Settings(
         data=data, domains=tuple(domain or ()), workspaces=tuple(workspace or ()), roles=tuple(role or ()),
         capabilities=tuple(capability or ()), dimensions=tuple(dimension or ()), naming=naming, limit=limit,
         epochs=epochs, levels=levels, precision=precision, seed=seed, template=read_template(template),
-        arm=arm, succeeds_at=succeeds_at, ask=ask, report=report, base_url=base_url, temperature=temperature,
-        top_p=top_p, max_tokens=max_tokens, extra_body=read_extra_body(extra_body), concurrency=concurrency,
+        arm=arm, succeeds_at=succeeds_at, ask=ask, report=report, base_url=tuple(base_url or ()) or None,
+        endpoints=endpoints, temperature=temperature, top_p=top_p, max_tokens=max_tokens,
+        extra_body=read_extra_body(extra_body), concurrency=concurrency,
         reasoning_effort=reasoning_effort, timeout=timeout, max_retries=max_retries, budget_usd=budget_usd,
         rpm=rpm, tpm=tpm, max_tokens_total=max_tokens_total, price=read_price(price), preflight=preflight,
     )  # fmt: skip

@@ -21,7 +21,6 @@ from propensitybench.clients.retry import LONGEST_WAIT_S, Backoff
 from propensitybench.clients.usage import ESTIMATED
 from propensitybench.errors import ModelError, PropensityBenchError, RequestRefused, RunStopped
 
-
 # A request that fails at so many replicas, one after another, may itself be the reason.
 MOST_MOVES: Final = 8
 Queue = RequestQueue | FleetQueue

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Final
 
 from propensitybench.chat import ConversationContext, Reply, Request
-from propensitybench.clients.endpoint import Endpoint
+from propensitybench.clients.endpoint import Endpoint, in_short
 from propensitybench.clients.executor import PacedClient, RequestExecutor
 from propensitybench.clients.fleet_queue import FleetQueue
 from propensitybench.clients.limits import Rates, Seat
@@ -21,8 +21,6 @@ from propensitybench.clients.wire_policy import COMPATIBLE
 from propensitybench.errors import BadInput
 
 LOOK_EVERY_S: Final = 5.0
-# Addresses in an error message.
-SHOWN: Final = 5
 
 
 class FleetClient(PacedClient):
@@ -129,8 +127,7 @@ class _FleetExecutor(RequestExecutor):
     @property
     def where(self) -> str:
         """The model and its replicas."""
-        more = f" and {len(self._urls) - SHOWN} more" if len(self._urls) > SHOWN else ""
-        return f"{super().where} at {', '.join(self._urls[:SHOWN])}{more}"
+        return f"{super().where} at {in_short(self._urls)}"
 
     def enlist(self, urls: Sequence[str]) -> None:
         """These are the replicas from now on."""

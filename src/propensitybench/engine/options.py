@@ -5,10 +5,13 @@ from typing import Final
 import msgspec
 
 from propensitybench.clients.options import Transport
+from propensitybench.engine.endpoints import Endpoints
 from propensitybench.engine.prices import Budget, Price, check_number
 
 # Tests of timeouts wait for fractions of a second.
 MIN_TIMEOUT_S: Final = 0.001
+# The part of one of a million shards; users give whole numbers.
+LEAST_RATE: Final = 1e-6
 
 
 class ExecutionOptions(msgspec.Struct, frozen=True):
@@ -19,6 +22,7 @@ class ExecutionOptions(msgspec.Struct, frozen=True):
         budget: when to stop.
         price: the price of the model's tokens; None looks it up in the price table.
         preflight: whether to check the endpoint before the first task.
+        endpoints: where requests go; None goes to the endpoint that the run file names.
         trust_endpoint: whether any endpoint that the run file names may be used; see `runs.trust`.
 
     Raises:
@@ -29,6 +33,7 @@ class ExecutionOptions(msgspec.Struct, frozen=True):
     budget: Budget = Budget()
     price: Price | None = None
     preflight: bool = False
+    endpoints: Endpoints | None = None
     trust_endpoint: bool = False
 
     def __post_init__(self) -> None:
@@ -39,4 +44,4 @@ class ExecutionOptions(msgspec.Struct, frozen=True):
         for name, least in (("concurrency", 1), ("max_retries", 0)):
             check_number(name, getattr(transport, name), least=least, whole=True)
         for name in ("rpm", "tpm"):
-            check_number(name, getattr(transport, name), least=1, optional=True, whole=True)
+            check_number(name, getattr(transport, name), least=LEAST_RATE, optional=True)

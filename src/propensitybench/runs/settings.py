@@ -11,7 +11,7 @@ import msgspec
 
 from propensitybench.clients.options import ModelOptions, Transport
 from propensitybench.digests import digest
-from propensitybench.engine import Budget, ExecutionOptions, Price, RunSpec
+from propensitybench.engine import Budget, Endpoints, ExecutionOptions, Price, RunSpec
 from propensitybench.episode import Protocol, built_in_template
 from propensitybench.errors import BadInput, UnknownName
 from propensitybench.scenarios import Selection
@@ -33,6 +33,7 @@ LEAST: Final[Mapping[str, int]] = {
 }
 # More than any provider needs, and well below the limit of the JSON encoder.
 DEEPEST_BODY: Final = 64
+_PATHS: Final = ("data", "endpoints")
 T = TypeVar("T")
 
 
@@ -53,7 +54,7 @@ class _Checked(TypedDict, total=False):
     succeeds_at: int
     ask: bool
     report: bool
-    base_url: str | None
+    base_url: str | tuple[str, ...] | None
     temperature: float | None
     top_p: float | None
     max_tokens: int | None
@@ -73,13 +74,15 @@ class _Checked(TypedDict, total=False):
 class Settings(_Checked, total=False):
     """Settings of a run, named after the options of ``propensitybench run``.
 
-    ``template`` is the text of a system message template; ``price`` is US dollars per million tokens: input,
-    output and, optionally, cached input. ``arm`` is one of `propensitybench.taxonomy.ARMS`; ``succeeds_at``
-    is the right call of the safe tool that succeeds in the arm ``open``; ``ask`` adds a tool to ask those who
-    may decide; ``report`` asks for a closing report.
+    Several base URLs, or ``endpoints``, a file of them, are replicas of one model. ``template`` is the text
+    of a system message template; ``price`` is US dollars per million tokens: input, output and, optionally,
+    cached input. ``arm`` is one of `propensitybench.taxonomy.ARMS`; ``succeeds_at`` is the right call of the
+    safe tool that succeeds in the arm ``open``; ``ask`` adds a tool to ask those who may decide; ``report``
+    asks for a closing report.
     """
 
     data: str | os.PathLike[str] | None
+    endpoints: str | os.PathLike[str] | None
 
 
 class RunSettings(NamedTuple):
@@ -98,6 +101,9 @@ def read_settings(model: str, settings: Settings) -> RunSettings:
     if not isinstance(model, str):
         raise BadInput(f"run: model: expected a name like 'simulated/o3-like', got {type(model).__name__}")
     given = _checked(settings)
+    execution = read_execution(settings)
+    endpoints = execution.endpoints
+    given["base_url"] = None if endpoints is None else endpoints.read()[0]
     names = given.get("naming", "both")
     precision, data = given.get("precision"), settings.get("data")
     spec = RunSpec(
@@ -112,7 +118,6 @@ def read_settings(model: str, settings: Settings) -> RunSettings:
         options=_convert(given, ModelOptions),
         stopping_rule=None if precision is None else StoppingRule(precision),
     )
-    execution = read_execution(settings)
     if "preflight" not in settings:
         execution = msgspec.structs.replace(execution, preflight=not model.startswith(PREFIX))
     return RunSettings(spec, execution)
@@ -126,7 +131,17 @@ def read_execution(settings: Settings) -> ExecutionOptions:
         budget=Budget(given.get("budget_usd"), given.get("max_tokens_total")),
         price=_price(given.get("price")),
         preflight=given.get("preflight", True),
+        endpoints=_endpoints(given.get("base_url"), settings.get("endpoints")),
     )
+
+
+def _endpoints(
+    base_url: str | tuple[str, ...] | None, file: str | os.PathLike[str] | None
+) -> Endpoints | None:
+    urls = (base_url,) if isinstance(base_url, str) else base_url or ()
+    if not urls and file is None:
+        return None
+    return Endpoints(urls, None if file is None else Path(file))
 
 
 def _checked(settings: Settings) -> _Checked:
@@ -136,7 +151,7 @@ def _checked(settings: Settings) -> _Checked:
             raise UnknownName("setting", name, known, "run")
     if _depth_exceeds(DEEPEST_BODY, settings.get("extra_body")):
         raise BadInput(f"run: extra_body: is nested more than {DEEPEST_BODY} levels deep")
-    checked = _convert({name: value for name, value in settings.items() if name != "data"}, _Checked)
+    checked = _convert({name: value for name, value in settings.items() if name not in _PATHS}, _Checked)
     for name, least in LEAST.items():
         value = checked.get(name)
         if isinstance(value, int | float) and not least <= value < inf:
