@@ -14,7 +14,7 @@ from propensitybench.clients.limits import Rates, Seat
 from propensitybench.clients.openai_chat import ChatConversation, OpenAIChatClient
 from propensitybench.clients.options import ModelOptions, Transport
 from propensitybench.clients.redaction import Redactor
-from propensitybench.clients.replicas import Replicas
+from propensitybench.clients.replicas import FIRST_PAUSE_S, Replicas
 from propensitybench.clients.usage import CHARACTERS_PER_TOKEN
 from propensitybench.clients.wire import Body
 from propensitybench.clients.wire_policy import COMPATIBLE
@@ -41,6 +41,7 @@ class FleetClient(PacedClient):
     Attributes:
         wire: applies to conversations that are opened from now on, at all replicas.
         look_every: seconds between two looks.
+        first_pause: seconds before a dead replica is asked again for the first time; as of the first request.
 
     Raises:
         BadInput: an address cannot be used.
@@ -59,13 +60,14 @@ class FleetClient(PacedClient):
         self.options = options
         self.wire = COMPATIBLE
         self.look_every = LOOK_EVERY_S
+        self.first_pause = FIRST_PAUSE_S
         self._name = first.name
         self._endpoint = endpoint
         self._transport = transport
         self._look = look
         self._watching: asyncio.Task[None] | None = None
         self._clients: dict[str, OpenAIChatClient] = {}
-        self._executor: _FleetExecutor = _FleetExecutor(first, transport)
+        self._executor: _FleetExecutor = _FleetExecutor(first, transport, lambda: self.first_pause)
         self._enlist(urls)
 
     def open(self, context: ConversationContext) -> ChatConversation:  # noqa: ARG002
@@ -118,8 +120,9 @@ class FleetClient(PacedClient):
 class _FleetExecutor(RequestExecutor):
     """Sends requests to replicas, each with limits of its own."""
 
-    def __init__(self, first: Endpoint, transport: Transport) -> None:
+    def __init__(self, first: Endpoint, transport: Transport, first_pause: Callable[[], float]) -> None:
         super().__init__(first.address, first.name, len(first.keys), transport, Redactor())
+        self._first_pause = first_pause
         self._secrets: set[str] = set()
         self._urls: Sequence[str] = ()
         self._queue: FleetQueue | None = None
@@ -144,6 +147,6 @@ class _FleetExecutor(RequestExecutor):
 
     def _new_queue(self, rates: Sequence[Rates], now: float) -> FleetQueue:  # noqa: ARG002
         most = self._transport.concurrency
-        queue = FleetQueue(Replicas(rates, most), most)
+        queue = FleetQueue(Replicas(rates, most, self._first_pause()), most)
         queue.enlist(self._urls)
         return queue

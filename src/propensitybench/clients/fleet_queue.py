@@ -112,7 +112,9 @@ class FleetQueue:
             text = f"is no longer asked: {replica.barred}"
         else:
             assert failed is not None
-            text = f"does not answer ({failed.kind.value}: {failed}); its tasks continue at other replicas"
+            others = any(one.lives for one in self._replicas.listed)
+            then = "its tasks continue at other replicas" if others else "no replica answers"
+            text = f"does not answer ({failed.kind.value}: {failed}); {then}"
         warnings.warn(f"{replica.url}: {text}", stacklevel=2)
 
     def _reasons(self) -> str:

@@ -31,9 +31,10 @@ class Replica:
         again_at: when a dead replica is to be asked again; infinite if it lives.
     """
 
-    def __init__(self, url: str, limits: Limits) -> None:
+    def __init__(self, url: str, limits: Limits, first_pause: float = FIRST_PAUSE_S) -> None:
         self.url = url
         self.limits = limits
+        self._first_pause = first_pause
         self.asked = self.tokens = 0
         self.is_listed = True
         self.barred = ""
@@ -71,7 +72,7 @@ class Replica:
             if self._failures >= DEAD_AFTER or (
                 kind is FailureKind.OVERLOADED and now - self._failing_since >= SILENT_S
             ):
-                self.rest(FIRST_PAUSE_S, now)
+                self.rest(self._first_pause, now)
 
     def rest(self, seconds: float, now: float) -> None:
         """It gets no requests for so long, and then one."""
@@ -92,10 +93,12 @@ class Replicas:
     Args:
         rates: of each API key, counted over all replicas.
         most: requests in flight at one replica.
+        first_pause: seconds before a dead replica is asked again for the first time.
     """
 
-    def __init__(self, rates: Sequence[Rates], most: int) -> None:
+    def __init__(self, rates: Sequence[Rates], most: int, first_pause: float = FIRST_PAUSE_S) -> None:
         self._rates = rates
+        self._first_pause = first_pause
         self._most = most
         self._known: dict[str, Replica] = {}
 
@@ -113,7 +116,7 @@ class Replicas:
         for url in wanted:
             known = self._known.get(url)
             if known is None:
-                self._known[url] = Replica(url, Limits(self._rates, self._most, now))
+                self._known[url] = Replica(url, Limits(self._rates, self._most, now), self._first_pause)
             elif not known.is_listed:
                 known.begin_anew(now)
         for url, known in self._known.items():
