@@ -231,6 +231,60 @@ def test_a_request_larger_than_a_burst_is_let_through_and_paid_for_afterwards() 
     assert limits.enter(0.0, 1000) == pytest.approx(10.0)
 
 
+@given(
+    st.lists(st.tuples(st.floats(0, 3), st.one_of(st.none(), st.floats(1, 5000))), min_size=1, max_size=60)
+)
+def test_a_change_of_rates_gives_no_burst_of_its_own(changes: list[tuple[float, float | None]]) -> None:
+    """After a change nothing is sent that the rates since then, and what was left before, do not allow."""
+    rates = Rates(60.0, None, 0.0)
+    limits = Limits([rates], 10**6, 0.0)
+    now, per_minute, left = 0.0, 60.0, 1.0
+    for passed, rpm in changes:
+        now += passed
+        left = min(max(1.0, per_minute / 60 * BURST_S), left + per_minute / 60 * passed)
+        rates.change(rpm, None, now)
+        if rpm is None:
+            assert len(fill_some(limits, now, 100)) == 100
+            rates.change(60.0, None, now)
+            rpm, left = 60.0, 0.0
+        per_minute = rpm
+        left = min(left, max(1.0, rpm / 60 * BURST_S))
+        sent = len(fill_some(limits, now, 1000))
+        assert sent <= left + EPSILON
+        assert sent >= int(left - EPSILON)
+        left -= sent
+
+
+def fill_some(limits: Limits, now: float, most: int) -> list[Lease]:
+    """So many leases, if they can be had at once; each is given back."""
+    leases: list[Lease] = []
+    while len(leases) < most and isinstance(got := limits.enter(now, 0), Lease):
+        limits.leave(got, now)
+        leases.append(got)
+    return leases
+
+
+def test_rates_count_over_all_replicas_and_a_hold_is_for_all_of_them() -> None:
+    rates = Rates(60.0, 6000.0, 0.0)
+    here, there = Limits([rates], 10, 0.0), Limits([rates], 10, 0.0)
+    here.leave(lease(here, tokens=100), 0.0, used=300)
+    assert there.enter(0.0, 100) == pytest.approx(3.0)
+    rates.hold(10.0)
+    rates.hold(5.0)
+    assert (here.enter(4.0, 1), there.enter(4.0, 1)) == (6.0, 6.0)
+    lease(there, 10.0)
+
+
+@given(st.floats(1e-3, 0.5))
+def test_a_rate_of_less_than_one_request_a_minute_still_sends_one(rpm: float) -> None:
+    limits = limited(rpm, rpm)
+    limits.leave(lease(limits, tokens=50), 0.0, used=50)
+    wait = limits.enter(0.0, 50)
+    assert isinstance(wait, float)
+    assert wait >= 60 / rpm * (1 - EPSILON)
+    lease(limits, wait + EPSILON * wait, 50)
+
+
 class Outcome(NamedTuple):
     """What came of a client that always has more to send, and of its last requests."""
 
