@@ -78,7 +78,7 @@ class Replica:
         """It gets no requests for so long, and then one."""
         self._pause, self.again_at = seconds, now + seconds
 
-    def begin_anew(self, now: float) -> None:
+    def start_again(self, now: float) -> None:
         """Another server may be at its address."""
         self.barred = ""
         self.answered(now)
@@ -111,14 +111,14 @@ class Replicas:
         return self._known[url]
 
     def enlist(self, urls: Iterable[str], now: float) -> None:
-        """These are the replicas from now on. One that comes again after it was left out begins anew."""
+        """These are the replicas from now on. One that comes back after it was left out starts again."""
         wanted = dict.fromkeys(urls)
         for url in wanted:
             known = self._known.get(url)
             if known is None:
                 self._known[url] = Replica(url, Limits(self._rates, self._most, now), self._first_pause)
             elif not known.is_listed:
-                known.begin_anew(now)
+                known.start_again(now)
         for url, known in self._known.items():
             known.is_listed = url in wanted
 
