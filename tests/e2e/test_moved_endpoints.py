@@ -158,7 +158,7 @@ def test_settings_of_a_call_name_several_endpoints_or_a_file(
     (tmp_path / "hosts").write_text("\n".join(urls))
     for name, where in (("a.run", {"base_url": urls}), ("b.run", {"endpoints": tmp_path / "hosts"})):
         before = here.calls, there.calls
-        played = propensitybench.run("m", tmp_path / name, limit=4, levels=1, preflight=False, **where)  # type: ignore[arg-type]
+        played = propensitybench.run("m", tmp_path / name, limit=4, levels=1, preflight=False, **where)
         assert played.manifest.options == {"base_url": here.base_url}
         assert here.calls > before[0]
         assert there.calls > before[1]

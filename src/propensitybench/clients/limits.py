@@ -104,12 +104,14 @@ class Rates:
     def __init__(self, rpm: float | None, tpm: float | None, now: float) -> None:
         self._requests = _Bucket(1.0, rpm, now)
         self._tokens = _Bucket(0.0, tpm, now)
+        self._is_limited = rpm is not None or tpm is not None
         self._held_until = -inf
 
     def change(self, rpm: float | None, tpm: float | None, now: float) -> None:
         """Other rates from now on; no burst is gained by a change."""
         self._requests.change(rpm, now)
         self._tokens.change(tpm, now)
+        self._is_limited = rpm is not None or tpm is not None
 
     def hold(self, until: float) -> None:
         """Nothing is sent until then."""
@@ -117,13 +119,16 @@ class Rates:
 
     def wait(self, now: float, tokens: int) -> float:
         """Seconds until a request of so many tokens may be sent."""
-        wait = max(0.0, self._held_until - now)
+        wait = self._held_until - now if self._held_until > now else 0.0
+        if not self._is_limited:
+            return wait
         return max(wait, self._requests.wait(now, 1), self._tokens.wait(now, tokens))
 
     def take(self, requests: int, tokens: int) -> None:
         """Requests that were sent, and tokens that were used; negative gives back."""
-        self._requests.take(requests)
-        self._tokens.take(tokens)
+        if self._is_limited:
+            self._requests.take(requests)
+            self._tokens.take(tokens)
 
 
 class _Throughput:
@@ -188,7 +193,8 @@ class KeyLimits:
         """Seconds until one more request may be sent; infinite if not before one comes back."""
         if self.in_flight >= max(1, int(self.limit)):
             return inf
-        return max(self.paused_until - now, self._rates.wait(now, tokens))
+        wait = self._rates.wait(now, tokens)
+        return max(wait, self.paused_until - now) if self.paused_until > now else wait
 
     def enter(self, tokens: int) -> None:
         """One more request is sent."""

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import inf
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, TypedDict, TypeVar
@@ -54,7 +54,7 @@ class _Checked(TypedDict, total=False):
     succeeds_at: int
     ask: bool
     report: bool
-    base_url: str | tuple[str, ...] | None
+    base_url: str | Sequence[str] | None
     temperature: float | None
     top_p: float | None
     max_tokens: int | None
@@ -135,13 +135,11 @@ def read_execution(settings: Settings) -> ExecutionOptions:
     )
 
 
-def _endpoints(
-    base_url: str | tuple[str, ...] | None, file: str | os.PathLike[str] | None
-) -> Endpoints | None:
+def _endpoints(base_url: str | Sequence[str] | None, file: str | os.PathLike[str] | None) -> Endpoints | None:
     urls = (base_url,) if isinstance(base_url, str) else base_url or ()
     if not urls and file is None:
         return None
-    return Endpoints(urls, None if file is None else Path(file))
+    return Endpoints(tuple(urls), None if file is None else Path(file))
 
 
 def _checked(settings: Settings) -> _Checked:
