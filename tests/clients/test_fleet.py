@@ -12,6 +12,7 @@ import pytest
 from helpers.http_client import CONTEXT, KEY, REQUEST, Got, one
 from helpers.openai_server import (
     MAY_PASS,
+    STALL,
     STOPS_RUN,
     Behaviour,
     Server,
@@ -28,6 +29,7 @@ from propensitybench.clients.breaker import FAILURES_TO_STOP
 from propensitybench.clients.endpoint import Endpoint
 from propensitybench.clients.fleet import FleetClient
 from propensitybench.clients.openai_chat import OpenAIChatClient
+from propensitybench.clients.limits import FIRST_LIMIT
 from propensitybench.clients.options import ModelOptions, Transport
 from propensitybench.clients.replicas import DEAD_AFTER
 from propensitybench.engine.endpoints import Endpoints
@@ -244,6 +246,52 @@ def test_replicas_join_and_leave_as_the_file_says_and_a_broken_file_changes_noth
     assert str(note.message).endswith(
         "hosts: holds no address; write one base URL on each line; the replicas stay as they were"
     )
+
+
+def test_requests_that_wait_for_a_replica_go_elsewhere_when_it_is_left_out() -> None:
+    async def work() -> None:
+        async with serving(always(STOPS_RUN["401"]), always(says())) as (wrong, right):
+            client = client_at([wrong.base_url, right.base_url])
+            assert replies(await ask(client, 4 * FIRST_LIMIT)) == right.calls == 4 * FIRST_LIMIT
+            assert wrong.calls == FIRST_LIMIT
+
+    assert len(told(lambda: asyncio.run(work()))) == 1
+
+
+def test_requests_that_wait_for_a_replica_go_elsewhere_when_it_is_no_longer_listed() -> None:
+    async def work() -> None:
+        async with serving(always(error(429, headers={"Retry-After": "600"})), always(says())) as servers:
+            listed = [servers[0].base_url]
+            client = client_at(listed, look=lambda: tuple(listed))
+            first = asyncio.create_task(one(client))
+            await until(lambda: client.throttled == 1)
+            waits = asyncio.create_task(one(client))
+            listed[0] = servers[1].base_url
+            assert isinstance(await asyncio.wait_for(waits, 30), Reply)
+            client.stop_requests()
+            assert isinstance(await first, RunStopped)
+            await client.close()
+
+    asyncio.run(work())
+
+
+async def until(happened: Callable[[], bool]) -> None:
+    while not happened():
+        await asyncio.sleep(0)
+
+
+def test_requests_that_are_cancelled_say_nothing_about_a_replica() -> None:
+    async def work() -> None:
+        async with serving(always(STALL), always(says())) as (stalled, _):
+            client = client_at([stalled.base_url])
+            asked = [asyncio.create_task(one(client)) for _ in range(2 * DEAD_AFTER)]
+            await until(lambda: stalled.calls == len(asked))
+            for task in asked:
+                task.cancel()
+            await asyncio.gather(*asked, return_exceptions=True)
+            await client.close()
+
+    assert told(lambda: asyncio.run(work())) == []
 
 
 @pytest.mark.parametrize("several", [True, False])

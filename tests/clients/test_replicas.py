@@ -223,6 +223,16 @@ def test_a_dead_one_is_asked_by_one_request_at_a_time_after_growing_pauses() -> 
     assert "a" in [placed(replicas, now).url for _ in range(2)]
 
 
+def test_a_conversation_whose_connection_was_lost_goes_elsewhere_even_if_its_replica_lives() -> None:
+    replicas = fleet("a", "b")
+    seats = [placed(replicas) for _ in range(3)]
+    assert [seat.url for seat in seats] == ["a", "b", "a"]
+    replicas.answered(seats[2], 1.0, 1)
+    assert replicas.failed(seats[0], LOST, 0.0, 1.0)
+    assert replicas["a"].lives
+    assert placed(replicas, 1.0, seats[0]).url == "b"
+
+
 def test_timeouts_count_only_if_nothing_was_answered_since_they_were_sent() -> None:
     replicas = fleet("a", "b")
     late = Failure(FailureKind.TIMEOUT, "no answer")
