@@ -28,8 +28,8 @@ from propensitybench.clients import Adaptable, Paced, Stoppable
 from propensitybench.clients.breaker import FAILURES_TO_STOP
 from propensitybench.clients.endpoint import Endpoint
 from propensitybench.clients.fleet import FleetClient
-from propensitybench.clients.openai_chat import OpenAIChatClient
 from propensitybench.clients.limits import FIRST_LIMIT
+from propensitybench.clients.openai_chat import OpenAIChatClient
 from propensitybench.clients.options import ModelOptions, Transport
 from propensitybench.clients.replicas import DEAD_AFTER
 from propensitybench.engine.endpoints import Endpoints
@@ -262,7 +262,7 @@ def test_requests_that_wait_for_a_replica_go_elsewhere_when_it_is_no_longer_list
     async def work() -> None:
         async with serving(always(error(429, headers={"Retry-After": "600"})), always(says())) as servers:
             listed = [servers[0].base_url]
-            client = client_at(listed, look=lambda: tuple(listed))
+            client = client_at(listed, Transport(), lambda: tuple(listed))
             first = asyncio.create_task(one(client))
             await until(lambda: client.throttled == 1)
             waits = asyncio.create_task(one(client))
