@@ -1,5 +1,6 @@
 """A run goes on at other endpoints than it was made at, because the user says so."""
 
+import asyncio
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -10,7 +11,11 @@ from helpers.openai_server import STOPS_RUN, Server, always, serving, simulated
 from helpers.program import Done, call
 
 import propensitybench
+from propensitybench.clients.options import ModelOptions
+from propensitybench.engine import ExecutionOptions, RunSpec, create_run
 from propensitybench.errors import BadInput
+from propensitybench.runs.execute import execute
+from propensitybench.scenarios import Selection
 from propensitybench.store import RunFile
 
 SECRET = "sk-a-key-of-the-user-that-nobody-else-may-have"
@@ -166,3 +171,19 @@ def test_settings_of_a_call_name_several_endpoints_or_a_file(
         propensitybench.run("m", tmp_path / "c.run", base_url=urls[0], endpoints=tmp_path / "hosts")
     with pytest.raises(BadInput, match="base_url"):
         propensitybench.run("m", tmp_path / "c.run", base_url=[1])  # type: ignore[list-item]
+
+
+def test_a_specification_with_another_address_goes_on_there(
+    here: Server, there: Server, tmp_path: Path
+) -> None:
+    """As a cell of an experiment does, whose design names the address."""
+    path, selection = tmp_path / "a.run", Selection(limit=1)
+    specs = [
+        RunSpec("m", selection=selection, options=ModelOptions(base_url=one.base_url))
+        for one in (here, there)
+    ]
+    create_run(specs[0], path)
+    with pytest.warns(UserWarning, match=f"goes on at {there.base_url}"):
+        asyncio.run(execute(specs[1], path, ExecutionOptions()))
+    assert here.calls == 0
+    assert there.calls > 0
