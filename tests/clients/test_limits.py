@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from propensitybench.clients.failures import THROTTLED, TRANSIENT, Failure, FailureKind
-from propensitybench.clients.limits import BURST_S, FIRST_LIMIT, Lease, Limits
+from propensitybench.clients.limits import BURST_S, FIRST_LIMIT, Lease, Limits, Rates
 from propensitybench.clients.retry import LONGEST_WAIT_S, Backoff
 
 # What a comparison of sums of floats may be off by.
@@ -36,7 +36,12 @@ def fill(limits: Limits, now: float = 0.0) -> list[Lease]:
 
 def free(most: int = 1000, keys: int = 1) -> Limits:
     """Limits of the number in flight alone."""
-    return Limits(keys, most, None, None, 0.0)
+    return Limits([Rates(None, None, 0.0) for _ in range(keys)], most, 0.0)
+
+
+def limited(rpm: float | None, tpm: float | None) -> Limits:
+    """Limits of one key, that have hardly any of the number in flight."""
+    return Limits([Rates(rpm, tpm, 0.0)], 10**6, 0.0)
 
 
 @given(st.integers(1, 90), st.lists(st.tuples(st.booleans(), OUTCOMES, st.floats(0, 5)), max_size=300))
@@ -154,7 +159,7 @@ def test_keys_take_turns(keys: int, rounds: int) -> None:
 
 @given(st.integers(1, 5000), st.lists(st.floats(0, 3), min_size=2, max_size=150))
 def test_no_window_has_more_requests_than_the_rate_and_one_burst(rpm: int, pauses: list[float]) -> None:
-    limits = Limits(1, 10**6, rpm, None, 0.0)
+    limits = limited(rpm, None)
     sent: list[float] = []
     now = 0.0
     for pause in pauses:
@@ -172,7 +177,7 @@ def test_no_window_has_more_requests_than_the_rate_and_one_burst(rpm: int, pause
 def test_no_window_has_more_tokens_than_the_rate_and_one_burst(
     tpm: int, asked: list[tuple[float, float]]
 ) -> None:
-    limits = Limits(1, 10**6, None, tpm, 0.0)
+    limits = limited(None, tpm)
     burst = tpm / 60 * BURST_S
     now, total, lowest = 0.0, 0.0, 0.0
     for pause, share in asked:
@@ -192,7 +197,7 @@ def test_no_window_has_more_tokens_than_the_rate_and_one_burst(
     st.lists(st.tuples(st.floats(0, 2), st.integers(0, 500)), min_size=1, max_size=60),
 )
 def test_the_wait_that_is_told_is_enough(rpm: int, tpm: int | None, asked: list[tuple[float, int]]) -> None:
-    limits = Limits(1, 10**6, rpm, tpm, 0.0)
+    limits = limited(rpm, tpm)
     now = 0.0
     for pause, tokens in asked:
         now += pause
@@ -205,7 +210,7 @@ def test_the_wait_that_is_told_is_enough(rpm: int, tpm: int | None, asked: list[
 
 
 def test_tokens_are_corrected_by_what_was_used() -> None:
-    limits = Limits(1, 10, None, 6000, 0.0)  # 100 a second, 100 at once
+    limits = limited(None, 6000)  # 100 a second, 100 at once
     got = lease(limits, tokens=100)
     assert limits.enter(0.0, 50) == pytest.approx(0.5)
     limits.leave(got, 0.0, used=20)
@@ -215,15 +220,69 @@ def test_tokens_are_corrected_by_what_was_used() -> None:
 
 
 def test_a_failed_request_gives_its_tokens_back() -> None:
-    limits = Limits(1, 10, None, 6000, 0.0)
+    limits = limited(None, 6000)
     limits.leave(lease(limits, tokens=100), 0.0, FailureKind.NETWORK)
     assert isinstance(limits.enter(0.0, 100), Lease)
 
 
 def test_a_request_larger_than_a_burst_is_let_through_and_paid_for_afterwards() -> None:
-    limits = Limits(1, 10, None, 6000, 0.0)
+    limits = limited(None, 6000)
     limits.leave(lease(limits, tokens=1000), 0.0, used=1000)
     assert limits.enter(0.0, 1000) == pytest.approx(10.0)
+
+
+@given(
+    st.lists(st.tuples(st.floats(0, 3), st.one_of(st.none(), st.floats(1, 5000))), min_size=1, max_size=60)
+)
+def test_a_change_of_rates_gives_no_burst_of_its_own(changes: list[tuple[float, float | None]]) -> None:
+    """After a change nothing is sent that the rates since then, and what was left before, do not allow."""
+    rates = Rates(60.0, None, 0.0)
+    limits = Limits([rates], 10**6, 0.0)
+    now, per_minute, left = 0.0, 60.0, 1.0
+    for passed, rpm in changes:
+        now += passed
+        left = min(max(1.0, per_minute / 60 * BURST_S), left + per_minute / 60 * passed)
+        rates.change(rpm, None, now)
+        if rpm is None:
+            assert len(fill_some(limits, now, 100)) == 100
+            rates.change(60.0, None, now)
+            rpm, left = 60.0, 0.0
+        per_minute = rpm
+        left = min(left, max(1.0, rpm / 60 * BURST_S))
+        sent = len(fill_some(limits, now, 1000))
+        assert sent <= left + EPSILON
+        assert sent >= int(left - EPSILON)
+        left -= sent
+
+
+def fill_some(limits: Limits, now: float, most: int) -> list[Lease]:
+    """So many leases, if they can be had at once; each is given back."""
+    leases: list[Lease] = []
+    while len(leases) < most and isinstance(got := limits.enter(now, 0), Lease):
+        limits.leave(got, now)
+        leases.append(got)
+    return leases
+
+
+def test_rates_count_over_all_replicas_and_a_hold_is_for_all_of_them() -> None:
+    rates = Rates(60.0, 6000.0, 0.0)
+    here, there = Limits([rates], 10, 0.0), Limits([rates], 10, 0.0)
+    here.leave(lease(here, tokens=100), 0.0, used=300)
+    assert there.enter(0.0, 100) == pytest.approx(3.0)
+    rates.hold(10.0)
+    rates.hold(5.0)
+    assert (here.enter(4.0, 1), there.enter(4.0, 1)) == (6.0, 6.0)
+    lease(there, 10.0)
+
+
+@given(st.floats(1e-3, 0.5))
+def test_a_rate_of_less_than_one_request_a_minute_still_sends_one(rpm: float) -> None:
+    limits = limited(rpm, rpm)
+    limits.leave(lease(limits, tokens=50), 0.0, used=50)
+    wait = limits.enter(0.0, 50)
+    assert isinstance(wait, float)
+    assert wait >= 60 / rpm * (1 - EPSILON)
+    lease(limits, wait + EPSILON * wait, 50)
 
 
 class Outcome(NamedTuple):

@@ -226,7 +226,8 @@ def test_64_shards_a_fifth_of_them_killed_and_resumed(tmp_path: Path) -> None:
                 sessions += 1
                 assert call("resume", path).code == 0
             else:
-                pb.run("m", path, **{**settings, "shard": name})
+                settings["shard"] = name
+                pb.run("m", path, **settings)
             sessions += 1
         lost = server.calls - before - replies - preflight * sessions
     assert 0 < lost <= KILLED * AT_ONCE, "a kill may lose what was in flight, and nothing else"

@@ -7,34 +7,41 @@ import pytest
 from propensitybench.clients.openai_chat import OpenAIChatClient
 from propensitybench.clients.options import ModelOptions
 from propensitybench.engine import client_for
-from propensitybench.engine.agents import _endpoint, adopt, policies, providers, through_inspect, wire_policy
+from propensitybench.engine.agents import (
+    adopt,
+    endpoint_at,
+    policies,
+    providers,
+    through_inspect,
+    wire_policy,
+)
 from propensitybench.errors import BadInput, UnknownName
 
 KEYS = {"OPENAI_API_KEY": "openai-1, openai-2", "PROPENSITYBENCH_API_KEY": "own"}
 
 
 def test_a_provider_s_key_goes_to_that_provider_and_several_take_turns() -> None:
-    endpoint = _endpoint("openai/some/model", None, KEYS)
+    endpoint = endpoint_at("openai/some/model", None, KEYS)
     assert endpoint.name == "some/model"
     assert endpoint.base_url == providers()["openai"].base_url
     assert endpoint.keys == ("openai-1", "openai-2")
 
 
 def test_to_any_other_address_goes_the_key_that_is_meant_for_it_and_no_provider_s() -> None:
-    assert _endpoint("m", "http://somewhere.example/v1", KEYS).keys == ("own",)
-    assert _endpoint("m", "http://somewhere.example/v1", {"OPENAI_API_KEY": "x"}).keys == ()
+    assert endpoint_at("m", "http://somewhere.example/v1", KEYS).keys == ("own",)
+    assert endpoint_at("m", "http://somewhere.example/v1", {"OPENAI_API_KEY": "x"}).keys == ()
 
 
 def test_a_server_on_this_machine_needs_no_key_and_may_stand_elsewhere() -> None:
-    assert _endpoint("vllm/m", None, {}).keys == ()
-    moved = _endpoint("llama-cpp/m", None, {"LLAMA_CPP_BASE_URL": "http://127.0.0.1:9/v1"})
+    assert endpoint_at("vllm/m", None, {}).keys == ()
+    moved = endpoint_at("llama-cpp/m", None, {"LLAMA_CPP_BASE_URL": "http://127.0.0.1:9/v1"})
     assert moved.base_url == "http://127.0.0.1:9/v1"
 
 
 @pytest.mark.parametrize("name", ["vllm", "sglang", "ollama", "llama-cpp"])
 def test_a_server_on_this_machine_may_have_a_key(name: str) -> None:
     variable = f"{name.upper().replace('-', '_')}_API_KEY"
-    endpoint = _endpoint(f"{name}/m", None, {variable: "secret"})
+    endpoint = endpoint_at(f"{name}/m", None, {variable: "secret"})
     assert (endpoint.keys, endpoint.key_variable) == (("secret",), variable)
 
 
@@ -85,7 +92,7 @@ def test_a_run_file_brings_no_pattern_of_its_own() -> None:
 @pytest.mark.parametrize("key", ["sk-a\nsk-b", "sk\x00", "sk-\x7f"])
 def test_a_key_with_a_control_character_is_bad_input_and_not_shown(key: str) -> None:
     with pytest.raises(BadInput, match="PROPENSITYBENCH_API_KEY: a key has a line break") as caught:
-        _endpoint("m", "http://127.0.0.1:9/v1", {"PROPENSITYBENCH_API_KEY": key})
+        endpoint_at("m", "http://127.0.0.1:9/v1", {"PROPENSITYBENCH_API_KEY": key})
     assert "sk" not in str(caught.value)
 
 
@@ -94,7 +101,7 @@ def test_a_key_with_a_control_character_is_bad_input_and_not_shown(key: str) -> 
 )
 def test_an_address_with_a_password_is_bad_input_and_not_shown(url: str) -> None:
     with pytest.raises(BadInput, match="--base-url") as caught:
-        _endpoint("m", url, {})
+        endpoint_at("m", url, {})
     assert "pass@" not in str(caught.value)
 
 

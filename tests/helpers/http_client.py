@@ -12,6 +12,7 @@ from helpers.openai_server import (
 from helpers.play import play
 
 from propensitybench.chat import ConversationContext, Message, Reply, Request, ToolSpec
+from propensitybench.clients import Client
 from propensitybench.clients.endpoint import Endpoint
 from propensitybench.clients.openai_chat import OpenAIChatClient
 from propensitybench.clients.options import ModelOptions, Transport
@@ -31,7 +32,7 @@ def client_at(url: str, transport: Transport = ONCE, keys: Sequence[str] = (KEY,
     return OpenAIChatClient(Endpoint("prov/m", "m", url, tuple(keys)), ModelOptions(), transport)
 
 
-async def one(client: OpenAIChatClient, request: Request = REQUEST) -> Got:
+async def one(client: Client, request: Request = REQUEST) -> Got:
     """A reply to a conversation's first request, or why there is none."""
     try:
         return await client.open(CONTEXT).reply(request)

@@ -127,7 +127,7 @@ def test_run_files_are_found_once_in_folders(sound: Path, tmp_path: Path) -> Non
 
 def test_a_shard_has_its_part_of_the_rates() -> None:
     given = Transport(rpm=600, tpm=100, concurrency=7)
-    assert transport_of(Shard(3, 6), given) == Transport(rpm=100, tpm=16, concurrency=7)
-    assert transport_of(Shard(3, 200), given).tpm == 1
+    assert transport_of(Shard(3, 5), given) == Transport(rpm=120, tpm=20, concurrency=7)
+    assert transport_of(Shard(3, 200), given).tpm == 0.5
     assert transport_of(None, given) == given
     assert transport_of(Shard(1, 2), DEFAULTS) == DEFAULTS

@@ -16,6 +16,7 @@ from propensitybench.cli.progress import progress_bar
 from propensitybench.cli.text import name_of, print_json, safe, typed
 from propensitybench.clients.options import ModelOptions
 from propensitybench.engine import (
+    Endpoints,
     ExecutionOptions,
     Result,
     RunSpec,
@@ -31,9 +32,9 @@ from propensitybench.files import MIB, read_text
 from propensitybench.metrics import RunScores
 from propensitybench.metrics.summary import summarise
 from propensitybench.runs import StoredRun
-from propensitybench.runs.execute import check_model, finish
+from propensitybench.runs.execute import check_model, check_moved, finish, typed_by_user
 from propensitybench.runs.settings import read_model_options
-from propensitybench.runs.trust import OPTION, check_trusted, destination, distrusted
+from propensitybench.runs.trust import OPTION, check_trusted, destination, distrusted, moved
 from propensitybench.simulated import PREFIX
 from propensitybench.store import RunFile
 
@@ -79,21 +80,22 @@ def read_template(given: str | None) -> str | None:
 
 def create(spec: RunSpec, path: Path, execution: ExecutionOptions) -> None:
     """Creates a run file after a check of its model, unless the file exists."""
-    if not path.exists():  # a model that cannot be used leaves no file behind
+    is_new = not path.exists()
+    if is_new:  # a model that cannot be used leaves no file behind
         wire = asyncio.run(check_model(spec.model, spec.options, execution))
         for change in wire.adapted if wire else ():
             tell(f"note: adapted to the endpoint: {change}")
         spec = msgspec.structs.replace(spec, wire=wire)
     for warning in create_run(spec, path).warnings:
         tell(f"note: {warning}")
+    if not is_new:
+        asyncio.run(check_moved(path, typed_by_user(spec, execution)))
 
 
 def start(spec: RunSpec, path: Path, execution: ExecutionOptions, *, as_json: bool) -> int:
     """Creates a run file, unless it exists, and plays it; the exit code."""
     create(spec, path, execution)
-    # The file is new, or its endpoint is the one that the user just typed.
-    execution = msgspec.structs.replace(execution, trust_endpoint=True)
-    return play_and_print(path, execution, as_json=as_json)
+    return play_and_print(path, typed_by_user(spec, execution), as_json=as_json)
 
 
 def resume(path: Path, execution: ExecutionOptions, *, as_json: bool) -> int:
@@ -110,9 +112,12 @@ def confirmed(path: Path, execution: ExecutionOptions) -> ExecutionOptions:
     with RunFile.open(path) as run:
         manifest = run.manifest
     asked = read_model_options(manifest.options, name_of(path), manifest.package)
-    execution = _with_trust(name_of(path), manifest.model, asked, execution)
+    if execution.endpoints is None:
+        execution = _with_trust(name_of(path), manifest.model, asked, execution)
+    elif note := moved(name_of(path), asked, execution.endpoints):
+        tell(f"note: {note}")
     if not manifest.model.startswith(PREFIX):  # the user may never have typed it
-        tell(f"asking {destination(manifest.model, asked)}")
+        tell(f"asking {destination(manifest.model, asked, execution.endpoints)}")
     asyncio.run(check_model(manifest.model, asked, execution, manifest.wire))
     return execution
 
@@ -166,7 +171,7 @@ def play_and_print(path: Path, execution: ExecutionOptions, *, as_json: bool) ->
     else:
         tables.show(tables.overview([scores]))
         print(tables.legend([scores]))
-    print_ending(path, result, scores)
+    print_ending(path, result, scores, execution.endpoints)
     return exit_code(result, scores)
 
 
@@ -177,17 +182,19 @@ def exit_code(result: Result, scores: RunScores) -> int:
     return LEFT_ERRORED if scores.tasks.errored else 0
 
 
-def _options_to_resume(path: Path) -> str:
+def _options_to_resume(path: Path, endpoints: Endpoints | None) -> str:
     """The options that `resume` needs, for the printed command."""
     with RunFile.open(path) as run:
         manifest = run.manifest
     asked = read_model_options(manifest.options, name_of(path), manifest.package)
+    if endpoints is not None and endpoints.urls != (asked.base_url,):
+        return "".join(f" {typed(word)}" for word in endpoints.typed)
     return f" {OPTION}" if distrusted(manifest.model, asked) else ""
 
 
-def print_ending(path: Path, result: Result, scores: RunScores) -> None:
-    """Prints to standard error what is left to do, and how."""
-    command = f"  propensitybench resume {typed(path)}{_options_to_resume(path)}"
+def print_ending(path: Path, result: Result, scores: RunScores, endpoints: Endpoints | None = None) -> None:
+    """Prints to standard error what is left to do, and how; ``endpoints`` are those that were given."""
+    command = f"  propensitybench resume {typed(path)}{_options_to_resume(path, endpoints)}"
     if not result.total:
         tell("nothing to play: the run has fewer tasks than shards")
     if result.cause is not None and result.finished < result.total:

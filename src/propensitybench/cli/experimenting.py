@@ -22,6 +22,7 @@ from propensitybench.experiments.planning import ExperimentPlan, plan_experiment
 from propensitybench.metrics import display
 from propensitybench.report.experiment import write_experiment_page
 from propensitybench.runs import StoredRun
+from propensitybench.runs.execute import typed_by_user
 from propensitybench.store.whole_files import new_file
 
 DESIGN: Final = """\
@@ -114,7 +115,7 @@ def _play_cell(opened: Opened, cell: Cell, execution: ExecutionOptions) -> int:
     create(cell.spec, path, execution)
     tell(f"cell {cell.name}")
     # The endpoint is the one that the design names.
-    result = play_file(path, msgspec.structs.replace(execution, trust_endpoint=True))
+    result = play_file(path, typed_by_user(cell.spec, execution))
     scores = StoredRun(path).score()
     print_ending(path, result, scores)
     return exit_code(result, scores)

@@ -185,6 +185,31 @@ BaseUrl = Annotated[
         help="OpenAI-compatible endpoint; --model is then the endpoint's own model name.",
     ),
 ]
+BaseUrls = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--base-url",
+        metavar="URL",
+        help="OpenAI-compatible endpoint; --model is then the endpoint's own model name. Repeated: "
+        "replicas of the model.",
+    ),
+]
+EndpointsFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--endpoints",
+        metavar="FILE",
+        help="File with one base URL on each line, instead of --base-url; may change while the run goes on.",
+    ),
+]
+GoesOnAt = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--base-url",
+        metavar="URL",
+        help="Go on at this endpoint instead of the one that the run file names; may be repeated.",
+    ),
+]
 Temperature = Annotated[
     float | None, typer.Option("--temperature", help="Sampling temperature. Default: the provider's.")
 ]

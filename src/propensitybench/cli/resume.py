@@ -8,6 +8,8 @@ from propensitybench.cli import options
 
 def command(
     file: options.RunPath,
+    base_url: options.GoesOnAt = None,
+    endpoints: options.EndpointsFile = None,
     concurrency: options.Concurrency = options.DEFAULTS.concurrency,
     timeout: options.Timeout = options.DEFAULTS.timeout,
     max_retries: options.MaxRetries = options.DEFAULTS.max_retries,
@@ -28,6 +30,8 @@ def command(
 
     execution = read_execution(
         {
+            "base_url": tuple(base_url or ()) or None,
+            "endpoints": endpoints,
             "concurrency": concurrency,
             "timeout": timeout,
             "max_retries": max_retries,

@@ -44,7 +44,8 @@ def command(
     ask: options.Ask = False,
     report: options.Report = False,
     shard: options.ShardOnly = None,
-    base_url: options.BaseUrl = None,
+    base_url: options.BaseUrls = None,
+    endpoints: options.EndpointsFile = None,
     temperature: options.Temperature = None,
     top_p: options.TopP = None,
     max_tokens: options.MaxTokens = None,
@@ -74,7 +75,7 @@ def command(
     from propensitybench.cli.text import must_be_utf8
     from propensitybench.runs.settings import read_settings
 
-    must_be_utf8({"--model": model, "--data": data, "--base-url": base_url, "--extra-body": extra_body})
+    must_be_utf8({"--model": model, "--data": data, "--extra-body": extra_body})
     spec, execution = read_settings(model, _settings(given))
     if not plan:
         raise typer.Exit(start(spec, run, execution, as_json=as_json))
@@ -87,6 +88,7 @@ def _settings(given: Mapping[str, Any]) -> "Settings":
 
     settings = {name: value for name, value in given.items() if name not in (*_NO_SETTINGS, *_REPEATED)}
     settings |= {name: tuple(given[option] or ()) for option, name in _REPEATED.items()}
+    settings["base_url"] = tuple(given["base_url"] or ()) or None
     settings["template"] = read_template(given["template"])
     settings["extra_body"] = read_extra_body(given["extra_body"])
     settings["price"] = read_price(given["price"])

@@ -1,6 +1,6 @@
 """Clients: agents over HTTP or from a script. A client knows chat, not the benchmark."""
 
-from propensitybench.clients.interface import Adaptable, Client, Conversation, Stoppable
+from propensitybench.clients.interface import Adaptable, Client, Conversation, Paced, Stoppable
 from propensitybench.clients.replay import ReplayClient
 from propensitybench.clients.scripted import ScriptedClient, calls, says
 
@@ -8,6 +8,7 @@ __all__ = [
     "Adaptable",
     "Client",
     "Conversation",
+    "Paced",
     "ReplayClient",
     "ScriptedClient",
     "Stoppable",

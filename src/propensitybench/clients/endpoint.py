@@ -1,8 +1,13 @@
 """Where a model is reached."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from propensitybench.clients.proxies import Proxy
+
+# Addresses in a message.
+SHOWN: Final = 5
 
 
 @dataclass(frozen=True)
@@ -26,6 +31,11 @@ class Endpoint:
     proxy: Proxy | None = None
 
     @property
+    def secrets(self) -> tuple[str, ...]:
+        """The keys, and the proxy's password, or its user if that is all it needs."""
+        return (*self.keys, *((self.proxy.password or self.proxy.user,) if self.proxy else ()))
+
+    @property
     def key_advice(self) -> str:
         """What to do when the endpoint rejects the key or requires one."""
         if not self.key_variable:
@@ -38,3 +48,9 @@ class Endpoint:
     def through(self) -> str:
         """The end of an error message, if there is a proxy."""
         return f", through the proxy {self.proxy.url} ({self.proxy.variable})" if self.proxy else ""
+
+
+def in_short(urls: Sequence[str]) -> str:
+    """Addresses for a message, the first few of many."""
+    more = f" and {len(urls) - SHOWN} more" if len(urls) > SHOWN else ""
+    return ", ".join(urls[:SHOWN]) + more

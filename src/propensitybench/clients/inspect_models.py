@@ -40,7 +40,7 @@ from propensitybench.chat import (
     ToolSpec,
     Usage,
 )
-from propensitybench.clients.executor import RequestExecutor
+from propensitybench.clients.executor import PacedClient, RequestExecutor
 from propensitybench.clients.failures import Failure, FailureKind, failure_of
 from propensitybench.clients.options import ModelOptions, Transport
 from propensitybench.clients.redaction import NO_SECRETS, Redactor
@@ -59,7 +59,7 @@ _STOPS: Final = {
 _HOLDS_KEY: Final = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS?)$", re.IGNORECASE)
 
 
-class InspectClient:
+class InspectClient(PacedClient):
     """A model behind Inspect AI's model layer. Inspect itself finds its API key and base URL.
 
     Args:
@@ -113,10 +113,6 @@ class InspectClient:
         # Outside an evaluation Inspect would keep every call in one growing transcript.
         init_transcript(Transcript())
         return _InspectConversation(self)
-
-    def stop_requests(self) -> None:
-        """Sends no further requests; see `Stoppable`."""
-        self._executor.stop_requests()
 
     async def close(self) -> None:
         """Closes the connections."""

@@ -56,3 +56,29 @@ class Adaptable(Protocol):
 
     wire: WirePolicy
     options: ModelOptions
+
+
+@runtime_checkable
+class Paced(Protocol):
+    """A client whose pace can be set while it is in use, on the event loop on which it is used."""
+
+    @property
+    def throttled(self) -> int:
+        """Rate limits (HTTP 429) and signs of overload (503, 529) that it has met so far."""
+        ...
+
+    def set_rates(self, rpm: float | None, tpm: float | None) -> None:
+        """Sends at other rates from now on; a change gives no burst of its own.
+
+        Args:
+            rpm: requests per minute, for each key; None is without limit.
+            tpm: tokens per minute, for each key; None is without limit.
+
+        Raises:
+            ValueError: a rate is not above 0.
+        """
+        ...
+
+    def hold(self, seconds: float) -> None:
+        """Sends nothing for so long, with any key. Requests in flight are not affected."""
+        ...

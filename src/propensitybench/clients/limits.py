@@ -1,7 +1,7 @@
 """How many requests may be in flight, and how many per minute: a decision, with the time passed in."""
 
 from collections.abc import Sequence
-from math import inf
+from math import inf, isinf
 from typing import Final, NamedTuple
 
 from propensitybench.clients.failures import THROTTLED, FailureKind
@@ -24,30 +24,111 @@ _PER_MINUTE: Final = 60.0
 
 
 class Lease(NamedTuple):
-    """The right to send one request: which key to use, since when, and the tokens it was taken for."""
+    """The right to send one request.
+
+    Attributes:
+        key: the number of the API key to use.
+        since: when the right was given.
+        tokens: the expected cost for which it was given.
+        seat: of the conversation, if the model has several replicas.
+    """
 
     key: int
     since: float
     tokens: int
+    seat: "Seat | None" = None
+
+
+class Seat:
+    """A conversation's place among the replicas of a model.
+
+    Attributes:
+        url: the replica that has the conversation in its prefix cache; empty before the first request.
+        avoid: the replica that the conversation has just left; empty if there is none.
+    """
+
+    __slots__ = ("avoid", "url")
+
+    def __init__(self) -> None:
+        self.url = self.avoid = ""
+
+    def leave(self) -> None:
+        """The conversation continues at another replica, if there is one."""
+        self.url, self.avoid = "", self.url
 
 
 class _Bucket:
-    """So much per minute, evenly."""
+    """So much per minute, evenly; None is without limit. A request is at least one unit."""
 
-    def __init__(self, per_minute: float, burst: float, now: float) -> None:
-        self._rate = per_minute / _PER_MINUTE
-        self._most = burst
-        self._level = burst
+    def __init__(self, least: float, per_minute: float | None, now: float) -> None:
+        self._least = least
+        self._then = now
+        self._set(per_minute)
+        self._level = self._most
+
+    def _set(self, per_minute: float | None) -> None:
+        self._rate = inf if per_minute is None else per_minute / _PER_MINUTE
+        self._most = max(self._least, self._rate * BURST_S)
+
+    def change(self, per_minute: float | None, now: float) -> None:
+        """Fills at another rate from now on. What is there stays, up to the new burst."""
+        was_free = isinf(self._rate)
+        self._fill(now)
+        self._set(per_minute)
+        self._level = 0.0 if was_free else min(self._most, self._level)
+
+    def _fill(self, now: float) -> None:
+        if not isinf(self._rate):
+            self._level = min(self._most, self._level + (now - self._then) * self._rate)
         self._then = now
 
     def wait(self, now: float, amount: float) -> float:
         """Seconds until so much (or all that it ever holds) is there."""
-        self._level = min(self._most, self._level + (now - self._then) * self._rate)
-        self._then = now
+        if isinf(self._rate):
+            return 0.0
+        self._fill(now)
         return max(0.0, (min(amount, self._most) - self._level) / self._rate)
 
     def take(self, amount: float) -> None:
         self._level -= amount
+
+
+class Rates:
+    """Requests and tokens per minute of one API key, which may be in use at several replicas.
+
+    Args:
+        rpm, tpm: above 0; None is without limit.
+        now: the time, in seconds of any clock that does not go back.
+    """
+
+    def __init__(self, rpm: float | None, tpm: float | None, now: float) -> None:
+        self._requests = _Bucket(1.0, rpm, now)
+        self._tokens = _Bucket(0.0, tpm, now)
+        self._is_limited = rpm is not None or tpm is not None
+        self._held_until = -inf
+
+    def change(self, rpm: float | None, tpm: float | None, now: float) -> None:
+        """Other rates from now on; no burst is gained by a change."""
+        self._requests.change(rpm, now)
+        self._tokens.change(tpm, now)
+        self._is_limited = rpm is not None or tpm is not None
+
+    def hold(self, until: float) -> None:
+        """Nothing is sent until then."""
+        self._held_until = max(self._held_until, until)
+
+    def wait(self, now: float, tokens: int) -> float:
+        """Seconds until a request of so many tokens may be sent."""
+        wait = self._held_until - now if self._held_until > now else 0.0
+        if not self._is_limited:
+            return wait
+        return max(wait, self._requests.wait(now, 1), self._tokens.wait(now, tokens))
+
+    def take(self, requests: int, tokens: int) -> None:
+        """Requests that were sent, and tokens that were used; negative gives back."""
+        if self._is_limited:
+            self._requests.take(requests)
+            self._tokens.take(tokens)
 
 
 class _Throughput:
@@ -98,45 +179,36 @@ class KeyLimits:
     requests that were sent before the last halving count once.
     """
 
-    def __init__(self, most: int, rpm: int | None, tpm: int | None, now: float) -> None:
+    def __init__(self, most: int, rates: Rates, now: float) -> None:
         self._most = float(most)
         self.limit = min(float(FIRST_LIMIT), self._most)
         self.in_flight = 0
         self._halved_at = -inf
         self._grows_slowly = False
         self._throughput = _Throughput(self.limit, now)
-        self._paused_until = -inf
-        self._requests = _Bucket(rpm, max(1.0, rpm / _PER_MINUTE * BURST_S), now) if rpm else None
-        self._tokens = _Bucket(tpm, tpm / _PER_MINUTE * BURST_S, now) if tpm else None
+        self.paused_until = -inf
+        self._rates = rates
 
     def wait(self, now: float, tokens: int) -> float:
         """Seconds until one more request may be sent; infinite if not before one comes back."""
         if self.in_flight >= max(1, int(self.limit)):
             return inf
-        wait = max(0.0, self._paused_until - now)
-        if self._requests is not None:
-            wait = max(wait, self._requests.wait(now, 1))
-        if self._tokens is not None:
-            wait = max(wait, self._tokens.wait(now, tokens))
-        return wait
+        wait = self._rates.wait(now, tokens)
+        return max(wait, self.paused_until - now) if self.paused_until > now else wait
 
     def enter(self, tokens: int) -> None:
         """One more request is sent."""
         self.in_flight += 1
-        if self._requests is not None:
-            self._requests.take(1)
-        if self._tokens is not None:
-            self._tokens.take(tokens)
+        self._rates.take(1, tokens)
 
     def leave(
         self, lease: Lease, now: float, failed: FailureKind | None, retry_after: float, used: int
     ) -> bool:
         """A request has come back; see `Limits.leave`."""
         self.in_flight -= 1
-        if self._tokens is not None:
-            self._tokens.take(used - lease.tokens)
+        self._rates.take(0, used - lease.tokens)
         if failed in THROTTLED:
-            self._paused_until = max(self._paused_until, now + retry_after)
+            self.paused_until = max(self.paused_until, now + retry_after)
             if lease.since <= self._halved_at:
                 return False
             self.limit = max(1.0, self.limit / 2)
@@ -156,22 +228,32 @@ class KeyLimits:
 
 
 class Limits:
-    """The limits of all keys of a provider, which take turns.
+    """The limits of all keys at an endpoint, which take turns.
 
     Args:
-        keys: number of keys, 1 or more.
+        rates: of each key, one or more.
         most: requests in flight over all keys.
-        rpm, tpm: requests and tokens per minute, for each key.
         now: the time, in seconds of any clock that does not go back.
     """
 
-    def __init__(self, keys: int, most: int, rpm: int | None, tpm: int | None, now: float) -> None:
-        used = max(1, min(keys, most))
+    def __init__(self, rates: Sequence[Rates], most: int, now: float) -> None:
+        used = max(1, min(len(rates), most))
         shares = [most // used + (index < most % used) for index in range(used)]
-        self.keys: Sequence[KeyLimits] = [KeyLimits(share, rpm, tpm, now) for share in shares]
+        self.keys: Sequence[KeyLimits] = [
+            KeyLimits(share, of_key, now) for share, of_key in zip(shares, rates, strict=False)
+        ]
         self._next = 0
 
-    def enter(self, now: float, tokens: int) -> Lease | float:
+    @property
+    def allowed(self) -> float:
+        """Requests that may be in flight at the moment, over all keys."""
+        return sum(key.limit for key in self.keys)
+
+    def pauses(self, now: float) -> bool:
+        """Whether the endpoint has asked for a pause with every key."""
+        return all(key.paused_until > now for key in self.keys)
+
+    def enter(self, now: float, tokens: int, seat: Seat | None = None) -> Lease | float:
         """The right to send a request that may cost so many tokens, or the seconds to wait for it."""
         soonest = inf
         for step in range(len(self.keys)):
@@ -180,7 +262,7 @@ class Limits:
             if wait <= 0:
                 self.keys[index].enter(tokens)
                 self._next = index + 1
-                return Lease(index, now, tokens)
+                return Lease(index, now, tokens, seat)
             soonest = min(soonest, wait)
         return soonest
 

@@ -1,6 +1,6 @@
 """A client of OpenAI-compatible chat-completions endpoints with tool calls, over HTTP."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Final
@@ -10,11 +10,11 @@ from yarl import URL
 
 from propensitybench.chat import ConversationContext, Reply, Request, StopReason
 from propensitybench.clients.endpoint import Endpoint
-from propensitybench.clients.executor import RequestExecutor
+from propensitybench.clients.executor import PacedClient, RequestExecutor
 from propensitybench.clients.failures import Failure, FailureKind, error_in, failure_of
 from propensitybench.clients.options import ModelOptions, Transport
 from propensitybench.clients.redaction import Redactor
-from propensitybench.clients.usage import with_estimates
+from propensitybench.clients.usage import CHARACTERS_PER_TOKEN, with_estimates
 from propensitybench.clients.wire import Body
 from propensitybench.clients.wire_policy import COMPATIBLE, WirePolicy
 from propensitybench.clients.wire_reply import Parsed, ReplyContext, parse, parse_failed_generation
@@ -23,7 +23,7 @@ from propensitybench.clients.wire_reply import Parsed, ReplyContext, parse, pars
 LARGEST_REPLY: Final = 16 * 2**20
 
 
-class OpenAIChatClient:
+class OpenAIChatClient(PacedClient):
     """A client of one model at one endpoint.
 
     Args:
@@ -56,19 +56,15 @@ class OpenAIChatClient:
         self._headers: Sequence[dict[str, str]] = [
             {**common, "Authorization": f"Bearer {key}"} for key in endpoint.keys
         ] or [common]
-        self._redactor = Redactor((*endpoint.keys, *((proxy.password or proxy.user,) if proxy else ())))
+        self._redactor = Redactor(endpoint.secrets)
         self._executor = RequestExecutor(
             endpoint.address, endpoint.name, len(endpoint.keys), transport, self._redactor
         )
         self._session: aiohttp.ClientSession | None = None
 
-    def open(self, context: ConversationContext) -> "_OpenAIConversation":  # noqa: ARG002
+    def open(self, context: ConversationContext) -> "ChatConversation":  # noqa: ARG002
         """Starts a conversation."""
-        return _OpenAIConversation(self, Body(self._endpoint.name, self.options, self.wire))
-
-    def stop_requests(self) -> None:
-        """Sends no further requests; see `Stoppable`."""
-        self._executor.stop_requests()
+        return ChatConversation(self.ask, Body(self._endpoint.name, self.options, self.wire))
 
     async def close(self) -> None:
         """Closes the connections."""
@@ -85,28 +81,32 @@ class OpenAIChatClient:
             request: the next request.
             tokens: expected cost; 0 estimates it from the length of the request.
         """
-        session = self._session or self._connect()
         encoded, context = body.of(request), body.context
         return await self._executor.ask(
-            lambda key: self._try(session, encoded, (request, context), self._headers[key]),
-            tokens or len(encoded) // 4,
+            lambda lease: self.attempt(encoded, (request, context), lease.key),
+            tokens or len(encoded) // CHARACTERS_PER_TOKEN,
             len(request.messages),
         )
 
-    async def _try(
-        self,
-        session: aiohttp.ClientSession,
-        body: bytes,
-        asked: tuple[Request, ReplyContext],
-        headers: dict[str, str],
-    ) -> Reply:
+    async def attempt(self, body: bytes, asked: tuple[Request, ReplyContext], key: int) -> Reply:
+        """Sends a request once, without limits and without `Redactor.outcome`.
+
+        Args:
+            body: the encoded request.
+            asked: the request, and the context for parsing its reply.
+            key: the number of the API key to use.
+
+        Raises:
+            Failure: there is no reply.
+        """
+        session = self._session or self._connect()
         proxy = self._endpoint.proxy
         try:
             # A redirect would carry the conversation and the key to another address.
             async with session.post(
                 self._url,
                 data=body,
-                headers=headers,
+                headers=self._headers[key],
                 allow_redirects=False,
                 proxy=proxy.url if proxy else None,
                 proxy_headers=proxy.headers if proxy else None,
@@ -183,15 +183,23 @@ class _NoCookies(aiohttp.DummyCookieJar):
         pass
 
 
-class _OpenAIConversation:
-    def __init__(self, client: OpenAIChatClient, body: Body) -> None:
-        self._client = client
+class ChatConversation:
+    """One conversation.
+
+    Args:
+        ask: gives the reply to a request, as `OpenAIChatClient.ask`.
+        body: of the conversation's requests.
+    """
+
+    def __init__(self, ask: Callable[[Body, Request, int], Awaitable[Reply]], body: Body) -> None:
+        self._ask = ask
         self._body = body
         self._tokens = 0
 
     async def reply(self, request: Request) -> Reply:
+        """The reply to a request; see `Conversation`."""
         # A turn is expected to cost as much as the one before it.
-        reply = await self._client.ask(self._body, request, self._tokens)
+        reply = await self._ask(self._body, request, self._tokens)
         self._tokens = reply.usage.input + reply.usage.output
         return reply
 

@@ -58,6 +58,14 @@ class Transport(msgspec.Struct, frozen=True):
     timeout: float = 600.0
     connect_timeout: float = 20.0
     max_retries: int = 8
-    rpm: int | None = None
-    tpm: int | None = None
+    rpm: float | None = None
+    tpm: float | None = None
     concurrency: int = 64
+
+    def divided(self, shards: int) -> "Transport":
+        """The part of one of several shards that send at the same time: rates divided by their number.
+
+        However small its part, a shard sends a request whenever it has saved enough for one.
+        """
+        rpm, tpm = (None if rate is None else rate / shards for rate in (self.rpm, self.tpm))
+        return msgspec.structs.replace(self, rpm=rpm, tpm=tpm)

@@ -1,9 +1,10 @@
 """Runs: what one is to be, and how its tasks are played."""
 
 from propensitybench.engine.agents import adopt, client_for
+from propensitybench.engine.endpoints import Endpoints, client_at
 from propensitybench.engine.local import block_on, run_tasks, run_tasks_async
 from propensitybench.engine.options import ExecutionOptions
-from propensitybench.engine.preflight import check_endpoint
+from propensitybench.engine.preflight import check_endpoint, check_replicas
 from propensitybench.engine.prices import Budget, Price, price_table
 from propensitybench.engine.sequential import is_complete, is_drawn, stopping_state, tasks_drawn
 from propensitybench.engine.session import Progress, Result
@@ -12,6 +13,7 @@ from propensitybench.engine.stop import StopCause, StopSignal
 
 __all__ = [
     "Budget",
+    "Endpoints",
     "ExecutionOptions",
     "Price",
     "Progress",
@@ -22,6 +24,8 @@ __all__ = [
     "adopt",
     "block_on",
     "check_endpoint",
+    "check_replicas",
+    "client_at",
     "client_for",
     "create_run",
     "is_complete",

@@ -149,7 +149,7 @@ def client_for(
         return SimulatedClient(model.removeprefix(PREFIX))
     if options.base_url is None and model.partition("/")[0] in through_inspect():
         return _inspect_client(model, options, transport)
-    endpoint = _endpoint(model, options.base_url, environment)
+    endpoint = endpoint_at(model, options.base_url, environment)
     # Importing aiohttp takes as long as scoring a run, and most commands send no requests.
     from propensitybench.clients.openai_chat import OpenAIChatClient
 
@@ -167,7 +167,8 @@ def _inspect_client(model: str, options: ModelOptions, transport: Transport) -> 
     return InspectClient(model, options, transport)
 
 
-def _endpoint(model: str, base_url: str | None, environment: Mapping[str, str]) -> Endpoint:
+def endpoint_at(model: str, base_url: str | None, environment: Mapping[str, str]) -> Endpoint:
+    """Where a model is reached, with the keys of the environment; raises `BadInput` as `client_for` does."""
     if base_url is not None:
         check_base_url(base_url)
         # Never a provider's key: a run file from somebody else may name any address.
@@ -223,7 +224,7 @@ def variables_of(
     return {variable: environment[variable] for variable in wanted if variable in environment}
 
 
-def check_base_url(url: str) -> None:
+def check_base_url(url: str, where: str = "--base-url") -> None:
     """Raises `BadInput` unless the URL is an HTTP address without user, password, query and fragment."""
     try:
         parts = urlsplit(url)
@@ -234,10 +235,10 @@ def check_base_url(url: str) -> None:
         sound = False
     if not sound:
         shown = "" if "@" in url else f" {url}"  # it may hold a password
-        raise BadInput(f"--base-url{shown}: must be like http://127.0.0.1:8000/v1")
+        raise BadInput(f"{where}{shown}: must be like http://127.0.0.1:8000/v1")
     if parts.username or parts.password or parts.query or parts.fragment:
         raise BadInput(
-            "--base-url: must hold no user, password, query or fragment, since it is kept in the run file; "
+            f"{where}: must hold no user, password, query or fragment, since it is kept in the run file; "
             f"put a key into {ANY_KEY}"
         )
 

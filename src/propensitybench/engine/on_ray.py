@@ -23,7 +23,8 @@ from ray.exceptions import RayError, RayTaskError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from propensitybench.clients.options import ModelOptions, Transport
-from propensitybench.engine.agents import client_for, variables_of
+from propensitybench.engine.agents import variables_of
+from propensitybench.engine.endpoints import Endpoints, client_at
 from propensitybench.engine.episodes import Entry
 from propensitybench.engine.exchange import Order, Rates, Report
 from propensitybench.engine.local import GC_THRESHOLDS, begin
@@ -62,6 +63,7 @@ class Setup(msgspec.Struct, frozen=True):
         model: the model's address.
         options: the model's.
         transport: how a worker sends requests.
+        endpoints: where they go; None is where the model's options say.
     """
 
     folder: str
@@ -69,6 +71,7 @@ class Setup(msgspec.Struct, frozen=True):
     model: str
     options: ModelOptions
     transport: Transport
+    endpoints: Endpoints | None
 
     def file(self, worker: int) -> Path:
         """The file of a worker, on its machine."""
@@ -96,7 +99,7 @@ class _Actor:
         gc.set_threshold(*GC_THRESHOLDS)
         warnings.showwarning = lambda message, *_, **__: self._notes.append(str(message))
         os.environ.update(environment.variables)
-        client = client_for(setup.model, setup.options, setup.transport)
+        client = client_at(setup.endpoints, setup.model, setup.options, setup.transport)
         self._setup, path = setup, setup.file(number)
         path.parent.mkdir(mode=0o700, exist_ok=True)
         path.write_bytes(blank)
@@ -239,19 +242,14 @@ async def run_on_ray(
                 package=version("propensitybench"),
                 model=run.manifest.model,
                 options=asked,
-                transport=_divided(options.transport, len(slots)),
+                transport=options.transport.divided(len(slots)),
+                endpoints=_anywhere(options.endpoints),
             )
             environment = Environment(variables_of(run.manifest.model, asked.base_url))
             cluster = RayCluster(blank, setup, environment)
             rates = Rates(options.transport.rpm, options.transport.tpm)
             player = WorkersPlayer(run, cluster, slots, rates, spending, stop)
             return await Session(run, player, spending, stop, on_progress).run()
-
-
-def _divided(transport: Transport, workers: int) -> Transport:
-    """How one of so many workers sends requests, until it is told its share of the rates."""
-    rpm, tpm = (None if rate is None else max(1, rate // workers) for rate in (transport.rpm, transport.tpm))
-    return msgspec.structs.replace(transport, rpm=rpm, tpm=tpm)
 
 
 @asynccontextmanager
@@ -305,3 +303,10 @@ def _nodes() -> int:
     """Number of machines of the cluster that can have a worker."""
     nodes: list[dict[str, Any]] = ray.nodes()  # type: ignore[no-untyped-call]
     return max(1, len([node for node in nodes if node["Alive"] and node["Resources"].get("CPU", 0) >= 1]))
+
+
+def _anywhere(endpoints: Endpoints | None) -> Endpoints | None:
+    """The endpoints as workers find them: a file of them by its whole path, on every machine."""
+    if endpoints is None or endpoints.file is None:
+        return endpoints
+    return Endpoints(file=endpoints.file.resolve())

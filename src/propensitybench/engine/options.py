@@ -6,11 +6,14 @@ from typing import Final, Literal
 import msgspec
 
 from propensitybench.clients.options import Transport
+from propensitybench.engine.endpoints import Endpoints
 from propensitybench.engine.prices import Budget, Price, check_number
 from propensitybench.errors import BadInput
 
 # Tests of timeouts wait for fractions of a second.
 MIN_TIMEOUT_S: Final = 0.001
+# The part of one of a million shards; users give whole numbers.
+LEAST_RATE: Final = 1e-6
 
 
 class ExecutionOptions(msgspec.Struct, frozen=True):
@@ -21,6 +24,7 @@ class ExecutionOptions(msgspec.Struct, frozen=True):
         budget: when to stop.
         price: the price of the model's tokens; None looks it up in the price table.
         preflight: whether to check the endpoint before the first task.
+        endpoints: where requests go; None goes to the endpoint that the run file names.
         trust_endpoint: whether any endpoint that the run file names may be used; see `runs.trust`.
         engine: where tasks are played: in this process, or by the workers of a Ray cluster.
         ray_address: of the cluster; None is what ``RAY_ADDRESS`` says, or a cluster on this machine.
@@ -34,6 +38,7 @@ class ExecutionOptions(msgspec.Struct, frozen=True):
     budget: Budget = Budget()
     price: Price | None = None
     preflight: bool = False
+    endpoints: Endpoints | None = None
     trust_endpoint: bool = False
     engine: Literal["local", "ray"] = "local"
     ray_address: str | None = None
@@ -47,7 +52,7 @@ class ExecutionOptions(msgspec.Struct, frozen=True):
         for name, least in (("concurrency", 1), ("max_retries", 0)):
             check_number(name, getattr(transport, name), least=least, whole=True)
         for name in ("rpm", "tpm"):
-            check_number(name, getattr(transport, name), least=1, optional=True, whole=True)
+            check_number(name, getattr(transport, name), least=LEAST_RATE, optional=True)
         check_number("workers", self.workers, least=1, optional=True, whole=True)
         if self.engine != "ray":
             for name in ("ray_address", "workers"):

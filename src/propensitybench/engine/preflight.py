@@ -1,5 +1,8 @@
 """Checks an endpoint before a run with three requests that contain everything a run sends."""
 
+import asyncio
+import warnings
+from collections.abc import Mapping
 from typing import Final
 
 from propensitybench.chat import BLOCKED, ConversationContext, Message, Reply, Request, ToolSpec
@@ -62,6 +65,56 @@ _OPTIONS: Final = {
 }
 
 
+class Unreachable(BadInput):
+    """The endpoint gave no reply to any attempt."""
+
+
+async def check_replicas(clients: Mapping[str, Client], *, adapt: bool = True) -> WirePolicy | None:
+    """Checks every replica of a model, as `check_endpoint` does; requests are the same at each.
+
+    A replica that gives no reply is a warning, as long as another one does: it may come back.
+
+    Args:
+        clients: of the replicas, one or more, by address.
+        adapt: whether the form of the requests may change; it is adapted to the first replica that replies.
+
+    Raises:
+        BadInput: a replica does not support what a run needs, or none replies.
+    """
+    silent: list[str] = []
+    left = iter(clients.items())
+    for url, client in left:
+        try:
+            wire = await _check_replica(url, client, adapt=adapt)
+            break
+        except Unreachable as error:
+            silent.append(str(error))
+    else:
+        raise BadInput(f"{silent[-1]}; the other replicas do not reply either{_SKIP}")
+    rest = dict(left)
+    for client in rest.values():
+        if isinstance(client, Adaptable) and wire is not None:
+            client.wire = wire
+    checks = [_check_replica(url, client, adapt=False) for url, client in rest.items()]
+    for result in await asyncio.gather(*checks, return_exceptions=True):
+        if isinstance(result, Unreachable):
+            silent.append(str(result))
+        elif isinstance(result, BaseException):
+            raise result
+    for text in silent:
+        warnings.warn(f"{text}; the run begins without it", stacklevel=2)
+    return wire
+
+
+async def _check_replica(url: str, client: Client, *, adapt: bool) -> WirePolicy | None:
+    try:
+        return await check_endpoint(client, adapt=adapt)
+    except Unreachable as error:
+        raise Unreachable(f"{url}: {str(error).removesuffix(_SKIP)}") from error
+    except BadInput as error:
+        raise BadInput(f"{url}: {error}") from error
+
+
 async def check_endpoint(client: Client, *, adapt: bool = True) -> WirePolicy | None:
     """Checks that the endpoint answers, calls tools, and accepts what a run sends.
 
@@ -76,12 +129,15 @@ async def check_endpoint(client: Client, *, adapt: bool = True) -> WirePolicy | 
         form.
 
     Raises:
+        Unreachable: the endpoint gives no reply.
         BadInput: the endpoint does not support what a run needs.
     """
     try:
         await _Check(client, adapt).run()
-    except (ModelError, RunStopped) as error:
+    except RunStopped as error:
         raise BadInput(f"preflight: {error}{_SKIP}") from error
+    except ModelError as error:
+        raise Unreachable(f"preflight: {error}{_SKIP}") from error
     finally:
         await client.close()
     return client.wire if isinstance(client, Adaptable) else None

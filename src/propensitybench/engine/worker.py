@@ -8,10 +8,10 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Final, Protocol, runtime_checkable
+from typing import Final
 
 from propensitybench.chat import Usage
-from propensitybench.clients import Client
+from propensitybench.clients import Client, Paced
 from propensitybench.engine.agents import adopt
 from propensitybench.engine.episodes import Entry, RunContext
 from propensitybench.engine.exchange import Order, Rates, Report
@@ -23,24 +23,6 @@ from propensitybench.store import JournalEntry, NumberedTask, OutcomeEntry, RunF
 
 # A worker reports at least so often, if it is asked.
 EXCHANGE_S: Final = 1.0
-
-
-@runtime_checkable
-class Paced(Protocol):
-    """A client whose rates can be changed while it is used."""
-
-    def set_rates(self, rpm: float | None, tpm: float | None) -> None:
-        """Requests and tokens a minute for each key, from now on."""
-        ...
-
-    def hold(self, seconds: float) -> None:
-        """Sends nothing for so long."""
-        ...
-
-    @property
-    def throttled(self) -> int:
-        """How often the endpoint has refused a request because there were too many."""
-        ...
 
 
 class Worker:

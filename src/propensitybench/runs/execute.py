@@ -13,9 +13,10 @@ from typing import Any, Unpack
 import msgspec
 
 from propensitybench.clients import Client
-from propensitybench.clients.options import ModelOptions, Transport
+from propensitybench.clients.options import ModelOptions
 from propensitybench.clients.wire_policy import WirePolicy
 from propensitybench.engine import (
+    Endpoints,
     ExecutionOptions,
     Progress,
     Result,
@@ -25,6 +26,8 @@ from propensitybench.engine import (
     adopt,
     block_on,
     check_endpoint,
+    check_replicas,
+    client_at,
     client_for,
     create_run,
     is_complete,
@@ -39,9 +42,9 @@ from propensitybench.runs.settings import (
     read_settings,
 )
 from propensitybench.runs.stored import StoredRun, file_name
-from propensitybench.runs.trust import check_trusted
+from propensitybench.runs.trust import check_trusted, moved
 from propensitybench.simulated import PREFIX
-from propensitybench.store import RunFile, Shard
+from propensitybench.store import RunFile
 
 OnProgress = Callable[[Progress], None]
 # Somebody waits for the preflight: a wrong address must not take minutes to show.
@@ -62,7 +65,7 @@ def run(
     reply is paid for twice.
 
     Args:
-        model: ``simulated/PROFILE``, ``provider/name``, or the endpoint's own name with ``base_url``.
+        model: ``simulated/PROFILE``, ``provider/name``, or with ``base_url`` the endpoint's own name.
         file: the run file; by default one in ``propensitybench-runs`` whose name depends on the settings.
         client: answers in the model's place, without a preflight; ``client.model`` must be ``model``.
         on_progress: called after each task and every second.
@@ -104,16 +107,44 @@ async def execute(
     stop: StopSignal | None = None,
 ) -> Result:
     """Creates a run file, unless it exists, and plays its unfinished tasks; raises as `run` does."""
-    if client is None and not path.exists():
+    is_new = not path.exists()
+    options = typed_by_user(spec, options)
+    if client is None and is_new:
         wire = await check_model(spec.model, spec.options, options)
         for change in wire.adapted if wire else ():
             warnings.warn(f"adapted to the endpoint: {change}", stacklevel=2)
         spec = msgspec.structs.replace(spec, wire=wire)
     for warning in create_run(spec, path).warnings:
         warnings.warn(warning, stacklevel=2)
-    # `create_run` has compared the file with the caller's settings, including the endpoint.
-    trusting = msgspec.structs.replace(options, trust_endpoint=True)
-    return await finish(path, trusting, client, on_progress, stop)
+    if client is None and not is_new:
+        await check_moved(path, options)
+    return await finish(path, options, client, on_progress, stop)
+
+
+def typed_by_user(spec: RunSpec, options: ExecutionOptions) -> ExecutionOptions:
+    """The options for a run whose endpoint the user has just given: it is trusted, and used."""
+    endpoints, url = options.endpoints, spec.options.base_url
+    if endpoints is None and url is not None:
+        endpoints = Endpoints((url,))
+    return msgspec.structs.replace(options, endpoints=endpoints, trust_endpoint=True)
+
+
+async def check_moved(path: Path, options: ExecutionOptions) -> None:
+    """Checks the endpoints at which an existing run goes on, if it was not made there, and warns of the move.
+
+    Raises:
+        BadInput: as `check_model`, or the run was not made at a base URL.
+    """
+    with RunFile.open(path) as file:
+        manifest, complete = file.manifest, is_complete(file)
+    asked = read_model_options(manifest.options, file_name(path), manifest.package)
+    note = moved(file_name(path), asked, options.endpoints)
+    if complete and note:
+        note = f"{file_name(path)}: was made at {asked.base_url} and is complete, so nothing is sent"
+    if note:
+        warnings.warn(note, stacklevel=2)
+        if not complete:
+            await check_model(manifest.model, asked, options, manifest.wire)
 
 
 async def check_model(
@@ -138,10 +169,19 @@ async def check_model(
     """
     transport = execution.transport
     retries = min(PREFLIGHT_RETRIES, transport.max_retries)
-    client = client_for(model, options, msgspec.structs.replace(transport, max_retries=retries))
+    transport = msgspec.structs.replace(transport, max_retries=retries)
+    urls = (options.base_url,) if execution.endpoints is None else execution.endpoints.read()
+    clients = {
+        url or "": client_for(model, msgspec.structs.replace(options, base_url=url), transport)
+        for url in urls
+    }
     if not execution.preflight or model.startswith(PREFIX):
         return None
-    adopt(client, recorded or {})
+    for client in clients.values():
+        adopt(client, recorded or {})
+    if len(clients) > 1:
+        return await check_replicas(clients, adapt=recorded is None)
+    (client,) = clients.values()
     return await check_endpoint(client, adapt=recorded is None)
 
 
@@ -156,7 +196,7 @@ async def finish(
 
     Raises:
         BadInput: the file, its model or its options cannot be used, or the file names an endpoint that
-            ``options`` does not trust.
+            ``options`` neither trusts nor replaces.
     """
     with RunFile.open(path) as file:
         manifest, shard, total = file.manifest, file.shard, tasks_drawn(file)
@@ -168,10 +208,12 @@ async def finish(
         )
     if client is None:
         asked = read_model_options(manifest.options, file_name(path), manifest.package)
-        if not options.trust_endpoint:
-            check_trusted(file_name(path), manifest.model, asked)
         options = msgspec.structs.replace(options, transport=transport_of(shard, options.transport))
-        client = client_for(manifest.model, asked, options.transport)
+        if options.endpoints is not None:
+            moved(file_name(path), asked, options.endpoints)
+        elif not options.trust_endpoint:
+            check_trusted(file_name(path), manifest.model, asked)
+        client = client_at(options.endpoints, manifest.model, asked, options.transport)
         if options.engine == "ray":
             from propensitybench.engine.on_ray import run_on_ray
 
@@ -182,10 +224,7 @@ async def finish(
 
 def transport_of(shard: Shard | None, transport: Transport) -> Transport:
     """The part of the rates that one shard has: all of them may send at the same time."""
-    if shard is None:
-        return transport
-    rpm, tpm = (rate and max(1, rate // shard.of) for rate in (transport.rpm, transport.tpm))
-    return msgspec.structs.replace(transport, rpm=rpm, tpm=tpm)
+    return transport if shard is None else transport.divided(shard.of)
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import inf
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, TypedDict, TypeVar
@@ -11,7 +11,7 @@ import msgspec
 
 from propensitybench.clients.options import ModelOptions, Transport
 from propensitybench.digests import digest
-from propensitybench.engine import Budget, ExecutionOptions, Price, RunSpec
+from propensitybench.engine import Budget, Endpoints, ExecutionOptions, Price, RunSpec
 from propensitybench.episode import Protocol, built_in_template
 from propensitybench.errors import BadInput, UnknownName
 from propensitybench.scenarios import Selection
@@ -35,6 +35,7 @@ LEAST: Final[Mapping[str, int]] = {
 }
 # More than any provider needs, and well below the limit of the JSON encoder.
 DEEPEST_BODY: Final = 64
+_PATHS: Final = ("data", "endpoints")
 T = TypeVar("T")
 
 
@@ -55,7 +56,7 @@ class _Checked(TypedDict, total=False):
     succeeds_at: int
     ask: bool
     report: bool
-    base_url: str | None
+    base_url: str | Sequence[str] | None
     temperature: float | None
     top_p: float | None
     max_tokens: int | None
@@ -79,14 +80,16 @@ class _Checked(TypedDict, total=False):
 class Settings(_Checked, total=False):
     """Settings of a run, named after the options of ``propensitybench run``.
 
-    ``template`` is the text of a system message template; ``price`` is US dollars per million tokens: input,
-    output and, optionally, cached input. ``arm`` is one of `propensitybench.taxonomy.ARMS`; ``succeeds_at``
-    is the right call of the safe tool that succeeds in the arm ``open``; ``ask`` adds a tool to ask those who
-    may decide; ``report`` asks for a closing report. ``shard`` is text like ``3/64``: play only the third of
-    64 shards of the run, in a run file of its own.
+    Several base URLs, or ``endpoints``, a file of them, are replicas of one model. ``template`` is the text
+    of a system message template; ``price`` is US dollars per million tokens: input, output and, optionally,
+    cached input. ``arm`` is one of `propensitybench.taxonomy.ARMS`; ``succeeds_at`` is the right call of the
+    safe tool that succeeds in the arm ``open``; ``ask`` adds a tool to ask those who may decide; ``report``
+    asks for a closing report. ``shard`` is text like ``3/64``: play only the third of 64 shards of the run,
+    in a run file of its own.
     """
 
     data: str | os.PathLike[str] | None
+    endpoints: str | os.PathLike[str] | None
 
 
 class RunSettings(NamedTuple):
@@ -105,6 +108,9 @@ def read_settings(model: str, settings: Settings) -> RunSettings:
     if not isinstance(model, str):
         raise BadInput(f"run: model: expected a name like 'simulated/o3-like', got {type(model).__name__}")
     given = _checked(settings)
+    execution = read_execution(settings)
+    endpoints = execution.endpoints
+    given["base_url"] = None if endpoints is None else endpoints.read()[0]
     names = given.get("naming", "both")
     precision, data, shard = given.get("precision"), settings.get("data"), given.get("shard")
     spec = RunSpec(
@@ -120,7 +126,6 @@ def read_settings(model: str, settings: Settings) -> RunSettings:
         stopping_rule=None if precision is None else StoppingRule(precision),
         shard=None if shard is None else read_shard(shard),
     )
-    execution = read_execution(settings)
     if "preflight" not in settings:
         execution = msgspec.structs.replace(execution, preflight=not model.startswith(PREFIX))
     return RunSettings(spec, execution)
@@ -137,7 +142,15 @@ def read_execution(settings: Settings) -> ExecutionOptions:
         engine=given.get("engine", "local"),
         ray_address=given.get("ray_address"),
         workers=given.get("workers"),
+        endpoints=_endpoints(given.get("base_url"), settings.get("endpoints")),
     )
+
+
+def _endpoints(base_url: str | Sequence[str] | None, file: str | os.PathLike[str] | None) -> Endpoints | None:
+    urls = (base_url,) if isinstance(base_url, str) else base_url or ()
+    if not urls and file is None:
+        return None
+    return Endpoints(tuple(urls), None if file is None else Path(file))
 
 
 def _checked(settings: Settings) -> _Checked:
@@ -147,7 +160,7 @@ def _checked(settings: Settings) -> _Checked:
             raise UnknownName("setting", name, known, "run")
     if _depth_exceeds(DEEPEST_BODY, settings.get("extra_body")):
         raise BadInput(f"run: extra_body: is nested more than {DEEPEST_BODY} levels deep")
-    checked = _convert({name: value for name, value in settings.items() if name != "data"}, _Checked)
+    checked = _convert({name: value for name, value in settings.items() if name not in _PATHS}, _Checked)
     for name, least in LEAST.items():
         value = checked.get(name)
         if isinstance(value, int | float) and not least <= value < inf:

@@ -8,7 +8,9 @@ from ipaddress import ip_address
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from propensitybench.clients.endpoint import in_short
 from propensitybench.clients.options import ModelOptions
+from propensitybench.engine import Endpoints
 from propensitybench.engine.agents import check_base_url
 from propensitybench.errors import BadInput
 
@@ -17,9 +19,10 @@ _LOCAL_PROVIDERS: Final = frozenset(("hf",))
 OPTION: Final = "--trust-endpoint"
 
 
-def destination(model: str, options: ModelOptions) -> str:
-    """The model, its endpoint and its options, for a message to the user."""
-    where = f"{model} at {options.base_url}" if options.base_url is not None else model
+def destination(model: str, options: ModelOptions, endpoints: Endpoints | None = None) -> str:
+    """The model, its endpoints and its options, for a message to the user."""
+    urls = (options.base_url or "",) if endpoints is None else endpoints.read()
+    where = f"{model} at {in_short(urls)}" if urls[0] else model
     settings = ", ".join(f"{name} {_short(value)}" for name, value in options.body().items())
     return f"{where}, with {settings}" if settings else where
 
@@ -41,6 +44,30 @@ def distrusted(model: str, options: ModelOptions) -> str:
     elif model.partition("/")[0] in _LOCAL_PROVIDERS:
         return f"downloads and loads the model {model} on this machine"
     return ""
+
+
+def moved(file: str, options: ModelOptions, endpoints: Endpoints | None) -> str:
+    """A sentence that a run goes on at other endpoints than it was made at; empty if it does not.
+
+    Args:
+        file: the run file's name.
+        options: of the model, from the run file.
+        endpoints: that the user has given, if any.
+
+    Raises:
+        BadInput: the run was not made at a base URL, so that its model has another name there.
+    """
+    if endpoints is None:
+        return ""
+    if options.base_url is None:
+        raise BadInput(
+            f"{file}: was made at a provider and not at a base URL, so its model has another name there; "
+            "leave out --base-url and --endpoints, or set the variable NAME_BASE_URL of the provider"
+        )
+    urls = endpoints.read()
+    if options.base_url.rstrip("/") in [url.rstrip("/") for url in urls]:
+        return ""
+    return f"{file}: was made at {options.base_url}, goes on at {in_short(urls)}"
 
 
 def check_trusted(file: str, model: str, options: ModelOptions) -> None:

@@ -60,7 +60,8 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         data: where the scenarios came from; ``data_digest`` identifies their content.
         template: the system message's template.
         tasks: the number of tasks.
-        options: model options that were set, such as the temperature or the base URL.
+        options: model options that were set, such as the temperature. The base URL is where the run was made;
+            it may go on elsewhere.
         stopping_rule: when to stop drawing tasks; None plays all of them.
         overlays: factor, level and digest of each declared change to the texts; scenarios and template have
             them already.
@@ -152,7 +153,7 @@ def differences(old: Manifest, new: Manifest) -> list[str]:
         if field in _INCIDENTAL:
             continue
         was, now = getattr(old, field), getattr(new, field)
-        if was == now:
+        if was == now or (field == "options" and _without_address(was) == _without_address(now)):
             continue
         if field in ("selection", "protocol"):
             parts = [part for part in was.__struct_fields__ if getattr(was, part) != getattr(now, part)]
@@ -164,6 +165,11 @@ def differences(old: Manifest, new: Manifest) -> list[str]:
         else:
             found.append(f"{field} (was {was!r}, now {now!r})")
     return found
+
+
+def _without_address(options: dict[str, Any]) -> dict[str, Any]:
+    """Model options without the address of the endpoint, which may move; but whether there is one counts."""
+    return {**options, "base_url": options.get("base_url") is not None}
 
 
 def data_digest(scenario_ids: Iterable[str], chains: Iterable[Chain]) -> str:

@@ -1,0 +1,189 @@
+"""A run goes on at other endpoints than it was made at, because the user says so."""
+
+import asyncio
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from helpers.openai_server import STOPS_RUN, Server, always, serving, simulated
+from helpers.program import Done, call
+
+import propensitybench
+from propensitybench.clients.options import ModelOptions
+from propensitybench.engine import ExecutionOptions, RunSpec, create_run
+from propensitybench.errors import BadInput
+from propensitybench.runs.execute import execute
+from propensitybench.scenarios import Selection
+from propensitybench.store import RunFile
+
+SECRET = "sk-a-key-of-the-user-that-nobody-else-may-have"
+KEY = {"PROPENSITYBENCH_API_KEY": SECRET}
+PART = ("--max-tokens-total", "1")
+NOWHERE = "http://127.0.0.1:9/v1"
+
+
+@pytest.fixture
+def here() -> Iterator[Server]:
+    with serving(simulated("never")) as one:
+        yield one
+
+
+@pytest.fixture
+def there() -> Iterator[Server]:
+    with serving(simulated("never")) as one:
+        yield one
+
+
+def run(path: Path, *more: str) -> Done:
+    return call("run", "--model", "m", "--run", path, "--limit", "2", "--levels", "1", *more, env=KEY)
+
+
+def elsewhere(server: Server) -> str:
+    """An address of the server that is not one of this machine's own names for itself."""
+    return server.base_url.replace("127.0.0.1", "0.0.0.0")
+
+
+def begun(path: Path, server: Server) -> Path:
+    """A run that has stopped soon after its beginning."""
+    assert run(path, "--base-url", server.base_url, *PART).code == 1
+    return path
+
+
+def manifest(path: Path) -> str:
+    with closing(sqlite3.connect(path)) as db:
+        (body,) = db.execute("SELECT body FROM manifest").fetchone()
+    return str(body)
+
+
+@pytest.mark.parametrize("command", ["run", "resume", "resume --endpoints"])
+def test_it_goes_on_where_the_user_says_and_says_so(
+    command: str, here: Server, there: Server, tmp_path: Path
+) -> None:
+    path, hosts = begun(tmp_path / "a.run", here), tmp_path / "hosts"
+    before, calls, url = manifest(path), here.calls, elsewhere(there)
+    hosts.write_text(url)
+    if command == "run":
+        done = run(path, "--base-url", url)
+    else:
+        where = ("--endpoints", hosts) if "endpoints" in command else ("--base-url", url)
+        done = call("resume", path, *where, env=KEY)
+    assert done.code == 0, done.err
+    assert f"note: {path}: was made at {here.base_url}, goes on at {url}\n" in done.err
+    assert here.calls == calls
+    assert there.calls > 3
+    assert set(there.authorizations) == {f"Bearer {SECRET}"}
+    assert manifest(path) == before
+
+
+def test_without_an_address_it_goes_on_where_it_was_made(here: Server, there: Server, tmp_path: Path) -> None:
+    path = begun(tmp_path / "a.run", here)
+    assert call("resume", path, "--base-url", there.base_url, *PART, env=KEY).code == 1
+    calls = there.calls
+    assert "goes on" not in (done := call("resume", path)).err
+    assert (done.code, there.calls) == (0, calls)
+
+
+def test_the_command_that_is_printed_names_the_addresses_that_were_typed(
+    here: Server, there: Server, tmp_path: Path
+) -> None:
+    urls = ("--base-url", elsewhere(here), "--base-url", elsewhere(there))
+    path = tmp_path / "a.run"
+    stopped = run(path, *urls, *PART)
+    assert stopped.err.endswith(f"  propensitybench resume {path} {' '.join(urls)}\n")
+    moved = call("resume", path, "--base-url", elsewhere(there), *PART, env=KEY)
+    assert moved.err.endswith(f"  propensitybench resume {path} --base-url {elsewhere(there)}\n")
+    (tmp_path / "hosts").write_text(here.base_url)
+    filed = call("resume", path, "--endpoints", tmp_path / "hosts", *PART, env=KEY)
+    assert filed.err.endswith(f"  propensitybench resume {path} --endpoints {tmp_path / 'hosts'}\n")
+
+
+def test_a_complete_run_is_not_asked_again(here: Server, there: Server, tmp_path: Path) -> None:
+    path = tmp_path / "a.run"
+    assert run(path, "--base-url", here.base_url).code == 0
+    done = run(path, "--base-url", there.base_url)
+    assert done.code == 0
+    assert f"note: {path}: was made at {here.base_url} and is complete, so nothing is sent\n" in done.err
+    assert there.calls == 0
+
+
+def test_another_address_is_checked_before_a_task_is_played(here: Server, tmp_path: Path) -> None:
+    path = begun(tmp_path / "a.run", here)
+    for done in (run(path, "--base-url", NOWHERE), call("resume", path, "--base-url", NOWHERE)):
+        assert done.code == 2
+        assert done.err.splitlines()[-1].startswith("propensitybench: preflight: network after 3 attempts")
+    with RunFile.open(path) as file:
+        assert file.last_error() == ""
+
+
+def test_a_run_at_a_provider_cannot_go_on_at_a_base_url(here: Server, tmp_path: Path) -> None:
+    path = tmp_path / "a.run"
+    vllm = {"VLLM_BASE_URL": here.base_url}
+    asked = ("run", "--model", "vllm/m", "--run", path, "--limit", "2", "--levels", "1")
+    assert call(*asked, *PART, env=vllm).code == 1
+    resumed = call("resume", path, "--base-url", here.base_url, env=vllm)
+    assert (resumed.code, len(resumed.err.splitlines())) == (2, 1)
+    assert "was made at a provider and not at a base URL" in resumed.err
+    again = call(*asked, "--base-url", here.base_url, env=vllm)
+    assert again.code == 2
+    assert "holds another run; it differs in options" in again.err
+    assert call("resume", path, env=vllm).code == 0
+
+
+@pytest.mark.parametrize("kind", ["401", "404"])
+def test_the_preflight_refuses_a_replica_that_can_answer_nothing_by_its_address(
+    kind: str, here: Server, tmp_path: Path
+) -> None:
+    with serving(always(STOPS_RUN[kind])) as wrong:
+        done = run(tmp_path / "a.run", "--base-url", here.base_url, "--base-url", wrong.base_url)
+    assert (done.code, len(done.err.splitlines())) == (2, 1)
+    assert done.err.startswith(f"propensitybench: {wrong.base_url}: preflight: m: ")
+    assert f"HTTP {kind}" in done.err
+    assert not (tmp_path / "a.run").exists()
+
+
+def test_a_replica_that_is_not_there_yet_is_a_note_and_none_at_all_is_refused(
+    here: Server, tmp_path: Path
+) -> None:
+    path = tmp_path / "a.run"
+    refused = run(path, "--base-url", NOWHERE, "--base-url", NOWHERE.replace(":9/", ":10/"))
+    assert refused.code == 2
+    assert "the other replicas do not reply either; --no-preflight" in refused.err
+    done = run(path, "--base-url", NOWHERE, "--base-url", here.base_url)
+    assert done.code == 0, done.err
+    assert done.err.startswith(f"note: {NOWHERE}: preflight: network after 3 attempts: ")
+    assert "; the run begins without it\n" in done.err
+
+
+def test_settings_of_a_call_name_several_endpoints_or_a_file(
+    here: Server, there: Server, tmp_path: Path
+) -> None:
+    urls = [here.base_url, there.base_url]
+    (tmp_path / "hosts").write_text("\n".join(urls))
+    for name, where in (("a.run", {"base_url": urls}), ("b.run", {"endpoints": tmp_path / "hosts"})):
+        before = here.calls, there.calls
+        played = propensitybench.run("m", tmp_path / name, limit=4, levels=1, preflight=False, **where)
+        assert played.manifest.options == {"base_url": here.base_url}
+        assert here.calls > before[0]
+        assert there.calls > before[1]
+    with pytest.raises(BadInput, match="cannot be combined"):
+        propensitybench.run("m", tmp_path / "c.run", base_url=urls[0], endpoints=tmp_path / "hosts")
+    with pytest.raises(BadInput, match="base_url"):
+        propensitybench.run("m", tmp_path / "c.run", base_url=[1])  # type: ignore[list-item]
+
+
+def test_a_specification_with_another_address_goes_on_there(
+    here: Server, there: Server, tmp_path: Path
+) -> None:
+    """As a cell of an experiment does, whose design names the address."""
+    path, selection = tmp_path / "a.run", Selection(limit=1)
+    specs = [
+        RunSpec("m", selection=selection, options=ModelOptions(base_url=one.base_url))
+        for one in (here, there)
+    ]
+    create_run(specs[0], path)
+    with pytest.warns(UserWarning, match=f"goes on at {there.base_url}"):
+        asyncio.run(execute(specs[1], path, ExecutionOptions()))
+    assert here.calls == 0
+    assert there.calls > 0
