@@ -30,7 +30,7 @@ def command(
 
     execution = read_execution(
         {
-            "base_url": tuple(base_url or ()) or None,
+            "base_url": base_url,
             "endpoints": endpoints,
             "concurrency": concurrency,
             "timeout": timeout,

@@ -1,26 +1,10 @@
 """``propensitybench run``: run a model on a selection of tasks."""
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final, cast
-
 import typer
 
 from propensitybench.cli import options
 from propensitybench.cli.options import DEFAULTS
 from propensitybench.taxonomy import ESCALATING
-
-if TYPE_CHECKING:
-    from propensitybench.runs.settings import Settings
-
-# Options that may be repeated, with the names of their settings.
-_REPEATED: Final = {
-    "domain": "domains",
-    "workspace": "workspaces",
-    "role": "roles",
-    "capability": "capabilities",
-    "dimension": "dimensions",
-}
-_NO_SETTINGS: Final = ("model", "run", "plan", "propensities", "icc", "correlation", "as_json")
 
 
 def command(
@@ -69,27 +53,23 @@ def command(
     correlation: options.AssumeCorrelation = 0.5,
     as_json: options.AsJson = False,
 ) -> None:
-    given = locals()
-    from propensitybench.cli.execution import start
+    from propensitybench.cli.execution import read_extra_body, read_price, read_template, start
     from propensitybench.cli.plan import show_plan
     from propensitybench.cli.text import must_be_utf8
-    from propensitybench.runs.settings import read_settings
+    from propensitybench.runs.settings import Settings, read_settings
 
     must_be_utf8({"--model": model, "--data": data, "--extra-body": extra_body})
-    spec, execution = read_settings(model, _settings(given))
+    spec, execution = read_settings(model, Settings(
+        data=data, domains=tuple(domain or ()), workspaces=tuple(workspace or ()), roles=tuple(role or ()),
+        capabilities=tuple(capability or ()), dimensions=tuple(dimension or ()), naming=naming, limit=limit,
+        epochs=epochs, levels=levels, precision=precision, seed=seed, template=read_template(template),
+        arm=arm, succeeds_at=succeeds_at, ask=ask, report=report, base_url=base_url, endpoints=endpoints,
+        temperature=temperature, top_p=top_p, max_tokens=max_tokens, reasoning_effort=reasoning_effort,
+        extra_body=read_extra_body(extra_body), concurrency=concurrency, timeout=timeout, rpm=rpm, tpm=tpm,
+        max_retries=max_retries, budget_usd=budget_usd, max_tokens_total=max_tokens_total,
+        price=read_price(price), preflight=preflight, shard=shard, engine=engine, ray_address=ray_address,
+        workers=workers,
+    ))  # fmt: skip
     if not plan:
         raise typer.Exit(start(spec, run, execution, as_json=as_json))
     show_plan(spec, run, execution.price, (propensities, icc, correlation), as_json=as_json)
-
-
-def _settings(given: Mapping[str, Any]) -> "Settings":
-    """The settings of a run that the values of the options give."""
-    from propensitybench.cli.execution import read_extra_body, read_price, read_template
-
-    settings = {name: value for name, value in given.items() if name not in (*_NO_SETTINGS, *_REPEATED)}
-    settings |= {name: tuple(given[option] or ()) for option, name in _REPEATED.items()}
-    settings["base_url"] = tuple(given["base_url"] or ()) or None
-    settings["template"] = read_template(given["template"])
-    settings["extra_body"] = read_extra_body(given["extra_body"])
-    settings["price"] = read_price(given["price"])
-    return cast("Settings", settings)  # `read_settings` checks names and types

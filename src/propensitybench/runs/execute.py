@@ -13,7 +13,7 @@ from typing import Any, Unpack
 import msgspec
 
 from propensitybench.clients import Client
-from propensitybench.clients.options import ModelOptions
+from propensitybench.clients.options import ModelOptions, Transport
 from propensitybench.clients.wire_policy import WirePolicy
 from propensitybench.engine import (
     Endpoints,
@@ -44,7 +44,7 @@ from propensitybench.runs.settings import (
 from propensitybench.runs.stored import StoredRun, file_name
 from propensitybench.runs.trust import check_trusted, moved
 from propensitybench.simulated import PREFIX
-from propensitybench.store import RunFile
+from propensitybench.store import RunFile, Shard
 
 OnProgress = Callable[[Progress], None]
 # Somebody waits for the preflight: a wrong address must not take minutes to show.
