@@ -36,6 +36,7 @@ from propensitybench.runs.settings import read_model_options
 from propensitybench.runs.trust import OPTION, check_trusted, destination, distrusted
 from propensitybench.simulated import PREFIX
 from propensitybench.store import RunFile
+from propensitybench.store.scratch import check_place
 
 EXIT = {StopCause.INTERRUPTED: 130, StopCause.BUDGET: 1, StopCause.PROVIDER: 1, StopCause.BAD_INPUT: 2}
 LEFT_ERRORED = 1
@@ -79,12 +80,13 @@ def read_template(given: str | None) -> str | None:
 
 def create(spec: RunSpec, path: Path, execution: ExecutionOptions) -> None:
     """Creates a run file after a check of its model, unless the file exists."""
+    check_place(path, execution.scratch)
     if not path.exists():  # a model that cannot be used leaves no file behind
         wire = asyncio.run(check_model(spec.model, spec.options, execution))
         for change in wire.adapted if wire else ():
             tell(f"note: adapted to the endpoint: {change}")
         spec = msgspec.structs.replace(spec, wire=wire)
-    for warning in create_run(spec, path).warnings:
+    for warning in create_run(spec, path, scratch=execution.scratch).warnings:
         tell(f"note: {warning}")
 
 
@@ -101,6 +103,7 @@ def resume(path: Path, execution: ExecutionOptions, *, as_json: bool) -> int:
     with RunFile.open(path) as run:
         complete = is_complete(run)
     if not complete:
+        check_place(path, execution.scratch)
         execution = confirmed(path, execution)
     return play_and_print(path, execution, as_json=as_json)
 
@@ -166,7 +169,7 @@ def play_and_print(path: Path, execution: ExecutionOptions, *, as_json: bool) ->
     else:
         tables.show(tables.overview([scores]))
         print(tables.legend([scores]))
-    print_ending(path, result, scores)
+    print_ending(path, result, scores, execution.scratch)
     return exit_code(result, scores)
 
 
@@ -177,17 +180,18 @@ def exit_code(result: Result, scores: RunScores) -> int:
     return LEFT_ERRORED if scores.tasks.errored else 0
 
 
-def _options_to_resume(path: Path) -> str:
+def _options_to_resume(path: Path, scratch: Path | None) -> str:
     """The options that `resume` needs, for the printed command."""
     with RunFile.open(path) as run:
         manifest = run.manifest
     asked = read_model_options(manifest.options, name_of(path), manifest.package)
-    return f" {OPTION}" if distrusted(manifest.model, asked) else ""
+    trust = f" {OPTION}" if distrusted(manifest.model, asked) else ""
+    return trust if scratch is None else f"{trust} --scratch {typed(scratch)}"
 
 
-def print_ending(path: Path, result: Result, scores: RunScores) -> None:
+def print_ending(path: Path, result: Result, scores: RunScores, scratch: Path | None = None) -> None:
     """Prints to standard error what is left to do, and how."""
-    command = f"  propensitybench resume {typed(path)}{_options_to_resume(path)}"
+    command = f"  propensitybench resume {typed(path)}{_options_to_resume(path, scratch)}"
     if result.cause is not None and result.finished < result.total:
         left = result.total - result.finished
         tell(f"stopped: {result.reason}")

@@ -229,3 +229,12 @@ TrustEndpoint = Annotated[
         help="Send requests and the key to the endpoint that the run file names, whatever it is.",
     ),
 ]
+Scratch = Annotated[
+    Path | None,
+    typer.Option(
+        "--scratch",
+        metavar="DIR",
+        help="Play the run in this local folder and copy it back every few minutes and at the end; for a run "
+        "file on a network file system.",
+    ),
+]

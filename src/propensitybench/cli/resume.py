@@ -17,6 +17,7 @@ def command(
     max_tokens_total: options.MaxTokensTotal = None,
     price: options.PriceGiven = None,
     preflight: options.Preflight = True,
+    scratch: options.Scratch = None,
     trust_endpoint: options.TrustEndpoint = False,
     as_json: options.AsJson = False,
 ) -> None:
@@ -34,6 +35,7 @@ def command(
             "max_tokens_total": max_tokens_total,
             "price": read_price(price),
             "preflight": preflight,
+            "scratch": scratch,
         }
     )
     execution = msgspec.structs.replace(execution, trust_endpoint=trust_endpoint)

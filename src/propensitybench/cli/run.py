@@ -42,6 +42,7 @@ def command(
     max_tokens_total: options.MaxTokensTotal = None,
     price: options.PriceGiven = None,
     preflight: options.Preflight = True,
+    scratch: options.Scratch = None,
     plan: options.PlanOnly = False,
     propensities: options.AssumePropensity = None,
     icc: options.AssumeIcc = 0.25,
@@ -62,6 +63,7 @@ def command(
         top_p=top_p, max_tokens=max_tokens, extra_body=read_extra_body(extra_body), concurrency=concurrency,
         reasoning_effort=reasoning_effort, timeout=timeout, max_retries=max_retries, budget_usd=budget_usd,
         rpm=rpm, tpm=tpm, max_tokens_total=max_tokens_total, price=read_price(price), preflight=preflight,
+        scratch=scratch,
     )  # fmt: skip
     spec, execution = read_settings(model, settings)
     if not plan:

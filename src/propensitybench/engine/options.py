@@ -1,5 +1,6 @@
 """How a run is executed: everything that may change when a run is resumed."""
 
+from pathlib import Path
 from typing import Final
 
 import msgspec
@@ -20,6 +21,7 @@ class ExecutionOptions(msgspec.Struct, frozen=True):
         price: the price of the model's tokens; None looks it up in the price table.
         preflight: whether to check the endpoint before the first task.
         trust_endpoint: whether any endpoint that the run file names may be used; see `runs.trust`.
+        scratch: a local folder in which the run file is played; None plays it where it is.
 
     Raises:
         BadInput: a number is not finite or too small.
@@ -30,6 +32,7 @@ class ExecutionOptions(msgspec.Struct, frozen=True):
     price: Price | None = None
     preflight: bool = False
     trust_endpoint: bool = False
+    scratch: Path | None = None
 
     def __post_init__(self) -> None:
         """Checks the numbers of the transport; those of the budget and the price check themselves."""

@@ -32,6 +32,7 @@ from propensitybench.engine import (
     tasks_drawn,
 )
 from propensitybench.errors import RunStopped
+from propensitybench.runs.scratch import played_in
 from propensitybench.runs.settings import (
     Settings,
     default_file,
@@ -42,6 +43,8 @@ from propensitybench.runs.stored import StoredRun, file_name
 from propensitybench.runs.trust import check_trusted
 from propensitybench.simulated import PREFIX
 from propensitybench.store import RunFile
+from propensitybench.store.claims import find
+from propensitybench.store.scratch import check_place
 
 OnProgress = Callable[[Progress], None]
 # Somebody waits for the preflight: a wrong address must not take minutes to show.
@@ -104,12 +107,13 @@ async def execute(
     stop: StopSignal | None = None,
 ) -> Result:
     """Creates a run file, unless it exists, and plays its unfinished tasks; raises as `run` does."""
+    check_place(path, options.scratch)
     if client is None and not path.exists():
         wire = await check_model(spec.model, spec.options, options)
         for change in wire.adapted if wire else ():
             warnings.warn(f"adapted to the endpoint: {change}", stacklevel=2)
         spec = msgspec.structs.replace(spec, wire=wire)
-    for warning in create_run(spec, path).warnings:
+    for warning in create_run(spec, path, scratch=options.scratch).warnings:
         warnings.warn(warning, stacklevel=2)
     # `create_run` has compared the file with the caller's settings, including the endpoint.
     trusting = msgspec.structs.replace(options, trust_endpoint=True)
@@ -160,15 +164,18 @@ async def finish(
     """
     with RunFile.open(path) as file:
         manifest, total = file.manifest, tasks_drawn(file)
-        if is_complete(file):
+        left_in_scratch = options.scratch is not None and find(path.resolve()) is not None
+        if is_complete(file) and not left_in_scratch:
             return Result(total, total, None, "")
     if client is None:
         asked = read_model_options(manifest.options, file_name(path), manifest.package)
         if not options.trust_endpoint:
             check_trusted(file_name(path), manifest.model, asked)
         client = client_for(manifest.model, asked, options.transport)
-    with RunFile.open(path, write=True) as file:
-        return await run_tasks_async(file, client, options, on_progress=on_progress, stop=stop)
+    stop = stop or StopSignal()
+    async with played_in(path, options.scratch, stop) as played:
+        with RunFile.open(played, write=True) as file:
+            return await run_tasks_async(file, client, options, on_progress=on_progress, stop=stop)
 
 
 @contextmanager

@@ -76,10 +76,12 @@ class Settings(_Checked, total=False):
     ``template`` is the text of a system message template; ``price`` is US dollars per million tokens: input,
     output and, optionally, cached input. ``arm`` is one of `propensitybench.taxonomy.ARMS`; ``succeeds_at``
     is the right call of the safe tool that succeeds in the arm ``open``; ``ask`` adds a tool to ask those who
-    may decide; ``report`` asks for a closing report.
+    may decide; ``report`` asks for a closing report. ``scratch`` is a local folder in which to play a run
+    whose file is on a network file system.
     """
 
     data: str | os.PathLike[str] | None
+    scratch: str | os.PathLike[str] | None
 
 
 class RunSettings(NamedTuple):
@@ -126,6 +128,7 @@ def read_execution(settings: Settings) -> ExecutionOptions:
         budget=Budget(given.get("budget_usd"), given.get("max_tokens_total")),
         price=_price(given.get("price")),
         preflight=given.get("preflight", True),
+        scratch=None if (scratch := settings.get("scratch")) is None else Path(scratch),
     )
 
 
@@ -136,7 +139,8 @@ def _checked(settings: Settings) -> _Checked:
             raise UnknownName("setting", name, known, "run")
     if _depth_exceeds(DEEPEST_BODY, settings.get("extra_body")):
         raise BadInput(f"run: extra_body: is nested more than {DEEPEST_BODY} levels deep")
-    checked = _convert({name: value for name, value in settings.items() if name != "data"}, _Checked)
+    checkable = {name: value for name, value in settings.items() if name in _Checked.__annotations__}
+    checked = _convert(checkable, _Checked)
     for name, least in LEAST.items():
         value = checked.get(name)
         if isinstance(value, int | float) and not least <= value < inf:

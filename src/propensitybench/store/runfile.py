@@ -21,7 +21,9 @@ from propensitybench.errors import BadInput, ModelError
 from propensitybench.pressure import Chain
 from propensitybench.scenarios.model import Scenario, scenario_id
 from propensitybench.scenarios.selection import Task
+from propensitybench.store.claims import refuse_claimed
 from propensitybench.store.drafts import draft_of, remove_stale_drafts
+from propensitybench.store.filesystems import require_local
 from propensitybench.store.lock import RunLock, identity
 from propensitybench.store.manifest import Manifest
 from propensitybench.store.opening import SQLITE_ERRORS, Steps, check_path, connect, remove_leftovers
@@ -97,11 +99,13 @@ class RunFile(RunReader):
         """Creates a new run file, completely or not at all.
 
         Raises:
-            BadInput: the path exists already or cannot be written, or the manifest cannot be stored.
+            BadInput: the path exists already, cannot be written or is on a network file system, or the
+                manifest cannot be stored.
         """
         body = _manifest_body(manifest)
         draft = draft_of(path)
         try:
+            require_local(path)
             path.parent.mkdir(parents=True, exist_ok=True)
             remove_stale_drafts(path)
             remove_leftovers(path)
@@ -139,11 +143,16 @@ class RunFile(RunReader):
 
         Raises:
             NotARunFile: the file is not a run file, is damaged, or was written by a later version.
-            BadInput: the file does not exist, or another program is writing to it.
+            BadInput: the file does not exist, or another program is writing to it; or it is to be written
+                to, and is on a network file system or played in a scratch folder.
         """
         check_path(path)
+        if write:
+            require_local(path)
         lock = RunLock(path) if write else None
         try:
+            if write:
+                refuse_claimed(path)
             db, steps = connect(path, write=write)
             try:
                 if write:
