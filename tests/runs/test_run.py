@@ -304,6 +304,7 @@ def test_every_setting_reaches_the_run() -> None:
         "max_tokens_total": 13,
         "price": (14, 15, 16),
         "preflight": False,
+        "scratch": "local",
     }
     assert settings.keys() == Settings.__required_keys__ | Settings.__optional_keys__
     spec, execution = read_settings("m", settings)

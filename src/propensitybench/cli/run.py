@@ -49,8 +49,8 @@ def command(
     correlation: options.AssumeCorrelation = 0.5,
     as_json: options.AsJson = False,
 ) -> None:
-    from propensitybench.cli.execution import read_extra_body, read_price, read_template, start
-    from propensitybench.cli.plan import show_plan
+    from propensitybench.cli.execution import read_extra_body, read_price, read_template
+    from propensitybench.cli.plan import start_or_plan
     from propensitybench.cli.text import must_be_utf8
     from propensitybench.runs.settings import Settings, read_settings
 
@@ -65,7 +65,5 @@ def command(
         rpm=rpm, tpm=tpm, max_tokens_total=max_tokens_total, price=read_price(price), preflight=preflight,
         scratch=scratch,
     )  # fmt: skip
-    spec, execution = read_settings(model, settings)
-    if not plan:
-        raise typer.Exit(start(spec, run, execution, as_json=as_json))
-    show_plan(spec, run, execution.price, (propensities, icc, correlation), as_json=as_json)
+    assumed = (propensities, icc, correlation) if plan else None
+    raise typer.Exit(start_or_plan(read_settings(model, settings), run, assumed, as_json=as_json))
