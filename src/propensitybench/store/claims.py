@@ -81,8 +81,8 @@ class Claim:
         self._holder = holder
         self._file = _file(path, number)
         with self._file.open("xb") as file:
+            _held.add(self._file)
             file.write(msgspec.json.encode(holder))
-        _held.add(self._file)
 
     def beat(self) -> None:
         """Shows that the holder is still there; raises as `check` does, and `OSError`."""

@@ -81,7 +81,7 @@ def network_kind(path: Path) -> str:
     """The type of the network file system that a file is on or would be made on; empty for a local one."""
     try:
         if sys.platform == "win32":
-            return _windows_kind(os.path.realpath(path))
+            return windows_kind(os.path.realpath(path))
         if sys.platform == "darwin":
             return _macos_kind(_nearest(path))
         return _linux_kind(_nearest(path), read_mounts(MOUNT_TABLE.read_bytes()))
@@ -181,7 +181,8 @@ def statfs_kind(raw: bytes) -> str:
     return "" if flags & _MNT_LOCAL else name.split(b"\0")[0].decode(errors="replace")
 
 
-def _windows_kind(place: str) -> str:
+def windows_kind(place: str) -> str:
+    """What a full Windows path is on, if that is on another machine; empty for a local drive."""
     place = place.removeprefix("\\\\?\\")
     if place.startswith(("\\\\", "UNC\\")):
         return "a network share"
