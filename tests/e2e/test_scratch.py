@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 from helpers.openai_server import MAY_PASS, STALL, Answer, Json, Server, serving, simulated
-from helpers.program import Done, argv, call, hear_interrupts, until
+from helpers.program import Done, call, hear_interrupts, until
 from helpers.runs import journal, scores
+from helpers.scratch import quick
 
 from propensitybench.clients.options import ModelOptions
 from propensitybench.engine import RunSpec, create_run
@@ -24,16 +25,6 @@ pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform == "win32", reas
 RUN = "a.run"
 CONCURRENCY = 4
 RESUME = ("resume", RUN, "--no-preflight", "--concurrency", str(CONCURRENCY), "--max-retries", "1000")
-
-
-def quick(*arguments: str | Path, copy_every: float = 1e9) -> list[str]:
-    """The command line of a call in which every kind of waiting is short."""
-    settings = (
-        "from propensitybench.engine import local; from propensitybench.runs import scratch as s; "
-        f"local.GRACE_S, s.COPY_EVERY_S, s.BEAT_S, s.POLL_S = 0.1, {copy_every}, 0.02, 0.02; "
-    )
-    program = argv(*arguments)
-    return [program[0], "-c", settings + program[2], *program[3:]]
 
 
 class World:
