@@ -98,7 +98,11 @@ def element(world: World, job: Sequence[str], index: int, attempt: int = 1) -> "
     """An element of a job array, on a node of its own: bash runs the script, as `slurmstepd` does."""
     node = world.tmp / f"node-{index}-{attempt}"
     node.mkdir()
-    env = {"SLURM_ARRAY_TASK_ID": str(index), "SLURM_ARRAY_TASK_COUNT": str(SHARDS), "SLURM_TMPDIR": str(node)}
+    env = {
+        "SLURM_ARRAY_TASK_ID": str(index),
+        "SLURM_ARRAY_TASK_COUNT": str(SHARDS),
+        "SLURM_TMPDIR": str(node),
+    }
     submitted = {"SLURM_ARRAY_JOB_ID": "77", "RESULTS": str(world.shared), "MODEL": "m"}
     return world.start(["bash", *job], {**env, **submitted})
 
@@ -106,8 +110,12 @@ def element(world: World, job: Sequence[str], index: int, attempt: int = 1) -> "
 def test_slurm_requeues_what_was_stopped_and_merges(world: World) -> None:
     """One element is signalled before its time is over, one dies with its node, one is left alone."""
     log = world.tmp / "log"
-    said = f"echo \"$0 $*\" >>'{log}'"
-    install(world.bin, sbatch=f"{said}; echo RESULTS=$RESULTS MODEL=$MODEL >>'{log}'; echo '77;cluster'", scontrol=said)
+    record = f"echo \"$0 $*\" >>'{log}'"
+    install(
+        world.bin,
+        sbatch=f"{record}; echo RESULTS=$RESULTS MODEL=$MODEL >>'{log}'; echo '77;cluster'",
+        scontrol=record,
+    )
     with serving(world.answer) as server:
         submit = [EXAMPLES / "slurm/submit.sh", world.shared, "m", str(SHARDS), *options(server)]
         assert world.run(submit)[0] == 0
@@ -167,7 +175,9 @@ def test_kubernetes_plays_a_shard_in_each_pod_and_merges(world: World) -> None:
                 scratch.mkdir()
                 env = {**given, "RESULTS": str(world.shared), "SCRATCH": str(scratch), "MODEL": "m"}
                 env |= {"SHARDS": str(SHARDS), "OPTIONS": " ".join(options(server))}
-                code, out = world.run([*one["command"], *one["args"]], {**env, "JOB_COMPLETION_INDEX": str(index)})
+                code, out = world.run(
+                    [*one["command"], *one["args"]], {**env, "JOB_COMPLETION_INDEX": str(index)}
+                )
                 assert code == 0, out
         check_whole(world, server, world.shared / "whole.run")
 
@@ -196,11 +206,21 @@ def test_ssh_plays_a_shard_on_each_host_and_merges(world: World) -> None:
     hosts = world.tmp / "hosts"
     for name in ("ada", "bert"):
         (hosts / name).mkdir(parents=True)
-    install(world.bin, ssh=f"[ \"$1\" = -n ] || exit 255\ncd '{hosts}'/\"$2\" || exit 255\nshift 2\nexec sh -c \"$*\"")
+    install(
+        world.bin, ssh=f'[ "$1" = -n ] || exit 255\ncd \'{hosts}\'/"$2" || exit 255\nshift 2\nexec sh -c "$*"'
+    )
     (world.tmp / "hosts.txt").write_text("ada\nbert\ncleo\n")
     quoted = ["--extra-body", '{"user": "it\'s $HOME"}']
     with serving(world.answer) as server:
-        command = [EXAMPLES / "ssh/run.sh", "hosts.txt", world.shared, "--model", "m", *options(server), *quoted]
+        command = [
+            EXAMPLES / "ssh/run.sh",
+            "hosts.txt",
+            world.shared,
+            "--model",
+            "m",
+            *options(server),
+            *quoted,
+        ]
         code, out = world.run(command, {"REMOTE": "runs"})
         assert code == 1
         assert "shard 3 is not finished, see" in out

@@ -280,14 +280,14 @@ def test_a_disk_that_is_away_for_a_while_is_a_note(world: World) -> None:
         until(process, lambda: replies(world.run) == 20)
         world.folder.rename(away)
         assert process.stderr is not None
-        said = [process.stderr.readline(), process.stderr.readline()]
+        notes = [process.stderr.readline(), process.stderr.readline()]
         away.rename(world.folder)
         world.answers = 10**9
         _, err = process.communicate(timeout=60)
         assert process.returncode == 0, err
         assert server.answered == replies(world.run)
-    assert f"{world.run}: cannot be written ([Errno 2] No such file or directory" in said[1]
-    assert f"; the run goes on in {world.local}" in said[1]
+    assert f"{world.run}: cannot be written ([Errno 2] No such file or directory" in notes[1]
+    assert f"; the run goes on in {world.local}" in notes[1]
     assert world.copies == claims(world) == []
 
 
