@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import Any, Final
 
 TIMEOUT_S: Final = 120
+# The variable with a file that stands in for the mount table in a call.
+MOUNT_TABLE: Final = "TEST_MOUNT_TABLE"
 PRELOADED: Final = (
     "propensitybench.cli.comparison",
     "propensitybench.cli.counts",
@@ -84,6 +86,8 @@ def _child(order: Mapping[str, Any]) -> None:
     os.chdir(order["cwd"])
     os.environ.clear()
     os.environ.update(order["env"])
+    if table := os.environ.pop(MOUNT_TABLE, None):
+        vars(import_module("propensitybench.store.filesystems"))["MOUNT_TABLE"] = Path(table)
     modes = (os.O_RDONLY, os.O_WRONLY | os.O_CREAT, os.O_WRONLY | os.O_CREAT)
     for number, (stream, mode) in enumerate(zip(order["streams"], modes, strict=True)):
         os.dup2(os.open(stream, mode, 0o600), number)

@@ -308,6 +308,7 @@ def test_every_setting_reaches_the_run() -> None:
         "engine": "ray",
         "ray_address": "h:1",
         "workers": 3,
+        "scratch": "local",
     }
     # A file of endpoints takes the place of `base_url`.
     assert settings.keys() | {"endpoints"} == Settings.__required_keys__ | Settings.__optional_keys__

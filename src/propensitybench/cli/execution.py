@@ -16,7 +16,6 @@ from propensitybench.cli.progress import progress_bar
 from propensitybench.cli.text import name_of, print_json, safe, typed
 from propensitybench.clients.options import ModelOptions
 from propensitybench.engine import (
-    Endpoints,
     ExecutionOptions,
     Result,
     RunSpec,
@@ -37,6 +36,7 @@ from propensitybench.runs.settings import read_model_options
 from propensitybench.runs.trust import OPTION, check_trusted, destination, distrusted, moved
 from propensitybench.simulated import PREFIX
 from propensitybench.store import RunFile
+from propensitybench.store.scratch import check_place
 
 EXIT = {StopCause.INTERRUPTED: 130, StopCause.BUDGET: 1, StopCause.PROVIDER: 1, StopCause.BAD_INPUT: 2}
 LEFT_ERRORED = 1
@@ -80,13 +80,14 @@ def read_template(given: str | None) -> str | None:
 
 def create(spec: RunSpec, path: Path, execution: ExecutionOptions) -> None:
     """Creates a run file after a check of its model, unless the file exists."""
+    check_place(path, execution.scratch)
     is_new = not path.exists()
     if is_new:  # a model that cannot be used leaves no file behind
         wire = asyncio.run(check_model(spec.model, spec.options, execution))
         for change in wire.adapted if wire else ():
             tell(f"note: adapted to the endpoint: {change}")
         spec = msgspec.structs.replace(spec, wire=wire)
-    for warning in create_run(spec, path).warnings:
+    for warning in create_run(spec, path, scratch=execution.scratch).warnings:
         tell(f"note: {warning}")
     if not is_new:
         asyncio.run(check_moved(path, typed_by_user(spec, execution)))
@@ -103,6 +104,7 @@ def resume(path: Path, execution: ExecutionOptions, *, as_json: bool) -> int:
     with RunFile.open(path) as run:
         complete = is_complete(run)
     if not complete:
+        check_place(path, execution.scratch)
         execution = confirmed(path, execution)
     return play_and_print(path, execution, as_json=as_json)
 
@@ -171,7 +173,7 @@ def play_and_print(path: Path, execution: ExecutionOptions, *, as_json: bool) ->
     else:
         tables.show(tables.overview([scores]))
         print(tables.legend([scores]))
-    print_ending(path, result, scores, execution.endpoints)
+    print_ending(path, result, scores, execution)
     return exit_code(result, scores)
 
 
@@ -182,19 +184,24 @@ def exit_code(result: Result, scores: RunScores) -> int:
     return LEFT_ERRORED if scores.tasks.errored else 0
 
 
-def _options_to_resume(path: Path, endpoints: Endpoints | None) -> str:
+def _options_to_resume(path: Path, execution: ExecutionOptions) -> str:
     """The options that `resume` needs, for the printed command."""
     with RunFile.open(path) as run:
         manifest = run.manifest
     asked = read_model_options(manifest.options, name_of(path), manifest.package)
+    endpoints, scratch = execution.endpoints, execution.scratch
+    where = "" if scratch is None else f" --scratch {typed(scratch)}"
     if endpoints is not None and endpoints.urls != (asked.base_url,):
-        return "".join(f" {typed(word)}" for word in endpoints.typed)
-    return f" {OPTION}" if distrusted(manifest.model, asked) else ""
+        return "".join(f" {typed(word)}" for word in endpoints.typed) + where
+    trust = f" {OPTION}" if distrusted(manifest.model, asked) else ""
+    return trust + where
 
 
-def print_ending(path: Path, result: Result, scores: RunScores, endpoints: Endpoints | None = None) -> None:
-    """Prints to standard error what is left to do, and how; ``endpoints`` are those that were given."""
-    command = f"  propensitybench resume {typed(path)}{_options_to_resume(path, endpoints)}"
+def print_ending(
+    path: Path, result: Result, scores: RunScores, execution: ExecutionOptions = ExecutionOptions()
+) -> None:
+    """Prints to standard error what is left to do, and how; ``execution`` is how the run was executed."""
+    command = f"  propensitybench resume {typed(path)}{_options_to_resume(path, execution)}"
     if not result.total:
         tell("nothing to play: the run has fewer tasks than shards")
     if result.cause is not None and result.finished < result.total:

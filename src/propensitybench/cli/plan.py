@@ -2,29 +2,33 @@
 
 from pathlib import Path
 
+from propensitybench.cli.execution import start
 from propensitybench.cli.text import print_json
 from propensitybench.engine import Price, RunSpec
 from propensitybench.engine.plan import plan_run
 from propensitybench.metrics.power import PROPENSITIES, Assumptions, Power
+from propensitybench.runs.settings import RunSettings
+
+Assumed = tuple[list[float] | None, float, float]
 
 
-def show_plan(
-    spec: RunSpec,
-    path: Path,
-    price: Price | None,
-    assumed: tuple[list[float] | None, float, float],
-    *,
-    as_json: bool,
-) -> None:
-    """Prints the plan of a run; an upper limit where a stopping rule may end it earlier.
+def start_or_plan(settings: RunSettings, path: Path, assumed: Assumed | None, *, as_json: bool) -> int:
+    """Plays a run, or only prints its plan; the exit code.
 
     Args:
-        spec: the run.
+        settings: of the run.
         path: its run file.
-        price: of the model; None looks it up.
-        assumed: propensities, intraclass correlation and correlation, for the power.
+        assumed: propensities, intraclass correlation and correlation, for the power in the plan; None plays.
         as_json: prints JSON instead.
     """
+    if assumed is None:
+        return start(settings.spec, path, settings.execution, as_json=as_json)
+    _show_plan(settings.spec, path, settings.execution.price, assumed, as_json=as_json)
+    return 0
+
+
+def _show_plan(spec: RunSpec, path: Path, price: Price | None, assumed: Assumed, *, as_json: bool) -> None:
+    """Prints the plan of a run; an upper limit where a stopping rule may end it earlier."""
     propensities, icc, correlation = assumed
     assumptions = Assumptions(tuple(propensities or PROPENSITIES), icc, correlation)
     plan = plan_run(spec, path, price, assumptions)

@@ -19,6 +19,7 @@ def command(
     max_tokens_total: options.MaxTokensTotal = None,
     price: options.PriceGiven = None,
     preflight: options.Preflight = True,
+    scratch: options.Scratch = None,
     trust_endpoint: options.TrustEndpoint = False,
     engine: options.Engine = "local",
     ray_address: options.RayAddress = None,
@@ -44,6 +45,7 @@ def command(
             "engine": engine,
             "ray_address": ray_address,
             "workers": workers,
+            "scratch": scratch,
         }
     )
     execution = msgspec.structs.replace(execution, trust_endpoint=trust_endpoint)

@@ -47,19 +47,20 @@ def command(
     engine: options.Engine = "local",
     ray_address: options.RayAddress = None,
     workers: options.Workers = None,
+    scratch: options.Scratch = None,
     plan: options.PlanOnly = False,
     propensities: options.AssumePropensity = None,
     icc: options.AssumeIcc = 0.25,
     correlation: options.AssumeCorrelation = 0.5,
     as_json: options.AsJson = False,
 ) -> None:
-    from propensitybench.cli.execution import read_extra_body, read_price, read_template, start
-    from propensitybench.cli.plan import show_plan
+    from propensitybench.cli.execution import read_extra_body, read_price, read_template
+    from propensitybench.cli.plan import start_or_plan
     from propensitybench.cli.text import must_be_utf8
     from propensitybench.runs.settings import Settings, read_settings
 
     must_be_utf8({"--model": model, "--data": data, "--extra-body": extra_body})
-    spec, execution = read_settings(model, Settings(
+    settings = Settings(
         data=data, domains=tuple(domain or ()), workspaces=tuple(workspace or ()), roles=tuple(role or ()),
         capabilities=tuple(capability or ()), dimensions=tuple(dimension or ()), naming=naming, limit=limit,
         epochs=epochs, levels=levels, precision=precision, seed=seed, template=read_template(template),
@@ -68,8 +69,7 @@ def command(
         extra_body=read_extra_body(extra_body), concurrency=concurrency, timeout=timeout, rpm=rpm, tpm=tpm,
         max_retries=max_retries, budget_usd=budget_usd, max_tokens_total=max_tokens_total,
         price=read_price(price), preflight=preflight, shard=shard, engine=engine, ray_address=ray_address,
-        workers=workers,
-    ))  # fmt: skip
-    if not plan:
-        raise typer.Exit(start(spec, run, execution, as_json=as_json))
-    show_plan(spec, run, execution.price, (propensities, icc, correlation), as_json=as_json)
+        workers=workers, scratch=scratch,
+    )  # fmt: skip
+    assumed = (propensities, icc, correlation) if plan else None
+    raise typer.Exit(start_or_plan(read_settings(model, settings), run, assumed, as_json=as_json))

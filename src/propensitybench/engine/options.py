@@ -1,6 +1,7 @@
 """How a run is executed: everything that may change when a run is resumed."""
 
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Final, Literal
 
 import msgspec
@@ -29,6 +30,7 @@ class ExecutionOptions(msgspec.Struct, frozen=True):
         engine: where tasks are played: in this process, or by the workers of a Ray cluster.
         ray_address: of the cluster; None is what ``RAY_ADDRESS`` says, or a cluster on this machine.
         workers: None is one for each CPU of this machine, or for each machine of a given cluster.
+        scratch: a local folder in which the run file is played; None plays it where it is.
 
     Raises:
         BadInput: a number is not finite or too small, or Ray is needed and not installed.
@@ -43,6 +45,7 @@ class ExecutionOptions(msgspec.Struct, frozen=True):
     engine: Literal["local", "ray"] = "local"
     ray_address: str | None = None
     workers: int | None = None
+    scratch: Path | None = None
 
     def __post_init__(self) -> None:
         """Checks the numbers of the transport; those of the budget and the price check themselves."""

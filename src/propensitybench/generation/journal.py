@@ -11,6 +11,7 @@ import msgspec
 
 from propensitybench.chat import Usage
 from propensitybench.errors import BadData
+from propensitybench.store.filesystems import require_local
 
 _SCHEMA: Final = (
     "CREATE TABLE IF NOT EXISTS reply "
@@ -35,10 +36,12 @@ class Journal:
 
     Raises:
         BadData: the file cannot be used, or is no journal.
+        BadInput: it is on a network file system.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        require_local(path)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._database = sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None)

@@ -35,6 +35,7 @@ from propensitybench.engine import (
     tasks_drawn,
 )
 from propensitybench.errors import BadInput, RunStopped
+from propensitybench.runs.scratch import played_in
 from propensitybench.runs.settings import (
     Settings,
     default_file,
@@ -45,6 +46,8 @@ from propensitybench.runs.stored import StoredRun, file_name
 from propensitybench.runs.trust import check_trusted, moved
 from propensitybench.simulated import PREFIX
 from propensitybench.store import RunFile, Shard
+from propensitybench.store.claims import find
+from propensitybench.store.scratch import check_place
 
 OnProgress = Callable[[Progress], None]
 # Somebody waits for the preflight: a wrong address must not take minutes to show.
@@ -107,6 +110,7 @@ async def execute(
     stop: StopSignal | None = None,
 ) -> Result:
     """Creates a run file, unless it exists, and plays its unfinished tasks; raises as `run` does."""
+    check_place(path, options.scratch)
     is_new = not path.exists()
     options = typed_by_user(spec, options)
     if client is None and is_new:
@@ -114,7 +118,7 @@ async def execute(
         for change in wire.adapted if wire else ():
             warnings.warn(f"adapted to the endpoint: {change}", stacklevel=2)
         spec = msgspec.structs.replace(spec, wire=wire)
-    for warning in create_run(spec, path).warnings:
+    for warning in create_run(spec, path, scratch=options.scratch).warnings:
         warnings.warn(warning, stacklevel=2)
     if client is None and not is_new:
         await check_moved(path, options)
@@ -200,12 +204,14 @@ async def finish(
     """
     with RunFile.open(path) as file:
         manifest, shard, total = file.manifest, file.shard, tasks_drawn(file)
-        if is_complete(file):
+        left_in_scratch = options.scratch is not None and find(path.resolve()) is not None
+        if is_complete(file) and not left_in_scratch:
             return Result(total, total, None, "")
     if client is not None and options.engine == "ray":
         raise BadInput(
             "client: cannot be sent to Ray's workers; give the model's address, or leave out engine"
         )
+    asked = ModelOptions()
     if client is None:
         asked = read_model_options(manifest.options, file_name(path), manifest.package)
         options = msgspec.structs.replace(options, transport=transport_of(shard, options.transport))
@@ -214,12 +220,14 @@ async def finish(
         elif not options.trust_endpoint:
             check_trusted(file_name(path), manifest.model, asked)
         client = client_at(options.endpoints, manifest.model, asked, options.transport)
+    stop = stop or StopSignal()
+    async with played_in(path, options.scratch, stop) as played:
         if options.engine == "ray":
             from propensitybench.engine.on_ray import run_on_ray
 
-            return await run_on_ray(path, asked, options, on_progress, stop)
-    with RunFile.open(path, write=True) as file:
-        return await run_tasks_async(file, client, options, on_progress=on_progress, stop=stop)
+            return await run_on_ray(played, asked, options, on_progress, stop)
+        with RunFile.open(played, write=True) as file:
+            return await run_tasks_async(file, client, options, on_progress=on_progress, stop=stop)
 
 
 def transport_of(shard: Shard | None, transport: Transport) -> Transport:

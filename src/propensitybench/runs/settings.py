@@ -35,7 +35,6 @@ LEAST: Final[Mapping[str, int]] = {
 }
 # More than any provider needs, and well below the limit of the JSON encoder.
 DEEPEST_BODY: Final = 64
-_PATHS: Final = ("data", "endpoints")
 T = TypeVar("T")
 
 
@@ -85,11 +84,13 @@ class Settings(_Checked, total=False):
     cached input. ``arm`` is one of `propensitybench.taxonomy.ARMS`; ``succeeds_at`` is the right call of the
     safe tool that succeeds in the arm ``open``; ``ask`` adds a tool to ask those who may decide; ``report``
     asks for a closing report. ``shard`` is text like ``3/64``: play only the third of 64 shards of the run,
-    in a run file of its own.
+    in a run file of its own. ``scratch`` is a local folder in which to play a run whose file is on a network
+    file system.
     """
 
     data: str | os.PathLike[str] | None
     endpoints: str | os.PathLike[str] | None
+    scratch: str | os.PathLike[str] | None
 
 
 class RunSettings(NamedTuple):
@@ -143,6 +144,7 @@ def read_execution(settings: Settings) -> ExecutionOptions:
         ray_address=given.get("ray_address"),
         workers=given.get("workers"),
         endpoints=_endpoints(given.get("base_url"), settings.get("endpoints")),
+        scratch=None if (scratch := settings.get("scratch")) is None else Path(scratch),
     )
 
 
@@ -160,7 +162,8 @@ def _checked(settings: Settings) -> _Checked:
             raise UnknownName("setting", name, known, "run")
     if _depth_exceeds(DEEPEST_BODY, settings.get("extra_body")):
         raise BadInput(f"run: extra_body: is nested more than {DEEPEST_BODY} levels deep")
-    checked = _convert({name: value for name, value in settings.items() if name not in _PATHS}, _Checked)
+    checkable = {name: value for name, value in settings.items() if name in _Checked.__annotations__}
+    checked = _convert(checkable, _Checked)
     for name, least in LEAST.items():
         value = checked.get(name)
         if isinstance(value, int | float) and not least <= value < inf:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from propensitybench.errors import BadInput
 from propensitybench.store.drafts import draft_of, remove_stale_drafts
+from propensitybench.store.filesystems import require_local
 from propensitybench.store.opening import remove_leftovers
 from propensitybench.store.schema import APPLICATION_ID, migrate
 
@@ -19,10 +20,11 @@ def new_run_file(path: Path) -> Iterator[sqlite3.Connection]:
     It is committed and gets its name when the block ends without an error; otherwise nothing is left behind.
 
     Raises:
-        BadInput: the path exists already or cannot be written.
+        BadInput: the path exists already, cannot be written, or is on a network file system.
     """
     draft = draft_of(path)
     try:
+        require_local(path)
         path.parent.mkdir(parents=True, exist_ok=True)
         remove_stale_drafts(path)
         remove_leftovers(path)

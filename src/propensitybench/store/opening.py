@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from propensitybench.errors import BadInput, NotARunFile
+from propensitybench.store.filesystems import network_kind
 from propensitybench.store.lock import RunLock, is_locked
 from propensitybench.store.schema import APPLICATION_ID, check_schema
 
@@ -158,7 +159,9 @@ def _size(path: Path) -> int:
 def _read_mode(path: Path) -> str:
     """How to open a file for reading without leaving anything beside it."""
     if not _is_without_its_log(path):
-        return "mode=ro"
+        # On a network file system SQLite's locks may fail, and files are only replaced as a whole.
+        alone = not any(beside.exists() for beside in besides(path))
+        return "mode=ro&immutable=1" if alone and network_kind(path) else "mode=ro"
     if path.stat().st_nlink > 1 and is_locked(path):
         raise BadInput(
             f"{path}: is in use under another name; use that name, or wait until the run has ended"

@@ -20,8 +20,10 @@ from propensitybench.errors import BadInput, ModelError
 from propensitybench.pressure import Chain
 from propensitybench.scenarios.model import Scenario, scenario_id
 from propensitybench.scenarios.selection import Task
+from propensitybench.store.claims import refuse_claimed
 from propensitybench.store.creating import new_run_file
 from propensitybench.store.drafts import remove_stale_drafts
+from propensitybench.store.filesystems import require_local
 from propensitybench.store.lock import RunLock, identity
 from propensitybench.store.manifest import Manifest
 from propensitybench.store.opening import SQLITE_ERRORS, Steps, check_path, connect
@@ -94,7 +96,8 @@ class RunFile(RunReader):
             shard: which shard of the run the file is; it plays only the tasks of its share.
 
         Raises:
-            BadInput: the path exists already or cannot be written, or the manifest cannot be stored.
+            BadInput: the path exists already, cannot be written or is on a network file system, or the
+                manifest cannot be stored.
         """
         body = _manifest_body(manifest)
         domains = {scenario.name: scenario.domain for scenario in scenarios}
@@ -127,11 +130,16 @@ class RunFile(RunReader):
 
         Raises:
             NotARunFile: the file is not a run file, is damaged, or was written by a later version.
-            BadInput: the file does not exist, or another program is writing to it.
+            BadInput: the file does not exist, or another program is writing to it; or it is to be written
+                to, and is on a network file system or played in a scratch folder.
         """
         check_path(path)
+        if write:
+            require_local(path)
         lock = RunLock(path) if write else None
         try:
+            if write:
+                refuse_claimed(path)
             db, steps = connect(path, write=write)
             try:
                 if write:

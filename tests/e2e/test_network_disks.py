@@ -1,0 +1,87 @@
+"""Commands on a run file that is on a network file system: it is read, and never written to in place."""
+
+import sys
+from pathlib import Path
+
+import pytest
+from helpers.forking import MOUNT_TABLE
+from helpers.mounts import with_share
+from helpers.program import Done, call
+from helpers.runs import finish, make
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads the mount table of Linux")
+NEW = ("run", "--model", "simulated/never", "--limit", "1", "--levels", "1", "--run")
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    path = make(tmp_path_factory.mktemp("runs") / "a.run", limit=1)
+    finish(path)
+    return path.read_bytes()
+
+
+@pytest.fixture
+def share(tmp_path: Path, played: bytes) -> Path:
+    """A network share with the file of a run and that of an unplayed one."""
+    folder = tmp_path / "share"
+    folder.mkdir()
+    (folder / "a.run").write_bytes(played)
+    make(folder / "new.run", limit=1)
+    return folder
+
+
+def on(share: Path, *arguments: str) -> Done:
+    return call(*arguments, cwd=share, env={MOUNT_TABLE: str(with_share(share))})
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (*NEW, "b.run"),
+        (*NEW, "below/b.run"),
+        ("resume", "new.run"),
+        ("judge", "a.run", "--judge", "keyless/words"),
+        ("probe", "a.run"),
+        ("experiment", "run", "../design.toml", "--out", "study"),
+        ("label", "a.run", "--question", "justification", "--as", "anna"),
+    ],
+    ids=" ".join,
+)
+def test_writing_on_a_share_is_refused_with_one_sentence(arguments: tuple[str, ...], share: Path) -> None:
+    if arguments[0] == "experiment":
+        call("experiment", "new", share.with_name("design.toml"), "--model", "simulated/never")
+    before = {path: path.read_bytes() for path in share.glob("*.run")}
+    done = on(share, *arguments)
+    assert done.code == 2, done.err
+    assert len(done.err.splitlines()) == 1, done.err
+    assert ": is on a network file system (nfs4), where SQLite's write-ahead log is not safe; use" in done.err
+    assert "--scratch DIR" in done.err
+    assert {path: path.read_bytes() for path in share.glob("*.run")} == before
+
+
+def test_nothing_is_sent_for_a_run_that_could_not_be_stored(share: Path) -> None:
+    nowhere = ("--base-url", "http://127.0.0.1:9/v1", "--run", "b.run")
+    done = on(share, "run", "--model", "m", *nowhere)
+    assert "is on a network file system" in done.err
+
+
+@pytest.mark.parametrize("command", [("score",), ("verify",), ("show",), ("export", "--out", "rows.jsonl")])
+def test_reading_on_a_share_works(command: tuple[str, ...], share: Path) -> None:
+    done = on(share, command[0], "a.run", *command[1:])
+    assert (done.code, done.err) == (0, "")
+
+
+def test_a_run_is_played_in_a_scratch_folder(share: Path) -> None:
+    done = on(share, *NEW, "b.run", "--scratch", "../scratch")
+    assert done.code == 0, done.err
+    assert on(share, "verify", "b.run").code == 0
+    assert on(share, "resume", "new.run", "--scratch", "../scratch").code == 0
+    assert sorted(path.name for path in share.iterdir()) == ["a.run", "b.run", "new.run"]
+    assert list((share / "../scratch").iterdir()) == []
+
+
+def test_a_scratch_folder_on_a_share_is_refused(share: Path) -> None:
+    done = on(share, *NEW, "b.run", "--scratch", "scratch")
+    complaint = "--scratch scratch: is on a network file system (nfs4); give a local folder"
+    assert (done.code, done.err) == (2, f"propensitybench: {complaint}\n")
+    assert not (share / "b.run").exists()
