@@ -21,7 +21,16 @@ def table(mounts: Sequence[Mounted]) -> bytes:
     """A mount table, escaped as the kernel escapes it."""
     return b"".join(
         b"%d %d 0:%d / %s rw,relatime shared:%d master:1 - %s %s %s\n"
-        % (m.number, m.parent, m.number, _escaped(str(m.place)), m.number, *map(_escaped, m[3:]))
+        % (
+            m.number,
+            m.parent,
+            m.number,
+            _escaped(str(m.place)),
+            m.number,
+            _escaped(m.kind),
+            _escaped(m.source),
+            _escaped(m.options),
+        )  # fmt: skip
         for m in mounts
     )
 
