@@ -55,17 +55,15 @@ def command(
     from propensitybench.runs.settings import Settings, read_settings
 
     must_be_utf8({"--model": model, "--data": data, "--base-url": base_url, "--extra-body": extra_body})
-    settings = Settings(
-        data=data, domains=tuple(domain or ()), workspaces=tuple(workspace or ()), roles=tuple(role or ()),
-        capabilities=tuple(capability or ()), dimensions=tuple(dimension or ()), naming=naming, limit=limit,
-        epochs=epochs, levels=levels, precision=precision, seed=seed, template=read_template(template),
+    spec, execution = read_settings(model, Settings(
+        data=data, domains=tuple(domain or ()), roles=tuple(role or ()), capabilities=tuple(capability or ()),
+        dimensions=tuple(dimension or ()), naming=naming, limit=limit, epochs=epochs, tpm=tpm, levels=levels,
+        precision=precision, workspaces=tuple(workspace or ()), seed=seed, template=read_template(template),
         arm=arm, succeeds_at=succeeds_at, ask=ask, report=report, base_url=base_url, temperature=temperature,
         top_p=top_p, max_tokens=max_tokens, extra_body=read_extra_body(extra_body), concurrency=concurrency,
         reasoning_effort=reasoning_effort, timeout=timeout, max_retries=max_retries, budget_usd=budget_usd,
-        rpm=rpm, tpm=tpm, max_tokens_total=max_tokens_total, price=read_price(price), preflight=preflight,
-        shard=shard,
-    )  # fmt: skip
-    spec, execution = read_settings(model, settings)
+        rpm=rpm, max_tokens_total=max_tokens_total, price=read_price(price), preflight=preflight, shard=shard,
+    ))  # fmt: skip
     if not plan:
         raise typer.Exit(start(spec, run, execution, as_json=as_json))
     show_plan(spec, run, execution.price, (propensities, icc, correlation), as_json=as_json)
