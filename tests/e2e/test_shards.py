@@ -24,7 +24,6 @@ from helpers.shards import rows
 import propensitybench as pb
 from propensitybench.engine import Progress
 from propensitybench.errors import BadInput
-from propensitybench.runs import Settings
 from propensitybench.store import RunFile
 
 RUN = ["run", "--model", "simulated/o3-like", "--limit", "10", "--levels", "2"]
@@ -124,17 +123,17 @@ def test_shards_that_contradict_each_other_are_refused_by_all(folder: Path, tmp_
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "sentence"),
     [
         (["--shard", "0/3"], "shard 0/3: shards are numbered from 1 to 3"),
         (["--shard", "three"], "shard 'three': must be I/N"),
         (["--shard", "1/3", "--precision", "0.1"], "leave out --precision, or --shard"),
     ],
 )
-def test_a_shard_that_cannot_be_is_one_sentence(options: list[str], said: str, tmp_path: Path) -> None:
+def test_a_shard_that_cannot_be_is_one_sentence(options: list[str], sentence: str, tmp_path: Path) -> None:
     done = call(*RUN, *options, "--run", tmp_path / "a.run")
     assert (done.code, len(done.err.splitlines())) == (2, 1)
-    assert said in done.err
+    assert sentence in done.err
     assert list(tmp_path.iterdir()) == []
 
 
@@ -209,7 +208,6 @@ def test_64_shards_a_fifth_of_them_killed_and_resumed(tmp_path: Path) -> None:
     with serving(answering) as server:
         new = ["run", "--model", "m", "--base-url", server.base_url, "--limit", str(PAIRS), "--levels", "2"]
         new += ["--concurrency", str(AT_ONCE)]
-        settings = Settings(base_url=server.base_url, limit=PAIRS, levels=2, concurrency=AT_ONCE)
         assert call(*new, "--run", tmp_path / "whole.run").code == 0
         replies = len(journal(tmp_path / "whole.run"))
         preflight = server.calls - replies
@@ -226,8 +224,8 @@ def test_64_shards_a_fifth_of_them_killed_and_resumed(tmp_path: Path) -> None:
                 sessions += 1
                 assert call("resume", path).code == 0
             else:
-                settings["shard"] = name
-                pb.run("m", path, **settings)
+                url = server.base_url
+                pb.run("m", path, base_url=url, limit=PAIRS, levels=2, concurrency=AT_ONCE, shard=name)
             sessions += 1
         lost = server.calls - before - replies - preflight * sessions
     assert 0 < lost <= KILLED * AT_ONCE, "a kill may lose what was in flight, and nothing else"

@@ -162,7 +162,7 @@ def test_an_unfinished_task_with_other_replies_is_refused(whole: Path, tmp_path:
 
 
 @pytest.mark.parametrize(
-    ("statement", "said"),
+    ("statement", "sentence"),
     [
         ("UPDATE manifest SET body = json_set(body, '$.seed', 7)", r"differs in seed \(was 0, now 7\)"),
         ("UPDATE pressure SET body = body || ' '", "pressure messages differ"),
@@ -171,10 +171,10 @@ def test_an_unfinished_task_with_other_replies_is_refused(whole: Path, tmp_path:
         ("DELETE FROM task WHERE number = 7", "pressure messages differ"),
     ],
 )
-def test_a_file_of_another_run_is_refused(statement: str, said: str, whole: Path, tmp_path: Path) -> None:
+def test_a_file_of_another_run_is_refused(statement: str, sentence: str, whole: Path, tmp_path: Path) -> None:
     other = Path(shutil.copy(whole, tmp_path / "other.run"))
     edit(other, statement)
-    with pytest.raises(RunMismatch, match=said) as caught:
+    with pytest.raises(RunMismatch, match=sentence) as caught:
         merge([whole, other], tmp_path / "merged.run")
     assert str(caught.value).startswith(str(other))
 
