@@ -41,7 +41,7 @@ class World:
     def answer(self, body: Json, number: int) -> Answer:
         return self._inner(body, number) if number <= self.answers else STALL
 
-    def start(self, program: Sequence[str | Path], env: Mapping[str, str] = {}) -> "subprocess.Popen[str]":
+    def start(self, program: Sequence[object], env: Mapping[str, str] = {}) -> "subprocess.Popen[str]":
         """Starts a program in a session of its own."""
         process = subprocess.Popen(
             list(map(str, program)),
@@ -56,7 +56,7 @@ class World:
         self.processes.append(process)
         return process
 
-    def run(self, program: Sequence[str | Path], env: Mapping[str, str] = {}) -> tuple[int, str]:
+    def run(self, program: Sequence[object], env: Mapping[str, str] = {}) -> tuple[int, str]:
         """The exit code and the output of a program."""
         process = self.start(program, env)
         out = process.communicate(timeout=120)[0]

@@ -6,6 +6,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Barrier
+from typing import Any
 
 import msgspec
 import pytest
@@ -16,7 +17,7 @@ from propensitybench.store.claims import GONE_AFTER_S, Claim, Found, Holder, Sta
 AT_ONCE = 8
 
 
-def leave(folder: Path, number: int = 1, *, age: float = 0, **changes: object) -> Path:
+def leave(folder: Path, number: int = 1, *, age: float = 0, **changes: Any) -> Path:
     """A claim as another program left it."""
     holder = Holder("node7", "elsewhere", 7, "1", "/scratch/a.run")
     file = folder / f".a.run.played-{number}"
@@ -63,7 +64,7 @@ def test_a_holder_elsewhere_is_gone_after_a_long_silence(tmp_path: Path) -> None
 def test_a_holder_here_is_gone_when_its_process_is(tmp_path: Path) -> None:
     with subprocess.Popen(["sleep", "60"]) as process:
         started = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[19]
-        here = {"machine": this_machine(), "process": process.pid, "started": started}
+        here: dict[str, Any] = {"machine": this_machine(), "process": process.pid, "started": started}
         leave(tmp_path, age=9999, **here)
         assert state(tmp_path) is State.PLAYING
         leave(tmp_path, **{**here, "started": "1"})  # another process got its number
