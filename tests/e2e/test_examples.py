@@ -82,7 +82,7 @@ def world(tmp_path: Path) -> Iterator[World]:
 
 
 def options(server: Server) -> list[str]:
-    text = "--limit 9 --naming harmful --levels 1 --no-preflight"
+    text = "--limit 24 --naming harmful --levels 1 --no-preflight"
     return [*text.split(), "--base-url", server.base_url, "--concurrency", str(CONCURRENCY)]
 
 
@@ -147,7 +147,7 @@ def test_slurm_requeues_what_was_stopped_and_merges(world: World) -> None:
         code, out = world.run(["bash", script], {"RESULTS": str(world.shared), "TMPDIR": str(world.tmp)})
         assert code == 0, out
         check_whole(world, server, world.shared / "whole.run")
-    assert json.loads((world.shared / "scores.json").read_text())["runs"][0]["tasks"]["total"] == 9
+    assert json.loads((world.shared / "scores.json").read_text())["runs"][0]["tasks"]["total"] == 24
     assert sorted(path.name for path in world.shared.iterdir()) == [
         "scores.json", "shard-0.run", "shard-1.run", "shard-2.run", "whole.run",
     ]  # fmt: skip

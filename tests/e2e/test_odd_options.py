@@ -27,6 +27,7 @@ NEEDS: Final[Mapping[str, Sequence[str]]] = {
     "compare": ["good.run"],
     "figures": ["good.run", "--out", "figures", "--format", "svg"],
     "report": ["good.run", "--out", "report", "--no-figures"],
+    "merge": ["good.run", "--run", "merged.run"],
     "verify": ["good.run"],
     "show": ["good.run"],
     "judge": ["good.run", "--judge", "keyless/words", "--question", "awareness"],
@@ -125,14 +126,16 @@ def test_every_command_is_tried() -> None:
 def test_odd_values_of_every_option(name: str, folder: Path) -> None:
     for arguments in tried(name):
         assert_sentence([*name.split(), *arguments], folder)
-        (folder / "new.run").unlink(missing_ok=True)
+        for made in ("new.run", "merged.run"):
+            (folder / made).unlink(missing_ok=True)
 
 
 @pytest.mark.parametrize("name", [name for name in NEEDS if name not in SLOW])
 def test_words_that_are_no_options(name: str, folder: Path) -> None:
     for word in ("--nothing", "--out", "-x", "--json=1", "\udcff", "--=", "--run", "--model"):
         assert_sentence([*name.split(), *NEEDS[name], word], folder)
-        (folder / "new.run").unlink(missing_ok=True)
+        for made in ("new.run", "merged.run"):
+            (folder / made).unlink(missing_ok=True)
 
 
 def test_an_extra_body_that_is_too_deep_is_a_sentence(folder: Path) -> None:

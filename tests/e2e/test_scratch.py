@@ -260,6 +260,43 @@ def test_what_was_played_elsewhere_is_not_overwritten(world: World) -> None:
     assert world.run.read_bytes() == before
 
 
+def test_a_scratch_copy_of_before_a_takeover_is_set_aside(world: World) -> None:
+    """The run moved to another machine, which could not reach the copy, and comes back."""
+    with served(world) as server:
+        world.answers = 20
+        copy = world.killed(server)
+        edit_claim(world, machine="elsewhere", host="node7", scratch="/scratch/of/node7.run")
+        other = world.folder.parent / "other.run"
+        other.write_bytes(world.run.read_bytes())
+        world.answers = 10**9
+        assert call("resume", other, "--no-preflight", "--max-tokens-total", "2000").code == 1
+        other.replace(world.run)
+        asked, known = server.answered, replies(world.run)
+        done = world.resume()
+        assert done.code == 0, done.err
+        assert server.answered - asked == replies(world.run) - known
+    (left,) = world.copies
+    assert left.name == f"{copy.stem}.left-1.run"
+    assert f"{left} was left behind; the run goes on from {RUN}" in done.err
+    assert replies(left) == 20
+
+
+def test_a_refused_takeover_keeps_the_place_of_the_scratch_copy(world: World) -> None:
+    with served(world) as server:
+        world.answers = 20
+        world.killed(server)
+        finished = world.folder.parent / "other.run"
+        finished.write_bytes(world.run.read_bytes())
+        world.answers = 10**9
+        assert call("resume", finished, "--no-preflight").code == 0
+        finished.replace(world.run)
+        for _ in range(2):
+            done = world.resume()
+            assert done.code == 2
+            assert "each holds replies that the other lacks" in done.err
+    assert len(journal(world.copies[0])) == 20
+
+
 def test_a_file_that_was_only_touched_is_replaced(world: World) -> None:
     with served(world) as server:
         world.answers = 20

@@ -19,20 +19,18 @@ class Mounted(NamedTuple):
 
 def table(mounts: Sequence[Mounted]) -> bytes:
     """A mount table, escaped as the kernel escapes it."""
-    return b"".join(
-        b"%d %d 0:%d / %s rw,relatime shared:%d master:1 - %s %s %s\n"
-        % (
-            m.number,
-            m.parent,
-            m.number,
-            _escaped(str(m.place)),
-            m.number,
-            _escaped(m.kind),
-            _escaped(m.source),
-            _escaped(m.options),
-        )  # fmt: skip
-        for m in mounts
-    )
+    lines = b""
+    for number, parent, *texts in mounts:
+        place, kind, source, options = (_escaped(str(text)) for text in texts)
+        lines += b"%d %d 0:%d / %s rw,relatime shared:%d master:1 - " % (
+            number,
+            parent,
+            number,
+            place,
+            number,
+        )
+        lines += b"%s %s %s\n" % (kind, source, options)
+    return lines
 
 
 def _escaped(text: str) -> bytes:

@@ -17,7 +17,7 @@ from propensitybench.store.claims import GONE_AFTER_S, Claim, Found, Holder, Sta
 AT_ONCE = 8
 
 
-def leave(folder: Path, number: int = 1, *, age: float = 0, **changes: object) -> Path:
+def leave(folder: Path, number: int = 1, *, age: float = 0, **changes: Any) -> Path:
     """A claim as another program left it."""
     holder = Holder("node7", "elsewhere", 7, "1", "/scratch/a.run")
     file = folder / f".a.run.played-{number}"

@@ -64,11 +64,17 @@ async def _fetched(place: Path, copy: Path, held: Claim) -> Scratch:
     try:
         scratch = await asyncio.to_thread(Scratch, place, copy, held)
     except OSError as error:
-        held.release()
+        held.give_back()
         raise BadInput(f"{copy}: cannot be written ({error.strerror or error})") from error
     except BaseException:
-        held.release()
+        held.give_back()
         raise
+    if scratch.left is not None:
+        warnings.warn(
+            f"{place}: was played on after {scratch.left} was left behind; the run goes on from "
+            f"{place.name}, and that file is kept",
+            stacklevel=2,
+        )
     before = held.predecessor
     if before is not None and scratch.source == place:
         minutes = (time.time() - place.stat().st_mtime) / 60

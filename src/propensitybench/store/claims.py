@@ -110,6 +110,15 @@ class Claim:
             self._file.unlink(missing_ok=True)
         self.abandon()
 
+    def give_back(self) -> None:
+        """Gives the claim up before anything was played, so that what the predecessor left is still found."""
+        if self.predecessor is None:
+            self.release()
+            return
+        with suppress(OSError):
+            self._file.write_bytes(msgspec.json.encode(self.predecessor))
+        self.abandon()
+
     def abandon(self) -> None:
         """Leaves the claim to the next program that plays the run, with the place of the scratch copy."""
         _held.discard(self._file)

@@ -29,6 +29,7 @@ from propensitybench.store.whole_files import new_file
 # Everything that is not derived, sorted by what identifies a row.
 _ROWS: Final[Sequence[tuple[Kinds, str]]] = (
     ((str,), "SELECT body FROM manifest"),
+    ((int, int), "SELECT number, count FROM shard"),
     ((int, int, str), "SELECT task, turn, body FROM reply ORDER BY task, turn"),
     ((int, int, int, str), "SELECT number, task, turn, body FROM error ORDER BY number"),
     ((str, str), "SELECT digest, body FROM question ORDER BY digest"),
@@ -78,6 +79,8 @@ class Scratch:
     Attributes:
         place: the run file.
         path: the copy, which is played.
+        left: where a scratch copy was moved that an earlier program left behind, and that somebody who took
+            over could not reach; None if there was none.
         source: the copy that was the newest: this one, one in an earlier scratch folder, or the run file.
 
     Raises:
@@ -92,6 +95,7 @@ class Scratch:
         self._copied: object = None
         _settle(place)
         remove_stale_drafts(place)
+        self.left = _set_aside(place, path, claim)
         earlier = _earlier(claim, path)
         found = [file for file in (path, *earlier, place) if file.exists()]
         self.source = _newest(found)
@@ -186,6 +190,19 @@ def _settle(place: Path) -> None:
         lock.release()
         raise
     RunFile(place, db, steps, lock).close()
+
+
+def _set_aside(place: Path, path: Path, claim: Claim) -> Path | None:
+    """Moves a scratch copy away that has grown apart from the run file, unless the last player used it."""
+    holder = claim.predecessor
+    named = holder is not None and (holder.machine, holder.scratch) == (this_machine(), str(path))
+    if named or not path.exists() or _is_within(path, place) or _is_within(place, path):
+        return None
+    RunFile.open(path, write=True).close()  # with what its log holds
+    number = 1
+    while (left := path.with_name(f"{path.stem}.left-{number}{path.suffix}")).exists():
+        number += 1
+    return path.rename(left)
 
 
 def _earlier(claim: Claim, path: Path) -> list[Path]:
