@@ -1,5 +1,6 @@
 """What every test may use: golden files that the test itself can rewrite."""
 
+import gc
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -23,6 +24,12 @@ settings.load_profile("gate")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="rewrite the golden files")
+
+
+def pytest_collection_finish() -> None:
+    """Keeps what was imported and collected out of garbage collection: walking it takes 0.2 seconds."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ server: it reads one call per line from standard input and writes two lines: pro
 """
 
 import atexit
+import gc
 import json
 import os
 import signal
@@ -15,24 +16,19 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 from typing import Any, Final
 
 TIMEOUT_S: Final = 120
 # The variable with a file that stands in for the mount table in a call.
 MOUNT_TABLE: Final = "TEST_MOUNT_TABLE"
+# With every module of the command line, what its commands import when they run.
 PRELOADED: Final = (
-    "propensitybench.cli.comparison",
-    "propensitybench.cli.counts",
-    "propensitybench.cli.data",
-    "propensitybench.cli.demonstration",
-    "propensitybench.cli.labelling",
-    "propensitybench.cli.plan",
-    "propensitybench.cli.play",
-    "propensitybench.cli.probing",
-    "propensitybench.cli.quality",
-    "propensitybench.cli.reading",
-    "propensitybench.cli.uncertainty",
+    "email.parser",
+    "propensitybench.clients.openai_chat",
     "propensitybench.curation.validate",
+    "propensitybench.experiments.simulation",
+    "propensitybench.pressure.export",
     "propensitybench.report.figures",
     "propensitybench.report.page_write",
     "scipy.optimize",
@@ -113,6 +109,9 @@ def _child(order: Mapping[str, Any]) -> None:
 
 def main() -> None:
     """Serves until standard input is closed."""
+    commands = import_module("propensitybench.cli")
+    for module in iter_modules(commands.__path__, "propensitybench.cli."):
+        import_module(module.name)
     for name in PRELOADED:
         import_module(name)
     import_module("propensitybench.scenarios").read_dataset()  # kept for every call
@@ -120,6 +119,7 @@ def main() -> None:
         order = json.loads(line)
         if "eval" in order["arguments"]:  # Inspect takes seconds, and most tests do not need it
             import_module("propensitybench.inspect_adapter.eval_export")
+        gc.freeze()  # a child that collects garbage would walk, and so copy, all that is loaded
         pid = os.fork()
         if pid == 0:
             _child(order)

@@ -36,8 +36,6 @@ def _fast() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(package, "packages_distributions", cache(packages_distributions))
-        gc.collect()
-        gc.freeze()
         yield
 
 
@@ -47,3 +45,4 @@ def _collect_garbage() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)
         gc.collect()  # what is unclosed is warned of here, and not in another test
+        gc.freeze()  # what outlives this test is not walked after each of the others
