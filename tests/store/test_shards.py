@@ -56,9 +56,16 @@ def test_shards_are_a_balanced_partition(domains: list[str], of: int) -> None:
         assert max(sizes) - min(sizes) <= 1
 
 
-def test_tasks_are_dealt_by_domain_and_then_by_number() -> None:
-    order = ["b", "a", "b", "a", "a"]  # dealt: 1, 3, 4, 0, 2
-    assert [share_of(Shard(number, 2), order) for number in (1, 2)] == [[1, 2, 4], [0, 3]]
+def test_tasks_are_dealt_by_domain_in_rounds() -> None:
+    order = ["b", "a", "b", "a", "a"]  # of a: 1 | 3, then 4 to the first shard; of b: 0 | 2
+    assert [share_of(Shard(number, 2), order) for number in (1, 2)] == [[0, 3, 4], [1, 2]]
+
+
+def test_every_shard_has_both_namings() -> None:
+    # The namings of a pair follow each other, so they are the even and the odd numbers.
+    for number in range(1, 65):
+        share = share_of(Shard(number, 64), ["a"] * 640)
+        assert sum(number % 2 for number in share) == 5
 
 
 @pytest.mark.parametrize(

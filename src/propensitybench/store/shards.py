@@ -39,8 +39,9 @@ def read_shard(text: str) -> Shard:
 def share_of(shard: Shard, domains: Iterable[str]) -> list[int]:
     """The numbers of the tasks that a shard plays, ascending.
 
-    The tasks, ordered by domain and then by number, are dealt to the shards in turn. So the shards differ by
-    at most one task, overall and within each domain.
+    The tasks of each domain are dealt to the shards in rounds, of which each begins one shard later than the
+    last. So the shards differ by at most one task, overall and within each domain, and no shard gets only one
+    naming, though the namings of a pair follow each other.
 
     Args:
         shard: the shard.
@@ -50,9 +51,11 @@ def share_of(shard: Shard, domains: Iterable[str]) -> list[int]:
     for number, domain in enumerate(domains):
         numbers.setdefault(domain, []).append(number)
     share: list[int] = []
-    dealt = 0
+    extra = 0  # the shard that gets the first task of the next incomplete round
     for domain in sorted(numbers):
-        first = (shard.number - 1 - dealt) % shard.of
-        share += numbers[domain][first :: shard.of]
-        dealt += len(numbers[domain])
+        rounds, left = divmod(len(numbers[domain]), shard.of)
+        for place, number in enumerate(numbers[domain]):
+            if (place + place // shard.of - rounds + extra) % shard.of == shard.number - 1:
+                share.append(number)
+        extra += left
     return sorted(share)
