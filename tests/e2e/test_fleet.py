@@ -28,6 +28,7 @@ from propensitybench.scenarios import Selection
 from propensitybench.store import RunFile, verify
 
 TASKS = 120
+CONCURRENCY = 12
 
 
 def an_agent() -> Behaviour:
@@ -42,7 +43,7 @@ def play(path: Path, everybody: Sequence[Replica]) -> None:
     options = ModelOptions(base_url=urls[0])
     spec = RunSpec("m", selection=Selection(limit=TASKS // 2), protocol=Protocol(levels=2), options=options)
     create_run(spec, path)
-    execution = ExecutionOptions(Transport(concurrency=12))
+    execution = ExecutionOptions(Transport(concurrency=CONCURRENCY))
     client = client_at(Endpoints(urls), "m", options, execution.transport)
     if isinstance(client, FleetClient):
         client.first_pause = 0.05
@@ -81,10 +82,9 @@ def test_three_replicas_of_which_one_dies_and_comes_back(tmp_path: Path) -> None
     assert notes[-1] == f"{dying.base_url}: answers again"
     assert transcripts(tmp_path / "fleet.run") == transcripts(tmp_path / "single.run")
     # Only what was in flight at the death was asked twice.
-    assert sum(one.calls for one in fleet) == alone.calls + dying.lost
-    assert 1 <= dying.lost <= 12
+    again = sum(one.calls for one in fleet) - alone.calls
+    assert 1 <= dying.lost <= again <= CONCURRENCY
     # Every answer has as many tokens. They are compared over the time in which all three were there.
     up = [*dying.answered_by[: dying.deaths[0]], *dying.answered_by[dying.returns[0] :]]
-    print([up.count(one) / len(up) for one in fleet], [one.answered for one in fleet])
     for one in fleet:
         assert up.count(one) == pytest.approx(len(up) / 3, rel=0.15)

@@ -191,14 +191,14 @@ def test_workers_that_are_killed_leave_the_run_as_one_process_makes_it(tmp_path:
     whole, shared = make(tmp_path / "whole.run", limit=60), make(tmp_path / "shared.run", limit=60)
     finish(whole)
     blank_copy(shared, tmp_path / "blank.run")
-    chance, reported, kills = random.Random(20261122), 0, [400, 1100]
+    chance, reported, kills = random.Random(20261122), 0, [300, 700]
 
     def kill(worker: int, report: Report) -> None:
         nonlocal reported
         reported += len(report.entries)
         if kills and reported >= kills[0]:
             kills.pop(0)
-            asyncio.get_running_loop().call_later(chance.random() / 3, cluster.kill, worker)
+            asyncio.get_running_loop().call_later(chance.random() / 20, cluster.kill, worker)
 
     cluster = Processes(tmp_path, tmp_path / "blank.run", kill)
     result = play(shared, cluster, [8, 8, 8])
