@@ -59,7 +59,7 @@ class World:
     def run(self, program: Sequence[object], env: Mapping[str, str] = {}) -> tuple[int, str]:
         """The exit code and the output of a program."""
         process = self.start(program, env)
-        out = process.communicate(timeout=120)[0]
+        out = process.communicate(timeout=300)[0]
         return process.returncode, out
 
     def played(self) -> int:
@@ -140,7 +140,7 @@ def test_slurm_requeues_what_was_stopped_and_merges(world: World) -> None:
         assert first[0].returncode == 130
         world.answers = 10**9
         for process in [element(world, job, index, attempt=2) for index in range(SHARDS)]:
-            out = process.communicate(timeout=120)[0]
+            out = process.communicate(timeout=300)[0]
             assert process.returncode == 0, out
         assert server.calls == world.played() + in_flight, "a reply was asked for again"
 
