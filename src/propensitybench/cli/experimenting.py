@@ -156,6 +156,9 @@ def verdict(model: ModelAnalysis) -> str:
     claims = [f"{one.cause} ({one.name})" for one in model.effects if one.claimed and one.cause]
     claims += [one.name for one in model.odds if one.claimed]
     if not claims:
+        sums = [one.name for one in model.effects if one.claimed]
+        if sums:
+            return f"{model.model}: {', '.join(sums)} can be claimed, which sums up several causes."
         return f"{model.model}: no registered effect can be claimed."
     return f"{model.model}: what moves it is {', '.join(claims)}."
 

@@ -1,7 +1,7 @@
 """Writes the figures of an analysis to files."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from io import BytesIO
 from pathlib import Path
@@ -52,7 +52,11 @@ class Figure:
 
 
 def write_figures(
-    analysis: Analysis, out: Path, formats: Sequence[Format] = FORMATS, fits: Fits | None = None
+    analysis: Analysis,
+    out: Path,
+    formats: Sequence[Format] = FORMATS,
+    fits: Fits | None = None,
+    only: Collection[str] = (),
 ) -> list[Figure]:
     """Writes every figure for which an analysis has data; the output is deterministic.
 
@@ -63,15 +67,23 @@ def write_figures(
         out: the folder.
         formats: of the files.
         fits: hierarchical models by the run's name and naming, which have a figure of their own.
+        only: names of figures; without them, all are written.
 
     Raises:
-        BadInput: no task has ended, a file that is not one of our figures would be overwritten, or the
+        BadInput: no task has ended, a name is not that of a figure, a file that is not one of our figures would be overwritten, or the
             folder cannot be written.
     """
     if not any(run.scores.naming for run in analysis.runs):
         raise BadInput("no task of these runs has ended: nothing to draw")
     with styled():
-        return write_drawings(drawings(analysis, fits), out, formats)
+        found = drawings(analysis, fits)
+        if unknown := sorted({*only} - {drawing.name for drawing in found}):
+            raise BadInput(
+                f"no figure is called {unknown[0]!r}; these runs have "
+                f"{', '.join(drawing.name for drawing in found)}"
+            )
+        chosen = [drawing for drawing in found if not only or drawing.name in only]
+        return write_drawings(chosen, out, formats)
 
 
 def write_drawings(to_draw: Sequence[Drawing], out: Path, formats: Sequence[Format]) -> list[Figure]:
