@@ -11,7 +11,7 @@ UV ?= uv
 LOCK := $(UV) pip compile --universal --python-version 3.11.5 --generate-hashes --no-emit-index-url --no-header \
     --no-annotate --quiet $(UPGRADE)
 
-.PHONY: demo test test-slow test-all check docs fuzz audit wheel lock bench clean
+.PHONY: demo test test-slow test-all check docs site fuzz audit wheel lock bench clean
 
 demo: $(READY)  ## simulated models on the built-in data; no API key, no network
 	$(BIN)/propensitybench demo
@@ -37,6 +37,9 @@ check: $(READY)  ## format, lint, types, import contracts, documents, retired te
 docs: $(READY)  ## rewrite the generated parts of the documents
 	$(BIN)/python docs/generate.py
 
+site: $(READY)  ## build the documentation site into site/; a warning fails
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
 fuzz: $(READY)  ## damaged run files for MINUTES, then ANSWERS of a hostile endpoint
 	PYTHONPATH=tests $(BIN)/python -m hostile.run_file_fuzzer --minutes $(MINUTES) --seed $$(date +%s) --keep fuzz-findings
 	$(BIN)/python perf/fuzz_endpoint.py --answers $(ANSWERS)
@@ -59,7 +62,7 @@ bench: $(READY)  ## measure the overhead of the harness; never fails
 	$(BIN)/python perf/harness_cost.py
 
 clean:
-	rm -rf $(VENV) $(VENV)-audit dist .mypy_cache .pytest_cache .ruff_cache .hypothesis propensitybench-demo
+	rm -rf $(VENV) $(VENV)-audit dist site .mypy_cache .pytest_cache .ruff_cache .hypothesis propensitybench-demo
 
 $(READY): pyproject.toml requirements-dev.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11, 5) and "Python 3.11.5 or newer is required: make PYTHON=python3.11")'

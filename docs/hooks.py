@@ -1,8 +1,13 @@
-"""Hooks of the documentation site: pages made of files outside of docs/, and links to such files."""
+"""Hooks of the documentation site: pages from files outside of docs/, links to such files, and figures."""
 
+import os
 import posixpath
 import re
+import sys
+from collections.abc import Callable
+from html import escape
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
 
 from mkdocs.config.defaults import MkDocsConfig
@@ -10,27 +15,84 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 ROOT: Final = Path(__file__).parents[1]
-# Pages of the site, by the file of the repository that they are.
+sys.path.insert(0, str(ROOT / "docs"))
+
+from executed import FIGURE, run_page  # noqa: E402 - mkdocs loads this file from its path
+
+# Pages of the site by the file of the repository that they are made of.
 PAGES: Final = {
     "README.md": "index.md",
     "CONTRIBUTING.md": "contributing.md",
     "SECURITY.md": "security.md",
     "CHANGELOG.md": "changelog.md",
 }
-FENCE: Final = re.compile(r"^(`{3,}).*?^\1[ \t]*$", re.MULTILINE | re.DOTALL)
-LINK: Final = re.compile(r"\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^()\s]+)\)")
+_FENCE: Final = re.compile(r"(^```.*?^```[ \t]*$)", re.MULTILINE | re.DOTALL)
+_LINK: Final = re.compile(r"\[([^\[\]]+)\]\(([^()\s]+)\)")
+_ADDRESS: Final = re.compile(r"[a-z]+:|#")
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Adds the pages that are made of files at the root of the repository."""
+    """Adds the pages that are made of files at the root of the repository, and the figures."""
     for name, page in PAGES.items():
         files.append(File.generated(config, page, content=(ROOT / name).read_text(encoding="utf-8")))
+    for file in files.documentation_pages():
+        if FIGURE.search(file.content_string):
+            for path, content in made_figures(file.content_string).items():
+                files.append(File.generated(config, _beside(file.src_uri, path), content=content))
     return files
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Points the links of a page at what is on the site."""
+    """Points links at what is on the site, and shows figures."""
     del files
     source = page.file.src_uri
-    at = {made: name for name, made in PAGES.items()}.get(source, f"docs/{source}")
-    return outside_fences(markdown, lambda text: LINK.sub(lambda link: moved(link, at, source, config), text))
+    here = {made: name for name, made in PAGES.items()}.get(source, f"docs/{source}")
+    parts = _FENCE.split(markdown)  # every other part is a block of code
+    parts[::2] = [shown(moved(text, here, source, config.repo_url or "")) for text in parts[::2]]
+    return "".join(parts)
+
+
+def made_figures(page: str) -> dict[str, bytes]:
+    """The figures of a page by their paths, made by its code."""
+    programs = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    with TemporaryDirectory() as folder:
+        run_page(page, Path(folder), {**os.environ, "PATH": programs})
+        return {found["path"]: Path(folder, found["path"]).read_bytes() for found in FIGURE.finditer(page)}
+
+
+def shown(text: str) -> str:
+    """The text with its figures shown."""
+    return FIGURE.sub(lambda found: f"![{escape(found['about'])}]({found['path']}){{ .figure }}", text)
+
+
+def moved(text: str, here: str, source: str, repository: str) -> str:
+    """The text with links that lead to the right place on the site.
+
+    Args:
+        text: Markdown without blocks of code.
+        here: the file's path in the repository.
+        source: the page's path on the site.
+        repository: address of the repository. Without it, links to files that are not on the site
+            become plain text.
+    """
+
+    def place(link: re.Match[str]) -> str:
+        label, address = link[1], link[2]
+        if _ADDRESS.match(address):
+            return link[0]
+        path, _, anchor = address.partition("#")
+        target = posixpath.normpath(posixpath.join(posixpath.dirname(here), path))
+        is_page = target.startswith("docs/") and target.endswith(".md")
+        page = target.removeprefix("docs/") if is_page else PAGES.get(target)
+        if page is not None:
+            there = posixpath.relpath(page, posixpath.dirname(source) or ".")
+            return f"[{label}]({there}{'#' if anchor else ''}{anchor})"
+        if not (ROOT / target).exists():
+            return link[0]  # the build reports it
+        return f"[{label}]({repository.rstrip('/')}/blob/main/{target})" if repository else label
+
+    return _LINK.sub(place, text)
+
+
+def _beside(page: str, path: str) -> str:
+    return posixpath.join(posixpath.dirname(page), path)
