@@ -4,7 +4,6 @@ import os
 import posixpath
 import re
 import sys
-from collections.abc import Callable
 from html import escape
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -86,12 +85,21 @@ def moved(text: str, here: str, source: str, repository: str) -> str:
         page = target.removeprefix("docs/") if is_page else PAGES.get(target)
         if page is not None:
             there = posixpath.relpath(page, posixpath.dirname(source) or ".")
+            if label in (target, posixpath.basename(target)):
+                label = title(ROOT / target)
             return f"[{label}]({there}{'#' if anchor else ''}{anchor})"
         if not (ROOT / target).exists():
             return link[0]  # the build reports it
         return f"[{label}]({repository.rstrip('/')}/blob/main/{target})" if repository else label
 
     return _LINK.sub(place, text)
+
+
+def title(page: Path) -> str:
+    """The heading of a page; a file that does not exist, which the build reports, has its name."""
+    text = page.read_text(encoding="utf-8") if page.is_file() else ""
+    found = re.search(r"^# (.+)$", text, re.MULTILINE)
+    return found[1] if found else page.name
 
 
 def _beside(page: str, path: str) -> str:

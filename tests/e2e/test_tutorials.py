@@ -73,9 +73,7 @@ def test_the_tutorial_on_a_model_of_ones_own(tmp_path: Path, server: Server, upd
     # As long as the address of the page, so that nothing moves.
     printed = run_page(page.replace(ADDRESS, server.base_url), tmp_path, environment(), interrupt)
     shown = {block.line: block for block in blocks(page)}
-    here = [
-        (shown[block.line], text.replace(server.base_url, ADDRESS)) for block, text in printed
-    ]
+    here = [(shown[block.line], text.replace(server.base_url, ADDRESS)) for block, text in printed]
     check(path, here, update)
 
 

@@ -70,8 +70,8 @@ def write_figures(
         only: names of figures; without them, all are written.
 
     Raises:
-        BadInput: no task has ended, a name is not that of a figure, a file that is not one of our figures would be overwritten, or the
-            folder cannot be written.
+        BadInput: no task has ended, a name is not that of a figure, a file that is not one of our figures
+            would be overwritten, or the folder cannot be written.
     """
     if not any(run.scores.naming for run in analysis.runs):
         raise BadInput("no task of these runs has ended: nothing to draw")
