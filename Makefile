@@ -11,7 +11,7 @@ UV ?= uv
 LOCK := $(UV) pip compile --universal --python-version 3.11.5 --generate-hashes --no-emit-index-url --no-header \
     --no-annotate --quiet $(UPGRADE)
 
-.PHONY: demo test test-slow test-all check docs site fuzz audit wheel lock bench clean
+.PHONY: demo test test-slow test-all check docs site fuzz audit dist check-dist lock bench clean
 
 demo: $(READY)  ## simulated models on the built-in data; no API key, no network
 	$(BIN)/propensitybench demo
@@ -50,12 +50,16 @@ audit:  ## search the pinned packages for known vulnerabilities; asks the packag
 	    --require-hashes --no-deps --only-binary :all: -r requirements-audit.txt
 	$(VENV)-audit/bin/pip-audit --strict --disable-pip --require-hashes -r requirements-dev.txt
 
-wheel: $(READY)  ## build dist/*.whl; the same commit gives the same bytes
-	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) \
-	$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist .
+dist: $(READY)  ## build the sdist and the wheel into dist/; the same commit gives the same bytes
+	rm -rf dist
+	$(BIN)/python release/build.py dist
+
+check-dist: dist  ## check both, install the wheel without extras, run the demo there; asks the package index
+	$(BIN)/python release/check.py dist $(if $(TAG),--tag $(TAG))
 
 lock:  ## rewrite requirements-*.txt after a change of dependencies; needs uv; UPGRADE=--upgrade takes new versions
 	$(LOCK) pyproject.toml --extra dev --output-file requirements-dev.txt
+	$(LOCK) pyproject.toml --constraint requirements-dev.txt --output-file requirements.txt
 	echo pip-audit | $(LOCK) - --output-file requirements-audit.txt
 
 bench: $(READY)  ## measure the overhead of the harness; never fails

@@ -1,13 +1,9 @@
-"""What is installed, built and run for this package: pinned packages, the wheel, and the workflow."""
+"""What is installed and run for this package: pinned packages and the workflows."""
 
-import os
 import re
-import subprocess
-import sys
 import tomllib
-import zipfile
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, distribution, requires, version
+from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,10 +14,20 @@ packaging_requirements: Any = import_module("packaging.requirements")
 packaging_utils: Any = import_module("packaging.utils")
 
 ROOT: Final = Path(__file__).parents[1]
-LOCKS: Final = ("requirements-dev.txt", "requirements-audit.txt")
+LOCKS: Final = ("requirements.txt", "requirements-dev.txt", "requirements-audit.txt")
 PYTHONS: Final = ("3.11", "3.12", "3.13")
 PLATFORMS: Final = ("linux", "darwin")
-WORKFLOW: Final = ROOT / ".github" / "workflows" / "ci.yml"
+WORKFLOWS: Final = {
+    path.stem: yaml.safe_load(path.read_text(encoding="utf-8"))
+    for path in (ROOT / ".github" / "workflows").glob("*.yml")
+}
+# What jobs may do besides reading the repository.
+MAY: Final = {
+    ("release", "attest"): {"attestations": "write", "contents": "read", "id-token": "write"},
+    ("release", "publish"): {"id-token": "write"},
+    ("release", "notes"): {"contents": "write"},
+    ("site", "deploy"): {"id-token": "write", "pages": "write"},
+}
 
 
 def project() -> dict[str, Any]:
@@ -71,31 +77,42 @@ def needed(requirements: list[str], extras: frozenset[str], python: str, platfor
 
 @pytest.mark.parametrize("platform", PLATFORMS)
 @pytest.mark.parametrize("python", PYTHONS)
-def test_the_pinned_packages_are_all_that_is_needed(python: str, platform: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "extras", "least"),
+    [("requirements-dev.txt", {"", "dev", "inspect", "analysis"}, 100), ("requirements.txt", {""}, 30)],
+)
+def test_the_pinned_packages_are_all_that_is_needed(
+    python: str, platform: str, name: str, extras: set[str], least: int
+) -> None:
     """``--no-deps`` installs only what is listed, so the list has to be complete and consistent."""
-    pins = locked("requirements-dev.txt")
-    content = project()
-    queue = [("propensitybench", frozenset({"", "dev", "inspect", "analysis"}))]
-    build = needed(content["build-system"]["requires"], frozenset(), python, platform)
+    pins = locked(name)
+    queue = [("propensitybench", frozenset(extras))]
+    requires_of_build = project()["build-system"]["requires"] if "dev" in extras else []
+    build = needed(requires_of_build, frozenset(), python, platform)
     seen: set[Any] = set()
     while queue:
-        name, extras = queue.pop()
-        if (name, extras) in seen:
+        package, asked = queue.pop()
+        if (package, asked) in seen:
             continue
-        seen.add((name, extras))
+        seen.add((package, asked))
         try:
-            wanted = needed(requires(name) or [], extras, python, platform)
+            wanted = needed(requires(package) or [], asked, python, platform)
         except PackageNotFoundError:
             continue  # needed on other platforms or Pythons only, so that its metadata are not here
-        for one in [*wanted, *(build if name == "propensitybench" else [])]:
+        for one in [*wanted, *(build if package == "propensitybench" else [])]:
             key = packaging_utils.canonicalize_name(one.name)
             if key == "propensitybench":
                 continue
-            assert key in pins, f"{one} of {name}"
+            assert key in pins, f"{one} of {package}"
             (pin,) = pins[key].specifier
-            assert one.specifier.contains(pin.version, prereleases=True), f"{one} of {name}: {pins[key]}"
+            assert one.specifier.contains(pin.version, prereleases=True), f"{one} of {package}: {pins[key]}"
             queue.append((key, frozenset(one.extras) or frozenset({""})))
-    assert len(seen) > 100
+    assert len(seen) > least
+
+
+def test_users_get_the_versions_that_are_tested() -> None:
+    tested = locked("requirements-dev.txt")
+    assert all(one == tested[name] for name, one in locked("requirements.txt").items())
 
 
 def test_what_is_installed_is_what_is_pinned() -> None:
@@ -108,20 +125,17 @@ def test_the_supported_pythons_are_those_that_are_tested() -> None:
     prefix = "Programming Language :: Python :: "
     classifiers = project()["project"]["classifiers"]
     supported = [line.removeprefix(prefix) for line in classifiers if line.startswith(prefix)]
-    matrix = workflow()["jobs"]["test"]["strategy"]["matrix"]
+    matrix = WORKFLOWS["ci"]["jobs"]["test"]["strategy"]["matrix"]
     assert supported == matrix["python"] == list(PYTHONS)
 
 
-# --- The workflow ---
+# --- The workflows ---
 
 
-def workflow() -> dict[str, Any]:
-    loaded: dict[str, Any] = yaml.safe_load(WORKFLOW.read_text(encoding="utf-8"))
-    return loaded
-
-
-def steps() -> list[dict[str, Any]]:
-    return [step for job in workflow()["jobs"].values() for step in job["steps"]]
+def steps(*names: str) -> list[dict[str, Any]]:
+    """The steps of workflows; of all without a name."""
+    jobs = [job for name in names or WORKFLOWS for job in WORKFLOWS[name]["jobs"].values()]
+    return [step for job in jobs for step in job["steps"]]
 
 
 def targets() -> set[str]:
@@ -139,12 +153,13 @@ def called(text: str) -> set[str]:
     }
 
 
-def test_workflow_and_gate_call_targets_that_exist() -> None:
-    runs = "\n".join(step["run"] for step in steps() if "run" in step)
-    assert called(runs) >= {"test", "test-slow", "check", "fuzz", "audit", "wheel"}
-    assert called(runs) <= targets()
-    assert called((ROOT / ".ci" / "run").read_text(encoding="utf-8")) == {"test-all", "check"}
-    assert {"test-all", "check"} <= targets()
+def test_workflows_and_gate_call_targets_that_exist() -> None:
+    gate = called((ROOT / ".ci" / "run").read_text(encoding="utf-8"))
+    assert gate == {"test-all", "check", "site", "check-dist"}
+    ci = called("\n".join(step["run"] for step in steps("ci") if "run" in step))
+    assert ci >= {"test", "test-slow", "check", "fuzz", "audit", "site", "check-dist"}
+    everywhere = called("\n".join(step["run"] for step in steps() if "run" in step))
+    assert everywhere | gate <= targets()
 
 
 def test_the_scripts_of_the_targets_exist() -> None:
@@ -152,61 +167,41 @@ def test_the_scripts_of_the_targets_exist() -> None:
     assert [name for name in scripts if not (ROOT / name).is_file()] == []
 
 
-def test_the_workflow_may_only_read_and_pins_every_action_by_digest() -> None:
-    content = workflow()
-    assert content["permissions"] == {"contents": "read"}
-    assert all("permissions" not in job and job["timeout-minutes"] for job in content["jobs"].values())
-    assert "secrets." not in WORKFLOW.read_text(encoding="utf-8")
-    uses = [step for step in steps() if "uses" in step]
-    assert uses
-    for step in uses:
-        assert re.fullmatch(r"actions/[a-z-]+@[0-9a-f]{40}", step["uses"])
-        if step["uses"].startswith("actions/checkout@"):
+def test_workflows_may_do_only_what_they_need() -> None:
+    assert {name for name, _ in MAY} < set(WORKFLOWS)
+    for name, content in WORKFLOWS.items():
+        assert content["permissions"] == {"contents": "read"}
+        for job, about in content["jobs"].items():
+            assert about["timeout-minutes"]
+            assert about.get("permissions") == MAY.get((name, job)), (name, job)
+
+
+def test_workflows_know_no_secret_and_pin_every_action_by_digest() -> None:
+    for name in WORKFLOWS:
+        text = (ROOT / ".github" / "workflows" / f"{name}.yml").read_text(encoding="utf-8")
+        assert "secrets." not in text
+        # The version beside the digest is for people.
+        assert len(re.findall(r"uses: [\w/-]+@[0-9a-f]{40}  # v[0-9.]+\n", text)) == text.count("uses: ")
+    for step in steps():
+        if step.get("uses", "").startswith("actions/checkout@"):
             assert step["with"]["persist-credentials"] is False
 
 
-# --- The wheel ---
-
-
-def clone(folder: Path, mask: int, time: int) -> Path:
-    """A clone of this repository whose files have other modes and times."""
-    before = os.umask(mask)
-    try:
-        subprocess.run(["git", "clone", "--quiet", "--no-hardlinks", ROOT, folder], check=True)
-    finally:
-        os.umask(before)
-    for path in folder.rglob("*"):
-        if ".git" not in path.relative_to(folder).parts:
-            os.utime(path, (time, time))
-    return folder
-
-
-@pytest.mark.slow
-def test_a_wheel_built_twice_is_the_same_byte_for_byte(tmp_path: Path) -> None:
-    distribution("hatchling")
-    wheels = []
-    for folder, mask, time in (
-        (tmp_path / "a", 0o022, 10**9),
-        (tmp_path / "b" / "a longer name", 0o077, 1.7e9),
-    ):
-        source = clone(folder, mask, int(time))
-        before = os.umask(mask)
-        try:
-            # The environment is this one, and not made again.
-            subprocess.run(
-                ["make", "wheel", "-o", ".venv/.ready", f"BIN={Path(sys.executable).parent}"],
-                cwd=source,
-                check=True,
-                env={**os.environ, "TZ": f"UTC{mask % 12}", "PYTHONHASHSEED": str(mask)},
-            )
-        finally:
-            os.umask(before)
-        wheels += list((source / "dist").glob("*.whl"))
-    one, other = wheels
-    assert one.name == other.name
-    assert one.read_bytes() == other.read_bytes()
-    with zipfile.ZipFile(one) as wheel:
-        names = wheel.namelist()
-        assert "propensitybench/py.typed" in names
-        assert not [name for name in names if "__pycache__" in name or name.startswith("tests")]
-        assert {member.date_time for member in wheel.infolist()} != {(2020, 2, 2, 0, 0, 0)}
+def test_a_release_publishes_what_was_built_and_checked_once() -> None:
+    release = WORKFLOWS["release"]
+    # YAML reads the key `on` as true.
+    assert release[True] == {"push": {"tags": ["v[0-9]+.[0-9]+.[0-9]+*"]}}
+    jobs = release["jobs"]
+    (built,) = [step for step in jobs["build"]["steps"] if "upload-artifact" in step.get("uses", "")]
+    runs = [step["run"] for step in jobs["build"]["steps"] if "run" in step]
+    assert runs[-1] == 'make check-dist TAG="$GITHUB_REF_NAME"'
+    (checkout,) = [step for step in jobs["build"]["steps"] if "checkout" in step.get("uses", "")]
+    assert checkout["with"]["fetch-depth"] == 0  # else there is no tag to take the version from
+    for name in ("attest", "publish", "notes"):
+        (taken,) = [step for step in jobs[name]["steps"] if "download-artifact" in step.get("uses", "")]
+        assert taken["with"] == {"name": built["with"]["name"], "path": "dist/"}
+        assert "make" not in str(jobs[name]["steps"])
+    assert jobs["publish"]["needs"] == ["build", "attest"]
+    assert jobs["publish"]["environment"]  # where a person approves
+    (upload,) = [step for step in jobs["publish"]["steps"] if step["uses"].startswith("pypa/")]
+    assert upload["with"] == {"attestations": True}
