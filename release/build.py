@@ -13,7 +13,9 @@ ROOT: Final = Path(__file__).parents[1]
 Kind = Literal["sdist", "wheel"]
 
 # The build hooks of PEP 517, with the build tools that are installed here.
-_HOOK: Final = "import sys; from hatchling import build as b; print(getattr(b, 'build_' + sys.argv[1])(sys.argv[2]))"
+_HOOK: Final = (
+    "import sys; from hatchling import build as b; print(getattr(b, 'build_' + sys.argv[1])(sys.argv[2]))"
+)
 
 
 def commit_time() -> str:

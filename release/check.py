@@ -53,7 +53,9 @@ def find(folder: Path) -> Pair:
 def tracked() -> set[str]:
     """The files of the commit."""
     command = ["git", "ls-files", "-z"]
-    return {*subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.split("\0")} - {""}
+    return {
+        *subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.split("\0")
+    } - {""}
 
 
 def check_contents(pair: Pair, files: set[str]) -> Iterator[str]:
@@ -85,7 +87,11 @@ def check_sizes(pair: Pair) -> Iterator[str]:
 
 
 def metadata(pair: Pair) -> tuple[Metadata, list[str]]:
-    """The metadata of the wheel, and their faults; `packaging.errors.ExceptionGroup` if they are not valid."""
+    """The metadata of the wheel, and their faults.
+
+    Raises:
+        ExceptionGroup: they are not valid.
+    """
     with zipfile.ZipFile(pair.wheel) as wheel:
         (name,) = [name for name in wheel.namelist() if name.endswith(".dist-info/METADATA")]
         raw = wheel.read(name)

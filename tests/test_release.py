@@ -8,7 +8,7 @@ import sys
 import tarfile
 import zipfile
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Final
 
 import pytest
 from build import build
@@ -124,8 +124,8 @@ def test_the_version_comes_from_the_tag_and_is_known_without_git(tmp_path: Path)
     source = clone(tmp_path / "source")
     for tag in git(source, "tag").split():
         git(source, "tag", "--delete", tag)
-    commit = git(source, "rev-parse", "--short=9", "HEAD")
-    assert version_of(source).endswith(f"+unknown.g{commit}")
+    _, commit = version_of(source).split("+unknown.g")
+    assert git(source, "rev-parse", "HEAD").startswith(commit)
     git(source, "tag", "--annotate", "v7.1.0", "--message", "7.1.0")
     assert version_of(source) == "7.1.0"
 
@@ -146,16 +146,14 @@ def test_the_version_comes_from_the_tag_and_is_known_without_git(tmp_path: Path)
 
 def _archive(source: Path) -> bytes:
     """The archive of a commit, as code hosts offer it."""
-    return subprocess.run(
-        ["git", "archive", "HEAD"], cwd=source, check=True, stdout=subprocess.PIPE
-    ).stdout
+    return subprocess.run(["git", "archive", "HEAD"], cwd=source, check=True, stdout=subprocess.PIPE).stdout
 
 
 @pytest.mark.slow
 def test_a_shallow_clone_and_a_copy_without_git_still_have_a_version(tmp_path: Path) -> None:
     shallow = clone(tmp_path / "shallow", "--depth", "1", "--no-tags")
-    commit = git(shallow, "rev-parse", "--short=9", "HEAD")
-    assert version_of(shallow).endswith(f"+unknown.g{commit[:7]}") or commit[:7] in version_of(shallow)
+    _, commit = version_of(shallow).split("+unknown.g")
+    assert git(shallow, "rev-parse", "HEAD").startswith(commit)
     shutil.rmtree(shallow / ".git")
     (shallow / ".git_archival.txt").unlink()
     assert version_of(shallow) == "0.0.0+unknown"
@@ -193,4 +191,4 @@ def test_distributions_built_twice_are_the_same_byte_for_byte(tmp_path: Path) ->
 
 
 def test_what_a_source_distribution_leaves_out_exists() -> None:
-    assert all((ROOT / cast(Any, name)).exists() for name in NOT_IN_SDIST)
+    assert all((ROOT / name).exists() for name in NOT_IN_SDIST)
