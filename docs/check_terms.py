@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 HERE: Final = Path(__file__).parent
-FOLDERS: Final = ("src", "tests", "perf", "docs")
+FOLDERS: Final = ("src", "tests", "perf", "docs", "release")
 SUFFIXES: Final = (".py", ".pyi", ".md", ".j2", ".js", ".yaml")
 SKIPPED: Final = ("vendor", "data", "golden")
 

@@ -59,7 +59,7 @@ def tracked() -> set[str]:
 
 
 def check_contents(pair: Pair, files: set[str]) -> Iterator[str]:
-    """Faults of the lists of files: stray ones and missing ones."""
+    """Issues of the lists of files: stray ones and missing ones."""
     source = {name.removeprefix("src/") for name in files if name.startswith(f"src/{PACKAGE}/")}
     with zipfile.ZipFile(pair.wheel) as wheel:
         names = set(wheel.namelist())
@@ -79,7 +79,7 @@ def _differences(kind: str, found: set[str], wanted: set[str]) -> Iterator[str]:
 
 
 def check_sizes(pair: Pair) -> Iterator[str]:
-    """Faults of the sizes."""
+    """Issues of the sizes."""
     for kind, path in pair._asdict().items():
         size = path.stat().st_size
         if size > LARGEST[kind]:
@@ -87,7 +87,7 @@ def check_sizes(pair: Pair) -> Iterator[str]:
 
 
 def metadata(pair: Pair) -> tuple[Metadata, list[str]]:
-    """The metadata of the wheel, and their faults.
+    """The metadata of the wheel, and their issues.
 
     Raises:
         ExceptionGroup: they are not valid.
@@ -97,23 +97,23 @@ def metadata(pair: Pair) -> tuple[Metadata, list[str]]:
         raw = wheel.read(name)
     with tarfile.open(pair.sdist) as sdist:
         other = sdist.extractfile(f"{pair.sdist.name.removesuffix('.tar.gz')}/PKG-INFO")
-        faults = [] if other is not None and other.read() == raw else ["sdist and wheel differ in metadata"]
+        issues = [] if other is not None and other.read() == raw else ["sdist and wheel differ in metadata"]
     found = Metadata.from_email(raw, validate=True)
     if found.description != (ROOT / "README.md").read_text(encoding="utf-8"):
-        faults.append("metadata: the description is not README.md")
+        issues.append("metadata: the description is not README.md")
     if found.description_content_type != "text/markdown":
-        faults.append(f"metadata: the description is {found.description_content_type}")
-    faults += [
+        issues.append(f"metadata: the description is {found.description_content_type}")
+    issues += [
         f"metadata: unknown classifier {one!r}"
         for one in found.classifiers or ()
         if one not in known_classifiers
     ]
-    faults += [f"metadata: {one} has an address" for one in found.requires_dist or () if one.url]
-    return found, faults
+    issues += [f"metadata: {one} has an address" for one in found.requires_dist or () if one.url]
+    return found, issues
 
 
 def check_tag(tag: str, found: Metadata) -> Iterator[str]:
-    """Faults of a release: its version is that of the tag, and the change log has it."""
+    """Issues of a release: its version is that of the tag, and the change log has it."""
     version = str(found.version)
     if tag != f"v{version}":
         yield f"the tag is {tag}, and the version {version}"
@@ -123,7 +123,7 @@ def check_tag(tag: str, found: Metadata) -> Iterator[str]:
 
 
 def check_rebuilt(pair: Pair, folder: Path) -> Iterator[str]:
-    """A fault, if the source distribution does not build the same wheel."""
+    """An issue, if the source distribution does not build the same wheel."""
     with tarfile.open(pair.sdist) as sdist:
         sdist.extractall(folder / "source", filter="data")
     (source,) = (folder / "source").iterdir()
@@ -133,7 +133,7 @@ def check_rebuilt(pair: Pair, folder: Path) -> Iterator[str]:
 
 
 def check_installed(pair: Pair, folder: Path, version: str) -> Iterator[str]:
-    """Faults of the installed wheel: it cannot be installed, or the program does not work without extras."""
+    """Issues of the installed wheel: it cannot be installed, or the program does not work without extras."""
     python = folder / "venv" / "bin" / "python"
     pip = [str(python), "-m", "pip", "--quiet", "--disable-pip-version-check"]
     pinned = ["--require-hashes", "--no-deps", "--only-binary", ":all:", "-r", str(ROOT / "requirements.txt")]
@@ -155,21 +155,21 @@ def check_installed(pair: Pair, folder: Path, version: str) -> Iterator[str]:
 
 
 def main() -> None:
-    """Prints the faults."""
+    """Prints the issues."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path, help="where the distributions are")
     parser.add_argument("--tag", help="the tag of the release")
     arguments = parser.parse_args()
     pair = find(arguments.folder.absolute())
-    found, faults = metadata(pair)
-    faults += [*check_contents(pair, tracked()), *check_sizes(pair)]
+    found, issues = metadata(pair)
+    issues += [*check_contents(pair, tracked()), *check_sizes(pair)]
     if arguments.tag is not None:
-        faults += check_tag(arguments.tag, found)
+        issues += check_tag(arguments.tag, found)
     with TemporaryDirectory() as folder:
-        faults += check_rebuilt(pair, Path(folder))
-        faults += check_installed(pair, Path(folder), str(found.version))
-    print("\n".join(faults) or f"{PACKAGE} {found.version}: both distributions are sound")
-    sys.exit(bool(faults))
+        issues += check_rebuilt(pair, Path(folder))
+        issues += check_installed(pair, Path(folder), str(found.version))
+    print("\n".join(issues) or f"{PACKAGE} {found.version}: both distributions are sound")
+    sys.exit(bool(issues))
 
 
 if __name__ == "__main__":

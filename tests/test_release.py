@@ -53,10 +53,10 @@ def pair(folder: Path, extra_wheel: str = "", extra_sdist: str = "", head: str =
     return made
 
 
-def test_sound_distributions_have_no_fault(tmp_path: Path) -> None:
+def test_sound_distributions_have_no_issue(tmp_path: Path) -> None:
     made = pair(tmp_path)
-    found, faults = metadata(made)
-    assert faults == [*check_contents(made, FILES), *check_sizes(made)] == []
+    found, issues = metadata(made)
+    assert issues == [*check_contents(made, FILES), *check_sizes(made)] == []
     assert str(found.version) == "1.2.3"
 
 
@@ -79,8 +79,8 @@ def test_a_distribution_that_is_too_large_is_found(tmp_path: Path) -> None:
 
 def test_bad_metadata_are_found(tmp_path: Path) -> None:
     head = METADATA.replace("Typing :: Typed", "Typing :: None").replace("text/markdown", "text/plain")
-    _, faults = metadata(pair(tmp_path, head=head))
-    assert faults == [
+    _, issues = metadata(pair(tmp_path, head=head))
+    assert issues == [
         "metadata: the description is text/plain",
         "metadata: unknown classifier 'Typing :: None'",
     ]
