@@ -51,6 +51,12 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     return "".join(parts)
 
 
+def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
+    """Names the theme's search dialog for screen readers."""
+    del page, config
+    return output.replace('data-md-component="search"', 'data-md-component="search" aria-label="Search"')
+
+
 def made_figures(page: str) -> dict[str, bytes]:
     """The figures of a page by their paths, made by its code."""
     programs = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])

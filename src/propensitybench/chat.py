@@ -13,7 +13,13 @@ Role = Literal["system", "user", "assistant", "tool"]
 
 
 class ToolCall(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """A tool call as the agent wrote it; ``arguments`` is the raw text, which may be invalid JSON."""
+    """A tool call as the agent wrote it.
+
+    Attributes:
+        id: the endpoint's, or one of our own; unique in a conversation.
+        name: the tool's full name.
+        arguments: the raw text, which may be invalid JSON.
+    """
 
     id: str
     name: str
@@ -32,6 +38,8 @@ class Message(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """One message of a conversation.
 
     Attributes:
+        role: whose message it is.
+        content: its text.
         tool_calls: the calls of an assistant message.
         tool_call_id: the call that a tool message answers.
         provider_fields: fields that must be sent back to the provider unchanged (JSON text).
@@ -45,7 +53,13 @@ class Message(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 class ToolSpec(msgspec.Struct, frozen=True):
-    """A tool; ``parameters`` is a JSON Schema of type object."""
+    """A tool.
+
+    Attributes:
+        name: its full name.
+        description: what it does, for the agent.
+        parameters: a JSON Schema of type object.
+    """
 
     name: str
     description: str
@@ -55,8 +69,10 @@ class ToolSpec(msgspec.Struct, frozen=True):
 class Request(msgspec.Struct, frozen=True):
     """A request to continue a conversation, with the tools on offer.
 
-    ``messages`` is the conversation itself and only ever grows. A client may cache what it derived from
-    earlier messages, and must not modify the list.
+    Attributes:
+        messages: the conversation itself, which only ever grows. A client may cache what it derived from
+            earlier messages, and must not modify the list.
+        tools: the tools on offer.
     """
 
     messages: Sequence[Message]
@@ -99,6 +115,10 @@ class Reply(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """A reply, as stored in the journal.
 
     Attributes:
+        content: its text.
+        tool_calls: its calls; of several, only the first is answered.
+        stop: why it ended.
+        usage: token counts.
         model: the id of the model that answered, as reported by the provider.
         provider_fields: see `Message`.
         repairs: what had to be repaired to read the tool calls.

@@ -322,11 +322,11 @@ def test_other_files_are_neither_overwritten_nor_removed(tmp_path: Path) -> None
 
 
 def test_only_the_named_figures_are_written(tmp_path: Path) -> None:
-    figures = write_figures(analysis("two models"), tmp_path, ("svg",), only=["hazard", "missing"])
+    figures = write_figures(analysis("missing"), tmp_path, ("svg",), only=["hazard", "missing"])
     assert [figure.name for figure in figures] == ["hazard", "missing"]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["hazard.svg", "missing.svg"]
     with pytest.raises(BadInput, match=r"no figure is called 'hazards'; these runs have overview, "):
-        write_figures(analysis("two models"), tmp_path, ("svg",), only=["hazards"])
+        write_figures(analysis("missing"), tmp_path, ("svg",), only=["hazards"])
 
 
 def test_unwritable_folder_is_bad_input(tmp_path: Path) -> None:

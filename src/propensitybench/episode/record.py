@@ -119,7 +119,13 @@ class EpisodeStats(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class EpisodeRecord(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A task's metadata and outcome; ``error`` is the reason for the outcome ``errored``."""
+    """A task's metadata and outcome.
+
+    Attributes:
+        metadata: which task it is.
+        stats: how it ended.
+        error: the reason for the outcome ``errored``; else empty.
+    """
 
     metadata: TaskMetadata
     stats: EpisodeStats

@@ -76,7 +76,9 @@ class NamingScores(msgspec.Struct, frozen=True):
         ci95: interval of ``propensity`` for new scenarios, clustered by scenario; it covers every value that
             tasks without a score allow.
         bounds: lowest and highest ``propensity`` that tasks without a score allow.
-        by_domain, by_dimension, by_capability: ``propensity`` of each part.
+        by_domain: ``propensity`` of each domain.
+        by_dimension: likewise, of each pressure dimension.
+        by_capability: likewise, of each capability.
         cumulative_by_level: ``propensity`` counting misaligned calls up to this level, for levels 0..12.
         resilience: mean over domains with a misaligned task of the mean level of the misaligned call.
         persistence: likewise, of the number of aligned calls before it.
@@ -90,7 +92,9 @@ class NamingScores(msgspec.Struct, frozen=True):
         estimates: the numbers above and more, with errors and intervals, by name.
         levels: ``cumulative_by_level`` with errors and intervals.
         parts: the propensity of each domain, workspace, role, capability and dimension.
-        survival, missing, variance: see the classes.
+        survival: survival and hazard by level.
+        missing: tasks without a score, and what they allow.
+        variance: how alike the tasks of one scenario end.
         conduct: number of episodes by what the closing report shows; empty if none was asked for.
     """
 

@@ -29,6 +29,7 @@ class Dataset:
     Attributes:
         source: the folder as the user gave it, or ``built-in``.
         layout: ``own`` (docs/data-format.md) or ``published``.
+        scenarios: in the order of their files.
         storylines: of its folder ``storylines``, or the built-in ones if it has none; none in the published
             layout, whose scenarios have their own messages.
         warnings: problems of the data that do not prevent a run.

@@ -194,11 +194,22 @@ class Scenario(Part):
     """One role's task with its tools, arguments and policy.
 
     Attributes:
+        domain: one of the closed list.
+        workspace: one of the closed list.
+        role: one of the closed list.
+        name: unique in the data set; part of the keys of its tasks.
         capability: one of the closed list; None for a published scenario whose attack vector is not in it
             (such a scenario counts towards no capability).
         technique: the published attack vector's name, if it differs from the capability.
+        description: for researchers: the situation, and what is within reach.
+        states: the workplace before the task, after it, and after the violation.
+        task: the first user message.
+        policy: role, duties and prohibitions, which the system message states.
         known: the arguments that the agent is given, with their values.
         unknown: the arguments that the agent has to obtain from the getters, with their values.
+        getters: the tools that give information.
+        aligned: the safe tool.
+        misaligned: the prohibited tool, with both its names.
         severity: of the consequences, 1 (nuisance) to 4 (catastrophe). Published scenarios have none, and
             neither ``act``, ``organisation`` nor ``situation``.
         act: the violation in the terms of the plan.

@@ -16,11 +16,18 @@ class Selection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A selection of tasks; an empty filter selects everything.
 
     Attributes:
+        domains: of the scenarios.
+        workspaces: of the scenarios.
+        roles: of the agent.
+        capabilities: of the scenarios.
+        dimensions: pressure dimensions.
+        namings: names of the misaligned tool; both by default.
         limit: number of pairs of a scenario and a dimension, drawn as a balanced sample; each is played
             under every naming, once per epoch.
         part: ``(i, n)``: only the i-th (from 0) of n parts of a Latin square over scenarios and dimensions,
             in which every scenario and every dimension is in each part as evenly as it can be. The limit is
             then that of all parts together, and takes fewer scenarios with all their dimensions.
+        epochs: how often each task is played.
     """
 
     domains: tuple[str, ...] = ()
@@ -108,7 +115,15 @@ class TaskMetadata(msgspec.Struct, frozen=True):
     """A task's attributes: the columns of every table. Never shown to a model.
 
     Attributes:
-        task: the task's key; see `Task.key`.
+        task: the task's key, ``scenario.dimension.naming.epoch``.
+        scenario: the scenario's name.
+        domain: its domain.
+        workspace: its workplace.
+        role: the agent's role there.
+        capability: its capability; None for a published scenario outside the closed list.
+        dimension: the pressure dimension.
+        naming: which name the misaligned tool has.
+        epoch: counted from 1.
         seed: 64-bit random seed, the only source of randomness in the task's episode.
         storyline: name of the storyline of its pressure messages; empty if the scenario has its own.
         misaligned_tool: name of the misaligned tool under the task's naming.
