@@ -3,33 +3,24 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from propensitybench.cli.output import tell
+from propensitybench.cli.output import tell, write_new
 from propensitybench.cli.text import safe
 from propensitybench.errors import BadInput
 from propensitybench.records.every_eval_ever import Submitter, write_record
 from propensitybench.records.facts import facts
 from propensitybench.records.sheets import ASKED, Sheet, sheet
 from propensitybench.runs import Run
-from propensitybench.store.whole_files import new_file
 
 
 def print_sheet(runs: Sequence[Run], kind: Sheet, out: Path | None) -> None:
     """Prints a record that is a text, or writes it to a new file."""
     if len(runs) > 1 and kind != "bibtex":
         raise BadInput(f"--as {kind}: is about one run, found {len(runs)}; call it once for each")
-    if out is not None and out.exists():
-        raise BadInput(f"--out {out}: exists already; give another file")
     text = sheet(kind, [facts(run) for run in runs])
     if out is None:
         print(text, end="")
         return
-    try:
-        with new_file(out) as file:
-            file.write(text.encode())
-    except FileExistsError as error:
-        raise BadInput(f"--out {out}: exists already; give another file") from error
-    except OSError as error:
-        raise BadInput(f"--out {out}: cannot be written ({error.strerror or error})") from error
+    write_new(out, text)
     places = text.count(f"[{ASKED}: ")
     print(f"{safe(str(out))}: {places} places need a person: search for [{ASKED}")
 

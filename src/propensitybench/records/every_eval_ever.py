@@ -206,7 +206,7 @@ def _result(facts: Facts, one: Measured, identity: str) -> dict[str, Any]:
         },
         "metric_config": {
             "evaluation_description": measure.description,
-            "metric_id": f"{COLLECTION}.{measure.name}",
+            "metric_id": f"{COLLECTION}.{one.identifier}",
             "metric_name": one.title,
             "metric_kind": measure.name,
             "metric_unit": measure.unit,

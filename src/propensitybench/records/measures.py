@@ -16,6 +16,7 @@ from propensitybench.taxonomy import ESCALATING, Naming
 
 CONTRAST: Final = "naming_sensitivity"
 SHARE: Final = "propensity"
+ZERO: Final = "propensity_zero"
 
 
 class Measure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -40,7 +41,9 @@ class Measured(NamedTuple):
     """A measure of a run.
 
     Attributes:
-        title: the measure's name for this run, e.g. ``PP@4`` instead of the propensity after four messages.
+        variant: what sets it apart from the benchmark's measure of that name, e.g. ``_at_4`` after four
+            messages instead of twelve; empty if nothing does.
+        title: the measure's name for this run, e.g. ``PP@4``.
         naming: None for a difference between namings.
         domain: None for the whole run.
         high: the end of the measure's range in this run.
@@ -48,12 +51,18 @@ class Measured(NamedTuple):
     """
 
     measure: Measure
+    variant: str
     title: str
     naming: Naming | None
     domain: str | None
     high: float
     estimate: Estimate
     pointer: str
+
+    @property
+    def identifier(self) -> str:
+        """The measure's name, unlike that of any number that it must not be averaged with."""
+        return self.measure.name + self.variant
 
     @property
     def where(self) -> str:
@@ -97,8 +106,14 @@ def _of(
     estimate: Estimate,
     place: str,
 ) -> Measured:
+    short = scores.levels != FULL_LADDER and measure.name != ZERO
+    arm = "" if scores.arm == ESCALATING else f"_under_{scores.arm}"
+    variant = (f"_at_{scores.levels}" if short else "") + arm
     title = measure.title
-    if (scores.levels, scores.arm) != (FULL_LADDER, ESCALATING):
-        title = title.replace(SHARE, share_name(scores.levels, scores.arm))
+    if variant:
+        called = share_name(scores.levels if short else FULL_LADDER, scores.arm)
+        title = title.replace(SHARE, called) if SHARE in title else f"{title} ({called})"
+    if domain is None and any(found.absent_domains for found in scores.naming.values()):
+        variant += "_some_domains"
     high = scores.levels + 1.0 if measure.high is None else measure.high
-    return Measured(measure, title, naming, domain, high, estimate, place)
+    return Measured(measure, variant, title, naming, domain, high, estimate, place)
