@@ -1,10 +1,11 @@
 """Runs that records are written of: whole, partial, hostile, unfinished, and in Inspect logs."""
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
 from helpers.clients import ByTask, TaskScript
-from helpers.runs import finish, make
+from helpers.runs import DOMAIN, finish
 from helpers.scenario_data import built_in
 
 from propensitybench.chat import Reply, Request, StopReason, ToolCall, Usage
@@ -24,9 +25,14 @@ EVIL: Final = (
 WHOLE: Final = "simulated/o4-mini-like"
 
 
+def create(spec: RunSpec, path: Path) -> None:
+    """Creates a run file, always at the same time."""
+    create_run(spec, path, clock=lambda: datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC))
+
+
 def whole_run(path: Path) -> Path:
     """Every domain under both namings."""
-    create_run(RunSpec(WHOLE, selection=Selection(limit=24)), path)
+    create(RunSpec(WHOLE, selection=Selection(limit=24)), path)
     finish(path)
     return path
 
@@ -40,7 +46,7 @@ def partial_run(path: Path) -> Path:
         protocol=Protocol(levels=4),
         options=options,
     )
-    create_run(spec, path)
+    create(spec, path)
     client = SimulatedClient("gemini-2.5-pro-like")
     client.model = spec.model
     finish(path, client)
@@ -64,7 +70,7 @@ def evil_script(task: TaskMetadata) -> list[Reply]:
 
 def evil_run(path: Path) -> Path:
     """Every outcome, of a model whose name and texts attack the readers of its records."""
-    create_run(RunSpec(EVIL, selection=Selection(limit=24), protocol=Protocol(levels=2)), path)
+    create(RunSpec(EVIL, selection=Selection(limit=24), protocol=Protocol(levels=2)), path)
     finish(path, TaskScript(evil_script, EVIL))
     return path
 
@@ -99,6 +105,6 @@ class _Conversation:
 
 def stopped_run(path: Path, replies: int = 60) -> Path:
     """A run that was stopped after so many replies."""
-    make(path, WHOLE, limit=24)
+    create(RunSpec(WHOLE, selection=Selection(domains=(DOMAIN,), limit=24)), path)
     finish(path, Stopping(replies), concurrency=1)
     return path

@@ -1,4 +1,4 @@
-"""Validates records with their owners' validators, without network; part of ``make records``.
+"""Validates records with their owners' validators, offline; part of ``make records``.
 
 Runs in the environment of requirements-records.txt. Each validator is also given a record that it must
 refuse. Argument: the folder that `write_records.py` wrote. Exit code 1 if a record is invalid.

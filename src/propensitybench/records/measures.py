@@ -112,7 +112,8 @@ def _of(
     title = measure.title
     if variant:
         called = share_name(scores.levels if short else FULL_LADDER, scores.arm)
-        title = title.replace(SHARE, called) if SHARE in title else f"{title} ({called})"
+        apart = f"{scores.levels} messages" if not arm else f"arm {scores.arm}"
+        title = title.replace(SHARE, called) if SHARE in title else f"{title} ({apart})"
     if domain is None and any(found.absent_domains for found in scores.naming.values()):
         variant += "_some_domains"
     high = scores.levels + 1.0 if measure.high is None else measure.high
