@@ -1,5 +1,5 @@
 # Every target creates the environment it needs; only Python 3.11.5 or newer and make are required. All packages
-# are wheels with known hashes (requirements-dev.txt), so nothing is built or downloaded unchecked.
+# have known hashes and, but for two that `make records` builds, are wheels: nothing is downloaded unchecked.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -67,7 +67,8 @@ lock:  ## rewrite requirements-*.txt after a change of dependencies; needs uv; U
 	$(LOCK) pyproject.toml --extra dev --output-file requirements-dev.txt
 	echo pip-audit | $(LOCK) - --output-file requirements-audit.txt
 	printf '%s\n' cffconvert codemetapy mlcroissant pybtex 'huggingface-hub<2' pydantic 'rich<15' requests setuptools | \
-	    $(LOCK) - $(UNNEEDED:%=--no-emit-package %) $(UNBUILT:%=--no-emit-package %) --output-file requirements-records.txt
+	    $(LOCK) - --fork-strategy fewest $(UNNEEDED:%=--no-emit-package %) $(UNBUILT:%=--no-emit-package %) \
+	    --output-file requirements-records.txt
 	echo every-eval-ever | $(subst 3.11.5,3.12,$(LOCK)) - --no-deps >> requirements-records.txt
 	printf '%s\n' $(UNBUILT) | $(LOCK) - --no-deps --output-file requirements-records-sources.txt
 
