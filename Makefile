@@ -1,5 +1,5 @@
 # Every target creates the environment it needs; only Python 3.11.5 or newer and make are required. All packages
-# are wheels with known hashes (requirements-dev.txt), so nothing is built or downloaded unchecked.
+# have known hashes and, but for two that `make records` builds, are wheels: nothing is downloaded unchecked.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -11,7 +11,15 @@ UV ?= uv
 LOCK := $(UV) pip compile --universal --python-version 3.11.5 --generate-hashes --no-emit-index-url --no-header \
     --no-annotate --quiet $(UPGRADE)
 
-.PHONY: demo test test-slow test-all check docs site fuzz audit dist check-dist lock bench clean
+# Validators of the records that we write: Every Eval Ever, Hugging Face, CFF, CodeMeta, Croissant, BibTeX. Their
+# requirements exclude ours and each other's, so they have an environment of their own with what they import.
+RECORDS := $(VENV)-records
+# Without wheels; built from the pinned source, with the pinned setuptools.
+UNBUILT := codemetapy jsonpath-rw
+# Required by these packages, and not imported by what we call: they would take 300 MB.
+UNNEEDED := docopt hf-xet pandas-stubs scipy
+
+.PHONY: demo test test-slow test-all check docs site records fuzz audit dist check-dist lock bench clean
 
 demo: $(READY)  ## simulated models on the built-in data; no API key, no network
 	$(BIN)/propensitybench demo
@@ -40,6 +48,10 @@ docs: $(READY)  ## rewrite the generated parts of the documents
 site: $(READY)  ## build the documentation site into site/; a warning fails
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
+records: $(READY) $(RECORDS)/.ready  ## write every record and validate it with its owner's validator; no network
+	PYTHONPATH=tests $(BIN)/python -m records.write_records $(RECORDS)/written
+	$(RECORDS)/bin/python tests/records/validate_records.py $(RECORDS)/written
+
 fuzz: $(READY)  ## damaged run files for MINUTES, then ANSWERS of a hostile endpoint
 	PYTHONPATH=tests $(BIN)/python -m hostile.run_file_fuzzer --minutes $(MINUTES) --seed $$(date +%s) --keep fuzz-findings
 	$(BIN)/python perf/fuzz_endpoint.py --answers $(ANSWERS)
@@ -61,12 +73,17 @@ lock:  ## rewrite requirements-*.txt after a change of dependencies; needs uv; U
 	$(LOCK) pyproject.toml --extra dev --output-file requirements-dev.txt
 	$(LOCK) pyproject.toml --constraint requirements-dev.txt --output-file requirements.txt
 	echo pip-audit | $(LOCK) - --output-file requirements-audit.txt
+	printf '%s\n' cffconvert codemetapy mlcroissant pybtex 'huggingface-hub<2' pydantic 'rich<15' requests setuptools | \
+	    $(LOCK) - --fork-strategy fewest $(UNNEEDED:%=--no-emit-package %) $(UNBUILT:%=--no-emit-package %) \
+	    --output-file requirements-records.txt
+	echo every-eval-ever | $(subst 3.11.5,3.12,$(LOCK)) - --no-deps >> requirements-records.txt
+	printf '%s\n' $(UNBUILT) | $(LOCK) - --no-deps --output-file requirements-records-sources.txt
 
 bench: $(READY)  ## measure the overhead of the harness; never fails
 	$(BIN)/python perf/harness_cost.py
 
 clean:
-	rm -rf $(VENV) $(VENV)-audit dist site .mypy_cache .pytest_cache .ruff_cache .hypothesis propensitybench-demo
+	rm -rf $(VENV) $(VENV)-audit $(RECORDS) dist site .mypy_cache .pytest_cache .ruff_cache .hypothesis propensitybench-demo
 
 $(READY): pyproject.toml requirements-dev.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11, 5) and "Python 3.11.5 or newer is required: make PYTHON=python3.11")'
@@ -76,3 +93,12 @@ $(READY): pyproject.toml requirements-dev.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	$(BIN)/pip check
 	touch $(READY)
+
+# Every Eval Ever asks for Python 3.12; its validator works under 3.11.
+$(RECORDS)/.ready: requirements-records.txt requirements-records-sources.txt
+	$(PYTHON) -m venv --clear $(RECORDS)
+	$(RECORDS)/bin/pip install --quiet --disable-pip-version-check --no-compile --ignore-requires-python \
+	    --require-hashes --no-deps --only-binary :all: -r requirements-records.txt
+	$(RECORDS)/bin/pip install --quiet --disable-pip-version-check --no-compile --no-build-isolation \
+	    --require-hashes --no-deps -r requirements-records-sources.txt
+	touch $@

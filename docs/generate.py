@@ -1,7 +1,8 @@
 """Writes the generated parts of the documents; with ``--check``, fails if they are out of date.
 
-They are docs/cli.md and every block between ``<!-- begin: NAME -->`` and ``<!-- end -->`` in README.md,
-docs/rules.md and docs/dataset.md; `BLOCKS` names their sources.
+They are docs/cli.md, the Croissant description of the built-in data, and every block between
+``<!-- begin: NAME -->`` and ``<!-- end -->`` in README.md, docs/rules.md and docs/dataset.md; `BLOCKS` names
+their sources.
 """
 
 import contextlib
@@ -16,10 +17,12 @@ from pathlib import Path
 
 from propensitybench.cli.app import COMMANDS
 from propensitybench.episode.transitions import LIMITS, RESPONSES, TRANSITIONS
+from propensitybench.records.croissant import croissant
+from propensitybench.scenarios.dataset import CROISSANT, built_in_folder
 
 ROOT = Path(__file__).parents[1]
 GROUPS: Mapping[str, tuple[str, ...]] = {
-    "data": ("stats", "validate", "list", "show", "export"),
+    "data": ("stats", "validate", "list", "show", "croissant", "export"),
     "experiment": ("new", "plan", "run", "analyse", "report"),
 }
 BLOCK = re.compile(r"(<!-- begin: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -98,7 +101,8 @@ def filled(text: str) -> str:
 
 def main() -> None:
     """Writes or checks the documents."""
-    wanted = {ROOT / "docs" / "cli.md": cli_reference()}
+    described = built_in_folder() / CROISSANT
+    wanted = {ROOT / "docs" / "cli.md": cli_reference(), described: croissant(None)}
     for name in ("README.md", "docs/rules.md", "docs/dataset.md"):
         path = ROOT / name
         wanted[path] = filled(path.read_text(encoding="utf-8"))

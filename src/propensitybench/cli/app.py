@@ -38,6 +38,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "show": "Print the transcript of a task, or list the tasks.",
     "judge": "Let models read the transcripts: why it did it, and whether it knew.",
     "label": "Read transcripts yourself, in the terminal or on a page.",
+    "record": "Write records of runs for others: Every Eval Ever, reporting sheets, a model card, BibTeX.",
     "export": "Export a run as a table or as Inspect logs.",
     "data": "Show, validate and export data sets.",
     "play": "Play the agent yourself.",

@@ -133,6 +133,29 @@ def show(
 
 
 @command.command()
+def croissant(
+    data: options.Data = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="FILE", help="File that does not exist yet. Default: standard output."),
+    ] = None,
+) -> None:
+    """Describe a data set in Croissant: its files with their digests, and its records.
+
+    The description is meant to lie in the data set's folder, as croissant.json.
+    """
+    from propensitybench.cli.output import write_new
+    from propensitybench.records.croissant import croissant as describe
+
+    text = describe(data)
+    if out is None:
+        print(text, end="")
+    else:
+        write_new(out, text)
+        print(safe(str(out)))
+
+
+@command.command()
 def export(
     out: Annotated[
         Path, typer.Option("--out", metavar="DIR", help="A folder that does not exist yet, or is empty.")

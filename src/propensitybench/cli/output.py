@@ -11,6 +11,7 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, Final, Literal, TextIO, cast
 
+from propensitybench.errors import BadInput
 from propensitybench.report.escaping import visible
 
 LONGEST_SENTENCE: Final = 2000
@@ -84,6 +85,19 @@ def styled(name: Literal["stdout", "stderr"]) -> TextIO:
     """A standard stream for rich, without escaping; `SafeConsole` escapes the text."""
     stream = getattr(sys, name)
     return cast(TextIO, _Controls(stream) if isinstance(stream, SafeStream) else stream)
+
+
+def write_new(path: Path, text: str) -> None:
+    """Writes the file of an option ``--out``; raises `BadInput` if it exists or cannot be written."""
+    from propensitybench.store.whole_files import new_file
+
+    try:
+        with new_file(path) as file:
+            file.write(text.encode())
+    except FileExistsError as error:
+        raise BadInput(f"--out {path}: exists already; give another file") from error
+    except OSError as error:
+        raise BadInput(f"--out {path}: cannot be written ({error.strerror or error})") from error
 
 
 def sentence(text: object) -> str:

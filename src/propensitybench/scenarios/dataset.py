@@ -19,6 +19,8 @@ from propensitybench.scenarios.storyline import STORYLINES, Storyline, read_stor
 Layout = Literal["own", "published"]
 CARD: Final = "card.json"
 """The file of a data set that says how it was made."""
+CROISSANT: Final = "croissant.json"
+"""The file of a data set that describes it for other programs."""
 ISSUES_SHOWN = 5
 
 
@@ -139,7 +141,7 @@ def role_files(root: Path) -> list[Path]:
 
 def _is_beside(path: Path) -> bool:
     """Whether a file of a data set holds something else than scenarios."""
-    return path.parts[0] == STORYLINES or path == Path(CARD)
+    return path.parts[0] == STORYLINES or path in (Path(CARD), Path(CROISSANT))
 
 
 def read_storylines(root: Path) -> tuple[list[Storyline], list[ValidationIssue]]:

@@ -1,0 +1,56 @@
+"""Text from run files, made safe for Markdown, YAML and BibTeX."""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from propensitybench.report.escaping import json_visible, visible
+
+_MARKDOWN: Final = re.compile(r"[\\`*_{}\[\]<>#!|~&@$^]|:(?=//)|(?<=www)\.", re.IGNORECASE)
+_TEX: Final[Mapping[str, str]] = {
+    # BibTeX counts braces, also escaped ones.
+    "{": r"\textbraceleft{}",
+    "}": r"\textbraceright{}",
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    '"': r"\textquotedbl{}",
+    **{mark: f"\\{mark}" for mark in "&%$#_"},
+}
+
+
+class Written(str):
+    """Text that is already in the language of the record."""
+
+    __slots__ = ()
+
+
+def markdown(value: Any) -> Written:
+    """A value as one line of Markdown that shows it and nothing else: no link, image, tag or table cell."""
+    return Written(_MARKDOWN.sub(r"\\\g<0>", _line(value)))
+
+
+def code(value: Any) -> Written:
+    """A value as a code span that may stand in a table cell."""
+    return Written("`" + _line(value).replace("`", "'").replace("|", r"\|") + "`")
+
+
+def tex(value: Any) -> Written:
+    """A value as text of a BibTeX field."""
+    return Written("".join(_TEX.get(mark, mark) for mark in _line(value)))
+
+
+def yaml(value: Any) -> Written:
+    """A value as YAML, which includes JSON."""
+    return Written(json_visible(msgspec.json.encode(value)))
+
+
+def escaper(escape: Callable[[Any], Written]) -> Callable[[Any], str]:
+    """Escapes what a template outputs, unless it is written already."""
+    return lambda value: value if isinstance(value, Written) else escape(value)
+
+
+def _line(value: Any) -> str:
+    return " ".join(visible(str(value)).split())

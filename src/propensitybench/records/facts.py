@@ -1,0 +1,77 @@
+"""What records say of a run, gathered once."""
+
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import PurePath
+from typing import Any, Final, NamedTuple
+from uuid import UUID
+
+import msgspec
+
+from propensitybench.digests import digest
+from propensitybench.metrics import RunScores
+from propensitybench.records.measures import Measured, measured
+from propensitybench.report.document import Provenance, provenance
+from propensitybench.runs import Run
+
+BUILT_IN: Final = "built-in"
+# Says where the person works, or what the endpoint is called there.
+_PRIVATE: Final = frozenset(("base_url",))
+
+
+class Facts(NamedTuple):
+    """What records say of a run.
+
+    Attributes:
+        run: the run.
+        made: how it was made.
+        scores: its scores.
+        numbers: the measures that records state.
+        scored_with: version of the package that computed them.
+    """
+
+    run: Run
+    made: Provenance
+    scores: RunScores
+    numbers: Sequence[Measured]
+    scored_with: str
+
+    @property
+    def file(self) -> str:
+        """The name of the run's file, without its folder, which may name a person or a machine."""
+        return PurePath(self.made.file).name or self.made.file
+
+    @property
+    def data(self) -> str:
+        """The name of the data set, without the folder in which it lies."""
+        return PurePath(self.made.data).name or self.made.data
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The model options that were set, without the address of the endpoint."""
+        return {
+            name: value
+            for name, value in self.made.options.items()
+            if value not in (None, {}) and name not in _PRIVATE
+        }
+
+    @property
+    def digest(self) -> str:
+        """Identifies the run with its outcomes: the same file gives the same digest."""
+        return digest(*self._content)
+
+    @property
+    def uuid(self) -> UUID:
+        """The same as a UUID of version 4."""
+        parts = (digest(name, *self._content) for name in ("first half", "second half"))
+        return UUID(bytes=bytes.fromhex("".join(parts)), version=4)
+
+    @property
+    def _content(self) -> tuple[bytes, bytes]:
+        return msgspec.json.encode(self.run.manifest), msgspec.json.encode(self.run.records)
+
+
+def facts(run: Run) -> Facts:
+    """Gathers what records say of a run; reads its journal."""
+    scores = run.score()
+    return Facts(run, provenance(run), scores, measured(scores), version("propensitybench"))

@@ -1,0 +1,118 @@
+"""Records that are texts: a STREAM-style sheet, a NIST-style summary, a model card, BibTeX."""
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Final, Literal
+
+import jinja2
+
+from propensitybench.metrics import NamingScores, display
+from propensitybench.records.escapes import Written, code, escaper, markdown, tex, yaml
+from propensitybench.records.facts import Facts
+from propensitybench.records.measures import Measured
+from propensitybench.report.document import LIMITATIONS, STANDARD_ERRORS
+from propensitybench.taxonomy import taxonomy
+
+Sheet = Literal["stream", "nist", "model-card", "bibtex"]
+TEMPLATES: Final[Mapping[Sheet, str]] = {
+    "stream": "stream.md",
+    "nist": "nist.md",
+    "model-card": "model-card.md",
+    "bibtex": "citation.bib",
+}
+ASKED: Final = "TO BE FILLED IN BY A PERSON"
+
+
+def sheet(kind: Sheet, runs: Sequence[Facts]) -> str:
+    """A record as text, with the number of places that a person has to fill in at its top.
+
+    Args:
+        kind: which record.
+        runs: one run; for BibTeX any number.
+    """
+    template = _environment(kind).get_template(TEMPLATES[kind])
+    asked = 0
+    for _ in range(2):  # the number at the top is known only at the end
+        questions = _Questions()
+        text = template.render(
+            runs=runs,
+            only=runs[0],
+            person=questions.ask,
+            asked=asked,
+            cell=cell,
+            where=where,
+            headline=headline,
+            code=code,
+            yaml=yaml,
+            limitations=LIMITATIONS,
+            errors=STANDARD_ERRORS,
+            lists=taxonomy(),
+            written=Written,
+        )
+        asked = questions.count
+    return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
+
+
+def cell(one: Measured, part: Literal["value", "interval", "same tasks", "new scenarios", "bounds"]) -> str:
+    """A part of a measure for a table: proportions in percent, differences in percentage points."""
+    estimate = one.estimate
+    write = display.number if one.measure.unit != "proportion" else display.percent
+    if one.naming is None:
+        write = display.points
+    match part:
+        case "value":
+            return write(estimate.value)
+        case "same tasks" | "new scenarios":
+            errors = estimate.errors
+            error = errors.benchmark if part == "same tasks" else errors.scenario
+            return (display.number if one.measure.unit != "proportion" else display.percent)(error)
+        case _:
+            interval = estimate.ci95 if part == "interval" else estimate.bounds
+            return display.NOTHING if interval is None else f"{write(interval.low)} to {write(interval.high)}"
+
+
+def where(one: Measured) -> str:
+    """Naming and domain of a measure, in words."""
+    naming = f"{one.naming} names" if one.naming else "benign minus harmful names"
+    return f"{naming}, {one.domain}" if one.domain else naming
+
+
+def headline(scores: NamingScores) -> dict[str, str]:
+    """Propensity under one naming with its interval, that before any pressure, and competence, in words."""
+    interval, missing = scores.ci95, "a share that cannot be computed"
+
+    def words(share: float | None) -> str:
+        return missing if share is None else f"{display.percent(share)} %"
+
+    return {
+        "share": words(scores.propensity),
+        "interval": f"95 % interval {display.span(interval)} %" if interval else "no interval",
+        "zero": words(scores.propensity_zero),
+        "competent": words(scores.competent),
+    }
+
+
+class _Questions:
+    """Marks the places that a person has to fill in, and counts them."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def ask(self, what: str) -> Written:
+        self.count += 1
+        return Written(f"[{ASKED}: {what}]")
+
+
+@cache
+def _environment(kind: Sheet) -> jinja2.Environment:
+    escape = tex if kind == "bibtex" else markdown
+    return jinja2.Environment(
+        loader=jinja2.PackageLoader("propensitybench.records", "templates"),
+        undefined=jinja2.StrictUndefined,
+        finalize=escaper(escape),
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,  # `finalize` escapes, for Markdown or BibTeX
+    )

@@ -1,0 +1,144 @@
+"""Sheets, model card and BibTeX: what they say, what they ask, and hostile names in them."""
+
+import re
+from collections.abc import Callable
+from importlib import import_module
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import pytest
+from helpers.program import call
+from hypothesis import given
+from hypothesis import strategies as st
+from records.sample_runs import EVIL
+
+from propensitybench.records.escapes import code, markdown, tex, yaml
+from propensitybench.records.facts import facts
+from propensitybench.records.sheets import ASKED, TEMPLATES, Sheet, sheet
+from propensitybench.runs import StoredRun
+
+KINDS: Final[tuple[Sheet, ...]] = tuple(TEMPLATES)
+loads: Any = import_module("yaml").safe_load
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", ["whole", "partial", "stopped"])
+def test_golden(kind: Sheet, name: str, runs: dict[str, Path], golden: Callable[[str, str], None]) -> None:
+    text = sheet(kind, [facts(StoredRun(runs[name]))])
+    golden(f"records/{name}.{kind}.txt", text.replace(version("propensitybench"), "VERSION"))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_number_at_the_top_is_that_of_the_places_to_fill_in(kind: Sheet, runs: dict[str, Path]) -> None:
+    text = sheet(kind, [facts(StoredRun(runs["whole"]))])
+    (stated,) = re.findall(r"(\d+) places", text)
+    assert int(stated) == text.count(f"[{ASKED}: ") > 0
+
+
+@pytest.mark.parametrize("kind", ["stream", "nist", "model-card"])
+def test_the_number_of_missing_tasks_is_beside_the_scores(kind: Sheet, runs: dict[str, Path]) -> None:
+    text = sheet(kind, [facts(StoredRun(runs["evil"]))])
+    assert "8 misaligned, 16 resisted, 8 blocked by the provider, 8 truncated, 8 errored" in text
+    assert "| PP\\@2 | harmful names | 33.3 | 6.7 to 81.6 | 16.7 to 66.7 | 12 | 12 |" in text
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_neither_folders_nor_endpoints_are_given_away(kind: Sheet, runs: dict[str, Path]) -> None:
+    text = sheet(kind, [facts(StoredRun(runs["partial"]))])
+    assert "secret.internal" not in text
+    assert str(runs["partial"].parent) not in text
+
+
+# --- Hostile names ---
+
+
+@pytest.mark.parametrize("kind", ["stream", "nist", "model-card"])
+def test_a_hostile_name_is_text_in_markdown(kind: Sheet, runs: dict[str, Path]) -> None:
+    text = sheet(kind, [facts(StoredRun(runs["evil"]))])
+    body = text.split("\n---\n")[-1] if kind == "model-card" else text
+    for taken in (
+        "<script",
+        "](http",
+        "![",
+        "`code`",
+        "@x",
+        "\x1b",
+        "\u202e",
+        "[TO BE FILLED IN BY A PERSON: no",
+    ):
+        assert not re.search(r"(?<!\\)" + re.escape(taken), body), taken
+    assert "{{ 7*7 }}" not in body
+    assert "49" not in re.findall(r"lab/.*name: y", body)[0]
+    tables = [line for line in body.splitlines() if line.startswith("| ")]
+    for line in tables:
+        assert len(re.findall(r"(?<!\\)\|", line)) in (3, 5, 9), line
+
+
+def test_a_hostile_name_is_a_value_in_the_metadata_of_a_card(runs: dict[str, Path]) -> None:
+    _, front, _ = sheet("model-card", [facts(StoredRun(runs["evil"]))]).split("---\n", 2)
+    (entry,) = loads(front)["model-index"]
+    assert entry["name"] == EVIL
+    (result,) = entry["results"]
+    values = {one["type"]: one["value"] for one in result["metrics"]}
+    assert values["propensity_at_2"] == pytest.approx(1 / 3)
+
+
+def test_a_hostile_name_does_not_leave_its_field_in_bibtex(runs: dict[str, Path]) -> None:
+    text = sheet("bibtex", [facts(StoredRun(runs["evil"]))])
+    (title,) = re.findall(r'title = "\{PropensityBench\} run of (.*)",\n', text)
+    assert title.count("{") == title.count("}")
+    assert "\\input" not in title
+    assert '"' not in title
+
+
+@given(st.text())
+def test_escaped_texts_keep_their_place(text: str) -> None:
+    found = markdown(text)
+    assert "\n" not in found
+    assert not re.search(r"(?<!\\)(?:\\\\)*[<>|`\[\]*_@]", found)
+    assert code(text).count("`") == 2
+    depth = 0
+    for mark in tex(text):
+        depth += (mark == "{") - (mark == "}")
+        assert depth in (0, 1)
+        assert mark != '"'
+    assert depth == 0
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"])))
+def test_yaml_is_read_as_the_same_value(text: str) -> None:
+    assert loads(yaml(text)) == msgspec.json.decode(msgspec.json.encode(text))
+
+
+# --- The command ---
+
+
+def test_sheets_are_printed_or_written_once(runs: dict[str, Path], tmp_path: Path) -> None:
+    printed = call("record", runs["whole"], "--as", "stream")
+    out = tmp_path / "new" / "sheet.md"
+    written = call("record", runs["whole"], "--as", "stream", "--out", out)
+    assert written.out == f"{out}: 14 places need a person: search for [{ASKED}\n"
+    assert out.read_text(encoding="utf-8") == printed.out
+    again = call("record", runs["whole"], "--as", "nist", "--out", out)
+    assert (again.code, again.err) == (
+        2,
+        f"propensitybench: --out {out}: exists already; give another file\n",
+    )
+    assert out.read_text(encoding="utf-8") == printed.out
+
+
+def test_one_run_a_sheet_and_any_number_of_citations(runs: dict[str, Path]) -> None:
+    both = (runs["whole"], runs["partial"])
+    refused = call("record", *both, "--as", "stream")
+    assert (refused.code, "is about one run, found 2" in refused.err) == (2, True)
+    cited = call("record", *both, "--as", "bibtex")
+    keys = re.findall(r"^@\w+\{(.+),$", cited.out, re.MULTILINE)
+    assert len(set(keys)) == len(keys) == 4
+    assert cited.out.startswith("% 4 places")
+
+
+def test_options_of_another_record_are_refused(runs: dict[str, Path]) -> None:
+    done = call("record", runs["whole"], "--as", "nist", "--organization", "A")
+    assert (done.code, done.err) == (2, "propensitybench: --organization: goes with --as every-eval-ever\n")
