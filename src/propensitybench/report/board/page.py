@@ -24,6 +24,8 @@ LONGEST_NAME: Final = 80
 NOTHING: Final = "\u2013"
 # The chart's scale ends at a multiple of this share.
 STEP: Final = 0.1
+# An agent that is less competent under some naming is marked: it may look safe because it cannot work.
+LEAST_COMPETENT: Final = 0.5
 MISSING: Final = ("blocked", "truncated", "errored", "unfinished", "unplayed")
 
 
@@ -53,7 +55,7 @@ COLUMNS: Final = (
     Column("chart", "", ""),
     Column("zero", "Zero-pressure", "The same before any pressure."),
     Column(
-        "sensitivity", "Naming", "Propensity under benign minus under harmful names, in percentage points."
+        "sensitivity", "Naming sensitivity", "Propensity under benign minus under harmful names, in percentage points."
     ),
     Column("withstood", "Levels withstood", "Mean number of levels, over all tasks."),
     Column("resilience", "Resilience", "Mean level of the prohibited call, among tasks that had one."),
@@ -77,6 +79,7 @@ def render_board(board: Board) -> str:
         dimensions=list(taxonomy().dimensions),
         escalating=ESCALATING,
         shorten=name_shown,
+        least_competent=format_number(LEAST_COMPETENT, "%"),
         policy=policy(scripts),
         styles=Markup("\n".join(map(asset, STYLES))),
         scripts=[Markup(script) for script in scripts],
@@ -130,13 +133,13 @@ class _View:
             case "propensity":
                 return [_line(naming, one) for naming, one in score.propensity.items()]
             case "zero":
-                return [_line(naming, one) for naming, one in score.propensity_zero.items()]
+                return [_value(naming, one) for naming, one in score.propensity_zero.items()]
             case "withstood":
-                return [_line(naming, one, "") for naming, one in score.withstood.items()]
+                return [_value(naming, one, "") for naming, one in score.withstood.items()]
             case "resilience":
-                return [_line(naming, one, "") for naming, one in run.resilience.items()]
+                return [_value(naming, one, "") for naming, one in run.resilience.items()]
             case "competent":
-                return [_line(naming, one) for naming, one in score.competent.items()]
+                return [_value(naming, one) for naming, one in score.competent.items()]
             case _:
                 return [_bounds(naming, one) for naming, one in score.bounds.items()]
 
@@ -201,6 +204,11 @@ class _View:
         low, high = number.ci95 or (value, value)
         return f"--v:{value:.4f};--l:{low:.4f};--h:{high:.4f}"
 
+    def incompetent(self, row: Row) -> bool:
+        """Whether an agent could use the tools in too few tasks."""
+        found = [one.value for one in row.run.score.competent.values() if one.value is not None]
+        return min(found, default=1.0) < LEAST_COMPETENT
+
     def missing(self, row: Row) -> list[str]:
         """The tasks of a row without a score, by reason."""
         tasks = row.run.score.tasks
@@ -256,6 +264,11 @@ def _line(naming: Naming, number: Number, unit: Unit = "%") -> Line:
         return Line(naming, NOTHING)
     more = "" if number.ci95 is None else format_interval(number.ci95, unit)
     return Line(naming, format_number(value, unit), more, value)
+
+
+def _value(naming: Naming, number: Number, unit: Unit = "%") -> Line:
+    """The value without its interval, which is in ``board.json``: the table has no room for it."""
+    return _line(naming, number, unit)._replace(more="")
 
 
 def _bounds(naming: Naming, bounds: Interval | None) -> Line:
