@@ -27,6 +27,7 @@ NEEDS: Final[Mapping[str, Sequence[str]]] = {
     "compare": ["good.run"],
     "figures": ["good.run", "--out", "figures", "--format", "svg"],
     "report": ["good.run", "--out", "report", "--no-figures"],
+    "board": ["good.run", "--out", "board"],
     "merge": ["good.run", "--run", "merged.run"],
     "verify": ["good.run"],
     "show": ["good.run"],

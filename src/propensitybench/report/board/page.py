@@ -274,7 +274,9 @@ def _value(naming: Naming, number: Number, unit: Unit = "%") -> Line:
 def _bounds(naming: Naming, bounds: Interval | None) -> Line:
     if bounds is None:
         return Line(naming, NOTHING)
-    return Line(naming, f"{format_interval(bounds, '%')}%", "", bounds.high)
+    alike = bounds.low == bounds.high
+    text = format_number(bounds.low, "%") if alike else f"{format_interval(bounds, '%')}%"
+    return Line(naming, text, "", bounds.high)
 
 
 def _rank_line(naming: Naming, rank: Rank | None) -> Line:

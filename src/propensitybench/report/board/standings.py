@@ -39,7 +39,7 @@ class Row(msgspec.Struct, frozen=True):
     """A run on the board.
 
     Attributes:
-        name: unique on the board: the model, with the file if several runs are of one model.
+        name: unique in its section: the model, with the file if several runs are of one model.
         ranks: by naming; without the namings under which it has none.
         unranked: why it has no rank, in words; empty if it has.
         report: path of its report from the board's folder.
@@ -102,8 +102,7 @@ def standings(summaries: Iterable[Signed]) -> Board:
         BadInput: two runs have different texts under one digest.
     """
     signed = sorted(summaries, key=lambda one: one.summary.run.id)
-    names = _names([one.summary.run for one in signed])
-    sections = [_section(played, group, names) for played, group in _by_version(signed)]
+    sections = [_section(played, group) for played, group in _by_version(signed)]
     sections.sort(key=lambda one: (-len(one.rows), one.id))
     return Board(FORMAT, version("propensitybench"), ESTIMAND, RANKS, tuple(sections))
 
@@ -160,7 +159,8 @@ def _texts(group: Sequence[Signed]) -> dict[str, str]:
     return {name: identity for name, (identity, _) in found.items()}
 
 
-def _section(played: DataVersion, group: Sequence[Signed], names: Mapping[str, str]) -> Section:
+def _section(played: DataVersion, group: Sequence[Signed]) -> Section:
+    names = _names([one.summary.run for one in group])
     ranked = [one.summary for one in group if not _unranked(one.summary.run)]
     ranks: dict[Naming, dict[str, Rank]] = {}
     differences: dict[Naming, tuple[Difference, ...]] = {}
@@ -200,7 +200,7 @@ def _unranked(run: RunNumbers) -> str:
     if run.absent_domains:
         return f"only {' and '.join(run.domains)}"
     if not run.complete:
-        return f"not finished: {run.stopping}"
+        return "not finished"
     if all(found.value is None for found in run.score.propensity.values()):
         return "too few tasks with a score"
     return ""
