@@ -39,7 +39,7 @@ class MadeRun(Run):
         return self._planned
 
     @property
-    def journal(self) -> Journal:  # type: ignore[override]
+    def journal(self) -> Journal:
         """One reply for each task."""
         drawn = Counter(record.metadata.domain for record in self.records)
         if drawn:
