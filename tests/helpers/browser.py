@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 import aiohttp
-import axe_core_python
+import axe_core_python  # type: ignore[import-untyped]
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 BROWSER: Final = next((path for name in NAMES if (path := shutil.which(name))), None)
