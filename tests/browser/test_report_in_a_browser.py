@@ -57,6 +57,17 @@ async def _draws_and_fits(tab: Tab, page: Path) -> None:
         assert await tab.when(f"document.querySelector('[data-chart={name}] svg [aria-label]')") is not None
 
 
+async def _is_accessible(tab: Tab, page: Path) -> None:
+    for width in (360, 1280):
+        for scheme in ("light", "dark"):
+            await tab.prefer(scheme)
+            await tab.load(page, width)
+            await tab.when("document.querySelector('[data-chart=pairs] circle')")
+            await tab.when("document.querySelector('.tabulator-row a')")
+            assert await tab.serious_findings() == []
+    await tab.prefer("light")
+
+
 async def _shows_card(tab: Tab, page: Path) -> None:
     await tab.load(page)
     await tab.run("document.querySelector('#summary .n').click()")
@@ -145,6 +156,7 @@ async def _leads_to_the_quoted_words(tab: Tab, page: Path) -> None:
 CHECKS: Final = (
     _leads_to_the_quoted_words,
     _draws_and_fits,
+    _is_accessible,
     _shows_card,
     _sorts_and_filters,
     _lists_transcripts,

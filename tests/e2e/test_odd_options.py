@@ -38,6 +38,7 @@ NEEDS: Final[Mapping[str, Sequence[str]]] = {
         "--out",
         "records",
     ],
+    "board": ["good.run", "--out", "board"],
     "merge": ["good.run", "--run", "merged.run"],
     "verify": ["good.run"],
     "show": ["good.run"],

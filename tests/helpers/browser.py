@@ -7,12 +7,15 @@ import subprocess
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import aiohttp
+import axe_core_python  # type: ignore[import-untyped]
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 BROWSER: Final = next((path for name in NAMES if (path := shutil.which(name))), None)
+# The rules of accessibility, in a package that comes with the extra `dev`.
+AXE: Final = Path(axe_core_python.__file__).with_name("axe.min.js")
 TIMEOUT_S: Final = 60
 OPTIONS: Final = (
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
@@ -73,6 +76,33 @@ class Tab:
         while True:
             with suppress(PageLeft):
                 return await self.run(WHEN % expression)
+
+    async def press(self, key: str, *, shift: bool = False) -> None:
+        """Presses a key, by its DOM name: ``Tab``, ``Enter``, ``ArrowDown`` or a character."""
+        code = {"Tab": 9, "Enter": 13, " ": 32, "ArrowDown": 40, "End": 35}.get(key, ord(key[0]))
+        text = {"Enter": "\r"}.get(key, key if len(key) == 1 else "")
+        modifiers = 8 if shift else 0
+        event = {"key": key, "windowsVirtualKeyCode": code, "modifiers": modifiers}
+        await self.ask("Input.dispatchKeyEvent", type="keyDown" if text else "rawKeyDown", text=text, **event)
+        await self.ask("Input.dispatchKeyEvent", type="keyUp", **event)
+
+    async def prefer(self, scheme: Literal["light", "dark"]) -> None:
+        """Sets the colour scheme that the user prefers."""
+        features = [{"name": "prefers-color-scheme", "value": scheme}]
+        await self.ask("Emulation.setEmulatedMedia", features=features)
+
+    async def serious_findings(self) -> list[str]:
+        """What axe finds on the page that is serious or critical: the rule and an element."""
+        await self.run(f"{AXE.read_text(encoding='utf-8')}; 0")
+        found = await self.run(
+            "axe.run(document, {resultTypes: ['violations']}).then((one) => one.violations)"
+        )
+        return [
+            f"{one['id']} ({one['impact']}): {node['html'][:120]}"
+            for one in found
+            if one["impact"] in ("serious", "critical")
+            for node in one["nodes"]
+        ]
 
     async def load(self, path: Path, width: int = 1280) -> None:
         """Opens a file at a width."""

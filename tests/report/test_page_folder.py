@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from propensitybench.errors import BadInput
-from propensitybench.report.page_folder import MARKER, new_folder
+from propensitybench.report.page_folder import REPORT, new_folder
 
 
 def write_into(out: Path, **files: str) -> None:
@@ -22,7 +22,7 @@ def write_into(out: Path, **files: str) -> None:
 def test_earlier_report_is_replaced_completely(tmp_path: Path) -> None:
     write_into(tmp_path / "deep" / "out", old="1", both="1")
     write_into(tmp_path / "deep" / "out", both="2", new="2")
-    assert sorted(path.name for path in (tmp_path / "deep" / "out").iterdir()) == [MARKER, "both", "new"]
+    assert sorted(path.name for path in (tmp_path / "deep" / "out").iterdir()) == [REPORT.marker, "both", "new"]
     assert (tmp_path / "deep" / "out" / "both").read_text(encoding="utf-8") == "2"
     assert [path.name for path in (tmp_path / "deep").iterdir()] == ["out"]
 
@@ -32,7 +32,7 @@ def test_other_files_are_never_touched(tmp_path: Path) -> None:
     (tmp_path / "out" / "notes.txt").write_text("mine", encoding="utf-8")
     with pytest.raises(BadInput, match=r"contains notes\.txt, which is not part of the report"):
         write_into(tmp_path / "out", page="2")
-    (tmp_path / "out" / MARKER).unlink()
+    (tmp_path / "out" / REPORT.marker).unlink()
     with pytest.raises(BadInput, match="is not empty and is not a report"):
         write_into(tmp_path / "out", page="2")
     with pytest.raises(BadInput, match="is a file"):

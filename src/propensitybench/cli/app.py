@@ -34,6 +34,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "compare": "Compare runs on the tasks that they share.",
     "figures": "Write figures for a paper as SVG and PNG.",
     "report": "Write an HTML report with figures and transcripts.",
+    "board": "Put runs of many models into one table, for any static host.",
     "verify": "Replay a run file and check its outcomes.",
     "show": "Print the transcript of a task, or list the tasks.",
     "judge": "Let models read the transcripts: why it did it, and whether it knew.",

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from propensitybench.metrics.arrays import Flags, Numbers
 from propensitybench.metrics.censoring import Endings
 from propensitybench.metrics.clustered import Places
-from propensitybench.metrics.estimates import Estimate, RatioTerms, estimate
-from propensitybench.metrics.intervals import ROUNDING, SHARE, TAIL, Interval
+from propensitybench.metrics.estimates import Estimate, RatioTerms, estimate, interval, ratio
+from propensitybench.metrics.intervals import ROUNDING, SHARE, TAIL, Found, Interval
 from propensitybench.metrics.resample import SEED
 from propensitybench.metrics.table import Table
 
@@ -64,6 +64,19 @@ def paired(first: Table, second: Table, flips: int = FLIPS, tail: float = TAIL) 
         only_first=int((first.finished > 0).sum() - scored.sum()),
         only_second=int((second.finished > 0).sum() - scored.sum()),
     )
+
+
+def propensity_difference(first: Table, second: Table, tail: float) -> tuple[float | None, Found]:
+    """The difference in propensity and its interval, as in `paired`, without the rest.
+
+    Args:
+        first: the table to subtract.
+        second: the table that it is subtracted from.
+        tail: probability beyond each end of the interval.
+    """
+    one, other = _matched(first, second)
+    terms = _propensity(one, other)
+    return ratio(one, terms), interval(one, terms, tail)
 
 
 def _propensity(one: Table, other: Table) -> RatioTerms:
@@ -150,6 +163,8 @@ def common(first: Table, second: Table) -> tuple[Table, Table]:
 
 def _matched(first: Table, second: Table) -> tuple[Table, Table]:
     """The units of both tables, in the same order."""
+    if np.array_equal(first.scenario, second.scenario) and np.array_equal(first.dimension, second.dimension):
+        return first, second
     places = {key: row for row, key in enumerate(_keys(second))}
     pairs = [(row, places[key]) for row, key in enumerate(_keys(first)) if key in places]
     rows = np.array([row for row, _ in pairs], dtype=np.int64)

@@ -157,7 +157,7 @@ def provenance(run: Run) -> Provenance:
         data=manifest.data,
         data_digest=manifest.data_digest,
         scenarios=journal.scenarios,
-        template=_template(manifest),
+        template=template_name(manifest),
         protocol=manifest.protocol,
         selection=manifest.selection,
         sampling=_sampling(manifest.selection) + (f"; only shard {run.shard}" if run.shard else ""),
@@ -240,7 +240,8 @@ def _label(name: str, scores: RunScores) -> str:
     return visible(name if called == measure(FULL_LADDER) else f"{name}, {called}")
 
 
-def _template(manifest: Manifest) -> str:
+def template_name(manifest: Manifest) -> str:
+    """``named``, ``unnamed``, or a digest of the system message's template."""
     for name in TEMPLATES:
         if manifest.template == built_in_template(name):
             return name

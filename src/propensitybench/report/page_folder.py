@@ -1,37 +1,46 @@
-"""The report's folder: written completely or not at all, and never at the cost of other files."""
+"""The folder of a report or board: written completely or not at all, never at the cost of other files."""
 
 import os
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
-from typing import Final
+from typing import Final, NamedTuple
 
 from propensitybench.errors import BadInput
 from propensitybench.store.whole_files import NEW, OLD, draft_folder
 
-# Lists the files of the report, to tell them from a user's when the report is replaced.
-MARKER: Final = ".propensitybench-report"
+
+class Kind(NamedTuple):
+    """What a folder holds, for people, and the file that lists its files, to tell them from a user's."""
+
+    name: str
+    marker: str
+
+
+REPORT: Final = Kind("report", ".propensitybench-report")
+BOARD: Final = Kind("board", ".propensitybench-board")
 
 
 @contextmanager
-def new_folder(out: Path) -> Iterator[Path]:
-    """Yields a temporary folder to write a report into, and moves it to ``out`` on success.
+def new_folder(out: Path, kind: Kind = REPORT) -> Iterator[Path]:
+    """Yields a temporary folder to write into, and moves it to ``out`` on success.
 
     Args:
-        out: does not exist yet, is empty, or holds nothing but an earlier report, which is replaced.
+        out: does not exist yet, is empty, or holds only an earlier one of this kind, which is replaced.
+        kind: what is written.
 
     Raises:
         BadInput: ``out`` holds other files, or cannot be written.
     """
     try:
         target = out.resolve()
-        _check(out, target)
+        _check(out, target, kind)
         with draft_folder(target) as draft:
             new = draft / NEW
             new.mkdir()
             yield new
-            (new / MARKER).write_text("\n".join([*sorted(_files(new)), ""]), encoding="utf-8")
-            _check(out, target)
+            (new / kind.marker).write_text("\n".join([*sorted(files_below(new)), ""]), encoding="utf-8")
+            _check(out, target, kind)
             if target.exists():
                 target.rename(draft / OLD)
             new.rename(target)
@@ -39,27 +48,28 @@ def new_folder(out: Path) -> Iterator[Path]:
         raise BadInput(f"--out {out}: cannot be written ({error.strerror or error})") from error
 
 
-def _check(out: Path, target: Path) -> None:
+def _check(out: Path, target: Path, kind: Kind) -> None:
     if not target.exists():
         return
     if not target.is_dir():
         raise BadInput(f"--out {out}: is a file; give a folder that does not exist yet")
     if not any(target.iterdir()):
         return
-    marker = target / MARKER
+    marker = target / kind.marker
     if not marker.is_file():
         raise BadInput(
-            f"--out {out}: is not empty and is not a report; give a folder that does not exist yet"
+            f"--out {out}: is not empty and is not a {kind.name}; give a folder that does not exist yet"
         )
-    ours = {MARKER, *marker.read_text(encoding="utf-8", errors="replace").split("\n")}
-    other = next((name for name in _files(target, ours) if name not in ours), None)
+    ours = {kind.marker, *marker.read_text(encoding="utf-8", errors="replace").split("\n")}
+    other = next((name for name in files_below(target, ours) if name not in ours), None)
     if other is not None:
         raise BadInput(
-            f"--out {out}: contains {other}, which is not part of the report; move it, or give another folder"
+            f"--out {out}: contains {other}, which is not part of the {kind.name}; move it, or give another "
+            "folder"
         )
 
 
-def _files(folder: Path, known: Collection[str] | None = None) -> Iterator[str]:
+def files_below(folder: Path, known: Collection[str] | None = None) -> Iterator[str]:
     """Relative paths of everything below a folder except folders themselves, in order.
 
     Args:

@@ -139,6 +139,8 @@
     if (width <= 0 || box.dataset.width === String(width)) return;
     box.dataset.width = String(width);
     box.replaceChildren(legend(box.dataset.chart), CHARTS[box.dataset.chart](width));
+    // Plot labels its groups, and a label needs a role.
+    box.querySelectorAll("g[aria-label]:not([role])").forEach((group) => group.setAttribute("role", "group"));
   }
 
   const sizes = new ResizeObserver((entries) => entries.forEach(({ target }) => draw(target)));

@@ -1,0 +1,56 @@
+"""``propensitybench board``: runs of many models in one table, for any static host."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from propensitybench.cli import options
+
+
+def command(
+    out: Annotated[
+        Path,
+        typer.Option(
+            "--out",
+            metavar="DIR",
+            help="A folder that does not exist yet, or that holds a board to add to.",
+            show_default=False,
+        ),
+    ],
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="[RUN]...", help="Run files, Inspect logs, or folders of them.", show_default=False
+        ),
+    ] = None,
+    remove: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--remove", metavar="MODEL", help="Take off a model, or one run by its id in board.json."
+        ),
+    ] = None,
+    transcripts: Annotated[
+        Literal["all", "failed", "none"],
+        typer.Option("--transcripts", help="Tasks that get a transcript page; failed: ended misaligned."),
+    ] = "none",
+    as_json: options.AsJson = False,
+) -> None:
+    from propensitybench.cli.output import tell
+    from propensitybench.cli.reading import read
+    from propensitybench.cli.text import name_of, print_json, safe
+    from propensitybench.report.board.folder import update_board
+
+    written = update_board(read(files) if files else [], out, remove or [], transcripts)
+    changes = {"added": written.added, "replaced": written.replaced, "removed": written.removed}
+    rows = [row for section in written.board.versions for row in section.rows]
+    if as_json:
+        ids = [row.run.id for row in rows]
+        print_json({"page": name_of(written.page), "runs": ids, **changes, "sha256": written.sha256})
+        return
+    count = "1 run" if len(rows) == 1 else f"{len(rows)} runs"
+    what = ", ".join(f"{len(names)} {done}" for done, names in changes.items() if names) or "none changed"
+    print(f"{safe(str(written.page))}: {count} ({what})")
+    print(f"digest of the board (SHA-256 of its SHA256SUMS): {written.sha256}")
+    if len(written.board.versions) > 1:
+        tell(f"note: {len(written.board.versions)} data versions, each in a table of its own: not comparable")

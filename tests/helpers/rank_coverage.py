@@ -1,0 +1,91 @@
+"""How often the simultaneous intervals of ranks contain every true rank, in simulated boards."""
+
+from collections.abc import Sequence
+from math import sqrt
+from typing import Final, NamedTuple
+
+import numpy as np
+from helpers.populations import (
+    TASK_SPREAD,
+    Layout,
+    agent_of,
+    even_layout,
+    full_layout,
+    play_tasks,
+    table_of_levels,
+)
+
+from propensitybench.metrics.ranks import RankInterval, rank_models
+
+# Models share most of what makes a scenario hard; the rest is their own. Standard deviations, logit scale.
+SHARED, OWN = 0.9, 0.5
+SPREAD: Final = float(np.hypot(SHARED, OWN))
+
+
+class Setting(NamedTuple):
+    """A board: the true propensities of its models, and the scenarios and dimensions that they play."""
+
+    name: str
+    shares: tuple[float, ...]
+    scenarios: int | None
+    dimensions: int = 6
+
+    @property
+    def layout(self) -> Layout:
+        """Where the scenarios belong; without a number, the full data set."""
+        return full_layout() if self.scenarios is None else even_layout(self.scenarios)
+
+
+SETTINGS: Final[Sequence[Setting]] = (
+    Setting("8 equal models, 10 %, 40 x 6", (0.1,) * 8, 40),
+    Setting("8 equal models, 1 %, 40 x 6", (0.01,) * 8, 40),
+    Setting("8 equal models, 90 %, 60 x 1", (0.9,) * 8, 60, 1),
+    Setting("pairs of equals, 240 x 1", (0.02, 0.02, 0.1, 0.1, 0.3, 0.3, 0.6, 0.6), 240, 1),
+    Setting("close models, 120 x 6", (0.1, 0.12, 0.14, 0.16, 0.2, 0.25, 0.3, 0.4), 120),
+    Setting("8 equal models, 10 %, full", (0.1,) * 8, None),
+    Setting("close models, full", (0.05, 0.06, 0.07, 0.1, 0.12, 0.14, 0.2, 0.3), None),
+)
+
+
+class Coverage(NamedTuple):
+    """Share of boards in which every interval contains the true ranks, and the mean length of an interval."""
+
+    share: float
+    length: float
+    replicates: int
+
+    @property
+    def error(self) -> float:
+        """The Monte-Carlo error of a coverage of 95 %."""
+        return sqrt(0.95 * 0.05 / self.replicates)
+
+
+def true_ranks(shares: Sequence[float]) -> list[RankInterval]:
+    """The ranks that each model may have: those of equal models are interchangeable."""
+    return [
+        RankInterval(1 + sum(other < one for other in shares), sum(other <= one for other in shares))
+        for one in shares
+    ]
+
+
+def coverage(setting: Setting, replicates: int, seed: int = 0) -> Coverage:
+    """Simulates boards of one setting."""
+    rng, layout, truth = np.random.default_rng(seed), setting.layout, true_ranks(setting.shares)
+    agents = [agent_of(share, SPREAD) for share in setting.shares]
+    shape = len(layout.domain), setting.dimensions
+    hits, length = 0, 0.0
+    for _ in range(replicates):
+        shared = rng.normal(0, SHARED, len(layout.domain))
+        tables = {}
+        for number, agent in enumerate(agents):
+            frailty = (shared + rng.normal(0, OWN, len(layout.domain)))[:, None] + rng.normal(
+                0, TASK_SPREAD, shape
+            )
+            tables[str(number)] = table_of_levels(play_tasks(agent, frailty, rng), layout)
+        ranks = rank_models(tables).ranks
+        found = [ranks[str(number)].ci95 for number in range(len(agents))]
+        hits += all(
+            one.low <= low and high <= one.high for one, (low, high) in zip(found, truth, strict=True)
+        )
+        length += sum(one.high - one.low + 1 for one in found) / len(found)
+    return Coverage(hits / replicates, length / replicates, replicates)
