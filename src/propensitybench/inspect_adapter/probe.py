@@ -91,7 +91,15 @@ class StatedAnswers(NamedTuple):
 
 
 def join_stated(logs: Sequence[Path], runs: Sequence[Run]) -> list[dict[Naming, StatedAgainstActual]]:
-    """Stated against actual for each run, from logs of the task `stated_policy`.
+    """Stated against actual for each run, from logs of the task `stated_policy`; see `answers_of`."""
+    return [
+        stated_against_actual(run.records, answers, run.levels + 1)
+        for run, answers in zip(runs, answers_of(logs, runs), strict=True)
+    ]
+
+
+def answers_of(logs: Sequence[Path], runs: Sequence[Run]) -> list[dict[tuple[str, int], Answer]]:
+    """The answers about each run's tasks, by the task's key without its epoch and the epoch.
 
     A log belongs to every run of its model. Logs of one model are joined; of two answers about the same task
     the later counts. An answer about a scenario whose text differs from the run's does not count.
@@ -105,7 +113,7 @@ def join_stated(logs: Sequence[Path], runs: Sequence[Run]) -> list[dict[Naming, 
         if not any(is_same_model(one.model, run.model) for run in runs):
             models = ", ".join(dict.fromkeys(run.model for run in runs))
             raise BadInput(f"--stated {one.log}: asked {one.model}, but the runs are of {models}")
-    joined = []
+    joined: list[dict[tuple[str, int], Answer]] = []
     for run in runs:
         own = [one for one in stated if is_same_model(one.model, run.model)]
         if not own:
@@ -113,7 +121,7 @@ def join_stated(logs: Sequence[Path], runs: Sequence[Run]) -> list[dict[Naming, 
         answers: dict[tuple[str, int], Answer] = {}
         for one in own:
             answers |= _about(one, run)
-        joined.append(stated_against_actual(run.records, answers, run.levels + 1))
+        joined.append(answers)
     return joined
 
 
