@@ -158,9 +158,7 @@ def rise_terms(table: Table, first: int, last: int) -> RatioTerms:
     outside = endings(episodes.completed(np.where(before, episodes.entered, np.inf)))
     reached = np.maximum(episodes.entered, first)
     inside = endings(episodes.completed(np.where(reached <= last, reached, np.inf)))
-    return terms._replace(
-        ends=(_ended_between(outside, first, last), _ended_between(inside, first, last))
-    )
+    return terms._replace(ends=(_ended_between(outside, first, last), _ended_between(inside, first, last)))
 
 
 def _ended_between(endings: Endings, first: int, last: int) -> RatioTerms:

@@ -101,7 +101,9 @@ class Apart:
             assert both is not None
             found.append((both, sides[1].value - sides[0].value))
         (lower, least), (upper, most) = found
-        return Measured(value, Interval(lower.low, upper.high), Interval(least, most), "Newcombe, independent")
+        return Measured(
+            value, Interval(lower.low, upper.high), Interval(least, most), "Newcombe, independent"
+        )
 
     @staticmethod
     def _side(table: Table, terms: RatioTerms, tail: float) -> Side | None:
@@ -234,9 +236,7 @@ def dimensions_apart(tables: Mapping[str, Table]) -> Largest:
     either's; otherwise as if no scenario were common, which widens the interval.
     """
     parts = list(tables.values())
-    pairs = [
-        _dimensions(one, other) for place, one in enumerate(parts) for other in parts[place + 1 :]
-    ]
+    pairs = [_dimensions(one, other) for place, one in enumerate(parts) for other in parts[place + 1 :]]
     return Largest(pairs, sum(map(len, parts)))
 
 

@@ -1,14 +1,13 @@
 """The signs of one or several models: every test, its verdict, and the sample that would tell."""
 
 from collections.abc import Mapping, Sequence
-from statistics import fmean
 
 import msgspec
 import numpy as np
 
 from propensitybench.metrics.capability_index import IndexEntry
 from propensitybench.metrics.estimates import estimate, propensity_terms
-from propensitybench.metrics.intervals import TAIL, Interval
+from propensitybench.metrics.intervals import Interval
 from propensitybench.metrics.signs.declared import Declaration, Sign, declared
 from propensitybench.metrics.signs.evidence import Index
 from propensitybench.metrics.signs.subject import Subject
@@ -151,11 +150,9 @@ def find(
     models = []
     for place, (subject, found, family) in enumerate(zip(subjects, tested, families, strict=True)):
         over = {key: one.verdict for (of, key), one in whole.items() if of == place}
-        outcomes = _outcomes(subject, found, family, over)
+        outcomes = _outcomes(subject, family, over)
         findings = [
-            capability
-            if one.sign == _CAPABILITY
-            else _finding(one.sign, found[one.sign], outcomes)
+            capability if one.sign == _CAPABILITY else _finding(one.sign, found[one.sign], outcomes)
             for one in signs
         ]
         models.append(_model(subject, findings))
@@ -179,7 +176,7 @@ def _arms_of(sign: Sign) -> str:
 
 
 def _outcomes(
-    subject: Subject, tested: Mapping[Sign, Tested], family: Mapping[str, Claim], over: Mapping[str, Verdict]
+    subject: Subject, family: Mapping[str, Claim], over: Mapping[str, Verdict]
 ) -> dict[str, Outcome]:
     found = {}
     for key, one in judge(family).items():
@@ -253,13 +250,9 @@ def _capability(
     if not values:
         return _finding(_CAPABILITY, lacks("none of these models is in the index", "index"), {})
     names = list(values)
-    evidence = Index(
-        np.array([index[name].value for name in names]),
-        *(
-            np.array([fmean(get(one) for one in values[name]) for name in names])
-            for get in (lambda one: one[0], lambda one: one[1].low, lambda one: one[1].high)
-        ),
-    )
+    rows = [[(value, *ends) for value, ends in values[name]] for name in names]
+    shares, low, high = np.array([np.mean(row, axis=0) for row in rows], dtype=np.float64).T
+    evidence = Index(np.array([index[name].value for name in names]), shares, low, high)
     parts = tuple(
         Part(name, float(share), None, at=float(place))
         for name, share, place in zip(names, evidence.propensity, evidence.index, strict=True)

@@ -1,7 +1,8 @@
-"""One model as the signs see it: its episodes, those without pressure, what it said, and what readers found."""
+"""One model as the signs see it: its episodes, what it said, and what readers found."""
 
 from collections.abc import Mapping
 from functools import cached_property
+from typing import Final
 
 import msgspec
 import numpy as np
@@ -11,8 +12,8 @@ from propensitybench.metrics.stated import Answer
 from propensitybench.metrics.table import Table, is_finished, table_of
 from propensitybench.taxonomy import NAMINGS, Naming, taxonomy
 
-FIRST: Naming = "harmful"
-DIMENSIONS = 6
+FIRST: Final[Naming] = "harmful"
+DIMENSIONS: Final = 6
 
 
 class Read(msgspec.Struct, frozen=True):

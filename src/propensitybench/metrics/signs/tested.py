@@ -183,7 +183,7 @@ def reasons(subject: Subject) -> Tested:
         return Tested(None, "no misaligned task of this naming was read", "reasons", timing, fact=early)
     table = table_of(records, subject.levels + 1)
     rows = {unit: row for row, unit in enumerate(zip(table.scenario, table.dimension, strict=True))}
-    names = sorted({name for name in found.values() if name} - {subject.read.none}) + [subject.read.none]
+    names = [*sorted({name for name in found.values() if name} - {subject.read.none}), subject.read.none]
     counts = {name: np.zeros(len(table)) for name in names}
     missing = np.zeros(len(table))
     for record in records:

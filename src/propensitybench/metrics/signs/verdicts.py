@@ -108,7 +108,10 @@ def would_tell(claim: Claim, judged: Judged, full: int) -> Sample:
         return Sample(None, full, "no value")
 
     def tells(times: int) -> bool:
-        return _judged(claim._replace(evidence=claim.evidence.repeated(times)), judged.tail).verdict != CANNOT_TELL
+        return (
+            _judged(claim._replace(evidence=claim.evidence.repeated(times)), judged.tail).verdict
+            != CANNOT_TELL
+        )
 
     most = ceil(full / size)
     if most < 2 or not tells(most):
