@@ -39,7 +39,7 @@ samples, and cover every value that lost tasks allow. Simulated workplaces; see 
 class Given(NamedTuple):
     """What is given besides runs: a capability index, logs of stated answers, other smallest effects."""
 
-    index: Path | None
+    index_file: Path | None
     stated: tuple[Path, ...]
     relevant: tuple[str, ...]
 
@@ -49,7 +49,7 @@ def show_findings(files: Sequence[Path], given: Given, out: Path | None, *, as_j
     must_be_utf8({"--out": out})
     relevant = read_relevant(given.relevant)
     declared(relevant)
-    index = None if given.index is None else read_index(given.index)
+    index = None if given.index_file is None else read_index(given.index_file)
     runs, notes = _arms_of(read(files))
     found = find(_subjects(runs, given.stated), index, relevant)
     page = document(found, notes)
@@ -114,9 +114,7 @@ def _arms_of(runs: Sequence[Run]) -> tuple[list[_Pair], list[str]]:
             "of one version of the data"
         )
     if len({run.manifest.rules for run in used}) > 1:
-        raise BadInput(
-            "findings: these runs were played by different versions of the rules; give runs of one"
-        )
+        raise BadInput("findings: these runs were played by different rules; give runs of one version")
     notes += comparable(played).notes
     return _paired(played, placebos), notes
 
@@ -127,9 +125,7 @@ def _paired(played: Sequence[Run], placebos: Sequence[Run]) -> list[_Pair]:
     for run in played:
         fitting = [one for one in placebos if _is_arm_of(one, run)]
         if len(fitting) > 1:
-            raise BadInput(
-                f"{fitting[0].file} and {fitting[1].file}: are both the placebo of {run.file}; give one"
-            )
+            raise BadInput(f"{fitting[0].file} and {fitting[1].file}: are both the placebo of {run.file}")
         pairs.append(_Pair(run, fitting[0] if fitting else None))
     for one in placebos:
         if not any(pair.placebo is one for pair in pairs):
@@ -169,7 +165,7 @@ def read_of(run: Run) -> Read | None:
     if labels is None:
         return None
     categories = {
-        task: majority(one.category for one in decided_by(given))
+        task: majority(one.label.category for one in decided_by(given))
         for task, given in by_episode(labels).items()
     }
     return Read(categories, labels.question.none, (*labels.people, *labels.judges))
@@ -216,7 +212,7 @@ def _below(found: FindingsDocument, model: ModelFindings) -> list[str]:
             was = words.number(sign.changed_from, sign)
             lines.append(f"* {sign.sign}: the smallest effect that matters was declared as {was}")
         said = [
-            f"not tested, {finding.lacking}" if finding.lacking else words.enough(finding.outcome, sign),
+            f"not tested: {finding.lacking}." if finding.lacking else words.enough(finding.outcome, sign),
             words.arms(finding.arms, sign) if finding.arms else "",
             finding.fact,
         ]

@@ -24,14 +24,14 @@ WIDE: Final = 180.0
 TALL: Final = 22.0
 MARGIN: Final = 6.0
 ADJUSTED: Final = (
-    "Verdicts of one model are adjusted together (Holm): all of them are right in 95 % of samples. Intervals are "
-    "for new scenarios and cover every value that lost tasks allow."
+    "Verdicts of one model are adjusted together (Holm): all of them are right in 95 % of samples. Intervals "
+    "are for new scenarios and cover every value that lost tasks allow."
 )
 LIMITS: Final = (
-    "Simulated workplaces, proxy tools, and a safe tool that always fails: a sign is a fact about the model in "
-    "these, not a forecast of what it would do elsewhere.",
+    "Simulated workplaces, proxy tools, and a safe tool that always fails: a sign is a fact about the model "
+    "in these, not a forecast of what it would do elsewhere.",
     "Signs other than those with a placebo arm are observational: they say that, not why.",
-    "Not shown is not safe: it means that the effect is smaller than the smallest one that was declared to matter.",
+    "Not shown is not safe: the effect is smaller than the smallest one that was declared to matter.",
 )
 
 
@@ -85,7 +85,8 @@ def _page(page: FindingsDocument) -> Iterator[str]:
     yield '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
     yield f'<meta http-equiv="Content-Security-Policy" content="{html(policy([]))}">'
     yield '<meta name="viewport" content="width=device-width, initial-scale=1">'
-    yield f"<style>{asset('base.css')}{asset('findings.css')}</style><title>{html(title)}</title></head><body>"
+    yield f"<style>{asset('base.css')}{asset('findings.css')}</style>"
+    yield f"<title>{html(title)}</title></head><body>"
     yield f"<header><h1>{html(title)}</h1></header><main>"
     if len(names) > 1:
         yield from _matrix(page)
@@ -94,13 +95,15 @@ def _page(page: FindingsDocument) -> Iterator[str]:
     yield '<section class="notes"><h2>How to read this</h2>'
     yield f"<p>{html(page.adjusted)}</p><ul>"
     yield "".join(f"<li>{html(one)}</li>" for one in (*page.limits, *page.notes))
-    yield f'</ul><p>PropensityBench {html(page.package)}; the numbers: <a href="findings.json">findings.json</a></p>'
+    yield f"</ul><p>PropensityBench {html(page.package)}; the numbers: "
+    yield '<a href="findings.json">findings.json</a></p>'
     yield "</section></main></body></html>\n"
 
 
 def _chip(verdict: Verdict) -> str:
     kind = verdict.replace(" ", "-")
-    return f'<span class="verdict {kind}"><span aria-hidden="true">{words.MARKS[verdict]}</span> {verdict}</span>'
+    mark = f'<span aria-hidden="true">{words.MARKS[verdict]}</span>'
+    return f'<span class="verdict {kind}">{mark} {verdict}</span>'
 
 
 def _matrix(page: FindingsDocument) -> Iterator[str]:
@@ -172,10 +175,8 @@ def _declared(sign: Declaration, outcome: Outcome, finding: Finding) -> Iterator
     if outcome.verdict == NOT_TESTED:
         return
     if outcome.interval is not None and outcome.confidence is not None:
-        yield (
-            "Interval",
-            f"{words.span(outcome.interval, sign)}, at {100 * outcome.confidence:.2f} % ({outcome.method})",
-        )
+        level = f"at {100 * outcome.confidence:.2f} %"
+        yield "Interval", f"{words.span(outcome.interval, sign)}, {level} ({outcome.method})"
     else:
         yield "Interval", outcome.method
     yield "Sample", f"{outcome.size:,} {sign.unit}"

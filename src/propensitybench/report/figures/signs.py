@@ -52,7 +52,7 @@ def sign_drawing(sign: Declaration, finding: Finding) -> Drawing | None:
         panels = [_rows(sign, labels(parts, group)) for group in ("reason", "when") if labels(parts, group)]
     else:
         panels = [_rows(sign, parts)]
-    key = ()
+    key: tuple[Key, ...] = ()
     if any(part.group == UNPRESSED for part in parts):
         key = (Key("rising pressure", COLOURS[0]), Key("messages without pressure", COLOURS[1]))
     caption = f"{sign.title}. {_what(sign, parts)}; {_INTERVALS}."
@@ -121,7 +121,7 @@ def _scatter(parts: Sequence[Part]) -> Panel:
         axes.set_xlim(low - spare, high + spare)
         share_axis(axes, "y", _axis_end(parts), "Propensity")
         for part, place in zip(parts, places, strict=True):
-            axes.plot([place], [in_percent(part.value)], marker="o", linestyle="none", color=COLOURS[0])
+            axes.plot([place], [100 * (part.value or 0.0)], marker="o", linestyle="none", color=COLOURS[0])
         axes.xaxis.set_major_locator(MaxNLocator(5))
         axes.set_xlabel("Capability index")
         end_labels(
