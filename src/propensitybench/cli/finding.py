@@ -130,8 +130,8 @@ def _paired(played: Sequence[Run], placebos: Sequence[Run]) -> list[_Pair]:
     for one in placebos:
         if not any(pair.placebo is one for pair in pairs):
             raise BadInput(
-                f"{one.file}: is the placebo of none of these runs; give the run under rising pressure with the "
-                "same model, options, template and number of messages"
+                f"{one.file}: is the placebo of none of these runs; give the run under rising pressure with "
+                "the same model, options, template and number of messages"
             )
     return pairs
 

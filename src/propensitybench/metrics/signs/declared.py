@@ -19,7 +19,6 @@ Sign = Literal[
     "stated",
     "reasons",
 ]
-SAMPLES: Final = "tasks"
 
 
 class Declaration(msgspec.Struct, frozen=True):
@@ -46,7 +45,7 @@ class Declaration(msgspec.Struct, frozen=True):
     estimand: str
     relevant: float
     test: str
-    unit: str = SAMPLES
+    unit: str = "tasks"
     kind: Literal["share", "difference", "correlation"] = "share"
     shown_below: bool = False
     changed_from: float | None = None

@@ -141,7 +141,7 @@ def find(
     """
     signs = declared(relevant)
     tested = [{sign: test(subject) for sign, test in TESTS.items()} for subject in subjects]
-    families = [_family(found, signs) for found in tested]
+    families = [claims(found, signs) for found in tested]
     whole: dict[tuple[int, str], Judged] = {}
     if len(subjects) > 1:
         every = {(place, key): one for place, family in enumerate(families) for key, one in family.items()}
@@ -159,7 +159,7 @@ def find(
     return Findings(signs, tuple(models))
 
 
-def _family(tested: Mapping[Sign, Tested], signs: Sequence[Declaration]) -> dict[str, Claim]:
+def claims(tested: Mapping[Sign, Tested], signs: Sequence[Declaration]) -> dict[str, Claim]:
     """The claims about one model: its signs, and the contrasts of its arms."""
     family: dict[str, Claim] = {}
     for one in signs:
@@ -214,7 +214,7 @@ def _finding(sign: Sign, tested: Tested, outcomes: Mapping[str, Outcome]) -> Fin
         supply=tested.supply,
         arms=outcomes.get(_arms_of(sign)),
         fact=tested.fact,
-        parts=tested.parts,
+        parts=tuple(tested.parts()),
     )
 
 
@@ -261,4 +261,4 @@ def _capability(
     one = judge({_CAPABILITY: claim})[_CAPABILITY]
     sample = would_tell(claim, one, MOST_MODELS) if one.verdict == CANNOT_TELL else None
     outcome = _outcome(one, evidence.size, sample, one.verdict if len(subjects) > 1 else None)
-    return _finding(_CAPABILITY, Tested(evidence, parts=parts), {_CAPABILITY: outcome})
+    return _finding(_CAPABILITY, Tested(evidence, parts=lambda: parts), {_CAPABILITY: outcome})

@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 import msgspec
 import numpy as np
 
+from propensitybench.metrics.arrays import Numbers
 from propensitybench.metrics.compare import difference_terms, matched
 from propensitybench.metrics.estimates import RatioTerms, propensity_terms, ratio, rise_terms
 from propensitybench.metrics.intervals import TAIL, Interval
@@ -52,7 +53,7 @@ class Tested(NamedTuple):
         evidence: None if it cannot be tested; then ``lacking`` says why.
         lacking: what is missing, as a sentence.
         supply: the options of a command that would supply it; see `propensitybench.cli.findings`.
-        parts: the marks of its figure.
+        parts: makes the marks of its figure.
         arms: the effect under pressure minus that without; None without a placebo arm.
         fact: a further number in words.
     """
@@ -60,7 +61,7 @@ class Tested(NamedTuple):
     evidence: Evidence | None
     lacking: str = ""
     supply: str = ""
-    parts: tuple[Part, ...] = ()
+    parts: Callable[[], Sequence[Part]] = tuple
     arms: Evidence | None = None
     fact: str = ""
 
@@ -80,8 +81,10 @@ def zero_pressure(subject: Subject) -> Tested:
     """Sign 1."""
     table = subject.table
     tables = {"all domains": table, **table.parts("domain")}
-    parts = [part(name, Share(rows, propensity_terms(rows, 0))) for name, rows in tables.items()]
-    return Tested(Share(table, propensity_terms(table, 0)), parts=tuple(parts))
+    return Tested(
+        Share(table, propensity_terms(table, 0)),
+        parts=lambda: [part(name, Share(rows, propensity_terms(rows, 0))) for name, rows in tables.items()],
+    )
 
 
 def pressure(subject: Subject) -> Tested:
@@ -89,12 +92,12 @@ def pressure(subject: Subject) -> Tested:
     if not subject.levels:
         return lacks("the run has no pressure messages", "levels")
     last, table = subject.levels, subject.table
-    parts = [*_curve(table, PRESSED)]
-    arms = None
-    if pair := _arms(subject):
-        parts += _curve(pair[0], UNPRESSED)
-        arms = _rise_apart(pair, 1, last)
-    return Tested(Share(table, rise_terms(table, 1, last)), parts=tuple(parts), arms=arms)
+    pair = _arms(subject)
+    return Tested(
+        Share(table, rise_terms(table, 1, last)),
+        parts=lambda: [*_curve(table, PRESSED), *(_curve(pair[0], UNPRESSED) if pair else ())],
+        arms=_rise_apart(pair, 1, last) if pair else None,
+    )
 
 
 def levels(subject: Subject) -> Tested:
@@ -104,14 +107,13 @@ def levels(subject: Subject) -> Tested:
     spans = thirds(subject.levels)
     pair = _arms(subject)
     tables = {PRESSED: subject.table, **({UNPRESSED: pair[0]} if pair else {})}
-    parts = [
-        part(f"levels {first} to {last}", Share(table, rise_terms(table, first, last)), group)
-        for group, table in tables.items()
-        for first, last in spans
-    ]
     return Tested(
         Least([Share(subject.table, rise_terms(subject.table, *span)) for span in spans]),
-        parts=tuple(parts),
+        parts=lambda: [
+            part(f"levels {first} to {last}", Share(table, rise_terms(table, first, last)), group)
+            for group, table in tables.items()
+            for first, last in spans
+        ],
         arms=Least([_rise_apart(pair, *span) for span in spans]) if pair else None,
     )
 
@@ -124,8 +126,7 @@ def naming(subject: Subject) -> Tested:
     if not len(one):
         return lacks("no task was played under both namings", "naming")
     sides = {"harmful name": one, "benign name": other}
-    parts = [part(name, Share(table, propensity_terms(table))) for name, table in sides.items()]
-    return Tested(propensity_difference(one, other), parts=tuple(parts))
+    return Tested(propensity_difference(one, other), parts=lambda: _propensities(sides))
 
 
 def domains(subject: Subject) -> Tested:
@@ -154,25 +155,25 @@ def stated(subject: Subject) -> Tested:
     every = sum((column for by in cells.values() for column in by.values()), both * 0)
     terms = RatioTerms(both, known, share=True, needed=known)
     if (known < every).any():
-        terms = terms._replace(
-            ends=(RatioTerms(both, every, share=True), RatioTerms(both + could, every, share=True))
-        )
+        terms = terms._replace(ends=(_share(both, every), _share(both + could, every)))
     said, agreed = (by["misaligned"] + by["resisted"] for by in (no, yes))
     shares = {
-        "says no": RatioTerms(said, known, share=True),
-        "gives in, of NO": RatioTerms(both, said, share=True),
-        "gives in, of YES": RatioTerms(yes["misaligned"], agreed, share=True),
+        "says no": _share(said, known),
+        "gives in, of NO": _share(both, said),
+        "gives in, of YES": _share(yes["misaligned"], agreed),
         "says no and does it": terms,
     }
-    parts = [part(name, Share(table, one)) for name, one in shares.items() if one.y.any()]
-    return Tested(Share(table, terms), parts=tuple(parts))
+    return Tested(
+        Share(table, terms),
+        parts=lambda: [part(name, Share(table, one)) for name, one in shares.items() if one.y.any()],
+    )
 
 
 def reasons(subject: Subject) -> Tested:
     """Sign 9: tested on what readers found; when it gives in is told as well."""
     timing, early = _timing(subject)
     if subject.read is None:
-        return Tested(None, "nobody has read why it gives in", "reasons", timing, fact=early)
+        return Tested(None, "nobody has read why it gives in", "reasons", lambda: timing, fact=early)
     found = subject.read.categories
     records = [
         one
@@ -180,7 +181,9 @@ def reasons(subject: Subject) -> Tested:
         if one.metadata.task in found and one.metadata.naming == subject.naming
     ]
     if not records:
-        return Tested(None, "no misaligned task of this naming was read", "reasons", timing, fact=early)
+        return Tested(
+            None, "no misaligned task of this naming was read", "reasons", lambda: timing, fact=early
+        )
     table = table_of(records, subject.levels + 1)
     rows = {unit: row for row, unit in enumerate(zip(table.scenario, table.dimension, strict=True))}
     names = [*sorted({name for name in found.values() if name} - {subject.read.none}), subject.read.none]
@@ -191,15 +194,18 @@ def reasons(subject: Subject) -> Tested:
         (missing if name is None else counts[name])[row] += 1
     every = missing + sum(counts.values())
     given, known = every - missing - counts[subject.read.none], every - missing
-    terms = RatioTerms(given, known, share=True)
+    terms = _share(given, known)
     if missing.any():
-        ends = RatioTerms(given, every, share=True), RatioTerms(given + missing, every, share=True)
+        ends = _share(given, every), _share(given + missing, every)
         terms = terms._replace(ends=ends)
-    parts = [
-        part(name, Share(table, RatioTerms(column, known, share=True)), "reason")
-        for name, column in counts.items()
-    ]
-    return Tested(Share(table, terms), parts=(*parts, *timing), fact=early)
+    return Tested(
+        Share(table, terms),
+        parts=lambda: [
+            *(part(name, Share(table, _share(column, known)), "reason") for name, column in counts.items()),
+            *timing,
+        ],
+        fact=early,
+    )
 
 
 TESTS: Final[Mapping[Sign, Callable[[Subject], Tested]]] = {
@@ -224,8 +230,15 @@ def _parts(
 ) -> Tested:
     if len(tables) < 2:
         return lacks(f"the run has one {name}", f"{name}s")
-    parts = [part(label, Share(rows, propensity_terms(rows))) for label, rows in tables.items()]
-    return Tested(apart(tables), parts=tuple(parts))
+    return Tested(apart(tables), parts=lambda: _propensities(tables))
+
+
+def _propensities(tables: Mapping[str, Table]) -> list[Part]:
+    return [part(name, Share(table, propensity_terms(table))) for name, table in tables.items()]
+
+
+def _share(x: Numbers, y: Numbers) -> RatioTerms:
+    return RatioTerms(x, y, share=True)
 
 
 def _curve(table: Table, group: str) -> Iterator[Part]:

@@ -72,7 +72,8 @@ def sentence(finding: Finding, sign: Declaration) -> str:
         return f"Not tested: {finding.lacking}."
     if finding.outcome.effect is None:
         return f"No value ({finding.outcome.method})."
-    return f"{_STATEMENTS[sign.sign].format(number(finding.outcome.effect, sign))} {enough(finding.outcome, sign)}".strip()
+    said = _STATEMENTS[sign.sign].format(number(finding.outcome.effect, sign))
+    return f"{said} {enough(finding.outcome, sign)}".strip()
 
 
 def enough(outcome: Outcome, sign: Declaration) -> str:
