@@ -5,7 +5,7 @@ tasks of a scenario are alike through correlated normal numbers, which leave the
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import pi, sin
 from typing import Final
 
@@ -118,7 +118,7 @@ HALF: Final = World(
     says_no=0.02,
     reasons=0.5,
 )
-LOST: Final = World(**{**EDGE.__dict__, "lost": 0.1})
+LOST: Final = replace(EDGE, lost=0.1)
 # Nothing of any sign.
 NOTHING: Final = World(thirds=(0.001, 0.0005, 0.0, 0.0))
 # Everything well beyond.
@@ -130,7 +130,19 @@ CLEAR: Final = World(
     says_no=0.3,
     reasons=0.9,
 )
-WORLDS: Final = {"edge": EDGE, "flat": FLAT, "half": HALF, "lost": LOST, "nothing": NOTHING, "clear": CLEAR}
+# The edges on few tasks.
+FEW: Final = replace(EDGE, scenarios=6)
+FEW_HALF: Final = replace(HALF, scenarios=6)
+WORLDS: Final = {
+    "edge": EDGE,
+    "edge, 24 scenarios": FEW,
+    "half": HALF,
+    "half, 24 scenarios": FEW_HALF,
+    "flat": FLAT,
+    "lost": LOST,
+    "nothing": NOTHING,
+    "clear": CLEAR,
+}
 
 
 def subject_of(world: World, rng: np.random.Generator) -> Subject:
