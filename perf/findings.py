@@ -1,15 +1,14 @@
-"""How often the verdicts of `findings` are right, on simulated models whose signs are known: docs/findings.md.
+"""How often the verdicts of `findings` are right, on simulated models of known signs: docs/findings.md.
 
     .venv/bin/python perf/findings.py                     all tables, one process, about ten minutes
     .venv/bin/python perf/findings.py --replicates 50     a quick look
     .venv/bin/python perf/findings.py --write             also replace the tables of docs/findings.md
 
-Exit code 1 if wrong verdicts of a family are more frequent than 5 % by more than their Monte-Carlo error allows.
+Exit code 1 if a wrong verdict in a model is more frequent than 5 % by more than its Monte-Carlo error allows.
 """
 
 import argparse
 import os
-import re
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -25,10 +24,12 @@ import numpy as np  # noqa: E402
 from helpers.signs import WORLDS, index_verdict, verdicts, wrong  # noqa: E402
 from scipy.stats import binom  # noqa: E402
 
+from propensitybench.metrics.signs.verdicts import Verdict  # noqa: E402
+
 PAGE: Final = ROOT / "docs" / "findings.md"
 RHOS: Final = (0.0, 0.3, -0.3, 0.7)
 MODELS: Final = (12, 60, 200)
-VERDICTS: Final = ("shown", "not shown", "cannot tell yet")
+VERDICTS: Final[Sequence[Verdict]] = ("shown", "not shown", "cannot tell yet")
 
 
 def main() -> int:
@@ -43,7 +44,8 @@ def main() -> int:
         table = "\n".join(_markdown(rows))
         print(table, end="\n\n")
         block = f"<!-- begin: {name} -->\n{table}\n<!-- end -->"
-        page = re.sub(rf"<!-- begin: {name} -->.*?<!-- end -->", lambda _, b=block: b, page, flags=re.DOTALL)
+        before, _, rest = page.partition(f"<!-- begin: {name} -->")
+        page = before + block + rest.partition("<!-- end -->")[2]
     if given.write:
         PAGE.write_text(page, encoding="utf-8")
     return 0 if all(good for _, good in sheets.values()) else 1
@@ -55,7 +57,7 @@ def _worlds(replicates: int) -> tuple[list[Sequence[str]], bool]:
     ]
     good = True
     for name, world in WORLDS.items():
-        counts: dict[str, Counter[str]] = {}
+        counts: dict[str, Counter[Verdict]] = {}
         errors: Counter[str] = Counter()
         for seed in range(replicates):
             found = verdicts(world, np.random.default_rng([seed, 5]))
@@ -81,7 +83,7 @@ def _correlations(replicates: int) -> tuple[list[Sequence[str]], bool]:
                 for seed in range(replicates)
             )
             rows.append((f"{rho:g}", str(models), *(_percent(seen[one], replicates) for one in VERDICTS)))
-            false = "not shown" if abs(rho) < 0.3 else "shown"
+            false: Verdict = "not shown" if abs(rho) < 0.3 else "shown"
             good &= seen[false] <= binom.ppf(0.999, replicates, 0.05)
     return rows, good
 

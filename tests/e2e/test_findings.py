@@ -19,7 +19,8 @@ from propensitybench.runs import StoredRun
 from propensitybench.scenarios import Selection
 
 SIGNS = [
-    "zero-pressure", "pressure", "levels", "naming", "domains", "dimensions", "capability", "stated", "reasons",
+    "zero-pressure", "pressure", "levels", "naming", "domains", "dimensions", "capability", "stated",
+    "reasons",
 ]  # fmt: skip
 
 

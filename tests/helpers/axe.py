@@ -4,7 +4,7 @@ import json
 from functools import cache
 from pathlib import Path
 
-import axe_core_python
+import axe_core_python  # type: ignore[import-untyped]
 from helpers.browser import Tab
 
 GRAVE = ("serious", "critical")

@@ -1,4 +1,4 @@
-"""The nine signs: effects by hand, verdicts against Holm's procedure, missing data against all completions."""
+"""The nine signs: effects by hand, verdicts against Holm's procedure, lost tasks against all completions."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -104,10 +104,9 @@ def test_the_naming_by_hand() -> None:
     ]
     one = found(Subject("m", run_of([*harmful, *benign])), "naming")
     assert one.outcome.effect == pytest.approx(2 / 3 - 1 / 3)
-    assert [(part.label, part.value) for part in one.parts] == [
-        ("harmful name", pytest.approx(1 / 3)),
-        ("benign name", pytest.approx(2 / 3)),
-    ]
+    assert {part.label: part.value for part in one.parts} == pytest.approx(
+        {"harmful name": 1 / 3, "benign name": 2 / 3}
+    )
 
 
 def test_dimensions_are_compared_on_the_scenarios_that_they_share() -> None:
@@ -188,9 +187,10 @@ def test_capability_is_one_test_over_all_models() -> None:
     (one,) = {model.findings[6] for model in result.models}
     assert one.outcome.effect == pytest.approx(0.8)
     assert one.outcome.size == 4
-    assert [(part.label, part.at, part.value) for part in one.parts][1] == ("b", 30, pytest.approx(2 / 5))
+    second = one.parts[1]
+    assert (second.label, second.at, second.value) == ("b", 30, 2 / 5)
     assert find(subjects, entries({"z": 1})).models[0].findings[6].lacking.startswith("none of these models")
-    assert find(subjects).models[0].findings[6].supply == "index"
+    assert find(subjects).models[0].findings[6].supply.endswith("--index INDEX.json")
 
 
 def test_bounds_of_a_correlation_hold_every_order_that_lost_tasks_allow() -> None:
@@ -342,10 +342,12 @@ def test_what_cannot_be_tested_says_what_it_takes() -> None:
     alone = [resisted(scenario="a"), resisted(scenario="b")]
     (model,) = find([Subject("m", run_of(alone, levels=2))]).models
     missing = {one.sign: one.supply for one in model.findings if one.outcome.verdict == "not tested"}
-    assert missing == {
-        "levels": "levels", "naming": "naming", "domains": "domains", "dimensions": "dimensions",
-        "capability": "index", "stated": "stated", "reasons": "reasons",
-    }  # fmt: skip
+    assert list(missing) == ["levels", "naming", "domains", "dimensions", "capability", "stated", "reasons"]
+    assert missing["naming"] == "propensitybench run --model m --naming both --run NEW.run"
+    assert missing["stated"].startswith("inspect eval propensitybench/stated_policy --model m ")
+    assert missing["reasons"] == "propensitybench judge m.run --question justification --judge MODEL"
+    assert "--arm placebo" in model.findings[1].supply_arms
+    assert not model.findings[0].supply_arms
     (model,) = find([Subject("m", run_of(alone, levels=0))]).models
     assert model.findings[1].lacking == "the run has no pressure messages"
 
@@ -361,6 +363,8 @@ def test_the_pressure_did_it_if_the_placebo_does_not_rise() -> None:
     assert anyway.outcome.verdict == "shown"
     assert anyway.arms is not None
     assert anyway.arms.effect == 0
+    assert anyway.arms.would_tell is not None
+    assert anyway.arms.would_tell.why == "no interval"
     assert found(Subject("m", run_of(moved)), "pressure").arms is None
 
 

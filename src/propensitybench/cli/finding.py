@@ -115,12 +115,13 @@ def _arms_of(runs: Sequence[Run]) -> tuple[list[_Pair], list[str]]:
         )
     if len({run.manifest.rules for run in used}) > 1:
         raise BadInput("findings: these runs were played by different rules; give runs of one version")
+    notes += [f"{run.file}: is only shard {run.shard} of its run" for run in used if run.shard]
     notes += comparable(played).notes
     return _paired(played, placebos), notes
 
 
 def _paired(played: Sequence[Run], placebos: Sequence[Run]) -> list[_Pair]:
-    """Each run with the placebo arm that was made like it; raises `BadInput` if it has two or is left over."""
+    """Each run with the placebo arm made like it; raises `BadInput` if a run has two or one is left over."""
     pairs = []
     for run in played:
         fitting = [one for one in placebos if _is_arm_of(one, run)]
@@ -219,7 +220,7 @@ def _below(found: FindingsDocument, model: ModelFindings) -> list[str]:
         if text := " ".join(filter(None, said)):
             lines.append(f"{sign.number} {text}")
         if finding.supply:
-            lines.append(f"  {words.supply(finding.supply, model)}")
+            lines.append(f"  {finding.supply}")
     return lines
 
 

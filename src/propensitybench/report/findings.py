@@ -119,8 +119,8 @@ def _matrix(page: FindingsDocument) -> Iterator[str]:
             also = "" if verdict == own.verdict else f"<br><small>{html(own.verdict)} by itself</small>"
             yield f"<td>{_chip(verdict)}{also}</td>"
         yield "</tr>"
-    yield "</tbody></table></div><p>Here the signs of all models are adjusted together, below those of each model "
-    yield "by themselves; the relation to capability is one test over all models.</p></section>"
+    yield "</tbody></table></div><p>Here the signs of all models are adjusted together, below those of each "
+    yield "model by themselves; the relation to capability is one test over all models.</p></section>"
 
 
 def _model(page: FindingsDocument, model: ModelFindings, place: int) -> Iterator[str]:
@@ -131,11 +131,11 @@ def _model(page: FindingsDocument, model: ModelFindings, place: int) -> Iterator
     facts += [f"without pressure: {model.placebo}"] if model.placebo else []
     yield f'<p class="facts">{html(model.file)}: {html("; ".join(facts))}.</p><ol class="signs">'
     for sign, finding in zip(page.declared, model.findings, strict=True):
-        yield from _sign(sign, finding, model, place)
+        yield from _sign(sign, finding, place)
     yield "</ol></section>"
 
 
-def _sign(sign: Declaration, finding: Finding, model: ModelFindings, place: int) -> Iterator[str]:
+def _sign(sign: Declaration, finding: Finding, place: int) -> Iterator[str]:
     outcome = finding.outcome
     effect = words.number(outcome.effect, sign) if outcome.effect is not None else ""
     interval = f"<small>{html(words.span(outcome.interval, sign))}</small>" if outcome.interval else ""
@@ -152,10 +152,9 @@ def _sign(sign: Declaration, finding: Finding, model: ModelFindings, place: int)
     yield "</dl>"
     if finding.parts:
         yield from _numbers(finding.parts)
-    wanted = finding.supply or ("placebo" if words.lacks_arms(finding) else "")
-    if wanted:
+    if command := finding.supply or finding.supply_arms:
         why = "To test it" if finding.supply else "Whether the pressure did it takes the placebo arm"
-        yield f'<p>{why}:</p><pre tabindex="0">{html(words.supply(wanted, model))}</pre>'
+        yield f'<p>{why}:</p><pre tabindex="0">{html(command)}</pre>'
     yield "</div></details></li>"
 
 

@@ -11,7 +11,8 @@ from propensitybench.metrics.intervals import Interval
 from propensitybench.metrics.signs.declared import Declaration, Sign, declared
 from propensitybench.metrics.signs.evidence import Index
 from propensitybench.metrics.signs.subject import Subject
-from propensitybench.metrics.signs.tested import TESTS, Part, Tested, lacks
+from propensitybench.metrics.signs.supply import PLACEBO, command
+from propensitybench.metrics.signs.tested import ARMED, TESTS, Part, Tested, lacks
 from propensitybench.metrics.signs.verdicts import (
     CANNOT_TELL,
     NOT_TESTED,
@@ -61,9 +62,11 @@ class Finding(msgspec.Struct, frozen=True):
         sign: its name.
         outcome: the verdict.
         lacking: why it was not tested; empty if it was.
-        supply: which kind of command would supply what is missing; empty if nothing is.
+        supply: the command that would supply what is missing; empty if nothing is.
         arms: whether the pressure did it: the effect under rising pressure minus that under messages without;
             None without such a run, or where the question does not arise.
+        supply_arms: the command that would supply the run without pressure; empty if there is one, or where the
+            question does not arise.
         fact: a further number in words.
         parts: the marks of its figure.
     """
@@ -73,6 +76,7 @@ class Finding(msgspec.Struct, frozen=True):
     lacking: str
     supply: str
     arms: Outcome | None
+    supply_arms: str
     fact: str
     parts: tuple[Part, ...]
 
@@ -132,7 +136,7 @@ def find(
     a second one. The relation to capability is one test over all models and a family by itself.
 
     Args:
-        subjects: the models; each has begun a task.
+        subjects: the models, one at least; each has begun a task.
         index: a capability index by model address.
         relevant: other smallest effects that matter, by the name of the sign; see `declared`.
 
@@ -152,7 +156,7 @@ def find(
         over = {key: one.verdict for (of, key), one in whole.items() if of == place}
         outcomes = _outcomes(subject, family, over)
         findings = [
-            capability if one.sign == _CAPABILITY else _finding(one.sign, found[one.sign], outcomes)
+            capability if one.sign == _CAPABILITY else _finding(one.sign, found[one.sign], outcomes, subject)
             for one in signs
         ]
         models.append(_model(subject, findings))
@@ -206,13 +210,15 @@ def _outcome(one: Judged, size: int, sample: Sample | None, over: Verdict | None
     )
 
 
-def _finding(sign: Sign, tested: Tested, outcomes: Mapping[str, Outcome]) -> Finding:
+def _finding(sign: Sign, tested: Tested, outcomes: Mapping[str, Outcome], subject: Subject) -> Finding:
+    asks = sign in ARMED and tested.evidence is not None and tested.arms is None
     return Finding(
         sign=sign,
         outcome=outcomes.get(sign, Outcome(NOT_TESTED)),
         lacking=tested.lacking,
-        supply=tested.supply,
+        supply=command(tested.supply, subject),
         arms=outcomes.get(_arms_of(sign)),
+        supply_arms=command(PLACEBO, subject) if asks else "",
         fact=tested.fact,
         parts=tuple(tested.parts()),
     )
@@ -240,7 +246,7 @@ def _capability(
 ) -> Finding:
     """The test over all models; a model with several runs counts once, with their mean."""
     if index is None:
-        return _finding(_CAPABILITY, lacks("no capability index was given", "index"), {})
+        return _finding(_CAPABILITY, lacks("no capability index was given", "index"), {}, subjects[0])
     values: dict[str, list[tuple[float, Interval]]] = {}
     for subject in subjects:
         found = estimate(subject.table, propensity_terms(subject.table), "propensity")
@@ -248,7 +254,7 @@ def _capability(
             ends = found.bounds or Interval(found.value, found.value)
             values.setdefault(subject.run.model, []).append((found.value, ends))
     if not values:
-        return _finding(_CAPABILITY, lacks("none of these models is in the index", "index"), {})
+        return _finding(_CAPABILITY, lacks("none of these models is in the index", "index"), {}, subjects[0])
     names = list(values)
     rows = [[(value, *ends) for value, ends in values[name]] for name in names]
     shares, low, high = np.array([np.mean(row, axis=0) for row in rows], dtype=np.float64).T
@@ -261,4 +267,4 @@ def _capability(
     one = judge({_CAPABILITY: claim})[_CAPABILITY]
     sample = would_tell(claim, one, MOST_MODELS) if one.verdict == CANNOT_TELL else None
     outcome = _outcome(one, evidence.size, sample, one.verdict if len(subjects) > 1 else None)
-    return _finding(_CAPABILITY, Tested(evidence, parts=lambda: parts), {_CAPABILITY: outcome})
+    return _finding(_CAPABILITY, Tested(evidence, parts=lambda: parts), {_CAPABILITY: outcome}, subjects[0])

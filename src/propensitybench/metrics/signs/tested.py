@@ -52,7 +52,7 @@ class Tested(NamedTuple):
     Attributes:
         evidence: None if it cannot be tested; then ``lacking`` says why.
         lacking: what is missing, as a sentence.
-        supply: the options of a command that would supply it; see `propensitybench.cli.findings`.
+        supply: what would supply it; see `propensitybench.metrics.signs.supply`.
         parts: makes the marks of its figure.
         arms: the effect under pressure minus that without; None without a placebo arm.
         fact: a further number in words.
@@ -218,6 +218,10 @@ TESTS: Final[Mapping[Sign, Callable[[Subject], Tested]]] = {
     "stated": stated,
     "reasons": reasons,
 }
+
+
+# Signs of which a placebo arm says whether the pressure did it.
+ARMED: Final[frozenset[Sign]] = frozenset(("pressure", "levels"))
 
 
 def thirds(last: int) -> list[tuple[int, int]]:

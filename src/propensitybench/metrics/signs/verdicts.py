@@ -105,7 +105,7 @@ def would_tell(claim: Claim, judged: Judged, full: int) -> Sample:
     if bounds is not None and bounds.low <= claim.relevant <= bounds.high and bounds.low < bounds.high:
         return Sample(None, full, "lost")
     if not size or judged.measured.value is None:
-        return Sample(None, full, "no value")
+        return Sample(None, full, "no interval")
 
     def tells(times: int) -> bool:
         return (
@@ -115,7 +115,7 @@ def would_tell(claim: Claim, judged: Judged, full: int) -> Sample:
 
     most = ceil(full / size)
     if most < 2 or not tells(most):
-        return Sample(None, full, "full")
+        return Sample(None, full, "no interval" if judged.measured.interval is None else "full")
     few, enough = 1, most
     while enough - few > 1:
         middle = (few + enough) // 2

@@ -1,13 +1,12 @@
-"""Findings in words: effects, verdicts and what would supply what is missing."""
+"""Findings in words: effects, verdicts, and the sample that would tell."""
 
 from collections.abc import Mapping
-from shlex import quote
 from typing import Final
 
 from propensitybench.metrics.display import NOTHING
 from propensitybench.metrics.intervals import Interval
 from propensitybench.metrics.signs.declared import Declaration, Sign
-from propensitybench.metrics.signs.findings import Finding, ModelFindings, Outcome
+from propensitybench.metrics.signs.findings import Finding, Outcome
 from propensitybench.metrics.signs.verdicts import CANNOT_TELL, NOT_SHOWN, NOT_TESTED, SHOWN, Verdict
 
 # Not by colour alone: a mark for each verdict.
@@ -31,7 +30,7 @@ _STATEMENTS: Final[Mapping[Sign, str]] = {
 _WHY: Final[Mapping[str, str]] = {
     "lost": "No further {unit} would tell while as many are lost.",
     "full": "{most} would not tell.",
-    "no value": "It has no value yet.",
+    "no interval": "There is no interval.",
 }
 _ARMS: Final[Mapping[Verdict, str]] = {
     SHOWN: "The pressure did it",
@@ -94,26 +93,3 @@ def arms(outcome: Outcome, sign: Declaration) -> str:
     value = NOTHING if outcome.effect is None else f"{100 * outcome.effect:+.1f}"
     effect = f"{value} points against messages without pressure ({span(outcome.interval, sign)})"
     return f"{_ARMS[outcome.verdict]}: {effect}. {enough(outcome, sign)}".strip()
-
-
-def supply(kind: str, model: ModelFindings) -> str:
-    """The command that would supply what is missing; empty if nothing is."""
-    address, file = quote(model.model), quote(model.file)
-    run = f"propensitybench run --model {address}"
-    return {
-        "": "",
-        "levels": f"{run} --run NEW.run",
-        "naming": f"{run} --naming both --run NEW.run",
-        "domains": f"{run} --run NEW.run",
-        "dimensions": f"{run} --run NEW.run",
-        "placebo": f"{run} --arm placebo --run PLACEBO.run",
-        "index": "propensitybench findings RUN... --index INDEX.json",
-        "stated": f"inspect eval propensitybench/stated_policy --model {address} --log-dir stated; "
-        f"propensitybench findings {file} --stated stated/LOG.eval",
-        "reasons": f"propensitybench judge {file} --question justification --judge MODEL",
-    }[kind]
-
-
-def lacks_arms(finding: Finding) -> bool:
-    """Whether a placebo arm would say something about the sign that is not known."""
-    return finding.sign in ("pressure", "levels") and finding.arms is None and not finding.lacking
