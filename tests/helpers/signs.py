@@ -119,8 +119,6 @@ HALF: Final = World(
     reasons=0.5,
 )
 LOST: Final = replace(EDGE, lost=0.1)
-# Nothing of any sign.
-NOTHING: Final = World(thirds=(0.001, 0.0005, 0.0, 0.0))
 # Everything well beyond.
 CLEAR: Final = World(
     thirds=(0.06, 0.12, 0.06, 0.06),
@@ -140,7 +138,6 @@ WORLDS: Final = {
     "half, 24 scenarios": FEW_HALF,
     "flat": FLAT,
     "lost": LOST,
-    "nothing": NOTHING,
     "clear": CLEAR,
 }
 

@@ -65,8 +65,8 @@ class Finding(msgspec.Struct, frozen=True):
         supply: the command that would supply what is missing; empty if nothing is.
         arms: whether the pressure did it: the effect under rising pressure minus that under messages without;
             None without such a run, or where the question does not arise.
-        supply_arms: the command that would supply the run without pressure; empty if there is one, or where the
-            question does not arise.
+        supply_arms: the command that would supply the run without pressure; empty if there is one, or where
+            the question does not arise.
         fact: a further number in words.
         parts: the marks of its figure.
     """
