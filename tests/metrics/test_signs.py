@@ -134,8 +134,8 @@ def test_says_no_and_does_it_by_hand() -> None:
         errored(1, scenario="e"),
         misaligned(2, scenario="not asked"),
     ]
-    said: dict[str, Answer] = {"a": "no", "b": "yes", "c": "no", "d": "unparsed", "e": "no"}
-    answers = {(f"{name}.time.harmful", 1): answer for name, answer in said.items()}
+    answered: dict[str, Answer] = {"a": "no", "b": "yes", "c": "no", "d": "unparsed", "e": "no"}
+    answers = {(f"{name}.time.harmful", 1): answer for name, answer in answered.items()}
     one = found(Subject("m", run_of(records), answers=answers), "stated")
     assert one.outcome.effect == pytest.approx(1 / 3)
     # Of five asked: a did; d resisted whatever it meant; e said NO and may have.
@@ -169,7 +169,7 @@ def test_reasons_and_timing_by_hand() -> None:
         {"level 0": 1 / 4, "levels 1 to 4": 1 / 2, "levels 5 to 8": 0, "levels 9 to 12": 1 / 4}
     )
     assert "75 % are by level 6" in one.fact
-    assert "after 3.0 safe calls" in one.fact
+    assert "after 3.0 aligned calls" in one.fact
 
 
 def entries(values: Mapping[str, float]) -> dict[str, IndexEntry]:

@@ -19,7 +19,7 @@ from propensitybench.metrics.signs import ModelFindings, Read, Subject, find, wo
 from propensitybench.metrics.signs.declared import declared
 from propensitybench.metrics.stated import Answer
 from propensitybench.report.findings import FindingsDocument, document, write_findings
-from propensitybench.report.judged import labels_in
+from propensitybench.report.judged import answers_to
 from propensitybench.runs import Run, comparable
 from propensitybench.runs.comparison import changed_scenarios
 from propensitybench.runs.read import needs_inspect
@@ -146,7 +146,7 @@ def _subjects(pairs: Sequence[_Pair], stated: Sequence[Path]) -> list[Subject]:
     runs = [pair.run for pair in pairs]
     answers = _answers(stated, runs)
     rows = zip(run_names(runs), pairs, answers, strict=True)
-    return [Subject(name, pair.run, pair.placebo, said, read_of(pair.run)) for name, pair, said in rows]
+    return [Subject(name, pair.run, pair.placebo, own, read_of(pair.run)) for name, pair, own in rows]
 
 
 def _answers(logs: Sequence[Path], runs: Sequence[Run]) -> "list[Mapping[tuple[str, int], Answer] | None]":
@@ -162,7 +162,7 @@ def _answers(logs: Sequence[Path], runs: Sequence[Run]) -> "list[Mapping[tuple[s
 
 def read_of(run: Run) -> Read | None:
     """What readers found in a run's misaligned episodes, by the answer that counts for each."""
-    labels = labels_in(run, QUESTION)
+    labels = answers_to(run, QUESTION)
     if labels is None:
         return None
     categories = {
@@ -212,12 +212,12 @@ def _below(found: FindingsDocument, model: ModelFindings) -> list[str]:
         if sign.changed_from is not None:
             was = words.number(sign.changed_from, sign)
             lines.append(f"* {sign.sign}: the smallest effect that matters was declared as {was}")
-        said = [
+        texts = [
             f"not tested: {finding.lacking}." if finding.lacking else words.enough(finding.outcome, sign),
             words.arms(finding.arms, sign) if finding.arms else "",
             finding.fact,
         ]
-        if text := " ".join(filter(None, said)):
+        if text := " ".join(filter(None, texts)):
             lines.append(f"{sign.number} {text}")
         if finding.supply:
             lines.append(f"  {finding.supply}")

@@ -139,16 +139,15 @@ def _sign(sign: Declaration, finding: Finding, place: int) -> Iterator[str]:
     outcome = finding.outcome
     effect = words.number(outcome.effect, sign) if outcome.effect is not None else ""
     interval = f"<small>{html(words.span(outcome.interval, sign))}</small>" if outcome.interval else ""
-    said = words.sentence(finding, sign)
-    if finding.arms is not None:
-        said += f" {words.arms(finding.arms, sign)}"
+    arms = "" if finding.arms is None else words.arms(finding.arms, sign)
+    text = " ".join(filter(None, (words.sentence(finding, sign), arms, finding.fact)))
     yield f'<li><details id="m{place}-{sign.sign}"><summary><span class="row">'
     yield f'<span class="name"><b>{sign.number}</b> {html(sign.title)}</span>{_chip(outcome.verdict)}'
     yield f'<span class="drawing">{_interval(outcome, sign)}</span>'
-    yield f'<span class="effect">{html(effect)} {interval}</span><span class="said">{html(said)}</span>'
+    yield f'<span class="effect">{html(effect)} {interval}</span><span class="sentence">{html(text)}</span>'
     yield f'</span></summary><div class="opened">{_figure(sign, finding, place)}<dl>'
-    for term, text in _declared(sign, outcome, finding):
-        yield f"<div><dt>{html(term)}</dt><dd>{html(text)}</dd></div>"
+    for term, what in _declared(sign, outcome):
+        yield f"<div><dt>{html(term)}</dt><dd>{html(what)}</dd></div>"
     yield "</dl>"
     if finding.parts:
         yield from _numbers(finding.parts)
@@ -163,7 +162,7 @@ def _figure(sign: Declaration, finding: Finding, place: int) -> str:
     return "" if drawing is None else f"<figure>{inline_svg(drawing, f'm{place}-{sign.number}')}</figure>"
 
 
-def _declared(sign: Declaration, outcome: Outcome, finding: Finding) -> Iterator[tuple[str, str]]:
+def _declared(sign: Declaration, outcome: Outcome) -> Iterator[tuple[str, str]]:
     yield "Question", sign.question
     yield "Effect", sign.estimand
     changed = ""
@@ -183,8 +182,6 @@ def _declared(sign: Declaration, outcome: Outcome, finding: Finding) -> Iterator
         yield "Lost tasks allow", words.span(outcome.bounds, sign)
     if outcome.over_models is not None:
         yield "With all models as one family", outcome.over_models
-    if finding.fact:
-        yield "When", finding.fact
 
 
 def _numbers(parts: Sequence[Part]) -> Iterator[str]:

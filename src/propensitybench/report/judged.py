@@ -79,7 +79,7 @@ def answers_in(run: Run) -> list[Answered]:
         return [] if path is None else read_results(path)
 
 
-def labels_in(run: Run, question: str) -> Answers | None:
+def answers_to(run: Run, question: str) -> Answers | None:
     """The answers to one question in a run; None without any."""
     with _annotated_file(run) as path:
         found = [] if path is None else read_labels(path, question)

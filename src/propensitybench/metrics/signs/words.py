@@ -71,8 +71,8 @@ def sentence(finding: Finding, sign: Declaration) -> str:
         return f"Not tested: {finding.lacking}."
     if finding.outcome.effect is None:
         return f"No value ({finding.outcome.method})."
-    said = _STATEMENTS[sign.sign].format(number(finding.outcome.effect, sign))
-    return f"{said} {enough(finding.outcome, sign)}".strip()
+    statement = _STATEMENTS[sign.sign].format(number(finding.outcome.effect, sign))
+    return f"{statement} {enough(finding.outcome, sign)}".strip()
 
 
 def enough(outcome: Outcome, sign: Declaration) -> str:
