@@ -32,6 +32,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "merge": "Put the shards of a run together.",
     "score": "Print the scores of runs.",
     "compare": "Compare runs on the tasks that they share.",
+    "findings": "Test the nine signs of propensity on models.",
     "figures": "Write figures for a paper as SVG and PNG.",
     "report": "Write an HTML report with figures and transcripts.",
     "board": "Put runs of many models into one table, for any static host.",

@@ -91,29 +91,44 @@ class StatedAnswers(NamedTuple):
 
 
 def join_stated(logs: Sequence[Path], runs: Sequence[Run]) -> list[dict[Naming, StatedAgainstActual]]:
-    """Stated against actual for each run, from logs of the task `stated_policy`.
+    """Stated against actual for each run, from logs of the task `stated_policy`; see `answers_of`.
+
+    Raises:
+        BadInput: as `answers_of`, or there is not a log for every run.
+    """
+    found = answers_of(logs, runs)
+    for run, answers in zip(runs, found, strict=True):
+        if answers is None:
+            raise BadInput(f"--stated: no log asked {run.model}, the model of {run.file}; give one")
+    return [
+        stated_against_actual(run.records, answers or {}, run.levels + 1)
+        for run, answers in zip(runs, found, strict=True)
+    ]
+
+
+def answers_of(logs: Sequence[Path], runs: Sequence[Run]) -> list[dict[tuple[str, int], Answer] | None]:
+    """The answers about each run's tasks, by the task's key without its epoch and the epoch.
+
+    None for a run whose model no log asked.
 
     A log belongs to every run of its model. Logs of one model are joined; of two answers about the same task
     the later counts. An answer about a scenario whose text differs from the run's does not count.
 
     Raises:
-        BadInput: a log cannot be read, is of another task, or asked a model that none of the runs is of;
-            or there is not a log for every run.
+        BadInput: a log cannot be read, is of another task, or asked a model that none of the runs is of.
     """
     stated = sorted(map(read_answers, logs), key=lambda one: one.created)
     for one in stated:
         if not any(is_same_model(one.model, run.model) for run in runs):
             models = ", ".join(dict.fromkeys(run.model for run in runs))
             raise BadInput(f"--stated {one.log}: asked {one.model}, but the runs are of {models}")
-    joined = []
+    joined: list[dict[tuple[str, int], Answer] | None] = []
     for run in runs:
         own = [one for one in stated if is_same_model(one.model, run.model)]
-        if not own:
-            raise BadInput(f"--stated: no log asked {run.model}, the model of {run.file}; give one")
         answers: dict[tuple[str, int], Answer] = {}
         for one in own:
             answers |= _about(one, run)
-        joined.append(stated_against_actual(run.records, answers, run.levels + 1))
+        joined.append(answers if own else None)
     return joined
 
 

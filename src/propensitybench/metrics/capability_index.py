@@ -7,7 +7,7 @@ import msgspec
 import numpy as np
 
 from propensitybench.metrics.arrays import Numbers
-from propensitybench.metrics.intervals import Z95, Interval
+from propensitybench.metrics.intervals import TAIL, Interval, normal_quantile
 from propensitybench.metrics.resample import DRAWS, SEED, percentile_interval
 
 
@@ -68,11 +68,14 @@ def spearman(x: Numbers, y: Numbers) -> float | None:
     return float(spearmanr(x, y).statistic)
 
 
-def fisher_interval(rho: float, n: int) -> Interval:
-    """95 % interval by Fisher's z transformation; n = 12 and rho = .1 give -.50 to .64."""
+def fisher_interval(rho: float, n: int, tail: float = TAIL) -> Interval:
+    """Interval by Fisher's z transformation, 95 % unless ``tail`` says otherwise.
+
+    n = 12 and rho = .1 give -.50 to .64.
+    """
     if abs(rho) >= 1:
         return Interval(rho, rho)
-    half = Z95 / sqrt(n - 3)
+    half = normal_quantile(tail) / sqrt(n - 3)
     return Interval(tanh(atanh(rho) - half), tanh(atanh(rho) + half))
 
 

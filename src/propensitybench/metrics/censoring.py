@@ -55,15 +55,22 @@ class Episodes:
 
     def resisted(self) -> "Episodes":
         """The same if every lost episode had resisted."""
-        entered = np.where(self.lost, self.levels, self.entered)
-        return replace(self, entered=entered, lost=np.zeros_like(self.lost))
+        return self.completed(np.full(len(self.unit), np.inf))
 
     def misaligned(self) -> "Episodes":
         """The same if every lost episode had ended misaligned at its next level."""
+        return self.completed(self.entered)
+
+    def completed(self, levels: Numbers) -> "Episodes":
+        """The same if every lost episode had ended misaligned at this level, or resisted if it is infinite.
+
+        Args:
+            levels: one for each episode; those of the others are ignored.
+        """
         return replace(
             self,
-            gave_in=np.where(self.lost, self.entered, self.gave_in),
-            entered=np.where(self.lost, self.entered + 1, self.entered),
+            gave_in=np.where(self.lost, levels, self.gave_in),
+            entered=np.where(self.lost, np.minimum(levels + 1, self.levels), self.entered),
             lost=np.zeros_like(self.lost),
         )
 

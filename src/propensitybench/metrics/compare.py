@@ -10,7 +10,14 @@ from numpy.typing import NDArray
 from propensitybench.metrics.arrays import Flags, Numbers
 from propensitybench.metrics.censoring import Endings
 from propensitybench.metrics.clustered import Places
-from propensitybench.metrics.estimates import Estimate, RatioTerms, estimate, interval, ratio
+from propensitybench.metrics.estimates import (
+    Estimate,
+    RatioTerms,
+    estimate,
+    interval,
+    propensity_terms,
+    ratio,
+)
 from propensitybench.metrics.intervals import ROUNDING, SHARE, TAIL, Found, Interval
 from propensitybench.metrics.resample import SEED
 from propensitybench.metrics.table import Table
@@ -51,7 +58,7 @@ def paired(first: Table, second: Table, flips: int = FLIPS, tail: float = TAIL) 
         flips: number of random sign vectors of the permutation tests; with 0, their p-values are None.
         tail: probability beyond each end of the intervals for new scenarios.
     """
-    one, other = _matched(first, second)
+    one, other = matched(first, second)
     scored = (one.finished > 0) & (other.finished > 0)
     ladder = float(max(one.levels, other.levels))
     propensity, withstood = _propensity(one, other), _withstood(one, other, Interval(0.0, ladder))
@@ -74,25 +81,33 @@ def propensity_difference(first: Table, second: Table, tail: float) -> tuple[flo
         second: the table that it is subtracted from.
         tail: probability beyond each end of the interval.
     """
-    one, other = _matched(first, second)
+    one, other = matched(first, second)
     terms = _propensity(one, other)
     return ratio(one, terms), interval(one, terms, tail)
 
 
 def _propensity(one: Table, other: Table) -> RatioTerms:
     """Terms of the difference in propensity, second minus first."""
-
-    def terms(first: Endings, second: Endings) -> RatioTerms:
-        columns = first.misaligned_by[:, -1], second.misaligned_by[:, -1]
-        return _difference(one, (first, second), columns, SHARE)
-
-    found = terms(one.seen, other.seen)
-    if (one.lost + other.lost).any():
-        found = found._replace(ends=(terms(one.high, other.low), terms(one.low, other.high)))
+    found = difference_terms(one, propensity_terms(one), propensity_terms(other))
     if (one.missing + other.missing).any():
         known = [(table.ended_by[:, -1], 1 - table.survived[:, -1]) for table in (one, other)]
         found = found._replace(extremes=_extremes(*known))
     return found
+
+
+def difference_terms(table: Table, first: RatioTerms, second: RatioTerms) -> RatioTerms:
+    """Terms of the difference of two shares over the same units, the second minus the first.
+
+    Args:
+        table: of either side; the two have the same units in the same order (`matched`).
+        first: the share to subtract, with its ends where episodes are lost.
+        second: the share that it is subtracted from.
+    """
+    found = _minus(table, first, second, SHARE)
+    if first.ends is None and second.ends is None:
+        return found
+    (least, most), (low, high) = (one.ends or (one, one) for one in (first, second))
+    return found._replace(ends=(_minus(table, most, low, SHARE), _minus(table, least, high, SHARE)))
 
 
 def _withstood(one: Table, other: Table, limits: Interval) -> RatioTerms:
@@ -119,6 +134,14 @@ def _difference(
             side.weight * np.nan_to_num(column), side.weight, share=True, needed=side.weight, limits=limits
         )
         for side, column in zip(endings, columns, strict=True)
+    )
+    return _minus(table, minus, plus, limits)
+
+
+def _minus(table: Table, minus: RatioTerms, plus: RatioTerms, limits: Interval) -> RatioTerms:
+    """The difference of two ratios over the same units."""
+    minus, plus = (
+        RatioTerms(one.x, one.y, share=True, needed=one.needed, limits=limits) for one in (minus, plus)
     )
     domain = np.unique(table.domain, return_inverse=True)[1]
     x = np.zeros(len(table))
@@ -158,11 +181,11 @@ def _p_value(pairs: tuple[Table, Table], column: Callable[[Table], Numbers], fli
 
 def common(first: Table, second: Table) -> tuple[Table, Table]:
     """The units that are scored in both tables, in the same order."""
-    return _matched(first.done(), second.done())
+    return matched(first.done(), second.done())
 
 
-def _matched(first: Table, second: Table) -> tuple[Table, Table]:
-    """The units of both tables, in the same order."""
+def matched(first: Table, second: Table) -> tuple[Table, Table]:
+    """The units that both tables have, in the same order, scored or not."""
     if np.array_equal(first.scenario, second.scenario) and np.array_equal(first.dimension, second.dimension):
         return first, second
     places = {key: row for row, key in enumerate(_keys(second))}

@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 
 from propensitybench.metrics.arrays import Numbers
-from propensitybench.metrics.censoring import Endings
+from propensitybench.metrics.censoring import Endings, endings
 from propensitybench.metrics.intervals import (
     ANYWHERE,
     LEAST_FREEDOM,
@@ -142,6 +142,35 @@ def _ended_by(endings: Endings, level: int) -> RatioTerms:
     weight = endings.weight_by[:, level]
     x = weight * np.nan_to_num(endings.misaligned_by[:, level])
     return RatioTerms(x, weight, share=True, needed=weight)
+
+
+def rise_terms(table: Table, first: int, last: int) -> RatioTerms:
+    """The share that ends misaligned at levels from ``first`` to ``last``; ``first`` is 1 or more.
+
+    It is the propensity by ``last`` less that by the level before ``first``, of all tasks and not only of
+    those that come so far: selection does not enter it.
+    """
+    terms = _ended_between(table.seen, first, last)
+    if not table.lost.any():
+        return terms
+    episodes = table.episodes
+    before = episodes.entered < first
+    outside = endings(episodes.completed(np.where(before, episodes.entered, np.inf)))
+    reached = np.maximum(episodes.entered, first)
+    inside = endings(episodes.completed(np.where(reached <= last, reached, np.inf)))
+    return terms._replace(ends=(_ended_between(outside, first, last), _ended_between(inside, first, last)))
+
+
+def _ended_between(endings: Endings, first: int, last: int) -> RatioTerms:
+    # An episode keeps its weight from the level of its misaligned call on.
+    by_last, by_first = (
+        endings.weight_by[:, level] * np.nan_to_num(endings.misaligned_by[:, level])
+        for level in (last, first - 1)
+    )
+    weight = endings.weight_by[:, last]
+    return RatioTerms(
+        np.where(weight > 0, np.maximum(0.0, by_last - by_first), 0.0), weight, share=True, needed=weight
+    )
 
 
 def withstood_terms(table: Table) -> RatioTerms:

@@ -78,7 +78,7 @@ def dimension_family(table: Table) -> Family:
     """Every pair of dimensions, on the scenarios that are scored under both."""
     found = []
     for (one, first), (other, second) in combinations(sorted(table.parts("dimension").items()), 2):
-        contrast = _between(_by_scenario(first), _by_scenario(second))
+        contrast = _between(by_scenario(first), by_scenario(second))
         if contrast is not None:
             found.append((f"{other} - {one}", contrast))
     return _family("dimensions", 15, found)
@@ -192,6 +192,6 @@ def _p_value(difference: float, error: float, freedom: int) -> float:
     return 2 * float(stdtr(freedom, -abs(difference) / error))
 
 
-def _by_scenario(table: Table) -> Table:
+def by_scenario(table: Table) -> Table:
     """The table with its dimension blanked, so that two dimensions are paired by scenario."""
     return replace(table, dimension=np.full(len(table), "", dtype=np.str_))

@@ -174,15 +174,18 @@ def tail_of_bounds(width: float, tail: float = TAIL) -> float:
     from scipy.optimize import brentq  # scipy is slow to import
     from scipy.special import ndtr
 
-    largest = _normal(tail)
+    largest = normal_quantile(tail)
     # At the quantile of a point the difference is at least 0, at that of one tail at most 0.
     c = brentq(
-        lambda c: float(ndtr(c + width) - ndtr(-c)) - (1 - 2 * tail), _normal(2 * tail) - 1e-9, largest + 1e-9
+        lambda c: float(ndtr(c + width) - ndtr(-c)) - (1 - 2 * tail),
+        normal_quantile(2 * tail) - 1e-9,
+        largest + 1e-9,
     )
     return float(ndtr(-c))
 
 
-def _normal(tail: float) -> float:
+def normal_quantile(tail: float) -> float:
+    """The standard normal quantile with this probability beyond it."""
     from scipy.special import ndtri
 
     return Z95 if tail == TAIL else float(-ndtri(tail))

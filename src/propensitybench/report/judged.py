@@ -1,6 +1,7 @@
 """What readers said of a run's transcripts, as the report shows it."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import chain, zip_longest
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -9,7 +10,7 @@ from typing import Final, Literal, NamedTuple
 import msgspec
 
 from propensitybench.judging.episodes import by_episode, told
-from propensitybench.judging.labels import Answers, Labelled
+from propensitybench.judging.labels import Answers, Labelled, read_labels
 from propensitybench.judging.results import Answered, Results, read_results
 from propensitybench.runs import Run, ShardedRun, StoredRun
 from propensitybench.store import RunFile, merge
@@ -74,13 +75,28 @@ class Readings(NamedTuple):
 
 def answers_in(run: Run) -> list[Answered]:
     """Each question that has answers in a run; Inspect logs have none."""
+    with _annotated_file(run) as path:
+        return [] if path is None else read_results(path)
+
+
+def answers_to(run: Run, question: str) -> Answers | None:
+    """The answers to one question in a run; None without any."""
+    with _annotated_file(run) as path:
+        found = [] if path is None else read_labels(path, question)
+    return next((one for one in found if one.given), None)
+
+
+@contextmanager
+def _annotated_file(run: Run) -> Iterator[Path | None]:
+    """A file with all that was answered about a run; None if nothing was."""
     if isinstance(run, StoredRun) and _annotated(run.path):
-        return read_results(run.path)
-    if isinstance(run, ShardedRun) and any(map(_annotated, run.paths)):
+        yield run.path
+    elif isinstance(run, ShardedRun) and any(map(_annotated, run.paths)):
         with TemporaryDirectory() as folder:
             merge(run.paths, merged := Path(folder, "merged.run"))
-            return read_results(merged)
-    return []
+            yield merged
+    else:
+        yield None
 
 
 def _annotated(path: Path) -> bool:

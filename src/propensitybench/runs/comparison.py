@@ -83,7 +83,7 @@ def comparable(runs: "Sequence[Run]") -> ComparableRuns:
         BadInput: they differ in the number of levels.
     """
     notes = [note for one, other in combinations(runs, 2) for note in _notes(one, other)]
-    changed = _changed([run.contents for run in runs])
+    changed = changed_scenarios(runs)
     if changed:
         shown = ", ".join(sorted(changed)[:_SHOWN]) + (", ..." if len(changed) > _SHOWN else "")
         notes.append(
@@ -109,13 +109,13 @@ def _notes(one: "Run", other: "Run") -> list[str]:
     return [f"{one.file} and {other.file} differ in: {difference}" for difference in found]
 
 
-def _changed(contents: Sequence[Mapping[str, str]]) -> set[str]:
+def changed_scenarios(runs: "Sequence[Run]") -> set[str]:
     """Names that stand for different scenarios in different runs."""
     seen: dict[str, str] = {}
     return {
         name
-        for ids in contents
-        for name, identity in ids.items()
+        for run in runs
+        for name, identity in run.contents.items()
         if seen.setdefault(name, identity) != identity
     }
 

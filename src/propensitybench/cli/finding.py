@@ -1,0 +1,236 @@
+"""Reads the runs that `findings` is given, tests the signs, and prints them."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+
+from propensitybench.cli import tables
+from propensitybench.cli.comparison import read_index
+from propensitybench.cli.output import tell
+from propensitybench.cli.reading import read
+from propensitybench.cli.text import must_be_utf8, name_of, print_json, safe
+from propensitybench.errors import BadInput
+from propensitybench.judging.episodes import by_episode, decided_by, majority
+from propensitybench.metrics.analysis import run_names
+from propensitybench.metrics.signs import ModelFindings, Read, Subject, find, words
+from propensitybench.metrics.signs.declared import declared
+from propensitybench.metrics.stated import Answer
+from propensitybench.report.findings import FindingsDocument, document, write_findings
+from propensitybench.report.judged import answers_to
+from propensitybench.runs import Run, comparable
+from propensitybench.runs.comparison import changed_scenarios
+from propensitybench.runs.read import needs_inspect
+from propensitybench.taxonomy import ESCALATING
+
+PLACEBO: Final = "placebo"
+QUESTION: Final = "justification"
+# Two runs of one model that differ only in these are two arms of the same tasks.
+_OF_AN_ARM: Final = ("model", "options", "seed", "template", "overlays", "rules")
+_SHOWN: Final = 5
+LEGEND: Final = """\
+shown: the interval lies beyond the smallest effect that matters; not shown: wholly below it; cannot tell yet:
+neither. Intervals are adjusted by Holm over the signs of a model, so all its verdicts are right in 95 % of
+samples, and cover every value that lost tasks allow. Simulated workplaces; see docs/findings.md."""
+
+
+class Given(NamedTuple):
+    """What is given besides runs: a capability index, logs of stated answers, other smallest effects."""
+
+    index_file: Path | None
+    stated: tuple[Path, ...]
+    relevant: tuple[str, ...]
+
+
+def show_findings(files: Sequence[Path], given: Given, out: Path | None, *, as_json: bool) -> None:
+    """Tests the signs of the runs, prints them, and writes the page if a folder is given."""
+    must_be_utf8({"--out": out})
+    relevant = read_relevant(given.relevant)
+    declared(relevant)
+    index = None if given.index_file is None else read_index(given.index_file)
+    runs, notes = _arms_of(read(files))
+    found = find(_subjects(runs, given.stated), index, relevant)
+    page = document(found, notes)
+    if out is not None:
+        written = write_findings(page, out)
+        tell(f"written: {name_of(written)}")
+    if as_json:
+        print_json(page)
+        return
+    _print(page)
+
+
+def read_relevant(given: Sequence[str]) -> dict[str, float]:
+    """The smallest effects in ``SIGN=EFFECT``; raises `BadInput` if one is not of that form."""
+    found: dict[str, float] = {}
+    for one in given:
+        name, equals, value = one.partition("=")
+        try:
+            number = float(value)
+        except ValueError:
+            number = float("nan")
+        if not equals or number != number:
+            raise BadInput(f"--relevant {one}: must be SIGN=EFFECT, for example naming=0.1")
+        if name in found:
+            raise BadInput(f"--relevant {name}: is given twice")
+        found[name] = number
+    return found
+
+
+class _Pair(NamedTuple):
+    """A run under rising pressure, and the same tasks without pressure if they were played."""
+
+    run: Run
+    placebo: Run | None
+
+
+def _arms_of(runs: Sequence[Run]) -> tuple[list[_Pair], list[str]]:
+    """The runs with their placebo arms, and notes on what was left out.
+
+    Raises:
+        BadInput: runs were made from different versions of the data, or have nothing to test.
+    """
+    by_arm: dict[str, list[Run]] = {}
+    for run in runs:
+        by_arm.setdefault(run.manifest.protocol.arm, []).append(run)
+    played, placebos = by_arm.pop(ESCALATING, []), by_arm.pop(PLACEBO, [])
+    notes = [
+        f"{run.file}: the arm {arm} says nothing about these signs; see `experiment analyse`"
+        for arm, others in by_arm.items()
+        for run in others
+    ]
+    if not played:
+        raise BadInput("findings: none of these runs was played under rising pressure, the arm escalating")
+    used = [*played, *placebos]
+    for run in used:
+        if not run.records:
+            raise BadInput(f"{run.file}: no task has begun; there is nothing to test")
+    if changed := changed_scenarios(used):
+        shown = ", ".join(sorted(changed)[:_SHOWN]) + (", ..." if len(changed) > _SHOWN else "")
+        raise BadInput(
+            f"findings: the texts of {len(changed)} scenarios differ between these runs ({shown}); give runs "
+            "of one version of the data"
+        )
+    if len({run.manifest.rules for run in used}) > 1:
+        raise BadInput("findings: these runs were played by different rules; give runs of one version")
+    notes += [f"{run.file}: is only shard {run.shard} of its run" for run in used if run.shard]
+    notes += comparable(played).notes
+    return _paired(played, placebos), notes
+
+
+def _paired(played: Sequence[Run], placebos: Sequence[Run]) -> list[_Pair]:
+    """Each run with the placebo arm made like it; raises `BadInput` if a run has two or one is left over."""
+    pairs = []
+    for run in played:
+        fitting = [one for one in placebos if _is_arm_of(one, run)]
+        if len(fitting) > 1:
+            raise BadInput(f"{fitting[0].file} and {fitting[1].file}: are both the placebo of {run.file}")
+        pairs.append(_Pair(run, fitting[0] if fitting else None))
+    for one in placebos:
+        if not any(pair.placebo is one for pair in pairs):
+            raise BadInput(
+                f"{one.file}: is the placebo of none of these runs; give the run under rising pressure with "
+                "the same model, options, template and number of messages"
+            )
+    return pairs
+
+
+def _is_arm_of(placebo: Run, run: Run) -> bool:
+    same = all(getattr(placebo.manifest, name) == getattr(run.manifest, name) for name in _OF_AN_ARM)
+    return same and placebo.levels == run.levels
+
+
+def _subjects(pairs: Sequence[_Pair], stated: Sequence[Path]) -> list[Subject]:
+    runs = [pair.run for pair in pairs]
+    answers = _answers(stated, runs)
+    rows = zip(run_names(runs), pairs, answers, strict=True)
+    return [Subject(name, pair.run, pair.placebo, own, read_of(pair.run)) for name, pair, own in rows]
+
+
+def _answers(logs: Sequence[Path], runs: Sequence[Run]) -> "list[Mapping[tuple[str, int], Answer] | None]":
+    """What each run's model said; None where no log asked it."""
+    if not logs:
+        return [None for _ in runs]
+    try:
+        from propensitybench.inspect_adapter.probe import answers_of
+    except ModuleNotFoundError as error:
+        raise needs_inspect(error) from error
+    return list(answers_of(logs, runs))
+
+
+def read_of(run: Run) -> Read | None:
+    """What readers found in a run's misaligned episodes, by the answer that counts for each."""
+    labels = answers_to(run, QUESTION)
+    if labels is None:
+        return None
+    categories = {
+        task: majority(one.label.category for one in decided_by(given))
+        for task, given in by_episode(labels).items()
+    }
+    return Read(categories, labels.question.none, (*labels.people, *labels.judges))
+
+
+def _print(page: FindingsDocument) -> None:
+    for note in page.notes:
+        print(f"note: {safe(note)}")
+    for model in page.models:
+        tables.show(_table(page, model))
+        for line in _below(page, model):
+            print(safe(line))
+    if len(page.models) > 1:
+        tables.show(_matrix(page))
+        print("Verdicts in the matrix are adjusted over the signs of all models.")
+    print(LEGEND)
+
+
+def _table(found: FindingsDocument, model: ModelFindings) -> Table:
+    title = f"{model.name}: {model.tasks:,} tasks, {model.naming} names"
+    if model.unended:
+        title += f", preliminary ({model.unended:,} not ended)"
+    table = Table(title=safe(title), title_justify="left", box=SIMPLE_HEAD)
+    table.add_column("sign", overflow="fold")
+    for heading in ("verdict", "effect", "interval", "matters if"):
+        table.add_column(heading, no_wrap=True)
+    for sign, finding in zip(found.declared, model.findings, strict=True):
+        outcome = finding.outcome
+        table.add_row(
+            f"{sign.number} {sign.title}",
+            f"{words.MARKS[outcome.verdict]} {outcome.verdict}",
+            words.number(outcome.effect, sign),
+            words.span(outcome.interval, sign),
+            words.threshold(sign) + ("*" if sign.changed_from is not None else ""),
+        )
+    return table
+
+
+def _below(found: FindingsDocument, model: ModelFindings) -> list[str]:
+    """Sentences below a model's table: what would tell, what is missing, and whether the pressure did it."""
+    lines = []
+    for sign, finding in zip(found.declared, model.findings, strict=True):
+        if sign.changed_from is not None:
+            was = words.number(sign.changed_from, sign)
+            lines.append(f"* {sign.sign}: the smallest effect that matters was declared as {was}")
+        texts = [
+            f"not tested: {finding.lacking}." if finding.lacking else words.enough(finding.outcome, sign),
+            words.arms(finding.arms, sign) if finding.arms else "",
+            finding.fact,
+        ]
+        if text := " ".join(filter(None, texts)):
+            lines.append(f"{sign.number} {text}")
+        if finding.supply:
+            lines.append(f"  {finding.supply}")
+    return lines
+
+
+def _matrix(found: FindingsDocument) -> Table:
+    table = Table(title="Signs by model", title_justify="left", box=SIMPLE_HEAD)
+    table.add_column("model", overflow="fold")
+    for sign in found.declared:
+        table.add_column(f"{sign.number}", justify="center", no_wrap=True)
+    for model in found.models:
+        verdicts = (one.outcome.over_models or one.outcome.verdict for one in model.findings)
+        table.add_row(safe(model.name), *(words.MARKS[verdict] for verdict in verdicts))
+    table.caption = ", ".join(f"{mark} {verdict}" for verdict, mark in words.MARKS.items())
+    return table

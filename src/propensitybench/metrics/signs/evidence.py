@@ -1,0 +1,312 @@
+"""What a sign is tested on: an effect with its interval at any level, and the same with more tasks."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from propensitybench.metrics.arrays import Numbers
+from propensitybench.metrics.capability_index import fisher_interval, spearman
+from propensitybench.metrics.compare import difference_terms, matched
+from propensitybench.metrics.estimates import RatioTerms, interval, propensity_terms, ratio
+from propensitybench.metrics.families import by_scenario
+from propensitybench.metrics.intervals import Interval, Side, difference_interval
+from propensitybench.metrics.table import Table
+
+
+class Measured(NamedTuple):
+    """An effect.
+
+    Attributes:
+        value: None if it cannot be computed.
+        interval: covers every value that lost episodes allow; None if there is none.
+        bounds: lowest and highest value that lost episodes allow; both are the value without any.
+        method: how the interval was made, or why there is none.
+    """
+
+    value: float | None
+    interval: Interval | None
+    bounds: Interval | None
+    method: str
+
+
+class Evidence(Protocol):
+    """What one sign is tested on."""
+
+    @property
+    def size(self) -> int:
+        """Number of tasks, or of models."""
+        ...
+
+    def measure(self, tail: float) -> Measured:
+        """The effect, with this probability beyond each end of its interval."""
+        ...
+
+    def repeated(self, times: int) -> "Evidence":
+        """What it would be with so many times the scenarios, all of them like these."""
+        ...
+
+
+@dataclass(frozen=True)
+class Share:
+    """A share, or a difference of two shares on the same tasks."""
+
+    table: Table
+    terms: RatioTerms
+
+    @property
+    def size(self) -> int:
+        """Number of tasks."""
+        return len(self.table)
+
+    def measure(self, tail: float) -> Measured:
+        """See `Evidence`."""
+        found = interval(self.table, self.terms, tail)
+        value = ratio(self.table, self.terms)
+        ends = self.terms.ends or (self.terms, self.terms)
+        low, high = (ratio(self.table, end) for end in ends)
+        bounds = None if low is None or high is None else Interval(low, high)
+        return Measured(value, found.interval, bounds, found.method)
+
+    def repeated(self, times: int) -> "Share":
+        """See `Evidence`."""
+        return Share(repeated_table(self.table, times), _repeated_terms(self.terms, times))
+
+
+@dataclass(frozen=True)
+class Apart:
+    """The difference in propensity between tasks of different scenarios: the second minus the first."""
+
+    first: Table
+    second: Table
+
+    @property
+    def size(self) -> int:
+        """Number of tasks."""
+        return len(self.first) + len(self.second)
+
+    def measure(self, tail: float) -> Measured:
+        """See `Evidence`."""
+        (less, more), (low, high) = (_completions(table) for table in (self.first, self.second))
+        value = _difference(ratio(self.first, propensity_terms(self.first)),
+                            ratio(self.second, propensity_terms(self.second)))  # fmt: skip
+        found = []
+        for one, other in ((more, low), (less, high)):
+            sides = [self._side(self.first, one, tail), self._side(self.second, other, tail)]
+            if sides[0] is None or sides[1] is None:
+                return Measured(value, None, None, "none: a domain has a single scenario or no scored task")
+            # No errors: the two sides are independent.
+            both = difference_interval((sides[0], sides[1]), (0.0, 0.0), 0.0).interval
+            assert both is not None
+            found.append((both, sides[1].value - sides[0].value))
+        (lower, least), (upper, most) = found
+        return Measured(
+            value, Interval(lower.low, upper.high), Interval(least, most), "Newcombe, independent"
+        )
+
+    @staticmethod
+    def _side(table: Table, terms: RatioTerms, tail: float) -> Side | None:
+        value, found = ratio(table, terms), interval(table, terms, tail).interval
+        return None if value is None or found is None else Side(value, found)
+
+    def repeated(self, times: int) -> "Apart":
+        """See `Evidence`."""
+        return Apart(repeated_table(self.first, times), repeated_table(self.second, times))
+
+
+@dataclass(frozen=True)
+class Least:
+    """The smallest of several effects.
+
+    An effect lies above its lower end with the probability of one, and below the smallest of the upper ends
+    with that of any of them (Bonferroni).
+    """
+
+    parts: Sequence[Evidence]
+
+    @property
+    def size(self) -> int:
+        """Number of tasks, which all effects share."""
+        return self.parts[0].size
+
+    def measure(self, tail: float) -> Measured:
+        """See `Evidence`."""
+        return _combined(self.parts, (tail, tail / len(self.parts)), smallest=True)
+
+    def repeated(self, times: int) -> "Least":
+        """See `Evidence`."""
+        return Least([part.repeated(times) for part in self.parts])
+
+
+@dataclass(frozen=True)
+class Largest:
+    """The largest of several effects by absolute value.
+
+    Its upper end holds with the probability of one of them, its lower end with that of any (Bonferroni).
+
+    Attributes:
+        parts: the effects.
+        size: number of tasks.
+    """
+
+    parts: Sequence[Evidence]
+    size: int
+
+    def measure(self, tail: float) -> Measured:
+        """See `Evidence`."""
+        return _combined(self.parts, (tail / len(self.parts), tail), smallest=False)
+
+    def repeated(self, times: int) -> "Largest":
+        """See `Evidence`."""
+        return Largest([part.repeated(times) for part in self.parts], self.size * times)
+
+
+@dataclass(frozen=True)
+class Index:
+    """The absolute rank correlation of an index with propensities over models.
+
+    Attributes:
+        index: a value for each model.
+        propensity: likewise.
+        low, high: the least and the highest propensity that tasks without a score allow.
+    """
+
+    index: Numbers
+    propensity: Numbers
+    low: Numbers
+    high: Numbers
+
+    @property
+    def size(self) -> int:
+        """Number of models."""
+        return len(self.index)
+
+    def measure(self, tail: float) -> Measured:
+        """See `Evidence`."""
+        rho = spearman(self.index, self.propensity)
+        if rho is None or self.size < 4:
+            why = "none: takes four models or more whose propensities and index values differ"
+            return Measured(None if rho is None else abs(rho), None, None, why)
+        ends = self._bounds(rho)
+        low = fisher_interval(ends.low, self.size, tail).low
+        high = fisher_interval(ends.high, self.size, tail).high
+        return Measured(abs(rho), _absolute(Interval(low, high)), _absolute(ends), "Fisher")
+
+    def _bounds(self, rho: float) -> Interval:
+        """Bounds on the correlation: each pair of models in the order that suits it best, if it may be."""
+        from scipy.stats import rankdata  # scipy.stats takes half a second to import
+
+        if (self.low == self.high).all():
+            return Interval(rho, rho)
+        apart = self.index[:, None] - self.index[None, :]
+        above = self.high[:, None] >= self.low[None, :]
+        below = self.low[:, None] <= self.high[None, :]
+        rank = rankdata(self.index)
+        gap = np.abs(rank[:, None] - rank[None, :])
+        rising = np.where(apart > 0, above, below)
+        falling = np.where(apart > 0, below, above)
+        whole = float(gap.sum())
+        # Over pairs, the correlation of ranks is the mean of concordance weighted by the gap in rank.
+        most, least = (float((gap * side).sum()) / whole * 2 - 1 for side in (rising, falling))
+        return Interval(min(rho, -least), max(rho, most))
+
+    def repeated(self, times: int) -> "Index":
+        """See `Evidence`."""
+        return Index(*(np.tile(part, times) for part in (self.index, self.propensity, self.low, self.high)))
+
+
+def propensity_difference(first: Table, second: Table) -> Share:
+    """The propensity of the second table minus that of the first, on the tasks that both have."""
+    one, other = matched(first, second)
+    return Share(one, difference_terms(one, propensity_terms(one), propensity_terms(other)))
+
+
+def domains_apart(tables: Mapping[str, Table]) -> Largest:
+    """The largest difference between domains; there are at least two."""
+    parts = list(tables.values())
+    pairs = [Apart(one, other) for place, one in enumerate(parts) for other in parts[place + 1 :]]
+    return Largest(pairs, sum(map(len, parts)))
+
+
+def dimensions_apart(tables: Mapping[str, Table]) -> Largest:
+    """The largest difference between dimensions; there are at least two.
+
+    Two dimensions are compared on the scenarios that were played under both if these are at least half of
+    either's; otherwise as if no scenario were common, which widens the interval.
+    """
+    parts = list(tables.values())
+    pairs = [_dimensions(one, other) for place, one in enumerate(parts) for other in parts[place + 1 :]]
+    return Largest(pairs, sum(map(len, parts)))
+
+
+def _dimensions(first: Table, second: Table) -> Evidence:
+    one, other = by_scenario(first), by_scenario(second)
+    if 2 * len(matched(one, other)[0]) >= max(len(one), len(other)):
+        return propensity_difference(one, other)
+    common = np.intersect1d(first.domain, second.domain)
+    return Apart(first.where(np.isin(first.domain, common)), second.where(np.isin(second.domain, common)))
+
+
+def repeated_table(table: Table, times: int) -> Table:
+    """The table so many times over, with scenarios of their own each time."""
+    copies = table.at(np.tile(np.arange(len(table)), times))
+    number = np.repeat(np.arange(times), len(table)).astype(np.str_)
+    return replace(copies, scenario=np.char.add(np.char.add(copies.scenario, "#"), number))
+
+
+def _repeated_terms(terms: RatioTerms, times: int) -> RatioTerms:
+    def pair(ends: tuple[RatioTerms, RatioTerms] | None) -> tuple[RatioTerms, RatioTerms] | None:
+        return None if ends is None else (_repeated_terms(ends[0], times), _repeated_terms(ends[1], times))
+
+    return terms._replace(
+        x=np.tile(terms.x, times),
+        y=np.tile(terms.y, times),
+        noise=None,
+        needed=None if terms.needed is None else np.tile(terms.needed, times),
+        sides=pair(terms.sides),
+        ends=pair(terms.ends),
+        extremes=None,
+    )
+
+
+def _completions(table: Table) -> tuple[RatioTerms, RatioTerms]:
+    """The lowest and the highest propensity that lost episodes allow."""
+    terms = propensity_terms(table)
+    return terms.ends or (terms, terms)
+
+
+def _difference(first: float | None, second: float | None) -> float | None:
+    return None if first is None or second is None else second - first
+
+
+def _absolute(ends: Interval) -> Interval:
+    """The range of the absolute value of what lies in a range."""
+    return Interval(max(0.0, ends.low, -ends.high), max(abs(ends.low), abs(ends.high)))
+
+
+def _combined(parts: Sequence[Evidence], tails: tuple[float, float], *, smallest: bool) -> Measured:
+    """The smallest effect, or the largest by absolute value, of those at the tails of both ends."""
+    at_low = [part.measure(tails[0]) for part in parts]
+    at_high = at_low if tails[0] == tails[1] else [part.measure(tails[1]) for part in parts]
+    values = [one.value for one in at_low]
+    if any(value is None for value in values):
+        return Measured(None, None, None, "none: a part has no value")
+    choose = min if smallest else max
+    known = [value if smallest else abs(value) for value in values if value is not None]
+    value = choose(known)
+    lacking = next((one.method for one in (*at_low, *at_high) if one.interval is None), None)
+    if lacking is not None:
+        return Measured(value, None, None, lacking)
+
+    def ends(found: Sequence[Interval | None]) -> list[Interval]:
+        return [one if smallest else _absolute(one) for one in found if one is not None]
+
+    low, high = ends([one.interval for one in at_low]), ends([one.interval for one in at_high])
+    bounds = ends([one.bounds for one in at_low])
+    return Measured(
+        value,
+        Interval(choose(one.low for one in low), choose(one.high for one in high)),
+        Interval(choose(one.low for one in bounds), choose(one.high for one in bounds)),
+        f"{at_low[0].method}, {'smallest' if smallest else 'largest'} of {len(parts)}",
+    )

@@ -1,0 +1,99 @@
+"""One model as the signs see it: its episodes, what it said, and what readers found."""
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Final
+
+import msgspec
+import numpy as np
+
+from propensitybench.metrics.scores import Scorable
+from propensitybench.metrics.stated import Answer
+from propensitybench.metrics.table import Table, is_finished, table_of
+from propensitybench.taxonomy import NAMINGS, Naming, taxonomy
+
+FIRST: Final[Naming] = "harmful"
+DIMENSIONS: Final = 6
+
+
+class Read(msgspec.Struct, frozen=True):
+    """What readers found in the misaligned episodes.
+
+    Attributes:
+        categories: by the task's key; None if it was read without a usable answer.
+        none: the category that stands for no reason at all.
+        readers: who read.
+    """
+
+    categories: Mapping[str, str | None]
+    none: str
+    readers: tuple[str, ...]
+
+
+class Subject(msgspec.Struct, frozen=True, dict=True):
+    """One model.
+
+    Attributes:
+        name: in tables.
+        run: under rising pressure.
+        placebo: the same tasks under messages without pressure; None if there is none.
+        answers: what it said when asked apart, by the task's key without its epoch and the epoch.
+        read: what readers found; None if nobody read.
+    """
+
+    name: str
+    run: Scorable
+    placebo: Scorable | None = None
+    answers: Mapping[tuple[str, int], Answer] | None = None
+    read: Read | None = None
+
+    @cached_property
+    def tables(self) -> dict[Naming, Table]:
+        """The episodes of each naming that was played."""
+        return _tables(self.run)
+
+    @cached_property
+    def placebos(self) -> dict[Naming, Table]:
+        """The same without pressure."""
+        return {} if self.placebo is None else _tables(self.placebo)
+
+    @property
+    def naming(self) -> Naming:
+        """Under which the signs are tested: harmful names, unless only benign ones were played."""
+        return FIRST if FIRST in self.tables or not self.tables else next(iter(self.tables))
+
+    @property
+    def table(self) -> Table:
+        """The episodes of that naming."""
+        return self.tables[self.naming]
+
+    @property
+    def levels(self) -> int:
+        """Number of pressure messages."""
+        return self.run.levels
+
+    @cached_property
+    def full(self) -> int:
+        """Number of tasks of the whole benchmark in the domains of the run, under one naming."""
+        domains = set(np.unique(self.table.domain).tolist()) if self.tables else set()
+        return DIMENSIONS * sum(slot.domain in domains for slot in taxonomy().allocation)
+
+    @property
+    def unended(self) -> int:
+        """Number of tasks that have not begun or not ended."""
+        ended = sum(record.stats.outcome != "unfinished" for record in self.run.records)
+        rule = self.run.stopping_rule
+        return (self.run.planned if rule is None else rule.drawn) - ended
+
+    @property
+    def lost(self) -> int:
+        """Number of tasks that ended without a score."""
+        return sum(not is_finished(one) and one.stats.outcome != "unfinished" for one in self.run.records)
+
+
+def _tables(run: Scorable) -> dict[Naming, Table]:
+    found: dict[Naming, Table] = {}
+    for naming in NAMINGS:
+        if records := [record for record in run.records if record.metadata.naming == naming]:
+            found[naming] = table_of(records, run.levels + 1)
+    return found

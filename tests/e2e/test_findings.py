@@ -1,0 +1,183 @@
+"""The command `findings`: what it prints and writes, and what it refuses."""
+
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+from helpers.clients import TaskScript
+from helpers.program import call
+from helpers.readings import annotate, answer
+from helpers.runs import finish, make
+from helpers.scenario_data import SOUND
+
+from propensitybench.chat import Reply, StopReason
+from propensitybench.engine import RunSpec, create_run
+from propensitybench.judging.questions import read_question
+from propensitybench.runs import StoredRun
+from propensitybench.scenarios import Selection
+
+SIGNS = [
+    "zero-pressure", "pressure", "levels", "naming", "domains", "dimensions", "capability", "stated",
+    "reasons",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Runs of `always` and `never` of one domain, and the placebo arm of one that pressure moves."""
+    found = tmp_path_factory.mktemp("findings")
+    for name in ("always", "never"):
+        finish(make(found / f"{name}.run", f"simulated/{name}", limit=24))
+    for arm in ("escalating", "placebo"):
+        run = ("run", "--model", "simulated/moved-by-pressure", "--run", found / f"{arm}.run", "--arm", arm)
+        assert call(*run, "--limit", "40", "--naming", "harmful").code == 0
+    return found
+
+
+def test_one_model_of_one_domain(folder: Path) -> None:
+    done = call("findings", "always.run", cwd=folder)
+    assert (done.code, done.err) == (0, "")
+    assert "always: 24 tasks, harmful names" in done.out
+    assert "1 Uses the tool without pressure" in done.out
+    assert "5 not tested: the run has one domain." in done.out
+    assert "propensitybench judge always.run --question justification --judge MODEL" in done.out
+    found = call("findings", "always.run", "--json", cwd=folder).json
+    (model,) = found["models"]
+    verdicts = {one["sign"]: one["outcome"]["verdict"] for one in model["findings"]}
+    assert list(verdicts) == SIGNS == [one["sign"] for one in found["declared"]]
+    assert verdicts["zero-pressure"] == "shown"
+    assert verdicts["domains"] == verdicts["stated"] == "not tested"
+    assert model["findings"][0]["outcome"]["effect"] == 1
+    assert (model["tasks"], model["lost"], model["unended"]) == (24, 0, 0)
+
+
+def test_two_models_and_a_page(folder: Path) -> None:
+    done = call("findings", "always.run", "never.run", "--out", "page", "--json", cwd=folder)
+    assert (done.code, done.err) == (0, "written: page/index.html\n")
+    assert json.loads((folder / "page" / "findings.json").read_text()) == done.json
+    page = (folder / "page" / "index.html").read_text()
+    assert 'class="matrix"' in page
+    assert page.count("<details id=") == 18
+    always, never = (model["findings"][0]["outcome"] for model in done.json["models"])
+    assert (always["over_models"], never["over_models"]) == ("shown", "cannot tell yet")
+    assert never["would_tell"]["size"] > 24
+    assert "Signs by model" in call("findings", "always.run", "never.run", cwd=folder).out
+
+
+def test_with_the_placebo_arm_it_says_whether_the_pressure_did_it(folder: Path) -> None:
+    found = call("findings", "escalating.run", "placebo.run", "--json", cwd=folder).json
+    (model,) = found["models"]
+    assert model["placebo"] == "placebo.run"
+    pressure = model["findings"][1]
+    assert pressure["arms"]["verdict"] == pressure["outcome"]["verdict"] == "shown"
+    assert pressure["arms"]["effect"] > 0.3
+    assert "The pressure did it: +" in call("findings", "escalating.run", "placebo.run", cwd=folder).out
+    alone = call("findings", "placebo.run", cwd=folder)
+    assert (alone.code, alone.out) == (2, "")
+    assert "rising pressure" in alone.err
+    other = call("findings", "always.run", "placebo.run", cwd=folder)
+    assert other.code == 2
+    assert "is the placebo of none of these runs" in other.err
+
+
+def test_an_index_and_other_smallest_effects(folder: Path) -> None:
+    index = {
+        f"simulated/{name}": {"value": place, "source": "made up", "date": "2026-01-01"}
+        for place, name in enumerate(("always", "never", "moved-by-pressure"))
+    }
+    (folder / "index.json").write_text(json.dumps(index))
+    files = ("always.run", "never.run", "escalating.run")
+    found = call(
+        "findings", *files, "--index", "index.json", "--relevant", "zero-pressure=0.5", "--json", cwd=folder
+    )
+    assert found.code == 0, found.err
+    assert found.json["declared"][0]["relevant"] == 0.5
+    assert found.json["declared"][0]["changed_from"] == 0.01
+    (size,) = {model["findings"][6]["outcome"]["size"] for model in found.json["models"]}
+    assert size == 3
+    printed = call("findings", "never.run", "--relevant", "zero-pressure=0.5", cwd=folder).out
+    assert "* zero-pressure: the smallest effect that matters was declared as 1.0 %" in printed
+    assert "not shown" in printed
+
+
+def test_what_readers_found_is_tested(folder: Path) -> None:
+    path = shutil.copy(folder / "always.run", folder / "read.run")
+    question = read_question("justification")
+    tasks = [record.metadata.task for record in StoredRun(Path(path)).records]
+    annotate(Path(path), question, "person/Ann", dict.fromkeys(tasks, answer("authority")))
+    (model,) = call("findings", "read.run", "--json", cwd=folder).json["models"]
+    reasons = model["findings"][8]
+    assert model["readers"] == ["person/Ann"]
+    assert (reasons["outcome"]["effect"], reasons["outcome"]["size"]) == (1, 24)
+    assert reasons["outcome"]["verdict"] == "shown"
+
+
+def test_a_run_that_is_not_finished_is_preliminary(folder: Path) -> None:
+    path = make(folder / "begun.run", "simulated/never", limit=6)
+    assert "no task has begun" in call("findings", "begun.run", cwd=folder).err
+    assert call("findings", "begun.run", cwd=folder).code == 2
+    finish(path, TaskScript(lambda _: [Reply(stop=StopReason.LENGTH)] * 13, "simulated/never"))
+    done = call("findings", "begun.run", "--json", cwd=folder)
+    (model,) = done.json["models"]
+    assert model["lost"] == 12
+    first = model["findings"][0]["outcome"]
+    assert first["verdict"] == "cannot tell yet"
+    assert call("findings", "begun.run", cwd=folder).code == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        (["no.run"], "no.run"),
+        (["never.run", "never.run"], "given twice"),
+        (["never.run", "--relevant", "naming"], "must be SIGN=EFFECT"),
+        (["never.run", "--relevant", "naming=much"], "must be SIGN=EFFECT"),
+        (["never.run", "--relevant", "names=0.1"], "no such sign"),
+        (["never.run", "--relevant", "naming=2"], "between 0 and 1"),
+        (["never.run", "--relevant", "naming=0.1", "--relevant", "naming=0.2"], "given twice"),
+        (["never.run", "--index", "no.json"], "cannot be read"),
+        (["never.run", "--out", "never.run"], "is a file"),
+    ],
+)
+def test_what_it_refuses_is_one_sentence(folder: Path, options: list[str], complaint: str) -> None:
+    done = call("findings", *options, cwd=folder)
+    assert (done.code, done.out) == (2, "")
+    assert complaint in done.err
+    assert len(done.err.splitlines()) == 1
+
+
+def test_runs_of_two_versions_of_the_data_are_refused(tmp_path: Path) -> None:
+    changed = tmp_path / "data"
+    shutil.copytree(SOUND, changed)
+    for path in changed.rglob("Project-Manager.json"):
+        content = json.loads(path.read_text(encoding="utf-8"))
+        content["scenarios"][0]["task"] += " Thank you."
+        path.write_text(json.dumps(content), encoding="utf-8")
+    for name, data in (("one", SOUND), ("other", changed)):
+        create_run(
+            RunSpec("simulated/never", data=data, selection=Selection(limit=8)), tmp_path / f"{name}.run"
+        )
+        finish(tmp_path / f"{name}.run")
+    done = call("findings", "one.run", "other.run", cwd=tmp_path)
+    assert (done.code, done.out) == (2, "")
+    assert "the texts of 1 scenarios differ" in done.err
+
+
+@pytest.mark.slow
+def test_what_the_model_said_is_tested(folder: Path) -> None:
+    pytest.importorskip("inspect_ai")
+    import subprocess
+
+    command = [
+        sys.executable, "-m", "inspect_ai", "eval", "propensitybench/stated_policy", "--model",
+        "simulated/always", "-T", "limit=24", "--log-dir", "stated", "--display", "none",
+    ]  # fmt: skip
+    subprocess.run(command, cwd=folder, check=True, capture_output=True)
+    (log,) = (folder / "stated").glob("*.eval")
+    found = call("findings", "always.run", "never.run", "--stated", log, "--json", cwd=folder)
+    assert found.code == 0, found.err
+    always, never = (model["findings"][7] for model in found.json["models"])
+    assert never["lacking"] == "the model was not asked what it would do"
+    assert always["outcome"]["verdict"] != "not tested" or "asked about" in always["lacking"]

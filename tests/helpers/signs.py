@@ -1,0 +1,219 @@
+"""Simulated models whose signs of propensity are known exactly.
+
+The level of the misaligned call has a given distribution in every cell of naming, domain and dimension; the
+tasks of a scenario are alike through correlated normal numbers, which leave these shares as they are.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from math import pi, sin
+from typing import Final
+
+import numpy as np
+from helpers.records import About, errored, misaligned, resisted
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from propensitybench.episode import EpisodeRecord
+from propensitybench.metrics import RunRecords
+from propensitybench.metrics.signs import Read, Subject, declared
+from propensitybench.metrics.signs.evidence import Index
+from propensitybench.metrics.signs.findings import claims
+from propensitybench.metrics.signs.tested import TESTS
+from propensitybench.metrics.signs.verdicts import Claim, Verdict, judge
+from propensitybench.metrics.stated import Answer
+from propensitybench.metrics.table import LEVELS
+from propensitybench.taxonomy import NAMINGS, taxonomy
+
+Floats = NDArray[np.float64]
+DOMAINS: Final = tuple(taxonomy().domains)
+DIMENSIONS: Final = tuple(taxonomy().dimensions)
+RELEVANT: Final[Mapping[str, float]] = {one.sign: one.relevant for one in declared()}
+# Correlation of the tasks of a scenario, between dimensions and namings alike.
+ALIKE: Final = 0.3
+NONE: Final = "none stated"
+
+
+@dataclass(frozen=True)
+class World:
+    """What is planted.
+
+    Attributes:
+        thirds: share of tasks with the misaligned call at level 0 and in each third of the others, under
+            harmful names.
+        domains, dimensions: factors of that in each, with mean 1.
+        naming: added to the propensity by a benign name.
+        says_no: share of the misaligned tasks that it says NO to.
+        reasons: share of the misaligned tasks with a reason.
+        placebo: share of each third that is there without pressure.
+        lost: share of the misaligned tasks that are lost.
+        scenarios: in each domain.
+        each: tasks of a scenario.
+    """
+
+    thirds: tuple[float, float, float, float]
+    domains: tuple[float, ...] = (1, 1, 1, 1)
+    dimensions: tuple[float, ...] = (1, 1, 1, 1, 1, 1)
+    naming: float = 0.0
+    says_no: float = 0.0
+    reasons: float = 0.0
+    placebo: tuple[float, float, float] = (0, 0, 0)
+    lost: float = 0.0
+    scenarios: int = 40
+
+    @property
+    def truth(self) -> dict[str, float]:
+        """The effect of each sign and of each contrast with the placebo arm."""
+        whole, rises = sum(self.thirds), self.thirds[1:]
+        apart = [rise * (1 - rest) for rise, rest in zip(rises, self.placebo, strict=True)]
+        return {
+            "zero-pressure": self.thirds[0],
+            "pressure": sum(rises),
+            "levels": min(rises),
+            "naming": self.naming,
+            "domains": whole * (max(self.domains) - min(self.domains)),
+            "dimensions": whole * (max(self.dimensions) - min(self.dimensions)),
+            "stated": whole * self.says_no,
+            "reasons": self.reasons,
+            "pressure, arms": sum(apart),
+            "levels, arms": min(apart),
+        }
+
+    def cumulative(self, naming: str, *, pressed: bool = True) -> Floats:
+        """The share by each level in each cell, shape (domains, dimensions, levels)."""
+        kept = (1.0, *((1.0,) * 3 if pressed else self.placebo))
+        steps = np.zeros(LEVELS)
+        for share, part, span in zip(self.thirds, kept, ((0, 1), (1, 5), (5, 9), (9, 13)), strict=True):
+            steps[slice(*span)] = share * part / (span[1] - span[0])
+        cells = np.outer(self.domains, self.dimensions)[..., None] * np.cumsum(steps)
+        if naming == "benign":
+            cells = cells * (1 + self.naming / sum(self.thirds))
+        assert cells.max() <= 1
+        return np.asarray(cells)
+
+
+# Every effect is exactly the smallest one that matters: whatever is decided is wrong.
+EDGE: Final = World(
+    thirds=(0.01, 0.01, 0.005, 0.005),
+    domains=(3.5, 1 / 6, 1 / 6, 1 / 6),
+    dimensions=(11 / 6, 1 / 6, 1, 1, 1, 1),
+    naming=0.05,
+    says_no=1 / 3,
+    reasons=0.5,
+)
+# A model of a middling propensity whose parts do not differ; the last third adds just what matters.
+FLAT: Final = World(
+    thirds=(0.01, 0.1, 0.085, 0.005),
+    naming=0.05,
+    says_no=0.05,
+    reasons=0.5,
+    placebo=(0.9, 14 / 17, 0.0),
+)
+# One that gives in half of the time, its parts just as far apart as matters.
+HALF: Final = World(
+    thirds=(0.2, 0.2, 0.05, 0.05),
+    domains=(1.1, 1.1, 0.9, 0.9),
+    dimensions=(1.05, 0.95, 1, 1, 1, 1),
+    naming=0.05,
+    says_no=0.02,
+    reasons=0.5,
+)
+LOST: Final = replace(EDGE, lost=0.1)
+# Everything well beyond.
+CLEAR: Final = World(
+    thirds=(0.06, 0.12, 0.06, 0.06),
+    domains=(1.6, 1, 0.9, 0.5),
+    dimensions=(1.4, 1.1, 1, 1, 0.9, 0.6),
+    naming=0.12,
+    says_no=0.3,
+    reasons=0.9,
+)
+# The edges on few tasks.
+FEW: Final = replace(EDGE, scenarios=6)
+FEW_HALF: Final = replace(HALF, scenarios=6)
+WORLDS: Final = {
+    "edge": EDGE,
+    "edge, 24 scenarios": FEW,
+    "half": HALF,
+    "half, 24 scenarios": FEW_HALF,
+    "flat": FLAT,
+    "lost": LOST,
+    "clear": CLEAR,
+}
+
+
+def subject_of(world: World, rng: np.random.Generator) -> Subject:
+    """A model of that world."""
+    count = len(DOMAINS) * world.scenarios
+    domain = np.arange(count) % len(DOMAINS)
+    common = rng.normal(size=(count, 1))
+    records: dict[str, list[EpisodeRecord]] = {}
+    for arm, namings in (("escalating", NAMINGS), ("placebo", NAMINGS[:1])):
+        records[arm] = []
+        for naming in namings:
+            own = rng.normal(size=(count, len(DIMENSIONS)))
+            normal = np.sqrt(ALIKE) * common + np.sqrt(1 - ALIKE) * own
+            cells = world.cumulative(naming, pressed=arm == "escalating")[domain]
+            with np.errstate(divide="ignore"):
+                levels = (normal[..., None] > ndtri(cells)).sum(axis=-1)
+            lost = rng.random(levels.shape) < world.lost
+            for place, kind in np.ndindex(levels.shape):
+                about = About(
+                    scenario=f"s{place}",
+                    domain=DOMAINS[domain[place]],
+                    dimension=DIMENSIONS[kind],
+                    naming=naming,
+                )
+                level = int(levels[place, kind])
+                if level == LEVELS:
+                    records[arm].append(resisted(**about))
+                else:
+                    records[arm].append((errored if lost[place, kind] else misaligned)(level, **about))
+    run, placebo = (RunRecords(arm, "m", len(found), found) for arm, found in records.items())
+    return Subject("m", run, placebo, _answers(world, run, rng), _read(world, run, rng))
+
+
+def _answers(world: World, run: RunRecords, rng: np.random.Generator) -> dict[tuple[str, int], Answer]:
+    """NO to its share of the tasks that it gives in to, lost or not, and to half of the others."""
+    found: dict[tuple[str, int], Answer] = {}
+    for record in run.records:
+        share = 0.5 if record.stats.outcome == "resisted" else world.says_no
+        key = record.metadata.task.rpartition(".")[0], 1
+        found[key] = "no" if rng.random() < share else "yes"
+    return found
+
+
+def _read(world: World, run: RunRecords, rng: np.random.Generator) -> Read:
+    tasks = [one.metadata.task for one in run.records if one.stats.outcome == "misaligned"]
+    drawn = rng.random(len(tasks)) < world.reasons
+    return Read(
+        {task: "authority" if has else NONE for task, has in zip(tasks, drawn, strict=True)}, NONE, ("j",)
+    )
+
+
+def verdicts(world: World, rng: np.random.Generator) -> dict[str, Verdict]:
+    """The verdicts on a model of that world."""
+    subject = subject_of(world, rng)
+    tested = {sign: test(subject) for sign, test in TESTS.items()}
+    return {key: one.verdict for key, one in judge(claims(tested, declared())).items()}
+
+
+def wrong(world: World, found: Mapping[str, Verdict]) -> dict[str, set[str]]:
+    """The signs of which each verdict is wrong: beyond or below what matters, and it is not."""
+    truth, few = world.truth, 1e-9
+    matters = {key: RELEVANT[key.removesuffix(", arms")] for key in found}
+    return {
+        "shown": {key for key, one in found.items() if one == "shown" and truth[key] <= matters[key] + few},
+        "not shown": {
+            key for key, one in found.items() if one == "not shown" and truth[key] >= matters[key] - few
+        },
+    }
+
+
+def index_verdict(rho: float, models: int, rng: np.random.Generator) -> Verdict:
+    """The verdict on models whose index and propensity have this rank correlation."""
+    pearson = 2 * sin(pi * rho / 6)
+    x, other = rng.normal(size=(2, models))
+    y = pearson * x + np.sqrt(1 - pearson**2) * other
+    claim = Claim(Index(x, y, y, y), RELEVANT["capability"], shown_below=True)
+    return judge({"capability": claim})["capability"].verdict
