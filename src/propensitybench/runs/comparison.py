@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 FEWEST: Final = 2
 # Two runs that differ only in these were played by the same rules and texts.
-_HARMLESS: Final = ("model", "options", "selection", "tasks", "stopping_rule", "data_digest", "seed")
+_HARMLESS: Final = ("model", "options", "selection", "tasks", "stopping_rule", "gate", "data_digest", "seed")
 _SHOWN: Final = 5
 
 
