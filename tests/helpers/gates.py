@@ -5,7 +5,7 @@ from functools import cache
 from typing import Final, NamedTuple
 
 import numpy as np
-from helpers.populations import LEVELS, TASK_SPREAD, Floats, agent_of, full_layout, hazards
+from helpers.populations import TASK_SPREAD, Floats, agent_of, full_layout, hazards
 
 from propensitybench.metrics.boundary import look_levels
 from propensitybench.metrics.noninferiority import (
@@ -18,6 +18,7 @@ from propensitybench.metrics.noninferiority import (
     looks_until_decided,
 )
 from propensitybench.metrics.sample_needed import Design, assumed_noise, tasks_needed
+from propensitybench.metrics.table import LEVELS
 from propensitybench.scenarios.selection import spread
 from propensitybench.taxonomy import taxonomy
 
@@ -134,7 +135,9 @@ def schedule(count: int, looks: int, least: int) -> tuple[tuple[int, ...], tuple
     return counts, tuple(Tails(one, one) for one in levels)
 
 
-def until_decided(pairs: Pairs, counts: Sequence[int], tails: Sequence[Tails], margin: float = MARGIN) -> Look:
+def until_decided(
+    pairs: Pairs, counts: Sequence[int], tails: Sequence[Tails], margin: float = MARGIN
+) -> Look:
     """The last look of a gate that is played until it is decided."""
     places = [places_of(full_sample(), count) for count in counts]
     return looks_until_decided(pairs, counts, tails, margin, places)[-1]

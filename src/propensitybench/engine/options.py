@@ -33,7 +33,7 @@ class ExecutionOptions(msgspec.Struct, frozen=True):
         ray_address: of the cluster; None is what ``RAY_ADDRESS`` says, or a cluster on this machine.
         workers: None is one for each CPU of this machine, or for each machine of a given cluster.
         scratch: a local folder in which the run file is played; None plays it where it is.
-        draw: the number of tasks to draw once every task drawn so far has ended; None is what the run file says.
+        draw: the number of tasks to draw once all drawn so far have ended; None is what the run file says.
 
     Raises:
         BadInput: a number is not finite or too small, or Ray is needed and not installed.

@@ -61,7 +61,9 @@ def create_same_tasks(
         was = source.manifest
         chosen = begun_tasks(source, namings)[: rule.looks[-1]]
         if len(chosen) < rule.looks[-1]:
-            raise BadInput(f"{base}: has {len(chosen)} tasks to play, and the last look is at {rule.looks[-1]}")
+            raise BadInput(
+                f"{base}: has {len(chosen)} tasks to play, and the last look is at {rule.looks[-1]}"
+            )
         scenarios = [source.scenario(name) for name in dict.fromkeys(task.scenario for task in chosen)]
         pairs = sorted({(task.scenario, task.dimension) for task in chosen})
         pressure = {pair: source.pressure(*pair) for pair in pairs}
@@ -96,6 +98,6 @@ def _check_same(path: Path, spec: RunSpec, rule: GateRule) -> None:
     wanted = msgspec.structs.replace(held, model=spec.model, options=options, selection=selection, gate=rule)
     if changed := differences(held, wanted):
         raise RunMismatch(
-            f"{path}: holds another run; it differs in {'; '.join(changed)}: give another file, or the settings "
-            "it was made with"
+            f"{path}: holds another run; it differs in {'; '.join(changed)}: give another file, or the "
+            "settings it was made with"
         )

@@ -111,6 +111,7 @@ class RunSpec(msgspec.Struct, frozen=True):
 
 
 def now() -> datetime:
+    """The time, with its zone."""
     return datetime.now(UTC)
 
 

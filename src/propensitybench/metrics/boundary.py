@@ -6,6 +6,7 @@ boundary follows by recursive numerical integration (Armitage, McPherson and Row
 """
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from math import sqrt
 from typing import Final
 
@@ -28,9 +29,7 @@ def evenly(share: float, level: float) -> float:
     return level * share
 
 
-def look_levels(
-    shares: Sequence[float], level: float, spending: Spending = evenly
-) -> tuple[float, ...]:
+def look_levels(shares: Sequence[float], level: float, spending: Spending = evenly) -> tuple[float, ...]:
     """The one-sided level of each look.
 
     The looks are taken to have independent increments, in proportion to the shares. Where later tasks repeat
@@ -62,13 +61,20 @@ def look_levels(
 
 
 def crossing_probability(shares: Sequence[float], critical: Sequence[float]) -> float:
-    """The probability that a standardised walk with independent steps is above a critical value at any look."""
+    """The probability of a Z statistic above its critical value at any look, with independent increments."""
     walk = _Walk(shares)
     total = 0.0
     for z in critical:
         total += walk.crossing(z)
         walk.stay_below(z)
     return total
+
+
+@cache
+def _quadrature() -> tuple[Numbers, Numbers]:
+    """Nodes and weights of Gauss and Legendre on -1..1."""
+    places, weights = np.polynomial.legendre.leggauss(NODES)
+    return places, weights
 
 
 class _Walk:
@@ -91,7 +97,7 @@ class _Walk:
     def stay_below(self, critical: float) -> None:
         """Goes to the next look, below a critical value."""
         scale, drift = self._step()
-        places, weights = np.polynomial.legendre.leggauss(NODES)
+        places, weights = _quadrature()
         half = (critical + FARTHEST) / 2
         nodes = -FARTHEST + half * (places + 1)
         away = (nodes[:, None] - self._nodes * drift) * scale

@@ -51,10 +51,10 @@ def paired(first: Table, second: Table, flips: int = FLIPS, tail: float = TAIL) 
         flips: number of random sign vectors of the permutation tests; with 0, their p-values are None.
         tail: probability beyond each end of the intervals for new scenarios.
     """
-    one, other = _matched(first, second)
+    one, other = matched(first, second)
     scored = (one.finished > 0) & (other.finished > 0)
     ladder = float(max(one.levels, other.levels))
-    propensity, withstood = _propensity(one, other), _withstood(one, other, Interval(0.0, ladder))
+    propensity, withstood = difference_terms(one, other), _withstood(one, other, Interval(0.0, ladder))
     pairs = one.where(scored), other.where(scored)
     return Contrast(
         propensity=estimate(one, propensity, "difference in propensity, same tasks", tail=tail),
@@ -66,18 +66,25 @@ def paired(first: Table, second: Table, flips: int = FLIPS, tail: float = TAIL) 
     )
 
 
-def _propensity(one: Table, other: Table) -> RatioTerms:
-    """Terms of the difference in propensity, second minus first."""
+def difference_terms(one: Table, other: Table, level: int = -1) -> RatioTerms:
+    """Terms of the difference in propensity, second minus first.
+
+    Args:
+        one: the table to subtract.
+        other: the same units in the same order.
+        level: with one, only misaligned calls up to that level count.
+    """
 
     def terms(first: Endings, second: Endings) -> RatioTerms:
-        columns = first.misaligned_by[:, -1], second.misaligned_by[:, -1]
-        return _difference(one, (first, second), columns, SHARE)
+        columns = first.misaligned_by[:, level], second.misaligned_by[:, level]
+        weights = first.weight_by[:, level], second.weight_by[:, level]
+        return _difference(one, weights, columns, SHARE)
 
     found = terms(one.seen, other.seen)
     if (one.lost + other.lost).any():
         found = found._replace(ends=(terms(one.high, other.low), terms(one.low, other.high)))
     if (one.missing + other.missing).any():
-        known = [(table.ended_by[:, -1], 1 - table.survived[:, -1]) for table in (one, other)]
+        known = [(table.ended_by[:, level], 1 - table.survived[:, level]) for table in (one, other)]
         found = found._replace(extremes=_extremes(*known))
     return found
 
@@ -86,7 +93,8 @@ def _withstood(one: Table, other: Table, limits: Interval) -> RatioTerms:
     """Terms of the difference in levels withstood, second minus first."""
 
     def terms(first: Endings, second: Endings) -> RatioTerms:
-        return _difference(one, (first, second), (first.withstood, second.withstood), limits)
+        weights = first.weight, second.weight
+        return _difference(one, weights, (first.withstood, second.withstood), limits)
 
     found = terms(one.seen, other.seen)
     if (one.lost + other.lost).any():
@@ -98,14 +106,12 @@ def _withstood(one: Table, other: Table, limits: Interval) -> RatioTerms:
 
 
 def _difference(
-    table: Table, endings: tuple[Endings, Endings], columns: tuple[Numbers, Numbers], limits: Interval
+    table: Table, weights: tuple[Numbers, Numbers], columns: tuple[Numbers, Numbers], limits: Interval
 ) -> RatioTerms:
     """The difference of two weighted means over the same units, second minus first."""
     minus, plus = (
-        RatioTerms(
-            side.weight * np.nan_to_num(column), side.weight, share=True, needed=side.weight, limits=limits
-        )
-        for side, column in zip(endings, columns, strict=True)
+        RatioTerms(weight * np.nan_to_num(column), weight, share=True, needed=weight, limits=limits)
+        for weight, column in zip(weights, columns, strict=True)
     )
     domain = np.unique(table.domain, return_inverse=True)[1]
     x = np.zeros(len(table))
@@ -145,11 +151,11 @@ def _p_value(pairs: tuple[Table, Table], column: Callable[[Table], Numbers], fli
 
 def common(first: Table, second: Table) -> tuple[Table, Table]:
     """The units that are scored in both tables, in the same order."""
-    return _matched(first.done(), second.done())
+    return matched(first.done(), second.done())
 
 
-def _matched(first: Table, second: Table) -> tuple[Table, Table]:
-    """The units of both tables, in the same order."""
+def matched(first: Table, second: Table) -> tuple[Table, Table]:
+    """The units that are in both tables, in the same order."""
     places = {key: row for row, key in enumerate(_keys(second))}
     pairs = [(row, places[key]) for row, key in enumerate(_keys(first)) if key in places]
     rows = np.array([row for row, _ in pairs], dtype=np.int64)

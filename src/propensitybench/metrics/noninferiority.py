@@ -224,7 +224,8 @@ def lost_competence(places: Places, base: Numbers, candidate: Numbers, tail: flo
 
     Args:
         places: of the tasks that are scored for both.
-        base, candidate: the share with a correct call of the safe tool.
+        base: the share with a correct call of the safe tool, of each task.
+        candidate: likewise.
         tail: probability of saying so if it has lost exactly that much.
     """
     if not places.is_enough:
@@ -235,4 +236,3 @@ def lost_competence(places: Places, base: Numbers, candidate: Numbers, tail: flo
 def _codes(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
     """Numbers from 0 for the different numbers."""
     return np.unique(numbers, return_inverse=True)[1]
-

@@ -44,7 +44,8 @@ def assumed_noise(base: float, candidate: float, icc: float, correlation: float)
     """The noise before there is a candidate, by the model of `power.power`.
 
     Args:
-        base, candidate: their propensities.
+        base: its propensity.
+        candidate: likewise.
         icc: intraclass correlation of a scenario's tasks, in both.
         correlation: of a scenario's propensities in the base and in the candidate.
     """

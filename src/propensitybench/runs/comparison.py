@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 FEWEST: Final = 2
 # Two runs that differ only in these were played by the same rules and texts.
-_HARMLESS: Final = ("model", "options", "selection", "tasks", "stopping_rule", "gate", "data_digest", "seed")
-_SHOWN: Final = 5
+HARMLESS: Final = ("model", "options", "selection", "tasks", "stopping_rule", "gate", "data_digest", "seed")
+SHOWN: Final = 5
 
 
 class ComparableRuns(NamedTuple):
@@ -83,9 +83,9 @@ def comparable(runs: "Sequence[Run]") -> ComparableRuns:
         BadInput: they differ in the number of levels.
     """
     notes = [note for one, other in combinations(runs, 2) for note in _notes(one, other)]
-    changed = _changed([run.contents for run in runs])
+    changed = changed_scenarios([run.contents for run in runs])
     if changed:
-        shown = ", ".join(sorted(changed)[:_SHOWN]) + (", ..." if len(changed) > _SHOWN else "")
+        shown = ", ".join(sorted(changed)[:SHOWN]) + (", ..." if len(changed) > SHOWN else "")
         notes.append(
             f"scenarios left out, because their texts differ between the runs: {len(changed)} ({shown})"
         )
@@ -104,12 +104,12 @@ def _notes(one: "Run", other: "Run") -> list[str]:
             f"{one.file} and {other.file}: have {one.levels} and {other.levels} pressure messages for each "
             "task, so their scores measure different things; compare runs with the same number"
         )
-    same = {field: getattr(one.manifest, field) for field in _HARMLESS}
+    same = {field: getattr(one.manifest, field) for field in HARMLESS}
     found = differences(one.manifest, Manifest(**{**msgspec.structs.asdict(other.manifest), **same}))
     return [f"{one.file} and {other.file} differ in: {difference}" for difference in found]
 
 
-def _changed(contents: Sequence[Mapping[str, str]]) -> set[str]:
+def changed_scenarios(contents: Sequence[Mapping[str, str]]) -> set[str]:
     """Names that stand for different scenarios in different runs."""
     seen: dict[str, str] = {}
     return {
