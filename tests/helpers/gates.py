@@ -1,6 +1,6 @@
 """Simulated gates: a base and a candidate on the layout of the full data set, with a known difference."""
 
-from collections.abc import Sequence
+from collections import Counter
 from functools import cache
 from typing import Final, NamedTuple
 
@@ -19,6 +19,7 @@ from propensitybench.metrics.noninferiority import (
 )
 from propensitybench.metrics.sample_needed import Design, assumed_noise, tasks_needed
 from propensitybench.metrics.table import LEVELS
+from propensitybench.runs.candidates import look_counts
 from propensitybench.scenarios.selection import spread
 from propensitybench.taxonomy import taxonomy
 
@@ -128,16 +129,37 @@ def fixed(pairs: Pairs, count: int, margin: float = MARGIN) -> Answer:
 
 
 @cache
-def schedule(count: int, looks: int, least: int) -> tuple[tuple[int, ...], tuple[Tails, ...]]:
-    """Numbers of tasks and levels of the looks."""
-    counts = tuple(dict.fromkeys(max(least, round(count * look / looks)) for look in range(1, looks + 1)))
-    levels = look_levels([one / count for one in counts], LEVEL)
+def schedule() -> tuple[tuple[int, ...], tuple[Tails, ...]]:
+    """Numbers of tasks and levels of the looks of a candidate that is played until decided."""
+    counts = look_counts(len(full_sample().domain), 1)
+    levels = look_levels([one / counts[-1] for one in counts], LEVEL)
     return counts, tuple(Tails(one, one) for one in levels)
 
 
-def until_decided(
-    pairs: Pairs, counts: Sequence[int], tails: Sequence[Tails], margin: float = MARGIN
-) -> Look:
+def until_decided(pairs: Pairs, margin: float = MARGIN) -> Look:
     """The last look of a gate that is played until it is decided."""
+    counts, tails = schedule()
     places = [places_of(full_sample(), count) for count in counts]
     return looks_until_decided(pairs, counts, tails, margin, places)[-1]
+
+
+class Played(NamedTuple):
+    """Numbers of answers with the plan's sample and until decided, and the median number of tasks of these."""
+
+    fixed: Counter[str]
+    until_decided: Counter[str]
+    tasks: float
+
+
+def play_gates(base: float, change: float, count: int, lost: float = 0.0, seed: int = 0) -> Played:
+    """Simulates gates; see `simulate`."""
+    rng = np.random.default_rng([seed, round(1000 * base), round(1000 * change), round(10 * lost)])
+    answers: tuple[Counter[str], Counter[str]] = (Counter(), Counter())
+    tasks = []
+    for _ in range(count):
+        pairs = simulate(base, change, rng, lost)
+        answers[0][fixed(pairs, planned(base))] += 1
+        last = until_decided(pairs)
+        answers[1][last.answer] += 1
+        tasks.append(last.pairs)
+    return Played(*answers, float(np.median(tasks)))

@@ -41,9 +41,20 @@ def rule_for(base: StoredRun, question: Question, most: int | None = None) -> Ga
         raise BadInput(
             f"{base.file}: has no task under {' and '.join(question.namings)} names that has begun"
         )
-    least = min(count, LEAST * names)
-    looks = sorted({max(least, count * look // LOOKS // names * names) for look in range(1, LOOKS + 1)})
-    return GateRule(question.margin, question.on, question.level, tuple(looks), identity_of(base.manifest))
+    looks = look_counts(count, names)
+    return GateRule(question.margin, question.on, question.level, looks, identity_of(base.manifest))
+
+
+def look_counts(count: int, namings: int) -> tuple[int, ...]:
+    """Numbers of tasks after which to look.
+
+    Args:
+        count: tasks in all; a multiple of the number of namings.
+        namings: number of namings, which a look has in equal numbers.
+    """
+    least = min(count, LEAST * namings)
+    steps = (count * look // LOOKS // namings * namings for look in range(1, LOOKS + 1))
+    return tuple(sorted({max(least, step) for step in steps}))
 
 
 def draw_until_decided(base: StoredRun, question: Question) -> Callable[[RunFile], int]:

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 import numpy as np
@@ -120,27 +120,37 @@ def gate(
     return compare_gated(one, other, question_for(other, margin, on, naming, level))
 
 
+def question_of(margin: float | None, on: str | None, naming: str | None, level: float | None) -> Question:
+    """The question with these settings; None is the default."""
+    return Question(**_set_ones(margin, on, naming, level))
+
+
 def question_for(
     candidate: Run, margin: float | None, on: str | None, naming: str | None, level: float | None
 ) -> Question:
-    """The question with the defaults, or that for which the candidate was played.
+    """The question with these settings; None is the default, or that for which the candidate was played.
 
     Raises:
         BadInput: the candidate was played for another question.
     """
     rule = candidate.manifest.gate
-    given = {"margin": margin, "on": on, "level": level, "namings": naming and namings_of(naming)}
-    set_ones = {name: value for name, value in given.items() if value is not None}
     if rule is None:
-        return Question(**set_ones)  # type: ignore[arg-type]
+        return question_of(margin, on, naming, level)
     own = Question(rule.margin, rule.on, tuple(candidate.manifest.selection.namings), rule.level)
-    for name, value in set_ones.items():
+    for name, value in _set_ones(margin, on, naming, level).items():
         if (was := getattr(own, name)) != value:
             raise BadInput(
                 f"{candidate.file}: was played until decided with {name} {_shown(was)}; asking with "
                 f"{_shown(value)} afterwards would not keep the level: leave it out"
             )
     return own
+
+
+def _set_ones(
+    margin: float | None, on: str | None, naming: str | None, level: float | None
+) -> dict[str, Any]:
+    given = {"margin": margin, "on": on, "level": level, "namings": naming and namings_of(naming)}
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def _shown(value: object) -> str:
@@ -312,6 +322,22 @@ def _shares(
     assert sides is not None  # a difference has them
     first, second = (ratio(one, side) for side in sides)
     return None if first is None or second is None else (first, second)
+
+
+def plan_of(
+    base: Run, candidate: Run | None, question: Question, assumed: tuple[float | None, float]
+) -> dict[Naming, Needed | None]:
+    """How many tasks would tell, by naming; see `needed_for`."""
+    level = question.check(base.levels)
+    needed = {}
+    for name in question.namings:
+        pairs = None
+        if candidate is not None:
+            check_same_benchmark(base, candidate)
+            drawn = drawn_tasks(candidate)
+            pairs = common_tasks(base.records, drawn, candidate.records, name, level).pairs
+        needed[name] = needed_for(base, question, name, level, pairs, assumed)
+    return needed
 
 
 def needed_for(

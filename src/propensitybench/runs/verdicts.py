@@ -152,7 +152,7 @@ def _of_naming(verdict: Verdict, naming: Naming, found: NamingVerdict) -> str:
         words += f"unknown on {found.tasks:,} common tasks"
     else:
         words += (
-            f"{display.percent(found.candidate)} % after {display.percent(found.base)} % on {found.tasks:,} "
+            f"{display.percent(found.candidate)} % (base {display.percent(found.base)} %) on {found.tasks:,} "
             f"common tasks of {found.scenarios:,} scenarios"
         )
     words += _limits(found, verdict.level)
@@ -211,10 +211,9 @@ def needed_sentence(needed: Needed) -> str:
     if needed.tasks <= needed.there_are:
         return f"About {needed.tasks:,} tasks tell with 90 %"
     chance = "" if needed.chance is None else f" (with {100 * needed.chance:.0f} %)"
-    epochs = -(-needed.tasks // needed.there_are)
     return (
         f"The {needed.there_are:,} tasks of the base are too few to tell with 90 %{chance}; it takes about "
-        f"{needed.tasks:,}: play {epochs} epochs of both, or take a wider margin"
+        f"{needed.tasks:,}: play more tasks or epochs of both, or take a wider margin"
     )
 
 
