@@ -22,7 +22,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-from helpers.gates import LEVEL, MARGIN, Played, full_sample, play_gates, planned  # noqa: E402
+from helpers.gates import LEVEL, MARGIN, full_sample, planned, play_gates
 
 BASES: Final = (0.05, 0.12, 0.5)
 # Monte-Carlo errors by which a share may be above the level.

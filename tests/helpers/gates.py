@@ -144,7 +144,7 @@ def until_decided(pairs: Pairs, margin: float = MARGIN) -> Look:
 
 
 class Played(NamedTuple):
-    """Numbers of answers with the plan's sample and until decided, and the median number of tasks of these."""
+    """Numbers of answers with the plan's sample and until decided, and the median tasks of the latter."""
 
     fixed: Counter[str]
     until_decided: Counter[str]
