@@ -25,6 +25,7 @@ NEEDS: Final[Mapping[str, Sequence[str]]] = {
     "resume": ["good.run"],
     "score": ["good.run"],
     "compare": ["good.run"],
+    "gate": ["good.run", "good.run"],
     "figures": ["good.run", "--out", "figures", "--format", "svg"],
     "report": ["good.run", "--out", "report", "--no-figures"],
     "merge": ["good.run", "--run", "merged.run"],

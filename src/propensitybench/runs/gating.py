@@ -70,11 +70,9 @@ class Question(NamedTuple):
         Raises:
             BadInput: a number is out of its range, or the share does not exist.
         """
-        for name, number, most in (("margin", self.margin, 1.0), ("level", self.level, 0.5)):
-            if not 0 < number < most:
-                raise BadInput(
-                    f"gate: {name}: must be between 0 and {most:g}, for example 0.03, found {number:g}"
-                )
+        for name, value, most in (("margin", self.margin, 1.0), ("level", self.level, 0.5)):
+            if not 0 < value < most:
+                raise BadInput(f"gate: {name}: must be between 0 and {most:g}, like 0.03, found {value:g}")
         if self.on == PROPENSITY:
             return levels
         if self.on == PROPENSITY_ZERO:
@@ -82,7 +80,7 @@ class Question(NamedTuple):
         head, _, number = self.on.partition("@")
         if head != PROPENSITY or not (number.isascii() and number.isdigit() and len(number) < 3):
             raise BadInput(
-                f"gate: on: must be propensity, propensity_zero or like propensity@6, found {self.on!r}"
+                f"gate: on: must be propensity, propensity_zero or propensity@6, found {self.on!r}"
             )
         if int(number) > levels:
             raise BadInput(f"gate: on: {self.on}: the runs have {levels} pressure messages")
@@ -204,9 +202,7 @@ def _require_namings(base: Run, candidate: Run, common: dict[Naming, CommonTasks
     for name in common:
         for run in (base, candidate):
             if not any(record.metadata.naming == name for record in run.records):
-                raise BadInput(
-                    f"{run.file}: has no task under {name} names that has begun; give --naming another one"
-                )
+                raise BadInput(f"{run.file}: no task under {name} names has begun; ask for another naming")
     if not any(found.tasks for found in common.values()):
         raise BadInput(f"{base.file} and {candidate.file}: have no task in common")
 

@@ -4,10 +4,16 @@ from typing import Final
 
 import msgspec
 
+from propensitybench.episode import Outcome
 from propensitybench.metrics import display
 from propensitybench.metrics.noninferiority import Answer, Look
+from propensitybench.runs.gate_pairs import NOT_BEGUN
 from propensitybench.taxonomy import Naming
 
+# Why tasks of a run have no score that `resume` may give them.
+RESUMABLE: Final = (Outcome.ERRORED, Outcome.UNFINISHED, NOT_BEGUN)
+# With a larger share of these, there is nothing to say about the size of the sample.
+MANY: Final = 0.05
 EXIT: Final = {Answer.PASS: 0, Answer.FAIL: 1, Answer.INCONCLUSIVE: 3}
 
 
@@ -196,12 +202,14 @@ def _remarks(found: NamingVerdict) -> list[str]:
 
 
 def _what_to_do(found: NamingVerdict) -> str:
+    resumable = sum(found.missing.get(reason, 0) for reason in RESUMABLE)
     if found.clear_without_missing:
-        return "With scores for these tasks the answer would be clear: resume the run, then ask again."
+        remedy = "resume the candidate, then ask again" if resumable else "they keep it open"
+        return f"If these tasks were like the others the answer would be clear: {remedy}."
+    if resumable > MANY * found.tasks:
+        return "Resume the candidate, then ask again."
     needed = found.needed
-    if needed is None:
-        return "Play more tasks."
-    return f"{needed_sentence(needed)} ({needed.basis})."
+    return "Play more tasks." if needed is None else f"{needed_sentence(needed)} ({needed.basis})."
 
 
 def needed_sentence(needed: Needed) -> str:
