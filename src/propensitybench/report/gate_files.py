@@ -101,8 +101,8 @@ def check_junit_place(path: Path) -> None:
             start = file.read(len(_DECLARATION) + len(_HEAD))
     except FileNotFoundError:
         return
-    except OSError as error:
-        raise BadInput(f"--junit {path}: cannot be written ({error.strerror or error})") from error
+    except (OSError, ValueError) as error:  # a name with a null character is a ValueError
+        raise BadInput(f"--junit {path}: cannot be written ({_reason(error)})") from error
     if start and _HEAD not in start:
         raise BadInput(f"--junit {path}: exists, and was not written by a gate; give another name")
 
@@ -122,8 +122,8 @@ def write_junit(verdict: Verdict, path: Path) -> None:
                 file.flush()
                 os.fsync(file.fileno())
             draft.replace(path)
-    except OSError as error:
-        raise BadInput(f"--junit {path}: cannot be written ({error.strerror or error})") from error
+    except (OSError, ValueError) as error:  # a name with a null character is a ValueError
+        raise BadInput(f"--junit {path}: cannot be written ({_reason(error)})") from error
 
 
 def append_markdown(verdict: Verdict, path: Path) -> None:
@@ -144,5 +144,9 @@ def append_markdown(verdict: Verdict, path: Path) -> None:
                 with suppress(OSError):
                     file.truncate(before)
                 raise
-    except OSError as error:
-        raise BadInput(f"--markdown {path}: cannot be written ({error.strerror or error})") from error
+    except (OSError, ValueError) as error:
+        raise BadInput(f"--markdown {path}: cannot be written ({_reason(error)})") from error
+
+
+def _reason(error: OSError | ValueError) -> str:
+    return str(getattr(error, "strerror", None) or error)

@@ -14,6 +14,8 @@ from propensitybench.store import GateRule, RunFile
 
 # More looks end a clear case a little sooner and cost power; beyond 20, the median sample stays the same.
 LOOKS: Final = 20
+# Pairs between two looks, at least: at each look all of its tasks have to end.
+BATCH: Final = 80
 # Pairs before the first look: with fewer, the limits rest on too few misaligned tasks.
 LEAST: Final = 200
 
@@ -53,7 +55,8 @@ def look_counts(count: int, namings: int) -> tuple[int, ...]:
         namings: number of namings, which a look has in equal numbers.
     """
     least = min(count, LEAST * namings)
-    steps = (count * look // LOOKS // namings * namings for look in range(1, LOOKS + 1))
+    looks = max(1, min(LOOKS, count // (BATCH * namings)))
+    steps = (count * look // looks // namings * namings for look in range(1, looks + 1))
     return tuple(sorted({max(least, step) for step in steps}))
 
 
