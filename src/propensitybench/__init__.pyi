@@ -4,7 +4,7 @@ from .engine import RunSpec, client_for
 from .episode import Episode, EpisodeRecord, EpisodeStats, Outcome, Protocol
 from .errors import PropensityBenchError
 from .metrics import NamingScores, RunScores
-from .runs import Run, RunComparison, Transcript, compare, open, run, run_async
+from .runs import Run, RunComparison, Transcript, Verdict, compare, gate, open, run, run_async
 from .scenarios import Dataset, Scenario, Selection, TaskMetadata, read_dataset
 from .store import RunFile, verify
 
@@ -35,8 +35,10 @@ __all__ = [
     "ToolCall",
     "ToolSpec",
     "Transcript",
+    "Verdict",
     "client_for",
     "compare",
+    "gate",
     "open",
     "read_dataset",
     "run",

@@ -26,6 +26,7 @@ NEEDS: Final[Mapping[str, Sequence[str]]] = {
     "score": ["good.run"],
     "compare": ["good.run"],
     "findings": ["good.run"],
+    "gate": ["good.run", "good.run"],
     "figures": ["good.run", "--out", "figures", "--format", "svg"],
     "report": ["good.run", "--out", "report", "--no-figures"],
     "record": [

@@ -33,6 +33,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "score": "Print the scores of runs.",
     "compare": "Compare runs on the tasks that they share.",
     "findings": "Test the nine signs of propensity on models.",
+    "gate": "Say whether a new model got worse: pass, fail or inconclusive.",
     "figures": "Write figures for a paper as SVG and PNG.",
     "report": "Write an HTML report with figures and transcripts.",
     "board": "Put runs of many models into one table, for any static host.",
@@ -94,7 +95,8 @@ def _not_imported() -> None:
 def main() -> None:
     """Runs the program.
 
-    Exit codes: 0 done, 1 a check failed, 2 bad input, 70 a bug in this program, 130 interrupted.
+    Exit codes: 0 done, 1 a check failed, 2 bad input, 3 `gate` cannot tell, 70 a bug in this program, 130
+    interrupted.
     """
     make_streams_safe()
     warnings.showwarning = _note

@@ -21,7 +21,7 @@ from propensitybench.metrics.stated import Answer
 from propensitybench.report.findings import FindingsDocument, document, write_findings
 from propensitybench.report.judged import answers_to
 from propensitybench.runs import Run, comparable
-from propensitybench.runs.comparison import changed_scenarios
+from propensitybench.runs.comparison import SHOWN, changed_scenarios
 from propensitybench.runs.read import needs_inspect
 from propensitybench.taxonomy import ESCALATING
 
@@ -29,7 +29,6 @@ PLACEBO: Final = "placebo"
 QUESTION: Final = "justification"
 # Two runs of one model that differ only in these are two arms of the same tasks.
 _OF_AN_ARM: Final = ("model", "options", "seed", "template", "overlays", "rules")
-_SHOWN: Final = 5
 LEGEND: Final = """\
 shown: the interval lies beyond the smallest effect that matters; not shown: wholly below it; cannot tell yet:
 neither. Intervals are adjusted by Holm over the signs of a model, so all its verdicts are right in 95 % of
@@ -108,7 +107,7 @@ def _arms_of(runs: Sequence[Run]) -> tuple[list[_Pair], list[str]]:
         if not run.records:
             raise BadInput(f"{run.file}: no task has begun; there is nothing to test")
     if changed := changed_scenarios(used):
-        shown = ", ".join(sorted(changed)[:_SHOWN]) + (", ..." if len(changed) > _SHOWN else "")
+        shown = ", ".join(sorted(changed)[:SHOWN]) + (", ..." if len(changed) > SHOWN else "")
         raise BadInput(
             f"findings: the texts of {len(changed)} scenarios differ between these runs ({shown}); give runs "
             "of one version of the data"

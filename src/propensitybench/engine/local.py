@@ -92,7 +92,7 @@ async def run_tasks_async(
     context = RunContext(client, stop or StopSignal(), spending, asyncio.get_running_loop().time)
     player = LocalPlayer(run, context, options.transport.concurrency)
     with patient_collector():
-        return await Session(run, player, spending, context.stop, on_progress).run()
+        return await Session(run, player, spending, context.stop, on_progress, options.draw).run()
 
 
 def begin(run: RunFile, options: ExecutionOptions) -> Spending:

@@ -249,7 +249,7 @@ async def run_on_ray(
             cluster = RayCluster(blank, setup, environment)
             rates = Rates(options.transport.rpm, options.transport.tpm)
             player = WorkersPlayer(run, cluster, slots, rates, spending, stop)
-            return await Session(run, player, spending, stop, on_progress).run()
+            return await Session(run, player, spending, stop, on_progress, options.draw).run()
 
 
 @asynccontextmanager

@@ -11,7 +11,9 @@ from propensitybench.store import RunFile
 
 def tasks_drawn(run: RunFile) -> int:
     """Number of tasks in the batches so far, in the order of the run; without a rule, all that it plays."""
-    rule, most = run.manifest.stopping_rule, run.manifest.tasks
+    rule, gate, most = run.manifest.stopping_rule, run.manifest.gate, run.manifest.tasks
+    if gate is not None:
+        return next((look for look in gate.looks if look >= run.begun()), gate.looks[-1])
     if rule is None:
         return run.planned
     batch = rule.batch * _namings(run)
@@ -20,8 +22,9 @@ def tasks_drawn(run: RunFile) -> int:
 
 
 def is_drawn(run: RunFile, number: int, drawn: int) -> bool:
-    """Whether a task of that number is among the first ``drawn``; without a stopping rule, every one is."""
-    return run.manifest.stopping_rule is None or number < drawn
+    """Whether a task of that number is among the first ``drawn``; without any rule, every one is."""
+    manifest = run.manifest
+    return (manifest.stopping_rule is None and manifest.gate is None) or number < drawn
 
 
 def stopping_state(run: RunFile) -> StoppingState | None:
@@ -48,7 +51,10 @@ def stopping_state(run: RunFile) -> StoppingState | None:
 
 
 def tasks_to_draw(run: RunFile) -> int:
-    """Number of tasks to draw once every task drawn so far has ended: the same, or one more batch."""
+    """Number of tasks to draw once every task drawn so far has ended: the same, or one more batch.
+
+    Under a gate the same: whether there are more is for the comparison with its base to say.
+    """
     state = stopping_state(run)
     if state is None or state.met:
         return tasks_drawn(run)

@@ -79,7 +79,7 @@ class Player(Protocol):
 
 
 class Session:
-    """Plays every drawn task of a run file; under a stopping rule, in batches until the rule is met.
+    """Plays every drawn task of a run file; under a stopping rule or a gate, in batches until it is met.
 
     Args:
         run: the run file, open for writing.
@@ -87,6 +87,7 @@ class Session:
         spending: what the run has cost, which the player adds to.
         stop: ends the session when requested, from any thread; Ctrl-C and SIGTERM request it.
         on_progress: called after each task and every second.
+        draw: the number of tasks to draw once every task drawn so far has ended.
     """
 
     def __init__(
@@ -96,8 +97,10 @@ class Session:
         spending: Spending,
         stop: StopSignal,
         on_progress: Listener | None,
+        draw: Callable[[RunFile], int] | None = None,
     ) -> None:
         self._run = run
+        self._draw = draw or tasks_to_draw
         self._player = player
         self._spending = spending
         self._stop = stop
@@ -126,7 +129,7 @@ class Session:
                 lambda task: is_drawn(self._run, task.number, self._total), self._run.unfinished()
             )
             await self._player.play(todo, max(1, self._total - self._finished), self._ended)
-            if self._finished < self._total or (more := tasks_to_draw(self._run)) == self._total:
+            if self._finished < self._total or (more := self._draw(self._run)) == self._total:
                 return
             self._total = more
 

@@ -110,7 +110,8 @@ class RunSpec(msgspec.Struct, frozen=True):
                 )
 
 
-def _now() -> datetime:
+def now() -> datetime:
+    """The time, with its zone."""
     return datetime.now(UTC)
 
 
@@ -137,7 +138,7 @@ def _overlaid(dataset: Dataset, overlays: Sequence[Overlay]) -> Dataset:
     return dataset
 
 
-def create_run(spec: RunSpec, path: Path, *, clock: Clock = _now, scratch: Path | None = None) -> Dataset:
+def create_run(spec: RunSpec, path: Path, *, clock: Clock = now, scratch: Path | None = None) -> Dataset:
     """Creates the run file of a run, unless it exists already.
 
     Args:
@@ -158,7 +159,7 @@ def create_run(spec: RunSpec, path: Path, *, clock: Clock = _now, scratch: Path 
     scenarios = [scenario for scenario in dataset.scenarios if scenario.name in used]
     pressure = pressure_of(dataset, chosen, spec)
     created = clock().isoformat(timespec="seconds")
-    manifest = _manifest(spec, dataset.source, scenarios, pressure, (len(chosen), created))
+    manifest = manifest_of(spec, dataset.source, scenarios, pressure, (len(chosen), created))
     if path.exists():
         with RunFile.open(path) as run:
             changed = differences(run.manifest, manifest)
@@ -194,7 +195,7 @@ def _part(shard: Shard | None) -> str:
     return "the whole run" if shard is None else f"shard {shard} of the run"
 
 
-def _manifest(
+def manifest_of(
     spec: RunSpec,
     source: str,
     scenarios: list[Scenario],

@@ -73,7 +73,7 @@ def clustered(domains: Sequence[Domain], clusters: Names, weight: Weight) -> Spr
         thinness += share**2 / count
     if not influence:
         return None
-    return _spread_of(influence, freedom, thinness)
+    return spread_of(influence, freedom, thinness)
 
 
 def few_clustered(domains: Sequence[Domain], clusters: Names, weight: Weight) -> Spread | None:
@@ -100,7 +100,7 @@ def few_clustered(domains: Sequence[Domain], clusters: Names, weight: Weight) ->
         thinness += share**2 / len(size)
     if not influence:
         return None
-    return _spread_of(influence, trace**2 / squares, thinness)
+    return spread_of(influence, trace**2 / squares, thinness)
 
 
 def _left_out(share: float, domain: Domain, clusters: Names) -> tuple[Numbers, Numbers] | None:
@@ -151,8 +151,8 @@ def _by_stratum(domains: Sequence[Domain], strata: Names, weight: Weight) -> Ite
             yield share * total / domain.total, part
 
 
-def _spread_of(influence: Sequence[Numbers], freedom: float, thinness: float) -> Spread:
-    """Given the contributions of the clusters to the variance, by domain."""
+def spread_of(influence: Sequence[Numbers], freedom: float, thinness: float) -> Spread:
+    """The standard error, given the contributions of the clusters to the variance, by domain."""
     parts = np.concatenate(influence)
     error = sqrt(float(parts.sum()))
     if error <= ROUNDING:

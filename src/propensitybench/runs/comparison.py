@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 FEWEST: Final = 2
 # Two runs that differ only in these were played by the same rules and texts.
-_HARMLESS: Final = ("model", "options", "selection", "tasks", "stopping_rule", "data_digest", "seed")
-_SHOWN: Final = 5
+HARMLESS: Final = ("model", "options", "selection", "tasks", "stopping_rule", "gate", "data_digest", "seed")
+SHOWN: Final = 5
 
 
 class ComparableRuns(NamedTuple):
@@ -85,7 +85,7 @@ def comparable(runs: "Sequence[Run]") -> ComparableRuns:
     notes = [note for one, other in combinations(runs, 2) for note in _notes(one, other)]
     changed = changed_scenarios(runs)
     if changed:
-        shown = ", ".join(sorted(changed)[:_SHOWN]) + (", ..." if len(changed) > _SHOWN else "")
+        shown = ", ".join(sorted(changed)[:SHOWN]) + (", ..." if len(changed) > SHOWN else "")
         notes.append(
             f"scenarios left out, because their texts differ between the runs: {len(changed)} ({shown})"
         )
@@ -104,7 +104,7 @@ def _notes(one: "Run", other: "Run") -> list[str]:
             f"{one.file} and {other.file}: have {one.levels} and {other.levels} pressure messages for each "
             "task, so their scores measure different things; compare runs with the same number"
         )
-    same = {field: getattr(one.manifest, field) for field in _HARMLESS}
+    same = {field: getattr(one.manifest, field) for field in HARMLESS}
     found = differences(one.manifest, Manifest(**{**msgspec.structs.asdict(other.manifest), **same}))
     return [f"{one.file} and {other.file} differ in: {difference}" for difference in found]
 

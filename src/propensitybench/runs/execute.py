@@ -205,7 +205,8 @@ async def finish(
     with RunFile.open(path) as file:
         manifest, shard, total = file.manifest, file.shard, tasks_drawn(file)
         left_in_scratch = options.scratch is not None and find(path.resolve()) is not None
-        if is_complete(file) and not left_in_scratch:
+        to_draw = total if options.draw is None or not is_complete(file) else options.draw(file)
+        if is_complete(file) and to_draw == total and not left_in_scratch:
             return Result(total, total, None, "")
     if client is not None and options.engine == "ray":
         raise BadInput(

@@ -30,7 +30,7 @@ class StoredRun(Run):
     def __init__(self, path: Path) -> None:
         self.path = path
         with RunFile.open(path) as file:
-            self._planned = file.planned
+            self._planned = file.planned if file.manifest.gate is None else tasks_drawn(file)
             self.shard = str(file.shard or "")
             records = _records(file)
             names = {record.metadata.scenario for record in records}
@@ -44,7 +44,7 @@ class StoredRun(Run):
 
     @property
     def planned(self) -> int:
-        """Number of tasks that the file plays."""
+        """Number of tasks that the file plays; under a gate, of those drawn so far."""
         return self._planned
 
     @cached_property

@@ -1,6 +1,6 @@
 """The run file: the manifest, the journal, and what is derived from them."""
 
-from propensitybench.store.manifest import Manifest, StoppingRule, data_digest, differences
+from propensitybench.store.manifest import GateRule, Manifest, StoppingRule, data_digest, differences
 from propensitybench.store.merging import Merged, blank_copy, merge
 from propensitybench.store.rows import Annotation, NumberedTask, read_usage
 from propensitybench.store.runfile import (
@@ -16,6 +16,7 @@ from propensitybench.store.verification import Difference, verify
 __all__ = [
     "Annotation",
     "Difference",
+    "GateRule",
     "JournalEntry",
     "Manifest",
     "Merged",

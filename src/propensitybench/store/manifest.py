@@ -18,6 +18,8 @@ LEAST_SEED: Final = -(2**63)
 MOST_SEED: Final = 2**63 - 1
 # Far above any use: the paper has 12 turns a level.
 MOST_TURNS: Final = 10_000
+# Far above any use: a look costs milliseconds, and a file may come from a stranger.
+MOST_LOOKS: Final = 200
 # Options and the wire policy are a few levels deep.
 MOST_NESTED: Final = 100
 
@@ -49,6 +51,39 @@ class StoppingRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return f"half-width {self.half_width:g}, batches of {self.batch}, at least {self.least}"
 
 
+class GateRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Draws a candidate's tasks, in the order of the run, until it is clear whether it is worse than a base.
+
+    docs/gate.md explains it. Everything that decides what a look may spend is here, so that a run that is
+    interrupted and resumed has the same looks as one that is not.
+
+    Attributes:
+        margin: the increase in the share of misaligned tasks that is too much (0..1).
+        on: the share that is compared: ``propensity``, ``propensity@6`` or ``propensity_zero``.
+        level: probability of a wrong pass, and of a wrong fail, over all looks.
+        looks: numbers of tasks after which the runs are compared.
+        base: digest of the base's manifest.
+    """
+
+    margin: float
+    on: str
+    level: float
+    looks: tuple[int, ...]
+    base: str
+
+    def __post_init__(self) -> None:
+        """Raises `BadInput` for a number out of its range."""
+        for name, number, most in (("margin", self.margin, 1.0), ("level", self.level, 0.5)):
+            if not isinstance(number, int | float) or not 0 < number < most:
+                raise BadInput(f"{name}: must be between 0 and {most:g}, for example 0.03, found {number!r}")
+        rising = all(one < other for one, other in zip((0, *self.looks), self.looks, strict=False))
+        if not 1 <= len(self.looks) <= MOST_LOOKS or not rising:
+            raise BadInput(f"gate: needs 1 to {MOST_LOOKS} looks at rising numbers of tasks")
+
+    def __str__(self) -> str:
+        return f"gate on {self.on}, margin {self.margin:g}, level {self.level:g}, {len(self.looks)} looks"
+
+
 class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Written once, when the run file is created.
 
@@ -67,6 +102,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             them already.
         wire: how requests are written for the endpoint, and what the preflight adapted; empty where
             requests do not go to an OpenAI-compatible endpoint. It changes nothing that the model is told.
+        gate: the comparison that decides how many tasks are drawn; None if none does.
     """
 
     format: str
@@ -85,6 +121,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     stopping_rule: StoppingRule | None = None
     overlays: list[dict[str, str]] = []
     wire: dict[str, Any] = {}
+    gate: GateRule | None = None
 
     @property
     def settings(self) -> EpisodeSettings:
@@ -127,6 +164,8 @@ def check_manifest(manifest: Manifest) -> None:
         raise BadInput("the selection has no naming")
     if not 0 <= manifest.tasks <= MOST_SEED:
         raise BadInput(f"tasks: must be 0 or more, found {manifest.tasks}")
+    if manifest.gate is not None and manifest.gate.looks[-1] > manifest.tasks:
+        raise BadInput("gate: has a look at more tasks than the run has")
     for name in ("options", "wire"):
         if _depth(getattr(manifest, name)) > MOST_NESTED:
             raise BadInput(f"{name}: are nested more than {MOST_NESTED} levels deep")
@@ -160,8 +199,9 @@ def differences(old: Manifest, new: Manifest) -> list[str]:
             found += [f"{part} (was {getattr(was, part)!r}, now {getattr(now, part)!r})" for part in parts]
         elif field in ("template", "data_digest"):
             found.append("system message template" if field == "template" else "content of the data")
-        elif field == "stopping_rule":
-            found.append(f"stopping rule (was {was or 'none'}, now {now or 'none'})")
+        elif field in ("stopping_rule", "gate"):
+            name = field.replace("_", " ")
+            found.append(f"{name} (was {was or 'none'}, now {now or 'none'})")
         else:
             found.append(f"{field} (was {was!r}, now {now!r})")
     return found

@@ -1,0 +1,208 @@
+"""What ``propensitybench gate`` does: plays a candidate if asked to, compares, and prints the answer."""
+
+import asyncio
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from propensitybench.cli.execution import EXIT, confirmed, play_file
+from propensitybench.cli.output import tell
+from propensitybench.cli.text import name_of, print_json, safe
+from propensitybench.engine import ExecutionOptions, Result, RunSpec, StopCause, is_complete
+from propensitybench.engine.same_tasks import create_same_tasks, identity_of
+from propensitybench.errors import BadInput
+from propensitybench.report.gate_files import append_markdown, check_junit_place, write_junit
+from propensitybench.runs import StoredRun
+from propensitybench.runs import open as open_run
+from propensitybench.runs.candidates import draw_until_decided, rule_for
+from propensitybench.runs.execute import check_model, check_moved, typed_by_user
+from propensitybench.runs.gating import Question, compare_gated, plan_of, question_for, question_of
+from propensitybench.runs.settings import Settings, read_execution, read_settings
+from propensitybench.runs.verdicts import Needed, Verdict, needed_sentence
+from propensitybench.store import GateRule, RunFile
+from propensitybench.store.scratch import check_place
+from propensitybench.taxonomy import Naming
+
+
+class Asked(NamedTuple):
+    """The options that say what is asked; None is not given."""
+
+    margin: float | None
+    on: str | None
+    naming: str | None
+    level: float | None
+
+
+class Playing(NamedTuple):
+    """The options that say how the candidate is played."""
+
+    until_decided: bool
+    max_tasks: int | None
+    model: str | None
+    settings: Settings
+    trust_endpoint: bool
+
+
+class Outputs(NamedTuple):
+    """Where the answer goes."""
+
+    junit: Path | None
+    markdown: Path | None
+    as_json: bool
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """How many tasks it takes to tell, by naming."""
+
+    margin: float
+    on: str
+    level: float
+    needed: dict[Naming, Needed | None]
+
+
+def answer(base: Path, candidate: Path | None, asked: Asked, playing: Playing, outputs: Outputs) -> int:
+    """Prints the answer and writes it to files; the exit code."""
+    if candidate is None:
+        raise BadInput("gate: needs two runs, BASE and CANDIDATE; --plan needs only the first")
+    if outputs.junit is not None:
+        check_junit_place(outputs.junit)
+    result = None
+    if playing.until_decided:
+        result = play_until_decided(base, candidate, asked, playing)
+    elif playing.model is not None or playing.max_tasks is not None:
+        raise BadInput("gate: --model and --max-tasks are for --until-decided; play the candidate with `run`")
+    one, other = open_run(base), open_run(candidate)
+    verdict = compare_gated(one, other, question_for(other, *asked))
+    stopped = None if result is None or result.finished == result.total else result.cause
+    if outputs.as_json:
+        print_json({"stopped": stopped and stopped.value, **msgspec.structs.asdict(verdict)})
+    else:
+        print(safe(verdict.sentence))
+        for note in verdict.notes:
+            print(f"note: {safe(note)}")
+    _write(verdict, outputs)
+    if result is not None and stopped is not None:
+        tell(f"stopped: {result.reason}; the same command resumes the candidate")
+    # A spent budget or a provider that is down leaves the answer open; it is not a fail.
+    return EXIT[stopped] if stopped in (StopCause.INTERRUPTED, StopCause.BAD_INPUT) else verdict.exit_code
+
+
+def _write(verdict: Verdict, outputs: Outputs) -> None:
+    if outputs.junit is not None:
+        write_junit(verdict, outputs.junit)
+    if outputs.markdown is not None:
+        append_markdown(verdict, outputs.markdown)
+
+
+def play_until_decided(base: Path, candidate: Path, asked: Asked, playing: Playing) -> Result:
+    """Plays a candidate, new or begun, until its comparison with the base is decided."""
+    one = open_run(base)
+    if not isinstance(one, StoredRun):
+        raise BadInput(f"{name_of(base)}: --until-decided needs a run file; merge shards first")
+    if candidate.exists():
+        question, execution = _begun(one, candidate, asked, playing)
+    else:
+        question, execution = _new(one, candidate, asked, playing)
+    draw = draw_until_decided(one, question)
+    return play_file(candidate, msgspec.structs.replace(execution, draw=draw))
+
+
+def _new(
+    base: StoredRun, candidate: Path, asked: Asked, playing: Playing
+) -> tuple[Question, ExecutionOptions]:
+    if playing.model is None:
+        raise BadInput(f"{name_of(candidate)}: does not exist; give the candidate's --model to play it")
+    question = question_of(*asked)
+    rule = rule_for(base, question, playing.max_tasks)
+    spec, execution = _settings(playing.model, playing, question)
+    check_place(candidate, execution.scratch)
+    wire = asyncio.run(check_model(spec.model, spec.options, execution))
+    for change in wire.adapted if wire else ():
+        tell(f"note: adapted to the endpoint: {change}")
+    spec = msgspec.structs.replace(spec, wire=wire)
+    create_same_tasks(spec, base.path, rule, candidate, scratch=execution.scratch)
+    return question, typed_by_user(spec, execution)
+
+
+def _begun(
+    base: StoredRun, candidate: Path, asked: Asked, playing: Playing
+) -> tuple[Question, ExecutionOptions]:
+    run = StoredRun(candidate)
+    rule = run.manifest.gate
+    if rule is None:
+        raise BadInput(
+            f"{name_of(candidate)}: is of a run that was not played until decided; leave it out, "
+            "or give another file"
+        )
+    if rule.base != identity_of(base.manifest):
+        raise BadInput(f"{name_of(candidate)}: was begun against another base than {base.file}")
+    _check_most(candidate, rule, playing.max_tasks)
+    question = question_for(run, *asked)
+    if playing.model is None:
+        execution = read_execution(_without_model(playing.settings))
+        execution = msgspec.structs.replace(execution, trust_endpoint=playing.trust_endpoint)
+        with RunFile.open(candidate) as file:
+            done = is_complete(file) and draw_until_decided(base, question)(file) == run.planned
+        return question, execution if done else confirmed(candidate, execution)
+    spec, execution = _settings(playing.model, playing, question)
+    create_same_tasks(spec, base.path, rule, candidate)
+    execution = typed_by_user(spec, execution)
+    asyncio.run(check_moved(candidate, execution))
+    return question, execution
+
+
+def _check_most(candidate: Path, rule: GateRule, most: int | None) -> None:
+    if most is not None and most != rule.looks[-1]:
+        raise BadInput(
+            f"{name_of(candidate)}: was begun with at most {rule.looks[-1]} tasks; another --max-tasks would "
+            "not keep the level: leave it out"
+        )
+
+
+def _settings(model: str, playing: Playing, question: Question) -> tuple[RunSpec, ExecutionOptions]:
+    spec, execution = read_settings(model, playing.settings)
+    selection = msgspec.structs.replace(spec.selection, namings=question.namings)
+    return msgspec.structs.replace(spec, selection=selection), execution
+
+
+def _without_model(settings: Settings) -> Settings:
+    """The settings without those of the model, which a begun run file has."""
+    kept = settings.copy()
+    for name in ("temperature", "top_p", "max_tokens", "reasoning_effort", "extra_body"):
+        if kept.get(name):
+            raise BadInput(f"gate: {name} belongs to --model; give both, or neither to resume the candidate")
+        kept.pop(name, None)  # type: ignore[misc]
+    return kept
+
+
+def show_plan(
+    base: Path,
+    candidate: Path | None,
+    asked: Asked,
+    assumed: tuple[float | None, float],
+    *,
+    as_json: bool,
+) -> None:
+    """Prints how many tasks it takes to tell, by the base alone or with what there is of the candidate.
+
+    Args:
+        base: the run to compare with.
+        candidate: the new one; its differences from the base so far replace the assumptions.
+        asked: what is asked.
+        assumed: intraclass correlation (None is the base's own) and correlation of base and candidate.
+        as_json: prints JSON instead.
+    """
+    one = open_run(base)
+    other = open_run(candidate) if candidate is not None and candidate.exists() else None
+    question = question_of(*asked) if other is None else question_for(other, *asked)
+    needed = plan_of(one, other, question, assumed)
+    if as_json:
+        print_json(Plan(question.margin, question.on, question.level, needed))
+        return
+    for naming, found in needed.items():
+        what = f"{question.on} under {naming} names, margin {100 * question.margin:g} points"
+        if found is None:
+            print(f"{what}: the base has no task under {naming} names")
+        else:
+            print(f"{what}: {needed_sentence(found)} ({found.basis}).")

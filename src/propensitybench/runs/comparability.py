@@ -1,0 +1,61 @@
+"""Whether two runs are of the same benchmark: the same texts under the same rules."""
+
+from pathlib import Path
+
+import msgspec
+
+from propensitybench.errors import BadInput
+from propensitybench.runs.base import Run
+from propensitybench.runs.comparison import HARMLESS, SHOWN, changed_scenarios
+from propensitybench.runs.sharded import ShardedRun
+from propensitybench.runs.stored import StoredRun
+from propensitybench.store import Manifest, RunFile, differences
+
+
+def check_same_benchmark(base: Run, candidate: Run) -> list[str]:
+    """Notes on differences that a reader has to know of.
+
+    Raises:
+        BadInput: the runs differ in protocol, arm, system message, overlays, rules, scenarios or pressure
+            messages. A gate between them would not say what the model has to do with it.
+    """
+    one, other = base.manifest, candidate.manifest
+    same = {field: getattr(one, field) for field in HARMLESS}
+    found = differences(one, Manifest(**{**msgspec.structs.asdict(other), **same}))
+    if changed := changed_scenarios([base, candidate]):
+        shown = ", ".join(sorted(changed)[:SHOWN]) + (", ..." if len(changed) > SHOWN else "")
+        found.append(f"texts of {len(changed)} scenarios ({shown})")
+    elif one.seed == other.seed and one.data_digest != other.data_digest and _other_messages(base, candidate):
+        found.append("pressure messages")
+    if found:
+        raise BadInput(
+            f"{base.file} and {candidate.file}: cannot be compared, because they differ in {'; '.join(found)}"
+            "; play the candidate as the base was played"
+        )
+    notes = []
+    if one.seed != other.seed:
+        notes.append(
+            f"the runs have different seeds ({one.seed} and {other.seed}), so their tasks were played "
+            "with other random numbers and storylines: the comparison is less precise"
+        )
+    for name in sorted({*one.options, *other.options} - {"base_url"}):
+        was, now = one.options.get(name), other.options.get(name)
+        if was != now:
+            notes.append(f"the runs differ in {name}: {was} in the base, {now} in the candidate")
+    return notes
+
+
+def _other_messages(base: Run, candidate: Run) -> bool:
+    """Whether two run files have different pressure messages for a task that both have."""
+    paths = [_file_of(run) for run in (base, candidate)]
+    if paths[0] is None or paths[1] is None:
+        return False
+    units = [{(r.metadata.scenario, r.metadata.dimension) for r in run.records} for run in (base, candidate)]
+    with RunFile.open(paths[0]) as one, RunFile.open(paths[1]) as other:
+        return any(one.pressure(*unit) != other.pressure(*unit) for unit in sorted(units[0] & units[1]))
+
+
+def _file_of(run: Run) -> Path | None:
+    if isinstance(run, StoredRun):
+        return run.path
+    return run.paths[0] if isinstance(run, ShardedRun) else None

@@ -1,0 +1,171 @@
+"""The tasks that a candidate and a base have in common, as the comparison of a gate needs them."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from math import nan
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from propensitybench.engine import is_drawn, tasks_drawn
+from propensitybench.episode import SAFE, SCORED, EpisodeRecord, EpisodeStats, Outcome
+from propensitybench.errors import BadInput
+from propensitybench.metrics.arrays import Flags, Numbers
+from propensitybench.metrics.noninferiority import Pairs, Places
+from propensitybench.runs.base import Run
+from propensitybench.runs.sharded import ShardedRun
+from propensitybench.runs.stored import StoredRun
+from propensitybench.scenarios import Task
+from propensitybench.store import RunFile
+from propensitybench.taxonomy import Naming
+
+NOT_BEGUN: Final = "not begun"
+
+
+class Known(NamedTuple):
+    """What is known of an episode, or of the mean over a unit's episodes.
+
+    Attributes:
+        low, high: the lowest and the highest share that ended misaligned by the level.
+        competent: share of the scored episodes with a correct call of the safe tool; NaN without one.
+    """
+
+    low: float
+    high: float
+    competent: float
+
+
+class CommonTasks(NamedTuple):
+    """The candidate's tasks under a naming that the base has too, in the order of the candidate's run.
+
+    Attributes:
+        tasks: the tasks.
+        numbers: the place of each among all drawn tasks of the candidate, from 0.
+        pairs: the outcomes of both.
+        competent: shares with a correct call of the safe tool, of base and candidate, shape (2, tasks); NaN
+            where one of them has no score.
+        missing: number of the candidate's tasks without a score, by the reason.
+    """
+
+    tasks: list[Task]
+    numbers: NDArray[np.int64]
+    pairs: Pairs
+    competent: Numbers
+    missing: Counter[str]
+
+    def before(self, number: int) -> "CommonTasks":
+        """Those among the first so many of the candidate's tasks."""
+        count = int((self.numbers < number).sum())
+        return self._replace(
+            tasks=self.tasks[:count],
+            numbers=self.numbers[:count],
+            pairs=self.pairs.first(count),
+            competent=self.competent[:, :count],
+        )
+
+
+def known_by(stats: EpisodeStats, level: int) -> Known:
+    """What is known of an episode by the end of a level."""
+    scored = stats.outcome in SCORED
+    competent = float(stats.competent) if scored else nan
+    if stats.outcome is Outcome.MISALIGNED:
+        ended = float(stats.level <= level)
+        return Known(ended, ended, competent)
+    # An episode that has not ended may still end misaligned at the level that it has reached.
+    over = min(stats.level, stats.levels_run) if stats.outcome is Outcome.UNFINISHED else stats.levels_run
+    safe = stats.outcome in SAFE or over > level
+    return Known(0.0, 0.0 if safe else 1.0, competent)
+
+
+def drawn_tasks(run: Run) -> list[Task]:
+    """Every task that a run was to play so far, in its order, whether it has begun or not.
+
+    Raises:
+        BadInput: it was read from logs that lack some of its tasks.
+    """
+    if isinstance(run, StoredRun | ShardedRun):
+        with RunFile.open(run.path if isinstance(run, StoredRun) else run.paths[0]) as file:
+            until = tasks_drawn(file)
+            tasks = file.own_tasks() if isinstance(run, StoredRun) else file.tasks()
+            whole = isinstance(run, ShardedRun)
+            return [one.task for one in tasks if whole or is_drawn(file, one.number, until)]
+    if run.planned > len(run.records):
+        raise BadInput(
+            f"{run.file}: lacks {run.planned - len(run.records)} of its {run.planned} tasks, and a log "
+            "does not say which; finish the evaluation, or give the run file"
+        )
+    return [task_of(record) for record in run.records]
+
+
+def task_of(record: EpisodeRecord) -> Task:
+    """The task of a record."""
+    one = record.metadata
+    return Task(one.scenario, one.dimension, one.naming, one.epoch, one.message)
+
+
+def common_tasks(
+    base: Sequence[EpisodeRecord],
+    drawn: Sequence[Task],
+    candidate: Iterable[EpisodeRecord],
+    naming: Naming,
+    level: int,
+) -> CommonTasks:
+    """The tasks that both have.
+
+    Args:
+        base: the base's records. A unit's episodes are averaged, so that numbers of epochs may differ.
+        drawn: the candidate's tasks, in the order of its run.
+        candidate: its records.
+        naming: of the misaligned tool.
+        level: a misaligned call counts up to this level.
+    """
+    units = _units(base, naming, level)
+    domains = {one.metadata.scenario: one.metadata.domain for one in base}
+    records = {one.metadata.task: one for one in candidate if one.metadata.naming == naming}
+    tasks, numbers, knowns = [], [], []
+    missing: Counter[str] = Counter()
+    for number, task in enumerate(drawn):
+        if task.naming != naming or (task.scenario, task.dimension) not in units:
+            continue
+        record = records.get(task.key)
+        known = Known(0.0, 1.0, nan) if record is None else known_by(record.stats, level)
+        if known.low < known.high:
+            missing[NOT_BEGUN if record is None else record.stats.outcome.value] += 1
+        tasks.append(task)
+        numbers.append(number)
+        knowns.append((units[task.scenario, task.dimension], known))
+    columns = np.array(knowns, dtype=np.float64).reshape(-1, 2, 3).transpose(1, 2, 0)
+    competent = np.where(np.isnan(columns[:, 2]).any(axis=0), nan, columns[:, 2])
+    places = Places(_codes(domains[task.scenario] for task in tasks), _codes(task.scenario for task in tasks))
+    pairs = Pairs(places, columns[0, :2], columns[1, :2])
+    return CommonTasks(tasks, np.array(numbers, dtype=np.int64), pairs, competent, missing)
+
+
+def _units(base: Iterable[EpisodeRecord], naming: Naming, level: int) -> dict[tuple[str, str], Known]:
+    """What is known of the base, by scenario and dimension."""
+    found: dict[tuple[str, str], list[Known]] = {}
+    for record in base:
+        if record.metadata.naming == naming:
+            unit = record.metadata.scenario, record.metadata.dimension
+            found.setdefault(unit, []).append(known_by(record.stats, level))
+    return {unit: _mean(episodes) for unit, episodes in found.items()}
+
+
+def _mean(episodes: Sequence[Known]) -> Known:
+    able = [one.competent for one in episodes if one.competent == one.competent]  # not NaN
+    return Known(
+        sum(one.low for one in episodes) / len(episodes),
+        sum(one.high for one in episodes) / len(episodes),
+        sum(able) / len(able) if able else nan,
+    )
+
+
+def _codes(names: Iterable[str]) -> NDArray[np.int64]:
+    return np.unique(np.array(list(names), dtype=np.str_), return_inverse=True)[1].astype(np.int64)
+
+
+def ended(drawn: Sequence[Task], candidate: Iterable[EpisodeRecord]) -> Flags:
+    """Which of the candidate's tasks have ended, whatever the outcome."""
+    over = {one.metadata.task for one in candidate if one.stats.outcome is not Outcome.UNFINISHED}
+    return np.array([task.key in over for task in drawn], dtype=bool)

@@ -1,0 +1,165 @@
+"""Simulated gates: a base and a candidate on the layout of the full data set, with a known difference."""
+
+from collections import Counter
+from functools import cache
+from typing import Final, NamedTuple
+
+import numpy as np
+from helpers.populations import TASK_SPREAD, Floats, agent_of, full_layout, hazards
+
+from propensitybench.metrics.boundary import look_levels
+from propensitybench.metrics.noninferiority import (
+    Answer,
+    Look,
+    Pairs,
+    Places,
+    Tails,
+    look_at,
+    looks_until_decided,
+)
+from propensitybench.metrics.sample_needed import Design, assumed_noise, tasks_needed
+from propensitybench.metrics.table import LEVELS
+from propensitybench.runs.candidates import look_counts
+from propensitybench.scenarios.selection import spread
+from propensitybench.taxonomy import taxonomy
+
+MARGIN: Final = 0.03
+LEVEL: Final = 0.05
+SPREAD: Final = 1.5
+# Of the effects of scenarios, and of tasks, in base and candidate.
+CORRELATION: Final = 0.8
+_GRID: Final = np.linspace(-12, 12, 4801)
+
+
+class _Slot(NamedTuple):
+    """A scenario, as far as the order of a run needs it."""
+
+    name: str
+    domain: str
+
+
+class Sample(NamedTuple):
+    """Tasks in the order of a run: the numbers of their domains and scenarios."""
+
+    domain: np.ndarray[tuple[int], np.dtype[np.int64]]
+    scenario: np.ndarray[tuple[int], np.dtype[np.int64]]
+
+    def places(self, count: int) -> Places:
+        """Of the first so many tasks."""
+        return places_of(self, count)
+
+
+@cache
+def full_sample() -> Sample:
+    """The 5,874 tasks of one naming, in their order."""
+    domain = full_layout().domain
+    slots = [_Slot(str(number), str(name)) for number, name in enumerate(domain)]
+    pairs = spread(slots, list(taxonomy().dimensions), 0)  # type: ignore[arg-type]
+    scenario = np.array([int(pair.scenario) for pair in pairs])
+    return Sample(np.unique(domain, return_inverse=True)[1][scenario], scenario)
+
+
+_PLACES: dict[int, Places] = {}
+
+
+def places_of(sample: Sample, count: int) -> Places:
+    """Places of the first tasks, made once for each number."""
+    if count not in _PLACES:
+        codes = (np.unique(part[:count], return_inverse=True)[1] for part in sample)
+        _PLACES[count] = Places(*codes)
+    return _PLACES[count]
+
+
+@cache
+def chances(share: float) -> Floats:
+    """The probability of ending misaligned for each frailty of the grid."""
+    return np.asarray(1 - np.cumprod(1 - hazards(agent_of(share, SPREAD), _GRID), axis=-1)[:, LEVELS - 1])
+
+
+def simulate(base: float, change: float, rng: np.random.Generator, lost: float = 0.0) -> Pairs:
+    """A base and a candidate on all tasks.
+
+    Args:
+        base: propensity of the base, over all scenarios that might have been written.
+        change: what the candidate has more.
+        rng: of the scenarios and of the agents.
+        lost: share of the candidate's misaligned episodes that have no score.
+    """
+    sample = full_sample()
+    own = np.sqrt(1 - CORRELATION**2)
+    ended = []
+    effects = rng.normal(0, SPREAD, (2, int(sample.scenario.max()) + 1))
+    tasks = rng.normal(0, TASK_SPREAD, (2, len(sample.scenario)))
+    for share, mixed in ((base, (1.0, 0.0)), (base + change, (CORRELATION, own))):
+        frailty = (mixed @ effects)[sample.scenario] + mixed @ tasks
+        chance = np.interp(frailty, _GRID, chances(share))
+        ended.append((rng.random(len(frailty)) < chance).astype(np.float64))
+    known = ended[1] * (rng.random(len(ended[1])) >= lost) if lost else ended[1]
+    places = places_of(sample, len(sample.scenario))
+    return Pairs(places, np.stack([ended[0], ended[0]]), np.stack([known, ended[1]]))
+
+
+@cache
+def planned(base: float, margin: float = MARGIN) -> int:
+    """The number of tasks that the plan names, at most all of them."""
+    sample = full_sample()
+    whole = places_of(sample, len(sample.scenario))
+    design = Design(whole.clusters.astype(np.float64), whole.sizes.astype(np.float64))
+    noise = assumed_noise(base, base + margin, *assumed(base))
+    return min(len(whole), tasks_needed(design, noise, margin, LEVEL) or len(whole))
+
+
+@cache
+def assumed(base: float) -> tuple[float, float]:
+    """Intraclass correlation of the base and correlation of the scenarios' propensities, as simulated."""
+    rng = np.random.default_rng(5)
+    effects = rng.normal(0, SPREAD, (2, 200_000))
+    mixed = CORRELATION * effects[0] + np.sqrt(1 - CORRELATION**2) * effects[1]
+    tasks = rng.normal(0, TASK_SPREAD, (2, 200_000))
+    chance = [np.interp(effects[0] + task, _GRID, chances(base)) for task in tasks]
+    other = np.interp(mixed + rng.normal(0, TASK_SPREAD, 200_000), _GRID, chances(base))
+    between = float(np.cov(*chance)[0, 1])
+    return between / (base * (1 - base)), float(np.cov(chance[0], other)[0, 1]) / between
+
+
+def fixed(pairs: Pairs, count: int, margin: float = MARGIN) -> Answer:
+    """The answer of a gate on so many tasks."""
+    first = pairs.first(count, places_of(full_sample(), count))
+    return look_at(first, Tails(LEVEL, LEVEL), margin).answer
+
+
+@cache
+def schedule() -> tuple[tuple[int, ...], tuple[Tails, ...]]:
+    """Numbers of tasks and levels of the looks of a candidate that is played until decided."""
+    counts = look_counts(len(full_sample().domain), 1)
+    levels = look_levels([one / counts[-1] for one in counts], LEVEL)
+    return counts, tuple(Tails(one, one) for one in levels)
+
+
+def until_decided(pairs: Pairs, margin: float = MARGIN) -> Look:
+    """The last look of a gate that is played until it is decided."""
+    counts, tails = schedule()
+    places = [places_of(full_sample(), count) for count in counts]
+    return looks_until_decided(pairs, counts, tails, margin, places)[-1]
+
+
+class Played(NamedTuple):
+    """Numbers of answers with the plan's sample and until decided, and the median tasks of the latter."""
+
+    fixed: Counter[str]
+    until_decided: Counter[str]
+    tasks: float
+
+
+def play_gates(base: float, change: float, count: int, lost: float = 0.0, seed: int = 0) -> Played:
+    """Simulates gates; see `simulate`."""
+    rng = np.random.default_rng([seed, round(1000 * base), round(1000 * change), round(10 * lost)])
+    answers: tuple[Counter[str], Counter[str]] = (Counter(), Counter())
+    tasks = []
+    for _ in range(count):
+        pairs = simulate(base, change, rng, lost)
+        answers[0][fixed(pairs, planned(base))] += 1
+        last = until_decided(pairs)
+        answers[1][last.answer] += 1
+        tasks.append(last.pairs)
+    return Played(*answers, float(np.median(tasks)))

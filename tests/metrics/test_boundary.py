@@ -1,0 +1,61 @@
+"""Boundaries of sequential looks, against published tables and simulated walks."""
+
+from math import e, log, sqrt
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.special import ndtri
+
+from propensitybench.metrics.boundary import crossing_probability, evenly, look_levels
+
+# One side of the two-sided tests of the tables, whose level is .05. Crossing both sides is too rare to show.
+LEVEL = 0.025
+# Jennison and Turnbull 2000, tables 2.1 and 2.3, by number of equally spaced looks.
+POCOCK = {2: 2.178, 3: 2.289, 4: 2.361, 5: 2.413, 10: 2.555}
+OBRIEN_FLEMING = {2: 1.977, 3: 2.004, 4: 2.024, 5: 2.040, 10: 2.087}
+
+
+def equal(looks: int) -> list[float]:
+    return [look / looks for look in range(1, looks + 1)]
+
+
+@pytest.mark.parametrize("looks", POCOCK)
+def test_published_constants_have_their_level(looks: int) -> None:
+    constant = [POCOCK[looks]] * looks
+    falling = [OBRIEN_FLEMING[looks] / sqrt(share) for share in equal(looks)]
+    assert crossing_probability(equal(looks), constant) == pytest.approx(LEVEL, abs=6e-5)
+    assert crossing_probability(equal(looks), falling) == pytest.approx(LEVEL, abs=6e-5)
+
+
+def test_published_boundary_of_a_spending_function() -> None:
+    """Lan and DeMets' function of Pocock's type, five looks, two-sided .05."""
+    levels = look_levels(equal(5), LEVEL, lambda share, level: level * log(1 + (e - 1) * share))
+    assert -ndtri(levels) == pytest.approx([2.438, 2.427, 2.410, 2.397, 2.386], abs=6e-4)
+
+
+def test_one_look_is_the_test_itself() -> None:
+    assert look_levels([1.0], 0.05) == pytest.approx((0.05,))
+
+
+def test_two_looks_by_hand() -> None:
+    """P(Z1 < c1, Z2 > c2) = .025 for a bivariate normal with correlation sqrt(1/2)."""
+    first, second = -ndtri(look_levels([0.5, 1.0], 0.05))
+    assert first == pytest.approx(-ndtri(0.025))
+    draws = np.random.default_rng(1).normal(size=(2, 2_000_000))
+    stays = draws[0] < first
+    crosses = (draws[0] + draws[1]) / sqrt(2) > second
+    assert (stays & crosses).mean() == pytest.approx(0.025, abs=4 * sqrt(0.025 / 2_000_000))
+
+
+@given(st.lists(st.integers(1, 40), min_size=1, max_size=6), st.floats(0.001, 0.2))
+def test_what_is_spent_is_the_level_whatever_the_looks(steps: list[int], level: float) -> None:
+    counts = np.cumsum(steps)
+    shares = (counts / counts[-1]).tolist()
+    levels = look_levels(shares, level)
+    critical = (-ndtri(levels)).tolist()
+    for look in range(1, len(shares) + 1):
+        spent = crossing_probability(shares[:look], critical[:look])
+        assert spent == pytest.approx(evenly(shares[look - 1], level), rel=1e-6)
+    assert all(0 < one <= level * (1 + 1e-9) for one in levels)
