@@ -79,36 +79,38 @@ def write_record(facts: Facts, by: Submitter, out: Path, created: int, *, instan
     Raises:
         BadInput: the model's name does not name a folder, the run has no score, or it has been recorded.
     """
-    model = by.model_id or facts.run.model
-    place = PurePosixPath("data", COLLECTION, *_folders(model), str(facts.uuid))
+    model, name = by.model_id or facts.run.model, str(facts.uuid)
+    place = PurePosixPath("data", COLLECTION, *_folders(model))
+    folder = out.joinpath(*place.parts)
+    path, samples = folder / f"{name}.json", f"{name}_samples.jsonl"
+    if path.exists():
+        raise BadInput(f"{path}: exists already; this run is recorded")
     identity = f"{COLLECTION}/{model}/{created}"
     record = aggregate(facts, by, identity, created)
     if not record["evaluation_results"]:
         raise BadInput(f"{facts.run.file}: has no number yet; play more tasks first: propensitybench resume")
-    folder = out.joinpath(*place.parent.parts)
     count = None
     try:
         with new_entries(folder) as new:
             if instances:
-                name = f"{facts.uuid}_samples.jsonl"
-                with (new / name).open("wb") as file:
+                with (new / samples).open("wb") as file:
                     count, checksum = _write_instances(facts, identity, model, file)
                 record["detailed_evaluation_results"] = {
                     "format": "jsonl",
-                    "file_path": str(place.parent / name),
+                    "file_path": str(place / samples),
                     "hash_algorithm": "sha256",
                     "checksum": checksum,
                     "total_rows": count,
                     "additional_details": {"tasks_without_a_score": str(facts.scores.tasks.unscored)},
                 }
             text = json_visible(msgspec.json.format(msgspec.json.encode(record), indent=2))
-            (new / f"{facts.uuid}.json").write_text(text + "\n", encoding="utf-8")
+            (new / path.name).write_text(text + "\n", encoding="utf-8")
     except FileExistsError as error:
-        raise BadInput(f"{folder / str(facts.uuid)}.json: exists already; this run is recorded") from error
+        raise BadInput(f"{path}: exists already; this run is recorded") from error
     except OSError as error:
         raise BadInput(f"--out {out}: cannot be written ({error.strerror or error})") from error
     written = len(record["evaluation_results"])
-    return WrittenRecord(folder / f"{facts.uuid}.json", written, count, facts.scores.tasks.unscored)
+    return WrittenRecord(path, written, count, facts.scores.tasks.unscored)
 
 
 def _folders(model: str) -> tuple[str, str]:
