@@ -20,6 +20,7 @@ from propensitybench.records.sheets import ASKED, TEMPLATES, Sheet, sheet
 from propensitybench.runs import StoredRun
 
 KINDS: Final[tuple[Sheet, ...]] = tuple(TEMPLATES)
+TABLE: Final = ("table", "thead", "tbody", "tr", "th", "td")
 loads: Any = import_module("yaml").safe_load
 
 
@@ -75,6 +76,18 @@ def test_a_hostile_name_is_text_in_markdown(kind: Sheet, runs: dict[str, Path]) 
     tables = [line for line in body.splitlines() if line.startswith("| ")]
     for line in tables:
         assert len(re.findall(r"(?<!\\)\|", line)) in (3, 5, 9), line
+
+
+@pytest.mark.parametrize("kind", ["stream", "nist", "model-card"])
+def test_a_renderer_shows_a_hostile_name_and_nothing_else(kind: Sheet, runs: dict[str, Path]) -> None:
+    text = sheet(kind, [facts(StoredRun(runs["evil"]))])
+    body = text.split("\n---\n", 1)[-1] if kind == "model-card" else text
+    parser: Any = import_module("markdown_it").MarkdownIt("commonmark").enable("table")
+    html = parser.render(body)
+    tags = set(re.findall(r"<(\w+)", html))
+    assert tags <= {"h1", "h2", "p", "strong", "code", "ul", "li", "blockquote", *TABLE}, tags
+    assert "lab/&lt;/script&gt;[x](http://e.org)|![i](//e.org/i)`code`*b*_u_{}\\input" in html
+    assert len({len(re.findall("<t[dh]", row)) for row in re.findall(r"<tr>.*?</tr>", html, re.DOTALL)}) <= 3
 
 
 def test_a_hostile_name_is_a_value_in_the_metadata_of_a_card(runs: dict[str, Path]) -> None:
