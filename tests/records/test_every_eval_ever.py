@@ -242,6 +242,9 @@ def test_runs_of_several_models_need_names_of_their_own(runs: dict[str, Path], t
     both = (runs["whole"], runs["partial"])
     done = call("record", *both, "--as", "every-eval-ever", *WHO, "--out", tmp_path, "--model-id", "a/b")
     assert (done.code, "are of several" in done.err) == (2, True)
+    done = call("record", *both, runs["evil"], "--as", "every-eval-ever", *WHO, "--out", tmp_path)
+    assert (done.code, "does not name a developer" in done.err) == (2, True)
+    assert list(tmp_path.iterdir()) == []
     done = call("record", *both, "--as", "every-eval-ever", *WHO, "--out", tmp_path)
     assert (done.code, len(done.out.splitlines())) == (0, 2)
 

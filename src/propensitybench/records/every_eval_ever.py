@@ -80,7 +80,7 @@ def write_record(facts: Facts, by: Submitter, out: Path, created: int, *, instan
         BadInput: the model's name does not name a folder, the run has no score, or it has been recorded.
     """
     model, name = by.model_id or facts.run.model, str(facts.uuid)
-    place = PurePosixPath("data", COLLECTION, *_folders(model))
+    place = PurePosixPath("data", COLLECTION, *datastore_folders(model))
     folder = out.joinpath(*place.parts)
     path, samples = folder / f"{name}.json", f"{name}_samples.jsonl"
     if path.exists():
@@ -113,7 +113,7 @@ def write_record(facts: Facts, by: Submitter, out: Path, created: int, *, instan
     return WrittenRecord(path, written, count, facts.scores.tasks.unscored)
 
 
-def _folders(model: str) -> tuple[str, str]:
+def datastore_folders(model: str) -> tuple[str, str]:
     """The folders of a model in the datastore; raises `BadInput` if its name cannot be that of folders."""
     developer, *rest = (part.replace(":", "_") for part in model.split("/"))
     for part in (developer, *rest):
