@@ -110,7 +110,7 @@ def test_settings_are_stated_and_what_is_private_or_unknown_is_not(written: dict
     generation = aggregate["evaluation_results"][0]["generation_config"]
     arguments = generation["generation_args"]
     assert (arguments["temperature"], arguments["reasoning"]) == (0.5, True)
-    assert generation["additional_details"]["reasoning_effort"] == "low"
+    assert generation["additional_details"]["option reasoning_effort"] == "low"
     assert "top_p" not in arguments
     assert "max_tokens" not in arguments
     details = aggregate["model_info"]["additional_details"]

@@ -6,7 +6,9 @@ task. What is not known is left out.
 
 import hashlib
 import re
+from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
+from types import UnionType
 from typing import IO, Any, Final, Literal, NamedTuple, get_args
 
 import msgspec
@@ -25,6 +27,12 @@ COLLECTION: Final = "propensitybench"
 Relationship = Literal["first_party", "third_party", "collaborative", "other"]
 RELATIONSHIPS: Final[tuple[str, ...]] = get_args(Relationship)
 
+# Options that the schema has a place for, with the types of their values there.
+_NAMED: Final[Mapping[str, type | UnionType]] = {
+    "temperature": int | float,
+    "top_p": int | float,
+    "max_tokens": int,
+}
 # Names of folders in the datastore, which has to work on every system.
 _NOT_IN_A_PATH: Final = re.compile(r'[<>:"\\|?*\x00-\x1f]')
 _RESERVED: Final = {
@@ -269,21 +277,24 @@ def _uncertainty(one: Measured) -> dict[str, Any]:
 
 
 def _generation(facts: Facts) -> dict[str, Any]:
-    options, protocol = facts.options, facts.made.protocol
-    named: dict[str, Any] = {
-        name: options[name] for name in ("temperature", "top_p", "max_tokens") if name in options
-    }
-    if (effort := options.get("reasoning_effort")) is not None:
-        named["reasoning"] = effort != "none"
-    others = {name: _json(value) for name, value in options.items() if name not in named}
-    rules = {name: str(value) for name, value in msgspec.structs.asdict(protocol).items()}
+    options, rules = facts.options, msgspec.structs.asdict(facts.made.protocol)
+    # A run file of a stranger may have anything as an option.
+    named = {name: options[name] for name, kinds in _NAMED.items() if isinstance(options.get(name), kinds)}
+    effort = options.get("reasoning_effort")
+    others = {f"option {name}": _json(value) for name, value in options.items() if name not in named}
     return {
         "generation_args": {
             **named,
+            **({} if effort is None else {"reasoning": effort != "none"}),
             "prompt_template": facts.run.manifest.template,
-            "agentic_eval_config": {"additional_details": rules},
+            "agentic_eval_config": {
+                "additional_details": {name: str(value) for name, value in rules.items()}
+            },
         },
-        "additional_details": texts(not_set="the provider's default", template=facts.made.template, **others),
+        "additional_details": {
+            **texts(not_set="the provider's default", template=facts.made.template),
+            **others,
+        },
     }
 
 
