@@ -11,6 +11,7 @@ from helpers.html_page import HtmlPage, read_page
 from helpers.program import Done, call
 from helpers.runs import finish, make
 
+WHO = ("--organization", "A", "--relationship", "other")
 SHORT_TEXT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 # Elements and attributes with which a page could act or load something.
 ACTIVE = {
@@ -80,21 +81,25 @@ def test_nothing_is_written_elsewhere_and_no_page_acts(
     inner = tmp_path / "1" / "2" / "3" / "4"
     inner.mkdir(parents=True)
     path = hostile(good, inner / "a.run", change, text)
-    report, rows, logs = inner / "report", inner / "a.jsonl", inner / "logs"
+    report, rows, logs, records = (inner / name for name in ("report", "a.jsonl", "logs", "records"))
     for arguments in (
         ("report", path, "--out", report, "--no-figures"),
         ("export", path, "--transcripts", "--out", rows),
         ("export", path, "--format", "eval", "--out", logs),
+        ("record", path, "--as", "every-eval-ever", *WHO, "--out", records),
+        ("record", path, "--as", "stream"),
         ("show", path),
         ("verify", path),
         ("resume", path),
     ):
         assert_one_sentence_at_most(call(*arguments, cwd=inner))
     allowed = {"1", "1/2", "1/2/3", "1/2/3/4"} | {
-        f"1/2/3/4/{name}" for name in ("a.run", "report", "a.jsonl", "logs")
+        f"1/2/3/4/{name}" for name in ("a.run", "report", "a.jsonl", "logs", "records")
     }
     outside = files_below(tmp_path) - allowed
-    assert all(name.startswith(("1/2/3/4/report/", "1/2/3/4/logs/")) for name in outside), outside
+    assert all(
+        name.startswith(("1/2/3/4/report/", "1/2/3/4/logs/", "1/2/3/4/records/data")) for name in outside
+    ), outside
     assert not Path("/tmp/propensitybench-evil").exists()
     names = files_below(report) if report.exists() else set()
     assert all(re.fullmatch(r"[\w./-]+", name) for name in names)

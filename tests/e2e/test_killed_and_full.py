@@ -15,12 +15,15 @@ pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform == "win32", reas
 
 # What writes files, with the name of what it writes and arguments; RUN stands for a run file.
 RUN = "a.run"
+WHO = ("--organization", "A", "--relationship", "other")
 WRITERS: dict[str, tuple[str, list[str]]] = {
     "jsonl": ("rows.jsonl", ["export", RUN, "--transcripts", "--out", "rows.jsonl"]),
     "parquet": ("rows.parquet", ["export", RUN, "--format", "parquet", "--out", "rows.parquet"]),
     "eval": ("logs", ["export", RUN, "--format", "eval", "--out", "logs"]),
     "report": ("report", ["report", RUN, "--out", "report", "--no-figures"]),
     "figures": ("figures", ["figures", RUN, "--out", "figures"]),
+    "card": ("card.md", ["record", RUN, "--as", "model-card", "--out", "card.md"]),
+    "records": ("eee", ["record", RUN, "--as", "every-eval-ever", *WHO, "--out", "eee"]),
     "data own": ("data", ["data", "export", "--layout", "own", "--out", "data"]),
     "data published": ("data", ["data", "export", "--out", "data"]),
 }  # fmt: skip

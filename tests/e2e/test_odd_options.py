@@ -18,6 +18,7 @@ from helpers.scenario_data import SOUND
 
 from propensitybench.cli.app import COMMANDS, build
 
+EEE: Final = ("--as", "every-eval-ever", "--organization", "A", "--relationship", "other", "--out", "eee")
 # What a command needs beside the option that is tried.
 NEEDS: Final[Mapping[str, Sequence[str]]] = {
     "demo": ["--out", "demo"],
@@ -29,18 +30,8 @@ NEEDS: Final[Mapping[str, Sequence[str]]] = {
     "gate": ["good.run", "good.run"],
     "figures": ["good.run", "--out", "figures", "--format", "svg"],
     "report": ["good.run", "--out", "report", "--no-figures"],
-    "record": [
-        "good.run",
-        "--as",
-        "every-eval-ever",
-        "--organization",
-        "A",
-        "--relationship",
-        "other",
-        "--out",
-        "records",
-    ],
     "board": ["good.run", "--out", "board"],
+    "record": ["good.run", *EEE],
     "merge": ["good.run", "--run", "merged.run"],
     "verify": ["good.run"],
     "show": ["good.run"],

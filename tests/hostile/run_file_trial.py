@@ -28,6 +28,7 @@ from propensitybench.store import RunFile, verify
 CPU_S: Final = 5
 # For what waits without using the processor, such as a named pipe.
 WALL_S: Final = 60
+WHO: Final = ("--organization", "A", "--relationship", "other", "--model-id", "a/b")
 COMMANDS: Final[tuple[tuple[str, ...], ...]] = (
     ("score", "{file}"),
     ("score", "{file}", "--json"),
@@ -36,6 +37,8 @@ COMMANDS: Final[tuple[tuple[str, ...], ...]] = (
     ("show", "{file}", "{task}"),
     ("export", "{file}", "--transcripts", "--out", "{out}/table.jsonl"),
     ("export", "{file}", "--format", "parquet", "--out", "{out}/table.parquet"),
+    ("record", "{file}", "--as", "every-eval-ever", *WHO, "--out", "{out}/records"),
+    ("record", "{file}", "--as", "model-card"),
     ("report", "{file}", "--no-figures", "--out", "{out}/report"),
     ("judge", "{file}"),
     ("judge", "{copy}", "--judge", "keyless/words"),

@@ -11,6 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec
 import pytest
 from helpers.clients import TaskScript
 from helpers.program import Done, call
@@ -27,7 +28,7 @@ from propensitybench.records.facts import facts
 from propensitybench.runs import StoredRun
 from propensitybench.scenarios import Selection
 from propensitybench.scenarios.model import CANARY
-from propensitybench.store import RunFile
+from propensitybench.store import RunFile, Shard
 
 SCHEMAS: Final = Path(__file__).parent / "every_eval_ever"
 WHO: Final = ("--organization", "An institute", "--relationship", "third_party")
@@ -109,7 +110,7 @@ def test_settings_are_stated_and_what_is_private_or_unknown_is_not(written: dict
     generation = aggregate["evaluation_results"][0]["generation_config"]
     arguments = generation["generation_args"]
     assert (arguments["temperature"], arguments["reasoning"]) == (0.5, True)
-    assert generation["additional_details"]["reasoning_effort"] == "low"
+    assert generation["additional_details"]["option reasoning_effort"] == "low"
     assert "top_p" not in arguments
     assert "max_tokens" not in arguments
     details = aggregate["model_info"]["additional_details"]
@@ -188,6 +189,22 @@ def test_a_log_gives_the_same_results_without_instances(runs: dict[str, Path], t
         assert one["score_details"] == other["score_details"]
 
 
+def test_shards_give_the_results_of_the_run_in_one_piece(tmp_path: Path) -> None:
+    spec = RunSpec(WHOLE, selection=Selection(limit=12))
+    for name, shard in {"one": None, "a/1": Shard(1, 2), "a/2": Shard(2, 2)}.items():
+        path = tmp_path / f"{name}.run"
+        path.parent.mkdir(exist_ok=True)
+        create(msgspec.structs.replace(spec, shard=shard), path)
+        finish(path)
+    results = []
+    for name in ("one.run", "a"):
+        assert record(tmp_path / name, tmp_path / f"{name}.eee").code == 0
+        aggregate, rows = read(tmp_path / f"{name}.eee")
+        assert len(rows) == 24
+        results.append([one["score_details"] for one in aggregate["evaluation_results"]])
+    assert results[0] == results[1]
+
+
 def test_nothing_is_written_twice_or_half(runs: dict[str, Path], tmp_path: Path) -> None:
     assert record(runs["whole"], tmp_path).code == 0
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
@@ -225,6 +242,9 @@ def test_runs_of_several_models_need_names_of_their_own(runs: dict[str, Path], t
     both = (runs["whole"], runs["partial"])
     done = call("record", *both, "--as", "every-eval-ever", *WHO, "--out", tmp_path, "--model-id", "a/b")
     assert (done.code, "are of several" in done.err) == (2, True)
+    done = call("record", *both, runs["evil"], "--as", "every-eval-ever", *WHO, "--out", tmp_path)
+    assert (done.code, "does not name a developer" in done.err) == (2, True)
+    assert list(tmp_path.iterdir()) == []
     done = call("record", *both, "--as", "every-eval-ever", *WHO, "--out", tmp_path)
     assert (done.code, len(done.out.splitlines())) == (0, 2)
 

@@ -20,33 +20,43 @@ from propensitybench.records.sheets import ASKED, TEMPLATES, Sheet, sheet
 from propensitybench.runs import StoredRun
 
 KINDS: Final[tuple[Sheet, ...]] = tuple(TEMPLATES)
+TABLE: Final = ("table", "thead", "tbody", "tr", "th", "td")
 loads: Any = import_module("yaml").safe_load
+
+
+def written(kind: Sheet, run: Path) -> str:
+    return sheet(kind, [facts(StoredRun(run))]).text
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", ["whole", "partial", "stopped"])
 def test_golden(kind: Sheet, name: str, runs: dict[str, Path], golden: Callable[[str, str], None]) -> None:
-    text = sheet(kind, [facts(StoredRun(runs[name]))])
-    golden(f"records/{name}.{kind}.txt", text.replace(version("propensitybench"), "VERSION"))
+    run = facts(StoredRun(runs[name]))
+    text = (
+        sheet(kind, [run]).text.replace(run.digest, "DIGEST").replace(version("propensitybench"), "VERSION")
+    )
+    golden(f"records/{name}.{kind}.txt", text)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_number_at_the_top_is_that_of_the_places_to_fill_in(kind: Sheet, runs: dict[str, Path]) -> None:
-    text = sheet(kind, [facts(StoredRun(runs["whole"]))])
+    text, asked = sheet(kind, [facts(StoredRun(runs["whole"]))])
     (stated,) = re.findall(r"(\d+) places", text)
-    assert int(stated) == text.count(f"[{ASKED}: ") > 0
+    assert int(stated) == asked == text.count(f"[{ASKED}: ") > 0
+    # A marker in a model's name is none.
+    assert sheet(kind, [facts(StoredRun(runs["evil"]))]).asked == asked
 
 
 @pytest.mark.parametrize("kind", ["stream", "nist", "model-card"])
 def test_the_number_of_missing_tasks_is_beside_the_scores(kind: Sheet, runs: dict[str, Path]) -> None:
-    text = sheet(kind, [facts(StoredRun(runs["evil"]))])
+    text = written(kind, runs["evil"])
     assert "8 misaligned, 16 resisted, 8 blocked by the provider, 8 truncated, 8 errored" in text
     assert "| PP\\@2 | harmful names | 33.3 | 6.7 to 81.6 | 16.7 to 66.7 | 12 | 12 |" in text
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_neither_folders_nor_endpoints_are_given_away(kind: Sheet, runs: dict[str, Path]) -> None:
-    text = sheet(kind, [facts(StoredRun(runs["partial"]))])
+    text = written(kind, runs["partial"])
     assert "secret.internal" not in text
     assert str(runs["partial"].parent) not in text
 
@@ -56,7 +66,7 @@ def test_neither_folders_nor_endpoints_are_given_away(kind: Sheet, runs: dict[st
 
 @pytest.mark.parametrize("kind", ["stream", "nist", "model-card"])
 def test_a_hostile_name_is_text_in_markdown(kind: Sheet, runs: dict[str, Path]) -> None:
-    text = sheet(kind, [facts(StoredRun(runs["evil"]))])
+    text = written(kind, runs["evil"])
     body = text.split("\n---\n")[-1] if kind == "model-card" else text
     for taken in (
         "<script",
@@ -76,8 +86,20 @@ def test_a_hostile_name_is_text_in_markdown(kind: Sheet, runs: dict[str, Path]) 
         assert len(re.findall(r"(?<!\\)\|", line)) in (3, 5, 9), line
 
 
+@pytest.mark.parametrize("kind", ["stream", "nist", "model-card"])
+def test_a_renderer_shows_a_hostile_name_and_nothing_else(kind: Sheet, runs: dict[str, Path]) -> None:
+    text = written(kind, runs["evil"])
+    body = text.split("\n---\n", 1)[-1] if kind == "model-card" else text
+    parser: Any = import_module("markdown_it").MarkdownIt("commonmark").enable("table")
+    html = parser.render(body)
+    tags = set(re.findall(r"<(\w+)", html))
+    assert tags <= {"h1", "h2", "p", "strong", "code", "ul", "li", "blockquote", *TABLE}, tags
+    assert "lab/&lt;/script&gt;[x](http://e.org)|![i](//e.org/i)`code`*b*_u_{}\\input" in html
+    assert len({len(re.findall("<t[dh]", row)) for row in re.findall(r"<tr>.*?</tr>", html, re.DOTALL)}) <= 3
+
+
 def test_a_hostile_name_is_a_value_in_the_metadata_of_a_card(runs: dict[str, Path]) -> None:
-    _, front, _ = sheet("model-card", [facts(StoredRun(runs["evil"]))]).split("---\n", 2)
+    _, front, _ = written("model-card", runs["evil"]).split("---\n", 2)
     (entry,) = loads(front)["model-index"]
     assert entry["name"] == EVIL
     (result,) = entry["results"]
@@ -86,7 +108,7 @@ def test_a_hostile_name_is_a_value_in_the_metadata_of_a_card(runs: dict[str, Pat
 
 
 def test_a_hostile_name_does_not_leave_its_field_in_bibtex(runs: dict[str, Path]) -> None:
-    text = sheet("bibtex", [facts(StoredRun(runs["evil"]))])
+    text = written("bibtex", runs["evil"])
     (title,) = re.findall(r'title = "\{PropensityBench\} run of (.*)",\n', text)
     assert title.count("{") == title.count("}")
     assert "\\input" not in title
@@ -118,8 +140,8 @@ def test_yaml_is_read_as_the_same_value(text: str) -> None:
 def test_sheets_are_printed_or_written_once(runs: dict[str, Path], tmp_path: Path) -> None:
     printed = call("record", runs["whole"], "--as", "stream")
     out = tmp_path / "new" / "sheet.md"
-    written = call("record", runs["whole"], "--as", "stream", "--out", out)
-    assert written.out == f"{out}: 14 places need a person: search for [{ASKED}\n"
+    saved = call("record", runs["whole"], "--as", "stream", "--out", out)
+    assert saved.out == f"{out}: 14 places need a person: search for [{ASKED}\n"
     assert out.read_text(encoding="utf-8") == printed.out
     again = call("record", runs["whole"], "--as", "nist", "--out", out)
     assert (again.code, again.err) == (

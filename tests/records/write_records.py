@@ -1,4 +1,4 @@
-"""Writes every record that the program can write, for `validate_records.py`; part of ``make records``."""
+"""Writes every record that has a validator, for `validate_records.py`; part of ``make records``."""
 
 import shutil
 import sys
@@ -11,7 +11,7 @@ from propensitybench.inspect_adapter.eval_export import export_logs
 from propensitybench.store import RunFile
 
 WHO = ("--organization", 'A "safety" institute', "--relationship", "third_party")
-SHEETS = {"stream": "md", "nist": "md", "model-card": "md", "bibtex": "bib"}
+SHEETS = {"model-card": "md", "bibtex": "bib"}
 
 
 def record(*arguments: str | Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from propensitybench.cli.output import tell, write_new
 from propensitybench.cli.text import safe
 from propensitybench.errors import BadInput
-from propensitybench.records.every_eval_ever import Submitter, write_record
+from propensitybench.records.every_eval_ever import Submitter, datastore_folders, write_record
 from propensitybench.records.facts import facts
 from propensitybench.records.sheets import ASKED, Sheet, sheet
 from propensitybench.runs import Run
@@ -16,13 +16,12 @@ def print_sheet(runs: Sequence[Run], kind: Sheet, out: Path | None) -> None:
     """Prints a record that is a text, or writes it to a new file."""
     if len(runs) > 1 and kind != "bibtex":
         raise BadInput(f"--as {kind}: is about one run, found {len(runs)}; call it once for each")
-    text = sheet(kind, [facts(run) for run in runs])
+    text, asked = sheet(kind, [facts(run) for run in runs])
     if out is None:
         print(text, end="")
         return
     write_new(out, text)
-    places = text.count(f"[{ASKED}: ")
-    print(f"{safe(str(out))}: {places} places need a person: search for [{ASKED}")
+    print(f"{safe(str(out))}: {asked} places need a person: search for [{ASKED}")
 
 
 def write_records(runs: Sequence[Run], by: Submitter, out: Path, created: int, *, instances: bool) -> None:
@@ -31,6 +30,8 @@ def write_records(runs: Sequence[Run], by: Submitter, out: Path, created: int, *
         raise BadInput(f"--out {out}: is a file; give a folder")
     if by.model_id and len({run.model for run in runs}) > 1:
         raise BadInput("--model-id: is one model, but the runs are of several; call it once for each model")
+    for run in runs:  # nothing is written if one of them cannot be
+        datastore_folders(by.model_id or run.model)
     for run in runs:
         if instances and not run.has_transcripts:
             tell(f"note: {run.file}: Inspect logs are read without conversations, so no instance records")

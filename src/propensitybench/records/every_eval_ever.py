@@ -6,7 +6,9 @@ task. What is not known is left out.
 
 import hashlib
 import re
+from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
+from types import UnionType
 from typing import IO, Any, Final, Literal, NamedTuple, get_args
 
 import msgspec
@@ -25,6 +27,12 @@ COLLECTION: Final = "propensitybench"
 Relationship = Literal["first_party", "third_party", "collaborative", "other"]
 RELATIONSHIPS: Final[tuple[str, ...]] = get_args(Relationship)
 
+# Options that the schema has a place for, with the types of their values there.
+_NAMED: Final[Mapping[str, type | UnionType]] = {
+    "temperature": int | float,
+    "top_p": int | float,
+    "max_tokens": int,
+}
 # Names of folders in the datastore, which has to work on every system.
 _NOT_IN_A_PATH: Final = re.compile(r'[<>:"\\|?*\x00-\x1f]')
 _RESERVED: Final = {
@@ -79,39 +87,41 @@ def write_record(facts: Facts, by: Submitter, out: Path, created: int, *, instan
     Raises:
         BadInput: the model's name does not name a folder, the run has no score, or it has been recorded.
     """
-    model = by.model_id or facts.run.model
-    place = PurePosixPath("data", COLLECTION, *_folders(model), str(facts.uuid))
+    model, name = by.model_id or facts.run.model, str(facts.uuid)
+    place = PurePosixPath("data", COLLECTION, *datastore_folders(model))
+    folder = out.joinpath(*place.parts)
+    path, samples = folder / f"{name}.json", f"{name}_samples.jsonl"
+    if path.exists():
+        raise BadInput(f"{path}: exists already; this run is recorded")
     identity = f"{COLLECTION}/{model}/{created}"
     record = aggregate(facts, by, identity, created)
     if not record["evaluation_results"]:
         raise BadInput(f"{facts.run.file}: has no number yet; play more tasks first: propensitybench resume")
-    folder = out.joinpath(*place.parent.parts)
     count = None
     try:
         with new_entries(folder) as new:
             if instances:
-                name = f"{facts.uuid}_samples.jsonl"
-                with (new / name).open("wb") as file:
+                with (new / samples).open("wb") as file:
                     count, checksum = _write_instances(facts, identity, model, file)
                 record["detailed_evaluation_results"] = {
                     "format": "jsonl",
-                    "file_path": str(place.parent / name),
+                    "file_path": str(place / samples),
                     "hash_algorithm": "sha256",
                     "checksum": checksum,
                     "total_rows": count,
                     "additional_details": {"tasks_without_a_score": str(facts.scores.tasks.unscored)},
                 }
             text = json_visible(msgspec.json.format(msgspec.json.encode(record), indent=2))
-            (new / f"{facts.uuid}.json").write_text(text + "\n", encoding="utf-8")
+            (new / path.name).write_text(text + "\n", encoding="utf-8")
     except FileExistsError as error:
-        raise BadInput(f"{folder / str(facts.uuid)}.json: exists already; this run is recorded") from error
+        raise BadInput(f"{path}: exists already; this run is recorded") from error
     except OSError as error:
         raise BadInput(f"--out {out}: cannot be written ({error.strerror or error})") from error
     written = len(record["evaluation_results"])
-    return WrittenRecord(folder / f"{facts.uuid}.json", written, count, facts.scores.tasks.unscored)
+    return WrittenRecord(path, written, count, facts.scores.tasks.unscored)
 
 
-def _folders(model: str) -> tuple[str, str]:
+def datastore_folders(model: str) -> tuple[str, str]:
     """The folders of a model in the datastore; raises `BadInput` if its name cannot be that of folders."""
     developer, *rest = (part.replace(":", "_") for part in model.split("/"))
     for part in (developer, *rest):
@@ -267,21 +277,24 @@ def _uncertainty(one: Measured) -> dict[str, Any]:
 
 
 def _generation(facts: Facts) -> dict[str, Any]:
-    options, protocol = facts.options, facts.made.protocol
-    named: dict[str, Any] = {
-        name: options[name] for name in ("temperature", "top_p", "max_tokens") if name in options
-    }
-    if (effort := options.get("reasoning_effort")) is not None:
-        named["reasoning"] = effort != "none"
-    others = {name: _json(value) for name, value in options.items() if name not in named}
-    rules = {name: str(value) for name, value in msgspec.structs.asdict(protocol).items()}
+    options, rules = facts.options, msgspec.structs.asdict(facts.made.protocol)
+    # A run file of a stranger may have anything as an option.
+    named = {name: options[name] for name, kinds in _NAMED.items() if isinstance(options.get(name), kinds)}
+    effort = options.get("reasoning_effort")
+    others = {f"option {name}": _json(value) for name, value in options.items() if name not in named}
     return {
         "generation_args": {
             **named,
+            **({} if effort is None else {"reasoning": effort != "none"}),
             "prompt_template": facts.run.manifest.template,
-            "agentic_eval_config": {"additional_details": rules},
+            "agentic_eval_config": {
+                "additional_details": {name: str(value) for name, value in rules.items()}
+            },
         },
-        "additional_details": texts(not_set="the provider's default", template=facts.made.template, **others),
+        "additional_details": {
+            **texts(not_set="the provider's default", template=facts.made.template),
+            **others,
+        },
     }
 
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 import jinja2
 
@@ -24,7 +24,14 @@ TEMPLATES: Final[Mapping[Sheet, str]] = {
 ASKED: Final = "TO BE FILLED IN BY A PERSON"
 
 
-def sheet(kind: Sheet, runs: Sequence[Facts]) -> str:
+class Text(NamedTuple):
+    """A record as text, and the number of places in it that a person has to fill in."""
+
+    text: str
+    asked: int
+
+
+def sheet(kind: Sheet, runs: Sequence[Facts]) -> Text:
     """A record as text, with the number of places that a person has to fill in at its top.
 
     Args:
@@ -51,22 +58,21 @@ def sheet(kind: Sheet, runs: Sequence[Facts]) -> str:
             written=Written,
         )
         asked = questions.count
-    return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
+    return Text(re.sub(r"\n{3,}", "\n\n", text).strip() + "\n", asked)
 
 
 def cell(one: Measured, part: Literal["value", "interval", "same tasks", "new scenarios", "bounds"]) -> str:
     """A part of a measure for a table: proportions in percent, differences in percentage points."""
-    estimate = one.estimate
-    write = display.number if one.measure.unit != "proportion" else display.percent
-    if one.naming is None:
-        write = display.points
+    estimate, errors = one.estimate, one.estimate.errors
+    plain = display.percent if one.measure.unit == "proportion" else display.number
+    write = display.points if one.naming is None else plain
     match part:
         case "value":
             return write(estimate.value)
-        case "same tasks" | "new scenarios":
-            errors = estimate.errors
-            error = errors.benchmark if part == "same tasks" else errors.scenario
-            return (display.number if one.measure.unit != "proportion" else display.percent)(error)
+        case "same tasks":
+            return plain(errors.benchmark)
+        case "new scenarios":
+            return plain(errors.scenario)
         case _:
             interval = estimate.ci95 if part == "interval" else estimate.bounds
             return display.NOTHING if interval is None else f"{write(interval.low)} to {write(interval.high)}"
