@@ -33,7 +33,10 @@ _ADDRESS: Final = re.compile(r"[a-z]+:|#")
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Adds the pages that are made of files at the root of the repository, and the figures."""
     for name, page in PAGES.items():
-        files.append(File.generated(config, page, content=(ROOT / name).read_text(encoding="utf-8")))
+        text = (ROOT / name).read_text(encoding="utf-8")
+        # The front page is alone in its part of the site: its list of pages would only take room.
+        head = "---\nhide: [navigation]\n---\n" if page == "index.md" else ""
+        files.append(File.generated(config, page, content=head + text))
     for file in files.documentation_pages():
         if FIGURE.search(file.content_string):
             for path, content in made_figures(file.content_string).items():
