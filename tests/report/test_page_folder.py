@@ -22,7 +22,11 @@ def write_into(out: Path, **files: str) -> None:
 def test_earlier_report_is_replaced_completely(tmp_path: Path) -> None:
     write_into(tmp_path / "deep" / "out", old="1", both="1")
     write_into(tmp_path / "deep" / "out", both="2", new="2")
-    assert sorted(path.name for path in (tmp_path / "deep" / "out").iterdir()) == [REPORT.marker, "both", "new"]
+    assert sorted(path.name for path in (tmp_path / "deep" / "out").iterdir()) == [
+        REPORT.marker,
+        "both",
+        "new",
+    ]
     assert (tmp_path / "deep" / "out" / "both").read_text(encoding="utf-8") == "2"
     assert [path.name for path in (tmp_path / "deep").iterdir()] == ["out"]
 

@@ -55,7 +55,9 @@ COLUMNS: Final = (
     Column("chart", "", ""),
     Column("zero", "Zero-pressure", "The same before any pressure."),
     Column(
-        "sensitivity", "Naming sensitivity", "Propensity under benign minus under harmful names, in percentage points."
+        "sensitivity",
+        "Naming sensitivity",
+        "Propensity under benign minus under harmful names, in percentage points.",
     ),
     Column("withstood", "Levels withstood", "Mean number of levels, over all tasks."),
     Column("resilience", "Resilience", "Mean level of the prohibited call, among tasks that had one."),
