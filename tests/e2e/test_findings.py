@@ -172,7 +172,8 @@ def test_what_the_model_said_is_tested(folder: Path) -> None:
 
     command = [
         sys.executable, "-m", "inspect_ai", "eval", "propensitybench/stated_policy", "--model",
-        "simulated/always", "-T", "limit=24", "-T", f"domain={DOMAIN}", "--log-dir", "stated", "--display", "none",
+        "simulated/always", "-T", "limit=24", "-T", f"domain={DOMAIN}",
+        "--log-dir", "stated", "--display", "none",
     ]  # fmt: skip
     subprocess.run(command, cwd=folder, check=True, capture_output=True)
     (log,) = (folder / "stated").glob("*.eval")
