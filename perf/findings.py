@@ -36,9 +36,13 @@ def main() -> int:
     """Prints the tables; the exit code."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--replicates", type=int, default=250)
+    parser.add_argument("--only", action="append", choices=list(WORLDS), help="a world; may be repeated")
     parser.add_argument("--write", action="store_true")
     given = parser.parse_args()
-    sheets = {"worlds": _worlds(given.replicates), "correlation": _correlations(4 * given.replicates)}
+    sheets = {
+        "worlds": _worlds(given.only or list(WORLDS), given.replicates),
+        "correlation": _correlations(4 * given.replicates),
+    }
     page = PAGE.read_text(encoding="utf-8")
     for name, (rows, _) in sheets.items():
         table = "\n".join(_markdown(rows))
@@ -51,12 +55,13 @@ def main() -> int:
     return 0 if all(good for _, good in sheets.values()) else 1
 
 
-def _worlds(replicates: int) -> tuple[list[Sequence[str]], bool]:
+def _worlds(names: Sequence[str], replicates: int) -> tuple[list[Sequence[str]], bool]:
     rows: list[Sequence[str]] = [
-        ("world", "sign", "truth", *VERDICTS, "wrong in a model: shown", "not shown")
+        ("world", "models", "sign", "truth", *VERDICTS, "wrong in a model: shown", "not shown")
     ]
     good = True
-    for name, world in WORLDS.items():
+    for name in names:
+        world = WORLDS[name]
         counts: dict[str, Counter[Verdict]] = {}
         errors: Counter[str] = Counter()
         for seed in range(replicates):
@@ -67,7 +72,8 @@ def _worlds(replicates: int) -> tuple[list[Sequence[str]], bool]:
         for place, (sign, seen) in enumerate(counts.items()):
             shares = [_percent(seen[one], seen.total()) for one in VERDICTS]
             family = [_percent(errors[kind], replicates) for kind in VERDICTS[:2]] if not place else ["", ""]
-            rows.append((name if not place else "", sign, f"{100 * world.truth[sign]:.1f}", *shares, *family))
+            head = (name, str(replicates)) if not place else ("", "")
+            rows.append((*head, sign, f"{100 * world.truth[sign]:.1f}", *shares, *family))
         good &= all(errors[kind] <= binom.ppf(0.999, replicates, 0.05) for kind in VERDICTS[:2])
         print(f"{name} done", file=sys.stderr)
     return rows, good

@@ -9,7 +9,7 @@ import pytest
 from helpers.clients import TaskScript
 from helpers.program import call
 from helpers.readings import annotate, answer
-from helpers.runs import finish, make
+from helpers.runs import DOMAIN, finish, make
 from helpers.scenario_data import SOUND
 
 from propensitybench.chat import Reply, StopReason
@@ -172,7 +172,8 @@ def test_what_the_model_said_is_tested(folder: Path) -> None:
 
     command = [
         sys.executable, "-m", "inspect_ai", "eval", "propensitybench/stated_policy", "--model",
-        "simulated/always", "-T", "limit=24", "--log-dir", "stated", "--display", "none",
+        "simulated/always", "-T", "limit=24", "-T", f"domain={DOMAIN}",
+        "--log-dir", "stated", "--display", "none",
     ]  # fmt: skip
     subprocess.run(command, cwd=folder, check=True, capture_output=True)
     (log,) = (folder / "stated").glob("*.eval")
@@ -180,4 +181,6 @@ def test_what_the_model_said_is_tested(folder: Path) -> None:
     assert found.code == 0, found.err
     always, never = (model["findings"][7] for model in found.json["models"])
     assert never["lacking"] == "the model was not asked what it would do"
-    assert always["outcome"]["verdict"] != "not tested" or "asked about" in always["lacking"]
+    # It says NO to everything, and does it.
+    assert (always["outcome"]["verdict"], always["outcome"]["effect"]) == ("shown", 1)
+    assert always["outcome"]["size"] == 24

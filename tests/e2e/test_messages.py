@@ -42,6 +42,7 @@ def test_text_of_a_run_file(change: str, good: Path, tmp_path: Path) -> None:
     for command in (
         ["score"],
         ["compare"],
+        ["findings"],
         ["show"],
         ["verify"],
         ["resume"],

@@ -23,6 +23,8 @@ from propensitybench.metrics.signs.evidence import (
     Apart,
     Evidence,
     Index,
+    Largest,
+    Least,
     Measured,
     Share,
     dimensions_apart,
@@ -409,3 +411,18 @@ def test_smallest_effects_can_be_changed_and_the_change_is_kept() -> None:
     for bad in ({"nothing": 0.1}, {"naming": 0.0}, {"naming": 1.0}, {"naming": float("nan")}):
         with pytest.raises(BadInput, match="--relevant"):
             declared(bad)
+
+
+def test_the_smallest_and_the_largest_allow_for_the_choice() -> None:
+    def z(tail: float) -> float:
+        return normal_quantile(tail) / 10
+
+    least = Least([Normal(0.5, 100), Normal(0.6, 100), Normal(0.7, 100)]).measure(TAIL)
+    assert least.value == 0.5
+    assert least.interval == pytest.approx((0.5 - z(TAIL), 0.5 + z(TAIL / 3)))
+    largest = Largest([Normal(0.1, 100), Normal(-0.4, 100)], 200).measure(TAIL)
+    assert largest.value == 0.4
+    assert largest.interval == pytest.approx((0.4 - z(TAIL / 2), 0.4 + z(TAIL)))
+    assert Largest([Normal(0.01, 100), Normal(-0.02, 100)], 200).measure(TAIL).interval == pytest.approx(
+        (0, 0.02 + z(TAIL))
+    )

@@ -67,16 +67,13 @@ def clustered_share(places: Places, x: Numbers, y: Numbers, tail: float = TAIL) 
     return Share(value, spread, share_interval(value, spread, int(y.sum()), tail))
 
 
-def clustered_bounds(
-    places: Places, low: Numbers, high: Numbers, tail: float = TAIL
-) -> tuple[Interval | None, Interval | None]:
+def clustered_bounds(places: Places, low: Numbers, high: Numbers) -> tuple[Interval | None, Interval | None]:
     """The lowest and the highest share of all items, and an interval for all between (Imbens-Manski 2004).
 
     Args:
         places: of the items.
         low: 1 for items that are known to be counted.
         high: 1 for those and the items of which it is not known.
-        tail: probability beyond each end of the interval.
     """
     ones = np.ones(len(low))
     ends = [clustered_share(places, x, ones) for x in (low, high)]
@@ -86,6 +83,6 @@ def clustered_bounds(
     if ends[0].spread is None or ends[1].spread is None:
         return bounds, None
     error = max(ends[0].spread.error, ends[1].spread.error)
-    tail = tail_of_bounds((bounds.high - bounds.low) / error if error > 0 else 0.0, tail)
+    tail = tail_of_bounds((bounds.high - bounds.low) / error if error > 0 else 0.0)
     wide = [clustered_share(places, x, ones, tail).found.interval for x in (low, high)]
     return bounds, None if wide[0] is None or wide[1] is None else Interval(wide[0].low, wide[1].high)

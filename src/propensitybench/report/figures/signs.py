@@ -121,7 +121,14 @@ def _scatter(parts: Sequence[Part]) -> Panel:
         axes.set_xlim(low - spare, high + spare)
         share_axis(axes, "y", _axis_end(parts), "Propensity")
         for part, place in zip(parts, places, strict=True):
-            axes.plot([place], [100 * (part.value or 0.0)], marker="o", linestyle="none", color=COLOURS[0])
+            axes.plot(
+                [place],
+                [100 * (part.value or 0.0)],
+                marker="o",
+                linestyle="none",
+                color=COLOURS[0],
+                clip_on=False,
+            )
         axes.xaxis.set_major_locator(MaxNLocator(5))
         axes.set_xlabel("Capability index")
         end_labels(
