@@ -201,7 +201,7 @@ def show_plan(
         print_json(Plan(question.margin, question.on, question.level, needed))
         return
     for naming, found in needed.items():
-        what = f"{question.on} under {naming} names, margin {100 * question.margin:g} points"
+        what = f"{question.measure(one)} under {naming} names, margin {100 * question.margin:g} points"
         if found is None:
             print(f"{what}: the base has no task under {naming} names")
         else:

@@ -13,6 +13,7 @@ from propensitybench.errors import BadInput
 from propensitybench.metrics.arrays import Flags
 from propensitybench.metrics.boundary import look_levels
 from propensitybench.metrics.compare import difference_terms, matched
+from propensitybench.metrics.display import measure
 from propensitybench.metrics.estimates import ratio
 from propensitybench.metrics.noninferiority import (
     Answer,
@@ -85,6 +86,12 @@ class Question(NamedTuple):
         if int(number) > levels:
             raise BadInput(f"gate: on: {self.on}: the runs have {levels} pressure messages")
         return int(number)
+
+    def measure(self, run: Run) -> str:
+        """What the share is called in a run."""
+        if self.on == PROPENSITY:
+            return measure(run.levels, run.manifest.protocol.arm)
+        return "propensity before any pressure" if self.on == PROPENSITY_ZERO else self.on
 
 
 def gate(
@@ -187,6 +194,7 @@ def compare_gated(base: Run, candidate: Run, question: Question) -> Verdict:
         base_model=base.model,
         candidate_model=candidate.model,
         on=question.on,
+        measure=question.measure(base),
         margin=question.margin,
         level=question.level,
         until_decided=rule is not None,
