@@ -126,7 +126,8 @@ def begun(path: Path) -> int:
         (["--on", "resilience"], "gate: on: must be propensity, propensity_zero or propensity@6"),
         (["--on", "propensity@9"], "gate: on: propensity@9: the runs have 1 pressure messages"),
         (["--naming", "both"], "no task under benign names has begun; ask for another naming"),
-        (["--model", MODEL], "--model and --max-tasks are for --until-decided"),
+        (["--model", MODEL], "gate: model: is for --until-decided; play the candidate with `run`"),
+        (["--base-url", "http://x/v1"], "gate: base_url: is for --until-decided"),
         (["--until-decided"], "is of a run that was not played until decided"),
     ],
 )

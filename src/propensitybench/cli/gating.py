@@ -2,7 +2,7 @@
 
 import asyncio
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -23,6 +23,11 @@ from propensitybench.runs.verdicts import Needed, Verdict, needed_sentence
 from propensitybench.store import GateRule, RunFile
 from propensitybench.store.scratch import check_place
 from propensitybench.taxonomy import Naming
+
+# Settings that belong to the candidate's model, and are in its run file once it is begun.
+MODEL_OPTIONS: Final = ("temperature", "top_p", "max_tokens", "reasoning_effort", "extra_body")
+# Further settings without a default value.
+LIMITS: Final = ("base_url", "rpm", "tpm", "budget_usd", "max_tokens_total", "price")
 
 
 class Asked(NamedTuple):
@@ -70,8 +75,8 @@ def answer(base: Path, candidate: Path | None, asked: Asked, playing: Playing, o
     result = None
     if playing.until_decided:
         result = play_until_decided(base, candidate, asked, playing)
-    elif playing.model is not None or playing.max_tasks is not None:
-        raise BadInput("gate: --model and --max-tasks are for --until-decided; play the candidate with `run`")
+    else:
+        _refuse_playing(playing)
     one, other = open_run(base), open_run(candidate)
     verdict = compare_gated(one, other, question_for(other, *asked))
     stopped = None if result is None or result.finished == result.total else result.cause
@@ -86,6 +91,14 @@ def answer(base: Path, candidate: Path | None, asked: Asked, playing: Playing, o
         tell(f"stopped: {result.reason}; the same command resumes the candidate")
     # A spent budget or a provider that is down leaves the answer open; it is not a fail.
     return EXIT[stopped] if stopped in (StopCause.INTERRUPTED, StopCause.BAD_INPUT) else verdict.exit_code
+
+
+def _refuse_playing(playing: Playing) -> None:
+    """Raises `BadInput` for options that only a candidate to be played can use."""
+    given = {"model": playing.model, "max_tasks": playing.max_tasks, **playing.settings}
+    for name in ("model", "max_tasks", "endpoints", "scratch", *MODEL_OPTIONS, *LIMITS):
+        if given.get(name):
+            raise BadInput(f"gate: {name}: is for --until-decided; play the candidate with `run`, or add it")
 
 
 def _write(verdict: Verdict, outputs: Outputs) -> None:
@@ -169,7 +182,7 @@ def _settings(model: str, playing: Playing, question: Question) -> tuple[RunSpec
 def _without_model(settings: Settings) -> Settings:
     """The settings without those of the model, which a begun run file has."""
     kept = settings.copy()
-    for name in ("temperature", "top_p", "max_tokens", "reasoning_effort", "extra_body"):
+    for name in MODEL_OPTIONS:
         if kept.get(name):
             raise BadInput(f"gate: {name} belongs to --model; give both, or neither to resume the candidate")
         kept.pop(name, None)  # type: ignore[misc]
