@@ -17,7 +17,9 @@ from propensitybench.runs import StoredRun
 from propensitybench.runs import open as open_run
 from propensitybench.runs.candidates import draw_until_decided, rule_for
 from propensitybench.runs.execute import check_model, check_moved, typed_by_user
-from propensitybench.runs.gating import Question, compare_gated, plan_of, question_for, question_of
+from propensitybench.runs.gate_plan import plan_of
+from propensitybench.runs.gate_question import Question, question_for, question_of
+from propensitybench.runs.gating import compare_gated
 from propensitybench.runs.settings import Settings, read_execution, read_settings
 from propensitybench.runs.verdicts import Needed, Verdict, needed_sentence
 from propensitybench.store import GateRule, RunFile
