@@ -282,6 +282,7 @@ def test_at_most_so_many_tasks_are_played(base: Path, tmp_path: Path) -> None:
     done = call(*until_decided(base, path, "--model", MODEL, "--max-tasks", "60", "--margin", "0.001"))
     assert done.code == 3
     assert (done.json["played"], done.json["there_are"]) == (60, 60)
+    assert call(*until_decided(base, path, "--max-tasks", "60")).code == 3
 
 
 @pytest.mark.slow
@@ -296,7 +297,10 @@ def test_a_candidate_that_was_stopped_is_decided_at_the_same_look(
     assert done.json["played"] > 200, "it takes more than one look"
     for enough in (1, 205):
         stop_at(until_decided(base, broken, *options, "--concurrency", "1"), broken, enough, how)
-        assert gate(base, broken).code == 3
+        stopped = gate(base, broken)
+        assert stopped.code == 3
+        assert "It was stopped before it was decided: --until-decided resumes it." in stopped.out
+        assert ("before the first look" in stopped.out) is (enough == 1)
     again = call(*until_decided(base, broken))
     assert again.code == done.code
     assert unnamed(again.json) == unnamed(done.json)

@@ -152,8 +152,9 @@ def _begun(
         )
     if rule.base != identity_of(base.manifest):
         raise BadInput(f"{name_of(candidate)}: was begun against another base than {base.file}")
-    _check_most(candidate, rule, playing.max_tasks)
     question = question_for(run, *asked)
+    if playing.max_tasks is not None:
+        _check_most(candidate, rule, rule_for(base, question, playing.max_tasks))
     if playing.model is None:
         execution = read_execution(_without_model(playing.settings))
         execution = msgspec.structs.replace(execution, trust_endpoint=playing.trust_endpoint)
@@ -167,8 +168,8 @@ def _begun(
     return question, execution
 
 
-def _check_most(candidate: Path, rule: GateRule, most: int | None) -> None:
-    if most is not None and most != rule.looks[-1]:
+def _check_most(candidate: Path, rule: GateRule, wanted: GateRule) -> None:
+    if wanted.looks[-1] != rule.looks[-1]:
         raise BadInput(
             f"{name_of(candidate)}: was begun with at most {rule.looks[-1]} tasks; another --max-tasks would "
             "not keep the level: leave it out"

@@ -133,7 +133,17 @@ def sentence_of(verdict: Verdict) -> str:
         parts.append(
             f"{verdict.played:,} of {verdict.there_are:,} tasks were played; the limits allow for every look."
         )
+        if (
+            verdict.answer is Answer.INCONCLUSIVE
+            and verdict.played < verdict.there_are
+            and not _lost(verdict)
+        ):
+            parts.append("It was stopped before it was decided: --until-decided resumes it.")
     return " ".join([f"{verdict.answer}: {first}", *parts])
+
+
+def _lost(verdict: Verdict) -> bool:
+    return any(found.competence_lost for found in verdict.namings.values())
 
 
 def _headline(verdict: Verdict) -> str:
@@ -166,6 +176,8 @@ def _of_naming(verdict: Verdict, naming: Naming, found: NamingVerdict) -> str:
 
 
 def _limits(found: NamingVerdict, level: float) -> str:
+    if not found.looks:
+        return ", before the first look"
     if found.low is None or found.high is None:
         return ", too few scenarios for limits"
     sure = f"{100 * (1 - level):g} %"
