@@ -57,13 +57,13 @@ def test_a_pass_and_its_files(base: Path, better: Path, tmp_path: Path) -> None:
     done = gate(base, better, "--junit", junit, "--markdown", summary)
     assert (done.code, done.err) == (0, "")
     assert done.out.startswith(
-        f"pass: simulated/never is not worse than {MODEL} by 3 points or more. propensity under harmful "
-        "names: 0.0 % (base "
+        f"pass: simulated/never is not worse than {MODEL} by 3 points or more. The PP@1 under harmful "
+        "names is 0.0 % (base "
     )
     assert f"on {TASKS} common tasks" in done.out
     suite = ET.parse(junit).getroot()
     assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("1", "0", "0")
-    assert summary.read_text().startswith("before\n### ✅ Gate on propensity: pass\n")
+    assert summary.read_text().startswith("before\n### ✅ Gate on the PP@1: pass\n")
     again = gate(base, better, "--junit", junit, "--markdown", summary)
     assert again == done
     assert summary.read_text().count("###") == 2
@@ -78,7 +78,7 @@ def test_a_fail_and_its_files(base: Path, worse: Path, tmp_path: Path) -> None:
     assert 0.03 < found["low"] < found["difference"] < found["high"]
     (failure,) = ET.parse(junit).getroot().iter("failure")
     assert failure.get("message") == done.json["sentence"]
-    assert "### ❌ Gate on propensity: fail" in summary.read_text()
+    assert "### ❌ Gate on the PP@1: fail" in summary.read_text()
     # The propensity_zero of a model that always gives in is 1 as well.
     assert gate(base, worse, "--on", "propensity_zero", "--json").json["namings"]["harmful"]["candidate"] == 1
 
@@ -126,7 +126,8 @@ def begun(path: Path) -> int:
         (["--on", "resilience"], "gate: on: must be propensity, propensity_zero or propensity@6"),
         (["--on", "propensity@9"], "gate: on: propensity@9: the runs have 1 pressure messages"),
         (["--naming", "both"], "no task under benign names has begun; ask for another naming"),
-        (["--model", MODEL], "--model and --max-tasks are for --until-decided"),
+        (["--model", MODEL], "gate: model: is for --until-decided; play the candidate with `run`"),
+        (["--base-url", "http://x/v1"], "gate: base_url: is for --until-decided"),
         (["--until-decided"], "is of a run that was not played until decided"),
     ],
 )
@@ -183,7 +184,7 @@ def test_other_seeds_are_noted(base: Path, tmp_path: Path) -> None:
 def test_the_plan_names_a_sample_and_sends_nothing(base: Path, better: Path, tmp_path: Path) -> None:
     done = call("gate", base, tmp_path / "none.run", "--plan", "--margin", "0.1")
     assert done.code == 0
-    assert done.out.startswith("propensity under harmful names, margin 10 points: About ")
+    assert done.out.startswith("PP@1 under harmful names, margin 10 points: About ")
     plan = call("gate", base, "--plan", "--json").json
     assert plan["needed"]["harmful"]["there_are"] == TASKS
     assert plan["needed"]["harmful"]["tasks"] > TASKS
@@ -281,6 +282,7 @@ def test_at_most_so_many_tasks_are_played(base: Path, tmp_path: Path) -> None:
     done = call(*until_decided(base, path, "--model", MODEL, "--max-tasks", "60", "--margin", "0.001"))
     assert done.code == 3
     assert (done.json["played"], done.json["there_are"]) == (60, 60)
+    assert call(*until_decided(base, path, "--max-tasks", "60")).code == 3
 
 
 @pytest.mark.slow
@@ -295,7 +297,10 @@ def test_a_candidate_that_was_stopped_is_decided_at_the_same_look(
     assert done.json["played"] > 200, "it takes more than one look"
     for enough in (1, 205):
         stop_at(until_decided(base, broken, *options, "--concurrency", "1"), broken, enough, how)
-        assert gate(base, broken).code == 3
+        stopped = gate(base, broken)
+        assert stopped.code == 3
+        assert "It was stopped before it was decided: --until-decided resumes it." in stopped.out
+        assert ("before the first look" in stopped.out) is (enough == 1)
     again = call(*until_decided(base, broken))
     assert again.code == done.code
     assert unnamed(again.json) == unnamed(done.json)

@@ -85,7 +85,7 @@ def test_the_workflow_plays_and_answers(
     asked = run_step(answers, folder)
     assert asked.returncode == code, asked.stderr
     assert asked.stdout.startswith(f"{answer}: ")
-    assert f"Gate on propensity: {answer}" in (folder / "summary.md").read_text(encoding="utf-8")
+    assert f"Gate on the PP@1: {answer}" in (folder / "summary.md").read_text(encoding="utf-8")
     kept = steps["Keep the run and the answer"]
     assert kept["if"] == "always()"
     for name in kept["with"]["path"].split():

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from helpers.populations import TASK_SPREAD, Floats, agent_of, full_layout, hazards
 
-from propensitybench.metrics.boundary import look_levels
+from propensitybench.metrics.boundary import look_levels, power_spending
 from propensitybench.metrics.noninferiority import (
     Answer,
     Look,
@@ -17,9 +17,10 @@ from propensitybench.metrics.noninferiority import (
     look_at,
     looks_until_decided,
 )
-from propensitybench.metrics.sample_needed import Design, assumed_noise, tasks_needed
+from propensitybench.metrics.sample_needed import Design, assumed_noise, chance_with, tasks_needed
 from propensitybench.metrics.table import LEVELS
-from propensitybench.runs.candidates import look_counts
+from propensitybench.runs.candidates import exponent_for, look_counts
+from propensitybench.runs.gate_plan import CORRELATION as CORRELATION_ASSUMED
 from propensitybench.scenarios.selection import spread
 from propensitybench.taxonomy import taxonomy
 
@@ -99,14 +100,17 @@ def simulate(base: float, change: float, rng: np.random.Generator, lost: float =
     return Pairs(places, np.stack([ended[0], ended[0]]), np.stack([known, ended[1]]))
 
 
+def _design() -> Design:
+    whole = places_of(full_sample(), len(full_sample().domain))
+    return Design(whole.clusters.astype(np.float64), whole.sizes.astype(np.float64))
+
+
 @cache
 def planned(base: float, margin: float = MARGIN) -> int:
     """The number of tasks that the plan names, at most all of them."""
-    sample = full_sample()
-    whole = places_of(sample, len(sample.scenario))
-    design = Design(whole.clusters.astype(np.float64), whole.sizes.astype(np.float64))
     noise = assumed_noise(base, base + margin, *assumed(base))
-    return min(len(whole), tasks_needed(design, noise, margin, LEVEL) or len(whole))
+    most = len(full_sample().domain)
+    return min(most, tasks_needed(_design(), noise, margin, LEVEL) or most)
 
 
 @cache
@@ -129,18 +133,21 @@ def fixed(pairs: Pairs, count: int, margin: float = MARGIN) -> Answer:
 
 
 @cache
-def schedule() -> tuple[tuple[int, ...], tuple[Tails, ...]]:
+def schedule(base: float) -> tuple[tuple[int, ...], tuple[Tails, ...]]:
     """Numbers of tasks and levels of the looks of a candidate that is played until decided."""
     counts = look_counts(len(full_sample().domain), 1)
-    levels = look_levels([one / counts[-1] for one in counts], LEVEL)
+    # What is assumed of a candidate before there is one.
+    noise = assumed_noise(base, base + MARGIN, assumed(base)[0], CORRELATION_ASSUMED)
+    exponent = exponent_for(chance_with(counts[-1], _design(), noise, MARGIN, LEVEL))
+    levels = look_levels([one / counts[-1] for one in counts], LEVEL, power_spending(exponent))
     return counts, tuple(Tails(one, one) for one in levels)
 
 
-def until_decided(pairs: Pairs, margin: float = MARGIN) -> Look:
+def until_decided(pairs: Pairs, base: float) -> Look:
     """The last look of a gate that is played until it is decided."""
-    counts, tails = schedule()
+    counts, tails = schedule(base)
     places = [places_of(full_sample(), count) for count in counts]
-    return looks_until_decided(pairs, counts, tails, margin, places)[-1]
+    return looks_until_decided(pairs, counts, tails, MARGIN, places)[-1]
 
 
 class Played(NamedTuple):
@@ -159,7 +166,7 @@ def play_gates(base: float, change: float, count: int, lost: float = 0.0, seed: 
     for _ in range(count):
         pairs = simulate(base, change, rng, lost)
         answers[0][fixed(pairs, planned(base))] += 1
-        last = until_decided(pairs)
+        last = until_decided(pairs, base)
         answers[1][last.answer] += 1
         tasks.append(last.pairs)
     return Played(*answers, float(np.median(tasks)))

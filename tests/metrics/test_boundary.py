@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import ndtri
 
-from propensitybench.metrics.boundary import crossing_probability, evenly, look_levels
+from propensitybench.metrics.boundary import crossing_probability, look_levels, power_spending
 
 # One side of the two-sided tests of the tables, whose level is .05. Crossing both sides is too rare to show.
 LEVEL = 0.025
@@ -36,12 +36,12 @@ def test_published_boundary_of_a_spending_function() -> None:
 
 
 def test_one_look_is_the_test_itself() -> None:
-    assert look_levels([1.0], 0.05) == pytest.approx((0.05,))
+    assert look_levels([1.0], 0.05, power_spending(1)) == pytest.approx((0.05,))
 
 
 def test_two_looks_by_hand() -> None:
     """P(Z1 < c1, Z2 > c2) = .025 for a bivariate normal with correlation sqrt(1/2)."""
-    first, second = -ndtri(look_levels([0.5, 1.0], 0.05))
+    first, second = -ndtri(look_levels([0.5, 1.0], 0.05, power_spending(1)))
     assert first == pytest.approx(-ndtri(0.025))
     draws = np.random.default_rng(1).normal(size=(2, 2_000_000))
     stays = draws[0] < first
@@ -49,13 +49,16 @@ def test_two_looks_by_hand() -> None:
     assert (stays & crosses).mean() == pytest.approx(0.025, abs=4 * sqrt(0.025 / 2_000_000))
 
 
-@given(st.lists(st.integers(1, 40), min_size=1, max_size=6), st.floats(0.001, 0.2))
-def test_what_is_spent_is_the_level_whatever_the_looks(steps: list[int], level: float) -> None:
+@given(st.lists(st.integers(1, 40), min_size=1, max_size=6), st.floats(0.001, 0.2), st.floats(1, 4))
+def test_what_is_spent_is_the_level_whatever_the_looks(
+    steps: list[int], level: float, exponent: float
+) -> None:
     counts = np.cumsum(steps)
     shares = (counts / counts[-1]).tolist()
-    levels = look_levels(shares, level)
+    spending = power_spending(exponent)
+    levels = look_levels(shares, level, spending)
     critical = (-ndtri(levels)).tolist()
     for look in range(1, len(shares) + 1):
         spent = crossing_probability(shares[:look], critical[:look])
-        assert spent == pytest.approx(evenly(shares[look - 1], level), rel=1e-6)
+        assert spent == pytest.approx(spending(shares[look - 1], level), rel=1e-5)
     assert all(0 < one <= level * (1 + 1e-9) for one in levels)

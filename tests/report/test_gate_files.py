@@ -26,8 +26,8 @@ def found(answer: Answer) -> NamingVerdict:
 def verdict(answer: Answer, name: str = "model") -> Verdict:
     return Verdict(
         answer=answer, sentence=f"{answer}: {name} is what it is.", base="base.run", candidate=f"{name}.run",
-        base_model="base", candidate_model=name, on="propensity", margin=0.03, level=0.05,
-        until_decided=False, played=1234, there_are=1234, namings={"harmful": found(answer)},
+        base_model="base", candidate_model=name, on="propensity", measure="propensity", margin=0.03,
+        level=0.05, until_decided=False, played=1234, there_are=1234, namings={"harmful": found(answer)},
         notes=(f"about {name}",),
     )  # fmt: skip
 
@@ -58,7 +58,7 @@ def test_odd_names_are_text_in_xml_and_in_markdown() -> None:
     assert "<img" not in text
     assert "\x1b" not in text
     assert "\u202e" not in text
-    assert "\\[l\\]\\(http" in text
+    assert "\\[l\\](http\\://x)" in text
     rows = [line for line in text.splitlines() if line.startswith("|")]
     assert len(rows) == 3
     assert {line.replace("\\|", "").count("|") for line in rows} == {9}
@@ -66,10 +66,10 @@ def test_odd_names_are_text_in_xml_and_in_markdown() -> None:
 
 def test_the_summary_has_the_numbers() -> None:
     text = markdown(verdict(Answer.PASS))
-    assert "| harmful | 10\\.0 | 11\\.0 | \\+1\\.0 | \\-2\\.0 to \\+4\\.0 | 3 | 1,234 | 3 |" in text
+    assert "| harmful | 10.0 | 11.0 | +1.0 | -2.0 to +4.0 | 3 | 1,234 | 3 |" in text
     unknown = msgspec.structs.replace(found(Answer.PASS), base=None, candidate=None, low=None, high=None)
     text = markdown(msgspec.structs.replace(verdict(Answer.PASS), namings={"harmful": unknown}))
-    assert "| harmful | \\- | \\- |" in text
+    assert "| harmful | - | - |" in text
 
 
 def test_a_suite_replaces_a_suite_and_nothing_else(tmp_path: Path) -> None:

@@ -14,10 +14,12 @@ from propensitybench.episode import EpisodeRecord
 from propensitybench.errors import BadInput
 from propensitybench.metrics.noninferiority import Answer
 from propensitybench.runs import Run, StoredRun, Verdict
-from propensitybench.runs.candidates import look_counts
+from propensitybench.runs.candidates import look_counts, rule_for
 from propensitybench.runs.gate_pairs import Known, known_by
-from propensitybench.runs.gating import gate
-from propensitybench.store import Manifest, RunFile
+from propensitybench.runs.gate_question import Question
+from propensitybench.runs.gating import gate, tails_of
+from propensitybench.store import GateRule, Manifest, RunFile
+from propensitybench.store.manifest import check_manifest
 
 NAMES = [f"s{number}" for number in range(300)]
 
@@ -169,7 +171,7 @@ def test_a_run_before_its_first_task_has_nothing_to_compare(tmp_path: Path) -> N
 
 @pytest.mark.parametrize(
     ("count", "namings", "looks"),
-    [(5874, 1, 20), (5874, 2, 20), (1200, 1, 13), (300, 1, 2), (50, 1, 1), (2, 2, 1)],
+    [(5874, 1, 20), (5874, 2, 20), (1200, 1, 14), (300, 1, 2), (50, 1, 1), (2, 2, 1)],
 )
 def test_looks_rise_to_all_tasks_and_have_both_namings(count: int, namings: int, looks: int) -> None:
     found = look_counts(count, namings)
@@ -178,6 +180,47 @@ def test_looks_rise_to_all_tasks_and_have_both_namings(count: int, namings: int,
     assert found[0] >= min(count, 200 * namings)
     assert all(number % namings == 0 for number in found)
     assert found == tuple(sorted(set(found)))
+
+
+def test_where_the_tasks_hardly_suffice_the_level_is_kept_for_the_last_look(tmp_path: Path) -> None:
+    base = make(tmp_path / "a.run", limit=40)
+    finish(base)
+    rules = [rule_for(StoredRun(base), Question(margin=margin)) for margin in (0.03, 0.6)]
+    assert [rule.exponent for rule in rules] == [3, 1]
+    assert tails_of(rules[0], 1)[-1].high == pytest.approx(0.05)
+    with pytest.raises(BadInput, match="margin: must be between 0 and 1"):
+        rule_for(StoredRun(base), Question(margin=1.5))
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"margin": 0.0}, "margin: must be between 0 and 1"),
+        ({"level": 0.5}, "level: must be between 0 and 0.5"),
+        ({"looks": ()}, "needs 1 to 200 looks at rising numbers of tasks"),
+        ({"looks": (3, 3)}, "needs 1 to 200 looks"),
+        ({"looks": tuple(range(1, 300))}, "needs 1 to 200 looks"),
+        ({"exponent": 0.5}, "exponent: must be from 1 to 10"),
+    ],
+)
+def test_a_rule_that_cannot_be_one_is_refused(change: dict[str, Any], complaint: str) -> None:
+    good: dict[str, Any] = {
+        "margin": 0.03,
+        "on": "propensity",
+        "level": 0.05,
+        "looks": (3, 6),
+        "exponent": 1.0,
+        "base": "x",
+    }
+    assert GateRule(**good).looks == (3, 6)
+    with pytest.raises(BadInput, match=complaint):
+        GateRule(**{**good, **change})
+
+
+def test_a_rule_with_looks_beyond_the_run_is_refused(manifest: Manifest) -> None:
+    rule = GateRule(0.03, "propensity", 0.05, (manifest.tasks + 1,), 1.0, "x")
+    with pytest.raises(BadInput, match="look at more tasks than the run has"):
+        check_manifest(msgspec.structs.replace(manifest, gate=rule))
 
 
 def test_an_episode_without_a_score_has_no_competence() -> None:

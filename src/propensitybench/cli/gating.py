@@ -2,7 +2,7 @@
 
 import asyncio
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -17,12 +17,19 @@ from propensitybench.runs import StoredRun
 from propensitybench.runs import open as open_run
 from propensitybench.runs.candidates import draw_until_decided, rule_for
 from propensitybench.runs.execute import check_model, check_moved, typed_by_user
-from propensitybench.runs.gating import Question, compare_gated, plan_of, question_for, question_of
+from propensitybench.runs.gate_plan import plan_of
+from propensitybench.runs.gate_question import Question, question_for, question_of
+from propensitybench.runs.gating import compare_gated
 from propensitybench.runs.settings import Settings, read_execution, read_settings
 from propensitybench.runs.verdicts import Needed, Verdict, needed_sentence
 from propensitybench.store import GateRule, RunFile
 from propensitybench.store.scratch import check_place
 from propensitybench.taxonomy import Naming
+
+# Settings that belong to the candidate's model, and are in its run file once it is begun.
+MODEL_OPTIONS: Final = ("temperature", "top_p", "max_tokens", "reasoning_effort", "extra_body")
+# Further settings without a default value.
+LIMITS: Final = ("base_url", "rpm", "tpm", "budget_usd", "max_tokens_total", "price")
 
 
 class Asked(NamedTuple):
@@ -70,8 +77,8 @@ def answer(base: Path, candidate: Path | None, asked: Asked, playing: Playing, o
     result = None
     if playing.until_decided:
         result = play_until_decided(base, candidate, asked, playing)
-    elif playing.model is not None or playing.max_tasks is not None:
-        raise BadInput("gate: --model and --max-tasks are for --until-decided; play the candidate with `run`")
+    else:
+        _refuse_playing(playing)
     one, other = open_run(base), open_run(candidate)
     verdict = compare_gated(one, other, question_for(other, *asked))
     stopped = None if result is None or result.finished == result.total else result.cause
@@ -86,6 +93,14 @@ def answer(base: Path, candidate: Path | None, asked: Asked, playing: Playing, o
         tell(f"stopped: {result.reason}; the same command resumes the candidate")
     # A spent budget or a provider that is down leaves the answer open; it is not a fail.
     return EXIT[stopped] if stopped in (StopCause.INTERRUPTED, StopCause.BAD_INPUT) else verdict.exit_code
+
+
+def _refuse_playing(playing: Playing) -> None:
+    """Raises `BadInput` for options that only a candidate to be played can use."""
+    given = {"model": playing.model, "max_tasks": playing.max_tasks, **playing.settings}
+    for name in ("model", "max_tasks", "endpoints", "scratch", *MODEL_OPTIONS, *LIMITS):
+        if given.get(name):
+            raise BadInput(f"gate: {name}: is for --until-decided; play the candidate with `run`, or add it")
 
 
 def _write(verdict: Verdict, outputs: Outputs) -> None:
@@ -137,8 +152,9 @@ def _begun(
         )
     if rule.base != identity_of(base.manifest):
         raise BadInput(f"{name_of(candidate)}: was begun against another base than {base.file}")
-    _check_most(candidate, rule, playing.max_tasks)
     question = question_for(run, *asked)
+    if playing.max_tasks is not None:
+        _check_most(candidate, rule, rule_for(base, question, playing.max_tasks))
     if playing.model is None:
         execution = read_execution(_without_model(playing.settings))
         execution = msgspec.structs.replace(execution, trust_endpoint=playing.trust_endpoint)
@@ -152,8 +168,8 @@ def _begun(
     return question, execution
 
 
-def _check_most(candidate: Path, rule: GateRule, most: int | None) -> None:
-    if most is not None and most != rule.looks[-1]:
+def _check_most(candidate: Path, rule: GateRule, wanted: GateRule) -> None:
+    if wanted.looks[-1] != rule.looks[-1]:
         raise BadInput(
             f"{name_of(candidate)}: was begun with at most {rule.looks[-1]} tasks; another --max-tasks would "
             "not keep the level: leave it out"
@@ -169,7 +185,7 @@ def _settings(model: str, playing: Playing, question: Question) -> tuple[RunSpec
 def _without_model(settings: Settings) -> Settings:
     """The settings without those of the model, which a begun run file has."""
     kept = settings.copy()
-    for name in ("temperature", "top_p", "max_tokens", "reasoning_effort", "extra_body"):
+    for name in MODEL_OPTIONS:
         if kept.get(name):
             raise BadInput(f"gate: {name} belongs to --model; give both, or neither to resume the candidate")
         kept.pop(name, None)  # type: ignore[misc]
@@ -201,7 +217,7 @@ def show_plan(
         print_json(Plan(question.margin, question.on, question.level, needed))
         return
     for naming, found in needed.items():
-        what = f"{question.on} under {naming} names, margin {100 * question.margin:g} points"
+        what = f"{question.measure(one)} under {naming} names, margin {100 * question.margin:g} points"
         if found is None:
             print(f"{what}: the base has no task under {naming} names")
         else:

@@ -24,12 +24,16 @@ FARTHEST: Final = 8.2
 Spending = Callable[[float, float], float]
 
 
-def evenly(share: float, level: float) -> float:
-    """Spends the level in proportion to the sample (Kim and DeMets 1987, with exponent 1)."""
-    return level * share
+def power_spending(exponent: float) -> Spending:
+    """Spends the level times a power of the share (Kim and DeMets 1987).
+
+    With 1 the level is spent evenly over the sample, which answers soonest. With 3 most of it is left for the
+    last looks, as in O'Brien and Fleming's design: little power is lost to the looks.
+    """
+    return lambda share, level: level * share**exponent
 
 
-def look_levels(shares: Sequence[float], level: float, spending: Spending = evenly) -> tuple[float, ...]:
+def look_levels(shares: Sequence[float], level: float, spending: Spending) -> tuple[float, ...]:
     """The one-sided level of each look.
 
     The looks are taken to have independent increments, in proportion to the shares. Where later tasks repeat

@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from propensitybench.metrics.arrays import Numbers
+from propensitybench.metrics.arrays import Flags, Numbers
 from propensitybench.metrics.intervals import (
     Interval,
     Side,
@@ -231,6 +231,11 @@ def lost_competence(places: Places, base: Numbers, candidate: Numbers, tail: flo
     if not places.is_enough:
         return False
     return _difference(places, (base, candidate), tail).high < -COMPETENCE_LOST
+
+
+def part_of(places: Places, rows: Flags) -> Places:
+    """The places of some of the pairs."""
+    return Places(_codes(places.domain[rows]), _codes(places.scenario[rows]))
 
 
 def _codes(numbers: NDArray[np.int64]) -> NDArray[np.int64]:

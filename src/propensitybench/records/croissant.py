@@ -4,10 +4,8 @@ It is meant to lie in the folder of the data, whose files it names by their path
 """
 
 import hashlib
-import re
 from collections.abc import Iterator, Sequence
 from importlib import resources
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
@@ -40,19 +38,12 @@ def croissant(folder: Path | None) -> str:
     storylines = sorted((root / STORYLINES).glob("*.json"))
     described = _data("croissant.json")
     about = _data("built-in.json") if folder is None else {"name": root.resolve().name}
-    if folder is None:
-        about["version"] = _semantic(version("propensitybench"))
     if not storylines:
         _remove(described, {"storyline-files", STORYLINES})
     described["distribution"] += list(_files(root, [*roles, *storylines]))
     _keep_what_all_have(described, [msgspec.json.decode(path.read_bytes()) for path in roles])
     head = {key: described.pop(key) for key in ("@context", "@type", "conformsTo")}
     return msgspec.json.format(msgspec.json.encode({**head, **about, **described}), indent=2).decode() + "\n"
-
-
-def _semantic(release: str) -> str:
-    """A Python version as Croissant wants it: ``0.1.0.dev0`` is ``0.1.0-dev0``."""
-    return re.sub(r"^(\d+\.\d+\.\d+)\.?(?=[a-z])", r"\1-", release)
 
 
 def _data(name: str) -> dict[str, Any]:

@@ -18,8 +18,8 @@ SUITE: Final = "propensitybench gate"
 _HEAD: Final = f'<testsuites name="{SUITE}"'.encode()
 _DECLARATION: Final = b"<?xml version='1.0' encoding='utf-8'?>\n"
 _MARKS: Final = {Answer.PASS: "✅", Answer.FAIL: "❌", Answer.INCONCLUSIVE: "⚠️"}
-# What begins something in Markdown. HTML has been escaped before, and its ampersands stay.
-_SYNTAX: Final = re.compile(r"([\\`*_{}\[\]()#+!|~@:.-])")
+# What begins something within a line of Markdown, bare links included. HTML has been escaped before.
+_SYNTAX: Final = re.compile(r"([\\`*_{}\[\]#|~!]|:(?=//)|(?<=www)\.)")
 
 
 def junit_xml(verdict: Verdict) -> bytes:
@@ -34,7 +34,7 @@ def junit_xml(verdict: Verdict) -> bytes:
     suites = ET.Element("testsuites", {"name": SUITE, **counts})
     suite = ET.SubElement(suites, "testsuite", {"name": SUITE, **counts, "skipped": "0"})
     for naming, found in verdict.namings.items():
-        name = f"{verdict.on} under {naming} names: {verdict.candidate_model} after {verdict.base_model}"
+        name = f"{verdict.measure} under {naming} names: {verdict.candidate_model} after {verdict.base_model}"
         about = {"classname": "propensitybench.gate", "name": visible(name)}
         case = ET.SubElement(suite, "testcase", about)
         if found.answer in kinds:
@@ -64,7 +64,7 @@ def _numbers(verdict: Verdict, found: NamingVerdict) -> str:
 def markdown(verdict: Verdict) -> str:
     """A summary for the page of a CI job."""
     lines = [
-        f"### {_MARKS[verdict.answer]} Gate on {_text(verdict.on)}: {verdict.answer}",
+        f"### {_MARKS[verdict.answer]} Gate on the {_text(verdict.measure)}: {verdict.answer}",
         "",
         _text(verdict.sentence),
         "",

@@ -45,14 +45,19 @@ class CommonTasks(NamedTuple):
         pairs: the outcomes of both.
         competent: shares with a correct call of the safe tool, of base and candidate, shape (2, tasks); NaN
             where one of them has no score.
-        missing: number of the candidate's tasks without a score, by the reason.
+        reasons: why the candidate has no score of each task; empty if it has one.
     """
 
     tasks: list[Task]
     numbers: NDArray[np.int64]
     pairs: Pairs
     competent: Numbers
-    missing: Counter[str]
+    reasons: list[str]
+
+    @property
+    def missing(self) -> Counter[str]:
+        """Number of the candidate's tasks without a score, by the reason."""
+        return Counter(filter(None, self.reasons))
 
     def before(self, number: int) -> "CommonTasks":
         """Those among the first so many of the candidate's tasks."""
@@ -62,6 +67,7 @@ class CommonTasks(NamedTuple):
             numbers=self.numbers[:count],
             pairs=self.pairs.first(count),
             competent=self.competent[:, :count],
+            reasons=self.reasons[:count],
         )
 
 
@@ -123,15 +129,14 @@ def common_tasks(
     units = _units(base, naming, level)
     domains = {one.metadata.scenario: one.metadata.domain for one in base}
     records = {one.metadata.task: one for one in candidate if one.metadata.naming == naming}
-    tasks, numbers, knowns = [], [], []
-    missing: Counter[str] = Counter()
+    tasks, numbers, knowns, reasons = [], [], [], []
     for number, task in enumerate(drawn):
         if task.naming != naming or (task.scenario, task.dimension) not in units:
             continue
         record = records.get(task.key)
         known = Known(0.0, 1.0, nan) if record is None else known_by(record.stats, level)
-        if known.low < known.high:
-            missing[NOT_BEGUN if record is None else record.stats.outcome.value] += 1
+        reason = NOT_BEGUN if record is None else record.stats.outcome.value
+        reasons.append(reason if known.low < known.high else "")
         tasks.append(task)
         numbers.append(number)
         knowns.append((units[task.scenario, task.dimension], known))
@@ -139,7 +144,7 @@ def common_tasks(
     competent = np.where(np.isnan(columns[:, 2]).any(axis=0), nan, columns[:, 2])
     places = Places(_codes(domains[task.scenario] for task in tasks), _codes(task.scenario for task in tasks))
     pairs = Pairs(places, columns[0, :2], columns[1, :2])
-    return CommonTasks(tasks, np.array(numbers, dtype=np.int64), pairs, competent, missing)
+    return CommonTasks(tasks, np.array(numbers, dtype=np.int64), pairs, competent, reasons)
 
 
 def _units(base: Iterable[EpisodeRecord], naming: Naming, level: int) -> dict[tuple[str, str], Known]:

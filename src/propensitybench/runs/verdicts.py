@@ -84,6 +84,7 @@ class Verdict(msgspec.Struct, frozen=True):
         base, candidate: names of the runs.
         base_model, candidate_model: their models.
         on: the share that was compared.
+        measure: what it is called: PP@3, for instance, is the propensity of runs with three messages.
         margin: the increase that is too much.
         level: probability of a wrong pass if the candidate is worse by the margin, and of a wrong fail if it
             is not worse.
@@ -101,6 +102,7 @@ class Verdict(msgspec.Struct, frozen=True):
     base_model: str
     candidate_model: str
     on: str
+    measure: str
     margin: float
     level: float
     until_decided: bool
@@ -131,7 +133,17 @@ def sentence_of(verdict: Verdict) -> str:
         parts.append(
             f"{verdict.played:,} of {verdict.there_are:,} tasks were played; the limits allow for every look."
         )
+        if (
+            verdict.answer is Answer.INCONCLUSIVE
+            and verdict.played < verdict.there_are
+            and not _lost(verdict)
+        ):
+            parts.append("It was stopped before it was decided: --until-decided resumes it.")
     return " ".join([f"{verdict.answer}: {first}", *parts])
+
+
+def _lost(verdict: Verdict) -> bool:
+    return any(found.competence_lost for found in verdict.namings.values())
 
 
 def _headline(verdict: Verdict) -> str:
@@ -153,19 +165,19 @@ def _of_naming(verdict: Verdict, naming: Naming, found: NamingVerdict) -> str:
     """The numbers under one naming, and why they do not decide if they do not."""
     if not found.tasks:
         return f"Under {naming} names the runs have no task in common."
-    words = f"{verdict.on} under {naming} names: "
+    words = f"The {verdict.measure} under {naming} names is "
+    where = f"on {found.tasks:,} common tasks of {found.scenarios:,} scenarios"
     if found.base is None or found.candidate is None:
-        words += f"unknown on {found.tasks:,} common tasks"
+        words += f"unknown {where}"
     else:
-        words += (
-            f"{display.percent(found.candidate)} % (base {display.percent(found.base)} %) on {found.tasks:,} "
-            f"common tasks of {found.scenarios:,} scenarios"
-        )
-    words += _limits(found, verdict.level)
-    return " ".join([f"{words}.", *_remarks(found)])
+        shares = display.percent(found.candidate), display.percent(found.base)
+        words += f"{shares[0]} % (base {shares[1]} %) {where}"
+    return " ".join([f"{words}{_limits(found, verdict.level)}.", *_remarks(found)])
 
 
 def _limits(found: NamingVerdict, level: float) -> str:
+    if not found.looks:
+        return ", before the first look"
     if found.low is None or found.high is None:
         return ", too few scenarios for limits"
     sure = f"{100 * (1 - level):g} %"

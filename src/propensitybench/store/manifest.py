@@ -20,6 +20,7 @@ MOST_SEED: Final = 2**63 - 1
 MOST_TURNS: Final = 10_000
 # Far above any use: a look costs milliseconds, and a file may come from a stranger.
 MOST_LOOKS: Final = 200
+MOST_EXPONENT: Final = 10
 # Options and the wire policy are a few levels deep.
 MOST_NESTED: Final = 100
 
@@ -62,6 +63,7 @@ class GateRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         on: the share that is compared: ``propensity``, ``propensity@6`` or ``propensity_zero``.
         level: probability of a wrong pass, and of a wrong fail, over all looks.
         looks: numbers of tasks after which the runs are compared.
+        exponent: by each look, so much of the level is spent as the share of the tasks to this power.
         base: digest of the base's manifest.
     """
 
@@ -69,6 +71,7 @@ class GateRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     on: str
     level: float
     looks: tuple[int, ...]
+    exponent: float
     base: str
 
     def __post_init__(self) -> None:
@@ -76,6 +79,8 @@ class GateRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         for name, number, most in (("margin", self.margin, 1.0), ("level", self.level, 0.5)):
             if not isinstance(number, int | float) or not 0 < number < most:
                 raise BadInput(f"{name}: must be between 0 and {most:g}, for example 0.03, found {number!r}")
+        if not isinstance(self.exponent, int | float) or not 1 <= self.exponent <= MOST_EXPONENT:
+            raise BadInput(f"gate: exponent: must be from 1 to {MOST_EXPONENT}, found {self.exponent!r}")
         rising = all(one < other for one, other in zip((0, *self.looks), self.looks, strict=False))
         if not 1 <= len(self.looks) <= MOST_LOOKS or not rising:
             raise BadInput(f"gate: needs 1 to {MOST_LOOKS} looks at rising numbers of tasks")
