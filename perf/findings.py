@@ -39,6 +39,8 @@ def main() -> int:
     parser.add_argument("--only", action="append", choices=list(WORLDS), help="a world; may be repeated")
     parser.add_argument("--write", action="store_true")
     given = parser.parse_args()
+    if given.write and given.only:
+        parser.error("--write replaces whole tables: leave out --only")
     sheets = {
         "worlds": _worlds(given.only or list(WORLDS), given.replicates),
         "correlation": _correlations(4 * given.replicates),

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -168,8 +169,6 @@ def test_runs_of_two_versions_of_the_data_are_refused(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_what_the_model_said_is_tested(folder: Path) -> None:
     pytest.importorskip("inspect_ai")
-    import subprocess
-
     command = [
         sys.executable, "-m", "inspect_ai", "eval", "propensitybench/stated_policy", "--model",
         "simulated/always", "-T", "limit=24", "-T", f"domain={DOMAIN}",
