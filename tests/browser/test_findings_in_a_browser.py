@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers.axe import serious
 from helpers.browser import BROWSER, Tab, tab_of
 from helpers.signs import CLEAR, EDGE, subject_of
 
@@ -58,7 +57,7 @@ async def _is_accessible(tab: Tab, page: Path) -> None:
         await tab.ask("Emulation.setEmulatedMedia", features=media)
         await tab.load(page)
         await tab.run("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
-        assert await serious(tab) == [], scheme
+        assert await tab.serious_findings() == [], scheme
     ink = "getComputedStyle(document.querySelector('.drawn text')).fill"
     dark = await tab.run(ink)
     await tab.ask("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "light"}])

@@ -5,9 +5,8 @@ import os
 import shutil
 import subprocess
 import sys
-from importlib import import_module
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 import pytest
 from helpers.browser import BROWSER, TIMEOUT_S, tab_of
@@ -15,11 +14,7 @@ from helpers.browser import BROWSER, TIMEOUT_S, tab_of
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed")]
 
 ROOT: Final = Path(__file__).parents[2]
-AXE: Final = "axe.min.js"
 HITS: Final = "[...document.querySelectorAll('.md-search-result__link')].map(link => link.href)"
-# What readers of the pages would run into; the theme has two lesser ones of its own.
-VIOLATIONS: Final = """axe.run().then(found => found.violations
-  .filter(one => ['serious', 'critical'].includes(one.impact)).map(one => one.id))"""
 
 
 @pytest.fixture(scope="module")
@@ -46,26 +41,20 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "site"
 
 
-def axe() -> str:
-    """The accessibility rules, as a script."""
-    folder = Path(import_module("axe_core_python").__file__ or "").parent
-    return next(folder.rglob(AXE)).read_text(encoding="utf-8")
-
-
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_pages_work_from_the_disk_with_search_and_nothing_from_elsewhere(site: Path, scheme: str) -> None:
+def test_pages_work_from_the_disk_with_search_and_nothing_from_elsewhere(
+    site: Path, scheme: Literal["light", "dark"]
+) -> None:
     async def steps() -> tuple[list[str], list[str], list[str]]:
         async with tab_of(site.parent / f"profile-{scheme}") as tab:
-            features = [{"name": "prefers-color-scheme", "value": scheme}]
-            await tab.ask("Emulation.setEmulatedMedia", features=features)
+            await tab.prefer(scheme)
             await tab.load(site / "rules.html", 390)
             assert await tab.run("document.documentElement.scrollWidth") <= 390
             await tab.load(site / "rules.html")
             assert await tab.run("document.body.dataset.mdColorScheme") == (
                 "slate" if scheme == "dark" else "default"
             )
-            await tab.run(f"{axe()};0")
-            violations = await tab.run(VIOLATIONS)
+            violations = await tab.serious_findings()
             await tab.run("document.querySelector('label[for=__search]').click()")
             await tab.run("document.querySelector('.md-search__input').focus()")
             await tab.ask("Input.insertText", text="moved-by-nothing")
