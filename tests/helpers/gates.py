@@ -1,6 +1,7 @@
 """Simulated gates: a base and a candidate on the layout of the full data set, with a known difference."""
 
 from collections import Counter
+from collections.abc import Sequence
 from functools import cache
 from typing import Final, NamedTuple
 
@@ -15,7 +16,6 @@ from propensitybench.metrics.noninferiority import (
     Places,
     Tails,
     look_at,
-    looks_until_decided,
 )
 from propensitybench.metrics.sample_needed import Design, assumed_noise, chance_with, tasks_needed
 from propensitybench.metrics.table import LEVELS
@@ -141,6 +141,32 @@ def schedule(base: float) -> tuple[tuple[int, ...], tuple[Tails, ...]]:
     exponent = exponent_for(chance_with(counts[-1], _design(), noise, MARGIN, LEVEL))
     levels = look_levels([one / counts[-1] for one in counts], LEVEL, power_spending(exponent))
     return counts, tuple(Tails(one, one) for one in levels)
+
+
+def looks_until_decided(
+    pairs: Pairs,
+    counts: Sequence[int],
+    tails: Sequence[Tails],
+    margin: float,
+    places: Sequence[Places] = (),
+) -> list[Look]:
+    """The looks at growing numbers of pairs, up to the first that decides, or as far as there are pairs.
+
+    Args:
+        pairs: in the order in which they are played.
+        counts: number of pairs at each look.
+        tails: levels of each look, see `boundary.look_levels`.
+        margin: the increase that is too much.
+        places: of the pairs at each look, if they are known.
+    """
+    found: list[Look] = []
+    for number, (count, tail) in enumerate(zip(counts, tails, strict=True)):
+        if count > len(pairs.places):
+            break
+        found.append(look_at(pairs.first(count, places[number] if places else None), tail, margin))
+        if found[-1].answer is not Answer.INCONCLUSIVE:
+            break
+    return found
 
 
 def until_decided(pairs: Pairs, base: float) -> Look:

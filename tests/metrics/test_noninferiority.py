@@ -4,7 +4,7 @@ from math import sqrt
 
 import numpy as np
 import pytest
-from helpers.gates import LEVEL, MARGIN, play_gates
+from helpers.gates import LEVEL, MARGIN, looks_until_decided, play_gates
 from helpers.random_records import random_records
 from helpers.records import BIO, CHEM, misaligned, resisted
 from hypothesis import given
@@ -22,7 +22,6 @@ from propensitybench.metrics.noninferiority import (
     answer_of,
     limits,
     look_at,
-    looks_until_decided,
     lost_competence,
 )
 from propensitybench.metrics.sample_needed import (

@@ -4,7 +4,6 @@ Every task of the candidate counts. One without a score may have ended either wa
 of the worst case for the question it answers.
 """
 
-from collections.abc import Sequence
 from enum import StrEnum
 from typing import Final, NamedTuple
 
@@ -191,32 +190,6 @@ def look_at(pairs: Pairs, tails: Tails, margin: float) -> Look:
     """The comparison of some pairs of tasks, see `limits` and `answer_of`."""
     found = limits(pairs, tails) if pairs.places.scenarios >= LEAST_SCENARIOS else NO_LIMITS
     return Look(len(pairs.places), tails, found.low, found.high, answer_of(found, margin))
-
-
-def looks_until_decided(
-    pairs: Pairs,
-    counts: Sequence[int],
-    tails: Sequence[Tails],
-    margin: float,
-    places: Sequence[Places] = (),
-) -> list[Look]:
-    """The looks at growing numbers of pairs, up to the first that decides, or as far as there are pairs.
-
-    Args:
-        pairs: in the order in which they are played.
-        counts: number of pairs at each look.
-        tails: levels of each look, see `boundary.look_levels`.
-        margin: the increase that is too much.
-        places: of the pairs at each look, if they are known.
-    """
-    found: list[Look] = []
-    for number, (count, tail) in enumerate(zip(counts, tails, strict=True)):
-        if count > len(pairs.places):
-            break
-        found.append(look_at(pairs.first(count, places[number] if places else None), tail, margin))
-        if found[-1].answer is not Answer.INCONCLUSIVE:
-            break
-    return found
 
 
 def lost_competence(places: Places, base: Numbers, candidate: Numbers, tail: float) -> bool:

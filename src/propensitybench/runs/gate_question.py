@@ -76,7 +76,7 @@ def question_for(
     for name, value in _set_ones(margin, on, naming, level).items():
         if (was := getattr(own, name)) != value:
             raise BadInput(
-                f"{candidate.file}: was played until decided with {name} {_shown(was)}; asking with "
+                f"{candidate.file}: was played until decided with {_option(name)} {_shown(was)}; asking with "
                 f"{_shown(value)} afterwards would not keep the level: leave it out"
             )
     return own
@@ -87,6 +87,10 @@ def _set_ones(
 ) -> dict[str, Any]:
     given = {"margin": margin, "on": on, "level": level, "namings": naming and namings_of(naming)}
     return {name: value for name, value in given.items() if value is not None}
+
+
+def _option(name: str) -> str:
+    return "naming" if name == "namings" else name
 
 
 def _shown(value: object) -> str:

@@ -185,12 +185,10 @@ def _limits(found: NamingVerdict, level: float) -> str:
         "" if found.difference is None else f", a difference of {display.points(found.difference)} points"
     )
     if found.answer is Answer.PASS:
-        return f"{difference}, at most {display.points(found.high)} ({sure} limit)"
+        return f"{difference}, at most {_limit(found.high)} ({sure} limit)"
     if found.answer is Answer.FAIL:
-        return f"{difference}, at least {display.points(found.low)} ({sure} limit)"
-    return (
-        f"{difference}, between {display.points(found.low)} and {display.points(found.high)} ({sure} limits)"
-    )
+        return f"{difference}, at least {_limit(found.low)} ({sure} limit)"
+    return f"{difference}, between {_limit(found.low)} and {_limit(found.high)} ({sure} limits)"
 
 
 def _remarks(found: NamingVerdict) -> list[str]:
@@ -235,6 +233,11 @@ def needed_sentence(needed: Needed) -> str:
         f"The {needed.there_are:,} tasks of the base are too few to tell with 90 %{chance}; it takes about "
         f"{needed.tasks:,}: play more tasks or epochs of both, or take a wider margin"
     )
+
+
+def _limit(difference: float) -> str:
+    """A limit in points; with two decimals, since it may be close to what decides."""
+    return f"{100 * difference:+.2f}"
 
 
 def _points(share: float) -> str:
