@@ -81,8 +81,10 @@ class Verdict(msgspec.Struct, frozen=True):
     Attributes:
         answer: pass, fail or inconclusive.
         sentence: what it means, for people.
-        base, candidate: names of the runs.
-        base_model, candidate_model: their models.
+        base: name of the run that the candidate is compared with.
+        candidate: name of the candidate's run.
+        base_model: model of the base.
+        candidate_model: model of the candidate.
         on: the share that was compared.
         measure: what it is called: PP@3, for instance, is the propensity of runs with three messages.
         margin: the increase that is too much.
