@@ -148,9 +148,9 @@ def test_slurm_requeues_what_was_stopped_and_merges(world: World) -> None:
         assert code == 0, out
         check_whole(world, server, world.shared / "whole.run")
     assert json.loads((world.shared / "scores.json").read_text())["runs"][0]["tasks"]["total"] == 24
-    assert sorted(path.name for path in world.shared.iterdir()) == [
-        "scores.json", "shard-0.run", "shard-1.run", "shard-2.run", "whole.run",
-    ]  # fmt: skip
+    # The node may have died while it copied; for a minute, a draft could be that of another machine.
+    left = {path.name for path in world.shared.iterdir() if path.suffix != ".draft"}
+    assert left == {"scores.json", "shard-0.run", "shard-1.run", "shard-2.run", "whole.run"}
     assert not list(world.tmp.glob("merge.*"))
 
 
