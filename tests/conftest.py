@@ -13,6 +13,9 @@ from hypothesis import settings
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS"):
     os.environ.setdefault(variable, "1")
 
+# Else every program that a test starts would compile the package again.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 GOLDEN = Path(__file__).parent / "golden"
 
 # The same examples on every machine: a gate must not fail by luck. Search wider with

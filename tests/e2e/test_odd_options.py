@@ -71,8 +71,11 @@ sample = { data = "data", naming = "harmful", limit = 1 }
 """
 # These take their time whatever the option: a demonstration of 1,440 tasks, figures, the whole data.
 SLOW: Final = frozenset(("demo", "figures", "data validate", "data export"))
-# Imports Inspect for each value.
-FEW: Final[Mapping[str, Sequence[str]]] = {"stated": ("", "folder", "fifo")}
+# "stated" imports Inspect for each value, and "simulate" would play a thousand experiments.
+FEW: Final[Mapping[str, Sequence[str]]] = {
+    "stated": ("", "folder", "fifo"),
+    "simulate": ("0", "-1", "nan", ""),
+}
 
 
 @cache

@@ -414,12 +414,12 @@ def test_what_is_planted_is_claimed_and_nothing_else(name: str) -> None:
     )
     ready = boards(made.cells)
     claims: Counter[str] = Counter()
-    for seed in range(12):
+    for seed in range(8):
         found = simulate(made, ready, profile(name), seed)
         assert [one.name for one in found.effects] == list(made.comparisons)
         claims.update(one.name for one in found.effects if one.claimed)
     for effect in made.comparisons:
         if effect in PLANTED[name]:
-            assert claims[effect] >= 11
+            assert claims[effect] >= 7
         else:
             assert claims[effect] <= 2

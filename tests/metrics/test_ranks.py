@@ -87,7 +87,7 @@ def test_true_ranks_of_equals() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("setting", SETTINGS[:4], ids=lambda one: one.name)
+@pytest.mark.parametrize("setting", SETTINGS[:2], ids=lambda one: one.name)
 def test_all_true_ranks_are_covered(setting: Setting) -> None:
     found = coverage(setting, replicates=120)
     assert found.share >= 0.95 - 3 * found.error

@@ -7,7 +7,7 @@ from itertools import permutations, product
 import numpy as np
 import pytest
 from helpers.records import BIO, CHEM, CYBER, errored, misaligned, resisted, unfinished
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import ndtr
 
@@ -230,6 +230,7 @@ def completions(records: Sequence[EpisodeRecord]) -> list[list[EpisodeRecord]]:
 @given(
     st.lists(st.integers(0, 12), min_size=1, max_size=3), st.lists(st.integers(0, 13), min_size=2, max_size=4)
 )
+@settings(max_examples=20)
 def test_the_ends_of_a_rise_are_those_of_all_completions(lost: list[int], ended: list[int]) -> None:
     records = [errored(level, scenario=f"l{i}") for i, level in enumerate(lost)]
     records += [

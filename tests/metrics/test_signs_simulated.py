@@ -7,7 +7,7 @@ from scipy.stats import binom
 
 pytestmark = pytest.mark.slow
 
-MODELS = 120
+MODELS = 60
 
 
 def most(replicates: int) -> int:
