@@ -2,10 +2,9 @@
 
 import re
 from collections.abc import Sequence
-from functools import cache, partial
+from functools import partial
 from typing import Any, Final, NamedTuple
 
-import jinja2
 import msgspec
 from markupsafe import Markup
 
@@ -17,6 +16,7 @@ from propensitybench.report.escaping import json_text, visible
 from propensitybench.report.figures import Figure
 from propensitybench.report.judged import JudgedQuestion, Quote
 from propensitybench.report.page_numbers import Numbers, pointer
+from propensitybench.report.template import page_template
 from propensitybench.report.transcripts import (
     Row,
     RunTranscripts,
@@ -65,7 +65,7 @@ def render_page(
     """
     raw = msgspec.json.encode(report)
     scripts = [_inline(name) for name in SCRIPTS]
-    return _template().render(
+    return page_template("page.html.j2").render(
         report=report,
         runs=list(zip(report.analysis.runs, report.runs, strict=True)),
         sides=page_text.sides(report),
@@ -88,23 +88,6 @@ def render_page(
         data=Markup(json_text(raw)),
         rows=Markup(json_text(msgspec.json.encode(_rows(transcripts)))),
     )
-
-
-@cache
-def _template() -> jinja2.Template:
-    environment = jinja2.Environment(
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        finalize=_finalize,
-    )
-    return environment.from_string(asset("page.html.j2"))
-
-
-def _finalize(value: Any) -> Any:
-    """Makes control characters visible; markup of our own passes unchanged."""
-    return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def _inline(name: str) -> str:

@@ -1,19 +1,17 @@
 """The board's page: a self-contained HTML file that works offline and on any static host."""
 
 from collections.abc import Sequence
-from functools import cache
 from math import ceil
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
-import jinja2
 from markupsafe import Markup
 
 from propensitybench.metrics.intervals import Interval
 from propensitybench.metrics.ranks import Rank
 from propensitybench.metrics.summary import Number
 from propensitybench.report.board.standings import Board, Row, Section
-from propensitybench.report.escaping import visible
 from propensitybench.report.page_numbers import Unit, format_interval, format_number
+from propensitybench.report.template import page_template
 from propensitybench.report.transcripts import asset, policy
 from propensitybench.taxonomy import ESCALATING, NAMINGS, Naming, taxonomy
 
@@ -70,7 +68,7 @@ COLUMNS: Final = (
 def render_board(board: Board) -> str:
     """The HTML of the page."""
     scripts = [asset(name) for name in SCRIPTS]
-    return _template().render(
+    return page_template("board.html.j2").render(
         board=board,
         sections=[_View(section) for section in board.versions],
         runs=sum(len(section.rows) for section in board.versions),
@@ -86,23 +84,6 @@ def render_board(board: Board) -> str:
         styles=Markup("\n".join(map(asset, STYLES))),
         scripts=[Markup(script) for script in scripts],
     )
-
-
-@cache
-def _template() -> jinja2.Template:
-    environment = jinja2.Environment(
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        finalize=_finalize,
-    )
-    return environment.from_string(asset("board.html.j2"))
-
-
-def _finalize(value: Any) -> Any:
-    """Makes control characters visible; markup of our own passes unchanged."""
-    return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 class _View:
