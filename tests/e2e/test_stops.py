@@ -1,8 +1,12 @@
 """After a stop is requested nothing new is sent, and a refused request does not stop a run."""
 
+import subprocess
+import sys
 from pathlib import Path
 
+import pytest
 from helpers.openai_server import STOPS_RUN, Answer, Json, calls, error, serving, simulated
+from helpers.program import hear_interrupts
 
 from propensitybench.clients.endpoint import Endpoint
 from propensitybench.clients.openai_chat import OpenAIChatClient
@@ -55,3 +59,41 @@ def test_a_short_key_is_not_cut_out_of_replies(tmp_path: Path) -> None:
         run_over_http(path, server.base_url, Transport(concurrency=8), Budget(tokens=500))
     with RunFile.open(path) as run:
         assert run.replies(0)[0].content == "a test of the testing tests"
+
+
+SIGNALLED = """
+import asyncio, os, signal, sys
+from propensitybench.cli.app import _terminated
+from propensitybench.cli.waiting import result_of
+
+async def work():
+    async def another():
+        os.kill(os.getpid(), getattr(signal, sys.argv[1]))
+        await asyncio.sleep(60)
+    task = asyncio.create_task(another())
+    await task
+
+if sys.argv[2] == "background":
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+signal.signal(signal.SIGTERM, _terminated)
+try:
+    result_of(work())
+except KeyboardInterrupt:
+    print("interrupted")
+assert signal.getsignal(signal.SIGTERM) is _terminated
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sends signals")
+@pytest.mark.parametrize(
+    ("number", "where"), [("SIGTERM", "background"), ("SIGTERM", "terminal"), ("SIGINT", "terminal")]
+)
+def test_a_signal_while_any_task_runs_is_an_interruption(number: str, where: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", SIGNALLED, number, where],
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=hear_interrupts,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "interrupted\n", "")

@@ -14,6 +14,7 @@ from propensitybench.cli import tables
 from propensitybench.cli.output import tell
 from propensitybench.cli.progress import progress_bar
 from propensitybench.cli.text import name_of, print_json, safe, typed
+from propensitybench.cli.waiting import result_of
 from propensitybench.clients.options import ModelOptions
 from propensitybench.engine import (
     ExecutionOptions,
@@ -83,14 +84,14 @@ def create(spec: RunSpec, path: Path, execution: ExecutionOptions) -> None:
     check_place(path, execution.scratch)
     is_new = not path.exists()
     if is_new:  # a model that cannot be used leaves no file behind
-        wire = asyncio.run(check_model(spec.model, spec.options, execution))
+        wire = result_of(check_model(spec.model, spec.options, execution))
         for change in wire.adapted if wire else ():
             tell(f"note: adapted to the endpoint: {change}")
         spec = msgspec.structs.replace(spec, wire=wire)
     for warning in create_run(spec, path, scratch=execution.scratch).warnings:
         tell(f"note: {warning}")
     if not is_new:
-        asyncio.run(check_moved(path, typed_by_user(spec, execution)))
+        result_of(check_moved(path, typed_by_user(spec, execution)))
 
 
 def start(spec: RunSpec, path: Path, execution: ExecutionOptions, *, as_json: bool) -> int:
@@ -120,7 +121,7 @@ def confirmed(path: Path, execution: ExecutionOptions) -> ExecutionOptions:
         tell(f"note: {note}")
     if not manifest.model.startswith(PREFIX):  # the user may never have typed it
         tell(f"asking {destination(manifest.model, asked, execution.endpoints)}")
-    asyncio.run(check_model(manifest.model, asked, execution, manifest.wire))
+    result_of(check_model(manifest.model, asked, execution, manifest.wire))
     return execution
 
 

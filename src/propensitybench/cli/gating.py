@@ -1,6 +1,5 @@
 """What ``propensitybench gate`` does: plays a candidate if asked to, compares, and prints the answer."""
 
-import asyncio
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -9,6 +8,7 @@ import msgspec
 from propensitybench.cli.execution import EXIT, confirmed, play_file
 from propensitybench.cli.output import tell
 from propensitybench.cli.text import name_of, print_json, safe
+from propensitybench.cli.waiting import result_of
 from propensitybench.engine import ExecutionOptions, Result, RunSpec, StopCause, is_complete
 from propensitybench.engine.same_tasks import create_same_tasks, identity_of
 from propensitybench.errors import BadInput
@@ -132,7 +132,7 @@ def _new(
     rule = rule_for(base, question, playing.max_tasks)
     spec, execution = _settings(playing.model, playing, question)
     check_place(candidate, execution.scratch)
-    wire = asyncio.run(check_model(spec.model, spec.options, execution))
+    wire = result_of(check_model(spec.model, spec.options, execution))
     for change in wire.adapted if wire else ():
         tell(f"note: adapted to the endpoint: {change}")
     spec = msgspec.structs.replace(spec, wire=wire)
@@ -164,7 +164,7 @@ def _begun(
     spec, execution = _settings(playing.model, playing, question)
     create_same_tasks(spec, base.path, rule, candidate)
     execution = typed_by_user(spec, execution)
-    asyncio.run(check_moved(candidate, execution))
+    result_of(check_moved(candidate, execution))
     return question, execution
 
 
