@@ -71,7 +71,7 @@ async def work():
         os.kill(os.getpid(), getattr(signal, sys.argv[1]))
         await asyncio.sleep(60)
     task = asyncio.create_task(another())
-    await task
+    await asyncio.sleep(60)
 
 if sys.argv[2] == "background":
     signal.signal(signal.SIGINT, signal.SIG_IGN)
