@@ -84,14 +84,19 @@ def create(spec: RunSpec, path: Path, execution: ExecutionOptions) -> None:
     check_place(path, execution.scratch)
     is_new = not path.exists()
     if is_new:  # a model that cannot be used leaves no file behind
-        wire = result_of(check_model(spec.model, spec.options, execution))
-        for change in wire.adapted if wire else ():
-            tell(f"note: adapted to the endpoint: {change}")
-        spec = msgspec.structs.replace(spec, wire=wire)
+        spec = checked(spec, execution)
     for warning in create_run(spec, path, scratch=execution.scratch).warnings:
         tell(f"note: {warning}")
     if not is_new:
         result_of(check_moved(path, typed_by_user(spec, execution)))
+
+
+def checked(spec: RunSpec, execution: ExecutionOptions) -> RunSpec:
+    """The specification with what the check of its model found out about the endpoint."""
+    wire = result_of(check_model(spec.model, spec.options, execution))
+    for change in wire.adapted if wire else ():
+        tell(f"note: adapted to the endpoint: {change}")
+    return msgspec.structs.replace(spec, wire=wire)
 
 
 def start(spec: RunSpec, path: Path, execution: ExecutionOptions, *, as_json: bool) -> int:

@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from propensitybench.cli.execution import EXIT, confirmed, play_file
+from propensitybench.cli.execution import EXIT, checked, confirmed, play_file
 from propensitybench.cli.output import tell
 from propensitybench.cli.text import name_of, print_json, safe
 from propensitybench.cli.waiting import result_of
@@ -16,7 +16,7 @@ from propensitybench.report.gate_files import append_markdown, check_junit_place
 from propensitybench.runs import StoredRun
 from propensitybench.runs import open as open_run
 from propensitybench.runs.candidates import draw_until_decided, rule_for
-from propensitybench.runs.execute import check_model, check_moved, typed_by_user
+from propensitybench.runs.execute import check_moved, typed_by_user
 from propensitybench.runs.gate_plan import plan_of
 from propensitybench.runs.gate_question import Question, question_for, question_of
 from propensitybench.runs.gating import compare_gated
@@ -132,10 +132,7 @@ def _new(
     rule = rule_for(base, question, playing.max_tasks)
     spec, execution = _settings(playing.model, playing, question)
     check_place(candidate, execution.scratch)
-    wire = result_of(check_model(spec.model, spec.options, execution))
-    for change in wire.adapted if wire else ():
-        tell(f"note: adapted to the endpoint: {change}")
-    spec = msgspec.structs.replace(spec, wire=wire)
+    spec = checked(spec, execution)
     create_same_tasks(spec, base.path, rule, candidate, scratch=execution.scratch)
     return question, typed_by_user(spec, execution)
 
