@@ -21,7 +21,7 @@ from propensitybench.metrics.stated import Answer
 from propensitybench.report.findings import FindingsDocument, document, write_findings
 from propensitybench.report.judged import answers_to
 from propensitybench.runs import Run, comparable
-from propensitybench.runs.comparison import SHOWN, changed_scenarios
+from propensitybench.runs.comparison import changed_scenarios, first_of
 from propensitybench.runs.read import needs_inspect
 from propensitybench.taxonomy import ESCALATING
 
@@ -107,10 +107,9 @@ def _arms_of(runs: Sequence[Run]) -> tuple[list[_Pair], list[str]]:
         if not run.records:
             raise BadInput(f"{run.file}: no task has begun; there is nothing to test")
     if changed := changed_scenarios(used):
-        shown = ", ".join(sorted(changed)[:SHOWN]) + (", ..." if len(changed) > SHOWN else "")
         raise BadInput(
-            f"findings: the texts of {len(changed)} scenarios differ between these runs ({shown}); give runs "
-            "of one version of the data"
+            f"findings: the texts of {len(changed)} scenarios differ between these runs "
+            f"({first_of(changed)}); give runs of one version of the data"
         )
     if len({run.manifest.rules for run in used}) > 1:
         raise BadInput("findings: these runs were played by different rules; give runs of one version")

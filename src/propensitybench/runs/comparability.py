@@ -6,7 +6,7 @@ import msgspec
 
 from propensitybench.errors import BadInput
 from propensitybench.runs.base import Run
-from propensitybench.runs.comparison import HARMLESS, SHOWN, changed_scenarios
+from propensitybench.runs.comparison import HARMLESS, changed_scenarios, first_of
 from propensitybench.runs.sharded import ShardedRun
 from propensitybench.runs.stored import StoredRun
 from propensitybench.store import Manifest, RunFile, differences
@@ -23,8 +23,7 @@ def check_same_benchmark(base: Run, candidate: Run) -> list[str]:
     same = {field: getattr(one, field) for field in HARMLESS}
     found = differences(one, Manifest(**{**msgspec.structs.asdict(other), **same}))
     if changed := changed_scenarios([base, candidate]):
-        shown = ", ".join(sorted(changed)[:SHOWN]) + (", ..." if len(changed) > SHOWN else "")
-        found.append(f"texts of {len(changed)} scenarios ({shown})")
+        found.append(f"texts of {len(changed)} scenarios ({first_of(changed)})")
     elif one.seed == other.seed and one.data_digest != other.data_digest and _other_messages(base, candidate):
         found.append("pressure messages")
     if found:

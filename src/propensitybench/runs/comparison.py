@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 FEWEST: Final = 2
 # Two runs that differ only in these were played by the same rules and texts.
 HARMLESS: Final = ("model", "options", "selection", "tasks", "stopping_rule", "gate", "data_digest", "seed")
-SHOWN: Final = 5
+_SHOWN: Final = 5
 
 
 class ComparableRuns(NamedTuple):
@@ -85,9 +85,9 @@ def comparable(runs: "Sequence[Run]") -> ComparableRuns:
     notes = [note for one, other in combinations(runs, 2) for note in _notes(one, other)]
     changed = changed_scenarios(runs)
     if changed:
-        shown = ", ".join(sorted(changed)[:SHOWN]) + (", ..." if len(changed) > SHOWN else "")
         notes.append(
-            f"scenarios left out, because their texts differ between the runs: {len(changed)} ({shown})"
+            f"scenarios left out, because their texts differ between the runs: {len(changed)} "
+            f"({first_of(changed)})"
         )
     kept = [run.without(changed) if changed else run for run in runs]
     notes += [
@@ -107,6 +107,11 @@ def _notes(one: "Run", other: "Run") -> list[str]:
     same = {field: getattr(one.manifest, field) for field in HARMLESS}
     found = differences(one.manifest, Manifest(**{**msgspec.structs.asdict(other.manifest), **same}))
     return [f"{one.file} and {other.file} differ in: {difference}" for difference in found]
+
+
+def first_of(names: set[str]) -> str:
+    """The first few of some names."""
+    return ", ".join(sorted(names)[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
 
 
 def changed_scenarios(runs: "Sequence[Run]") -> set[str]:

@@ -30,12 +30,14 @@ def plan_of(
 ) -> dict[Naming, Needed | None]:
     """How many tasks would tell, by naming; see `needed_for`."""
     level = question.check(base.levels)
+    drawn = []
+    if candidate is not None:
+        check_same_benchmark(base, candidate)
+        drawn = drawn_tasks(candidate)
     needed = {}
     for name in question.namings:
         pairs = None
         if candidate is not None:
-            check_same_benchmark(base, candidate)
-            drawn = drawn_tasks(candidate)
             pairs = common_tasks(base.records, drawn, candidate.records, name, level).pairs
         needed[name] = needed_for(base, question, name, level, pairs, assumed)
     return needed

@@ -136,11 +136,9 @@ def _summaries(runs: Sequence[Run], kept: Mapping[str, RunSummary]) -> dict[str,
 
 def _chosen(summaries: Mapping[str, RunSummary], names: Iterable[str], out: Path) -> list[str]:
     """The ids of the runs to remove."""
+    known = {key: (key, one.run.model, one.run.model.removeprefix(PREFIX)) for key, one in summaries.items()}
     chosen: dict[str, None] = {}
     for name in names:
-        known = {
-            key: (key, one.run.model, one.run.model.removeprefix(PREFIX)) for key, one in summaries.items()
-        }
         matching = [key for key, own in known.items() if name in own]
         if not matching:
             raise UnknownName(
