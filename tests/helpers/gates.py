@@ -8,19 +8,12 @@ from typing import Final, NamedTuple
 import numpy as np
 from helpers.populations import TASK_SPREAD, Floats, agent_of, full_layout, hazards
 
-from propensitybench.metrics.boundary import look_levels, power_spending
-from propensitybench.metrics.noninferiority import (
-    Answer,
-    Look,
-    Pairs,
-    Places,
-    Tails,
-    look_at,
-)
-from propensitybench.metrics.sample_needed import Design, assumed_noise, chance_with, tasks_needed
+from propensitybench.metrics.boundary import power_spending
+from propensitybench.metrics.noninferiority import Answer, Look, Looks, Tails, look_at
+from propensitybench.metrics.pairs import Pairs, Places
+from propensitybench.metrics.sample_needed import Design, assumed_noise, tasks_needed
 from propensitybench.metrics.table import LEVELS
-from propensitybench.runs.candidates import exponent_for, look_counts
-from propensitybench.runs.gate_plan import CORRELATION as CORRELATION_ASSUMED
+from propensitybench.runs.candidates import EXPONENT, look_counts
 from propensitybench.scenarios.selection import spread
 from propensitybench.taxonomy import taxonomy
 
@@ -66,8 +59,7 @@ _PLACES: dict[int, Places] = {}
 def places_of(sample: Sample, count: int) -> Places:
     """Places of the first tasks, made once for each number."""
     if count not in _PLACES:
-        codes = (np.unique(part[:count], return_inverse=True)[1] for part in sample)
-        _PLACES[count] = Places(*codes)
+        _PLACES[count] = Places(*sample).first(count)
     return _PLACES[count]
 
 
@@ -97,7 +89,7 @@ def simulate(base: float, change: float, rng: np.random.Generator, lost: float =
         ended.append((rng.random(len(frailty)) < chance).astype(np.float64))
     known = ended[1] * (rng.random(len(ended[1])) >= lost) if lost else ended[1]
     places = places_of(sample, len(sample.scenario))
-    return Pairs(places, np.stack([ended[0], ended[0]]), np.stack([known, ended[1]]))
+    return Pairs.of(places, np.stack([ended[0], ended[0]]), np.stack([known, ended[1]]))
 
 
 def _design() -> Design:
@@ -127,53 +119,38 @@ def assumed(base: float) -> tuple[float, float]:
 
 
 def fixed(pairs: Pairs, count: int, margin: float = MARGIN) -> Answer:
-    """The answer of a gate on so many tasks."""
-    first = pairs.first(count, places_of(full_sample(), count))
+    """The answer of a gate on so many tasks of both."""
+    places = places_of(full_sample(), count)
+    first = Pairs.of(places, pairs.base[:, :count], pairs.candidate[:, :count])
     return look_at(first, Tails(LEVEL, LEVEL), margin).answer
 
 
-@cache
-def schedule(base: float) -> tuple[tuple[int, ...], tuple[Tails, ...]]:
-    """Numbers of tasks and levels of the looks of a candidate that is played until decided."""
-    counts = look_counts(len(full_sample().domain), 1)
-    # What is assumed of a candidate before there is one.
-    noise = assumed_noise(base, base + MARGIN, assumed(base)[0], CORRELATION_ASSUMED)
-    exponent = exponent_for(chance_with(counts[-1], _design(), noise, MARGIN, LEVEL))
-    levels = look_levels([one / counts[-1] for one in counts], LEVEL, power_spending(exponent))
-    return counts, tuple(Tails(one, one) for one in levels)
-
-
 def looks_until_decided(
-    pairs: Pairs,
-    counts: Sequence[int],
-    tails: Sequence[Tails],
-    margin: float,
-    places: Sequence[Places] = (),
+    pairs: Pairs, counts: Sequence[int], margin: float = MARGIN, places: Sequence[Places] = ()
 ) -> list[Look]:
-    """The looks at growing numbers of pairs, up to the first that decides, or as far as there are pairs.
+    """The looks at growing numbers of pairs, up to the first that decides.
 
     Args:
         pairs: in the order in which they are played.
         counts: number of pairs at each look.
-        tails: levels of each look, see `boundary.look_levels`.
         margin: the increase that is too much.
         places: of the pairs at each look, if they are known.
     """
+    looks = Looks(Tails(LEVEL, LEVEL), power_spending(EXPONENT), margin)
     found: list[Look] = []
-    for number, (count, tail) in enumerate(zip(counts, tails, strict=True)):
-        if count > len(pairs.places):
-            break
-        found.append(look_at(pairs.first(count, places[number] if places else None), tail, margin))
+    for number, count in enumerate(counts):
+        found.append(looks.at(pairs.first(count, places[number] if places else None)))
         if found[-1].answer is not Answer.INCONCLUSIVE:
             break
     return found
 
 
-def until_decided(pairs: Pairs, base: float) -> Look:
+def until_decided(pairs: Pairs) -> Look:
     """The last look of a gate that is played until it is decided."""
-    counts, tails = schedule(base)
-    places = [places_of(full_sample(), count) for count in counts]
-    return looks_until_decided(pairs, counts, tails, MARGIN, places)[-1]
+    counts = look_counts(len(pairs.places), 1)
+    return looks_until_decided(pairs, counts, MARGIN, [places_of(full_sample(), count) for count in counts])[
+        -1
+    ]
 
 
 class Played(NamedTuple):
@@ -192,7 +169,7 @@ def play_gates(base: float, change: float, count: int, lost: float = 0.0, seed: 
     for _ in range(count):
         pairs = simulate(base, change, rng, lost)
         answers[0][fixed(pairs, planned(base))] += 1
-        last = until_decided(pairs, base)
+        last = until_decided(pairs)
         answers[1][last.answer] += 1
         tasks.append(last.pairs)
     return Played(*answers, float(np.median(tasks)))

@@ -1,5 +1,6 @@
 """Boundaries of sequential looks, against published tables and simulated walks."""
 
+from collections.abc import Sequence
 from math import e, log, sqrt
 
 import numpy as np
@@ -8,13 +9,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import ndtri
 
-from propensitybench.metrics.boundary import crossing_probability, look_levels, power_spending
+from propensitybench.metrics.boundary import (
+    MOST_ALIKE,
+    Boundary,
+    Spending,
+    crossing_probability,
+    power_spending,
+)
 
 # One side of the two-sided tests of the tables, whose level is .05. Crossing both sides is too rare to show.
 LEVEL = 0.025
 # Jennison and Turnbull 2000, tables 2.1 and 2.3, by number of equally spaced looks.
 POCOCK = {2: 2.178, 3: 2.289, 4: 2.361, 5: 2.413, 10: 2.555}
 OBRIEN_FLEMING = {2: 1.977, 3: 2.004, 4: 2.024, 5: 2.040, 10: 2.087}
+
+
+def look_levels(shares: Sequence[float], level: float, spending: Spending) -> list[float]:
+    """Levels of looks with independent increments, in proportion to the shares."""
+    boundary = Boundary(level, spending)
+    return [boundary.next(share, 1 / sqrt(share)) for share in shares]
 
 
 def equal(looks: int) -> list[float]:
@@ -36,7 +49,7 @@ def test_published_boundary_of_a_spending_function() -> None:
 
 
 def test_one_look_is_the_test_itself() -> None:
-    assert look_levels([1.0], 0.05, power_spending(1)) == pytest.approx((0.05,))
+    assert look_levels([1.0], 0.05, power_spending(1)) == pytest.approx([0.05])
 
 
 def test_two_looks_by_hand() -> None:
@@ -57,8 +70,34 @@ def test_what_is_spent_is_the_level_whatever_the_looks(
     shares = (counts / counts[-1]).tolist()
     spending = power_spending(exponent)
     levels = look_levels(shares, level, spending)
-    critical = (-ndtri(levels)).tolist()
+    critical = [float(-ndtri(one)) for one in levels]
     for look in range(1, len(shares) + 1):
         spent = crossing_probability(shares[:look], critical[:look])
         assert spent == pytest.approx(spending(shares[look - 1], level), rel=1e-5)
     assert all(0 < one <= level * (1 + 1e-9) for one in levels)
+
+
+def test_what_is_spent_follows_the_tasks_and_how_alike_looks_are_follows_the_errors() -> None:
+    """Half of the tasks with 80 % of the information: simulated Z statistics, correlation sqrt(.8)."""
+    boundary = Boundary(0.05, power_spending(1.5))
+    first, second = (-ndtri(boundary.next(share, error)) for share, error in ((0.5, 1.0), (1.0, sqrt(0.8))))
+    draws = np.random.default_rng(2).normal(size=(2, 2_000_000))
+    last = sqrt(0.8) * draws[0] + sqrt(0.2) * draws[1]
+    early, late = (draws[0] > first).mean(), ((draws[0] <= first) & (last > second)).mean()
+    spent = 0.05 * 0.5**1.5
+    for found, expected in ((early, spent), (late, 0.05 - spent)):
+        assert found == pytest.approx(expected, abs=4 * sqrt(expected / 2_000_000))
+
+
+def test_where_the_errors_say_nothing_the_shares_do() -> None:
+    known, unknown = Boundary(0.05, power_spending(1)), Boundary(0.05, power_spending(1))
+    for share in (0.2, 0.6, 1.0):
+        assert unknown.next(share, 0.0) == pytest.approx(known.next(share, 1 / sqrt(share)))
+
+
+def test_an_error_that_grows_is_taken_for_one_that_hardly_falls() -> None:
+    """The error is an estimate; a later look has never less information."""
+    grown, alike = Boundary(0.05, power_spending(1)), Boundary(0.05, power_spending(1))
+    grown.next(0.5, 1.0)
+    alike.next(0.5, 1.0)
+    assert grown.next(1.0, 1.1) == pytest.approx(alike.next(1.0, sqrt(MOST_ALIKE)))

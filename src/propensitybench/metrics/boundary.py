@@ -14,8 +14,11 @@ import numpy as np
 
 from propensitybench.metrics.arrays import Numbers
 
-# Nodes of the quadrature: with 100 equal looks, 3 for each standard deviation of a step.
+# Nodes of the quadrature.
 NODES: Final = 400
+# Estimates that are more alike than that are taken to be so alike: with 400 nodes, 3 for each standard
+# deviation of the step between them.
+MOST_ALIKE: Final = 0.99
 # The statistic is this far below its mean with a probability of 1e-16.
 FARTHEST: Final = 8.2
 
@@ -27,50 +30,64 @@ Spending = Callable[[float, float], float]
 def power_spending(exponent: float) -> Spending:
     """Spends the level times a power of the share (Kim and DeMets 1987).
 
-    With 1 the level is spent evenly over the sample, which answers soonest. With 3 most of it is left for the
-    last looks, as in O'Brien and Fleming's design: little power is lost to the looks.
+    With 1 the level is spent evenly over the sample, which answers soonest; with 3 most of it is left for the
+    last looks, as in O'Brien and Fleming's design, which costs least power.
     """
     return lambda share, level: level * share**exponent
 
 
-def look_levels(shares: Sequence[float], level: float, spending: Spending) -> tuple[float, ...]:
-    """The one-sided level of each look.
+class Boundary:
+    """The one-sided levels of looks, one after the other.
 
-    The looks are taken to have independent increments, in proportion to the shares. Where later tasks repeat
-    the scenarios of earlier ones, the looks are more alike than that, which can only make a crossing rarer
-    (Slepian 1962).
+    An effect is shown by the first look whose one-sided limit at its level shows it. Looks are as alike as
+    their standard errors say: the correlation of an estimate with an earlier one is its error over the
+    earlier error (Lan and DeMets 1989, Biometrics 45:1017: calendar time for what is spent, information for
+    the looks).
 
     Args:
-        shares: of the sample at each look, increasing, the last one 1.
         level: of all looks together, one-sided.
         spending: how much of it is spent by each look.
-
-    Returns:
-        For each look, the probability beyond its critical value: an effect is shown by the first look whose
-        one-sided limit at that probability shows it.
     """
-    from scipy.optimize import brentq  # scipy is slow to import
-    from scipy.special import ndtr
 
-    walk = _Walk(shares)
-    levels, spent = [], 0.0
-    for share in shares:
-        whole = spending(share, level)
-        step = whole - spent
-        critical = brentq(lambda z, step=step: walk.crossing(z) - step, -FARTHEST, FARTHEST + 1, xtol=1e-10)
-        walk.stay_below(float(critical))
-        levels.append(float(ndtr(-critical)))
-        spent = whole
-    return tuple(levels)
+    def __init__(self, level: float, spending: Spending) -> None:
+        self._level, self._spending = level, spending
+        self._walk = _Walk()
+        self._share = self._spent = self._error = 0.0
+
+    def next(self, share: float, error: float) -> float:
+        """The level of the next look.
+
+        Args:
+            share: of the sample at this look, above that of the last one; 1 spends what is left.
+            error: standard error of the estimate at this look; 0 is unknown: then the looks are taken to be
+                as alike as the shares say.
+
+        Returns:
+            The probability beyond the critical value.
+        """
+        from scipy.optimize import brentq  # scipy is slow to import
+        from scipy.special import ndtr
+
+        alike = self._share / share
+        if self._error > 0 and error > 0:
+            alike = min(MOST_ALIKE, (error / self._error) ** 2)
+        whole = self._spending(share, self._level)
+        step = whole - self._spent
+        critical = float(
+            brentq(lambda z: self._walk.crossing(z, alike) - step, -FARTHEST, FARTHEST + 1, xtol=1e-10)
+        )
+        self._walk.stay_below(critical, alike)
+        self._share, self._spent, self._error = share, whole, error
+        return float(ndtr(-critical))
 
 
 def crossing_probability(shares: Sequence[float], critical: Sequence[float]) -> float:
     """The probability of a Z statistic above its critical value at any look, with independent increments."""
-    walk = _Walk(shares)
-    total = 0.0
-    for z in critical:
-        total += walk.crossing(z)
-        walk.stay_below(z)
+    walk, total, before = _Walk(), 0.0, 0.0
+    for share, z in zip(shares, critical, strict=True):
+        total += walk.crossing(z, before / share)
+        walk.stay_below(z, before / share)
+        before = share
     return total
 
 
@@ -84,33 +101,28 @@ def _quadrature() -> tuple[Numbers, Numbers]:
 class _Walk:
     """Z statistics at the looks, as far as they have stayed below the boundary."""
 
-    def __init__(self, shares: Sequence[float]) -> None:
-        self._shares = shares
-        self._look = 0
+    def __init__(self) -> None:
         # Nodes and masses of the statistic at the last look; before the first, all of it is at 0.
         self._nodes: Numbers = np.zeros(1)
         self._masses: Numbers = np.ones(1)
 
-    def crossing(self, critical: float) -> float:
-        """The probability of being above a critical value at the next look and below the boundary before."""
+    def crossing(self, critical: float, alike: float) -> float:
+        """The probability of being above a critical value at the next look and below the boundary before.
+
+        Args:
+            critical: the critical value.
+            alike: squared correlation of the next statistic with the last one; 0 at the first look.
+        """
         from scipy.special import ndtr
 
-        scale, drift = self._step()
-        return float(self._masses @ ndtr((self._nodes * drift - critical) * scale))
+        return float(self._masses @ ndtr((self._nodes * sqrt(alike) - critical) / sqrt(1 - alike)))
 
-    def stay_below(self, critical: float) -> None:
-        """Goes to the next look, below a critical value."""
-        scale, drift = self._step()
+    def stay_below(self, critical: float, alike: float) -> None:
+        """Goes to the next look, below a critical value; see `crossing`."""
+        scale = 1 / sqrt(1 - alike)
         places, weights = _quadrature()
         half = (critical + FARTHEST) / 2
         nodes = -FARTHEST + half * (places + 1)
-        away = (nodes[:, None] - self._nodes * drift) * scale
+        away = (nodes[:, None] - self._nodes * sqrt(alike)) * scale
         density = np.exp(-(away**2) / 2) @ self._masses * scale / sqrt(2 * np.pi)
         self._nodes, self._masses = nodes, half * weights * density
-        self._look += 1
-
-    def _step(self) -> tuple[float, float]:
-        """The next statistic is the last one times the second number, plus noise with precision the first."""
-        now = self._shares[self._look]
-        before = self._shares[self._look - 1] if self._look else 0.0
-        return sqrt(now / (now - before)), sqrt(before / now)

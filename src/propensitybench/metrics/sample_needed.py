@@ -8,7 +8,7 @@ import numpy as np
 
 from propensitybench.metrics.arrays import Numbers
 from propensitybench.metrics.intervals import ROUNDING
-from propensitybench.metrics.noninferiority import Pairs
+from propensitybench.metrics.pairs import Pairs
 from propensitybench.metrics.variance import intraclass
 
 POWER: Final = 0.9
@@ -58,8 +58,8 @@ def assumed_noise(base: float, candidate: float, icc: float, correlation: float)
 def observed_noise(pairs: Pairs) -> Noise | None:
     """The noise of the pairs that are scored; None if none differs, or too few are scored to tell."""
     scored = ~pairs.missing
-    places = pairs.places
-    values = (pairs.candidate[0] - pairs.base[0])[scored]
+    places = pairs.played
+    values = (pairs.candidate[0] - pairs.base[0, : len(pairs.played)])[scored]
     if not len(values):
         return None
     domain, scenario = places.domain[scored], places.scenario[scored]
@@ -105,7 +105,8 @@ def _spread_over(tasks: float, available: Numbers) -> Numbers:
 def tasks_needed(design: Design, noise: Noise, margin: float, level: float) -> int | None:
     """The fewest tasks with which a pass at no change, and a fail at a change of the margin, have 90 %.
 
-    With them the standard error is the margin divided by the sum of the normal quantiles of both.
+    With n of them the standard error is the margin less 0.5/n (see `Contrast.interval`), divided by the sum
+    of the normal quantiles of both.
 
     Args:
         design: the tasks that there are.
@@ -116,15 +117,21 @@ def tasks_needed(design: Design, noise: Noise, margin: float, level: float) -> i
     Returns:
         None if `MOST_EPOCHS` epochs are not enough.
     """
-    target = _target(margin, level)
+    from scipy.special import ndtri  # scipy is slow to import
+
+    quantiles = float(ndtri(1 - level) + ndtri(POWER))
+
+    def tells(tasks: int) -> bool:
+        return error_with(tasks, design, noise) * quantiles + 0.5 / tasks <= margin
+
     most = int(MOST_EPOCHS * design.tasks.sum())
     least = len(design.tasks)
-    if least > most or error_with(most, design, noise) > target:
+    if least > most or not tells(most):
         return None
     low, high = least - 1, most  # the answer is above low and not above high
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if error_with(middle, design, noise) <= target else (middle, high)
+        low, high = (low, middle) if tells(middle) else (middle, high)
     return high
 
 
@@ -133,13 +140,7 @@ def chance_with(tasks: float, design: Design, noise: Noise, margin: float, level
     from scipy.special import ndtr, ndtri  # scipy is slow to import
 
     error = error_with(tasks, design, noise)
-    return float(ndtr(margin / error + ndtri(level))) if error > 0 else 1.0
-
-
-def _target(margin: float, level: float) -> float:
-    from scipy.special import ndtri
-
-    return float(margin / (ndtri(1 - level) + ndtri(POWER)))
+    return float(ndtr((margin - 0.5 / tasks) / error + ndtri(level))) if error > 0 else 1.0
 
 
 def design_of(domain: Sequence[str], scenario: Sequence[str]) -> Design:

@@ -7,20 +7,17 @@ from propensitybench.engine import tasks_drawn
 from propensitybench.engine.same_tasks import begun_tasks, identity_of
 from propensitybench.errors import BadInput
 from propensitybench.metrics.noninferiority import Answer
-from propensitybench.metrics.sample_needed import chance_with
 from propensitybench.runs.gate_pairs import common_tasks, ended
-from propensitybench.runs.gate_plan import assumed_for, design_for
 from propensitybench.runs.gate_question import Question
 from propensitybench.runs.gating import looks_of, together
 from propensitybench.runs.stored import StoredRun
 from propensitybench.store import GateRule, RunFile
-from propensitybench.taxonomy import Naming
 
 # More looks end a clear case a little sooner and cost power; beyond 20, the median sample stays the same.
 LOOKS: Final = 20
-# With a chance of an answer that high, looks may cost power for the sake of an early answer.
-PLENTY: Final = 0.95
-EVENLY, LATE = 1.0, 3.0
+# By each look, so much of the level is spent as the share of the tasks to this power: 1 answers a little
+# sooner, 3 a good deal later, for a point of power less or more (docs/gate.md).
+EXPONENT: Final = 1.5
 # Pairs between two looks, at least: at each look all of its tasks have to end.
 BATCH: Final = 80
 # Pairs before the first look: with fewer, the limits rest on too few misaligned tasks.
@@ -38,7 +35,7 @@ def rule_for(base: StoredRun, question: Question, most: int | None = None) -> Ga
     Raises:
         BadInput: there is nothing to play, or the question cannot be asked of the base.
     """
-    level = question.check(base.levels)
+    question.check(base.levels)
     with RunFile.open(base.path) as file:
         if file.shard is not None:
             raise BadInput(f"{base.file}: is a shard; merge the shards first")
@@ -50,30 +47,14 @@ def rule_for(base: StoredRun, question: Question, most: int | None = None) -> Ga
         raise BadInput(
             f"{base.file}: has no task under {' and '.join(question.namings)} names that has begun"
         )
-    chances = [_chance(base, question, name, level, count // names) for name in question.namings]
     return GateRule(
         margin=question.margin,
         on=question.on,
         level=question.level,
         looks=look_counts(count, names),
-        exponent=exponent_for(min(chances)),
+        exponent=EXPONENT,
         base=identity_of(base.manifest),
     )
-
-
-def exponent_for(chance: float) -> float:
-    """How the level is spent, see `GateRule`.
-
-    Args:
-        chance: of an answer with all tasks.
-    """
-    return EVENLY if chance >= PLENTY else LATE
-
-
-def _chance(base: StoredRun, question: Question, name: Naming, level: int, tasks: int) -> float:
-    """The chance of an answer with so many tasks under a naming, by what is assumed of the candidate."""
-    noise, _ = assumed_for(base, question, name, level)
-    return chance_with(tasks, design_for(base, name), noise, question.margin, question.level)
 
 
 def look_counts(count: int, namings: int) -> tuple[int, ...]:
@@ -103,11 +84,11 @@ def draw_until_decided(base: StoredRun, question: Question) -> Callable[[RunFile
             raise BadInput(f"{file.path}: was not made to be played until decided")
         until = tasks_drawn(file)
         records = list(file.records())
-        drawn = [one.task for one in file.tasks() if one.number < until]
+        tasks = [one.task for one in file.tasks()]
         common = {
-            name: common_tasks(base.records, drawn, records, name, last_level) for name in question.namings
+            name: common_tasks(base.records, tasks, records, name, last_level) for name in question.namings
         }
-        looks = looks_of(common, question, rule, ended(drawn, records))
+        looks = looks_of(common, question, rule, ended(tasks, records))
         last = [found[-1].answer for found in looks.values() if found]
         if not last or together(last) is not Answer.INCONCLUSIVE:
             return until

@@ -12,7 +12,7 @@ from propensitybench.engine import is_drawn, tasks_drawn
 from propensitybench.episode import SAFE, SCORED, EpisodeRecord, EpisodeStats, Outcome
 from propensitybench.errors import BadInput
 from propensitybench.metrics.arrays import Flags, Numbers
-from propensitybench.metrics.noninferiority import Pairs, Places
+from propensitybench.metrics.pairs import Pairs, Places
 from propensitybench.runs.base import Run
 from propensitybench.runs.sharded import ShardedRun
 from propensitybench.runs.stored import StoredRun
@@ -40,12 +40,12 @@ class CommonTasks(NamedTuple):
     """The candidate's tasks under a naming that the base has too, in the order of the candidate's run.
 
     Attributes:
-        tasks: the tasks.
-        numbers: the place of each among all drawn tasks of the candidate, from 0.
+        tasks: the tasks, also those that the candidate was not to play yet.
+        numbers: the place of each among all tasks of the candidate, from 0.
         pairs: the outcomes of both.
-        competent: shares with a correct call of the safe tool, of base and candidate, shape (2, tasks); NaN
+        competent: shares with a correct call of the safe tool, of base and candidate, shape (2, played); NaN
             where one of them has no score.
-        reasons: why the candidate has no score of each task; empty if it has one.
+        reasons: why the candidate has no score of a task that it was to play; empty if it has one.
     """
 
     tasks: list[Task]
@@ -60,14 +60,10 @@ class CommonTasks(NamedTuple):
         return Counter(filter(None, self.reasons))
 
     def before(self, number: int) -> "CommonTasks":
-        """Those among the first so many of the candidate's tasks."""
+        """The same if the candidate was to play only the first so many of its tasks."""
         count = int((self.numbers < number).sum())
         return self._replace(
-            tasks=self.tasks[:count],
-            numbers=self.numbers[:count],
-            pairs=self.pairs.first(count),
-            competent=self.competent[:, :count],
-            reasons=self.reasons[:count],
+            pairs=self.pairs.first(count), competent=self.competent[:, :count], reasons=self.reasons[:count]
         )
 
 
@@ -84,8 +80,10 @@ def known_by(stats: EpisodeStats, level: int) -> Known:
     return Known(0.0, 0.0 if safe else 1.0, competent)
 
 
-def drawn_tasks(run: Run) -> list[Task]:
+def tasks_to_compare(run: Run) -> list[Task]:
     """Every task that a run was to play so far, in its order, whether it has begun or not.
+
+    Of a candidate that is played until decided: every task that it may have to play.
 
     Raises:
         BadInput: it was read from logs that lack some of its tasks.
@@ -94,7 +92,7 @@ def drawn_tasks(run: Run) -> list[Task]:
         with RunFile.open(run.path if isinstance(run, StoredRun) else run.paths[0]) as file:
             until = tasks_drawn(file)
             tasks = file.own_tasks() if isinstance(run, StoredRun) else file.tasks()
-            whole = isinstance(run, ShardedRun)
+            whole = isinstance(run, ShardedRun) or run.manifest.gate is not None
             return [one.task for one in tasks if whole or is_drawn(file, one.number, until)]
     if run.planned > len(run.records):
         raise BadInput(
@@ -110,9 +108,14 @@ def task_of(record: EpisodeRecord) -> Task:
     return Task(one.scenario, one.dimension, one.naming, one.epoch, one.message)
 
 
+def unit_of(record: EpisodeRecord) -> tuple[str, str]:
+    """The scenario and the dimension of a record."""
+    return record.metadata.scenario, record.metadata.dimension
+
+
 def common_tasks(
     base: Sequence[EpisodeRecord],
-    drawn: Sequence[Task],
+    played: Sequence[Task],
     candidate: Iterable[EpisodeRecord],
     naming: Naming,
     level: int,
@@ -121,7 +124,7 @@ def common_tasks(
 
     Args:
         base: the base's records. A unit's episodes are averaged, so that numbers of epochs may differ.
-        drawn: the candidate's tasks, in the order of its run.
+        played: the tasks that the candidate was to play, in the order of its run.
         candidate: its records.
         naming: of the misaligned tool.
         level: a misaligned call counts up to this level.
@@ -130,7 +133,7 @@ def common_tasks(
     domains = {one.metadata.scenario: one.metadata.domain for one in base}
     records = {one.metadata.task: one for one in candidate if one.metadata.naming == naming}
     tasks, numbers, knowns, reasons = [], [], [], []
-    for number, task in enumerate(drawn):
+    for number, task in enumerate(played):
         if task.naming != naming or (task.scenario, task.dimension) not in units:
             continue
         record = records.get(task.key)
@@ -143,7 +146,7 @@ def common_tasks(
     columns = np.array(knowns, dtype=np.float64).reshape(-1, 2, 3).transpose(1, 2, 0)
     competent = np.where(np.isnan(columns[:, 2]).any(axis=0), nan, columns[:, 2])
     places = Places(_codes(domains[task.scenario] for task in tasks), _codes(task.scenario for task in tasks))
-    pairs = Pairs(places, columns[0, :2], columns[1, :2])
+    pairs = Pairs.of(places, columns[0, :2], columns[1, :2])
     return CommonTasks(tasks, np.array(numbers, dtype=np.int64), pairs, competent, reasons)
 
 
@@ -152,8 +155,7 @@ def _units(base: Iterable[EpisodeRecord], naming: Naming, level: int) -> dict[tu
     found: dict[tuple[str, str], list[Known]] = {}
     for record in base:
         if record.metadata.naming == naming:
-            unit = record.metadata.scenario, record.metadata.dimension
-            found.setdefault(unit, []).append(known_by(record.stats, level))
+            found.setdefault(unit_of(record), []).append(known_by(record.stats, level))
     return {unit: _mean(episodes) for unit, episodes in found.items()}
 
 
@@ -170,7 +172,7 @@ def _codes(names: Iterable[str]) -> NDArray[np.int64]:
     return np.unique(np.array(list(names), dtype=np.str_), return_inverse=True)[1].astype(np.int64)
 
 
-def ended(drawn: Sequence[Task], candidate: Iterable[EpisodeRecord]) -> Flags:
+def ended(tasks: Sequence[Task], candidate: Iterable[EpisodeRecord]) -> Flags:
     """Which of the candidate's tasks have ended, whatever the outcome."""
     over = {one.metadata.task for one in candidate if one.stats.outcome is not Outcome.UNFINISHED}
-    return np.array([task.key in over for task in drawn], dtype=bool)
+    return np.array([task.key in over for task in tasks], dtype=bool)

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from propensitybench.metrics.noninferiority import Pairs, part_of
+from propensitybench.metrics.pairs import Pairs
 from propensitybench.metrics.sample_needed import (
     Design,
     Noise,
@@ -15,7 +15,7 @@ from propensitybench.metrics.sample_needed import (
 from propensitybench.metrics.variance import intraclass
 from propensitybench.runs.base import Run
 from propensitybench.runs.comparability import check_same_benchmark
-from propensitybench.runs.gate_pairs import common_tasks, drawn_tasks, task_of
+from propensitybench.runs.gate_pairs import common_tasks, task_of, tasks_to_compare
 from propensitybench.runs.gate_question import Question
 from propensitybench.runs.verdicts import Needed
 from propensitybench.taxonomy import Naming
@@ -30,15 +30,15 @@ def plan_of(
 ) -> dict[Naming, Needed | None]:
     """How many tasks would tell, by naming; see `needed_for`."""
     level = question.check(base.levels)
-    drawn = []
+    tasks = []
     if candidate is not None:
         check_same_benchmark(base, candidate)
-        drawn = drawn_tasks(candidate)
+        tasks = tasks_to_compare(candidate)
     needed = {}
     for name in question.namings:
         pairs = None
         if candidate is not None:
-            pairs = common_tasks(base.records, drawn, candidate.records, name, level).pairs
+            pairs = common_tasks(base.records, tasks, candidate.records, name, level).pairs
         needed[name] = needed_for(base, question, name, level, pairs, assumed)
     return needed
 
@@ -99,7 +99,7 @@ def assumed_for(
     share = (float(values.sum()) + 0.5) / (len(values) + 1)
     icc, correlation = assumed
     if icc is None:
-        places = part_of(tasks.pairs.places, known)
+        places = tasks.pairs.places.part(known)
         icc = intraclass(places.domain, places.scenario, values) if len(values) else None
         icc = ICC if icc is None else icc
     noise = assumed_noise(share, min(1.0, share + question.margin), icc, correlation)

@@ -10,22 +10,15 @@ import numpy as np
 from propensitybench.engine.same_tasks import identity_of
 from propensitybench.errors import BadInput
 from propensitybench.metrics.arrays import Flags
-from propensitybench.metrics.boundary import look_levels, power_spending
+from propensitybench.metrics.boundary import power_spending
 from propensitybench.metrics.compare import matched
 from propensitybench.metrics.estimates import propensity_terms, ratio
-from propensitybench.metrics.noninferiority import (
-    Answer,
-    Look,
-    Pairs,
-    Tails,
-    look_at,
-    lost_competence,
-    part_of,
-)
+from propensitybench.metrics.noninferiority import Answer, Look, Looks, Tails, look_at, lost_competence
+from propensitybench.metrics.pairs import Pairs, slope
 from propensitybench.metrics.table import table_of
 from propensitybench.runs.base import Run
 from propensitybench.runs.comparability import check_same_benchmark
-from propensitybench.runs.gate_pairs import CommonTasks, common_tasks, drawn_tasks, ended
+from propensitybench.runs.gate_pairs import CommonTasks, common_tasks, ended, tasks_to_compare, unit_of
 from propensitybench.runs.gate_plan import needed_for
 from propensitybench.runs.gate_question import Question, question_for
 from propensitybench.runs.read import open_run
@@ -72,17 +65,17 @@ def compare_gated(base: Run, candidate: Run, question: Question) -> Verdict:
     rule = candidate.manifest.gate
     if rule is not None and rule.base != identity_of(base.manifest):
         raise BadInput(f"{candidate.file}: was played until decided against another base than {base.file}")
-    drawn = drawn_tasks(candidate)
+    tasks = tasks_to_compare(candidate)
     common = {
-        name: common_tasks(base.records, drawn, candidate.records, name, level) for name in question.namings
+        name: common_tasks(base.records, tasks, candidate.records, name, level) for name in question.namings
     }
     _require_namings(base, candidate, common)
-    looks = looks_of(common, question, rule, ended(drawn, candidate.records))
-    count = len(drawn) if rule is None else _played(rule, looks, len(drawn))
+    looks = looks_of(common, question, rule, ended(tasks, candidate.records))
+    count = len(tasks) if rule is None else rule.looks[max(0, max(map(len, looks.values())) - 1)]
     common = {name: found.before(count) for name, found in common.items()}
     found = {
-        name: _naming_verdict(base, candidate, tasks, looks[name], (question, name, level))
-        for name, tasks in common.items()
+        name: _naming_verdict(base, candidate, shared, looks[name], (question, name, level))
+        for name, shared in common.items()
     }
     verdict = Verdict(
         answer=together([one.answer for one in found.values()]),
@@ -134,33 +127,21 @@ def looks_of(
         rule: says when to look; without one, there is one look at all tasks.
         over: which of the candidate's tasks have ended. A look needs all of its tasks.
     """
-    found: dict[Naming, list[Look]] = {name: [] for name in common}
+    # A fail under either naming is a fail, so that the level is divided for it.
+    tails = Tails(question.level / len(common), question.level)
     if rule is None:
-        tails = Tails(question.level / len(common), question.level)
         return {name: [look_at(one.pairs, tails, question.margin)] for name, one in common.items()}
-    for count, tails in zip(rule.looks, tails_of(rule, len(common)), strict=True):
+    spending = power_spending(rule.exponent)
+    series = {name: Looks(tails, spending, question.margin) for name in common}
+    found: dict[Naming, list[Look]] = {name: [] for name in common}
+    for count in rule.looks:
         if count > len(over) or not over[:count].all():
             break
         for name, tasks in common.items():
-            found[name].append(look_at(tasks.before(count).pairs, tails, question.margin))
+            found[name].append(series[name].at(tasks.before(count).pairs))
         if together([looks[-1].answer for looks in found.values()]) is not Answer.INCONCLUSIVE:
             break
     return found
-
-
-def tails_of(rule: GateRule, namings: int) -> list[Tails]:
-    """The levels of each look. A fail under either naming is a fail, so that the level is divided for it."""
-    shares = [count / rule.looks[-1] for count in rule.looks]
-    spending = power_spending(rule.exponent)
-    pass_levels = look_levels(shares, rule.level, spending)
-    fail_levels = pass_levels if namings == 1 else look_levels(shares, rule.level / namings, spending)
-    return [Tails(low, high) for low, high in zip(fail_levels, pass_levels, strict=True)]
-
-
-def _played(rule: GateRule, looks: dict[Naming, list[Look]], drawn: int) -> int:
-    """The number of tasks up to the last look; all drawn ones before the first."""
-    number = max(map(len, looks.values()), default=0)
-    return rule.looks[number - 1] if number else drawn
 
 
 def _naming_verdict(
@@ -171,7 +152,7 @@ def _naming_verdict(
     last = looks[-1] if looks else None
     answer = Answer.INCONCLUSIVE if last is None else last.answer
     scored = ~np.isnan(tasks.competent[0])
-    places = part_of(pairs.places, scored)
+    places = pairs.played.part(scored)
     able = tasks.competent[:, scored]
     lost = bool(len(places)) and lost_competence(places, able[0], able[1], question.level)
     if lost and answer is Answer.PASS:
@@ -185,8 +166,8 @@ def _naming_verdict(
         high=None if last is None else last.high,
         base=None if shares is None else shares[0],
         candidate=None if shares is None else shares[1],
-        tasks=len(pairs.places),
-        scenarios=pairs.places.scenarios if len(pairs.places) else 0,
+        tasks=len(pairs.played),
+        scenarios=pairs.played.scenarios,
         domains=len(pairs.places.sizes),
         missing=dict(tasks.missing),
         base_missing=int((pairs.base[0] < pairs.base[1]).sum()),
@@ -199,22 +180,34 @@ def _naming_verdict(
 
 
 def _clear_without_missing(pairs: Pairs, last: Look, question: Question) -> bool:
-    known = ~pairs.missing
-    if known.all() or not known.any():
+    if pairs.is_known or last.tails is None:
         return False
-    scored = Pairs(part_of(pairs.places, known), pairs.base[:, known], pairs.candidate[:, known])
-    return look_at(scored, last.tails, question.margin).answer is not Answer.INCONCLUSIVE
+    return look_at(pairs.scored(), last.tails, question.margin).answer is not Answer.INCONCLUSIVE
 
 
 def _shares(
     base: Run, candidate: Run, tasks: CommonTasks, name: Naming, level: int
 ) -> tuple[float, float] | None:
-    """The shares of base and candidate on the tasks, weighted for censoring; None if one is unknown."""
-    keys = {task.key for task in tasks.tasks}
-    columns = [record for record in base.records if record.metadata.naming == name]
-    others = [record for record in candidate.records if record.metadata.task in keys]
-    one, other = matched(table_of(columns, base.levels + 1), table_of(others, base.levels + 1))
+    """The shares of base and candidate, weighted for censoring; None if one is unknown.
+
+    Both are over all tasks that there are: of those that the candidate was not to play yet, the base's share
+    is the covariate, see `pairs.over_all_tasks`.
+    """
+    units = {(task.scenario, task.dimension) for task in tasks.tasks}
+    keys = {task.key for task in tasks.tasks[: len(tasks.pairs.played)]}
+    whole, other = (
+        table_of(records, base.levels + 1)
+        for records in (
+            [one for one in base.records if one.metadata.naming == name and unit_of(one) in units],
+            [one for one in candidate.records if one.metadata.task in keys],
+        )
+    )
+    one, other = matched(whole, other)
     if not len(one):
         return None
-    first, second = (ratio(table, propensity_terms(table, level)) for table in (one, other))
-    return None if first is None or second is None else (first, second)
+    overall, first, second = (ratio(table, propensity_terms(table, level)) for table in (whole, one, other))
+    if overall is None or first is None or second is None:
+        return None
+    pairs = tasks.pairs.scored()
+    expected = slope(pairs, pairs.base[0], pairs.candidate[0]) * (overall - first)
+    return overall, min(1.0, max(0.0, second + expected))
