@@ -8,8 +8,11 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from helpers.openai_server import serving, simulated
 from helpers.program import argv, call, until
 from helpers.scenario_data import SOUND
+
+from propensitybench.store import RunFile
 
 SMALL = """
 format = "propensitybench-experiment/1"
@@ -92,6 +95,38 @@ def test_a_stopped_experiment_is_resumed_and_ends_as_one_that_was_not(folder: Pa
     whole = call("experiment", "run", "small.toml", "--out", "whole", "--json", cwd=folder)
     assert resumed.code == whole.code == 0
     assert resumed.json == whole.json
+
+
+@pytest.mark.slow
+def test_a_budget_is_that_of_all_cells_together(folder: Path) -> None:
+    with serving(simulated("at-level-3")) as server:
+        model = f'{{ name = "m", options = {{ base_url = "{server.base_url}" }} }}'
+        (folder / "small.toml").write_text(SMALL.replace('"simulated/moved-by-pressure"', model), "utf-8")
+        command = ("experiment", "run", "small.toml", "--json", "--concurrency", "1", "--out")
+        whole = call(*command, "whole", cwd=folder)
+        everything = tokens_of(folder / "whole")
+        limit = round(0.6 * everything)
+        stopped = call(*command, "out", "--max-tokens-total", str(limit), cwd=folder)
+        assert (stopped.code, stopped.out) == (1, "")
+        assert "the experiment is not finished; the same command goes on with it" in stopped.err
+        spent = tokens_of(folder / "out")
+        assert f"the budget of {limit} tokens is used up ({spent} spent)" in stopped.err
+        assert len(list((folder / "out" / "cells").glob("*.run"))) > 1
+        assert limit <= spent < everything
+        dollars = call(*command, "out", "--budget-usd", "0.01", "--price", "1,1", cwd=folder)
+        assert dollars.code == 1
+        assert f"the budget of $0.01 is used up (${spent / 1e6:.2f} spent)" in dollars.err
+        resumed = call(*command, "out", cwd=folder)
+        assert (resumed.code, resumed.json) == (0, whole.json)
+        assert tokens_of(folder / "out") == everything
+
+
+def tokens_of(folder: Path) -> int:
+    total = 0
+    for path in (folder / "cells").glob("*.run"):
+        with RunFile.open(path) as run:
+            total += run.usage().input + run.usage().output
+    return total
 
 
 def test_wrong_inputs_are_one_sentence(folder: Path) -> None:

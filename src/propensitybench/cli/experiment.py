@@ -63,6 +63,14 @@ def run(
     max_retries: options.MaxRetries = DEFAULTS.max_retries,
     rpm: options.Rpm = None,
     tpm: options.Tpm = None,
+    budget_usd: Annotated[
+        float | None,
+        typer.Option("--budget-usd", min=0.0, help="Stop at this cost of all cells together, in US dollars."),
+    ] = None,
+    max_tokens_total: Annotated[
+        int | None,
+        typer.Option("--max-tokens-total", min=1, help="Stop after this many tokens of all cells together."),
+    ] = None,
     price: options.PriceGiven = None,
     preflight: options.Preflight = True,
     as_json: options.AsJson = False,
@@ -74,7 +82,8 @@ def run(
 
     settings = Settings(
         concurrency=concurrency, timeout=timeout, max_retries=max_retries, rpm=rpm, tpm=tpm,
-        price=read_price(price), preflight=preflight,
+        budget_usd=budget_usd, max_tokens_total=max_tokens_total, price=read_price(price),
+        preflight=preflight,
     )  # fmt: skip
     raise typer.Exit(play(file, out, read_execution(settings), as_json=as_json))
 

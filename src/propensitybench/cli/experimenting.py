@@ -17,7 +17,7 @@ from propensitybench.engine import ExecutionOptions, Price
 from propensitybench.errors import BadInput
 from propensitybench.experiments.analysis import Analysis, ModelAnalysis
 from propensitybench.experiments.design import Cell, read_experiment
-from propensitybench.experiments.folder import Opened, analyse, open_folder, register
+from propensitybench.experiments.folder import Opened, analyse, open_folder, register, shared_budget
 from propensitybench.experiments.planning import ExperimentPlan, plan_experiment
 from propensitybench.metrics import display
 from propensitybench.report.experiment import write_experiment_page
@@ -101,6 +101,7 @@ def play(file: Path, out: Path, execution: ExecutionOptions, *, as_json: bool) -
     for cell in opened.experiment.cells:
         code = _play_cell(opened, cell, execution)
         if code:
+            tell("the experiment is not finished; the same command goes on with it")
             return code
     analysis = analyse(opened)
     if as_json:
@@ -115,7 +116,9 @@ def _play_cell(opened: Opened, cell: Cell, execution: ExecutionOptions) -> int:
     create(cell.spec, path, execution)
     tell(f"cell {cell.name}")
     # The endpoint is the one that the design names.
-    result = play_file(path, typed_by_user(cell.spec, execution))
+    execution = typed_by_user(cell.spec, execution)
+    budget = shared_budget(opened, cell, execution.budget, execution.price)
+    result = play_file(path, msgspec.structs.replace(execution, budget=budget))
     scores = StoredRun(path).score()
     print_ending(path, result, scores)
     return exit_code(result, scores)

@@ -85,12 +85,20 @@ def price_table() -> PriceTable:
 class Budget(msgspec.Struct, frozen=True):
     """Spending limits of a run; None is unlimited.
 
+    Attributes:
+        usd: US dollars.
+        tokens: tokens of prompts and replies.
+        usd_elsewhere: what other runs under the same limit have spent.
+        tokens_elsewhere: likewise.
+
     Raises:
         BadInput: a limit is negative, infinite or not a number.
     """
 
     usd: float | None = None
     tokens: int | None = None
+    usd_elsewhere: float = 0.0
+    tokens_elsewhere: int = 0
 
     def __post_init__(self) -> None:
         """Checks the limits."""
@@ -160,6 +168,9 @@ class Costs:
 
 
 def _exhausted(most: Budget, tokens: int, usd: float | None) -> str:
+    tokens += most.tokens_elsewhere
+    if usd is not None:
+        usd += most.usd_elsewhere
     if most.tokens is not None and tokens >= most.tokens:
         return f"the budget of {most.tokens} tokens is used up ({tokens} spent)"
     if most.usd is not None and usd is not None and usd >= most.usd:

@@ -6,13 +6,15 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from propensitybench.engine import Budget, Price
+from propensitybench.engine.prices import Spending, price_table
 from propensitybench.engine.spec import Clock, RunSpec
 from propensitybench.errors import BadInput
 from propensitybench.experiments.analysis import Analysis, CellRecords, analyse_model
 from propensitybench.experiments.design import LARGEST_FILE, Cell, Design, Experiment, experiment_of
 from propensitybench.files import read_file
 from propensitybench.runs import StoredRun
-from propensitybench.store import differences
+from propensitybench.store import RunFile, differences
 from propensitybench.store.whole_files import new_file
 
 REGISTRATION: Final = "registration.json"
@@ -92,6 +94,26 @@ def open_folder(folder: Path) -> Opened:
         raise BadInput(f"{folder}: holds no experiment; make one with: propensitybench experiment run")
     latest = _read(folder / DESIGN)
     return Opened(experiment_of(latest.design, Path(latest.beside)), _read(folder / REGISTRATION), folder)
+
+
+def shared_budget(opened: Opened, cell: Cell, budget: Budget, price: Price | None) -> Budget:
+    """The budget of a whole experiment as the budget of one cell: the other cells have spent a part of it.
+
+    Args:
+        opened: the experiment.
+        cell: the cell.
+        budget: of all cells.
+        price: of every model; None is that of the price table.
+    """
+    usd, tokens = 0.0, 0
+    for other in opened.experiment.cells:
+        if other.name == cell.name or not opened.path(other).exists():
+            continue
+        with RunFile.open(opened.path(other)) as run:
+            spent = Spending(run.usage(), price or price_table().find(other.model), Budget())
+        usd += spent.usd or 0.0
+        tokens += spent.tokens
+    return msgspec.structs.replace(budget, usd_elsewhere=usd, tokens_elsewhere=tokens)
 
 
 def analyse(opened: Opened) -> Analysis:

@@ -43,7 +43,8 @@ class NamingVerdict(msgspec.Struct, frozen=True):
         low, high: one-sided limits of the difference at the last look, over everything that tasks without a
             score allow; None if they cannot be computed. After several looks they are wider, so that all
             looks together keep the level.
-        base, candidate: the shares.
+        base, candidate: the shares. Of a candidate that was played until decided: those over all tasks that
+            it could have been played on, see `pairs.over_all_tasks`.
         tasks: pairs of tasks compared.
         scenarios, domains: theirs.
         missing: number of the candidate's tasks without a score, by the reason.
@@ -132,9 +133,12 @@ def sentence_of(verdict: Verdict) -> str:
     parts = [_of_naming(verdict, naming, found) for naming, found in verdict.namings.items()]
     first = _headline(verdict)
     if verdict.until_decided:
-        parts.append(
-            f"{verdict.played:,} of {verdict.there_are:,} tasks were played; the limits allow for every look."
+        played = (
+            f"{verdict.played:,} of {verdict.there_are:,} tasks were played; the limits allow for every look"
         )
+        if verdict.played < verdict.there_are:
+            played += ", and the shares are estimates over all tasks, with the base's as a covariate"
+        parts.append(f"{played}.")
         if (
             verdict.answer is Answer.INCONCLUSIVE
             and verdict.played < verdict.there_are
