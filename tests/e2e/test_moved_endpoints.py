@@ -108,6 +108,24 @@ def test_a_complete_run_is_not_asked_again(here: Server, there: Server, tmp_path
     assert there.calls == 0
 
 
+@pytest.mark.parametrize("option", ["--base-url", "--endpoints"])
+def test_probes_are_asked_where_the_user_says(
+    option: str, here: Server, there: Server, tmp_path: Path
+) -> None:
+    path, url = tmp_path / "a.run", elsewhere(there)
+    assert run(path, "--base-url", here.base_url).code == 0
+    calls = here.calls
+    (tmp_path / "hosts").write_text(url)
+    where = (option, url if option == "--base-url" else tmp_path / "hosts")
+    asked = ("probe", path, "--probe", "awareness", "--level", "1", "--json")
+    done = call(*asked, *where, env=KEY)
+    assert done.code == 0, done.err
+    assert f"note: {path}: was made at {here.base_url}, goes on at {url}\n" in done.err
+    assert (here.calls, there.calls > 3) == (calls, True)
+    assert set(there.authorizations) == {f"Bearer {SECRET}"}
+    assert call(*asked, "--show").json == done.json
+
+
 def test_another_address_is_checked_before_a_task_is_played(here: Server, tmp_path: Path) -> None:
     path = begun(tmp_path / "a.run", here)
     for done in (run(path, "--base-url", NOWHERE), call("resume", path, "--base-url", NOWHERE)):

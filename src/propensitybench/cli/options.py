@@ -210,6 +210,14 @@ GoesOnAt = Annotated[
         help="Go on at this endpoint instead of the one that the run file names; may be repeated.",
     ),
 ]
+AskedAt = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--base-url",
+        metavar="URL",
+        help="Ask at this endpoint instead of the one that the run file names; may be repeated.",
+    ),
+]
 Temperature = Annotated[
     float | None, typer.Option("--temperature", help="Sampling temperature. Default: the provider's.")
 ]

@@ -39,6 +39,8 @@ def command(
     limit: Limit = None,
     plan: options.CostOnly = False,
     show: Show = False,
+    base_url: options.AskedAt = None,
+    endpoints: options.EndpointsFile = None,
     concurrency: options.Concurrency = DEFAULTS.concurrency,
     timeout: options.Timeout = DEFAULTS.timeout,
     max_retries: options.MaxRetries = DEFAULTS.max_retries,
@@ -60,9 +62,9 @@ def command(
     probes = tuple(read_probe(one) for one in probe or probe_names())
     probing = Probing(probes, tuple(map(read_level, level or ())), limit)
     settings = Settings(
-        concurrency=concurrency, timeout=timeout, max_retries=max_retries, rpm=rpm, tpm=tpm,
-        budget_usd=budget_usd, max_tokens_total=max_tokens_total, price=read_price(price),
-        preflight=preflight,
+        base_url=base_url, endpoints=endpoints, concurrency=concurrency, timeout=timeout,
+        max_retries=max_retries, rpm=rpm, tpm=tpm, budget_usd=budget_usd,
+        max_tokens_total=max_tokens_total, price=read_price(price), preflight=preflight,
     )  # fmt: skip
     execution = msgspec.structs.replace(read_execution(settings), trust_endpoint=trust_endpoint)
     if plan:

@@ -13,7 +13,6 @@ from propensitybench.engine import (
     ExecutionOptions,
     Price,
     adopt,
-    client_for,
     price_table,
 )
 from propensitybench.engine.asking import send
@@ -36,7 +35,7 @@ from propensitybench.judging.probes import END, Level, Probe, Variant, stored_pr
 from propensitybench.judging.session import Judged, Listener, Session
 from propensitybench.runs.settings import read_model_options
 from propensitybench.runs.stored import file_name
-from propensitybench.runs.trust import check_trusted
+from propensitybench.runs.trust import client_of_run
 from propensitybench.simulated import TaskAware
 from propensitybench.store import Annotation, NumberedTask, RunFile
 
@@ -138,7 +137,7 @@ async def probe_run(
     Args:
         path: the run file; its episodes, outcomes and scores stay as they are.
         probing: what is asked.
-        execution: concurrency, price, trust in the endpoint, and the budget of all probes of the file.
+        execution: concurrency, price, endpoints or trust in the file's, and the budget of all its probes.
         client: answers in the model's place; ``client.model`` must be the run's.
         on_progress: called after each reply.
 
@@ -172,9 +171,7 @@ async def probe_run(
 def _client(file: RunFile, execution: ExecutionOptions) -> Client:
     manifest, name = file.manifest, file_name(file.path)
     options = read_model_options(manifest.options, name, manifest.package)
-    if not execution.trust_endpoint:
-        check_trusted(name, manifest.model, options)
-    return client_for(manifest.model, options, execution.transport)
+    return client_of_run(name, manifest.model, options, execution)
 
 
 def _check(file: RunFile, client: Client, execution: ExecutionOptions) -> None:

@@ -27,7 +27,6 @@ from propensitybench.engine import (
     block_on,
     check_endpoint,
     check_replicas,
-    client_at,
     client_for,
     create_run,
     is_complete,
@@ -43,7 +42,7 @@ from propensitybench.runs.settings import (
     read_settings,
 )
 from propensitybench.runs.stored import StoredRun, file_name
-from propensitybench.runs.trust import check_trusted, moved
+from propensitybench.runs.trust import client_of_run, moved
 from propensitybench.simulated import PREFIX
 from propensitybench.store import RunFile, Shard
 from propensitybench.store.claims import find
@@ -216,11 +215,7 @@ async def finish(
     if client is None:
         asked = read_model_options(manifest.options, file_name(path), manifest.package)
         options = msgspec.structs.replace(options, transport=transport_of(shard, options.transport))
-        if options.endpoints is not None:
-            moved(file_name(path), asked, options.endpoints)
-        elif not options.trust_endpoint:
-            check_trusted(file_name(path), manifest.model, asked)
-        client = client_at(options.endpoints, manifest.model, asked, options.transport)
+        client = client_of_run(file_name(path), manifest.model, asked, options)
     stop = stop or StopSignal()
     async with played_in(path, options.scratch, stop) as played:
         if options.engine == "ray":

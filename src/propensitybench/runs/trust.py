@@ -8,9 +8,10 @@ from ipaddress import ip_address
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from propensitybench.clients import Client
 from propensitybench.clients.endpoint import in_short
 from propensitybench.clients.options import ModelOptions
-from propensitybench.engine import Endpoints
+from propensitybench.engine import Endpoints, ExecutionOptions, client_at
 from propensitybench.engine.agents import check_base_url
 from propensitybench.errors import BadInput
 
@@ -74,6 +75,25 @@ def check_trusted(file: str, model: str, options: ModelOptions) -> None:
     """Raises `BadInput` if `distrusted` gives a reason."""
     if why := distrusted(model, options):
         raise BadInput(f"{file}: {why}; to allow that, give {OPTION}")
+
+
+def client_of_run(file: str, model: str, options: ModelOptions, execution: ExecutionOptions) -> Client:
+    """The client of the model that a run file names: at the endpoints that the user has given, or at its own.
+
+    Args:
+        file: the run file's name.
+        model: the model's address, from the run file.
+        options: its options, from the run file.
+        execution: the user's endpoints or trust, and how requests are sent.
+
+    Raises:
+        BadInput: the endpoint needs the user's confirmation, or endpoints cannot be used.
+    """
+    if execution.endpoints is not None:
+        moved(file, options, execution.endpoints)
+    elif not execution.trust_endpoint:
+        check_trusted(file, model, options)
+    return client_at(execution.endpoints, model, options, execution.transport)
 
 
 def is_this_machine(url: str) -> bool:
