@@ -102,6 +102,15 @@ def test_page_has_every_number_without_scripts_and_no_dead_link(three: Path) -> 
     assert page.all("th", **{"data-sort": "Propensity"})[0].attributes["aria-sort"] == "ascending"
 
 
+def test_every_report_leads_back_to_the_board(three: Path) -> None:
+    for row in rows_of(three):
+        path = three / row["report"]
+        page = read_page(path)
+        (link,) = [one for one in page.all("a") if one.text == "Board"]
+        assert (path.parent / link.attributes["href"]).resolve() == (three / "index.html").resolve()
+        assert dead_links(page, path) == []
+
+
 def test_csv_has_a_line_for_each_run_and_naming(three: Path) -> None:
     lines = list(csv.DictReader(io.StringIO((three / "board.csv").read_text(encoding="utf-8"))))
     assert [(one["model"], one["naming"], one["rank"]) for one in lines[:3]] == [

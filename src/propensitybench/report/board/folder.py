@@ -39,6 +39,8 @@ from propensitybench.simulated import PREFIX
 # In the format of sha256sum, which can check the folder: `sha256sum --check SHA256SUMS`.
 SUMS: Final = "SHA256SUMS"
 LARGEST: Final = 64 * MIB
+# From the folder of a report.
+BACK: Final = "../../index.html"
 _LINE: Final = re.compile(r"([0-9a-f]{64})  (.+)")
 
 
@@ -86,8 +88,8 @@ def update_board(
         for identity, summary in {**kept, **{key: one for key, (_, one) in new.items()}}.items():
             signed.append(_write_summary(folder, summary))
             if identity in new:
-                report = folder / report_folder(identity)
-                write_report(ComparableRuns([new[identity][0]], []), report, choice, figures=False)
+                run, report = new[identity][0], folder / report_folder(identity)
+                write_report(ComparableRuns([run], []), report, choice, figures=False, board=BACK)
             else:
                 old.copy_report(identity, folder)
         board = standings(signed)
