@@ -32,6 +32,7 @@ from propensitybench.report.board.summary import (
 from propensitybench.report.escaping import json_visible
 from propensitybench.report.page_folder import BOARD, files_below, new_folder
 from propensitybench.report.page_write import write_report
+from propensitybench.report.publishing import PublishableRun
 from propensitybench.report.transcripts import TranscriptChoice
 from propensitybench.runs import ComparableRuns, Run
 from propensitybench.simulated import PREFIX
@@ -88,7 +89,7 @@ def update_board(
         for identity, summary in {**kept, **{key: one for key, (_, one) in new.items()}}.items():
             signed.append(_write_summary(folder, summary))
             if identity in new:
-                run, report = new[identity][0], folder / report_folder(identity)
+                run, report = PublishableRun(new[identity][0]), folder / report_folder(identity)
                 write_report(ComparableRuns([run], []), report, choice, figures=False, board=BACK)
             else:
                 old.copy_report(identity, folder)
