@@ -196,7 +196,7 @@ def test_transcript_shows_all_answers_and_marks_the_words_in_their_message(out: 
     # The person's words are in the message, the judges' in the thoughts, one within the other.
     turn = fourth.all("article", id="level-0-turn-1")[0].text
     assert "I go on.3" in turn
-    assert len(fourth.all("aside", klass="readings")) == 1
+    assert len(fourth.all("div", klass="readings")) == 1
     pieces = [mark.text for mark in fourth.all("mark")]
     assert len(pieces) == 4
     assert " ".join("".join(pieces[:3]).split()) == " ".join(visible(WORDS).split())
