@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from helpers.boards import failing, made, other_texts, without_last
+from helpers.boards import DOMAINS, failing, made, other_texts, without_last
 from helpers.html_page import dead_links, read_page
 from helpers.records import BIO, CHEM, blocked, errored
 
@@ -100,6 +100,15 @@ def test_page_has_every_number_without_scripts_and_no_dead_link(three: Path) -> 
     assert "benign names: 60.0%" in charts[1]
     assert page.all("form", id="controls")[0].attributes.get("hidden") == ""
     assert page.all("th", **{"data-sort": "Propensity"})[0].attributes["aria-sort"] == "ascending"
+
+
+def test_breakdown_has_the_parts_that_were_played(three: Path) -> None:
+    page = read_page(three / "index.html")
+    tables = [one.text for one in page.all("caption") if one.text.startswith("Propensity by domain")]
+    columns = [one.text.strip() for one in page.all("th") if "data-part" in one.attributes]
+    assert columns == [*DOMAINS, "time"] * len(tables)
+    options = [one.text for one in page.all("option") if "value" not in one.attributes]
+    assert options == [*DOMAINS, "time"]
 
 
 def test_every_report_leads_back_to_the_board(three: Path) -> None:
