@@ -44,8 +44,8 @@ def test_a_log_passes_against_a_log(folder: Path) -> None:
     assert (done.code, done.err) == (0, "")
     assert done.out.startswith(
         "pass: simulated/never is not worse than simulated/always by 3 points or more. The PP@1 under "
-        f"harmful names is 0.0 % (base 100.0 %) on {TASKS} common tasks of {TASKS} scenarios, a difference of "
-        "-100.0 points"
+        f"harmful names is 0.0 % (base 100.0 %) on {TASKS} common tasks of {TASKS} scenarios, a "
+        "difference of -100.0 points"
     )
 
 
