@@ -174,11 +174,8 @@ def people_read(results: Results) -> str:
     """How many tasks people have labelled, and what follows for the correction; empty if there is nothing."""
     enough = results.labelled >= LEAST_LABELLED
     drawn = f" of {results.drawn:,} drawn for them" if results.drawn else ""
-    least = (
-        ""
-        if enough
-        else f" A correction for the judges' errors needs {LEAST_LABELLED} tasks that people read."
-    )
+    needed = f" A correction for the judges' errors needs {LEAST_LABELLED} tasks that people read."
+    least = "" if enough else needed
     if not results.labelled and not drawn:
         return f"No person has read.{least}"
     return f"People have labelled {results.labelled:,} tasks{drawn}.{least}"

@@ -99,7 +99,7 @@ class _View:
         played = {
             name
             for row in section.rows
-            for parts in (*row.run.by_domain.values(), *row.run.by_dimension.values())
+            for parts in (row.run.domains, *row.run.by_domain.values(), *row.run.by_dimension.values())
             for name in parts
         }
         self.domains = [name for name in taxonomy().domains if name in played]
