@@ -194,6 +194,16 @@ def test_workflows_know_no_secret_and_pin_every_action_by_digest() -> None:
             assert step["with"]["persist-credentials"] is False
 
 
+def test_examples_pin_actions_as_our_workflows_do() -> None:
+    def uses(folder: Path) -> set[str]:
+        text = "\n".join(path.read_text(encoding="utf-8") for path in folder.glob("*.yml"))
+        return set(re.findall(r"uses: (.+)", text))
+
+    examples = uses(ROOT / "examples" / "github")
+    assert len(examples) == 3
+    assert examples <= uses(ROOT / ".github" / "workflows")
+
+
 def test_a_release_publishes_what_was_built_and_checked_once() -> None:
     release = WORKFLOWS["release"]
     # YAML reads the key `on` as true.

@@ -45,7 +45,7 @@ async def _fits_and_is_accessible(tab: Tab, page: Path) -> None:
             assert await tab.run("document.documentElement.scrollWidth <= innerWidth"), width
             dark = await tab.run("getComputedStyle(document.body).backgroundColor === 'rgb(20, 22, 26)'")
             assert dark == (scheme == "dark")
-            findings[f"{width} {scheme}"] = await tab.serious_findings()
+            findings[f"{width} {scheme}"] = await tab.findings()
     await tab.prefer("light")
     assert {where: found for where, found in findings.items() if found} == {}
 

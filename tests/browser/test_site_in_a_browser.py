@@ -54,7 +54,7 @@ def test_pages_work_from_the_disk_with_search_and_nothing_from_elsewhere(
             assert await tab.run("document.body.dataset.mdColorScheme") == (
                 "slate" if scheme == "dark" else "default"
             )
-            violations = await tab.serious_findings()
+            violations = await tab.findings()
             await tab.run("document.querySelector('label[for=__search]').click()")
             await tab.run("document.querySelector('.md-search__input').focus()")
             await tab.ask("Input.insertText", text="moved-by-nothing")

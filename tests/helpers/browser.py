@@ -91,8 +91,8 @@ class Tab:
         features = [{"name": "prefers-color-scheme", "value": scheme}]
         await self.ask("Emulation.setEmulatedMedia", features=features)
 
-    async def serious_findings(self) -> list[str]:
-        """What axe finds on the page that is serious or critical: the rule and an element."""
+    async def findings(self) -> list[str]:
+        """What axe finds on the page, except what is minor: the rule and an element."""
         await self.run(f"{AXE.read_text(encoding='utf-8')}; 0")
         found = await self.run(
             "axe.run(document, {resultTypes: ['violations']}).then((one) => one.violations)"
@@ -100,7 +100,7 @@ class Tab:
         return [
             f"{one['id']} ({one['impact']}): {node['html'][:120]}"
             for one in found
-            if one["impact"] in ("serious", "critical")
+            if one["impact"] != "minor"
             for node in one["nodes"]
         ]
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from helpers.boards import failing, made, other_texts, without_last
+from helpers.boards import DOMAINS, failing, made, other_texts, without_last
 from helpers.html_page import dead_links, read_page
 from helpers.records import BIO, CHEM, blocked, errored
 
@@ -100,6 +100,24 @@ def test_page_has_every_number_without_scripts_and_no_dead_link(three: Path) -> 
     assert "benign names: 60.0%" in charts[1]
     assert page.all("form", id="controls")[0].attributes.get("hidden") == ""
     assert page.all("th", **{"data-sort": "Propensity"})[0].attributes["aria-sort"] == "ascending"
+
+
+def test_breakdown_has_the_parts_that_were_played(three: Path) -> None:
+    page = read_page(three / "index.html")
+    tables = [one.text for one in page.all("caption") if one.text.startswith("Propensity by domain")]
+    columns = [one.text.strip() for one in page.all("th") if "data-part" in one.attributes]
+    assert columns == [*DOMAINS, "time"] * len(tables)
+    options = [one.text for one in page.all("option") if "value" not in one.attributes]
+    assert options == [*DOMAINS, "time"]
+
+
+def test_every_report_leads_back_to_the_board(three: Path) -> None:
+    for row in rows_of(three):
+        path = three / row["report"]
+        page = read_page(path)
+        (link,) = [one for one in page.all("a") if one.text == "Board"]
+        assert (path.parent / link.attributes["href"]).resolve() == (three / "index.html").resolve()
+        assert dead_links(page, path) == []
 
 
 def test_csv_has_a_line_for_each_run_and_naming(three: Path) -> None:
@@ -255,9 +273,10 @@ def test_only_a_board_is_replaced(board: Path, tmp_path: Path) -> None:
 
 def test_a_board_that_changed_meanwhile_is_not_replaced(board: Path) -> None:
     class Slow(type(SAFE)):  # type: ignore[misc]
-        def score(self) -> Any:
+        @property
+        def journal(self) -> Any:
             (board / "SHA256SUMS").write_text("", encoding="utf-8")  # another program
-            return super().score()
+            return super().journal
 
     new = made("lab/new", failing((0.2, 0.2)))
     new.__class__ = Slow

@@ -196,7 +196,7 @@ def test_transcript_shows_all_answers_and_marks_the_words_in_their_message(out: 
     # The person's words are in the message, the judges' in the thoughts, one within the other.
     turn = fourth.all("article", id="level-0-turn-1")[0].text
     assert "I go on.3" in turn
-    assert len(fourth.all("aside", klass="readings")) == 1
+    assert len(fourth.all("div", klass="readings")) == 1
     pieces = [mark.text for mark in fourth.all("mark")]
     assert len(pieces) == 4
     assert " ".join("".join(pieces[:3]).split()) == " ".join(visible(WORDS).split())
@@ -320,7 +320,7 @@ def test_section_says_what_the_numbers_are(plain: Path) -> None:
     for bar in ("--v:0.2500;--l:0.1500;--h:0.3500", "--v:0.1250;--l:0.0250;--h:0.2250"):
         assert [style for style in bars if style.startswith(bar)]
     bare = section_of(page_of(report, BARE))
-    assert "No person has read. A correction for the judges' errors needs 20." in bare
+    assert "No person has read. A correction for the judges' errors needs 20 tasks that people read." in bare
     assert not re.search("orrected|ensitivity|Agreement|told|stand in", bare)
 
 

@@ -214,6 +214,26 @@ def test_truncated_tasks_are_counted_explained_listed_and_coloured(evil: Path) -
         assert style.text.count("--truncated: #") == 4  # light, dark by preference, dark by choice, print
 
 
+def test_outcomes_that_no_task_has_are_named_below_the_table(evil: Path, single: HtmlPage) -> None:
+    last, reasons = "Outcomes of no task: completed, ", "content_filter"
+    for html, named in (
+        (read_page(evil / "index.html"), "unfinished, not begun."),
+        (single, "blocked, truncated"),
+    ):
+        missing = html.all("section", id="missing")[0].text
+        assert last + named in missing
+        assert (reasons in missing) == ("blocked" not in named)
+
+
+def test_without_common_tasks_there_are_no_ranks(two: tuple[Path, Path], tmp_path: Path) -> None:
+    cut = make(tmp_path / "cut.run", "simulated/never", limit=2)
+    finish(cut, TaskScript(lambda _: [Reply(stop=StopReason.LENGTH)] * 13, "simulated/never"))
+    html = html_of(two[0], cut)
+    comparisons = html.all("section", id="comparisons")[0].text
+    assert comparisons.count("There are no ranks, because no task was finished by every run.") == 2
+    assert "rank" not in [one.text for one in html.all("th")]
+
+
 def test_sections_and_headings_are_in_order(evil: Path) -> None:
     html = read_page(evil / "index.html")
     assert [section.attributes["id"] for section in html.all("section")] == SECTIONS

@@ -24,7 +24,7 @@ from propensitybench.runs.transcript import body
 from propensitybench.scenarios import TaskMetadata
 
 # Every tag that a transcript page may contain.
-STRUCTURE = {"html", "head", "body", "title", "nav", "header", "main", "section", "aside", "article", "div"}
+STRUCTURE = {"html", "head", "body", "title", "nav", "header", "main", "section", "article", "div"}
 TEXT = {"a", "button", "p", "h1", "h2", "h3", "h4", "strong", "dl", "dt", "dd", "pre", "code"}
 OURS = STRUCTURE | TEXT | {"details", "summary"}
 HOSTILE = "</pre><script>alert(1)</script><img src=x onerror=alert(2)>\x1b[31mred\u202egnp.exe\u2066\x00"
@@ -78,7 +78,7 @@ def test_page_and_transcript_number_the_same_turns_and_levels(history: list[Repl
         assert article.text.startswith(f"Turn {turn.turn}: {turn.event.value}")
     levels = [f"level-{level}" for level in range(entries[-1].level + 1 if entries else 1)]
     assert [section.attributes["id"] for section in page.all("section")] == levels
-    assert len(page.all("aside", klass="pressure")) == len(levels) - 1
+    assert len(page.all("div", klass="pressure")) == len(levels) - 1
     text = page.all("main")[0].text
     for message in transcript.messages:
         for one in message.tool_calls:

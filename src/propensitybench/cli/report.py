@@ -26,13 +26,24 @@ def command(
     figures: Annotated[
         bool, typer.Option("--figures/--no-figures", help="Also write the figures for a paper.")
     ] = True,
+    publishable: Annotated[
+        bool,
+        typer.Option(
+            "--publishable",
+            help="Leave out what names your machine or people: folders, addresses of endpoints, texts of "
+            "errors, readers of transcripts.",
+        ),
+    ] = False,
 ) -> None:
     from propensitybench.cli.output import tell
-    from propensitybench.cli.reading import read_comparable
+    from propensitybench.cli.reading import read
     from propensitybench.cli.text import safe
     from propensitybench.report.page_write import write_report
+    from propensitybench.report.publishing import PublishableRun
+    from propensitybench.runs import comparable
 
-    found = read_comparable(files)
+    runs = read(files)
+    found = comparable([PublishableRun(run) for run in runs] if publishable else runs)
     for note in found.notes:
         tell(f"note: {note}")
     written = write_report(found, out, transcripts, figures=figures)

@@ -1,6 +1,6 @@
 """What readers said of a run's episodes, derived from the annotations in its run file."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -106,12 +106,13 @@ def episodes_about(run: StoredRun, question: Question) -> tuple[EpisodeRecord, .
     return tuple(record for record in run.records if record.stats.outcome in wanted)
 
 
-def read_labels(path: Path, name: str = "") -> list[Answers]:
+def read_labels(path: Path, name: str = "", called: Callable[[str], str] = str) -> list[Answers]:
     """All answers in a run file, one entry for each question that has some.
 
     Args:
         path: the run file.
         name: of a question; only about it.
+        called: what to call each rater; must keep the beginning of people's names and tell raters apart.
 
     Raises:
         NotARunFile: the file is damaged.
@@ -119,12 +120,13 @@ def read_labels(path: Path, name: str = "") -> list[Answers]:
     run = StoredRun(path)
     with RunFile.open(path) as file:
         questions = stored_questions(file)
-        return [_labels(run, file, one) for one in questions if name in ("", one.name)]
+        return [_labels(run, file, one, called) for one in questions if name in ("", one.name)]
 
 
-def _labels(run: StoredRun, file: RunFile, question: Question) -> Answers:
+def _labels(run: StoredRun, file: RunFile, question: Question, called: Callable[[str], str]) -> Answers:
     episodes = episodes_about(run, question)
-    return Answers(question, episodes, tuple(_given(file, question, episodes)))
+    given = (one._replace(rater=called(one.rater)) for one in _given(file, question, episodes))
+    return Answers(question, episodes, tuple(given))
 
 
 def _given(file: RunFile, question: Question, episodes: tuple[EpisodeRecord, ...]) -> Iterator[Labelled]:

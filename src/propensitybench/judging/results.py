@@ -1,7 +1,7 @@
 """The answers to a question as numbers: shares, agreement, the judges' errors, and corrected shares."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -149,13 +149,13 @@ class Answered(NamedTuple):
     results: Results
 
 
-def read_results(path: Path) -> list[Answered]:
-    """Each question that has answers in a run file; raises `NotARunFile`."""
+def read_results(path: Path, called: Callable[[str], str] = str) -> list[Answered]:
+    """Each question that has answers in a run file; raises `NotARunFile`. ``called`` as in `read_labels`."""
     with RunFile.open(path) as file:
         levels = file.manifest.protocol.last_level + 1
         return [
             Answered(one, results_of(one, stored_sample(file, one.question), levels))
-            for one in read_labels(path)
+            for one in read_labels(path, called=called)
             if one.given
         ]
 

@@ -21,6 +21,7 @@ from propensitybench.metrics.display import FULL_LADDER, measure
 from propensitybench.metrics.sequential import StoppingState
 from propensitybench.report.escaping import visible
 from propensitybench.report.judged import JudgedQuestion
+from propensitybench.report.publishing import NOTE, PublishableRun
 from propensitybench.runs import ComparableRuns, Run
 from propensitybench.scenarios import Selection
 from propensitybench.simulated import PREFIX
@@ -126,6 +127,7 @@ class Document(msgspec.Struct, frozen=True, omit_defaults=True):
         notes: differences between the runs other than the model.
         limitations: limitations of the benchmark, whatever the run.
         judged: what readers said of transcripts, by run and question.
+        left_out: what the report does not say because it is made for publication; empty if nothing.
     """
 
     format: str
@@ -137,6 +139,7 @@ class Document(msgspec.Struct, frozen=True, omit_defaults=True):
     notes: tuple[str, ...]
     limitations: tuple[str, ...]
     judged: tuple[JudgedQuestion, ...] = ()
+    left_out: str = ""
 
 
 def provenance(run: Run) -> Provenance:
@@ -192,6 +195,7 @@ def document(comparable: ComparableRuns, judged: Sequence[JudgedQuestion] = ()) 
         notes=tuple(comparable.notes),
         limitations=LIMITATIONS,
         judged=tuple(judged),
+        left_out=NOTE if any(isinstance(run, PublishableRun) for run in comparable.runs) else "",
     )
 
 

@@ -103,7 +103,7 @@ def _page(page: FindingsDocument) -> Iterator[str]:
 def _chip(verdict: Verdict) -> str:
     kind = verdict.replace(" ", "-")
     mark = f'<span aria-hidden="true">{words.MARKS[verdict]}</span>'
-    return f'<span class="verdict {kind}">{mark} {verdict}</span>'
+    return f'<span class="verdict {kind}">{mark}&nbsp;{verdict}</span>'
 
 
 def _matrix(page: FindingsDocument) -> Iterator[str]:
@@ -159,7 +159,11 @@ def _sign(sign: Declaration, finding: Finding, place: int) -> Iterator[str]:
 
 def _figure(sign: Declaration, finding: Finding, place: int) -> str:
     drawing = sign_drawing(sign, finding)
-    return "" if drawing is None else f"<figure>{inline_svg(drawing, f'm{place}-{sign.number}')}</figure>"
+    return (
+        ""
+        if drawing is None
+        else f'<figure tabindex="0">{inline_svg(drawing, f"m{place}-{sign.number}")}</figure>'
+    )
 
 
 def _declared(sign: Declaration, outcome: Outcome) -> Iterator[tuple[str, str]]:

@@ -12,6 +12,7 @@ import msgspec
 from propensitybench.judging.episodes import by_episode, told
 from propensitybench.judging.labels import Answers, Labelled, read_labels
 from propensitybench.judging.results import Answered, Results, read_results
+from propensitybench.report.publishing import PublishableRun, RaterNames
 from propensitybench.runs import Run, ShardedRun, StoredRun
 from propensitybench.store import RunFile, merge
 
@@ -76,7 +77,9 @@ class Readings(NamedTuple):
 def answers_in(run: Run) -> list[Answered]:
     """Each question that has answers in a run; Inspect logs have none."""
     with _annotated_file(run) as path:
-        return [] if path is None else read_results(path)
+        if path is None:
+            return []
+        return read_results(path, RaterNames()) if isinstance(run, PublishableRun) else read_results(path)
 
 
 def answers_to(run: Run, question: str) -> Answers | None:
@@ -89,6 +92,8 @@ def answers_to(run: Run, question: str) -> Answers | None:
 @contextmanager
 def _annotated_file(run: Run) -> Iterator[Path | None]:
     """A file with all that was answered about a run; None if nothing was."""
+    if isinstance(run, PublishableRun):
+        run = run.original
     if isinstance(run, StoredRun) and _annotated(run.path):
         yield run.path
     elif isinstance(run, ShardedRun) and any(map(_annotated, run.paths)):

@@ -64,7 +64,7 @@ class Marks:
         ]
         lines += [f"<li>{_meaning(one)}: <q>{html(one.text)}</q></li>" for one, _ in self._waiting]
         rest = f"<p>{self._more} more quotes are not marked.</p>" if self._more else ""
-        return f'<aside class="readings"><h4>Quoted by readers</h4><ol>{"".join(lines)}</ol>{rest}</aside>'
+        return f'<div class="readings"><h4>Quoted by readers</h4><ol>{"".join(lines)}</ol>{rest}</div>'
 
     def _note(self, number: int) -> str:
         return f"note-{self._message}-{number}"

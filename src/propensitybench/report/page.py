@@ -54,6 +54,7 @@ def render_page(
     transcripts: Sequence[RunTranscripts],
     choice: TranscriptChoice,
     figures: Sequence[Figure] = (),
+    board: str = "",
 ) -> str:
     """The HTML of the page.
 
@@ -62,6 +63,7 @@ def render_page(
         transcripts: of each run, in the order of the report.
         choice: which transcripts have a page.
         figures: those in the report's folder ``figures``.
+        board: address of the board that the report belongs to; empty if to none.
     """
     raw = msgspec.json.encode(report)
     scripts = [_inline(name) for name in SCRIPTS]
@@ -81,6 +83,7 @@ def render_page(
         linked=partial(_linked, transcripts=transcripts),
         choice=choice,
         figures=figures,
+        board=board,
         policy=policy(scripts),
         styles=Markup("\n".join(map(_inline, (*STYLES, "judged.css") if report.judged else STYLES))),
         scripts=[Markup(script) for script in scripts],

@@ -22,7 +22,12 @@ class Report(NamedTuple):
 
 
 def write_report(
-    comparable: ComparableRuns, out: Path, choice: TranscriptChoice = "all", *, figures: bool = True
+    comparable: ComparableRuns,
+    out: Path,
+    choice: TranscriptChoice = "all",
+    *,
+    figures: bool = True,
+    board: str = "",
 ) -> Report:
     """Writes the report of runs.
 
@@ -31,6 +36,7 @@ def write_report(
         out: a folder that does not exist yet, is empty, or holds an earlier report, which is replaced.
         choice: which transcripts get a page.
         figures: whether to draw the figures for papers as well.
+        board: address of the board that the report belongs to, from its folder; empty if to none.
 
     Raises:
         BadInput: a run file is damaged, or the folder cannot be used.
@@ -54,6 +60,6 @@ def write_report(
             else RunTranscripts([Row(0, record, has_page=False) for record in run.records], [])
             for number, (run, made) in enumerate(zip(comparable.runs, report.runs, strict=True), start=1)
         ]
-        html = render_page(report, transcripts, choice, drawn)
+        html = render_page(report, transcripts, choice, drawn, board)
         (folder / "index.html").write_text(html, encoding="utf-8", newline="\n")
     return Report(out / "index.html", sum(row.has_page for run in transcripts for row in run.rows))

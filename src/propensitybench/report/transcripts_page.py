@@ -58,7 +58,7 @@ def render(page: TranscriptPage, head: str) -> str:
     title = f"{metadata.scenario}, {metadata.dimension}, {metadata.naming}"
     parts = [
         f'<!DOCTYPE html>\n<html lang="en"><head>{head}<title>{html(title)}</title></head><body>',
-        _links(page),
+        _links(page, "Transcripts"),
         f"<header><p>{html(page.run)}</p><h1>{html(metadata.scenario)}</h1>",
         *_facts(page),
         "</header>",
@@ -68,17 +68,17 @@ def render(page: TranscriptPage, head: str) -> str:
         *_failed_attempts(page.transcript, page.record),
         _outcome(page.record),
         "</main>",
-        _links(page),
+        _links(page, "Transcripts, again"),
         "</body></html>\n",
     ]
     return "".join(parts)
 
 
-def _links(page: TranscriptPage) -> str:
+def _links(page: TranscriptPage, label: str) -> str:
     previous = f'<a rel="prev" href="{page.previous}">previous</a>' if page.previous else ""
     following = f'<a rel="next" href="{page.next}">next</a>' if page.next else ""
     return (
-        '<nav class="links" aria-label="Transcripts"><a href="../../index.html#transcripts">report</a>'
+        f'<nav class="links" aria-label="{label}"><a href="../../index.html#transcripts">report</a>'
         f'<a href="{page.list_link}">list</a>{previous}{following}'
         '<button type="button" data-fold hidden>expand all</button></nav>'
     )
@@ -156,7 +156,7 @@ def _pressure(content: str) -> str:
     header, _, body = content.removeprefix(FORWARDED).strip("\n").partition("\n\n")
     lines = [line.partition(": ")[::2] for line in header.split("\n")]
     rows = "".join(f"<div><dt>{html(name)}</dt><dd>{html(value)}</dd></div>" for name, value in lines)
-    return f'<aside class="pressure"><h3>Pressure message</h3><dl>{rows}</dl>{_text(body)}</aside>'
+    return f'<div class="pressure"><h3>Pressure message</h3><dl>{rows}</dl>{_text(body)}</div>'
 
 
 def _turn(turn: Turn, message: Message, answers: Sequence[str], marks: Marks) -> Iterator[str]:

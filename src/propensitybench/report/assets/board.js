@@ -59,7 +59,8 @@
     }
     if (!part.value) return;
     for (const table of document.querySelectorAll("table.parts")) {
-      sortBy(table, heads(table).find((head) => head.dataset.part === part.value), false);
+      const head = heads(table).find((one) => one.dataset.part === part.value);
+      if (head) sortBy(table, head, false);
     }
     tell(`${part.value}, lowest first`);
     document.querySelector("table.parts").closest("section").querySelector("[id^=parts-]").scrollIntoView();

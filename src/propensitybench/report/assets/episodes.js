@@ -54,11 +54,11 @@
         column("outcome", "outcome", { formatter: outcomeLabel, minWidth: 112 }),
         column("level", "level", { hozAlign: "right", minWidth: 84, sorter: "number" }),
         column("run", "run", { visible: !narrow && report.runs.length > 1, widthGrow: 1.5 }),
-        column("dimension", "pressure", { visible: !narrow, widthGrow: 1.5 }),
+        column("dimension", "pressure", { visible: !narrow, widthGrow: 1.5, minWidth: 110 }),
         column("naming", "naming", { visible: !narrow, minWidth: 100 }),
-        column("capability", "capability", { visible: !narrow, widthGrow: 2 }),
+        column("capability", "capability", { visible: !narrow, widthGrow: 2, minWidth: 118 }),
         column("turns", "turns", { visible: !narrow, hozAlign: "right", minWidth: 80, sorter: "number" }),
-        column("safe", "safe calls", { visible: !narrow, hozAlign: "right", minWidth: 110, sorter: "number" }),
+        column("safe", "safe calls", { visible: !narrow, hozAlign: "right", minWidth: 120, sorter: "number" }),
       ],
     });
     table.on("tableBuilt", () => {

@@ -61,11 +61,12 @@
   // The text of a cell, without the explanation that may follow a score's name.
   const filterValue = (cell) => (cell.querySelector("strong") ?? cell).textContent.trim();
 
-  // A scrollable box must be reachable and scrollable with the keyboard.
+  // A scrollable box must be reachable and scrollable with the keyboard. It is a group: as a region, each table
+  // would be a landmark.
   function makeFocusable(box) {
-    const heading = [...document.querySelectorAll("h1, h2, h3")]
+    const heading = box.closest("details")?.querySelector("summary") ?? [...document.querySelectorAll("h1, h2, h3")]
       .findLast((one) => one.compareDocumentPosition(box) & Node.DOCUMENT_POSITION_FOLLOWING);
-    for (const [name, value] of Object.entries({ tabindex: 0, role: "region", "aria-label": heading.textContent })) {
+    for (const [name, value] of Object.entries({ tabindex: 0, role: "group", "aria-label": heading.textContent })) {
       box.setAttribute(name, value);
     }
   }

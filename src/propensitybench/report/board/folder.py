@@ -32,6 +32,7 @@ from propensitybench.report.board.summary import (
 from propensitybench.report.escaping import json_visible
 from propensitybench.report.page_folder import BOARD, files_below, new_folder
 from propensitybench.report.page_write import write_report
+from propensitybench.report.publishing import PublishableRun
 from propensitybench.report.transcripts import TranscriptChoice
 from propensitybench.runs import ComparableRuns, Run
 from propensitybench.simulated import PREFIX
@@ -39,6 +40,8 @@ from propensitybench.simulated import PREFIX
 # In the format of sha256sum, which can check the folder: `sha256sum --check SHA256SUMS`.
 SUMS: Final = "SHA256SUMS"
 LARGEST: Final = 64 * MIB
+# From the folder of a report.
+BACK: Final = "../../index.html"
 _LINE: Final = re.compile(r"([0-9a-f]{64})  (.+)")
 
 
@@ -86,8 +89,8 @@ def update_board(
         for identity, summary in {**kept, **{key: one for key, (_, one) in new.items()}}.items():
             signed.append(_write_summary(folder, summary))
             if identity in new:
-                report = folder / report_folder(identity)
-                write_report(ComparableRuns([new[identity][0]], []), report, choice, figures=False)
+                run, report = PublishableRun(new[identity][0]), folder / report_folder(identity)
+                write_report(ComparableRuns([run], []), report, choice, figures=False, board=BACK)
             else:
                 old.copy_report(identity, folder)
         board = standings(signed)

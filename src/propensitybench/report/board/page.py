@@ -68,15 +68,18 @@ COLUMNS: Final = (
 def render_board(board: Board) -> str:
     """The HTML of the page."""
     scripts = [asset(name) for name in SCRIPTS]
+    sections = [_View(section) for section in board.versions]
     return page_template("board.html.j2").render(
         board=board,
-        sections=[_View(section) for section in board.versions],
+        sections=sections,
         runs=sum(len(section.rows) for section in board.versions),
         models=len({row.run.model for section in board.versions for row in section.rows}),
         columns=COLUMNS,
         namings=NAMINGS,
-        domains=list(taxonomy().domains),
-        dimensions=list(taxonomy().dimensions),
+        domains=[name for name in taxonomy().domains if any(name in one.domains for one in sections)],
+        dimensions=[
+            name for name in taxonomy().dimensions if any(name in one.dimensions for one in sections)
+        ],
         escalating=ESCALATING,
         shorten=name_shown,
         least_competent=format_number(LEAST_COMPETENT, "%"),
@@ -93,6 +96,14 @@ class _View:
         self.section = section
         self.ranked = [row for row in section.rows if not row.run.absent_domains]
         self.partial = [row for row in section.rows if row.run.absent_domains]
+        played = {
+            name
+            for row in section.rows
+            for parts in (row.run.domains, *row.run.by_domain.values(), *row.run.by_dimension.values())
+            for name in parts
+        }
+        self.domains = [name for name in taxonomy().domains if name in played]
+        self.dimensions = [name for name in taxonomy().dimensions if name in played]
         self.top = _top(section.rows)
         self.ticks = [0.0, self.top / 2, self.top]
 

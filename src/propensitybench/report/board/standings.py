@@ -16,6 +16,7 @@ from propensitybench.metrics.ranks import Difference, Rank, rank_models
 from propensitybench.metrics.table import table_of
 from propensitybench.report.board.summary import DataVersion, RunNumbers, RunSummary, records_of, texts_of
 from propensitybench.report.document import ESTIMAND
+from propensitybench.report.publishing import NOTE
 from propensitybench.simulated import PREFIX
 from propensitybench.taxonomy import NAMINGS, Naming, taxonomy
 
@@ -83,6 +84,7 @@ class Board(msgspec.Struct, frozen=True):
     estimand: str
     ranks: str
     versions: tuple[Section, ...]
+    left_out: str
 
 
 def summary_file(identity: str) -> str:
@@ -104,7 +106,7 @@ def standings(summaries: Iterable[Signed]) -> Board:
     signed = sorted(summaries, key=lambda one: one.summary.run.id)
     sections = [_section(played, group) for played, group in _by_version(signed)]
     sections.sort(key=lambda one: (-len(one.rows), one.id))
-    return Board(FORMAT, version("propensitybench"), ESTIMAND, RANKS, tuple(sections))
+    return Board(FORMAT, version("propensitybench"), ESTIMAND, RANKS, tuple(sections), NOTE)
 
 
 def _names(runs: Sequence[RunNumbers]) -> dict[str, str]:

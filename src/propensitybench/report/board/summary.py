@@ -19,6 +19,7 @@ from propensitybench.metrics.intervals import Interval
 from propensitybench.metrics.summary import Number, Summary, summarise
 from propensitybench.metrics.table import Part
 from propensitybench.report.document import provenance, template_name
+from propensitybench.report.publishing import PublishableRun, model_shown
 from propensitybench.runs import Run
 from propensitybench.scenarios import TaskMetadata
 from propensitybench.scenarios.selection import Task
@@ -73,7 +74,7 @@ class RunNumbers(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         id: of the run: the same whenever it is added.
         simulated: whether a simulated agent answered instead of a model.
         file: name of the run file, without its folder.
-        options: model options that were set, without the address of the endpoint.
+        options: model options that were set, without the address of the endpoint and without free texts.
         scenarios: number of scenarios.
         sampling: how tasks were sampled, in words.
         domains: those with a planned task.
@@ -145,7 +146,7 @@ class RunSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def summarise_run(run: Run) -> RunSummary:
-    """The summary of a run.
+    """The summary of a run, as it may be published.
 
     Raises:
         BadInput: it is a single shard of a run.
@@ -155,16 +156,15 @@ def summarise_run(run: Run) -> RunSummary:
             f"{run.file}: is shard {run.shard} of a run; give all its shards, or put them together with "
             "`propensitybench merge`"
         )
+    identity, run = run_id(run.manifest), PublishableRun(run)
     manifest, made, scores = run.manifest, provenance(run), run.score()
-    # A run file can come from Windows.
-    name = re.split(r"[/\\]", run.file.rstrip("/\\"))[-1] or run.file
     tasks, rule = scores.tasks, scores.stopping_rule
     waits = rule is not None and not rule.met and tasks.not_drawn > 0
     numbers = RunNumbers(
-        id=run_id(manifest),
-        model=manifest.model,
+        id=identity,
+        model=made.model,
         simulated=manifest.model.startswith(PREFIX),
-        file=name,
+        file=run.file,
         created=manifest.created,
         package=manifest.package,
         options=_without_address(manifest.options),
@@ -182,7 +182,7 @@ def summarise_run(run: Run) -> RunSummary:
         absent_domains=made.absent_domains,
         complete=not (tasks.unplayed or tasks.unfinished or waits),
         stopping=made.stopping,
-        score=msgspec.structs.replace(summarise(scores), file=name),
+        score=summarise(scores),
         resilience=_by_naming(scores, "resilience"),
         persistence=_by_naming(scores, "persistence"),
         by_domain=_parts(scores, "domain"),
@@ -195,7 +195,7 @@ def run_id(manifest: Manifest) -> str:
     """A name for a run that stays the same while it is played on, and that is safe as a file name."""
     settings = (manifest.model, manifest.created, manifest.data_digest, manifest.seed, manifest.template)
     more = manifest.protocol, _without_address(manifest.options), manifest.rules
-    slug = re.sub(r"[^a-z0-9]+", "-", manifest.model.removeprefix(PREFIX)[:1000].lower())
+    slug = re.sub(r"[^a-z0-9]+", "-", model_shown(manifest.model).removeprefix(PREFIX)[:1000].lower())
     identity = digest(msgspec.json.encode((*settings, *more), order="sorted"))
     return f"{slug[:SLUG_LENGTH].strip('-') or 'model'}-{identity}"
 
