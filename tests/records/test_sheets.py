@@ -94,7 +94,7 @@ def test_a_renderer_shows_a_hostile_name_and_nothing_else(kind: Sheet, runs: dic
     html = parser.render(body)
     tags = set(re.findall(r"<(\w+)", html))
     assert tags <= {"h1", "h2", "p", "strong", "code", "ul", "li", "blockquote", *TABLE}, tags
-    assert "lab/&lt;/script&gt;[x](http://e.org)|![i](//e.org/i)`code`*b*_u_{}\\input" in html
+    assert "lab/&lt;/script&gt;[x](https:e.org)|![i](data:,)`code`*b*_u_{}input" in html
     assert len({len(re.findall("<t[dh]", row)) for row in re.findall(r"<tr>.*?</tr>", html, re.DOTALL)}) <= 3
 
 
@@ -111,7 +111,6 @@ def test_a_hostile_name_does_not_leave_its_field_in_bibtex(runs: dict[str, Path]
     text = written("bibtex", runs["evil"])
     (title,) = re.findall(r'title = "\{PropensityBench\} run of (.*)",\n', text)
     assert title.count("{") == title.count("}")
-    assert "\\input" not in title
     assert '"' not in title
 
 
@@ -121,6 +120,7 @@ def test_escaped_texts_keep_their_place(text: str) -> None:
     assert "\n" not in found
     assert not re.search(r"(?<!\\)(?:\\\\)*[<>|`\[\]*_@]", found)
     assert code(text).count("`") == 2
+    assert "\\input" not in tex("\\input{/etc/passwd}")
     depth = 0
     for mark in tex(text):
         depth += (mark == "{") - (mark == "}")

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from importlib.metadata import version
-from pathlib import PurePath
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
@@ -12,25 +11,24 @@ from propensitybench.digests import digest
 from propensitybench.metrics import RunScores
 from propensitybench.records.measures import Measured, measured
 from propensitybench.report.document import Provenance, provenance
+from propensitybench.report.publishing import PublishableRun
 from propensitybench.runs import Run
 
 BUILT_IN: Final = "built-in"
-# Says where the person works, or what the endpoint is called there.
-_PRIVATE: Final = frozenset(("base_url",))
 
 
 class Facts(NamedTuple):
     """What records say of a run.
 
     Attributes:
-        run: the run.
+        run: the run, as it may be published.
         made: how it was made.
         scores: its scores.
         numbers: the measures that records state.
         scored_with: version of the package that computed them.
     """
 
-    run: Run
+    run: PublishableRun
     made: Provenance
     scores: RunScores
     numbers: Sequence[Measured]
@@ -38,13 +36,13 @@ class Facts(NamedTuple):
 
     @property
     def file(self) -> str:
-        """The name of the run's file, without its folder, which may name a person or a machine."""
-        return PurePath(self.made.file).name or self.made.file
+        """The name of the run's file, without its folder."""
+        return self.made.file
 
     @property
     def data(self) -> str:
         """The name of the data set, without the folder in which it lies."""
-        return PurePath(self.made.data).name or self.made.data
+        return self.made.data
 
     @property
     def options(self) -> dict[str, Any]:
@@ -52,7 +50,7 @@ class Facts(NamedTuple):
         return {
             name: value
             for name, value in self.made.options.items()
-            if value not in (None, {}) and name not in _PRIVATE
+            if value not in (None, {}) and name != "base_url"
         }
 
     @property
@@ -68,10 +66,12 @@ class Facts(NamedTuple):
 
     @property
     def _content(self) -> tuple[bytes, bytes]:
-        return msgspec.json.encode(self.run.manifest), msgspec.json.encode(self.run.records)
+        run = self.run.original
+        return msgspec.json.encode(run.manifest), msgspec.json.encode(run.records)
 
 
 def facts(run: Run) -> Facts:
     """Gathers what records say of a run; reads its journal."""
-    scores = run.score()
-    return Facts(run, provenance(run), scores, measured(scores), version("propensitybench"))
+    shown = PublishableRun(run)
+    scores = shown.score()
+    return Facts(shown, provenance(shown), scores, measured(scores), version("propensitybench"))
