@@ -1,7 +1,7 @@
 """Simulated gates: a base and a candidate on the layout of the full data set, with a known difference."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Final, NamedTuple
 
@@ -163,13 +163,23 @@ class Played(NamedTuple):
 
 def play_gates(base: float, change: float, count: int, lost: float = 0.0, seed: int = 0) -> Played:
     """Simulates gates; see `simulate`."""
-    rng = np.random.default_rng([seed, round(1000 * base), round(1000 * change), round(10 * lost)])
     answers: tuple[Counter[str], Counter[str]] = (Counter(), Counter())
     tasks = []
-    for _ in range(count):
-        pairs = simulate(base, change, rng, lost)
+    for pairs in simulated(base, change, count, lost, seed):
         answers[0][fixed(pairs, planned(base))] += 1
         last = until_decided(pairs)
         answers[1][last.answer] += 1
         tasks.append(last.pairs)
     return Played(*answers, float(np.median(tasks)))
+
+
+def play_planned(base: float, change: float, count: int, seed: int = 0) -> Counter[str]:
+    """The answers of simulated gates with the plan's sample; see `simulate`."""
+    return Counter(fixed(pairs, planned(base)) for pairs in simulated(base, change, count, 0.0, seed))
+
+
+def simulated(base: float, change: float, count: int, lost: float, seed: int) -> Iterator[Pairs]:
+    """Bases and candidates; see `simulate`."""
+    rng = np.random.default_rng([seed, round(1000 * base), round(1000 * change), round(10 * lost)])
+    for _ in range(count):
+        yield simulate(base, change, rng, lost)
