@@ -108,7 +108,7 @@ def test_a_budget_is_that_of_all_cells_together(folder: Path) -> None:
         limit = round(0.6 * everything)
         stopped = call(*command, "out", "--max-tokens-total", str(limit), cwd=folder)
         assert (stopped.code, stopped.out) == (1, "")
-        assert "the experiment is not finished; the same command goes on with it" in stopped.err
+        assert "the experiment is not finished; the same command resumes it" in stopped.err
         spent = tokens_of(folder / "out")
         assert f"the budget of {limit} tokens is used up ({spent} spent)" in stopped.err
         assert len(list((folder / "out" / "cells").glob("*.run"))) > 1

@@ -101,7 +101,7 @@ def play(file: Path, out: Path, execution: ExecutionOptions, *, as_json: bool) -
     for cell in opened.experiment.cells:
         code = _play_cell(opened, cell, execution)
         if code:
-            tell("the experiment is not finished; the same command goes on with it")
+            tell("the experiment is not finished; the same command resumes it")
             return code
     analysis = analyse(opened)
     if as_json:
