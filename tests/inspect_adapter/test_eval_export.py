@@ -255,7 +255,7 @@ def test_inspects_readers_and_data_frames_take_them(run: Path, logs: list[Path])
 
 
 def test_inspect_scores_them_again(logs: list[Path]) -> None:
-    again = score(read_eval_log(str(logs[0])), propensity(), action="overwrite", display="none")
+    again = score(read_eval_log(str(logs[0])), propensity(), action="overwrite", display="log")
     before, after = read_eval_log(str(logs[0])), again
     assert before.results
     assert after.results

@@ -131,7 +131,7 @@ def test_inspects_readers_take_them(logs: list[Path]) -> None:
         event for sample in log.samples or () for event in sample.events if isinstance(event, ScoreEvent)
     ]
     assert [event.scorer for event in events].count("justification") == 5
-    again = score(log, propensity(), action="append", display="none")
+    again = score(log, propensity(), action="append", display="log")
     assert again.results
     assert {one.name for one in again.results.scores} >= {"propensity", "justification"}
 
