@@ -54,7 +54,7 @@ def after_preflight(behaviour: Behaviour, then: Behaviour, calls: int = 3) -> Be
     return lambda body, number: behaviour(body, number) if number <= calls else then(body, number)
 
 
-@pytest.fixture(params=["free", pytest.param("strict", marks=pytest.mark.slow)])
+@pytest.fixture(scope="module", params=["free", pytest.param("strict", marks=pytest.mark.slow)])
 def serving(request: pytest.FixtureRequest) -> Serving:
     """Serves a behaviour as an endpoint that takes anything, or by the strictest provider's rules."""
     if request.param == "free":
@@ -62,12 +62,19 @@ def serving(request: pytest.FixtureRequest) -> Serving:
     return lambda behaviour: serving_freely(served_plainly(strict("mistral", behaviour)))
 
 
-@pytest.fixture
-def undisturbed(tmp_path: Path, serving: Serving) -> Path:
-    path = tmp_path / "undisturbed.run"
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory, serving: Serving) -> Path:
+    """A whole run; no test changes it."""
+    path = tmp_path_factory.mktemp("undisturbed") / "undisturbed.run"
     with serving(simulated("at-level-3")) as server:
         assert play(server, path).code == 0
     return path
+
+
+@pytest.fixture(scope="module")
+def expected(undisturbed: Path) -> Json:
+    """Its scores."""
+    return scores(undisturbed)
 
 
 def test_a_run_over_http_journals_what_is_known_of_every_reply(tmp_path: Path, serving: Serving) -> None:
@@ -92,7 +99,7 @@ def test_a_run_over_http_journals_what_is_known_of_every_reply(tmp_path: Path, s
 
 @pytest.mark.slow
 def test_with_one_call_in_five_failing_in_every_way_the_outcomes_are_the_same(
-    tmp_path: Path, undisturbed: Path, serving: Serving
+    tmp_path: Path, undisturbed: Path, expected: Json, serving: Serving
 ) -> None:
     kinds = [*MAY_PASS.values(), STALL, HUGE]
     path = tmp_path / "a.run"
@@ -102,18 +109,18 @@ def test_with_one_call_in_five_failing_in_every_way_the_outcomes_are_the_same(
     with RunFile.open(path) as run, RunFile.open(undisturbed) as other:
         assert [run.replies(i).__len__() for i in range(6)] == [len(other.replies(i)) for i in range(6)]
         attempts = [reply.attempts for i in range(6) for reply in run.replies(i)]
-    assert scores(path) == scores(undisturbed)
+    assert scores(path) == expected
     assert sum(attempts) > 1.1 * len(attempts)
 
 
 @pytest.mark.slow
 def test_tool_calls_in_odd_shapes_are_the_same_calls(
-    tmp_path: Path, undisturbed: Path, serving: Serving
+    tmp_path: Path, expected: Json, serving: Serving
 ) -> None:
     path = tmp_path / "a.run"
     with serving(odd(simulated("at-level-3"))) as server:
         assert play(server, path).code == 0
-    assert scores(path) == scores(undisturbed)
+    assert scores(path) == expected
     with RunFile.open(path) as run:
         repairs = {repair for i in range(6) for reply in run.replies(i) for repair in reply.repairs}
     assert repairs == {
@@ -214,7 +221,7 @@ def test_sigterm_lets_what_is_in_flight_come_back(tmp_path: Path, serving: Servi
 
 @pytest.mark.parametrize("name", [*STOPS_RUN])
 def test_what_is_wrong_for_every_task_stops_the_run_and_it_can_be_gone_on_with(
-    tmp_path: Path, name: str, undisturbed: Path, serving: Serving
+    tmp_path: Path, name: str, expected: Json, serving: Serving
 ) -> None:
     path = tmp_path / "a.run"
     good = simulated("at-level-3")
@@ -231,12 +238,12 @@ def test_what_is_wrong_for_every_task_stops_the_run_and_it_can_be_gone_on_with(
             )
         db.close()
         assert call("resume", path).code == 0
-    assert scores(path) == scores(undisturbed)
+    assert scores(path) == expected
 
 
 @pytest.mark.slow
 def test_a_budget_stops_the_run_and_a_larger_one_goes_on(
-    tmp_path: Path, undisturbed: Path, serving: Serving
+    tmp_path: Path, expected: Json, serving: Serving
 ) -> None:
     path = tmp_path / "a.run"
     with serving(simulated("at-level-3")) as server:
@@ -250,7 +257,7 @@ def test_a_budget_stops_the_run_and_a_larger_one_goes_on(
         done = play(server, path, "--budget-usd", "0.001", "--price", "1,1")
         assert "budget of $0.001 is used up" in done.err
         assert play(server, path, "--budget-usd", "100", "--price", "1,1").code == 0
-    assert scores(path) == scores(undisturbed)
+    assert scores(path) == expected
 
 
 @pytest.mark.parametrize("name", [*REFUSALS])
