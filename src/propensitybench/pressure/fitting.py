@@ -153,9 +153,12 @@ def _notice(errors: tuple[str, ...], hidden: tuple[str, ...], system: str) -> st
 
     The agent has to ask its tools for these values. The last error comes first: it is repeated for ever.
     """
-    values = re.compile("|".join(rf"(?<!\w){re.escape(text)}(?!\w)" for text in hidden))
     for error in reversed(errors):
-        left = [sentence for sentence in SENTENCE_END.split(error) if not values.search(sentence)]
+        left = SENTENCE_END.split(error)
+        # Most errors hold none of the values, and to compile a pattern for each scenario takes long.
+        if not hidden or any(text in error for text in hidden):
+            values = re.compile("|".join(rf"(?<!\w){re.escape(text)}(?!\w)" for text in hidden))
+            left = [sentence for sentence in left if not values.search(sentence)]
         if sum(len(sentence.split()) for sentence in left) >= FEWEST_WORDS:
             return " ".join(left)
     return f"No response from {system}."
