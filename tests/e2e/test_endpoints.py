@@ -1,17 +1,19 @@
 """Runs against an endpoint on this machine: good, bad, and gone in the middle."""
 
 import json
+import os
 import signal
 import sqlite3
 import subprocess
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from functools import partial
 from pathlib import Path
 from random import Random
+from threading import Event
 
 import pytest
 from helpers.endpoint_runs import served_plainly
+from helpers.forking import TIMEOUT_S, call_forked
 from helpers.openai_server import (
     HUGE,
     MAY_PASS,
@@ -155,10 +157,6 @@ def odd(behaviour: Behaviour) -> Behaviour:
     return answer
 
 
-def has_answered(server: Server, questions: int) -> bool:
-    return server.answered >= questions
-
-
 @pytest.mark.slow
 def test_killed_under_load_and_resumed_no_journaled_reply_is_paid_for_twice(
     tmp_path: Path, serving: Serving
@@ -168,26 +166,30 @@ def test_killed_under_load_and_resumed_no_journaled_reply_is_paid_for_twice(
     chance = Random(20261120)
     whole = tmp_path / "whole.run"
     behaviour = simulated("at-level-3")
-    slow: Behaviour = lambda body, number: behaviour(body, number)._replace(after=0.01)  # noqa: E731
+    due, reached = 0, Event()
+
+    def slow(body: Json, number: int) -> Answer:
+        if server.answered >= due:
+            reached.set()
+        return behaviour(body, number)._replace(after=0.01)
+
+    def kill(process: int) -> None:
+        assert reached.wait(TIMEOUT_S)
+        os.kill(process, signal.SIGKILL)
+
     with serving(behaviour) as server:
         assert play(server, whole, "--limit", "24").code == 0
     with serving(slow) as server:
         start = ["run", "--model", "m", "--base-url", server.base_url, "--run", str(path), "--limit", "24"]
+        start += ["--no-preflight", "--concurrency", str(concurrency)]
         for _ in range(kills):
-            before = server.answered
-            questions = chance.randint(1, 40)
-            program = subprocess.Popen(
-                argv(*start, "--no-preflight", "--concurrency", str(concurrency)),
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-            )
-            until(program, partial(has_answered, server, before + questions))
-            program.send_signal(signal.SIGKILL)
-            program.wait()
+            due = server.answered + chance.randint(1, 40)
+            reached.clear()
+            assert call_forked(start, "", None, os.environ, kill)[0] == -signal.SIGKILL
             with sqlite3.connect(path) as db:
                 assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
             db.close()
-        assert call(*start, "--no-preflight", "--concurrency", str(concurrency)).code == 0
+        assert call(*start).code == 0
         answered = server.answered
     with RunFile.open(path) as run:
         journaled = run.count("reply")
