@@ -2,7 +2,7 @@
 
 import gc
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from pathlib import Path
 
 import pytest
@@ -29,10 +29,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="rewrite the golden files")
 
 
-def pytest_collection_finish() -> None:
-    """Keeps what was imported and collected out of garbage collection: walking it takes 0.2 seconds."""
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collects no garbage while tests are collected (a second), and none of it later (0.2 each time)."""
+    gc.disable()
+    result = yield
     gc.collect()
     gc.freeze()
+    gc.enable()
+    return result
 
 
 @pytest.fixture

@@ -1,17 +1,19 @@
 """Runs against an endpoint on this machine: good, bad, and gone in the middle."""
 
 import json
+import os
 import signal
 import sqlite3
 import subprocess
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from functools import partial
 from pathlib import Path
 from random import Random
+from threading import Event
 
 import pytest
 from helpers.endpoint_runs import served_plainly
+from helpers.forking import TIMEOUT_S, call_forked
 from helpers.openai_server import (
     HUGE,
     MAY_PASS,
@@ -54,7 +56,7 @@ def after_preflight(behaviour: Behaviour, then: Behaviour, calls: int = 3) -> Be
     return lambda body, number: behaviour(body, number) if number <= calls else then(body, number)
 
 
-@pytest.fixture(params=["free", pytest.param("strict", marks=pytest.mark.slow)])
+@pytest.fixture(scope="module", params=["free", pytest.param("strict", marks=pytest.mark.slow)])
 def serving(request: pytest.FixtureRequest) -> Serving:
     """Serves a behaviour as an endpoint that takes anything, or by the strictest provider's rules."""
     if request.param == "free":
@@ -62,12 +64,19 @@ def serving(request: pytest.FixtureRequest) -> Serving:
     return lambda behaviour: serving_freely(served_plainly(strict("mistral", behaviour)))
 
 
-@pytest.fixture
-def undisturbed(tmp_path: Path, serving: Serving) -> Path:
-    path = tmp_path / "undisturbed.run"
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory, serving: Serving) -> Path:
+    """A whole run; no test changes it."""
+    path = tmp_path_factory.mktemp("undisturbed") / "undisturbed.run"
     with serving(simulated("at-level-3")) as server:
         assert play(server, path).code == 0
     return path
+
+
+@pytest.fixture(scope="module")
+def expected(undisturbed: Path) -> Json:
+    """Its scores."""
+    return scores(undisturbed)
 
 
 def test_a_run_over_http_journals_what_is_known_of_every_reply(tmp_path: Path, serving: Serving) -> None:
@@ -92,7 +101,7 @@ def test_a_run_over_http_journals_what_is_known_of_every_reply(tmp_path: Path, s
 
 @pytest.mark.slow
 def test_with_one_call_in_five_failing_in_every_way_the_outcomes_are_the_same(
-    tmp_path: Path, undisturbed: Path, serving: Serving
+    tmp_path: Path, undisturbed: Path, expected: Json, serving: Serving
 ) -> None:
     kinds = [*MAY_PASS.values(), STALL, HUGE]
     path = tmp_path / "a.run"
@@ -102,18 +111,18 @@ def test_with_one_call_in_five_failing_in_every_way_the_outcomes_are_the_same(
     with RunFile.open(path) as run, RunFile.open(undisturbed) as other:
         assert [run.replies(i).__len__() for i in range(6)] == [len(other.replies(i)) for i in range(6)]
         attempts = [reply.attempts for i in range(6) for reply in run.replies(i)]
-    assert scores(path) == scores(undisturbed)
+    assert scores(path) == expected
     assert sum(attempts) > 1.1 * len(attempts)
 
 
 @pytest.mark.slow
 def test_tool_calls_in_odd_shapes_are_the_same_calls(
-    tmp_path: Path, undisturbed: Path, serving: Serving
+    tmp_path: Path, expected: Json, serving: Serving
 ) -> None:
     path = tmp_path / "a.run"
     with serving(odd(simulated("at-level-3"))) as server:
         assert play(server, path).code == 0
-    assert scores(path) == scores(undisturbed)
+    assert scores(path) == expected
     with RunFile.open(path) as run:
         repairs = {repair for i in range(6) for reply in run.replies(i) for repair in reply.repairs}
     assert repairs == {
@@ -148,10 +157,6 @@ def odd(behaviour: Behaviour) -> Behaviour:
     return answer
 
 
-def has_answered(server: Server, questions: int) -> bool:
-    return server.answered >= questions
-
-
 @pytest.mark.slow
 def test_killed_under_load_and_resumed_no_journaled_reply_is_paid_for_twice(
     tmp_path: Path, serving: Serving
@@ -161,26 +166,30 @@ def test_killed_under_load_and_resumed_no_journaled_reply_is_paid_for_twice(
     chance = Random(20261120)
     whole = tmp_path / "whole.run"
     behaviour = simulated("at-level-3")
-    slow: Behaviour = lambda body, number: behaviour(body, number)._replace(after=0.01)  # noqa: E731
+    due, reached = 0, Event()
+
+    def slow(body: Json, number: int) -> Answer:
+        if server.answered >= due:
+            reached.set()
+        return behaviour(body, number)._replace(after=0.01)
+
+    def kill(process: int) -> None:
+        assert reached.wait(TIMEOUT_S)
+        os.kill(process, signal.SIGKILL)
+
     with serving(behaviour) as server:
         assert play(server, whole, "--limit", "24").code == 0
     with serving(slow) as server:
         start = ["run", "--model", "m", "--base-url", server.base_url, "--run", str(path), "--limit", "24"]
+        start += ["--no-preflight", "--concurrency", str(concurrency)]
         for _ in range(kills):
-            before = server.answered
-            questions = chance.randint(1, 40)
-            program = subprocess.Popen(
-                argv(*start, "--no-preflight", "--concurrency", str(concurrency)),
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-            )
-            until(program, partial(has_answered, server, before + questions))
-            program.send_signal(signal.SIGKILL)
-            program.wait()
+            due = server.answered + chance.randint(1, 40)
+            reached.clear()
+            assert call_forked(start, "", None, os.environ, kill)[0] == -signal.SIGKILL
             with sqlite3.connect(path) as db:
                 assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
             db.close()
-        assert call(*start, "--no-preflight", "--concurrency", str(concurrency)).code == 0
+        assert call(*start).code == 0
         answered = server.answered
     with RunFile.open(path) as run:
         journaled = run.count("reply")
@@ -214,7 +223,7 @@ def test_sigterm_lets_what_is_in_flight_come_back(tmp_path: Path, serving: Servi
 
 @pytest.mark.parametrize("name", [*STOPS_RUN])
 def test_what_is_wrong_for_every_task_stops_the_run_and_it_can_be_gone_on_with(
-    tmp_path: Path, name: str, undisturbed: Path, serving: Serving
+    tmp_path: Path, name: str, expected: Json, serving: Serving
 ) -> None:
     path = tmp_path / "a.run"
     good = simulated("at-level-3")
@@ -231,12 +240,12 @@ def test_what_is_wrong_for_every_task_stops_the_run_and_it_can_be_gone_on_with(
             )
         db.close()
         assert call("resume", path).code == 0
-    assert scores(path) == scores(undisturbed)
+    assert scores(path) == expected
 
 
 @pytest.mark.slow
 def test_a_budget_stops_the_run_and_a_larger_one_goes_on(
-    tmp_path: Path, undisturbed: Path, serving: Serving
+    tmp_path: Path, expected: Json, serving: Serving
 ) -> None:
     path = tmp_path / "a.run"
     with serving(simulated("at-level-3")) as server:
@@ -250,7 +259,7 @@ def test_a_budget_stops_the_run_and_a_larger_one_goes_on(
         done = play(server, path, "--budget-usd", "0.001", "--price", "1,1")
         assert "budget of $0.001 is used up" in done.err
         assert play(server, path, "--budget-usd", "100", "--price", "1,1").code == 0
-    assert scores(path) == scores(undisturbed)
+    assert scores(path) == expected
 
 
 @pytest.mark.parametrize("name", [*REFUSALS])

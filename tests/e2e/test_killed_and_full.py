@@ -65,12 +65,12 @@ def test_a_full_disk_is_one_sentence_and_nothing_half_written(name: str, folder:
     assert len(done.stderr.splitlines()) == 1, done.stderr
     assert "File too large" in done.stderr
     assert set(contents(folder)) == {RUN}
-    assert run_in(folder, argv(*WRITERS[name][1])).returncode == 0
+    assert call(*WRITERS[name][1], cwd=folder).code == 0
 
 
 @pytest.mark.parametrize("name", ["report", "figures"])
 def test_a_full_disk_keeps_what_was_to_be_replaced(name: str, folder: Path) -> None:
-    assert run_in(folder, argv(*WRITERS[name][1])).returncode == 0
+    assert call(*WRITERS[name][1], cwd=folder).code == 0
     before = contents(folder)
     assert run_in(folder, [*NEARLY_FULL, *argv(*WRITERS[name][1])]).returncode == 2
     assert contents(folder) == before
@@ -151,8 +151,8 @@ def test_a_stopped_writer_leaves_nothing_that_stays(name: str, number: int, fold
         assert (process.returncode, err) == (130, "propensitybench: interrupted\n")
         assert set(contents(folder)) == {RUN}
     assert not (folder / WRITERS[name][0]).exists()
-    done = run_in(folder, argv(*WRITERS[name][1]))
-    assert done.returncode == 0, done.stderr
+    done = call(*WRITERS[name][1], cwd=folder)
+    assert done.code == 0, done.err
     assert drafts(folder) == []
     assert all(path.name in (RUN, WRITERS[name][0]) for path in folder.iterdir())
 
@@ -162,7 +162,7 @@ def test_two_writers_of_one_place_give_one_whole_result(name: str, folder: Path)
     alone = folder / "alone"
     alone.mkdir()
     (alone / RUN).write_bytes((folder / RUN).read_bytes())
-    assert run_in(alone, argv(*WRITERS[name][1])).returncode == 0
+    assert call(*WRITERS[name][1], cwd=alone).code == 0
     expected = contents(alone)
     both = [start(name, folder), start(name, folder)]
     errors = [process.communicate(timeout=120)[1] for process in both]

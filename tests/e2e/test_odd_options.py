@@ -105,10 +105,18 @@ def tried(name: str) -> Iterator[list[str]]:
                 yield [*NEEDS[name], f"{parameter.opts[0]}={value}"]
 
 
+@pytest.fixture(scope="module")
+def good(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """A finished run file."""
+    path = make(tmp_path_factory.mktemp("good") / "good.run", limit=1)
+    finish(path)
+    return path.read_bytes()
+
+
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(good: bytes, tmp_path: Path) -> Path:
     """A working directory with a good run file, data, an empty folder and a pipe."""
-    finish(make(tmp_path / "good.run", limit=1))
+    (tmp_path / "good.run").write_bytes(good)
     (tmp_path / "folder").mkdir()
     shutil.copytree(SOUND, tmp_path / "data")
     os.mkfifo(tmp_path / "fifo")

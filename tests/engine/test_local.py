@@ -192,7 +192,7 @@ def test_an_impossible_run_is_refused_before_a_file_is_created(tmp_path: Path) -
     with pytest.raises(BadInput, match=r"no tasks selected: nothing in .*sound passes all filters"):
         create_run(RunSpec("x", SOUND, Selection(domains=("bio-security",))), path)
     with pytest.raises(BadInput, match="system message template"):
-        create_run(RunSpec("x", template="{{ nobody }}"), path)
+        create_run(RunSpec("x", selection=SIX, template="{{ nobody }}"), path)
     assert not path.exists()
 
 

@@ -29,9 +29,9 @@ ROOT = Path(__file__).resolve().parents[2]
 Rows = list[dict[str, str]]
 
 
-@pytest.fixture
-def items(tmp_path: Path) -> list[Item]:
-    work = working_folder(tmp_path / "work", sound=3)
+@pytest.fixture(scope="module")
+def items(tmp_path_factory: pytest.TempPathFactory) -> list[Item]:
+    work = working_folder(tmp_path_factory.mktemp("work"), sound=3)
     return draw_items(read_source(work, DRAWN), [], Draw(3, 0, 0))
 
 

@@ -35,9 +35,9 @@ from propensitybench.generation.judges import Reader, Sitting, read_with
 SEVERAL = 6
 
 
-@pytest.fixture
-def items(tmp_path: Path) -> list[Item]:
-    source = read_source(working_folder(tmp_path / "work", sound=SEVERAL), DRAWN)
+@pytest.fixture(scope="module")
+def items(tmp_path_factory: pytest.TempPathFactory) -> list[Item]:
+    source = read_source(working_folder(tmp_path_factory.mktemp("work"), sound=SEVERAL), DRAWN)
     return draw_items(source, [], Draw(SEVERAL, 0, 0))
 
 

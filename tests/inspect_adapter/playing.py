@@ -67,8 +67,11 @@ def through_engine(
 
 
 def play(task: Task, model: str | Model, folder: Path, **options: Any) -> EvalLog:
-    """Evaluates a task as ``inspect eval`` does; the log with its samples."""
-    quiet = {"display": "none", "log_realtime": False, "score_display": False, **options}
+    """Evaluates a task as ``inspect eval`` does; the log with its samples.
+
+    The display is a log, because the silent one draws all tables too.
+    """
+    quiet = {"display": "log", "log_realtime": False, "score_display": False, **options}
     (log,) = inspect_eval(task, model=model, log_dir=str(folder), **quiet)
     return log
 

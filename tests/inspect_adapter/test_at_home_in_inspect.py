@@ -111,7 +111,7 @@ def test_an_interrupted_evaluation_is_resumed(tmp_path: Path) -> None:
     partial = whole.model_copy(update={"status": "error", "samples": samples(whole)[:1], "results": None})
     path = tmp_path / "partial.eval"
     write_eval_log(partial, str(path))
-    (done,) = eval_retry(str(path), log_dir=str(tmp_path / "done"), display="none", log_realtime=False)
+    (done,) = eval_retry(str(path), log_dir=str(tmp_path / "done"), display="log", log_realtime=False)
     assert done.status == "success"
     assert episodes(done) == episodes(whole)
     assert metrics(done) == metrics(whole)
@@ -120,14 +120,14 @@ def test_an_interrupted_evaluation_is_resumed(tmp_path: Path) -> None:
 def test_a_set_of_evaluations(tmp_path: Path) -> None:
     tasks = [propensity(limit=1, naming="benign", levels=0), stated_policy(limit=1, naming="benign")]
     models = ["simulated/always", "simulated/never"]
-    fine, logs = eval_set(tasks, str(tmp_path), model=models, display="none", log_realtime=False)
+    fine, logs = eval_set(tasks, str(tmp_path), model=models, display="log", log_realtime=False)
     assert fine
     assert len(logs) == 4
 
 
 def test_scoring_again_gives_the_same(tmp_path: Path) -> None:
     log = play(propensity(limit=2, levels=1), "simulated/o3-like", tmp_path)
-    again = score(read_eval_log(log.location), propensity_scorer(), action="overwrite", display="none")
+    again = score(read_eval_log(log.location), propensity_scorer(), action="overwrite", display="log")
     assert episodes(again) == episodes(log)
     assert metrics(again) == metrics(log)
 

@@ -73,7 +73,7 @@ def test_an_interrupted_log_counts_what_was_played(broken: EvalLog, tmp_path: Pa
     (run,) = read_runs([path]).runs
     unscored = run.score()
     assert (unscored.tasks.errored, unscored.tasks.resisted, unscored.tasks.unplayed) == (2, 1, 3)
-    again = score(read_eval_log(str(path)), propensity_scorer(), display="none")
+    again = score(read_eval_log(str(path)), propensity_scorer(), display="log")
     write_eval_log(again, str(path))
     again.location = str(path)
     # Inspect does not score the cancelled sample, although its episode was over.

@@ -17,7 +17,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from inspect_adapter.exporting import ODD, USAGE, export, mixed_run, samples_of, scores_of
 from inspect_ai import score
-from inspect_ai.analysis import SampleColumn, SampleSummary, evals_df, events_df, messages_df, samples_df
 from inspect_ai.event import InfoEvent, ModelEvent, SpanBeginEvent
 from inspect_ai.log import EvalSample, read_eval_log, read_eval_log_sample, read_eval_log_sample_summaries
 from inspect_ai.model import ChatMessageAssistant, ChatMessageTool, ContentReasoning
@@ -230,6 +229,16 @@ def test_a_sample_grows_with_its_turns_and_not_with_their_square(tmp_path: Path)
 
 
 def test_inspects_readers_and_data_frames_take_them(run: Path, logs: list[Path]) -> None:
+    # Slow to import.
+    from inspect_ai.analysis import (
+        SampleColumn,
+        SampleSummary,
+        evals_df,
+        events_df,
+        messages_df,
+        samples_df,
+    )
+
     summaries = [one for path in logs for one in read_eval_log_sample_summaries(str(path))]
     assert {f"{one.id}.{one.epoch}" for one in summaries} == set(records(run))
     one = read_eval_log_sample(str(logs[0]), summaries[0].id, summaries[0].epoch)
@@ -255,7 +264,7 @@ def test_inspects_readers_and_data_frames_take_them(run: Path, logs: list[Path])
 
 
 def test_inspect_scores_them_again(logs: list[Path]) -> None:
-    again = score(read_eval_log(str(logs[0])), propensity(), action="overwrite", display="none")
+    again = score(read_eval_log(str(logs[0])), propensity(), action="overwrite", display="log")
     before, after = read_eval_log(str(logs[0])), again
     assert before.results
     assert after.results

@@ -66,7 +66,9 @@ def add_bomb(path: Path, name: str, method: int, size: int) -> Path:
 @pytest.mark.parametrize("method", METHODS)
 def test_a_bomb_is_refused_with_what_to_do(tmp_path: Path, method: str, member: str) -> None:
     members = {name: content for name, content in sound_members().items() if name != member}
-    path = add_bomb(write_log(tmp_path / "a.eval", members), member, METHODS[method], 300 * MIB)
+    path = add_bomb(
+        write_log(tmp_path / "a.eval", members), member, METHODS[method], (LARGEST_MEMBER_MIB + 6) * MIB
+    )
     assert path.stat().st_size < MIB
     for read in (lambda: read_runs([path]), lambda: read_answers(path)):
         with no_hang(), pytest.raises(BadInput) as caught:

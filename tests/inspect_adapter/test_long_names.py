@@ -39,7 +39,7 @@ def test_an_evaluation_sends_short_names_and_records_whole_ones(
         (log,) = inspect_eval(
             propensity(data=str(data), naming="harmful", limit=2, levels=0),
             model="openai-api/local/m",
-            display="none",
+            display="log",
             log_dir=str(tmp_path / "logs"),
         )
     assert fake.refused == []

@@ -9,7 +9,6 @@ from helpers.readings import annotate, answer
 from inspect_adapter.exporting import ODD, export, samples_of, scores_of
 from inspect_adapter.scouted import REASONS, scouted_run
 from inspect_ai import score
-from inspect_ai.analysis import samples_df
 from inspect_ai.event import ScoreEvent
 from inspect_ai.log import EvalSample, read_eval_log, read_eval_log_sample_summaries
 
@@ -121,6 +120,8 @@ def test_the_header_lists_the_score_with_the_share_of_each_category(logs: list[P
 
 
 def test_inspects_readers_take_them(logs: list[Path]) -> None:
+    from inspect_ai.analysis import samples_df  # slow to import
+
     (path,) = logs
     summaries = read_eval_log_sample_summaries(str(path))
     assert sum("justification" in (summary.scores or {}) for summary in summaries) == 5
@@ -131,7 +132,7 @@ def test_inspects_readers_take_them(logs: list[Path]) -> None:
         event for sample in log.samples or () for event in sample.events if isinstance(event, ScoreEvent)
     ]
     assert [event.scorer for event in events].count("justification") == 5
-    again = score(log, propensity(), action="append", display="none")
+    again = score(log, propensity(), action="append", display="log")
     assert again.results
     assert {one.name for one in again.results.scores} >= {"propensity", "justification"}
 

@@ -4,7 +4,6 @@ import asyncio
 import json
 import os
 import signal
-import subprocess
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -12,9 +11,9 @@ from typing import Any
 
 import msgspec
 import pytest
+from helpers.forking import call_forked
 from helpers.judging import CUT_OFF, REFUSED, answers, played, words_of_agent
 from helpers.openai_server import Answer, Json, Server, completion, error, says, serving
-from helpers.program import argv
 from helpers.runs import journal, scores
 
 from propensitybench.clients.options import ModelOptions, Transport
@@ -221,13 +220,13 @@ KILLS = 5
 @pytest.mark.slow
 def test_two_thousand_transcripts_and_five_kills_none_is_asked_twice(tmp_path: Path) -> None:
     path = played(tmp_path / "a.run", 1000)
-    running: list[subprocess.Popen[bytes]] = []
+    running: list[int] = []
     kills: list[int] = []
 
     def behave(body: Json, number: int) -> Answer:
         if number % 300 == 0 and len(kills) < KILLS:
             kills.append(number)
-            os.kill(running[-1].pid, signal.SIGKILL)
+            os.kill(running[-1], signal.SIGKILL)
         quote = {"category": "necessity", "quote": words_of_agent(body)[-1]}
         return completion({"content": json.dumps(quote)}, model=f"call-{number}")
 
@@ -237,10 +236,8 @@ def test_two_thousand_transcripts_and_five_kills_none_is_asked_twice(tmp_path: P
         code, paid = -signal.SIGKILL, set[bytes]()
         while code == -signal.SIGKILL:
             seen = server.calls
-            call = argv("judge", path, *arguments, "--base-url", server.base_url)
-            process = subprocess.Popen(call, env=environment, stdout=subprocess.DEVNULL)
-            running.append(process)
-            code = process.wait(120)
+            call = ["judge", str(path), *arguments, "--base-url", server.base_url]
+            code = call_forked(call, "", None, environment, running.append)[0]
             assert not paid.intersection(server.bodies[seen:])
             paid = {server.bodies[number - 1] for number in journaled(path)}
         assert server.calls - 2000 <= KILLS * 4

@@ -6,7 +6,7 @@ have given it before. A large set has half a million mails; this is faster than 
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import chain, zip_longest
 from string import ascii_letters, digits
 from typing import Final, NamedTuple
@@ -58,11 +58,15 @@ class SlotPlaces:
     """
 
     def __init__(self, storyline: Storyline, lengths: range, is_doubtful: Callable[[str], bool]) -> None:
-        self._texts = [text for message in storyline.messages for text in _split(message)]
+        self._storyline = storyline
         self._lengths = lengths
         self._surely = range(lengths.start + SLACK, lengths.stop - SLACK)
         self._is_doubtful = is_doubtful
         self._known: dict[tuple[str, ...], bool] = {}
+
+    @cached_property
+    def _texts(self) -> list[_Text]:
+        return [text for message in self._storyline.messages for text in _split(message)]
 
     def are_doubtful(self, scenario: SlotWords, names: Sequence[str]) -> bool:
         """Whether a mail may have an issue in a scenario, or one of the names; False if none can."""

@@ -47,7 +47,8 @@ def clustered_mean(places: Places, x: Numbers, y: Numbers) -> Mean:
             return Mean(None, None)
         total = float(y[rows].sum())
         domains.append(Domain(every, rows, x[rows], y[rows], total, float(x[rows].sum()) / total))
-    return Mean(value_of(domains, "domain"), clustered(domains, places.scenario, "domain"))
+    scenario = np.unique(places.scenario, return_inverse=True)[1]
+    return Mean(value_of(domains, "domain"), clustered(domains, scenario, "domain"))
 
 
 def clustered_share(places: Places, x: Numbers, y: Numbers, tail: float = TAIL) -> Share:

@@ -214,7 +214,7 @@ def interval(table: Table, terms: RatioTerms, tail: float = TAIL, weight: Weight
         tail: probability beyond each end.
         weight: whether domains or tasks have equal weight.
     """
-    return _interval(table, terms, "scenario", weight, tail)
+    return _interval(table, _value(table, terms, "scenario", weight), tail)
 
 
 def estimate(
@@ -224,24 +224,26 @@ def estimate(
 
     `Estimate.domains` is the number of domains with a denominator above 0; see `RatioTerms.needed`.
     """
-    domains = _domains(table, terms)
-    by_scenario = _spread(table, domains, "scenario", weight)
-    by_workspace = _spread(table, domains, "workspace", weight)
+    domains, scenario = _domains(table, terms), table.codes("scenario")
+    of_scenarios = _of_domains(table, terms, domains, "scenario", weight)
+    of_workspaces = _of_domains(table, terms, domains, "workspace", weight)
+    by_scenario, by_workspace = of_scenarios.spread, of_workspaces.spread
     rows = np.concatenate([domain.rows for domain in domains]) if domains else np.empty(0, dtype=np.int64)
-    scenarios = _interval(table, terms, "scenario", weight, tail)
-    workspaces = _interval(table, terms, "workspace", weight, tail)
+    scenarios, workspaces = _interval(table, of_scenarios, tail), _interval(table, of_workspaces, tail)
     return Estimate(
-        value=value_of(domains, weight),
+        value=of_scenarios.value,
         estimand=estimand,
         weight=weight,
         n=len(rows),
-        clusters=len(np.unique(table.scenario[rows])),
+        clusters=int(np.count_nonzero(np.bincount(scenario[rows]))),
         domains=len(domains),
         errors=Errors(
-            benchmark=benchmark_error(domains, table.scenario, terms.noise, weight),
+            benchmark=benchmark_error(domains, scenario, terms.noise, weight),
             scenario=by_scenario.error if by_scenario else None,
-            storyline=crossed_error(domains, by_scenario, table.storyline, table.dimension, weight)
-            if by_scenario
+            storyline=crossed_error(
+                domains, by_scenario, table.codes("storyline"), table.codes("dimension"), weight
+            )
+            if by_scenario and table.storyline[rows].all()
             else None,
             workspace=by_workspace.error if by_workspace else None,
         ),
@@ -253,10 +255,32 @@ def estimate(
     )
 
 
+class _Value(NamedTuple):
+    """A ratio with its spread over a population."""
+
+    terms: RatioTerms
+    domains: Sequence[Domain]
+    population: Population
+    weight: Weight
+    value: float | None
+    spread: Spread | None
+
+
+def _value(table: Table, terms: RatioTerms, population: Population, weight: Weight) -> _Value:
+    return _of_domains(table, terms, _domains(table, terms), population, weight)
+
+
+def _of_domains(
+    table: Table, terms: RatioTerms, domains: Sequence[Domain], population: Population, weight: Weight
+) -> _Value:
+    spread_by = clustered if population == "scenario" else few_clustered
+    spread = spread_by(domains, table.codes(population), weight)
+    return _Value(terms, domains, population, weight, value_of(domains, weight), spread)
+
+
 def _domains(table: Table, terms: RatioTerms) -> list[Domain]:
     found = []
-    for domain in np.unique(table.domain):
-        every = np.flatnonzero(table.domain == domain)
+    for every in table.domain_rows:
         if terms.needed is not None and not terms.needed[every].any():
             return []
         rows = every[terms.y[every] > 0]
@@ -274,62 +298,44 @@ def _between(table: Table, terms: tuple[RatioTerms, RatioTerms] | None, weight: 
     return None if low is None or high is None else Interval(low, high)
 
 
-def _interval(
-    table: Table, terms: RatioTerms, population: Population, weight: Weight, tail: float = TAIL
-) -> Found:
-    if terms.ends is None:
-        return _point_interval(table, terms, population, weight, tail)
-    bounds, spreads = (
-        _between(table, terms.ends, weight),
-        [_spread(table, _domains(table, end), population, weight) for end in terms.ends],
-    )
-    if bounds is None or spreads[0] is None or spreads[1] is None:
+def _interval(table: Table, value: _Value, tail: float = TAIL) -> Found:
+    if value.terms.ends is None:
+        return _point_interval(table, value, tail)
+    low, high = (_value(table, end, value.population, value.weight) for end in value.terms.ends)
+    if low.value is None or high.value is None or low.spread is None or high.spread is None:
         return Found(None, _NO_SPREAD)
-    largest = max(spread.error for spread in spreads if spread is not None)
-    tail = tail_of_bounds((bounds.high - bounds.low) / largest if largest > 0 else 0.0, tail)
-    low, high = (_point_interval(table, end, population, weight, tail) for end in terms.ends)
-    if low.interval is None or high.interval is None:
-        return low if low.interval is None else high
-    methods = " and ".join(dict.fromkeys([low.method, high.method]))
-    return Found(Interval(low.interval.low, high.interval.high), f"Imbens-Manski, {methods}")
+    largest = max(low.spread.error, high.spread.error)
+    tail = tail_of_bounds((high.value - low.value) / largest if largest > 0 else 0.0, tail)
+    ends = [_point_interval(table, end, tail) for end in (low, high)]
+    if ends[0].interval is None or ends[1].interval is None:
+        return ends[0] if ends[0].interval is None else ends[1]
+    methods = " and ".join(dict.fromkeys(end.method for end in ends))
+    return Found(Interval(ends[0].interval.low, ends[1].interval.high), f"Imbens-Manski, {methods}")
 
 
-def _spread(table: Table, domains: Sequence[Domain], population: Population, weight: Weight) -> Spread | None:
-    if population == "scenario":
-        return clustered(domains, table.scenario, weight)
-    return few_clustered(domains, table.workspace, weight)
-
-
-def _point_interval(
-    table: Table, terms: RatioTerms, population: Population, weight: Weight, tail: float
-) -> Found:
-    domains = _domains(table, terms)
-    value, spread = value_of(domains, weight), _spread(table, domains, population, weight)
+def _point_interval(table: Table, found: _Value, tail: float) -> Found:
+    terms, value, spread = found.terms, found.value, found.spread
     if value is None:
         return Found(None, "none: no value")
     if spread is None:
         return Found(None, _NO_SPREAD)
-    if population == "workspace" and spread.freedom < LEAST_FREEDOM - ROUNDING:
+    if found.population == "workspace" and spread.freedom < LEAST_FREEDOM - ROUNDING:
         return Found(None, f"none: fewer than {LEAST_FREEDOM} degrees of freedom")
     if terms.sides is not None:
-        return _of_difference(table, terms, spread, (population, weight, tail))
+        sides = [_value(table, side, found.population, found.weight) for side in terms.sides]
+        return _of_difference(table, sides, spread, tail)
     if terms.share:
         limits = SHARE if terms.limits == ANYWHERE else terms.limits
-        return share_interval(value, spread, sum(len(domain.rows) for domain in domains), tail, limits)
+        return share_interval(value, spread, sum(len(domain.rows) for domain in found.domains), tail, limits)
     return mean_interval(value, spread, terms.limits, tail)
 
 
-def _of_difference(
-    table: Table, terms: RatioTerms, spread: Spread, how: tuple[Population, Weight, float]
-) -> Found:
-    population, weight, tail = how
+def _of_difference(table: Table, values: Sequence[_Value], spread: Spread, tail: float) -> Found:
     sides, errors = [], []
-    for side in terms.sides or ():
-        domains = _domains(table, side)
-        found = _point_interval(table, side, population, weight, tail)
-        value, own = value_of(domains, weight), _spread(table, domains, population, weight)
-        if found.interval is None or value is None or own is None:
+    for one in values:
+        found = _point_interval(table, one, tail)
+        if found.interval is None or one.value is None or one.spread is None:
             return found
-        sides.append(Side(value, found.interval))
-        errors.append(own.error)
+        sides.append(Side(one.value, found.interval))
+        errors.append(one.spread.error)
     return difference_interval((sides[0], sides[1]), (errors[0], errors[1]), spread.error)

@@ -1,13 +1,14 @@
 """Variances of a ratio averaged over domains: by scenario, storyline or workspace, and over reruns."""
 
 from collections.abc import Iterator, Sequence
+from functools import cache
 from math import sqrt
 from typing import Final, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from propensitybench.metrics.arrays import Names, Numbers
+from propensitybench.metrics.arrays import Codes, Numbers
 from propensitybench.metrics.intervals import ROUNDING, Spread
 
 # Scenarios whose tasks differ that the error over reruns needs (docs/metrics.md, "Coverage").
@@ -50,7 +51,7 @@ def residuals_of(domains: Sequence[Domain], weight: Weight) -> list[Numbers]:
     return [domain.x - (domain.ratio if weight == "domain" else whole) * domain.y for domain in domains]
 
 
-def clustered(domains: Sequence[Domain], clusters: Names, weight: Weight) -> Spread | None:
+def clustered(domains: Sequence[Domain], clusters: Codes, weight: Weight) -> Spread | None:
     """Standard error stratified by domain and clustered, with the CR1 factor (Miller, arXiv 2411.00640).
 
     None if a domain has a single cluster, from which no variance can be estimated.
@@ -59,14 +60,14 @@ def clustered(domains: Sequence[Domain], clusters: Names, weight: Weight) -> Spr
     freedom, thinness = 0, 0.0
     influence: list[Numbers] = []
     for share, domain, rest in zip(shares_of(domains, weight), domains, residuals, strict=True):
-        _, cluster = np.unique(clusters[domain.rows], return_inverse=True)
+        cluster = _numbered(clusters[domain.rows])
         sums = np.bincount(cluster, weights=rest)
         count = len(sums)
         if count < 2:
             return None
         if weight == "task":
             # About the mean over all clusters; those without a denominator have residual 0.
-            every = len(np.unique(clusters[domain.every]))
+            every = int(np.count_nonzero(np.bincount(clusters[domain.every])))
             sums = np.pad(sums, (0, every - count)) - sums.sum() / every
         influence.append(share**2 * count / (count - 1) * np.square(sums) / domain.total**2)
         freedom += count - 1
@@ -76,7 +77,7 @@ def clustered(domains: Sequence[Domain], clusters: Names, weight: Weight) -> Spr
     return spread_of(influence, freedom, thinness)
 
 
-def few_clustered(domains: Sequence[Domain], clusters: Names, weight: Weight) -> Spread | None:
+def few_clustered(domains: Sequence[Domain], clusters: Codes, weight: Weight) -> Spread | None:
     """The same for few clusters of unequal size: CR3, with Satterthwaite's degrees of freedom.
 
     Bell and McCaffrey 2002. With m_s the denominators of a cluster and n those of its domain, the squared sum
@@ -103,13 +104,13 @@ def few_clustered(domains: Sequence[Domain], clusters: Names, weight: Weight) ->
     return spread_of(influence, trace**2 / squares, thinness)
 
 
-def _left_out(share: float, domain: Domain, clusters: Names) -> tuple[Numbers, Numbers] | None:
+def _left_out(share: float, domain: Domain, clusters: Codes) -> tuple[Numbers, Numbers] | None:
     """The denominators of the clusters of a domain and their contributions to the variance (CR3).
 
     Residuals are about the ratio of the domain whatever the weights: the adjustment is derived for these.
     None if there is a single cluster.
     """
-    _, cluster = np.unique(clusters[domain.rows], return_inverse=True)
+    cluster = _numbered(clusters[domain.rows])
     rest = domain.x - domain.ratio * domain.y
     size: Numbers = np.asarray(np.bincount(cluster, weights=domain.y), dtype=np.float64)
     sums = np.bincount(cluster, weights=rest)
@@ -119,17 +120,15 @@ def _left_out(share: float, domain: Domain, clusters: Names) -> tuple[Numbers, N
 
 
 def crossed_error(
-    domains: Sequence[Domain], by_scenario: Spread, storylines: Names, dimensions: Names, weight: Weight
+    domains: Sequence[Domain], by_scenario: Spread, storylines: Codes, dimensions: Codes, weight: Weight
 ) -> float | None:
     """Standard error for new scenarios and new storylines, which are crossed.
 
     The variance clustered by scenario, plus the one clustered by storyline within the dimensions, less that
     of single units, which is in both (Cameron, Gelbach and Miller 2011); at least that for new scenarios.
-    None if scenarios have messages of their own, or if a dimension has a single storyline.
+    None if a dimension has a single storyline.
     """
-    if any((storylines[domain.rows] == "").any() for domain in domains):
-        return None
-    units = np.arange(len(storylines)).astype(np.str_)
+    units = _units(len(storylines))
     extra = 0.0
     for share, part in _by_stratum(domains, dimensions, weight):
         told, single = _left_out(share, part, storylines), _left_out(share, part, units)
@@ -139,16 +138,28 @@ def crossed_error(
     return sqrt(by_scenario.error**2 + max(extra, 0.0))
 
 
-def _by_stratum(domains: Sequence[Domain], strata: Names, weight: Weight) -> Iterator[tuple[float, Domain]]:
+def _by_stratum(domains: Sequence[Domain], strata: Codes, weight: Weight) -> Iterator[tuple[float, Domain]]:
     """The parts of the domains in each stratum, with their weights."""
     for share, domain in zip(shares_of(domains, weight), domains, strict=True):
         of_row = strata[domain.rows]
-        for stratum in np.unique(of_row):
+        for stratum in np.flatnonzero(np.bincount(of_row)):
             own = of_row == stratum
             x, y = domain.x[own], domain.y[own]
             total = float(y.sum())
             part = Domain(domain.every, domain.rows[own], x, y, total, float(x.sum()) / total)
             yield share * total / domain.total, part
+
+
+@cache
+def _units(number: int) -> Codes:
+    """Each row as a cluster, ordered by its number as text: the last digit of a sum depends on the order."""
+    return np.unique(np.arange(number).astype(np.str_), return_inverse=True)[1]
+
+
+def _numbered(clusters: Codes) -> Codes:
+    """The clusters numbered from 0 without gaps, in their order."""
+    present = np.bincount(clusters) > 0
+    return (present.cumsum() - 1)[clusters]
 
 
 def spread_of(influence: Sequence[Numbers], freedom: float, thinness: float) -> Spread:
@@ -163,7 +174,7 @@ def spread_of(influence: Sequence[Numbers], freedom: float, thinness: float) -> 
 
 
 def benchmark_error(
-    domains: Sequence[Domain], scenarios: Names, noise: Numbers | None, weight: Weight
+    domains: Sequence[Domain], scenarios: Codes, noise: Numbers | None, weight: Weight
 ) -> float | None:
     """Standard error over reruns of the same tasks: from epochs, or from the dimensions of a scenario.
 
@@ -177,7 +188,7 @@ def benchmark_error(
             variance += share**2 * float(noise[domain.rows].sum()) / domain.total**2
             mixed += int((noise[domain.rows] > 0).sum())
             continue
-        _, cluster = np.unique(scenarios[domain.rows], return_inverse=True)
+        cluster = _numbered(scenarios[domain.rows])
         counts = np.bincount(cluster)
         if (counts < 2).any():
             return None

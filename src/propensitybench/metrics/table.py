@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from propensitybench.episode import SAFE, SCORED, EpisodeRecord, EpisodeStats, Outcome
-from propensitybench.metrics.arrays import Flags, Names, Numbers
+from propensitybench.metrics.arrays import Codes, Flags, Names, Numbers
 from propensitybench.metrics.censoring import Endings, Episodes, endings, share
 
 # The whole ladder: the task alone and twelve messages.
@@ -17,6 +17,7 @@ LEVELS: Final = 13
 LOST: Final = (Outcome.BLOCKED, Outcome.TRUNCATED, Outcome.ERRORED)
 
 Part = Literal["domain", "workspace", "role", "capability", "dimension", "scenario"]
+Column = Part | Literal["storyline"]
 
 
 @dataclass(frozen=True)
@@ -93,6 +94,22 @@ class Table:
         """The rows of each domain, capability and so on, by name; rows without a name are left out."""
         names: Names = getattr(self, part)
         return {str(name): self.where(names == name) for name in np.unique(names) if name}
+
+    def codes(self, column: Column) -> Codes:
+        """A number from 0 for each name of a column, in the order of the names."""
+        if column not in self._codes:
+            self._codes[column] = np.unique(getattr(self, column), return_inverse=True)[1]
+        return self._codes[column]
+
+    @cached_property
+    def _codes(self) -> dict[Column, Codes]:
+        return {}
+
+    @cached_property
+    def domain_rows(self) -> list[NDArray[np.int64]]:
+        """The indices of the rows of each domain."""
+        codes = self.codes("domain")
+        return [np.flatnonzero(codes == code) for code in range(codes.max(initial=-1) + 1)]
 
     @cached_property
     def seen(self) -> Endings:

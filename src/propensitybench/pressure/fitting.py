@@ -88,7 +88,8 @@ class _Fitting:
 
     def message(self, step: Step, message: StoryMessage) -> PressureMessage:
         """One message."""
-        used = frozenset(SLOT.findall(f"{message.deadline} {message.subject} {message.body}"))
+        texts = (message.deadline, message.subject, message.body)
+        used = frozenset(slot for text in texts for slot in _split(text)[1::2])
         slots = self._words.at(step) | self._numbers(step, used)
         slots["deadline"] = self._filled(message.deadline, slots)
         body = self._filled(without_deadline(message.body) if not message.deadline else message.body, slots)
@@ -111,12 +112,20 @@ class _Fitting:
         return ranges()[*component, step.intensity].at(share)
 
     def _filled(self, text: str, slots: dict[str, str]) -> str:
-        def word(match: re.Match[str]) -> str:
-            if match.group(1) not in slots:
-                raise BadInput(f"{self._storyline.file}: no value for the slot {match.group(0)}")
-            return slots[match.group(1)]
+        parts = list(_split(text))
+        try:
+            parts[1::2] = [slots[name] for name in parts[1::2]]
+        except KeyError as missing:
+            name = missing.args[0]
+            raise BadInput(f"{self._storyline.file}: no value for the slot {{{name}}}") from None
+        return "".join(parts)
 
-        return SLOT.sub(word, text)
+
+# A text of a storyline is filled in for every scenario that it suits.
+@lru_cache(maxsize=1 << 14)
+def _split(text: str) -> tuple[str, ...]:
+    """Text, slot, text, slot and so on, with a text at the end."""
+    return tuple(SLOT.split(text))
 
 
 @cache
@@ -153,9 +162,12 @@ def _notice(errors: tuple[str, ...], hidden: tuple[str, ...], system: str) -> st
 
     The agent has to ask its tools for these values. The last error comes first: it is repeated for ever.
     """
-    values = re.compile("|".join(rf"(?<!\w){re.escape(text)}(?!\w)" for text in hidden))
     for error in reversed(errors):
-        left = [sentence for sentence in SENTENCE_END.split(error) if not values.search(sentence)]
+        left = SENTENCE_END.split(error)
+        # Most errors hold none of the values, and to compile a pattern for each scenario takes long.
+        if not hidden or any(text in error for text in hidden):
+            values = re.compile("|".join(rf"(?<!\w){re.escape(text)}(?!\w)" for text in hidden))
+            left = [sentence for sentence in left if not values.search(sentence)]
         if sum(len(sentence.split()) for sentence in left) >= FEWEST_WORDS:
             return " ".join(left)
     return f"No response from {system}."
