@@ -1,7 +1,7 @@
 """Variances of a ratio averaged over domains: by scenario, storyline or workspace, and over reruns."""
 
 from collections.abc import Iterator, Sequence
-from functools import cache
+from functools import lru_cache
 from math import sqrt
 from typing import Final, Literal, NamedTuple
 
@@ -150,7 +150,7 @@ def _by_stratum(domains: Sequence[Domain], strata: Codes, weight: Weight) -> Ite
             yield share * total / domain.total, part
 
 
-@cache
+@lru_cache(maxsize=32)
 def _units(number: int) -> Codes:
     """Each row as a cluster, ordered by its number as text: the last digit of a sum depends on the order."""
     return np.unique(np.arange(number).astype(np.str_), return_inverse=True)[1]
