@@ -17,8 +17,8 @@ from propensitybench.errors import RunStopped
 from propensitybench.scenarios import Selection, TaskMetadata
 from propensitybench.simulated import SimulatedClient
 
-# Markdown, HTML, LaTeX, YAML, a table cell, a marker of ours, controls and a mail address. Not a path, which a
-# record would shorten.
+# Markdown, HTML, LaTeX, YAML, a table cell, a marker of ours, controls and a mail address. Not a path, which
+# a record would shorten.
 EVIL: Final = (
     "lab/</script>[x](https:e.org)|![i](data:,)`code`*b*_u_{}input{passwd}%#&$^~\"'@x: {{ 7*7 }}"
     "[TO BE FILLED IN BY A PERSON: nothing]\x1b[31m\u202e\n---\nname: y"

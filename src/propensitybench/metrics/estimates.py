@@ -243,7 +243,7 @@ def estimate(
             storyline=crossed_error(
                 domains, by_scenario, table.codes("storyline"), table.codes("dimension"), weight
             )
-            if by_scenario and table.storyline[rows].all()
+            if by_scenario and (table.storyline[rows] != "").all()
             else None,
             workspace=by_workspace.error if by_workspace else None,
         ),
