@@ -11,6 +11,9 @@ UV ?= uv
 LOCK := $(UV) pip compile --universal --python-version 3.11.5 --generate-hashes --no-emit-index-url --no-header \
     --no-annotate --quiet $(UPGRADE)
 
+# Else each of the programs that the tests start would compile all modules again.
+unexport PYTHONDONTWRITEBYTECODE
+
 # Validators of the records that we write: Every Eval Ever, Hugging Face, CFF, CodeMeta, Croissant, BibTeX. Their
 # requirements exclude ours and each other's, so they have an environment of their own with what they import.
 RECORDS := $(VENV)-records
