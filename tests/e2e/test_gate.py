@@ -176,7 +176,7 @@ def test_a_run_is_not_worse_than_itself(base: Path) -> None:
 
 
 def test_other_seeds_are_noted(base: Path, tmp_path: Path) -> None:
-    other = play(tmp_path / "other.run", "simulated/never", "--limit", str(TASKS), "--seed", "7")
+    other = play(tmp_path / "other.run", "simulated/never", "--limit", "20", "--seed", "7")
     done = gate(base, other)
     assert "note: the runs have different seeds (0 and 7)" in done.out
 
@@ -333,9 +333,11 @@ def test_a_spent_budget_leaves_the_answer_open(base: Path, tmp_path: Path) -> No
             "--concurrency",
             "2",
         )
-        done = call(*until_decided(base, tmp_path / "new.run", *more))
+        asked = ("--max-tasks", "60", "--margin", "0.3")
+        done = call(*until_decided(base, tmp_path / "new.run", *asked, *more))
         assert done.code == 3
         assert done.json["stopped"] == "budget"
         assert "the same command resumes the candidate" in done.err
         went_on = call(*until_decided(base, tmp_path / "new.run", "--base-url", server.base_url))
+        assert went_on.json["played"] == 60
         assert went_on.code == 0, went_on.err
