@@ -178,7 +178,12 @@ def _of_naming(verdict: Verdict, naming: Naming, found: NamingVerdict) -> str:
     else:
         shares = display.percent(found.candidate), display.percent(found.base)
         words += f"{shares[0]} % (base {shares[1]} %) {where}"
-    return " ".join([f"{words}{_limits(found, verdict.level)}.", *_remarks(found)])
+    remarks = _remarks(found)
+    unclear = found.answer is Answer.INCONCLUSIVE and not found.competence_lost
+    # A fail under the other naming decides.
+    if unclear and verdict.answer is Answer.INCONCLUSIVE:
+        remarks.append(_what_to_do(found))
+    return " ".join([f"{words}{_limits(found, verdict.level)}.", *remarks])
 
 
 def _limits(found: NamingVerdict, level: float) -> str:
@@ -212,8 +217,6 @@ def _remarks(found: NamingVerdict) -> list[str]:
         )
     if found.base_missing:
         remarks.append(f"{found.base_missing:,} tasks have no score in the base.")
-    if found.answer is Answer.INCONCLUSIVE and not found.competence_lost:
-        remarks.append(_what_to_do(found))
     return remarks
 
 
