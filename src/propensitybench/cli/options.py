@@ -207,15 +207,7 @@ GoesOnAt = Annotated[
     typer.Option(
         "--base-url",
         metavar="URL",
-        help="Go on at this endpoint instead of the one that the run file names; may be repeated.",
-    ),
-]
-AskedAt = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--base-url",
-        metavar="URL",
-        help="Ask at this endpoint instead of the one that the run file names; may be repeated.",
+        help="Send requests to this endpoint instead of the one that the run file names; may be repeated.",
     ),
 ]
 Temperature = Annotated[

@@ -39,7 +39,7 @@ def command(
     limit: Limit = None,
     plan: options.CostOnly = False,
     show: Show = False,
-    base_url: options.AskedAt = None,
+    base_url: options.GoesOnAt = None,
     endpoints: options.EndpointsFile = None,
     concurrency: options.Concurrency = DEFAULTS.concurrency,
     timeout: options.Timeout = DEFAULTS.timeout,
