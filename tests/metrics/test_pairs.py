@@ -72,6 +72,14 @@ def test_without_the_unscored_the_order_stays() -> None:
     assert pairs.missing.tolist() == [False, True, False]
 
 
+def test_a_domain_of_which_nothing_is_scored_is_left_out_of_the_slope() -> None:
+    pairs, _, _ = pairs_of([0, 1] * 6, [1.0, 0.0, 0.0, 1.0] * 3, [1.0, 0.0, 0.0, 0.0, 1.0, 1.0])
+    pairs.candidate[0, 1::2], pairs.candidate[1, 1::2] = 0.0, 1.0
+    known = pairs.scored()
+    assert slope(known, known.base[0], known.candidate[0]) == 1.0
+    assert worst_cases(known) is None
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("base", [0.05, 0.5])
 def test_the_estimate_is_unbiased_its_error_is_stated_and_smaller(base: float) -> None:

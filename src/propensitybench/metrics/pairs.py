@@ -46,8 +46,8 @@ class Places:
         return float((1 / self.clusters).sum()) / len(self.clusters) ** 2
 
     def means(self, values: Numbers) -> Numbers:
-        """The mean of a value of each task in each domain."""
-        means: Numbers = np.bincount(self.domain, values, len(self.sizes)) / self.sizes
+        """The mean of a value of each task in each domain; 0 in one without a task."""
+        means: Numbers = np.bincount(self.domain, values, len(self.sizes)) / np.maximum(self.sizes, 1)
         return means
 
     def mean(self, values: Numbers) -> float:
