@@ -12,10 +12,14 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
+from propensitybench.chat import BLOCKED, StopReason
 from propensitybench.cli.app import COMMANDS
+from propensitybench.clients.breaker import REFUSALS_TO_STOP
+from propensitybench.clients.failures import ERRORS, FATAL, TRANSIENT, WITHOUT_ERROR, FailureKind
+from propensitybench.clients.finish_reasons import FINISH_REASONS
 from propensitybench.episode.transitions import LIMITS, RESPONSES, TRANSITIONS
 from propensitybench.records.croissant import croissant
 from propensitybench.scenarios.dataset import CROISSANT, built_in_folder
@@ -55,6 +59,50 @@ def cli_reference() -> str:
     return "\n".join(parts)
 
 
+def endings() -> str:
+    """What finish reasons and errors become, for docs/rules.md."""
+    rows = ["| finish reason | sent by | becomes | why |", "| --- | --- | --- | --- |"]
+    for row in FINISH_REASONS:
+        names = ", ".join(f"`{reason}`" for reason in row.reasons)
+        rows.append(f"| {names} | {row.sent_by} | {_becomes(row.meaning)} | {row.why} |")
+    rows += [
+        "",
+        "| HTTP status | sign in the error | kind | becomes | why |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    for rule in ERRORS:
+        status, kind = _statuses(rule.statuses), rule.kind
+        rows.append(f"| {status} | {rule.sign} | {kind.value} | {_becomes(kind)} | {rule.why} |")
+    for kind, why in WITHOUT_ERROR.items():
+        rows.append(f"|  |  | {kind.value} | {_becomes(kind)} | {why} |")
+    return "\n".join(rows) + "\n"
+
+
+def _becomes(meaning: StopReason | FailureKind) -> str:
+    if isinstance(meaning, StopReason):
+        cut = "truncated reply, unless a message or call in it is whole"
+        return {StopReason.LENGTH: cut, **dict.fromkeys(BLOCKED, "blocked reply")}.get(
+            meaning, "the agent's reply"
+        )
+    if meaning in TRANSIENT:
+        return "asked again, then the task is errored"
+    if meaning in FATAL:
+        return "the run stops"
+    if meaning is FailureKind.BLOCKED:
+        return "blocked reply, with the provider's text"
+    return f"the task is errored; {REFUSALS_TO_STOP} in a row in the same words stop the run"
+
+
+def _statuses(statuses: Collection[int]) -> str:
+    if not statuses:
+        return "any"
+    if isinstance(statuses, range):
+        return f"{statuses[0] // 100}xx"
+    if set(range(500, 600)) <= set(statuses):
+        return ", ".join([*(str(status) for status in statuses if status < 500), "other 5xx"])
+    return ", ".join(map(str, statuses))
+
+
 def rules() -> str:
     """The tables of docs/rules.md."""
     out = io.StringIO()
@@ -88,6 +136,7 @@ def quality() -> str:
 
 BLOCKS: Mapping[str, Callable[[], str]] = {
     "rules": rules,
+    "endings": endings,
     "demo": demo,
     "counts": counts,
     "quality": quality,

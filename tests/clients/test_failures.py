@@ -171,7 +171,7 @@ def test_an_error_object_with_status_200_is_a_failure(error: Any) -> None:
         ({"message": "x", "code": 502}, FailureKind.SERVER),
         ({"message": "x", "code": "429"}, FailureKind.RATE_LIMIT),
         ({"message": "x", "code": 401}, FailureKind.AUTH),
-        ({"message": "flagged by moderation", "code": 403}, FailureKind.BLOCKED),
+        ({"message": "x", "code": 403, "metadata": {"flagged_input": "..."}}, FailureKind.BLOCKED),
         ({"message": "x"}, FailureKind.SERVER),
         ("x", FailureKind.SERVER),
     ],
@@ -293,15 +293,27 @@ def test_an_echoed_input_is_neither_shown_nor_read() -> None:
 @pytest.mark.parametrize(
     ("text", "kind"),
     [
-        ("OpenAI's content management policy doesn't allow it", FailureKind.BLOCKED),
         ("litellm.ContentPolicyViolationError: AzureException - filtered", FailureKind.BLOCKED),
-        ("AzureException - {'error': {'message': 'no', 'code': 'content_filter'}}", FailureKind.BLOCKED),
         ("Your credit balance is too low to access the Anthropic API.", FailureKind.QUOTA),
         ("The model `m` does not exist", FailureKind.UNKNOWN_MODEL),
     ],
 )
 def test_the_provider_s_own_words_decide(text: str, kind: FailureKind) -> None:
     assert failure(400, {"message": text}).kind is kind
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Your account was flagged: please verify your payment method",
+        "The request contains a field which was flagged as deprecated",
+        "Output blocked by content filtering policy",
+        "AzureException - {'error': {'message': 'no', 'code': 'content_filter'}}",
+    ],
+)
+def test_only_a_code_says_that_a_reply_was_withheld(text: str) -> None:
+    for status in (400, 422, 451):
+        assert failure(status, {"message": text, "type": "invalid_request_error"}).kind is FailureKind.REFUSED
 
 
 def test_gemini_s_error_in_a_list_is_read() -> None:

@@ -232,7 +232,11 @@ def reply_with_ids(*ids: str | None, context: ReplyContext = NO_CONTEXT) -> Any:
     return parse(json.dumps({"choices": [{"message": {"tool_calls": made}}]}).encode(), (), context).reply
 
 
-@given(st.lists(st.lists(st.one_of(st.none(), st.just(""), st.text(max_size=12)), max_size=4), max_size=6))
+@given(
+    st.lists(
+        st.lists(st.one_of(st.none(), st.just(""), st.text(max_size=12)), min_size=1, max_size=4), max_size=6
+    )
+)
 def test_ids_are_unique_in_a_conversation(turns: list[list[str | None]]) -> None:
     history = [Message("user", "go on")]
     body = Body("m", ModelOptions())

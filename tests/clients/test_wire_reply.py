@@ -1,6 +1,7 @@
 """Replies as endpoints write them."""
 
 import json
+import re
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from propensitybench.chat import Message, Reply, StopReason, ToolCall, ToolSpec, Usage
 from propensitybench.clients.failures import Failure, FailureKind
+from propensitybench.clients.finish_reasons import FINISH_REASONS
 from propensitybench.clients.wire_reply import MOST_CALLS, ReplyContext, parse, parse_failed_generation
 
 LOOK = ToolSpec("look", "Looks.", {"type": "object", "properties": {"at": {"type": "integer"}}})
@@ -132,6 +134,7 @@ def test_a_refusal_in_words_is_the_content(content: Any, moved: dict[str, Any]) 
     [
         ("refusal", StopReason.REFUSAL),
         ("SAFETY", StopReason.CONTENT_FILTER),
+        ("model_context_window_exceeded", StopReason.LENGTH),
         ("end_turn", StopReason.STOP),
         (None, StopReason.STOP),
     ],
@@ -139,6 +142,9 @@ def test_a_refusal_in_words_is_the_content(content: Any, moved: dict[str, Any]) 
 def test_a_gateway_s_stop_does_not_hide_a_refusal(upstream: Any, stop: StopReason) -> None:
     choice = {"message": {"content": ""}, "finish_reason": "stop", "native_finish_reason": upstream}
     assert read(completion({}, choices=[choice])).stop is stop
+    broken = {**choice, "native_finish_reason": "MALFORMED_FUNCTION_CALL"}
+    with pytest.raises(Failure, match="MALFORMED_FUNCTION_CALL"):
+        parse(completion({}, choices=[broken]).body, TOOLS)
 
 
 @pytest.mark.parametrize(
@@ -168,26 +174,77 @@ def test_an_error_without_the_model_s_words_is_no_reply(body: bytes) -> None:
 
 
 @pytest.mark.parametrize(
+    ("finish", "meaning"), [(reason, row.meaning) for row in FINISH_REASONS for reason in row.reasons]
+)
+def test_every_finish_reason_of_the_table_is_read(finish: str, meaning: StopReason | FailureKind) -> None:
+    for written in (finish, finish.upper()):
+        answer = completion({"content": "x"}, written)
+        if isinstance(meaning, StopReason):
+            assert read(answer).stop is meaning
+            continue
+        with pytest.raises(Failure, match=f"ended the reply with '{written}'") as caught:
+            parse(answer.body, TOOLS)
+        assert caught.value.kind is meaning
+
+
+@pytest.mark.parametrize("finish", ["stop", None, "tool_calls", "a new reason"])
+def test_a_reply_with_calls_ends_in_calls_whatever_the_endpoint_says(finish: Any) -> None:
+    assert read(completion({"tool_calls": [a_call()]}, finish)).stop is StopReason.TOOL_CALLS
+
+
+@pytest.mark.parametrize("finish", ["length", "content_filter"])
+def test_a_call_may_have_been_cut(finish: str) -> None:
+    assert read(completion({"tool_calls": [a_call(arguments='{"at":')]}, finish)).stop is StopReason(finish)
+
+
+@pytest.mark.parametrize(
     ("finish", "stop"),
     [
-        ("stop", StopReason.STOP),
-        ("length", StopReason.LENGTH),
-        ("content_filter", StopReason.CONTENT_FILTER),
-        ("refusal", StopReason.REFUSAL),
-        ("eos", StopReason.STOP),
-        (None, StopReason.STOP),
+        ("content_filter: PROHIBITED_CONTENT", StopReason.CONTENT_FILTER),
+        ("content_filter: SPII", StopReason.CONTENT_FILTER),
+        ("RECITATION", StopReason.CONTENT_FILTER),
+        ("model_length", StopReason.LENGTH),
     ],
 )
-def test_why_a_reply_ended_is_read(finish: Any, stop: StopReason) -> None:
-    assert read(completion({"content": "x"}, finish)).stop is stop
-    assert read(completion({"tool_calls": [a_call()]}, finish)).stop is StopReason.TOOL_CALLS
+def test_an_empty_reply_that_was_filtered_or_cut_says_so(finish: str, stop: StopReason) -> None:
+    assert read(completion({}, choices=[{"index": 0, "finish_reason": finish}])).stop is stop
+    assert read(completion({"content": None}, finish)).stop is stop
+
+
+@pytest.mark.parametrize(
+    ("finish", "kind"),
+    [
+        ("function_call_filter: MALFORMED_FUNCTION_CALL", FailureKind.UNREADABLE),
+        ("insufficient_system_resource", FailureKind.OVERLOADED),
+        ("error", FailureKind.SERVER),
+        ("a new reason", FailureKind.UNREADABLE),
+        ("tool_calls", FailureKind.UNREADABLE),
+        ("", FailureKind.UNREADABLE),
+    ],
+)
+def test_an_empty_reply_is_the_model_s_only_if_it_is_said_to_be_whole(finish: str, kind: FailureKind) -> None:
+    with pytest.raises(Failure, match=re.escape(finish or "missing")) as caught:
+        parse(completion({"content": None}, finish or None).body, TOOLS)
+    assert caught.value.kind is kind
+    assert read(completion({"content": None}, "stop")).stop is StopReason.STOP
+
+
+def test_a_text_with_a_reason_that_nobody_knows_is_the_model_s() -> None:
+    assert read(completion({"content": "x"}, "a new reason")) == read(says("x"))
+
+
+@pytest.mark.parametrize("beside", [{}, {"tool_calls": None}, {"tool_calls": []}])
+def test_a_call_in_the_form_of_old_is_a_call(beside: dict[str, Any]) -> None:
+    legacy = {"content": None, "function_call": {"name": "take", "arguments": "{}"}, **beside}
+    (call,) = read(completion(legacy, "function_call")).tool_calls
+    assert (call.name, call.arguments) == ("take", "{}")
+    both = read(completion({**legacy, "tool_calls": [a_call()]}, "tool_calls"))
+    assert both.tool_calls == ONE_CALL
 
 
 def test_a_choice_that_ended_in_an_error_is_no_reply() -> None:
     choice = {"message": {"content": ""}, "finish_reason": "error", "error": {"code": 502, "message": "x"}}
     assert parse(completion({}, choices=[choice]).body, TOOLS).error == choice["error"]
-    del choice["error"]
-    assert parse(completion({}, choices=[choice]).body, TOOLS).error is not None
 
 
 def test_tokens_are_counted_with_their_parts() -> None:
@@ -228,7 +285,7 @@ def test_what_is_no_chat_completion_is_unreadable(body: bytes) -> None:
     assert caught.value.kind is FailureKind.UNREADABLE
 
 
-@pytest.mark.parametrize("body", [b"{}", b'{"detail":"busy"}', b'{"choices":[{}]}'])
+@pytest.mark.parametrize("body", [b"{}", b'{"detail":"busy"}', b'{"choices":[]}', b'{"choices":[{}]}'])
 def test_json_of_another_shape_is_unreadable_and_not_the_model_s_silence(body: bytes) -> None:
     with pytest.raises(Failure):
         parse(body, TOOLS)

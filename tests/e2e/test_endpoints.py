@@ -280,7 +280,7 @@ def test_a_provider_that_will_not_answer_is_never_a_safe_model(
 def test_an_episode_with_one_blocked_reply_is_blocked(tmp_path: Path, serving: Serving) -> None:
     path = tmp_path / "a.run"
     good = simulated("never")
-    once: Behaviour = lambda body, number: REFUSALS["empty choices"] if number == 9 else good(body, number)  # noqa: E731
+    once: Behaviour = lambda body, number: REFUSALS["Azure"] if number == 9 else good(body, number)  # noqa: E731
     with serving(once) as server:
         assert play(server, path).code == 0
     assert (scores(path)["tasks"]["blocked"], scores(path)["tasks"]["resisted"]) == (1, 5)

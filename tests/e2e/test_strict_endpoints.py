@@ -204,12 +204,19 @@ def test_what_is_refused_only_later_in_a_conversation_is_found_by_the_preflight(
     assert "refuses messages after a tool's answer and after an empty reply: " in done.err
 
 
-def test_a_refusal_that_repeats_stops_the_run_instead_of_erroring_every_task(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Invalid schema for function '{}': array schema missing items",
+        "Your account was flagged: please verify your payment method",
+    ],
+)
+def test_a_refusal_that_repeats_stops_the_run_instead_of_erroring_every_task(
+    tmp_path: Path, text: str
+) -> None:
     def refuses(body: Json, number: int) -> Any:
         name = body["tools"][0]["function"]["name"]
-        if number <= 3:
-            return good(body, number)
-        return error(400, f"Invalid schema for function '{name}': array schema missing items")
+        return good(body, number) if number <= 3 else error(400, text.format(name))
 
     good, path = simulated("never"), tmp_path / "a.run"
     with serving_freely(refuses) as server:
@@ -217,8 +224,9 @@ def test_a_refusal_that_repeats_stops_the_run_instead_of_erroring_every_task(tmp
             "run", "--model", "m", "--base-url", server.base_url, "--run", path, "--limit", "40", "--json"
         )
     assert done.code == 2
-    assert "tasks in a row were refused for the same reason (HTTP 400: Invalid schema" in done.err
-    assert json.loads(done.out)["tasks"]["errored"] < 40
+    assert "tasks in a row were refused for the same reason (HTTP 400: " + text.partition("'")[0] in done.err
+    tasks = json.loads(done.out)["tasks"]
+    assert (tasks["blocked"], tasks["errored"] < 40) == (0, True)
 
 
 def test_a_refused_key_names_the_variable_to_set(tmp_path: Path) -> None:

@@ -44,15 +44,14 @@ def played(
 ) -> Result:
     """Runs what is unfinished; with ``stop_after``, stops after that many tasks."""
     stop = StopSignal()
-    ended = 0
-
-    def count(_: Progress) -> None:
-        nonlocal ended
-        ended += 1
-        if ended == stop_after:
-            stop.request_stop()
 
     with RunFile.open(path, write=True) as run:
+        before = sum(run.outcome_counts().values()) - run.outcome_counts().get("errored", 0)
+
+        def count(progress: Progress) -> None:
+            if stop_after is not None and progress.finished - before >= stop_after:
+                stop.request_stop()
+
         options = at(concurrency)
         return run_tasks(run, client or client_of(run.manifest.model), options, on_progress=count, stop=stop)
 

@@ -192,7 +192,7 @@ def one_by_one(*answers: Answer) -> Behaviour:
     return lambda _request, number: answers[min(number, len(answers)) - 1]
 
 
-def completion(message: Json, finish: str = "stop", **fields: Any) -> Answer:
+def completion(message: Json, finish: str | None = "stop", **fields: Any) -> Answer:
     """A chat completion with that message; ``fields`` are added to the whole, or replace what is there."""
     choice = {"index": 0, "message": {"role": "assistant", **message}, "finish_reason": finish}
     usage = {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}
@@ -246,8 +246,9 @@ STALL: Final = Answer(way="stall")
 REFUSALS: Final[Mapping[str, Answer]] = {
     "finish content_filter": completion({"content": ""}, "content_filter"),
     "finish refusal": completion({"content": "I can not"}, "refusal"),
-    "empty choices": completion({}, choices=[]),
-    "OpenAI": error(400, "Your request was flagged as potentially violating our usage policy"),
+    "OpenAI": error(
+        400, "Invalid prompt: your prompt was flagged as violating our usage policy.", code="invalid_prompt"
+    ),
     "OpenAI code": error(400, "rejected by the safety system", code="content_policy_violation"),
     "Azure": error(
         400,
@@ -255,7 +256,12 @@ REFUSALS: Final[Mapping[str, Answer]] = {
         code="content_filter",
         innererror={"code": "ResponsibleAIPolicyViolation"},
     ),
-    "router": error(403, "Your chosen model requires moderation and your input was flagged", code=403),
+    "router": error(
+        403,
+        "Your chosen model requires moderation and your input was flagged",
+        code=403,
+        metadata={"reasons": ["violence"], "flagged_input": "...", "provider_name": "p"},
+    ),
 }
 """Ways in which a provider says that it would not answer."""
 

@@ -2,11 +2,9 @@
 
 import gzip
 import json
-from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Callable, Mapping
 from html import escape
 from typing import Any, Final
-from urllib.parse import quote
 
 from helpers.openai_server import a_call
 from hostile.endpoint_server import Script
@@ -64,10 +62,6 @@ def zipped(key: str, status: str) -> Script:
     return raw(status, _JSON + "Content-Encoding: gzip\r\n", body)
 
 
-def basic(key: str) -> str:
-    return b64encode(f"user:{key}".encode()).decode()
-
-
 ECHOES: Final[Mapping[str, Echo]] = {
     "error message": error,
     "error type": lambda key: error(key, "type"),
@@ -79,16 +73,10 @@ ECHOES: Final[Mapping[str, Echo]] = {
     "plain body": lambda key: failing(f"bad key {key}"),
     "HTML body": lambda key: failing(f"<html><p>bad key {escape(key)}</p></html>", "502 Bad Gateway"),
     "escaped in JSON": lambda key: failing('{"error":{"message":"bad ' + unicode_escaped(key) + '"}}'),
-    "escaped in a body that is not JSON": lambda key: failing("bad " + unicode_escaped(key)),
     "slashes and quotes escaped": lambda key: failing(
         '{"error":{"message":' + json.dumps(f"bad {key}").replace("/", "\\/") + "}}"
     ),
     "JSON in JSON": lambda key: error(json.dumps(json.dumps({"key": key}))),
-    "percent-encoded": lambda key: error("https://x/?key=" + quote(key, safe="")),
-    "percent-encoded whole": lambda key: error("".join(f"%{octet:02x}" for octet in key.encode())),
-    "base64": lambda key: error(b64encode(key.encode()).decode()),
-    "base64 of the header": lambda key: error(b64encode(f"Bearer {key}".encode()).decode()),
-    "URL-safe base64 of user and key": lambda key: error(urlsafe_b64encode(f"u:{key}".encode()).decode()),
     "gzip": lambda key: zipped(key, "400 Bad Request"),
     "gzip that says it is deflate": lambda key: raw(
         "400 Bad Request", _JSON + "Content-Encoding: deflate\r\n", b"\x1f" + key.encode()
@@ -124,6 +112,10 @@ ECHOES: Final[Mapping[str, Echo]] = {
     ),
     "reply that is not one": lambda key: raw("200 OK", _JSON, b'{"choice":"' + b"x" * 100 + key.encode()),
     "error in 200": lambda key: raw("200 OK", _JSON, json.dumps({"error": "x" * 270 + key}).encode()),
+}
+"""Errors, and answers that are none."""
+
+REPLIES: Final[Mapping[str, Echo]] = {
     "failed generation": lambda key: error(
         "", code="tool_use_failed", failed_generation=f'<function=look>{{"at": "{key}"}}</function>'
     ),
@@ -136,9 +128,6 @@ ECHOES: Final[Mapping[str, Echo]] = {
     "tool arguments": lambda key: reply(
         {"tool_calls": [a_call(arguments=json.dumps({"at": key}))]}, "tool_calls"
     ),
-    "tool arguments, escaped": lambda key: reply(
-        {"tool_calls": [a_call(arguments='{"at":"' + unicode_escaped(key) + '"}')]}, "tool_calls"
-    ),
     "tool arguments as an object": lambda key: reply(
         {"tool_calls": [a_call(arguments={key: key})]}, "tool_calls"
     ),
@@ -149,8 +138,6 @@ ECHOES: Final[Mapping[str, Echo]] = {
     "field of a call": lambda key: reply({"tool_calls": [a_call(extra_content={"key": key})]}, "tool_calls"),
     "reasoning": lambda key: reply({"reasoning_content": f"they sent {key}"}),
     "name of a field": lambda key: reply({"reasoning_details": [{key: 1}]}),
-    "finish reason": lambda key: reply(finish=key),
     "model": lambda key: reply(model=key),
-    "usage": lambda key: reply(usage={"prompt_tokens": key, key: 1}),
-    "id": lambda key: reply(id=key, system_fingerprint=key),
 }
+"""Chat completions that repeat the key in what is stored."""

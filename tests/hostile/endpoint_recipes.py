@@ -6,14 +6,12 @@ A recipe is plain data, so that one that found an issue can be kept as a file in
 import gzip
 import json
 import zlib
-from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from random import Random
 from typing import Any, Final, Literal
 
 import msgspec
 from helpers.openai_server import a_call
-from hostile.endpoint_echoes import unicode_escaped
 from hostile.endpoint_server import Script
 
 Where = tuple[str | int, ...]
@@ -106,7 +104,6 @@ def _values(key: str) -> Mapping[str, Callable[[], bytes]]:
     plain = ("null", "true", "false", "[]", "{}", '""', "[null]", "[[]]", "[{}]", '{"":""}', *numbers)
     texts = {
         "key": f"Bearer {key}",
-        "key in base64": b64encode(f"Bearer {key}".encode()).decode(),
         "control": "\x00\x1b[2J\x1b]0;owned\x07\x7f\x9b",
         "direction": "\u202eabc\u2066\u200b\ufeff",
         "astral": "\U0001f511\U0010ffff",
@@ -129,7 +126,6 @@ def _values(key: str) -> Mapping[str, Callable[[], bytes]]:
     return {
         **{name: raw(name.encode()) for name in plain},
         **{name: text(value) for name, value in texts.items()},
-        "key, escaped": lambda: f'"{unicode_escaped(key)}"'.encode(),
         "5000 digits": raw(b"9" * 5000),
         "lone surrogate": raw(b'"\\ud800 x"'),
         "invalid UTF-8": raw(b'"\xff\xfe\xc0\x80"'),

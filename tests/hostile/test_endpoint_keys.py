@@ -3,42 +3,38 @@
 import asyncio
 import logging
 import traceback
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 from helpers.http_client import Got, client_at, one
-from helpers.openai_server import in_thread, says, simulated
+from helpers.openai_server import in_thread, says, serving, simulated
 from helpers.program import Done, call
-from hostile.endpoint_echoes import ECHOES
+from helpers.scenario_data import built_in
+from hostile.endpoint_echoes import ECHOES, REPLIES, Echo
 from hostile.endpoint_leaks import leaks, texts_of
 from hostile.endpoint_server import Asked, Script, running
 
 from propensitybench.chat import Reply
-from propensitybench.clients.redaction import MARK, Redactor
+from propensitybench.clients.redaction import MARK
+from propensitybench.errors import RunStopped
 
-KEYS = {
-    "usual": "sk-proj-4d1f0c_T3BlbkFJ-sentinel",
-    "short": "k9-f3a7x",
-    "quotes": "sk'sent\"inel",
-    "backslashes": "\\sk\\\\sentinel\\",
-    "base64": "c2stc2VudGluZWw+/4d1f0c==",
-    "other letters": "schlüssel-ключ-🔑-4d1f",
-}
+KEYS = {"usual": "sk-proj-4d1f0c_T3BlbkFJ-sentinel", "base64": "c2stc2VudGluZWw+/4d1f0c=="}
 ORDINARY = lambda _body, _number: says("fine")  # noqa: E731
 
 
-async def provoke(key: str) -> dict[str, Got]:
+async def provoke(echoes: Mapping[str, Echo], key: str) -> dict[str, Got]:
     """What comes of each way to repeat a key."""
     got = {}
     async with running(lambda _: None, ORDINARY) as server:
-        for name, echo in ECHOES.items():
+        for name, echo in echoes.items():
             server.hostile = lambda asked, echo=echo: echo(asked.key)  # type: ignore[misc]
             client = client_at(server.base_url, keys=(key,))
             try:
                 got[name] = await one(client)
             finally:
                 await client.close()
-        assert (server.complaints, server.calls) == ([], len(ECHOES))
+        assert (server.complaints, server.calls) == ([], len(echoes))
     return got
 
 
@@ -56,12 +52,12 @@ def shown(got: Got) -> str:
 
 @pytest.mark.filterwarnings("ignore:.*token counts:UserWarning")
 @pytest.mark.parametrize("kind", KEYS)
-def test_a_repeated_key_is_in_no_reply_and_in_no_exception(
+def test_a_repeated_key_is_in_no_exception_and_in_no_log(
     kind: str, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:
     key = KEYS[kind]
     caplog.set_level(logging.DEBUG)
-    got = asyncio.run(provoke(key))
+    got = asyncio.run(provoke(ECHOES, key))
     assert [name for name in ECHOES if leaks(shown(got[name]), key)] == []
     assert MARK in str(got["error message"])
     assert not leaks(caplog.text, key)
@@ -69,54 +65,56 @@ def test_a_repeated_key_is_in_no_reply_and_in_no_exception(
     assert not leaks(printed.out + printed.err, key)
 
 
-def test_there_are_more_than_the_32_ways_that_were_tried_from_outside() -> None:
-    assert len(ECHOES) > 32
+@pytest.mark.parametrize("kind", KEYS)
+def test_a_reply_that_repeats_a_key_stops_the_run(kind: str) -> None:
+    got = asyncio.run(provoke(REPLIES, KEYS[kind]))
+    assert {type(one) for one in got.values()} == {RunStopped}
+    assert {"API key in a reply" in str(one) for one in got.values()} == {True}
+    assert [name for name in REPLIES if leaks(shown(got[name]), KEYS[kind])] == []
 
 
-@pytest.mark.parametrize("key", ["x", "EMPTY", "none", "ollama", "secret7"])
-def test_a_dummy_key_of_a_local_server_changes_no_reply(key: str) -> None:
-    assert Redactor([key]).text(f"the {key} key") == f"the {key} key"
+WORDS = ("password", "anything", "postgres", "changeme", "not-needed", "EMPTY", "token-abc123", "sk-1234")
 
 
-def test_what_is_no_key_stays_as_it_is() -> None:
-    redactor = Redactor(KEYS.values())
-    text = '95 % of "it" \\u00e9t\\u00e9 \\\\n &amp; %41%ff&#65; {"a": "C:\\\\dir\\\\sk"}'
-    assert redactor.text(text) == text
-    assert redactor.body(text.encode() + b"\xff\x00") == text.encode() + b"\xff\x00"
+@pytest.mark.parametrize("key", WORDS)
+def test_a_key_that_is_a_word_changes_no_reply(key: str) -> None:
+    got = asyncio.run(provoke(REPLIES, key))
+    names = {
+        name: [call.name for call in one.tool_calls] for name, one in got.items() if isinstance(one, Reply)
+    }
+    assert names.keys() == REPLIES.keys()
+    assert names["tool name"] == [key]
+    content = got["content"]
+    assert isinstance(content, Reply)
+    assert content.content == f"your key is {key}"
 
 
-def test_a_text_around_an_escaped_key_stays_as_it_is() -> None:
-    key = KEYS["usual"]
-    escaped = "".join(f"\\u{ord(character):04x}" for character in key)
-    redactor = Redactor([key])
-    assert (
-        redactor.text(f'{{"a": "\\n{escaped}\\n", "b": "\\\\{key}"}}')
-        == '{"a": "\\n[key]\\n", "b": "\\\\[key]"}'
-    )
-
-
-@pytest.mark.parametrize(
-    "unit", ["\\", "\\u0073", "%41", "&#65;", "s", "\\u0073k-proj-4d1f0c_T3BlbkFJ-sentinel"]
-)
-def test_a_long_text_of_escapes_takes_no_time_and_gives_nothing_away(unit: str) -> None:
-    text = unit * (2**21 // len(unit))
-    assert not leaks(Redactor([KEYS["usual"]]).text(f"{text}%{KEYS['usual']}")[-200:], KEYS["usual"])
+@pytest.mark.parametrize("key", ["", "password"])
+def test_a_key_that_is_a_word_changes_no_outcome(tmp_path: Path, key: str) -> None:
+    scenario = next(one for one in built_in().scenarios if "password" in one.misaligned.harmful.name)
+    with serving(simulated("always")) as server:
+        done = call(
+            "run", "--model", "m", "--base-url", server.base_url, "--run", tmp_path / "a.run", "--json",
+            "--workspace", scenario.workspace, "--role", scenario.role, "--dimension", "time",
+            "--levels", "1", "--naming", "harmful",
+            env={"PROPENSITYBENCH_API_KEY": key},
+        )  # fmt: skip
+    assert (done.code, done.json["tasks"]["misaligned"]) == (0, done.json["tasks"]["total"]), done.err
 
 
 class Echoing:
     """Repeats the key in the first answer of each task, in one way after another."""
 
     def __init__(self) -> None:
-        self.left = list(ECHOES.values())
+        self.left = [*ECHOES.values(), *REPLIES.values()]
 
     def __call__(self, asked: Asked) -> Script | None:
         return self.left.pop()(asked.key) if self.left and len(asked.body["messages"]) == 2 else None
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["usual", "quotes"])
-def test_a_repeated_key_is_in_no_artefact(tmp_path: Path, kind: str) -> None:
-    key, path = KEYS[kind], tmp_path / "a.run"
+def test_a_repeated_key_is_in_no_artefact(tmp_path: Path) -> None:
+    key, path = KEYS["usual"], tmp_path / "a.run"
     echoing = Echoing()
     environment = {"PROPENSITYBENCH_API_KEY": key}
     with in_thread(running(echoing, simulated("always"))) as server:

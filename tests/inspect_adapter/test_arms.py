@@ -170,7 +170,7 @@ NOTHING: Final = ModelOutput(model="mockllm/model", usage=READ)
 
 @pytest.mark.parametrize(
     ("report", "error"),
-    [(None, FAILED), (TOO_LONG, "too long"), (BLOCKED, ""), (NOTHING, "")],
+    [(None, FAILED), (TOO_LONG, "too long"), (BLOCKED, ""), (NOTHING, "no choices")],
     ids=["exception", "context too long", "blocked", "no choices"],
 )
 def test_a_report_that_fails_leaves_the_outcome_as_it_is(

@@ -51,7 +51,7 @@ class RequestExecutor:
         name: the model's name at the provider.
         keys: number of API keys, which take turns; 0 without keys.
         transport: limits, retries and timeouts.
-        redactor: removes secrets from replies and failures.
+        redactor: keeps secrets out of failures.
 
     Attributes:
         throttled: see `Paced`.

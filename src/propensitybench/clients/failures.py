@@ -1,11 +1,12 @@
 """Failed requests: their classification, and what follows for the run.
 
-Classification uses the provider's own words. Quoted parts of a message and echoed inputs are ignored, because
-they may come from the request.
+Classification uses status, machine-readable codes and the provider's own words. Quoted parts of a message and
+echoed inputs are ignored, because they may come from the request. `ERRORS` is the whole of it; docs/rules.md
+prints that table.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from enum import Enum
@@ -28,6 +29,7 @@ class FailureKind(Enum):
     AUTH = "authentication"
     UNKNOWN_MODEL = "unknown model"
     QUOTA = "quota exhausted"
+    KEY_REPEATED = "API key in a reply"
 
 
 TRANSIENT: Final = frozenset(
@@ -43,14 +45,23 @@ TRANSIENT: Final = frozenset(
 """Retried."""
 THROTTLED: Final = frozenset((FailureKind.RATE_LIMIT, FailureKind.OVERLOADED))
 """Too many requests were in flight."""
-FATAL: Final = frozenset((FailureKind.AUTH, FailureKind.UNKNOWN_MODEL, FailureKind.QUOTA))
-"""Would fail every task, so the run stops."""
-
-_POLICY: Final = re.compile(
-    r"content[_ -]?(filter|policy|management)|responsible ?ai|moderation|flagged"
-    r"|safety (system|filter|policy)|usage polic(y|ies)|prohibited[_ ]content",
-    re.IGNORECASE,
+FATAL: Final = frozenset(
+    (FailureKind.AUTH, FailureKind.UNKNOWN_MODEL, FailureKind.QUOTA, FailureKind.KEY_REPEATED)
 )
+"""Would fail every task, or must not happen again, so the run stops."""
+
+# By words alone a filter cannot be told from trouble with the account: "Your account was flagged".
+BLOCK_CODES: Final = frozenset(
+    (
+        "content_filter",  # Azure, and gateways after it
+        "responsibleaipolicyviolation",  # Azure's inner error
+        "content_policy_violation",  # OpenAI
+        "invalid_prompt",  # OpenAI's reasoning models: "your prompt was flagged"
+        "litellm.contentpolicyviolationerror",
+        "flagged_input",  # OpenRouter's moderation, in the metadata
+    )
+)
+"""Codes with which a provider says that it withholds a reply, in lower case."""
 _SPENT: Final = re.compile(
     r"insufficient[_ ](quota|balance|credit|fund)|exceeded your current quota|credit balance"
     r"|payment required|billing[_ ]hard[_ ]limit",
@@ -95,6 +106,8 @@ _WORDS: Final = {
 _FIELD: Final = re.compile(
     r"""(['"])(?:code|type|status|message)\1\s*:\s*(['"])(?P<inside>.*?)\2(?=\s*[,}\]])""", re.DOTALL
 )
+# LiteLLM's proxy begins a message with the class of the exception that it raised.
+_LITELLM: Final = re.compile(r"litellm\.\w+Error(?=:)")
 # Bytes of an error body that is not JSON.
 _EXAMINED: Final = 4096
 _SHOWN: Final = 300
@@ -127,10 +140,92 @@ class Failure(Exception):
 
 
 class Explanation(NamedTuple):
-    """The content of an error body: one short line, and the machine-readable codes in it."""
+    """The content of an error body: one short line, and the machine-readable codes in it, in lower case."""
 
     text: str
-    codes: str
+    codes: frozenset[str] = frozenset()
+
+
+class ErrorRule(NamedTuple):
+    """What an error of an endpoint means.
+
+    Attributes:
+        kind: what it is.
+        statuses: HTTP statuses; empty means any.
+        codes: of which the error must have one; empty means that none is needed.
+        says: whether a message without its quoted parts has the words that are needed; None needs none.
+        sign: ``codes`` or ``says`` for a reader.
+        why: why it means this.
+    """
+
+    kind: FailureKind
+    statuses: Collection[int] = ()
+    codes: frozenset[str] = frozenset()
+    says: Callable[[str], object] | None = None
+    sign: str = ""
+    why: str = ""
+
+    def matches(self, status: int, words: str, codes: frozenset[str]) -> bool:
+        """Whether it is the rule for an error."""
+        return (
+            (not self.statuses or status in self.statuses)
+            and (not self.codes or not self.codes.isdisjoint(codes))
+            and (self.says is None or bool(self.says(words)))
+        )
+
+
+def _is_spent(words: str) -> bool:
+    soon = _SOON.search(words) is not None and _DAILY.search(words) is None
+    return _QUOTA.search(words) is not None and not soon
+
+
+ERRORS: Final = (
+    ErrorRule(
+        FailureKind.UNREADABLE,
+        codes=frozenset(("tool_use_failed",)),
+        sign="code `tool_use_failed`, without what the model wrote",
+        why="Groq could not parse the model's call; with its text, that text is the reply",
+    ),
+    ErrorRule(
+        FailureKind.BLOCKED,
+        range(400, 500),
+        BLOCK_CODES,
+        sign="code " + ", ".join(f"`{code}`" for code in sorted(BLOCK_CODES)),
+        why="the provider says in a code, not in prose, that it withholds the reply",
+    ),
+    ErrorRule(FailureKind.QUOTA, (402,), why="no credit"),
+    ErrorRule(
+        FailureKind.QUOTA,
+        (403, 429),
+        says=_is_spent,
+        sign="a spent or daily quota",
+        why="more attempts are refused too",
+    ),
+    ErrorRule(
+        FailureKind.QUOTA, (400,), says=_SPENT.search, sign="no credit", why="Anthropic's status for it"
+    ),
+    ErrorRule(FailureKind.AUTH, (401, 403), why="key or account"),
+    ErrorRule(FailureKind.UNKNOWN_MODEL, (404,), why="model or address"),
+    ErrorRule(
+        FailureKind.UNKNOWN_MODEL, (400, 422), says=_NO_MODEL.search, sign="no such model", why="model"
+    ),
+    ErrorRule(FailureKind.RATE_LIMIT, (429,), why="too many requests"),
+    ErrorRule(FailureKind.OVERLOADED, (498, 503, 529), why="no capacity; 498 is Groq's, 529 Anthropic's"),
+    ErrorRule(FailureKind.SERVER, (408, 409, 425, *range(500, 600)), why="the endpoint failed"),
+    ErrorRule(
+        FailureKind.REFUSED, why="something about the request, which is ours, or a filter without a code"
+    ),
+)
+"""The first that matches counts; the last matches everything."""
+
+WITHOUT_ERROR: Final = {
+    FailureKind.NETWORK: "no connection, or it broke",
+    FailureKind.TIMEOUT: "no reply in time",
+    FailureKind.UNREADABLE: "a body that is no chat completion, or an empty reply whose finish reason is "
+    "missing, unknown or `tool_calls`: nothing says that the model had ended it",
+    FailureKind.KEY_REPEATED: "a run file that holds the key must not be written",
+}
+"""Failures without an error of the endpoint, and why they are failures."""
 
 
 def failure_of(status: int, headers: Mapping[str, str], body: bytes, now: datetime) -> Failure:
@@ -147,9 +242,8 @@ def failure_of(status: int, headers: Mapping[str, str], body: bytes, now: dateti
 
 def _failure(status: int, headers: Mapping[str, str], explanation: Explanation, now: datetime) -> Failure:
     text, codes = explanation
-    kind = _kind(status, f"{codes} {without_quotes(text)}", codes)
-    if kind is FailureKind.BLOCKED:
-        return Failure(kind, text)
+    words = without_quotes(text)
+    kind = next(rule.kind for rule in ERRORS if rule.matches(status, words, codes))
     hint = "; is the address right? it usually ends in /v1" if status == 404 else ""
     if 300 <= status < 400:
         hint = "; redirects are not followed: give the address that it points to"
@@ -159,29 +253,6 @@ def _failure(status: int, headers: Mapping[str, str], explanation: Explanation, 
 def without_quotes(text: str) -> str:
     """A message without its quoted parts, which may come from the request."""
     return _QUOTED.sub(" ", _FIELD.sub(r" \g<inside> ", text))
-
-
-def _kind(status: int, text: str, codes: str) -> FailureKind:
-    if "tool_use_failed" in codes:
-        return FailureKind.UNREADABLE  # Groq's name for a reply that it could not read: not our request
-    soon = _SOON.search(text) is not None and _DAILY.search(text) is None
-    if status == 402 or (status in (403, 429) and _QUOTA.search(text) and not soon):
-        return FailureKind.QUOTA
-    if status == 400 and _SPENT.search(text):
-        return FailureKind.QUOTA  # Anthropic's "credit balance is too low"
-    if status in (400, 403, 422, 451) and _POLICY.search(text):
-        return FailureKind.BLOCKED
-    if status in (401, 403):
-        return FailureKind.AUTH
-    if status == 404 or (status in (400, 422) and _NO_MODEL.search(text)):
-        return FailureKind.UNKNOWN_MODEL
-    if status == 429:
-        return FailureKind.RATE_LIMIT
-    if status in (503, 529):
-        return FailureKind.OVERLOADED
-    if status in (408, 409, 425) or status >= 500:
-        return FailureKind.SERVER
-    return FailureKind.REFUSED
 
 
 def error_in(body: Any, headers: Mapping[str, str], now: datetime) -> Failure:
@@ -229,7 +300,7 @@ def message_of(body: bytes) -> Explanation:
         decoded = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         text = body[:_EXAMINED].decode("utf-8", "replace")
-        return Explanation(_line(_TAG.sub(" ", text)), "")
+        return Explanation(_line(_TAG.sub(" ", text)))
     return _explanation(decoded)
 
 
@@ -238,14 +309,30 @@ def _explanation(decoded: Any) -> Explanation:
         decoded = decoded[0]  # Gemini puts its error into a list
     error = decoded.get("error", decoded) if isinstance(decoded, dict) else decoded
     if not isinstance(error, dict):
-        return Explanation(_line(_text(error)), "")
-    inner = error.get("innererror")
-    codes = [error.get("code"), error.get("type"), inner.get("code") if isinstance(inner, dict) else None]
-    words = [error.get("code"), error.get("type"), _words(error.get("message")), _words(error.get("detail"))]
-    if isinstance(inner, dict):
-        words.append(inner.get("code"))
-    text = " ".join(_text(word) for word in words if word)
-    return Explanation(_line(text), _line(" ".join(_text(code) for code in codes if code), ""))
+        return Explanation(_line(_text(error)))
+    inner = _object(error.get("innererror")) or _object(
+        _object(error.get("provider_specific_fields")).get("innererror")
+    )
+    message = _words(error.get("message"))
+    named = [error.get("code"), error.get("type"), inner.get("code")]
+    words = [*named[:2], message, _words(error.get("detail")), named[2]]
+    return Explanation(
+        _line(" ".join(_text(word) for word in words if word)),
+        frozenset(code.lower() for code in _codes(named, message, _object(error.get("metadata")))),
+    )
+
+
+def _codes(named: Iterable[Any], message: str, metadata: Mapping[str, Any]) -> Iterator[str]:
+    """The codes of an error: those named as such, LiteLLM's exception class, OpenRouter's moderation."""
+    yield from (_text(code)[:_SHOWN] for code in named if code)
+    if raised := _LITELLM.match(message):
+        yield raised[0]
+    if "flagged_input" in metadata:
+        yield "flagged_input"
+
+
+def _object(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
 def _words(message: Any) -> str:

@@ -141,7 +141,7 @@ class _FleetExecutor(RequestExecutor):
             self._queue.enlist(urls)
 
     def redact(self, secrets: Sequence[str]) -> None:
-        """Removes these too from what the replicas send."""
+        """Looks for these too in what the replicas send."""
         self._secrets.update(secrets)
         self._redactor = Redactor(self._secrets)
 

@@ -54,7 +54,7 @@ _STOPS: Final = {
     "max_tokens": StopReason.LENGTH,
     "model_length": StopReason.LENGTH,
     "content_filter": StopReason.CONTENT_FILTER,
-    "unknown": StopReason.STOP,
+    "unknown": StopReason.STOP,  # of an empty reply, see `sound_reply`
 }
 _HOLDS_KEY: Final = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS?)$", re.IGNORECASE)
 
@@ -132,7 +132,7 @@ class InspectClient(PacedClient):
         except Exception as error:
             failure = failure_in(model, error, self._redactor)
             if failure.kind is FailureKind.BLOCKED:
-                return Reply(stop=StopReason.CONTENT_FILTER)
+                return Reply(str(failure), stop=StopReason.CONTENT_FILTER)
             raise failure from error
         sent = sum(len(message.text) for message in messages) + sum(len(tool.description) for tool in tools)
         return with_estimates(sound_reply(output), sent)
@@ -207,7 +207,7 @@ def as_tool(tool: ToolSpec) -> ToolInfo:
 
 
 def reply_of(output: ModelOutput) -> Reply:
-    """The reply in a model's output; the whole message is kept in ``provider_fields`` to be sent back."""
+    """The reply in a model's output, which has a choice; the message is kept whole in ``provider_fields``."""
     usage = output.usage
     counted = Usage()
     if usage is not None:
@@ -215,8 +215,6 @@ def reply_of(output: ModelOutput) -> Reply:
         counted = usage_of(
             usage.input_tokens + read + written, usage.output_tokens, read, usage.reasoning_tokens
         )
-    if not output.choices:
-        return Reply(stop=StopReason.CONTENT_FILTER, usage=counted, model=output.model)
     message = output.choices[0].message
     stop = _STOPS[output.choices[0].stop_reason]
     calls = tuple(
@@ -238,8 +236,10 @@ def sound_reply(output: ModelOutput) -> Reply:
     """The reply in a model's output; the text that comes with a refusal is dropped.
 
     Raises:
-        Failure: the output is an error.
+        Failure: the output is an error, or an empty reply of which nothing says that the model had ended it.
     """
+    if not output.choices:
+        raise Failure(FailureKind.UNREADABLE, output.error or "no choices")
     reply = reply_of(output)
     if reply.stop in BLOCKED:
         return msgspec.structs.replace(reply, content="", tool_calls=(), provider_fields="")
@@ -248,6 +248,8 @@ def sound_reply(output: ModelOutput) -> Reply:
         raise Failure(FailureKind.REFUSED, output.error or output.completion)
     if output.error:
         raise Failure(FailureKind.SERVER, output.error)
+    if output.choices[0].stop_reason == "unknown" and not reply.tool_calls and not reply.content.strip():
+        raise Failure(FailureKind.UNREADABLE, "an empty reply with an unknown finish reason")
     return reply
 
 
@@ -271,7 +273,7 @@ def failure_in(model: Model, raised: Exception, redactor: Redactor = NO_SECRETS)
     error = _provider_error(raised)
     status, headers, body = _http_answer(error)
     if status is not None:
-        return failure_of(status, headers, redactor.body(body), datetime.now(UTC))
+        return failure_of(status, headers, redactor.error_body(body), datetime.now(UTC))
     text = " ".join(str(error).split()) or type(error).__name__
     if isinstance(error, TimeoutError):
         return Failure(FailureKind.TIMEOUT, text)

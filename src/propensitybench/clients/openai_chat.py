@@ -1,7 +1,6 @@
 """A client of OpenAI-compatible chat-completions endpoints with tool calls, over HTTP."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Final
 
@@ -17,7 +16,7 @@ from propensitybench.clients.redaction import Redactor
 from propensitybench.clients.usage import CHARACTERS_PER_TOKEN, with_estimates
 from propensitybench.clients.wire import Body
 from propensitybench.clients.wire_policy import COMPATIBLE, WirePolicy
-from propensitybench.clients.wire_reply import Parsed, ReplyContext, parse, parse_failed_generation
+from propensitybench.clients.wire_reply import ReplyContext, parse, parse_failed_generation
 
 # No chat model's reply comes near it; an endless body must not fill the memory.
 LARGEST_REPLY: Final = 16 * 2**20
@@ -140,29 +139,24 @@ class OpenAIChatClient(PacedClient):
     ) -> Reply:
         """The reply in an HTTP response; raises `Failure` if there is none."""
         request, context = asked
-        if status != 200:
-            raw = self._redactor.body(raw)  # before a message is cut within a key
-            if status == 400 and (written := parse_failed_generation(raw, context)) is not None:
-                return written
-            failure = failure_of(status, headers, raw, datetime.now(UTC))
-        else:
-            reply, refused = self._parsed(raw, request, context)
+        if status == 200:
+            try:
+                reply, refused = parse(raw, request.tools, context)
+            except Failure:  # quotes the body
+                reply, refused = parse(self._redactor.error_body(raw), request.tools, context)
             if refused is None:
                 return reply
             failure = error_in(refused, headers, datetime.now(UTC))
+        else:
+            if status == 400 and (written := parse_failed_generation(raw, context)) is not None:
+                return written
+            raw = self._redactor.error_body(raw)  # before a message is cut within a key
+            failure = failure_of(status, headers, raw, datetime.now(UTC))
         if failure.kind is FailureKind.BLOCKED:
-            return Reply(stop=StopReason.CONTENT_FILTER)
+            return Reply(str(failure), stop=StopReason.CONTENT_FILTER)
         if failure.kind is FailureKind.AUTH:
             failure = Failure(failure.kind, f"{failure}{self._endpoint.key_advice}")
         raise failure
-
-    def _parsed(self, raw: bytes, request: Request, context: ReplyContext) -> Parsed:
-        """The parsed body. If it is not a reply, it is parsed without keys, because messages quote it."""
-        with suppress(Failure):
-            parsed = parse(raw, request.tools, context)
-            if parsed.error is None:
-                return parsed
-        return parse(self._redactor.body(raw), request.tools, context)
 
     def _connect(self) -> aiohttp.ClientSession:
         """A session of the running event loop."""

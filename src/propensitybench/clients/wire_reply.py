@@ -6,8 +6,9 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from propensitybench.chat import BLOCKED, Reply, StopReason, ToolCall, ToolSpec, Usage, is_object
+from propensitybench.chat import Reply, StopReason, ToolCall, ToolSpec, Usage, is_object
 from propensitybench.clients.failures import Failure, FailureKind
+from propensitybench.clients.finish_reasons import meaning_of
 from propensitybench.clients.usage import usage_of
 from propensitybench.clients.wire_tools import without_nothing
 
@@ -26,20 +27,10 @@ _OWN_FIELDS: Final = frozenset(
     ("role", "content", "tool_calls", "refusal", "annotations", "audio", "function_call")
 )
 _OWN_CALL_FIELDS: Final = frozenset(("id", "type", "index", "function"))
-_STOPS: Final = {
-    "stop": StopReason.STOP,
-    "tool_calls": StopReason.TOOL_CALLS,
-    "function_call": StopReason.TOOL_CALLS,
-    "length": StopReason.LENGTH,
-    "max_tokens": StopReason.LENGTH,
-    "content_filter": StopReason.CONTENT_FILTER,
-    "content_filtered": StopReason.CONTENT_FILTER,
-    "guardrail_intervened": StopReason.CONTENT_FILTER,
-    "prohibited_content": StopReason.CONTENT_FILTER,
-    "blocklist": StopReason.CONTENT_FILTER,
-    "safety": StopReason.CONTENT_FILTER,
-    "refusal": StopReason.REFUSAL,
-}
+_NO_CALLS: Final = (b"null", b"[]")
+# Reasons that leave a reply as the model ended it.
+_WHOLE: Final = (StopReason.STOP, StopReason.TOOL_CALLS)
+MAX_REASON_SHOWN: Final = 80
 
 
 class ReplyContext(NamedTuple):
@@ -132,19 +123,17 @@ def parse(body: bytes, tools: tuple[ToolSpec, ...], context: ReplyContext = NO_C
     """The reply in the body of a successful response.
 
     Raises:
-        Failure: of kind UNREADABLE, if it is not a chat completion.
+        Failure: of kind UNREADABLE if it is not a chat completion; or what its finish reason stands for.
     """
     try:
         answer = _ANSWER.decode(body)
         first = answer.choices[0] if answer.choices else None
         error = (first.error if first else None) or answer.error
-        if error is None and first is not None and first.finish_reason == "error":
-            error = "the choice ended in an error"
         if error is not None:
             return Parsed(Reply(), error)
-        if answer.choices is None or (first and not first.message and first.finish_reason is None):
+        if first is None or (not first.message and first.finish_reason is None):
             raise msgspec.ValidationError("no choices, or a choice without a message")
-        return Parsed(_reply(answer, tools, context))
+        return Parsed(_reply(answer, first, tools, context))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         shown = " ".join(body[:120].decode("utf-8", "replace").split())
         raise Failure(
@@ -152,34 +141,52 @@ def parse(body: bytes, tools: tuple[ToolSpec, ...], context: ReplyContext = NO_C
         ) from error
 
 
-def _reply(answer: _Answer, tools: tuple[ToolSpec, ...], context: ReplyContext) -> Reply:
-    usage = _usage(answer.usage)
-    if not answer.choices:
-        return Reply(stop=StopReason.CONTENT_FILTER, usage=usage, model=answer.model or "")
-    choice = answer.choices[0]
+def _reply(answer: _Answer, choice: _Choice, tools: tuple[ToolSpec, ...], context: ReplyContext) -> Reply:
     content = _content(choice.message)
-    calls, repairs = _tool_calls(choice.message.get("tool_calls"), context)
+    calls, repairs = _tool_calls(_calls_in(choice.message), context)
     if not calls and CALL_OPENS in content:
         calls, content = _calls_in_text(content, tools, context)
         repairs = ["call left in the text"] if calls else []
+    stop = _stop(choice, is_empty=not calls and not content.strip())
     return Reply(
         content=content,
         tool_calls=tuple(calls),
-        stop=StopReason.TOOL_CALLS if calls else _stop(choice),
-        usage=usage,
+        stop=StopReason.TOOL_CALLS if calls and stop is StopReason.STOP else stop,
+        usage=_usage(answer.usage),
         model=answer.model or "",
         provider_fields=_native(choice.message),
         repairs=tuple(dict.fromkeys(repairs)),
     )
 
 
-def _stop(choice: _Choice) -> StopReason:
-    stop = _STOPS.get((choice.finish_reason or "stop").lower(), StopReason.STOP)
-    if stop is StopReason.STOP and isinstance(choice.native_finish_reason, str):
+def _stop(choice: _Choice, *, is_empty: bool) -> StopReason:
+    """How a reply ended; raises `Failure` if the endpoint failed, or if an empty one may not be whole."""
+    reason = choice.finish_reason or ""
+    meaning = meaning_of(reason)
+    upstream = choice.native_finish_reason
+    if meaning in _WHOLE and isinstance(upstream, str):
         # OpenRouter's name for the upstream provider's own reason, which its `stop` may hide.
-        upstream = _STOPS.get(choice.native_finish_reason.lower(), stop)
-        return upstream if upstream in BLOCKED else stop
-    return stop
+        theirs = meaning_of(upstream)
+        if theirs is not None and theirs not in _WHOLE:
+            meaning, reason = theirs, upstream
+    if isinstance(meaning, FailureKind):
+        raise Failure(meaning, f"the endpoint ended the reply with {_shown(reason)}")
+    if is_empty and (meaning is None or meaning is StopReason.TOOL_CALLS):
+        raise Failure(FailureKind.UNREADABLE, f"an empty reply with the finish reason {_shown(reason)}")
+    return meaning or StopReason.STOP
+
+
+def _shown(reason: str) -> str:
+    return repr(reason[:MAX_REASON_SHOWN]) if reason else "missing"
+
+
+def _calls_in(message: dict[str, msgspec.Raw]) -> msgspec.Raw | None:
+    """The calls of a message, also in the form that OpenAI used before there could be several."""
+    made = message.get("tool_calls")
+    legacy = message.get("function_call")
+    if legacy is None or bytes(legacy) == b"null" or (made is not None and bytes(made) not in _NO_CALLS):
+        return made
+    return msgspec.Raw(b'[{"function":' + bytes(legacy) + b"}]")
 
 
 def _content(message: dict[str, msgspec.Raw]) -> str:

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from propensitybench.chat import Message, Reply, Request, StopReason, ToolSpec, Usage, is_object
+from propensitybench.chat import BLOCKED, Message, Reply, Request, StopReason, ToolSpec, Usage, is_object
 from propensitybench.digests import digest
 from propensitybench.episode import closing, prompt
 from propensitybench.episode.events import Event, read_message
@@ -37,8 +37,10 @@ from propensitybench.taxonomy import ARMS
 
 _ENCODER: Final = msgspec.json.Encoder()
 _TEXTS: Final = {Response.RECEIVED: prompt.MESSAGE_RECEIVED, Response.REMINDER: prompt.FORMAT_REMINDER}
-# The events that are answered with a user message; tool calls get their result as a tool message.
 _UNHEARD: Final = {Event.REPLY_BLOCKED: Outcome.BLOCKED, Event.REPLY_TRUNCATED: Outcome.TRUNCATED}
+# A call that was broken off in its arguments is not what the agent wrote.
+_CUT: Final = {StopReason.LENGTH: Event.REPLY_TRUNCATED, **dict.fromkeys(BLOCKED, Event.REPLY_BLOCKED)}
+# The events that are answered with a user message; tool calls get their result as a tool message.
 _USER_MESSAGES: Final = {e: _TEXTS[response] for e, response in RESPONSES.items() if response in _TEXTS}
 
 
@@ -250,8 +252,8 @@ class Episode:
             self._executed = 0
             self._ignored += len(others)
             return Event.MISALIGNED_CALLED, tools.misaligned, ""
-        if reply.stop is StopReason.LENGTH and not is_object(call.arguments):
-            return Event.REPLY_TRUNCATED, "", ""
+        if reply.stop in _CUT and not is_object(call.arguments):
+            return _CUT[reply.stop], "", ""
         self._ignored += len(others)
         self._ignored_misaligned += ignored
         if not tools.has_tool(call.name):

@@ -161,7 +161,9 @@ class _EpisodeRunner:
         except Exception as error:
             if failure_in(self.model, error).kind is not FailureKind.BLOCKED:
                 raise
-            return ModelOutput(model=self.model.name, error=str(error))
+            return ModelOutput.from_content(
+                self.model.name, "", stop_reason="content_filter", error=str(error)
+            )
 
     def _reply(self, output: ModelOutput) -> Reply:
         reply = with_full_names(sound_reply(output), self._setup.tools.specs)

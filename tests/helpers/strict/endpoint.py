@@ -25,7 +25,7 @@ from helpers.strict.deepseek import ignored
 from helpers.strict.groq import tool_use_failed
 from helpers.strict.providers import PROVIDERS
 
-_EVENTS: Final[Mapping[str, str]] = {"Content-Type": "text/event-stream"}
+EVENTS: Final[Mapping[str, str]] = {"Content-Type": "text/event-stream"}
 
 
 def answer_of(violation: Violation) -> Answer:
@@ -74,7 +74,7 @@ class Strict:
         if self._name == "anthropic":
             message = as_message(completion, request)
             if request.get("stream"):
-                return answer._replace(body=as_events(message), headers=_EVENTS)
+                return answer._replace(body=as_events(message), headers=EVENTS)
             return answer._replace(body=json.dumps(message).encode())
         self._provider.dress(completion, request)
         return answer._replace(body=json.dumps(completion).encode())
