@@ -1,4 +1,4 @@
-"""What an endpoint's finish reason means: the model's own reply, a cut, a filter, or a failure of the endpoint.
+"""What a finish reason of an endpoint means: the model's own reply, a cut, a filter, or a failure.
 
 docs/rules.md prints this table.
 """
