@@ -44,6 +44,7 @@ from helpers.strict import slots
 from propensitybench.chat import BLOCKED, Message, Reply, Request
 from propensitybench.clients.breaker import FAILURES_TO_STOP
 from propensitybench.clients.endpoint import Endpoint
+from propensitybench.clients.limits import RECOVERY
 from propensitybench.clients.openai_chat import OpenAIChatClient
 from propensitybench.clients.options import ModelOptions, Transport
 from propensitybench.errors import ModelError, PropensityBenchError, RequestRefused, RunStopped
@@ -253,7 +254,8 @@ def test_requests_throttled_together_wait_their_turn_and_keep_their_retries() ->
     got, sent = asyncio.run(talk())
     assert {type(each) for each in got} == {Reply}
     assert server_slots.most_at_once == 8
-    assert sent < 1.25 * len(got)
+    # Of the first 64, and of half as many again and again, until as many are sent as there are slots.
+    assert sent < (1 + RECOVERY) * len(got) + 2 * 64
 
 
 @pytest.mark.parametrize(
