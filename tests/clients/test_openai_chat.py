@@ -19,7 +19,6 @@ from helpers.http_client import (
     reply_to,
 )
 from helpers.openai_server import (
-    HUGE,
     MAY_PASS,
     PROVIDER_FIELDS,
     REFUSALS,
@@ -151,14 +150,6 @@ def test_a_refused_request_is_not_retried() -> None:
     assert attempts == 1
     assert "request refused" in str(got)
     assert "context too long" in str(got)
-
-
-def test_a_huge_reply_is_not_read_to_its_end_and_is_retried() -> None:
-    (got,), attempts = asyncio.run(asked(always(HUGE), Transport(timeout=30, max_retries=1)))
-    assert isinstance(got, ModelError)
-    assert "more than 16 MB" in str(got)
-    assert attempts == 2
-    assert len(reply_to(says("x" * 5_000_000)).content) == 5_000_000
 
 
 def test_an_endpoint_that_is_gone_stops_the_run() -> None:
