@@ -2,7 +2,6 @@
 
 import asyncio
 import gzip
-import os
 import subprocess
 import sys
 import zlib
@@ -40,14 +39,18 @@ def bomb(megabytes: int) -> Answer:
     return Answer(head + block * (megabytes - 1), headers={**JSON_TYPE, "Content-Encoding": "gzip"})
 
 
+# A process is charged with the memory of the one that starts it, so a small one does.
+MEASURE = (
+    "import resource, subprocess, sys; subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL); "
+    "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
+)
+
+
 def peak_memory(*arguments: str | Path) -> tuple[int, str]:
     """The most memory that a call of the program took, in MB, and what it wrote to standard error."""
-    with subprocess.Popen(argv(*arguments), stderr=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
-        assert process.stderr is not None
-        printed = process.stderr.read().decode()
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-    return usage.ru_maxrss // (MB if sys.platform == "darwin" else 1024), printed
+    command = [sys.executable, "-c", MEASURE, *argv(*arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return int(done.stdout) // (MB if sys.platform == "darwin" else 1024), done.stderr
 
 
 def run(server: Server, path: Path, concurrency: int, *more: str) -> list[str]:
