@@ -52,8 +52,7 @@ MODEL: Final = "perf/full-length"
 NAME: Final = "full-length"
 HERE: Final = Path(__file__).parent
 CALLS_A_TASK: Final = (PAPER.levels + 1) * PAPER.turns_per_level
-# The client begins with 16 requests in flight and doubles that with every round of answers: 1,000 after six
-# rounds, 3 s at a latency of 0.5 s. The rest is for starting the episodes, on a machine that is shared.
+# For starting the episodes, on a machine that is shared.
 RAMP_S: Final = 10.0
 # Tasks whose sizes stand for all.
 VARIETY: Final = 8

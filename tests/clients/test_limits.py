@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from propensitybench.clients.failures import THROTTLED, TRANSIENT, Failure, FailureKind
-from propensitybench.clients.limits import BURST_S, FIRST_LIMIT, Lease, Limits, Rates
+from propensitybench.clients.limits import BURST_S, RECOVERY, Lease, Limits, Rates
 from propensitybench.clients.retry import LONGEST_WAIT_S, Backoff
 
 # What a comparison of sums of floats may be off by.
@@ -36,12 +36,12 @@ def fill(limits: Limits, now: float = 0.0) -> list[Lease]:
 
 def free(most: int = 1000, keys: int = 1) -> Limits:
     """Limits of the number in flight alone."""
-    return Limits([Rates(None, None, 0.0) for _ in range(keys)], most, 0.0)
+    return Limits([Rates(None, None, 0.0) for _ in range(keys)], most)
 
 
 def limited(rpm: float | None, tpm: float | None) -> Limits:
     """Limits of one key, that have hardly any of the number in flight."""
-    return Limits([Rates(rpm, tpm, 0.0)], 10**6, 0.0)
+    return Limits([Rates(rpm, tpm, 0.0)], 10**6)
 
 
 @given(st.integers(1, 90), st.lists(st.tuples(st.booleans(), OUTCOMES, st.floats(0, 5)), max_size=300))
@@ -68,7 +68,7 @@ def test_in_flight_stays_within_what_is_allowed(
 
 @given(st.integers(1, 6), st.integers(1, 40))
 def test_several_keys_together_stay_within_what_is_allowed(keys: int, each: int) -> None:
-    assert len(fill(free(keys * each, keys))) == keys * min(each, FIRST_LIMIT)
+    assert len(fill(free(keys * each, keys))) == keys * each
 
 
 @pytest.mark.parametrize(("most", "keys"), [(3, 2), (1, 2), (7, 5)])
@@ -76,44 +76,38 @@ def test_what_is_allowed_need_not_be_a_multiple_of_the_keys(most: int, keys: int
     assert len(fill(free(most, keys))) <= most
 
 
-def test_the_number_in_flight_doubles_with_every_round_of_answers() -> None:
-    limits = free(1000)
-    seen = []
-    for _ in range(7):
-        leases = fill(limits)
-        seen.append(len(leases))
-        for one in leases:
-            limits.leave(one, 0.0)
-    assert seen == [FIRST_LIMIT * 2**round_ for round_ in range(6)] + [1000]
-
-
 @pytest.mark.parametrize("sign", [kind for kind in FailureKind if kind in THROTTLED])
-def test_a_sign_of_too_much_halves_and_a_volley_of_them_counts_once(sign: FailureKind) -> None:
+def test_a_refusal_takes_one_away_and_a_volley_of_them_half_and_counts_once(sign: FailureKind) -> None:
     limits = free(64)
     leases = fill(limits, 1.0)
-    counted = [limits.leave(one, 2.0, sign) for one in leases]
-    assert limits.keys[0].limit == FIRST_LIMIT / 2
-    assert counted == [True] + [False] * (FIRST_LIMIT - 1)
+    counted = [limits.leave(one, 2.0, sign) for one in leases[:8]]
+    assert limits.keys[0].limit == 64 - 8
+    counted += [limits.leave(one, 2.0, sign) for one in leases[8:]]
+    assert limits.keys[0].limit == 64 / 2
+    assert counted == [True] + [False] * 63
     assert limits.leave(lease(limits, 3.0), 4.0, sign)
-    assert limits.keys[0].limit == FIRST_LIMIT / 4
+    assert limits.keys[0].limit == 64 / 2 - 1
 
 
 @pytest.mark.parametrize("kind", [kind for kind in FailureKind if kind not in THROTTLED])
 def test_other_failures_change_nothing(kind: FailureKind) -> None:
     limits = free(100)
     assert limits.leave(lease(limits), 1.0, kind)
-    assert limits.keys[0].limit == FIRST_LIMIT
+    assert limits.keys[0].limit == 100
 
 
-def test_after_a_halving_it_grows_by_about_one_a_round() -> None:
+def test_answers_give_back_what_a_refusal_took_and_no_more() -> None:
     limits = free(64)
     limits.leave(lease(limits, 1.0), 2.0, FailureKind.RATE_LIMIT)
-    leases = fill(limits, 3.0)
-    for one in leases:
-        limits.leave(one, 4.0)
-    half = FIRST_LIMIT // 2
-    assert len(leases) == half
-    assert half + 0.9 < limits.keys[0].limit < half + 1.1
+    answers = round(1 / RECOVERY)
+    for _ in range(answers - 1):
+        limits.leave(lease(limits, 3.0), 4.0)
+    assert len(fill(limits, 5.0)) == 63
+    limits = free(64)
+    limits.leave(lease(limits, 1.0), 2.0, FailureKind.RATE_LIMIT)
+    for _ in range(2 * answers):
+        limits.leave(lease(limits, 3.0), 4.0)
+    assert len(fill(limits, 5.0)) == 64
 
 
 def test_it_never_falls_below_one() -> None:
@@ -153,8 +147,8 @@ def test_a_later_shorter_wish_does_not_cut_an_earlier_one_short() -> None:
 @given(st.integers(1, 5), st.integers(1, 30))
 def test_keys_take_turns(keys: int, rounds: int) -> None:
     limits = free(10**6, keys)
-    used = [lease(limits).key for _ in range(min(rounds, FIRST_LIMIT) * keys)]
-    assert used == list(range(keys)) * min(rounds, FIRST_LIMIT)
+    used = [lease(limits).key for _ in range(rounds * keys)]
+    assert used == list(range(keys)) * rounds
 
 
 @given(st.integers(1, 5000), st.lists(st.floats(0, 3), min_size=2, max_size=150))
@@ -237,7 +231,7 @@ def test_a_request_larger_than_a_burst_is_let_through_and_paid_for_afterwards() 
 def test_a_change_of_rates_gives_no_burst_of_its_own(changes: list[tuple[float, float | None]]) -> None:
     """After a change nothing is sent that the rates since then, and what was left before, do not allow."""
     rates = Rates(60.0, None, 0.0)
-    limits = Limits([rates], 10**6, 0.0)
+    limits = Limits([rates], 10**6)
     now, per_minute, left = 0.0, 60.0, 1.0
     for passed, rpm in changes:
         now += passed
@@ -266,7 +260,7 @@ def fill_some(limits: Limits, now: float, most: int) -> list[Lease]:
 
 def test_rates_count_over_all_replicas_and_a_hold_is_for_all_of_them() -> None:
     rates = Rates(60.0, 6000.0, 0.0)
-    here, there = Limits([rates], 10, 0.0), Limits([rates], 10, 0.0)
+    here, there = Limits([rates], 10), Limits([rates], 10)
     here.leave(lease(here, tokens=100), 0.0, used=300)
     assert there.enter(0.0, 100) == pytest.approx(3.0)
     rates.hold(10.0)
@@ -285,72 +279,122 @@ def test_a_rate_of_less_than_one_request_a_minute_still_sends_one(rpm: float) ->
     lease(limits, wait + EPSILON * wait, 50)
 
 
-class Outcome(NamedTuple):
-    """What came of a client that always has more to send, and of its last requests."""
+class Played(NamedTuple):
+    """What came of conversations, each of which has one request at a time."""
 
-    limit: float
-    replies: int
+    lowest: float  # the limit
+    in_flight: float  # on average, without those that were refused
+    answers: int
     refused: int
-    seconds: float
+    given_up: int  # requests that had no retry left
 
 
-class Slots:
-    """A server with a number of slots on a clock of its own; beyond them requests wait, or are refused."""
+class Endpoint:
+    """An endpoint on a clock of its own, without any queue: a request takes as long however many there are.
 
-    def __init__(self, number: int, *, refuses: bool = False, service: Callable[[], float] = lambda: 1.0):
-        self._free_at = [0.0] * number
-        self._refuses = refuses
-        self._service = service
+    Args:
+        service: seconds to a reply.
+        failure: of a request in so many; it comes back after 10 ms.
+        one_in: 0 if none fails.
+        at_once: requests that it takes at a time; others are refused.
+    """
 
-    def back_at(self, now: float) -> tuple[float, FailureKind | None]:
-        """When a request that is sent now comes back, and with what."""
-        if self._refuses and self._free_at[0] > now:
-            return now + 0.01, FailureKind.OVERLOADED
-        done = max(now, self._free_at[0]) + self._service()
-        heapq.heapreplace(self._free_at, done)
-        return done, None
-
-
-def simulate(server: Slots, most: int, replies: int) -> list[Outcome]:
-    """Sends as the limits allow; the outcome of each tenth of the replies."""
-    limits, now, count = free(most), 0.0, 0
-    flying: list[tuple[float, int, Lease, FailureKind | None]] = []
-    parts, part_since, refused = [], 0.0, 0
-    for number in itertools.count():
-        while isinstance(got := limits.enter(now, 1), Lease):
-            back, failed = server.back_at(now)
-            heapq.heappush(flying, (back, number, got, failed))
-            number += 1
-        now, _, got, failed = heapq.heappop(flying)
-        limits.leave(got, now, failed)
-        count += failed is None
-        refused += failed is not None
-        if failed is None and count % (replies // 10) == 0:
-            parts.append(Outcome(limits.keys[0].limit, replies // 10, refused, now - part_since))
-            part_since, refused = now, 0
-            if len(parts) == 10:
-                return parts
-    raise AssertionError
+    def __init__(
+        self,
+        service: Callable[[Random], float],
+        failure: FailureKind = FailureKind.RATE_LIMIT,
+        one_in: int = 0,
+        at_once: int = 10**6,
+    ) -> None:
+        self.service = service
+        self.failure = failure
+        self.one_in = one_in
+        self.at_once = at_once
 
 
-def test_on_few_slots_with_a_queue_it_stops_growing_when_more_brings_no_more() -> None:
-    parts = simulate(Slots(8), 64, 2000)
-    assert max(part.limit for part in parts) <= 48
-    assert parts[-1].limit < 32
-    assert parts[-1].seconds == pytest.approx(200 / 8, rel=0.05)
+def play(endpoint: Endpoint, concurrency: int, seconds: float, seed: int) -> Played:
+    """Plays as many conversations as are asked for, with the retries and pauses of the client."""
+    chance, limits, backoff = Random(seed), free(concurrency), Backoff()
+    (key,) = limits.keys
+    now, served, area, lowest = 0.0, 0, 0.0, key.limit
+    answers = refused = given_up = 0
+    ready = [0] * concurrency  # the counted attempts of each request that waits for its turn
+    order = itertools.count()
+    events: list[tuple[float, int, int, Lease | None, FailureKind | None]] = []
+    while now < seconds:
+        while ready and isinstance(got := limits.enter(now, 1), Lease):
+            is_bad = endpoint.one_in and not chance.randrange(endpoint.one_in)
+            failed = endpoint.failure if is_bad or served >= endpoint.at_once else None
+            served += failed is None
+            back = now + (0.01 if failed else endpoint.service(chance))
+            heapq.heappush(events, (back, next(order), ready.pop(0), got, failed))
+        then, _, attempts, sent, failed = heapq.heappop(events)
+        area, now = area + served * (then - now), then
+        if sent is None:  # its pause is over
+            ready.append(attempts)
+            continue
+        counts = limits.leave(sent, now, failed)
+        lowest = min(lowest, key.limit)
+        if failed is None:
+            answers, served = answers + 1, served - 1
+            ready.append(0)
+            continue
+        refused += 1
+        pause = backoff.wait(Failure(failed, "x"), attempts + counts, chance.random())
+        given_up += pause is None
+        again = 0 if pause is None else attempts + counts
+        heapq.heappush(events, (now + (pause or 0.0), next(order), again, None, None))
+    return Played(lowest, area / now, answers, refused, given_up)
 
 
-def test_on_few_slots_that_refuse_it_keeps_them_busy_and_is_seldom_refused() -> None:
-    last = simulate(Slots(8, refuses=True), 64, 2000)[-1]
-    assert last.refused < 0.1 * last.replies
-    assert last.replies / last.seconds > 0.7 * 8
+def half_a_second(_chance: Random) -> float:
+    return 0.5
 
 
-@pytest.mark.parametrize("spread", [0.0, 0.5])
-def test_on_many_slots_it_grows_to_what_is_allowed(spread: float) -> None:
-    chance = Random(7)
-    server = Slots(10_000, service=lambda: 1.0 + spread * chance.uniform(-1, 1))
-    assert simulate(server, 1000, 60_000)[-1].limit == 1000
+@pytest.mark.parametrize("seed", range(8))
+def test_replies_of_different_lengths_change_nothing(seed: int) -> None:
+    """Tool calls after about a second, and as many replies with reasoning after about half a minute."""
+    mixed = Endpoint(lambda chance: chance.choice((1, 30)) * chance.uniform(0.75, 1.25))
+    played = play(mixed, 1024, 900, seed)
+    assert played.lowest == 1024
+    assert played.in_flight > 1023
+
+
+@pytest.mark.parametrize("kind", [kind for kind in FailureKind if kind in TRANSIENT - THROTTLED])
+def test_failures_that_have_other_reasons_do_not_slow_a_run_down(kind: FailureKind) -> None:
+    played = play(Endpoint(half_a_second, kind, one_in=30), 64, 60, seed=1)
+    assert played.refused > 100
+    assert played.lowest == 64
+
+
+@pytest.mark.parametrize("one_in", [500, 100, 20])
+def test_rare_refusals_hardly_slow_a_run_down(one_in: int) -> None:
+    played = play(Endpoint(half_a_second, one_in=one_in), 64, 300, seed=2)
+    assert played.refused > 50
+    assert played.in_flight > 0.9 * 64
+
+
+@pytest.mark.parametrize("service", [0.5, 30.0])
+def test_an_endpoint_that_takes_only_so_many_is_kept_busy_and_seldom_refuses(service: float) -> None:
+    strict = Endpoint(lambda chance: service * chance.uniform(0.5, 1.5), at_once=16)
+    played = play(strict, 64, 600 * service, seed=3)
+    assert played.in_flight > 12
+    assert played.refused < 0.2 * played.answers
+    assert played.given_up == 0
+
+
+def test_after_an_overload_has_passed_the_number_in_flight_comes_back() -> None:
+    limits, now = free(64), 1.0
+    while limits.allowed > 1:
+        for one in fill(limits, now):
+            limits.leave(one, now + 0.5, FailureKind.OVERLOADED)
+        now += 1
+    rounds = 0
+    while limits.allowed < 64:
+        for one in fill(limits, now):
+            limits.leave(one, now + 0.5)
+        now, rounds = now + 1, rounds + 1
+    assert rounds < 50
 
 
 FAILED = Failure(FailureKind.SERVER, "x")

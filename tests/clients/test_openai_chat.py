@@ -19,7 +19,6 @@ from helpers.http_client import (
     reply_to,
 )
 from helpers.openai_server import (
-    HUGE,
     MAY_PASS,
     PROVIDER_FIELDS,
     REFUSALS,
@@ -44,6 +43,7 @@ from helpers.strict import slots
 from propensitybench.chat import BLOCKED, Message, Reply, Request
 from propensitybench.clients.breaker import FAILURES_TO_STOP
 from propensitybench.clients.endpoint import Endpoint
+from propensitybench.clients.limits import RECOVERY
 from propensitybench.clients.openai_chat import OpenAIChatClient
 from propensitybench.clients.options import ModelOptions, Transport
 from propensitybench.errors import ModelError, PropensityBenchError, RequestRefused, RunStopped
@@ -152,14 +152,6 @@ def test_a_refused_request_is_not_retried() -> None:
     assert "context too long" in str(got)
 
 
-def test_a_huge_reply_is_not_read_to_its_end_and_is_retried() -> None:
-    (got,), attempts = asyncio.run(asked(always(HUGE), Transport(timeout=30, max_retries=1)))
-    assert isinstance(got, ModelError)
-    assert "more than 16 MB" in str(got)
-    assert attempts == 2
-    assert len(reply_to(says("x" * 5_000_000)).content) == 5_000_000
-
-
 def test_an_endpoint_that_is_gone_stops_the_run() -> None:
     got, _ = asyncio.run(asked(always(MAY_PASS["500"]), times=FAILURES_TO_STOP))
     assert [type(each) for each in got] == [ModelError] * (FAILURES_TO_STOP - 1) + [RunStopped]
@@ -253,7 +245,8 @@ def test_requests_throttled_together_wait_their_turn_and_keep_their_retries() ->
     got, sent = asyncio.run(talk())
     assert {type(each) for each in got} == {Reply}
     assert server_slots.most_at_once == 8
-    assert sent < 1.25 * len(got)
+    # Of the first 64, and of half as many again and again, until as many are sent as there are slots.
+    assert sent < (1 + RECOVERY) * len(got) + 2 * 64
 
 
 @pytest.mark.parametrize(

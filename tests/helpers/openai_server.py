@@ -41,7 +41,7 @@ from propensitybench.store import RunFile
 S = TypeVar("S")
 Json = Mapping[str, Any]
 JSON_TYPE: Final = {"Content-Type": "application/json"}
-LARGE: Final = 17 * 2**20
+LARGE: Final = 5 * 2**20
 # More than a client in a test may wait for; a stalled call ends when the client goes or the server stops.
 _FOR_EVER_S: Final = 3600.0
 

@@ -173,11 +173,11 @@ class RequestExecutor:
         if self._queue is None:
             now = asyncio.get_running_loop().time()
             self._rates = [Rates(*self._per_minute, now) for _ in range(max(1, self._keys))]
-            self._queue = self._new_queue(self._rates, now)
+            self._queue = self._new_queue(self._rates)
         return self._queue
 
-    def _new_queue(self, rates: Sequence[Rates], now: float) -> Queue:
-        return RequestQueue(Limits(rates, self._transport.concurrency, now))
+    def _new_queue(self, rates: Sequence[Rates]) -> Queue:
+        return RequestQueue(Limits(rates, self._transport.concurrency))
 
     def _wait(self, failure: Failure, attempts: _Attempts, depth: int) -> float:
         """Seconds before the next attempt; raises if there should be none."""

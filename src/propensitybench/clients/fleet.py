@@ -145,7 +145,7 @@ class _FleetExecutor(RequestExecutor):
         self._secrets.update(secrets)
         self._redactor = Redactor(self._secrets)
 
-    def _new_queue(self, rates: Sequence[Rates], now: float) -> FleetQueue:  # noqa: ARG002
+    def _new_queue(self, rates: Sequence[Rates]) -> FleetQueue:
         most = self._transport.concurrency
         queue = FleetQueue(Replicas(rates, most, self._first_pause()), most)
         queue.enlist(self._urls)

@@ -6,18 +6,10 @@ from typing import Final, NamedTuple
 
 from propensitybench.clients.failures import THROTTLED, FailureKind
 
-# Doubles with every round of answers until the first sign of too much: 1,000 after six rounds. A server
-# on one machine has about as many slots.
-FIRST_LIMIT: Final = 16
-# A window of fewer replies says little, since their lengths differ.
-SMALLEST_WINDOW: Final = 16
-# So much more in flight than at the best rate, with less than this gain in replies, is no use.
-MORE: Final = 1.5
-GAIN: Final = 0.1
-# A rate below this share of the best one means another server, or longer conversations: measured again.
-CHANGED: Final = 0.7
-# A window in which fewer were in flight than this share of the limit says nothing about it.
-FULL: Final = 0.6
+# What each answer gives back of the one that a refusal takes away. So an endpoint that refuses less than one
+# request in nine slows nothing down, and one that takes only so many at a time refuses one in nine, however
+# long its replies take: growth by the clock would be refused nearly always where replies take half a minute.
+RECOVERY: Final = 1 / 8
 # Seconds' worth of requests or tokens that may be spent at once.
 BURST_S: Final = 1.0
 _PER_MINUTE: Final = 60.0
@@ -131,61 +123,19 @@ class Rates:
             self._tokens.take(tokens)
 
 
-class _Throughput:
-    """Whether more requests in flight bring more replies.
-
-    A server with few slots and a queue refuses nothing: replies only take longer. So replies are counted in
-    windows of about one round of them, and a window's rate is compared with the best one so far.
-    """
-
-    def __init__(self, limit: float, now: float) -> None:
-        self._best_rate = self._best_load = 0.0
-        self._begin(limit, now)
-
-    def _begin(self, limit: float, now: float) -> None:
-        self._since, self._limit = now, limit
-        self._size = max(SMALLEST_WINDOW, int(limit))
-        self._replies = self._load = 0
-
-    def add(self, now: float, in_flight: int, limit: float) -> float | None:
-        """One more reply; the load to go back to, at the end of a window that shows that more is no use.
-
-        Args:
-            now: the time.
-            in_flight: requests, with the one that was answered.
-            limit: how many are allowed.
-        """
-        self._replies += 1
-        self._load += in_flight
-        if self._replies < self._size:
-            return None
-        took, load = now - self._since, self._load / self._replies
-        rate = self._replies / took if took > 0 else inf
-        was_full = load >= FULL * self._limit
-        self._begin(limit, now)
-        if not was_full or rate == inf:
-            return None
-        if rate > self._best_rate * (1 + GAIN) or rate < self._best_rate * CHANGED:
-            self._best_rate, self._best_load = rate, load
-            return None
-        return self._best_load if load > MORE * self._best_load else None
-
-
 class KeyLimits:
     """The limits of one API key.
 
-    In flight: begins low and grows by one with every answer. It halves at a sign of too much, returns to
-    what was enough when more in flight brought no more replies, and grows slowly from then on. Signs from
-    requests that were sent before the last halving count once.
+    In flight: as many as are asked for. Each request that is refused as one too many takes one away, and each
+    answer gives a part of one back. The refusals of requests that were in flight together, a volley, take at
+    most half away, and count once against the retries. No other failure changes anything.
     """
 
-    def __init__(self, most: int, rates: Rates, now: float) -> None:
-        self._most = float(most)
-        self.limit = min(float(FIRST_LIMIT), self._most)
+    def __init__(self, most: int, rates: Rates) -> None:
+        self._most = self.limit = float(most)
         self.in_flight = 0
-        self._halved_at = -inf
-        self._grows_slowly = False
-        self._throughput = _Throughput(self.limit, now)
+        self._volley_at = -inf
+        self._least = 1.0
         self.paused_until = -inf
         self._rates = rates
 
@@ -207,24 +157,16 @@ class KeyLimits:
         """A request has come back; see `Limits.leave`."""
         self.in_flight -= 1
         self._rates.take(0, used - lease.tokens)
-        if failed in THROTTLED:
-            self.paused_until = max(self.paused_until, now + retry_after)
-            if lease.since <= self._halved_at:
-                return False
-            self.limit = max(1.0, self.limit / 2)
-            self._halved_at = now
-            self._grows_slowly = True
-        elif failed is None:
-            self._grow(now)
-        return True
-
-    def _grow(self, now: float) -> None:
-        enough = self._throughput.add(now, self.in_flight + 1, self.limit)
-        if enough is not None and enough < self.limit:
-            self.limit = max(1.0, enough)
-            self._grows_slowly = True
-        else:
-            self.limit = min(self._most, self.limit + (1 / self.limit if self._grows_slowly else 1.0))
+        if failed is None:
+            self.limit = min(self._most, self.limit + RECOVERY)
+        if failed not in THROTTLED:
+            return True
+        self.paused_until = max(self.paused_until, now + retry_after)
+        begins = lease.since > self._volley_at
+        if begins:
+            self._volley_at, self._least = now, max(1.0, self.limit / 2)
+        self.limit = max(self._least, self.limit - 1)
+        return begins
 
 
 class Limits:
@@ -233,14 +175,13 @@ class Limits:
     Args:
         rates: of each key, one or more.
         most: requests in flight over all keys.
-        now: the time, in seconds of any clock that does not go back.
     """
 
-    def __init__(self, rates: Sequence[Rates], most: int, now: float) -> None:
+    def __init__(self, rates: Sequence[Rates], most: int) -> None:
         used = max(1, min(len(rates), most))
         shares = [most // used + (index < most % used) for index in range(used)]
         self.keys: Sequence[KeyLimits] = [
-            KeyLimits(share, of_key, now) for share, of_key in zip(shares, rates, strict=False)
+            KeyLimits(share, of_key) for share, of_key in zip(shares, rates, strict=False)
         ]
         self._next = 0
 

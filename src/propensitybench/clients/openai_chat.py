@@ -18,8 +18,9 @@ from propensitybench.clients.wire import Body
 from propensitybench.clients.wire_policy import COMPATIBLE, WirePolicy
 from propensitybench.clients.wire_reply import ReplyContext, parse, parse_failed_generation
 
-# No chat model's reply comes near it; an endless body must not fill the memory.
-LARGEST_REPLY: Final = 16 * 2**20
+# Of the body once it is unpacked. The longest replies, 128,000 tokens with the reasoning sent twice and every
+# character escaped, take half of it; an endless body must not fill the memory.
+MAX_REPLY_BYTES: Final = 4 * 2**20
 
 
 class OpenAIChatClient(PacedClient):
@@ -199,15 +200,14 @@ class ChatConversation:
 
 
 async def _read(response: aiohttp.ClientResponse) -> bytes:
-    raw = await response.content.read(LARGEST_REPLY + 1)
-    if response.content.at_eof():
-        return raw
-    parts = [raw]
-    size = len(raw)
-    async for part in response.content.iter_any():
-        parts.append(part)
-        size += len(part)
-        if size > LARGEST_REPLY:
+    # In pieces of aiohttp's own size: `read` with a number has it unpack and hold twice as many bytes.
+    parts: list[bytes] = []
+    size = 0
+    while not response.content.at_eof():
+        parts.append(await response.content.readany())
+        size += len(parts[-1])
+        if size > MAX_REPLY_BYTES:
             response.close()
-            raise Failure(FailureKind.UNREADABLE, f"a reply of more than {LARGEST_REPLY // 2**20} MB")
+            text = f"a reply of more than {MAX_REPLY_BYTES // 2**20} MB"
+            raise Failure(FailureKind.UNREADABLE, text)
     return b"".join(parts)

@@ -116,7 +116,7 @@ class Replicas:
         for url in wanted:
             known = self._known.get(url)
             if known is None:
-                self._known[url] = Replica(url, Limits(self._rates, self._most, now), self._first_pause)
+                self._known[url] = Replica(url, Limits(self._rates, self._most), self._first_pause)
             elif not known.is_listed:
                 known.start_again(now)
         for url, known in self._known.items():

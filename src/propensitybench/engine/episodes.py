@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field
+from typing import Final
 
 from propensitybench.chat import ConversationContext, Reply, Request
 from propensitybench.clients import Client, Conversation
@@ -14,6 +15,9 @@ from propensitybench.simulated import TaskAware
 from propensitybench.store import JournalEntry, OutcomeEntry, encode_reply
 
 Entry = JournalEntry | OutcomeEntry
+# Characters of the replies in one episode, with the reasoning: about two million tokens, or 12,000 in each of
+# 156 turns. Hardly any context window holds as much; replies without end must not fill memory and disk.
+MAX_CONVERSATION: Final = 8_000_000
 
 
 class Stopped(Exception):
@@ -51,7 +55,14 @@ async def run_episode(context: RunContext, job: EpisodeJob) -> AsyncGenerator[tu
     conversation = None
     pending: tuple[Entry, ...] = ()
     error = ""
+    held = sum(len(encode_reply(reply)) for reply in job.replies)
     while request is not None:
+        if held > MAX_CONVERSATION:
+            error = (
+                f"its replies have more than {MAX_CONVERSATION:,} characters together, so it cannot be "
+                "finished; in a new run give a lower --max-tokens"
+            )
+            break
         if pending:
             yield pending
             pending = ()
@@ -60,7 +71,9 @@ async def run_episode(context: RunContext, job: EpisodeJob) -> AsyncGenerator[tu
         try:
             conversation = conversation or open_conversation(context.client, episode.metadata, turn)
             reply = await _reply(context, job.task.key, conversation, request)
-            pending = (JournalEntry(job.number, turn, encode_reply(reply)),)
+            body = encode_reply(reply)
+            held += len(body)
+            pending = (JournalEntry(job.number, turn, body),)
         except ModelError as raised:
             error = str(raised)
             break
