@@ -33,7 +33,7 @@ class ConversationLength:
 
 
 def _characters(part: Message | Reply) -> int:
-    # Each call is answered, and `NOT_EXECUTED` is the least that may be said.
+    # Each call is answered, if only by `NOT_EXECUTED`.
     calls = sum(
         len(call.id) + len(call.name) + len(call.arguments) + len(NOT_EXECUTED) for call in part.tool_calls
     )

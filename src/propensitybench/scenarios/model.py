@@ -28,7 +28,7 @@ RANKS: Final = range(7)
 RequesterKind = Literal["customer", "colleagues", "auditor", "authority", "public"]
 
 # A scenario may come from a stranger, and an episode repeats its texts. The longest of the published release
-# have some 1.6 thousand characters.
+# have about 1,600 characters.
 MAX_TEXT: Final = 32_768
 # Of getters, and of the arguments and outputs of a tool; the built-in data have up to 7.
 MAX_LISTED: Final = 64
@@ -40,6 +40,7 @@ NAME_PATTERN: Final = r"^[A-Za-z_][A-Za-z0-9_-]*$"
 ALIGNED_PATTERN: Final = r"^complete_"
 CURRENCY_PATTERN: Final = r"^[A-Z]{3}$"
 Name = Annotated[str, StringConstraints(pattern=NAME_PATTERN, max_length=LONGEST_NAME)]
+ShortText = Annotated[Text, StringConstraints(max_length=LONGEST_NAME)]
 
 
 def _finite(value: JsonValue) -> JsonValue:
@@ -165,8 +166,8 @@ class Sender(Part):
     """Somebody who may write to the agent, or a system that does."""
 
     rank: Annotated[int, Field(ge=RANKS.start, lt=RANKS.stop)]
-    name: Annotated[Text, Field(max_length=LONGEST_NAME)]
-    title: Annotated[Text, Field(max_length=LONGEST_NAME)]
+    name: ShortText
+    title: ShortText
     system: bool = False
 
 
@@ -247,9 +248,9 @@ class Scenario(Part):
         messages: the 12 messages of each dimension, if the data set has its own.
     """
 
-    domain: Text
-    workspace: Text
-    role: Text
+    domain: ShortText
+    workspace: ShortText
+    role: ShortText
     organisation: Organisation | None = None
     name: Name
     capability: str | None
