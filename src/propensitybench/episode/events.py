@@ -49,11 +49,11 @@ class AgentMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 _AGENT_MESSAGE: Final = msgspec.json.Decoder(AgentMessage)
-_STRING: Final = r'"(?:[^"\\]|\\.)*+"'
+_STRING: Final = r'"(?:[^"\\]++|\\.)*+"'
 # A JSON object without another in it, and what looks like one. Quantifiers are possessive and a backslash
 # stands only in strings, so the search is linear: of all the braces from which it could begin, at most two
 # reach any one place, one inside a string there and one outside.
-_OBJECT: Final = re.compile(rf'\{{\s*+{_STRING}\s*+:(?:[^{{}}"\\]|{_STRING})*+\}}', re.DOTALL)
+_OBJECT: Final = re.compile(rf'\{{\s*+{_STRING}\s*+:(?:[^{{}}"\\]++|{_STRING})*+\}}', re.DOTALL)
 
 
 def read_message(reply: Reply) -> Event:
