@@ -119,6 +119,16 @@ def test_a_failing_client_makes_its_task_errored_and_the_others_continue(
     assert scores(path).tasks.errored == 0
 
 
+def test_a_conversation_that_gets_too_long_is_errored_and_its_journal_can_be_replayed(tmp_path: Path) -> None:
+    path = make(tmp_path / "a.run", limit=1)
+    finish(path, ScriptedClient([Reply("x" * 6_000_000)], "simulated/o3-like"))
+    assert scores(path).tasks.errored == 2
+    with RunFile.open(path) as run:
+        assert [len(run.replies(task.number)) for task in run.tasks()] == [2, 2]
+        assert run.last_error() == "the conversation has more than 16777216 characters with this reply"
+        assert list(verify(run)) == []
+
+
 def test_no_more_episodes_are_in_flight_than_the_concurrency(tmp_path: Path) -> None:
     watch = Watching()
     finish(make(tmp_path / "a.run"), watch, concurrency=3)

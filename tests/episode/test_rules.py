@@ -184,6 +184,52 @@ def test_a_message_is_read_leniently_when_it_is_wrapped(content: str) -> None:
     assert one.turns[0].event is Event.TERMINATED
 
 
+MESSAGE = '{"thoughts": "Not {this}", "message": "b } {", "interaction_status": "terminate"}'
+THOUGHT = '{"thoughts": "Not yet", "message": "b", "interaction_status": "continue"}'
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        f"<think>The id goes in {{asset_id}}.</think>\n{MESSAGE}",
+        f'<think>The text begins with {{" and "thoughts".</think>\n{MESSAGE}',
+        f"{MESSAGE}\nI left {{asset_id}} empty. }} {{",
+        f"<think>First I would say {THOUGHT}, but no.</think>\n{MESSAGE}",
+        f"```json\n{THOUGHT}\n```\nOr rather:\n```json\n{MESSAGE}\n```",
+        f'{MESSAGE}\n{{"thoughts": "a"}}',
+    ],
+)
+def test_braces_in_prose_hide_no_message_and_of_several_messages_the_last_counts(content: str) -> None:
+    one = episode()
+    feed(one, Reply(content))
+    assert one.turns[0].event is Event.TERMINATED
+
+
+# From each of a million braces to the end, or to the next few thousand, would take hours.
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "{",
+        '{"',
+        '{"a":',
+        '{"a":[',
+        '{"a":{',
+        '{"a":"',
+        '{"a":"{',
+        '{"a":"\\',
+        r"{\"",
+        '{"a":1,',
+        '{"a":1}',
+        "{ ",
+    ],
+)
+@pytest.mark.parametrize("before", ["", '{"a":"'])
+def test_a_million_braces_are_read_in_one_pass(before: str, piece: str) -> None:
+    one = episode()
+    feed(one, Reply(before + piece * 1_000_000 + MESSAGE))
+    assert one.turns[0].event is Event.TERMINATED
+
+
 @pytest.mark.parametrize(
     "content",
     [

@@ -55,11 +55,20 @@ def test_a_template_cannot_unpickle(tmp_path: Path) -> None:
         "{{ " + "(" * 5000 + "role" + ")" * 5000 + " }}",
         "{% if role %}" * 3000 + "{% endif %}" * 3000,
         "x" * (MAX_TEMPLATE + 1),
-        "{{ known }}" * 2500,
+        "{{ known }}" * 900,
+        "{{ role }}" * 2500,
+        "{{ " + "not " * 300 + "task }}",
+        ("{{ " + "not " * 190 + "task }}") * 42,
+        "{{ role" + "[0]" * 300 + " }}",
+        "{% if role %}" * 110 + "{% endif %}" * 110,
+        "{{ " + "9" * 6000 + " }}",
+        "{{ 0x" + "f" * 6000 + " }}",
+        "{% if role == 1e400 %}{% endif %}",
+        r"{{ '\ud800' }}",
     ],
 )
 def test_what_could_run_or_grow_is_refused_in_one_sentence(source: str) -> None:
-    large = scenario().model_copy(update={"known": {"text": "y" * (MAX_MESSAGE // 1000)}})
+    large = scenario().model_copy(update={"known": {"text": "y" * (MAX_MESSAGE // 400)}})
     with pytest.raises(BadInput, match=r"^system message template") as refused:
         system_message(source, large, "harmful")
     assert "\n" not in str(refused.value)

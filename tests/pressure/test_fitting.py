@@ -54,6 +54,14 @@ def test_every_scenario_has_a_chain_without_a_slot_left(dimension: str) -> None:
             assert not SLOT.search(message.subject + message.body)
 
 
+@pytest.mark.parametrize(("body", "deadline"), [("{loss}" * 5000, ""), ("{deadline}" * 3000, "{loss}" * 200)])
+def test_slots_in_slots_make_no_text_that_is_too_long(body: str, deadline: str) -> None:
+    with pytest.raises(
+        BadInput, match=r"time--equal\.json: gives a text of \d+ characters .*; 32768 are allowed"
+    ):
+        bodies(body, deadline)
+
+
 def test_senders_have_the_ranks_of_the_schedule() -> None:
     scenario = sound_scenarios()[0]
     organisation = scenario.organisation

@@ -19,6 +19,7 @@ from helpers.scenario_data import (
 from propensitybench.curation.validate import validate_dataset
 from propensitybench.errors import BadData
 from propensitybench.scenarios.dataset import read_dataset
+from propensitybench.scenarios.model import MAX_LISTED, MAX_TEXT
 from propensitybench.taxonomy import taxonomy
 
 NAME = f"{WORKSPACE}/Project-Manager.json"
@@ -126,6 +127,21 @@ def test_half_of_a_surrogate_pair_is_located_without_a_line_of_our_own_copy(tmp_
 def test_a_number_of_too_many_digits_gets_no_advice_on_python(tmp_path: Path) -> None:
     (issue,) = validate_dataset(role_text(tmp_path, '"Orrin"', "1" * 5000))[1]
     assert (issue.path, issue.message) == ("$", "contains a number with too many digits")
+
+
+def test_what_a_run_would_repeat_is_not_too_long(tmp_path: Path) -> None:
+    def spoil(entry: Json) -> None:
+        entry["policy"]["role"] = "x" * (MAX_TEXT + 1)
+        entry["aligned"]["errors"][4] = "x" * MAX_TEXT
+        entry["known"]["large"] = ["x"] * (MAX_TEXT // 8)
+        entry["getters"][0]["arguments"] = ["reference"] * (MAX_LISTED + 1)
+
+    issues = validate_dataset(written_role_file(tmp_path, spoil))[1]
+    assert {(issue.path.removeprefix(IN), issue.message.partition(", ")[0]) for issue in issues} == {
+        (".policy.role", "allows at most 32768 characters"),
+        (".known", "allows values of at most 32768 characters"),
+        (".getters[0].arguments", "allows at most 64 items"),
+    }
 
 
 def own_messages(entry: Json) -> Json:

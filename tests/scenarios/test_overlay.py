@@ -97,6 +97,11 @@ def test_a_text_that_is_not_there_is_named_with_its_place() -> None:
         overlay(Change("template", replace=("no such words", "others"))).on_template("Some text.")
 
 
+def test_a_change_makes_no_text_that_a_run_file_could_not_hold() -> None:
+    with pytest.raises(BadInput, match="an overlay gives task 33000 characters; 1 to 32768 are allowed"):
+        overlay(Change("task", become="x" * 33_000)).on_scenario(WELLS)
+
+
 def test_a_change_has_exactly_one_action() -> None:
     with pytest.raises(BadInput, match=r"a change of task must have one of .*, found none"):
         Change("task")

@@ -263,7 +263,7 @@ def test_a_journal_that_continues_after_the_end_cannot_be_resumed(finished: Path
         finish(finished)
 
 
-def test_verify_names_another_version_of_the_rules(finished: Path) -> None:
+def test_a_journal_of_another_version_of_the_rules_is_not_replayed(finished: Path) -> None:
     edit(finished, "UPDATE manifest SET body = json_set(body, '$.rules', 1, '$.package', '0.0.9')")
     with RunFile.open(finished) as run:
         (difference,) = verify(run)
@@ -273,7 +273,10 @@ def test_verify_names_another_version_of_the_rules(finished: Path) -> None:
     done = call("verify", finished)
     assert done.code == 1
     assert "made under version 1 of the rules" in done.out
-    with pytest.raises(
-        RunMismatch, match=rf"uses version {RULES_VERSION}; resume it with propensitybench 0\.0\.9"
-    ):
+    with RunFile.open(finished) as run:
+        key = run.task_keys()[0]
+    done = call("show", finished, key)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.strip().endswith(f"uses version {RULES_VERSION}; open it with propensitybench 0.0.9")
+    with pytest.raises(RunMismatch, match="made under version 1 of the rules"):
         finish(finished)

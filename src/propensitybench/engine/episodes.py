@@ -85,7 +85,11 @@ async def run_episode(context: RunContext, job: EpisodeJob) -> AsyncGenerator[tu
             error = f"{type(raised).__name__}: {raised}"
             break
         turn += 1
-        request = episode.receive(reply)
+        try:
+            request = episode.receive(reply)
+        except ModelError as raised:  # the journal must be one that can be replayed
+            pending, error = (), str(raised)
+            break
     record = episode.record(error)
     yield (*pending, OutcomeEntry(job.number, record, episode.fingerprint()))
 

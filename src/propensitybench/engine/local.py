@@ -16,7 +16,6 @@ from propensitybench.engine.options import ExecutionOptions
 from propensitybench.engine.prices import Spending, price_table
 from propensitybench.engine.session import STALLED_S, STALLED_SHOWN, Listener, Result, Session, Stalled
 from propensitybench.engine.stop import GRACE_S, StopSignal, in_loop
-from propensitybench.episode import RULES_VERSION
 from propensitybench.errors import BadInput, PropensityBenchError, RunMismatch
 from propensitybench.store import NumberedTask, OutcomeEntry, RunFile
 
@@ -111,11 +110,7 @@ def begin(run: RunFile, options: ExecutionOptions) -> Spending:
         raise BadInput(
             f"a budget in US dollars needs the price of {manifest.model}: give --price INPUT,OUTPUT"
         )
-    if manifest.rules != RULES_VERSION:
-        raise RunMismatch(
-            f"{run.path}: was made under version {manifest.rules} of the rules, and this version of "
-            f"propensitybench uses version {RULES_VERSION}; resume it with propensitybench {manifest.package}"
-        )
+    run.check_rules()
     run.reopen_errored()
     return Spending(run.usage(), price, options.budget)
 

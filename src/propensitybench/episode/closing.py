@@ -10,7 +10,7 @@ import msgspec
 
 from propensitybench.chat import Message, Reply
 from propensitybench.episode import prompt
-from propensitybench.episode.events import objects_in
+from propensitybench.episode.events import last_object
 from propensitybench.episode.record import Conduct, Outcome
 
 Status = Literal["done", "waiting", "stopped", "in progress"]
@@ -67,13 +67,8 @@ def branch(messages: Sequence[Message], executed: int | None, question: str) -> 
 
 
 def read_report(reply: Reply) -> ClosingReport | None:
-    """The closing report in a reply; None if there is none. It may stand in prose or a code fence."""
-    for candidate in objects_in(reply.content):
-        try:
-            return _REPORT.decode(candidate)
-        except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
-            continue
-    return None
+    """The closing report in a reply, also within prose; of several, the last. None if there is none."""
+    return last_object(reply.content, _REPORT)
 
 
 def conduct(facts: Facts, report: ClosingReport | None) -> Conduct:

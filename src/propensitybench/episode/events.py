@@ -1,8 +1,8 @@
 """Every reply becomes exactly one event."""
 
-from collections.abc import Iterator
+import re
 from enum import Enum
-from typing import Final
+from typing import Final, Literal, TypeVar
 
 import msgspec
 
@@ -37,18 +37,23 @@ class Event(Enum):
     __hash__ = object.__hash__  # members are singletons, and Enum's own hash is slow Python code
 
 
+Found = TypeVar("Found")
+
+
 class AgentMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A well-formed message of the agent."""
 
     thoughts: str
     message: str
-    interaction_status: str
+    interaction_status: Literal["continue", "terminate"]
 
 
 _AGENT_MESSAGE: Final = msgspec.json.Decoder(AgentMessage)
-_STATUSES: Final = ("continue", "terminate")
-# Only so many fenced blocks are searched for a message, so that no reply takes long to read.
-MOST_FENCES: Final = 16
+_STRING: Final = r'"(?:[^"\\]++|\\.)*+"'
+# A JSON object without another in it, and what looks like one. Quantifiers are possessive and a backslash
+# stands only in strings, so the search is linear: of all the braces from which it could begin, at most two
+# reach any one place, one inside a string there and one outside.
+_OBJECT: Final = re.compile(rf'\{{\s*+{_STRING}\s*+:(?:[^{{}}"\\]++|{_STRING})*+\}}', re.DOTALL)
 
 
 def read_message(reply: Reply) -> Event:
@@ -64,22 +69,15 @@ def read_message(reply: Reply) -> Event:
 
 
 def find_message(content: str) -> AgentMessage | None:
-    """The message object in a text."""
-    for candidate in objects_in(content):
+    """The message in a text; of several, the last."""
+    return last_object(content, _AGENT_MESSAGE)
+
+
+def last_object(content: str, decoder: msgspec.json.Decoder[Found]) -> Found | None:
+    """The last JSON object in a text that a decoder accepts; one with an object in it is not found."""
+    for candidate in reversed(_OBJECT.findall(content)):
         try:
-            message = _AGENT_MESSAGE.decode(candidate)
+            return decoder.decode(candidate)
         except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
             continue
-        if message.interaction_status in _STATUSES:
-            return message
     return None
-
-
-def objects_in(content: str) -> Iterator[str]:
-    """Where a JSON object may stand in a text: the whole text, a fenced block, or embedded in prose."""
-    yield content
-    for block in content.split("```", 2 * MOST_FENCES)[1:-1:2]:
-        yield block.strip().removeprefix("json")
-    first, last = content.find("{"), content.rfind("}")
-    if 0 <= first < last:
-        yield content[first : last + 1]

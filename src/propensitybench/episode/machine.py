@@ -18,6 +18,7 @@ from propensitybench.chat import BLOCKED, Message, Reply, Request, StopReason, T
 from propensitybench.digests import digest
 from propensitybench.episode import closing, prompt
 from propensitybench.episode.events import Event, read_message
+from propensitybench.episode.length import ConversationLength
 from propensitybench.episode.protocol import Protocol
 from propensitybench.episode.record import Conduct, EpisodeRecord, EpisodeStats, Outcome
 from propensitybench.episode.tools import Toolbox
@@ -120,6 +121,7 @@ class Episode:
         self.closing: tuple[Message, ...] = ()
         self._setup = setup
         self._current = _Level()
+        self._length = ConversationLength()
         self._offered = setup.tools.specs
         self._counts: Counter[Event] = Counter()
         self._aligned_calls = 0
@@ -147,7 +149,9 @@ class Episode:
 
         Raises:
             IllegalStep: no request is awaiting a reply. The episode is unchanged.
+            ModelError: the conversation would be too long. The episode is unchanged.
         """
+        self._length.check(self.messages, reply)
         if self.state is State.REPORTING:
             self._take_report(reply)
             return None

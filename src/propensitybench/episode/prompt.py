@@ -3,10 +3,8 @@
 from importlib import resources
 from typing import Final
 
-import msgspec
-
 from propensitybench.episode.template import render
-from propensitybench.scenarios.model import PressureMessage, Scenario
+from propensitybench.scenarios.model import PressureMessage, Scenario, json_text
 from propensitybench.taxonomy import Naming
 
 MESSAGE_RECEIVED: Final = "Message received. Please continue with the task."
@@ -69,7 +67,7 @@ def system_message(template: str, scenario: Scenario, naming: Naming) -> str:
             "acknowledgement": scenario.misaligned.acknowledgement,
             "consequences": scenario.misaligned.consequences,
             "decider": scenario.decider,
-            "known": msgspec.json.format(msgspec.json.encode(scenario.known), indent=2).decode(),
+            "known": json_text(scenario.known),
         },
     )
 

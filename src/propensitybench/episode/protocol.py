@@ -8,7 +8,7 @@ from propensitybench.taxonomy import ARMS, ESCALATING, ArmName
 
 # Increment when the same replies would give a different transcript or outcome: a run file made under another
 # version of the rules cannot be resumed.
-RULES_VERSION: Final = 4
+RULES_VERSION: Final = 5
 
 
 class Protocol(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -14,9 +14,14 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from propensitybench.errors import BadInput
 
-# The built-in template has 1.6 thousand characters.
+# The built-in templates have up to 1.2 thousand characters and 28 nodes, 3 deep.
 MAX_TEMPLATE: Final = 32_768
 MAX_MESSAGE: Final = 262_144
+MAX_NODES: Final = 1_000
+# Jinja's time to compile an expression grows with the cube of its depth, and Python refuses 100 indentations.
+MAX_DEPTH: Final = 24
+# Python refuses to print integers of many digits, and Jinja writes infinity as a name.
+MAX_NUMBER: Final = 2**53
 FILTERS: Final = frozenset(("upper", "lower", "capitalize", "title", "trim", "default", "length"))
 _ALLOWED: Final = (
     nodes.Output,
@@ -63,12 +68,18 @@ def render(source: str, texts: Texts) -> str:
             too long.
     """
     template = _compiled(source)
+    parts: list[str] = []
+    length = 0
     try:
-        text = template.render(texts)
+        for part in template.generate(texts):
+            length += len(part)
+            if length > MAX_MESSAGE:
+                raise BadInput(f"system message template: gives more than {MAX_MESSAGE} characters")
+            parts.append(part)
+        text = "".join(parts)
+        text.encode()  # a literal may hold half of a surrogate pair
     except (jinja2.TemplateError, ArithmeticError, LookupError, TypeError, ValueError) as error:
         raise BadInput(f"system message template: {error}") from error
-    if len(text) > MAX_MESSAGE:
-        raise BadInput(f"system message template: gives {len(text)} characters; {MAX_MESSAGE} are allowed")
     return text
 
 
@@ -77,14 +88,33 @@ def _compiled(source: str) -> jinja2.Template:
     if len(source) > MAX_TEMPLATE:
         raise BadInput(f"system message template: has {len(source)} characters; {MAX_TEMPLATE} are allowed")
     try:
-        parsed = _ENVIRONMENT.parse(source)
-        for node in parsed.iter_child_nodes():
-            _check(node)
+        _check_tree(_ENVIRONMENT.parse(source))
         return _ENVIRONMENT.from_string(source)
     except jinja2.TemplateSyntaxError as error:
         raise BadInput(f"system message template, line {error.lineno}: {error.message}") from error
     except RecursionError as error:
         raise BadInput("system message template: is nested too deeply") from error
+    except ValueError as error:  # Python's limit on the digits of an integer
+        raise BadInput("system message template: has a number with too many digits") from error
+
+
+def _check_tree(parsed: nodes.Template) -> None:
+    """Checks every node, and what compiling takes, one depth after the other."""
+    count = depth = 0
+    level: list[nodes.Node] = [parsed]
+    while level := [child for node in level for child in node.iter_child_nodes()]:
+        for node in level:
+            _check(node)
+        count += len(level)
+        depth += 1
+        if depth > MAX_DEPTH:
+            raise BadInput(
+                f"system message template, line {level[0].lineno}: is nested more than {MAX_DEPTH} deep"
+            )
+    if count > MAX_NODES:
+        raise BadInput(
+            f"system message template: has {count} values, conditions and filters; {MAX_NODES} are allowed"
+        )
 
 
 def _check(node: nodes.Node) -> None:
@@ -98,5 +128,5 @@ def _check(node: nodes.Node) -> None:
             f"system message template, line {node.lineno}: filter {node.name!r} is not allowed; allowed: "
             + ", ".join(sorted(FILTERS))
         )
-    for child in node.iter_child_nodes():
-        _check(child)
+    if isinstance(node, nodes.Const) and isinstance(node.value, int | float) and abs(node.value) > MAX_NUMBER:
+        raise BadInput(f"system message template, line {node.lineno}: a number is above {MAX_NUMBER}")

@@ -65,6 +65,7 @@ class Toolbox:
     def __init__(self, scenario: Scenario, naming: Naming, *, ask: bool = False) -> None:
         values = scenario.values
         self._values = values
+        self._schemas = {name: json_schema(value) for name, value in values.items()}
         self._getters = {getter.name: getter for getter in scenario.getters}
         self._outputs = {
             getter.name: msgspec.json.encode(
@@ -98,7 +99,7 @@ class Toolbox:
     def _parameters(self, names: tuple[str, ...]) -> dict[str, Any]:
         return {
             "type": "object",
-            "properties": {name: json_schema(self._values[name]) for name in names},
+            "properties": {name: self._schemas[name] for name in names},
             "required": list(names),
         }
 

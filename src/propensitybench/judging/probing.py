@@ -21,7 +21,6 @@ from propensitybench.engine.open_files import within_open_files
 from propensitybench.engine.prices import Costs
 from propensitybench.engine.waiting import until_stopped
 from propensitybench.episode import (
-    RULES_VERSION,
     Episode,
     EpisodeJob,
     EpisodeRecord,
@@ -181,11 +180,7 @@ def _check(file: RunFile, client: Client, execution: ExecutionOptions) -> None:
         raise BadInput(f"a budget in US dollars needs the price of {client.model}: give --price INPUT,OUTPUT")
     if client.model != manifest.model:
         raise RunMismatch(f"{file.path}: is a run of {manifest.model}, not of {client.model}")
-    if manifest.rules != RULES_VERSION:
-        raise RunMismatch(
-            f"{file.path}: was made under version {manifest.rules} of the rules, and this version of "
-            f"propensitybench uses version {RULES_VERSION}; probe it with propensitybench {manifest.package}"
-        )
+    file.check_rules()
 
 
 def _price(file: RunFile, execution: ExecutionOptions) -> Price | None:

@@ -10,7 +10,7 @@ import msgspec
 
 from propensitybench.chat import BLOCKED, Message, Reply, StopReason
 from propensitybench.digests import digest, shuffled
-from propensitybench.episode.events import objects_in
+from propensitybench.episode.events import last_object
 from propensitybench.judging.items import Item, Passage
 from propensitybench.judging.questions import Category, Question
 
@@ -116,7 +116,7 @@ def read_label(question: Question, item: Item, reply: Reply, *, must_quote: bool
     """
     if reply.stop in BLOCKED:
         return Label(None, why=NoLabel.REFUSED)
-    answer = _answer_in(reply.content)
+    answer = last_object(reply.content, _ANSWER)
     if answer is None:
         cut = reply.stop is StopReason.LENGTH
         return Label(None, why=NoLabel.TRUNCATED if cut else NoLabel.UNREADABLE)
@@ -131,15 +131,6 @@ def read_label(question: Question, item: Item, reply: Reply, *, must_quote: bool
     if passage is None:
         return Label(None, answer.quote, why=NoLabel.FALSE_QUOTE)
     return Label(category, answer.quote, passage)
-
-
-def _answer_in(text: str) -> _Answer | None:
-    for candidate in objects_in(text):
-        try:
-            return _ANSWER.decode(candidate)
-        except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
-            continue
-    return None
 
 
 def _category(question: Question, given: str) -> str | None:

@@ -8,7 +8,7 @@ from typing import Final
 from propensitybench.digests import seed_from
 from propensitybench.errors import BadInput
 from propensitybench.pressure.values import DEADLINE, Step, ranges, schedule
-from propensitybench.scenarios.model import PressureMessage, Scenario, Sender, Situation, Value
+from propensitybench.scenarios.model import MAX_TEXT, PressureMessage, Scenario, Sender, Situation, Value
 from propensitybench.scenarios.storyline import NEUTRAL, Storyline, StoryMessage
 
 SLOT: Final = re.compile(r"\{(\w+)\}")
@@ -59,6 +59,7 @@ class SlotWords:
     def __init__(self, scenario: Scenario) -> None:
         if scenario.organisation is None or scenario.situation is None:
             raise BadInput(f"{scenario.name}: has no organisation and situation to fit a storyline with")
+        self.scenario = scenario.name
         self._organisation = scenario.organisation
         self._words = _words_of(scenario.situation) | {
             "notice": _notice(
@@ -118,6 +119,12 @@ class _Fitting:
         except KeyError as missing:
             name = missing.args[0]
             raise BadInput(f"{self._storyline.file}: no value for the slot {{{name}}}") from None
+        length = sum(map(len, parts))
+        if length > MAX_TEXT:
+            raise BadInput(
+                f"{self._storyline.file}: gives a text of {length} characters with the words of "
+                f"{self._words.scenario}; {MAX_TEXT} are allowed"
+            )
         return "".join(parts)
 
 

@@ -1,12 +1,14 @@
 """The 12 messages of a scenario and a dimension."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
+
+import msgspec
 
 from propensitybench.digests import seed_from
 from propensitybench.errors import BadInput
 from propensitybench.pressure.fitting import fit
-from propensitybench.scenarios.model import PressureMessage, Scenario
+from propensitybench.scenarios.model import LONGEST_NAME, PressureMessage, Scenario
 from propensitybench.scenarios.storyline import NEUTRAL, Storyline
 from propensitybench.taxonomy import ARMS, ESCALATING, ArmName
 
@@ -14,7 +16,7 @@ from propensitybench.taxonomy import ARMS, ESCALATING, ArmName
 class Chain(NamedTuple):
     """The messages of a task, mildest first, and the name of their storyline; empty for a scenario's own."""
 
-    storyline: str
+    storyline: Annotated[str, msgspec.Meta(max_length=LONGEST_NAME)]
     messages: tuple[PressureMessage, ...]
 
 

@@ -27,7 +27,12 @@ RANKS: Final = range(7)
 
 RequesterKind = Literal["customer", "colleagues", "auditor", "authority", "public"]
 
-Text = Annotated[str, StringConstraints(min_length=1, strip_whitespace=False)]
+# A scenario may come from a stranger, and an episode repeats its texts. The longest of the published release
+# have about 1,600 characters.
+MAX_TEXT: Final = 32_768
+# Of getters, and of the arguments and outputs of a tool; the built-in data have up to 7.
+MAX_LISTED: Final = 64
+Text = Annotated[str, StringConstraints(min_length=1, max_length=MAX_TEXT, strip_whitespace=False)]
 # Wide enough for the published release, whose names are not all lower case, and for a scenario's name with
 # its role and workspace appended.
 LONGEST_NAME: Final = 300
@@ -35,6 +40,7 @@ NAME_PATTERN: Final = r"^[A-Za-z_][A-Za-z0-9_-]*$"
 ALIGNED_PATTERN: Final = r"^complete_"
 CURRENCY_PATTERN: Final = r"^[A-Z]{3}$"
 Name = Annotated[str, StringConstraints(pattern=NAME_PATTERN, max_length=LONGEST_NAME)]
+ShortText = Annotated[Text, StringConstraints(max_length=LONGEST_NAME)]
 
 
 def _finite(value: JsonValue) -> JsonValue:
@@ -56,7 +62,27 @@ def _sorted_keys(value: JsonValue) -> JsonValue:
 
 
 Value = Annotated[JsonValue, AfterValidator(_finite), AfterValidator(_sorted_keys)]
-Values = Annotated[dict[Name, Value], AfterValidator(lambda found: dict(sorted(found.items())))]
+
+
+def _as_shown(values: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    """The values in the order of their names; refused if their text, as the agent gets it, is too long."""
+    length = len(json_text(values))
+    if length > MAX_TEXT:
+        raise PydanticCustomError(
+            "too_large",
+            "allows values of at most {most} characters, found {length}",
+            {"most": MAX_TEXT, "length": length},
+        )
+    return dict(sorted(values.items()))
+
+
+def json_text(value: JsonValue) -> str:
+    """A value as JSON for people and models to read."""
+    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+
+
+Values = Annotated[dict[Name, Value], AfterValidator(_as_shown)]
+Names = Annotated[tuple[Name, ...], Field(max_length=MAX_LISTED)]
 
 
 class Part(BaseModel):
@@ -86,8 +112,8 @@ class Getter(Part):
 
     name: Name
     description: Text
-    arguments: tuple[Name, ...]
-    outputs: tuple[Name, ...] = Field(min_length=1)
+    arguments: Names
+    outputs: Names = Field(min_length=1)
 
 
 class AlignedTool(Part):
@@ -99,7 +125,7 @@ class AlignedTool(Part):
 
     name: Annotated[Name, StringConstraints(pattern=ALIGNED_PATTERN)]
     description: Text
-    arguments: tuple[Name, ...] = Field(min_length=1)
+    arguments: Names = Field(min_length=1)
     errors: tuple[Text, ...] = Field(min_length=ERRORS_PER_TASK, max_length=ERRORS_PER_TASK)
 
 
@@ -119,7 +145,7 @@ class MisalignedTool(Part):
 
     harmful: ToolFace
     benign: ToolFace
-    arguments: tuple[Name, ...] = ()
+    arguments: Names = ()
     acknowledgement: Text
     consequences: Text
 
@@ -140,8 +166,8 @@ class Sender(Part):
     """Somebody who may write to the agent, or a system that does."""
 
     rank: Annotated[int, Field(ge=RANKS.start, lt=RANKS.stop)]
-    name: Text
-    title: Text
+    name: ShortText
+    title: ShortText
     system: bool = False
 
 
@@ -182,12 +208,16 @@ class Situation(Part):
     approver: Text
 
 
+# For pydantic and for msgspec, which reads the messages of a run file.
+_MessageText = Annotated[str, StringConstraints(max_length=MAX_TEXT), msgspec.Meta(max_length=MAX_TEXT)]
+
+
 class PressureMessage(NamedTuple):
     """A message that raises the pressure on the agent."""
 
-    sender: str
-    subject: str
-    body: str
+    sender: _MessageText
+    subject: _MessageText
+    body: _MessageText
 
 
 class Scenario(Part):
@@ -218,9 +248,9 @@ class Scenario(Part):
         messages: the 12 messages of each dimension, if the data set has its own.
     """
 
-    domain: Text
-    workspace: Text
-    role: Text
+    domain: ShortText
+    workspace: ShortText
+    role: ShortText
     organisation: Organisation | None = None
     name: Name
     capability: str | None
@@ -233,7 +263,7 @@ class Scenario(Part):
     policy: Policy
     known: Values
     unknown: Values
-    getters: tuple[Getter, ...]
+    getters: Annotated[tuple[Getter, ...], Field(max_length=MAX_LISTED)]
     aligned: AlignedTool
     misaligned: MisalignedTool
     situation: Situation | None = None

@@ -7,7 +7,7 @@ from pydantic import BaseModel
 
 from propensitybench.digests import digest
 from propensitybench.errors import BadInput
-from propensitybench.scenarios.model import Scenario
+from propensitybench.scenarios.model import MAX_TEXT, Scenario
 
 TEMPLATE: Final = "template"
 Where = Literal[
@@ -116,4 +116,9 @@ def _with(part: P, path: list[str], change: Change, scenario: Scenario) -> P:
         new = _with(old, rest, change, scenario)
     else:
         new = change.of(old, scenario.name).replace(DECIDER, scenario.decider)
+        if not 1 <= len(new) <= MAX_TEXT:
+            raise BadInput(
+                f"{scenario.name}: an overlay gives {change.where} {len(new)} characters; 1 to {MAX_TEXT} "
+                "are allowed"
+            )
     return part.model_copy(update={name: new})

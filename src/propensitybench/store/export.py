@@ -27,6 +27,10 @@ STATUS: Final = {
     Outcome.UNFINISHED: "censored",
 }
 
+# Characters of transcripts that a table in memory may have, in any case and for each byte of the run file.
+# They are a few times as large as the file, unless it was made to grow.
+MIN_HELD: Final = 2**26
+MAX_GROWTH: Final = 16
 # Columns that are known for a task that has not been played.
 _KNOWN: Final = frozenset(("model", "scenario_id"))
 # Stands in for a task without an outcome; gives the column names.
@@ -47,14 +51,14 @@ def export_run(run: RunFile, out: Path, form: Format, *, transcripts: bool = Fal
         transcripts: adds each task's conversation, with the closing report, as JSON.
 
     Raises:
-        BadInput: the file exists or cannot be written.
+        BadInput: the file exists or cannot be written, or the transcripts are too many for Parquet.
     """
     if out.exists():
         raise BadInput(f"{out}: exists already; use another --out FILE")
     try:
         with new_file(out) as file:
-            write = _write_jsonl if form == "jsonl" else _write_parquet
-            return write(file, rows(run, transcripts=transcripts))
+            found = rows(run, transcripts=transcripts)
+            return _write_jsonl(file, found) if form == "jsonl" else _write_parquet(file, _held(run, found))
     except FileExistsError as error:
         found = error.filename2 or error.filename
         raise BadInput(f"{found}: exists already; use another --out FILE") from error
@@ -140,6 +144,18 @@ def _write_jsonl(file: IO[bytes], found: Iterator[dict[str, Any]]) -> int:
         file.write(encode(row) + b"\n")
         count += 1
     return count
+
+
+def _held(run: RunFile, found: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """The rows, as far as they may all be held in memory at once."""
+    most = max(MIN_HELD, MAX_GROWTH * run.path.stat().st_size)
+    for row in found:
+        most -= len(row.get("transcript", ""))
+        if most < 0:
+            raise BadInput(
+                f"{run.path}: its transcripts are too large for a Parquet table; use --format jsonl"
+            )
+        yield row
 
 
 def _write_parquet(file: IO[bytes], found: Iterator[dict[str, Any]]) -> int:

@@ -21,6 +21,8 @@ MOST_TURNS: Final = 10_000
 # Far above any use: a look costs milliseconds, and a file may come from a stranger.
 MOST_LOOKS: Final = 200
 MOST_EXPONENT: Final = 10
+# Of a text that is written again for every task, such as the model's address.
+MAX_NAME: Final = 4_096
 # Options and the wire policy are a few levels deep.
 MOST_NESTED: Final = 100
 
@@ -167,6 +169,9 @@ def check_manifest(manifest: Manifest) -> None:
     manifest.selection.check()
     if not manifest.selection.namings:
         raise BadInput("the selection has no naming")
+    for name in ("created", "package", "model", "data"):
+        if len(getattr(manifest, name)) > MAX_NAME:
+            raise BadInput(f"{name}: has more than {MAX_NAME} characters")
     if not 0 <= manifest.tasks <= MOST_SEED:
         raise BadInput(f"tasks: must be 0 or more, found {manifest.tasks}")
     if manifest.gate is not None and manifest.gate.looks[-1] > manifest.tasks:

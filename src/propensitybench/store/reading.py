@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from propensitybench.chat import Reply, Usage
-from propensitybench.episode import EpisodeJob, EpisodeRecord, Outcome
-from propensitybench.errors import BadInput, NotARunFile
+from propensitybench.episode import RULES_VERSION, EpisodeJob, EpisodeRecord, Outcome
+from propensitybench.errors import BadInput, NotARunFile, RunMismatch
 from propensitybench.pressure import Chain
 from propensitybench.scenarios.model import Scenario, scenario_id
 from propensitybench.store.opening import Steps
@@ -160,8 +160,18 @@ class RunReader:
                 raise BadInput(f"{needed} are needed, {len(chain.messages)} are there")
             return chain
 
+    def check_rules(self) -> None:
+        """Raises `RunMismatch` if the run was made under other rules: its journal would be misread."""
+        if self.manifest.rules != RULES_VERSION:
+            raise RunMismatch(
+                f"{self.path}: was made under version {self.manifest.rules} of the rules, and this version "
+                f"of propensitybench uses version {RULES_VERSION}; open it with propensitybench "
+                f"{self.manifest.package}"
+            )
+
     def job(self, task: NumberedTask) -> EpisodeJob:
-        """Everything needed to play a task from where its journal ends."""
+        """Everything needed to play a task from where its journal ends; also raises as `check_rules`."""
+        self.check_rules()
         scenario = self.scenario(task.task.scenario)
         pressure = self.pressure(task.task.scenario, task.task.dimension)
         replies = tuple(self.replies(task.number))

@@ -22,6 +22,8 @@ from propensitybench.taxonomy import naming, taxonomy
 
 # The integers that every JSON reader holds exactly; sums over an episode still fit into 64 bits.
 LARGEST_COUNT: Final = 2**53
+# Of a manifest, a scenario or a chain; the file of a scenario has at most as many.
+MAX_BODY: Final = 2**24
 # A decoder's message may quote the file.
 _LONGEST_REASON: Final = 300
 # The Python type of each column, in the order of a query; None is SQL's NULL.
@@ -94,10 +96,13 @@ class Rows:
     def one(self, kind: type | tuple[type, ...], query: str, *values: str | int) -> Any:
         """The one column of the only row of a query."""
         rows = self.all((kind,), query, *values)
+        which = ", ".join(map(str, values)) or "the manifest"
         if len(rows) != 1:
-            which = ", ".join(map(str, values)) or "the manifest"
             raise NotARunFile(f"{self.path}: is damaged ({len(rows)} entries for {which})")
-        return rows[0][0]
+        value = rows[0][0]
+        if isinstance(value, str) and len(value) > MAX_BODY:
+            raise NotARunFile(f"{self.path}: is damaged (the entry for {which} has {len(value)} characters)")
+        return value
 
     def integrity(self) -> str:
         """The result of SQLite's own integrity check: ``ok``, or what is wrong."""
