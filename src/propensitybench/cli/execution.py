@@ -1,6 +1,5 @@
 """What `run`, `resume` and `demo` share: playing a run file with a progress bar, and how it ended."""
 
-import asyncio
 import sys
 from collections.abc import Callable
 from math import inf
@@ -14,7 +13,7 @@ from propensitybench.cli import tables
 from propensitybench.cli.output import tell
 from propensitybench.cli.progress import progress_bar
 from propensitybench.cli.text import name_of, print_json, safe, typed
-from propensitybench.cli.waiting import result_of
+from propensitybench.cli.waiting import result_of, result_until_stopped
 from propensitybench.clients.options import ModelOptions
 from propensitybench.engine import (
     ExecutionOptions,
@@ -149,7 +148,10 @@ def play_file(path: Path, execution: ExecutionOptions) -> Result:
         model, tasks, finished = run.manifest.model, tasks_drawn(run), run.finished()
     with progress_bar() as bar:
         row = bar.add_task(safe(model), total=tasks, completed=finished, note="")
-        return asyncio.run(finish(path, execution, on_progress=_advance(bar, row)))
+        advance = _advance(bar, row)
+        return result_until_stopped(
+            lambda stop: finish(path, execution, on_progress=advance, stop=stop)
+        )
 
 
 def _advance(bar: Progress, row: TaskID) -> Callable[[Finished], None]:

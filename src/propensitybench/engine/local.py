@@ -1,10 +1,9 @@
 """Plays the unfinished tasks of a run file on one event loop."""
 
 import asyncio
-import gc
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import aclosing, contextmanager, suppress
+from contextlib import aclosing, suppress
 from typing import Any, Final, TypeVar
 
 from propensitybench.clients import Client, Stoppable
@@ -20,6 +19,8 @@ from propensitybench.episode import RULES_VERSION
 from propensitybench.errors import BadInput, PropensityBenchError, RunMismatch
 from propensitybench.store import NumberedTask, OutcomeEntry, RunFile
 
+# By default Python's garbage collector walks every conversation in flight about once a second. With a thousand
+# of them that took a third of all time (perf/http_cost.py). For processes of our own: the program, Ray's workers.
 GC_THRESHOLDS: Final = (20_000, 50, 100)
 
 T = TypeVar("T")
@@ -41,10 +42,12 @@ def run_tasks(
 
 
 def block_on(work: Callable[[], Coroutine[Any, Any, T]], stop: StopSignal) -> T:
-    """Runs a coroutine and waits for its result.
+    """Runs a coroutine that stops when cancelled, and waits for its result.
 
-    Inside a running event loop, such as a notebook's, it runs in a thread with its own loop, and Ctrl-C
-    requests a stop, after which the work ends by itself.
+    Inside a running event loop, such as a notebook's, it runs in a thread with its own loop.
+
+    Raises:
+        KeyboardInterrupt: Ctrl-C, after the work has stopped.
     """
     try:
         asyncio.get_running_loop()
@@ -56,7 +59,8 @@ def block_on(work: Callable[[], Coroutine[Any, Any, T]], stop: StopSignal) -> T:
             return result.result()
         except KeyboardInterrupt:
             stop.request_stop()
-            return result.result()
+            result.result()
+            raise
 
 
 async def run_tasks_async(
@@ -71,8 +75,8 @@ async def run_tasks_async(
 
     Under a stopping rule, tasks are played in batches until the rule is met.
 
-    Ctrl-C and SIGTERM stop the run: replies in flight have a few seconds to arrive and are journaled, and
-    the run can be resumed. A second Ctrl-C ends the program at once.
+    Cancelling stops the run, as ``stop`` does: replies in flight have a few seconds to arrive and are
+    journaled, and the run can be resumed. Cancelling again does not wait for them.
 
     Args:
         run: the run file, open for writing.
@@ -91,8 +95,7 @@ async def run_tasks_async(
     adopt(client, run.manifest.wire)
     context = RunContext(client, stop or StopSignal(), spending, asyncio.get_running_loop().time)
     player = LocalPlayer(run, context, options.transport.concurrency)
-    with patient_collector():
-        return await Session(run, player, spending, context.stop, on_progress, options.draw).run()
+    return await Session(run, player, spending, context.stop, on_progress, options.draw).run()
 
 
 def begin(run: RunFile, options: ExecutionOptions) -> Spending:
@@ -211,18 +214,3 @@ class LocalPlayer:
             everything.cancel()
             with suppress(asyncio.CancelledError, PropensityBenchError):
                 await everything
-
-
-@contextmanager
-def patient_collector() -> Iterator[None]:
-    """Runs Python's garbage collector less often.
-
-    By default it walks every conversation in flight about once a second. With a thousand of them that took
-    a third of all time (perf/http_cost.py).
-    """
-    usual = gc.get_threshold()
-    gc.set_threshold(*GC_THRESHOLDS)
-    try:
-        yield
-    finally:
-        gc.set_threshold(*usual)

@@ -1,12 +1,8 @@
 """Running a model with one call."""
 
-import asyncio
 import os
-import signal
-import threading
 import warnings
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -66,6 +62,10 @@ def run(
     The run is kept in a run file. The same call opens that file again and finishes what is unfinished: no
     reply is paid for twice.
 
+    The signals, limits and garbage collection of your process stay as they are. Ctrl-C stops the run: replies in
+    flight have five seconds to arrive and are stored; a second Ctrl-C does not wait for them. SIGTERM ends
+    Python at once, unless you handle it; then only replies in flight are lost.
+
     Args:
         model: ``simulated/PROFILE``, ``provider/name``, or with ``base_url`` the endpoint's own name.
         file: the run file; by default one in ``propensitybench-runs`` whose name depends on the settings.
@@ -81,8 +81,10 @@ def run(
     spec, options = read_settings(model, settings)
     path = default_file(spec) if file is None else Path(file)
     stop = StopSignal()
-    with _interrupts(stop):
+    try:
         result = block_on(lambda: execute(spec, path, options, client, on_progress, stop), stop)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(f"{file_name(path)}: interrupted; the same call resumes the run") from None
     return _opened(path, result)
 
 
@@ -94,7 +96,11 @@ async def run_async(
     on_progress: OnProgress | None = None,
     **settings: Unpack[Settings],
 ) -> StoredRun:
-    """`run` for asynchronous code: other tasks of the event loop continue meanwhile."""
+    """`run` for asynchronous code: other tasks of the event loop continue meanwhile, several runs among them.
+
+    Cancelling it stops the run as Ctrl-C stops `run`, and raises `CancelledError` once it has stopped. To stop it
+    on a signal, cancel its task in your handler of that signal.
+    """
     spec, options = read_settings(model, settings)
     path = default_file(spec) if file is None else Path(file)
     return _opened(path, await execute(spec, path, options, client, on_progress))
@@ -231,39 +237,10 @@ def transport_of(shard: Shard | None, transport: Transport) -> Transport:
     return transport if shard is None else transport.divided(shard.of)
 
 
-@contextmanager
-def _interrupts(stop: StopSignal) -> Iterator[None]:
-    """Inside a running event loop, the first Ctrl-C requests a stop.
-
-    The loop's own handling would cancel a task of that loop, which is blocked until the run has ended.
-    """
-    usual = signal.getsignal(signal.SIGINT)
-    try:
-        asyncio.get_running_loop()
-        blocks_loop = True
-    except RuntimeError:
-        blocks_loop = False
-    if not blocks_loop or usual is None or threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def request_stop(*_: object) -> None:
-        signal.signal(signal.SIGINT, usual)
-        stop.request_stop()
-
-    signal.signal(signal.SIGINT, request_stop)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, usual)
-
-
 def _opened(path: Path, result: Result) -> StoredRun:
     """The run, if it ended as it should; a budget that is spent is a warning."""
     if result.cause is not None and result.finished < result.total:
         progress = f"{file_name(path)}: {result.finished} of {result.total} tasks are finished"
-        if result.cause is StopCause.INTERRUPTED:
-            raise KeyboardInterrupt(f"{progress}; the same call resumes the run")
         if result.cause is not StopCause.BUDGET:
             bad_input = result.cause is StopCause.BAD_INPUT
             raise RunStopped(f"{progress}; stopped: {result.reason}", bad_input=bad_input)
