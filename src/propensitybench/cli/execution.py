@@ -31,8 +31,8 @@ from propensitybench.files import MIB, read_text
 from propensitybench.metrics import RunScores
 from propensitybench.metrics.summary import summarise
 from propensitybench.runs import StoredRun
-from propensitybench.runs.execute import check_model, check_moved, finish, typed_by_user
-from propensitybench.runs.settings import read_model_options
+from propensitybench.runs.execute import check_model, check_moved, finish, typed_by_user, used_up
+from propensitybench.runs.settings import Settings, read_model_options, with_kept
 from propensitybench.runs.trust import OPTION, check_trusted, destination, distrusted, moved
 from propensitybench.simulated import PREFIX
 from propensitybench.store import RunFile
@@ -67,6 +67,23 @@ def read_price(text: str | None) -> tuple[float, ...] | None:
     except ValueError as error:
         raise BadInput(f"--price {text}: must be like 2.5,10 or 2.5,10,1.25") from error
     return numbers
+
+
+def kept_or(path: Path, given: Settings) -> Settings:
+    """The options given and, of the others, those that the run file keeps, which are said."""
+    settings = with_kept(path, given)
+    kept = [_option(name, value) for name, value in settings.items() if given.get(name) is None]
+    if kept:
+        tell(f"as before: {' '.join(kept)}")
+    return settings
+
+
+def _option(name: str, value: Any) -> str:
+    """A setting that a run file keeps, as it is typed."""
+    if isinstance(value, bool):
+        return f"--{'' if value else 'no-'}{name}"
+    numbers = value if isinstance(value, list) else [value]
+    return f"--{name.replace('_', '-')} {','.join(f'{number:.12g}' for number in numbers)}"
 
 
 def read_template(given: str | None) -> str | None:
@@ -108,7 +125,7 @@ def resume(path: Path, execution: ExecutionOptions, *, as_json: bool) -> int:
     """Plays the unfinished tasks of a run file; the exit code."""
     with RunFile.open(path) as run:
         complete = is_complete(run)
-    if not complete:
+    if not complete and not used_up(path, execution):
         check_place(path, execution.scratch)
         execution = confirmed(path, execution)
     return play_and_print(path, execution, as_json=as_json)
@@ -149,9 +166,7 @@ def play_file(path: Path, execution: ExecutionOptions) -> Result:
     with progress_bar() as bar:
         row = bar.add_task(safe(model), total=tasks, completed=finished, note="")
         advance = _advance(bar, row)
-        return result_until_stopped(
-            lambda stop: finish(path, execution, on_progress=advance, stop=stop)
-        )
+        return result_until_stopped(lambda stop: finish(path, execution, on_progress=advance, stop=stop))
 
 
 def _advance(bar: Progress, row: TaskID) -> Callable[[Finished], None]:
@@ -193,16 +208,30 @@ def exit_code(result: Result, scores: RunScores) -> int:
 
 
 def _options_to_resume(path: Path, execution: ExecutionOptions) -> str:
-    """The options that `resume` needs, for the printed command."""
+    """The options that `resume` needs, for the printed command: places, which the run file does not keep."""
     with RunFile.open(path) as run:
         manifest = run.manifest
     asked = read_model_options(manifest.options, name_of(path), manifest.package)
-    endpoints, scratch = execution.endpoints, execution.scratch
-    where = "" if scratch is None else f" --scratch {typed(scratch)}"
+    endpoints, words = execution.endpoints, []
     if endpoints is not None and endpoints.urls != (asked.base_url,):
-        return "".join(f" {typed(word)}" for word in endpoints.typed) + where
-    trust = f" {OPTION}" if distrusted(manifest.model, asked) else ""
-    return trust + where
+        words += endpoints.typed
+    elif distrusted(manifest.model, asked):
+        words.append(OPTION)
+    if execution.scratch is not None:
+        words += ["--scratch", str(execution.scratch)]
+    if execution.engine != "local":
+        words += ["--engine", execution.engine]
+    if execution.ray_address is not None:
+        words += ["--ray-address", execution.ray_address]
+    if execution.workers is not None:
+        words += ["--workers", str(execution.workers)]
+    return "".join(f" {typed(word)}" for word in words)
+
+
+def _higher_budget(execution: ExecutionOptions) -> str:
+    budget = execution.budget
+    usd = "" if budget.usd is None else " --budget-usd N"
+    return usd if budget.tokens is None else f"{usd} --max-tokens-total N"
 
 
 def print_ending(
@@ -215,7 +244,11 @@ def print_ending(
     if result.cause is not None and result.finished < result.total:
         left = result.total - result.finished
         tell(f"stopped: {result.reason}")
-        tell(f"{left} of {result.total} tasks are unfinished; resume the run with:")
+        if result.cause is StopCause.BUDGET:
+            tell(f"{left} of {result.total} tasks are unfinished; resume the run with a higher budget:")
+            command += _higher_budget(execution)
+        else:
+            tell(f"{left} of {result.total} tasks are unfinished; resume the run with:")
         print(command, file=sys.stderr)
     elif scores.tasks.errored:
         with RunFile.open(path) as run:

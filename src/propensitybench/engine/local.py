@@ -12,7 +12,7 @@ from propensitybench.engine.episodes import Entry, RunContext, Stopped, run_epis
 from propensitybench.engine.journal import JournalWriter
 from propensitybench.engine.open_files import within_open_files
 from propensitybench.engine.options import ExecutionOptions
-from propensitybench.engine.prices import Spending, price_table
+from propensitybench.engine.prices import Price, Spending, price_table
 from propensitybench.engine.session import STALLED_S, STALLED_SHOWN, Listener, Result, Session, Stalled
 from propensitybench.engine.stop import GRACE_S, StopSignal, in_loop
 from propensitybench.episode import RULES_VERSION
@@ -108,19 +108,28 @@ def begin(run: RunFile, options: ExecutionOptions) -> Spending:
         RunMismatch: the rules have changed.
         BadInput: there is a budget in US dollars and no price, or the file cannot be written to.
     """
-    manifest = run.manifest
-    price = options.price or price_table().find(manifest.model)
-    if options.budget.usd is not None and price is None:
-        raise BadInput(
-            f"a budget in US dollars needs the price of {manifest.model}: give --price INPUT,OUTPUT"
-        )
+    manifest, spending = run.manifest, spending_of(run, options)
     if manifest.rules != RULES_VERSION:
         raise RunMismatch(
             f"{run.path}: was made under version {manifest.rules} of the rules, and this version of "
             f"propensitybench uses version {RULES_VERSION}; resume it with propensitybench {manifest.package}"
         )
     run.reopen_errored()
+    return spending
+
+
+def spending_of(run: RunFile, options: ExecutionOptions) -> Spending:
+    """What a run has cost so far; raises `BadInput` if there is a budget in US dollars and no price."""
+    price = price_of(run.manifest.model, options)
     return Spending(run.usage(), price, options.budget)
+
+
+def price_of(model: str, options: ExecutionOptions) -> Price | None:
+    """The price of a model, None if it is unknown; raises `BadInput` if a budget in US dollars needs it."""
+    price = options.price or price_table().find(model)
+    if options.budget.usd is not None and price is None:
+        raise BadInput(f"a budget in US dollars needs the price of {model}: give --price INPUT,OUTPUT")
+    return price
 
 
 class LocalPlayer:

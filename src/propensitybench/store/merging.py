@@ -67,7 +67,8 @@ def merge(paths: Sequence[Path], to: Path) -> Merged:
     """Merges run files of one run, such as its shards, into a new run file of the whole run.
 
     Equal rows are merged into one. Of each task, `Parts` says which file counts; errors and annotations are
-    kept from all of them. The new file appears completely or not at all.
+    kept from all of them. How the run is played is taken from the first. The new file appears completely or not
+    at all.
 
     Args:
         paths: the files, one or more; they are only read.
@@ -88,6 +89,7 @@ def merge(paths: Sequence[Path], to: Path) -> Merged:
             with RunFile.open(part.path) as run, _as_damage(run):
                 if place == 0:
                     _copy_plan(run, db)
+                    db.execute("INSERT INTO execution VALUES (?)", (_encode(run.execution).decode(),))
                 _copy_played(run, db, parts, place)
                 _copy_annotations(run, db, parts, place)
         db.execute(_KEEP_ERRORS)
