@@ -91,8 +91,9 @@ def test_naming_the_address_again_confirms_it(server: Server, tmp_path: Path) ->
     )
     stopped = call(*run, "--max-tokens-total", "1", env=KEY)
     assert stopped.code == 1
-    assert stopped.err.endswith(f"propensitybench resume {tmp_path / 'a.run'} --trust-endpoint\n")
-    assert call(*run, env=KEY).code == 0
+    again = f"propensitybench resume {tmp_path / 'a.run'} --trust-endpoint --max-tokens-total N\n"
+    assert stopped.err.endswith(again)
+    assert call(*run, "--max-tokens-total", "100000", env=KEY).code == 0
 
 
 @pytest.mark.parametrize(("answer", "code"), [("y", 0), ("n", 2), ("", 2)])

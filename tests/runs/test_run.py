@@ -263,6 +263,13 @@ def test_a_spent_budget_is_a_warning_and_a_higher_one_continues() -> None:
         ):
             run = pb.run("m", "a.run", max_tokens_total=1000, **settings)
         assert len(run.records) < 6
+        calls = server.calls
+        with pytest.warns(
+            UserWarning, match=r"the budget of 1000 tokens is used up \(.*; a higher one resumes"
+        ):
+            pb.run("m", "a.run", **settings)
+        assert server.calls == calls
+        settings["max_tokens_total"] = 10**6
         with pytest.raises(BadInput, match="needs the price of m"):
             pb.run("m", "a.run", budget_usd=1, **settings)
         with warnings.catch_warnings():

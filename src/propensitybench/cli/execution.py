@@ -212,7 +212,8 @@ def _options_to_resume(path: Path, execution: ExecutionOptions) -> str:
     with RunFile.open(path) as run:
         manifest = run.manifest
     asked = read_model_options(manifest.options, name_of(path), manifest.package)
-    endpoints, words = execution.endpoints, []
+    endpoints = execution.endpoints
+    words: list[str] = []
     if endpoints is not None and endpoints.urls != (asked.base_url,):
         words += endpoints.typed
     elif distrusted(manifest.model, asked):

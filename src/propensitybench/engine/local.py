@@ -19,8 +19,9 @@ from propensitybench.episode import RULES_VERSION
 from propensitybench.errors import BadInput, PropensityBenchError, RunMismatch
 from propensitybench.store import NumberedTask, OutcomeEntry, RunFile
 
-# By default Python's garbage collector walks every conversation in flight about once a second. With a thousand
-# of them that took a third of all time (perf/http_cost.py). For processes of our own: the program, Ray's workers.
+# For processes of our own, the program and Ray's workers. By default Python's garbage collector walks every
+# conversation in flight about once a second. With a thousand of them that took a third of all time
+# (perf/http_cost.py).
 GC_THRESHOLDS: Final = (20_000, 50, 100)
 
 T = TypeVar("T")

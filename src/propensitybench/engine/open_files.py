@@ -14,7 +14,7 @@ _USUALLY_OPEN: Final = 32
 def within_open_files(concurrency: int) -> int:
     """How many connections the process can have at once, at most ``concurrency``.
 
-    Warns if that is less. The limit is the process's, which the command line raises and a library leaves alone.
+    Warns if that is less. The limit is the process's: the command line raises it, a library leaves it alone.
     """
     try:
         import resource

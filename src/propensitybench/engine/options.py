@@ -72,7 +72,7 @@ class ExecutionOptions(msgspec.Struct, frozen=True):
     def kept(self) -> dict[str, ExecutionSetting]:
         """What a run file keeps for the next session, by the names of settings of a run; without defaults.
 
-        Places are not kept (endpoints, folders, clusters): a run file from somebody else must not choose them.
+        Endpoints, folders and clusters are not kept: a run file from somebody else must not choose them.
         """
         usual = ExecutionOptions().numbers()
         return {

@@ -66,9 +66,9 @@ def run(
     The run is kept in a run file. The same call opens that file again and finishes what is unfinished: no
     reply is paid for twice.
 
-    The signals, limits and garbage collection of your process stay as they are. Ctrl-C stops the run: replies in
+    Signals, limits and garbage collection of your process stay as they are. Ctrl-C stops the run: replies in
     flight have five seconds to arrive and are stored; a second Ctrl-C does not wait for them. SIGTERM ends
-    Python at once, unless you handle it; then only replies in flight are lost.
+    Python at once, unless you handle it, and only replies in flight are lost.
 
     Args:
         model: ``simulated/PROFILE``, ``provider/name``, or with ``base_url`` the endpoint's own name.
@@ -101,8 +101,8 @@ async def run_async(
 ) -> StoredRun:
     """`run` for asynchronous code: other tasks of the event loop continue meanwhile, several runs among them.
 
-    Cancelling it stops the run as Ctrl-C stops `run`, and raises `CancelledError` once it has stopped. To stop it
-    on a signal, cancel its task in your handler of that signal.
+    Cancelling it stops the run as Ctrl-C stops `run`, and raises `CancelledError` once it has stopped. To
+    stop it on a signal, cancel its task in your handler of that signal.
     """
     spec, path, options = _settings_of(model, file, settings)
     return _opened(path, await execute(spec, path, options, client, on_progress))

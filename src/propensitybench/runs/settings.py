@@ -144,7 +144,7 @@ def read_execution(settings: Settings, *, trust_endpoint: bool = False) -> Execu
         transport=_convert(given, Transport),
         budget=Budget(given.get("budget_usd"), given.get("max_tokens_total")),
         price=_price(given.get("price")),
-        preflight=given.get("preflight", True),
+        preflight=given.get("preflight") is not False,
         engine=given.get("engine", "local"),
         ray_address=given.get("ray_address"),
         workers=given.get("workers"),
@@ -160,8 +160,9 @@ def with_kept(path: Path, settings: Settings) -> Settings:
     Raises:
         BadInput: the file keeps what cannot be used, or is not a run file.
     """
+    given = {name: value for name, value in settings.items() if value is not None}
     if not path.exists():
-        return settings
+        return cast(Settings, given)
     with RunFile.open(path) as file:
         kept, package = dict(file.execution), file.manifest.package
     try:
@@ -173,7 +174,6 @@ def with_kept(path: Path, settings: Settings) -> Settings:
             f"{file_name(path)}: was played with settings that this version cannot use ({error}); resume it "
             f"with propensitybench {package}, which made it"
         ) from error
-    given = {name: value for name, value in settings.items() if value is not None}
     return cast(Settings, {**kept, **given})
 
 
@@ -197,8 +197,8 @@ def _checked(settings: Settings) -> _Checked:
         value = checked.get(name)
         if isinstance(value, int | float) and not least <= value < inf:
             raise BadInput(f"run: {name}: must be {least} or more, found {value}")
-    if checked.get("timeout", 0) > MAX_TIMEOUT_S:
-        raise BadInput(f"run: timeout: must be at most {MAX_TIMEOUT_S:g} seconds, found {checked['timeout']}")
+    if (timeout := checked.get("timeout")) is not None and timeout > MAX_TIMEOUT_S:
+        raise BadInput(f"run: timeout: must be at most {MAX_TIMEOUT_S:g}, found {timeout}")
     return checked
 
 
