@@ -137,7 +137,7 @@ def confirmed(path: Path, execution: ExecutionOptions) -> ExecutionOptions:
         manifest = run.manifest
     asked = read_model_options(manifest.options, name_of(path), manifest.package)
     if execution.endpoints is None:
-        execution = _with_trust(name_of(path), manifest.model, asked, execution)
+        execution = with_trust(name_of(path), manifest.model, asked, execution)
     elif note := moved(name_of(path), asked, execution.endpoints):
         tell(f"note: {note}")
     if not manifest.model.startswith(PREFIX):  # the user may never have typed it
@@ -146,8 +146,18 @@ def confirmed(path: Path, execution: ExecutionOptions) -> ExecutionOptions:
     return execution
 
 
-def _with_trust(file: str, model: str, asked: ModelOptions, execution: ExecutionOptions) -> ExecutionOptions:
-    """The execution options, with the user's confirmation of the endpoint; asks for it in a terminal."""
+def with_trust(file: str, model: str, asked: ModelOptions, execution: ExecutionOptions) -> ExecutionOptions:
+    """The execution options, with the user's confirmation of the endpoint; asks for it in a terminal.
+
+    Args:
+        file: the name of the file that names the endpoint.
+        model: the model's address, from that file.
+        asked: its options, from that file.
+        execution: may have the confirmation already.
+
+    Raises:
+        BadInput: the endpoint needs to be confirmed, and is not.
+    """
     why = "" if execution.trust_endpoint else distrusted(model, asked)
     if why and sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty():
         tell(f"{file}: {why}.")
