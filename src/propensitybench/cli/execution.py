@@ -70,7 +70,7 @@ def read_price(text: str | None) -> tuple[float, ...] | None:
 
 
 def kept_or(path: Path, given: Settings) -> Settings:
-    """The options given and, of the others, those that the run file keeps, which are said."""
+    """The options given and, of the others, those that the run file keeps, which are printed."""
     settings = with_kept(path, given)
     kept = [_option(name, value) for name, value in settings.items() if given.get(name) is None]
     if kept:
