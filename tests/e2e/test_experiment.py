@@ -113,6 +113,9 @@ def test_a_budget_is_that_of_all_cells_together(folder: Path) -> None:
         assert f"the budget of {limit} tokens is used up ({spent} spent)" in stopped.err
         assert len(list((folder / "out" / "cells").glob("*.run"))) > 1
         assert limit <= spent < everything
+        (cell,) = re.findall(r"propensitybench resume (\S+) --max-tokens-total N\n", stopped.err)
+        calls = server.calls
+        assert (call("resume", cell, cwd=folder).code, server.calls) == (1, calls)
         dollars = call(*command, "out", "--budget-usd", "0.01", "--price", "1,1", cwd=folder)
         assert dollars.code == 1
         assert f"the budget of $0.01 is used up (${spent / 1e6:.2f} spent)" in dollars.err

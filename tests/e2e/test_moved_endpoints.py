@@ -21,6 +21,7 @@ from propensitybench.store import RunFile
 SECRET = "sk-a-key-of-the-user-that-nobody-else-may-have"
 KEY = {"PROPENSITYBENCH_API_KEY": SECRET}
 PART = ("--max-tokens-total", "1")
+REST = ("--max-tokens-total", "1000000")
 NOWHERE = "http://127.0.0.1:9/v1"
 
 
@@ -65,10 +66,10 @@ def test_it_goes_on_where_the_user_says_and_says_so(
     before, calls, url = manifest(path), here.calls, elsewhere(there)
     hosts.write_text(url)
     if command == "run":
-        done = run(path, "--base-url", url)
+        done = run(path, "--base-url", url, *REST)
     else:
         where = ("--endpoints", hosts) if "endpoints" in command else ("--base-url", url)
-        done = call("resume", path, *where, env=KEY)
+        done = call("resume", path, *where, *REST, env=KEY)
     assert done.code == 0, done.err
     assert f"note: {path}: was made at {here.base_url}, goes on at {url}\n" in done.err
     assert here.calls == calls
@@ -81,7 +82,7 @@ def test_without_an_address_it_goes_on_where_it_was_made(here: Server, there: Se
     path = begun(tmp_path / "a.run", here)
     assert call("resume", path, "--base-url", there.base_url, *PART, env=KEY).code == 1
     calls = there.calls
-    assert "goes on" not in (done := call("resume", path)).err
+    assert "goes on" not in (done := call("resume", path, *REST)).err
     assert (done.code, there.calls) == (0, calls)
 
 
@@ -91,12 +92,16 @@ def test_the_command_that_is_printed_names_the_addresses_that_were_typed(
     urls = ("--base-url", elsewhere(here), "--base-url", elsewhere(there))
     path = tmp_path / "a.run"
     stopped = run(path, *urls, *PART)
-    assert stopped.err.endswith(f"  propensitybench resume {path} {' '.join(urls)}\n")
+    assert stopped.err.endswith(f"  propensitybench resume {path} {' '.join(urls)} --max-tokens-total N\n")
     moved = call("resume", path, "--base-url", elsewhere(there), *PART, env=KEY)
-    assert moved.err.endswith(f"  propensitybench resume {path} --base-url {elsewhere(there)}\n")
+    assert moved.err.endswith(
+        f"  propensitybench resume {path} --base-url {elsewhere(there)} --max-tokens-total N\n"
+    )
     (tmp_path / "hosts").write_text(here.base_url)
     filed = call("resume", path, "--endpoints", tmp_path / "hosts", *PART, env=KEY)
-    assert filed.err.endswith(f"  propensitybench resume {path} --endpoints {tmp_path / 'hosts'}\n")
+    assert filed.err.endswith(
+        f"  propensitybench resume {path} --endpoints {tmp_path / 'hosts'} --max-tokens-total N\n"
+    )
 
 
 def test_a_complete_run_is_not_asked_again(here: Server, there: Server, tmp_path: Path) -> None:
@@ -128,7 +133,7 @@ def test_probes_are_asked_where_the_user_says(
 
 def test_another_address_is_checked_before_a_task_is_played(here: Server, tmp_path: Path) -> None:
     path = begun(tmp_path / "a.run", here)
-    nowhere = ("--base-url", NOWHERE, "--max-retries", "0")
+    nowhere = ("--base-url", NOWHERE, "--max-retries", "0", *REST)
     for done in (run(path, *nowhere), call("resume", path, *nowhere)):
         assert done.code == 2
         assert done.err.splitlines()[-1].startswith("propensitybench: preflight: network after 1 attempt: ")
@@ -141,13 +146,13 @@ def test_a_run_at_a_provider_cannot_go_on_at_a_base_url(here: Server, tmp_path: 
     vllm = {"VLLM_BASE_URL": here.base_url}
     asked = ("run", "--model", "vllm/m", "--run", path, "--limit", "2", "--levels", "1")
     assert call(*asked, *PART, env=vllm).code == 1
-    resumed = call("resume", path, "--base-url", here.base_url, env=vllm)
+    resumed = call("resume", path, "--base-url", here.base_url, *REST, env=vllm)
     assert (resumed.code, len(resumed.err.splitlines())) == (2, 1)
     assert "was made at a provider and not at a base URL" in resumed.err
     again = call(*asked, "--base-url", here.base_url, env=vllm)
     assert again.code == 2
     assert "holds another run; it differs in options" in again.err
-    assert call("resume", path, env=vllm).code == 0
+    assert call("resume", path, *REST, env=vllm).code == 0
 
 
 @pytest.mark.parametrize("kind", ["401", "404"])

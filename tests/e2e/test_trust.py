@@ -1,4 +1,4 @@
-"""`resume` sends requests and the key only where the user agreed to."""
+"""Requests and the key are sent only where the user agreed to, whatever file names an endpoint."""
 
 import asyncio
 import json
@@ -91,16 +91,48 @@ def test_naming_the_address_again_confirms_it(server: Server, tmp_path: Path) ->
     )
     stopped = call(*run, "--max-tokens-total", "1", env=KEY)
     assert stopped.code == 1
-    assert stopped.err.endswith(f"propensitybench resume {tmp_path / 'a.run'} --trust-endpoint\n")
-    assert call(*run, env=KEY).code == 0
+    again = f"propensitybench resume {tmp_path / 'a.run'} --trust-endpoint --max-tokens-total N\n"
+    assert stopped.err.endswith(again)
+    assert call(*run, "--max-tokens-total", "100000", env=KEY).code == 0
 
 
+DESIGN = """
+format = "propensitybench-experiment/1"
+name = "from-a-stranger"
+models = [{{ name = "m", options = {{ base_url = "{url}" }} }}]
+arms = ["escalating"]
+levels = 0
+[sample]
+limit = 1
+"""
+
+
+def experiment(server: Server, folder: Path) -> list[str | Path]:
+    """The command that plays an experiment of somebody else."""
+    design = folder / "design.toml"
+    design.write_text(DESIGN.format(url=elsewhere(server)))
+    return ["experiment", "run", design, "--out", folder / "out"]
+
+
+def test_the_design_of_an_experiment_is_trusted_no_more_than_a_run_file(
+    server: Server, tmp_path: Path
+) -> None:
+    command = experiment(server, tmp_path)
+    done = call(*command, env=KEY)
+    assert (done.code, len(done.err.splitlines())) == (2, 1)
+    assert f"the key in PROPENSITYBENCH_API_KEY, to {elsewhere(server)}; to allow that" in done.err
+    assert (server.calls, (tmp_path / "out").exists()) == (0, False)
+    assert call(*command, "--trust-endpoint", env=KEY).code == 0
+    assert set(server.authorizations) == {f"Bearer {SECRET}"}
+
+
+@pytest.mark.parametrize("what", ["run file", "design"])
 @pytest.mark.parametrize(("answer", "code"), [("y", 0), ("n", 2), ("", 2)])
-def test_in_a_terminal_it_asks(answer: str, code: int, server: Server, tmp_path: Path) -> None:
+def test_in_a_terminal_it_asks(what: str, answer: str, code: int, server: Server, tmp_path: Path) -> None:
     path = from_a_stranger(tmp_path / "a.run", "m", options={"base_url": elsewhere(server)})
     terminal, program = pty.openpty()
     process = subprocess.Popen(
-        argv("resume", path),
+        argv(*(["resume", path] if what == "run file" else experiment(server, tmp_path))),
         stdin=program,
         stdout=subprocess.DEVNULL,
         stderr=program,

@@ -3,6 +3,8 @@
 import asyncio
 import os
 import signal
+import subprocess
+import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -125,6 +127,7 @@ def in_script(client: Client) -> pb.Run:
 
 def in_notebook(client: Client) -> pb.Run:
     async def cell() -> pb.Run:
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # as the kernel does
         return in_script(client)
 
     return asyncio.run(cell())
@@ -138,8 +141,10 @@ def awaited(client: Client) -> pb.Run:
 def test_ctrl_c_leaves_a_file_that_the_same_call_finishes(play: Callable[[Client], pb.Run]) -> None:
     usual = signal.getsignal(signal.SIGINT)
     stopped = Counting(3, lambda: os.kill(os.getpid(), signal.SIGINT))
-    with pytest.raises(KeyboardInterrupt, match=r"^a\.run: 1 of 6 tasks are finished; the same call resumes"):
+    with pytest.raises(KeyboardInterrupt) as caught:
         play(stopped)
+    if play is not awaited:
+        assert str(caught.value) == "a.run: interrupted; the same call resumes the run"
     assert signal.getsignal(signal.SIGINT) is usual
     kept = journal(Path("a.run"))
     assert len(kept) == stopped.requests == 3
@@ -159,7 +164,7 @@ def test_a_second_ctrl_c_does_not_wait_for_replies() -> None:
     assert len(in_script(Counting()).records) == 6
 
 
-def test_a_cancelled_run_can_be_resumed() -> None:
+def test_a_cancelled_run_keeps_what_was_in_flight_and_can_be_resumed() -> None:
     async def main() -> None:
         client = Counting(3, lambda: task.cancel())
         task = asyncio.create_task(pb.run_async(client.model, "a.run", client=client, concurrency=1, **SMALL))
@@ -167,7 +172,67 @@ def test_a_cancelled_run_can_be_resumed() -> None:
 
     with pytest.raises(asyncio.CancelledError):
         asyncio.run(main())
+    assert len(journal(Path("a.run"))) == 3
     assert len(in_script(Counting()).records) == 6
+
+
+def test_a_run_leaves_the_signals_of_an_application_alone() -> None:
+    async def application() -> None:
+        heard: asyncio.Queue[str] = asyncio.Queue()
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, heard.put_nowait, "app")
+        os.kill(os.getpid(), signal.SIGTERM)
+        await heard.get()
+        await pb.run_async("simulated/never", "a.run", **SMALL)
+        os.kill(os.getpid(), signal.SIGTERM)
+        await asyncio.wait_for(heard.get(), 10)
+
+    asyncio.run(application())
+
+
+def test_ctrl_c_stops_two_runs_at_once_and_works_afterwards() -> None:
+    clients = [Counting(3, lambda: os.kill(os.getpid(), signal.SIGINT)), Counting()]
+
+    async def both() -> None:
+        files = ("a.run", "b.run")
+        runs = zip(clients, files, strict=True)
+        await asyncio.gather(*(pb.run_async(one.model, file, client=one, **SMALL) for one, file in runs))
+        await asyncio.Event().wait()
+
+    usual = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        asyncio.run(both())
+    assert signal.getsignal(signal.SIGINT) is usual
+    with pytest.raises(KeyboardInterrupt):
+        os.kill(os.getpid(), signal.SIGINT)
+
+
+IN_A_FRESH_PROCESS = """
+import asyncio, gc, resource
+import propensitybench as pb
+from helpers.openai_server import serving, simulated
+
+resource.setrlimit(resource.RLIMIT_NOFILE, (256, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+before = gc.get_threshold(), resource.getrlimit(resource.RLIMIT_NOFILE)
+with serving(simulated("never")) as server:
+    here = dict(base_url=server.base_url, concurrency=1000, limit=3, levels=1)
+    async def both():
+        await asyncio.gather(*(pb.run_async("m", file, **here) for file in ("a.run", "b.run")))
+    asyncio.run(both())
+assert before == (gc.get_threshold(), resource.getrlimit(resource.RLIMIT_NOFILE)), before
+"""
+
+
+def test_a_run_leaves_garbage_collection_and_limits_alone() -> None:
+    path = os.pathsep.join([str(Path(__file__).parents[1]), *sys.path])
+    done = subprocess.run(
+        [sys.executable, "-c", IN_A_FRESH_PROCESS],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "concurrency lowered from 1000 to " in done.stderr
 
 
 def test_the_endpoint_is_checked_once_and_a_finished_run_needs_none() -> None:
@@ -198,6 +263,13 @@ def test_a_spent_budget_is_a_warning_and_a_higher_one_continues() -> None:
         ):
             run = pb.run("m", "a.run", max_tokens_total=1000, **settings)
         assert len(run.records) < 6
+        calls = server.calls
+        with pytest.warns(
+            UserWarning, match=r"the budget of 1000 tokens is used up \(.*; a higher one resumes"
+        ):
+            pb.run("m", "a.run", **settings)
+        assert server.calls == calls
+        settings["max_tokens_total"] = 10**6
         with pytest.raises(BadInput, match="needs the price of m"):
             pb.run("m", "a.run", budget_usd=1, **settings)
         with warnings.catch_warnings():

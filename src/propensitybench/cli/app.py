@@ -28,7 +28,7 @@ LONGEST_REASON: Final = 200
 COMMANDS: Final[Mapping[str, str]] = {
     "demo": "Run simulated models on built-in tasks; no API key, no network.",
     "run": "Run a model on a selection of tasks.",
-    "resume": "Resume a run.",
+    "resume": "Resume a run. Options that are not given are as they were before.",
     "merge": "Put the shards of a run together.",
     "score": "Print the scores of runs.",
     "compare": "Compare runs on the tasks that they share.",

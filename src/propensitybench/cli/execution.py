@@ -1,6 +1,5 @@
 """What `run`, `resume` and `demo` share: playing a run file with a progress bar, and how it ended."""
 
-import asyncio
 import sys
 from collections.abc import Callable
 from math import inf
@@ -14,7 +13,7 @@ from propensitybench.cli import tables
 from propensitybench.cli.output import tell
 from propensitybench.cli.progress import progress_bar
 from propensitybench.cli.text import name_of, print_json, safe, typed
-from propensitybench.cli.waiting import result_of
+from propensitybench.cli.waiting import result_of, result_until_stopped
 from propensitybench.clients.options import ModelOptions
 from propensitybench.engine import (
     ExecutionOptions,
@@ -32,8 +31,8 @@ from propensitybench.files import MIB, read_text
 from propensitybench.metrics import RunScores
 from propensitybench.metrics.summary import summarise
 from propensitybench.runs import StoredRun
-from propensitybench.runs.execute import check_model, check_moved, finish, typed_by_user
-from propensitybench.runs.settings import read_model_options
+from propensitybench.runs.execute import check_model, check_moved, finish, typed_by_user, used_up
+from propensitybench.runs.settings import Settings, read_model_options, with_kept
 from propensitybench.runs.trust import OPTION, check_trusted, destination, distrusted, moved
 from propensitybench.simulated import PREFIX
 from propensitybench.store import RunFile
@@ -68,6 +67,23 @@ def read_price(text: str | None) -> tuple[float, ...] | None:
     except ValueError as error:
         raise BadInput(f"--price {text}: must be like 2.5,10 or 2.5,10,1.25") from error
     return numbers
+
+
+def kept_or(path: Path, given: Settings) -> Settings:
+    """The options given and, of the others, those that the run file keeps, which are printed."""
+    settings = with_kept(path, given)
+    kept = [_option(name, value) for name, value in settings.items() if given.get(name) is None]
+    if kept:
+        tell(f"as before: {' '.join(kept)}")
+    return settings
+
+
+def _option(name: str, value: Any) -> str:
+    """A setting that a run file keeps, as it is typed."""
+    if isinstance(value, bool):
+        return f"--{'' if value else 'no-'}{name}"
+    numbers = value if isinstance(value, list) else [value]
+    return f"--{name.replace('_', '-')} {','.join(f'{number:.12g}' for number in numbers)}"
 
 
 def read_template(given: str | None) -> str | None:
@@ -109,7 +125,7 @@ def resume(path: Path, execution: ExecutionOptions, *, as_json: bool) -> int:
     """Plays the unfinished tasks of a run file; the exit code."""
     with RunFile.open(path) as run:
         complete = is_complete(run)
-    if not complete:
+    if not complete and not used_up(path, execution):
         check_place(path, execution.scratch)
         execution = confirmed(path, execution)
     return play_and_print(path, execution, as_json=as_json)
@@ -121,7 +137,7 @@ def confirmed(path: Path, execution: ExecutionOptions) -> ExecutionOptions:
         manifest = run.manifest
     asked = read_model_options(manifest.options, name_of(path), manifest.package)
     if execution.endpoints is None:
-        execution = _with_trust(name_of(path), manifest.model, asked, execution)
+        execution = with_trust(name_of(path), manifest.model, asked, execution)
     elif note := moved(name_of(path), asked, execution.endpoints):
         tell(f"note: {note}")
     if not manifest.model.startswith(PREFIX):  # the user may never have typed it
@@ -130,8 +146,18 @@ def confirmed(path: Path, execution: ExecutionOptions) -> ExecutionOptions:
     return execution
 
 
-def _with_trust(file: str, model: str, asked: ModelOptions, execution: ExecutionOptions) -> ExecutionOptions:
-    """The execution options, with the user's confirmation of the endpoint; asks for it in a terminal."""
+def with_trust(file: str, model: str, asked: ModelOptions, execution: ExecutionOptions) -> ExecutionOptions:
+    """The execution options, with the user's confirmation of the endpoint; asks for it in a terminal.
+
+    Args:
+        file: the name of the file that names the endpoint.
+        model: the model's address, from that file.
+        asked: its options, from that file.
+        execution: may have the confirmation already.
+
+    Raises:
+        BadInput: the endpoint needs to be confirmed, and is not.
+    """
     why = "" if execution.trust_endpoint else distrusted(model, asked)
     if why and sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty():
         tell(f"{file}: {why}.")
@@ -149,7 +175,8 @@ def play_file(path: Path, execution: ExecutionOptions) -> Result:
         model, tasks, finished = run.manifest.model, tasks_drawn(run), run.finished()
     with progress_bar() as bar:
         row = bar.add_task(safe(model), total=tasks, completed=finished, note="")
-        return asyncio.run(finish(path, execution, on_progress=_advance(bar, row)))
+        advance = _advance(bar, row)
+        return result_until_stopped(lambda stop: finish(path, execution, on_progress=advance, stop=stop))
 
 
 def _advance(bar: Progress, row: TaskID) -> Callable[[Finished], None]:
@@ -191,16 +218,31 @@ def exit_code(result: Result, scores: RunScores) -> int:
 
 
 def _options_to_resume(path: Path, execution: ExecutionOptions) -> str:
-    """The options that `resume` needs, for the printed command."""
+    """The options that `resume` needs, for the printed command: places, which the run file does not keep."""
     with RunFile.open(path) as run:
         manifest = run.manifest
     asked = read_model_options(manifest.options, name_of(path), manifest.package)
-    endpoints, scratch = execution.endpoints, execution.scratch
-    where = "" if scratch is None else f" --scratch {typed(scratch)}"
+    endpoints = execution.endpoints
+    words: list[str] = []
     if endpoints is not None and endpoints.urls != (asked.base_url,):
-        return "".join(f" {typed(word)}" for word in endpoints.typed) + where
-    trust = f" {OPTION}" if distrusted(manifest.model, asked) else ""
-    return trust + where
+        words += endpoints.typed
+    elif distrusted(manifest.model, asked):
+        words.append(OPTION)
+    if execution.scratch is not None:
+        words += ["--scratch", str(execution.scratch)]
+    if execution.engine != "local":
+        words += ["--engine", execution.engine]
+    if execution.ray_address is not None:
+        words += ["--ray-address", execution.ray_address]
+    if execution.workers is not None:
+        words += ["--workers", str(execution.workers)]
+    return "".join(f" {typed(word)}" for word in words)
+
+
+def _higher_budget(execution: ExecutionOptions) -> str:
+    budget = execution.budget
+    usd = "" if budget.usd is None else " --budget-usd N"
+    return usd if budget.tokens is None else f"{usd} --max-tokens-total N"
 
 
 def print_ending(
@@ -213,7 +255,11 @@ def print_ending(
     if result.cause is not None and result.finished < result.total:
         left = result.total - result.finished
         tell(f"stopped: {result.reason}")
-        tell(f"{left} of {result.total} tasks are unfinished; resume the run with:")
+        if result.cause is StopCause.BUDGET:
+            tell(f"{left} of {result.total} tasks are unfinished; resume the run with a higher budget:")
+            command += _higher_budget(execution)
+        else:
+            tell(f"{left} of {result.total} tasks are unfinished; resume the run with:")
         print(command, file=sys.stderr)
     elif scores.tasks.errored:
         with RunFile.open(path) as run:

@@ -73,6 +73,7 @@ def run(
     ] = None,
     price: options.PriceGiven = None,
     preflight: options.Preflight = True,
+    trust_endpoint: options.TrustEndpoint = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Register the design and play its cells, one run file each; resumes what is there."""
@@ -85,7 +86,8 @@ def run(
         budget_usd=budget_usd, max_tokens_total=max_tokens_total, price=read_price(price),
         preflight=preflight,
     )  # fmt: skip
-    raise typer.Exit(play(file, out, read_execution(settings), as_json=as_json))
+    execution = read_execution(settings, trust_endpoint=trust_endpoint)
+    raise typer.Exit(play(file, out, execution, as_json=as_json))
 
 
 @command.command()

@@ -10,7 +10,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from propensitybench.cli import tables
-from propensitybench.cli.execution import cost, create, exit_code, play_file, print_ending
+from propensitybench.cli.execution import cost, create, exit_code, play_file, print_ending, with_trust
 from propensitybench.cli.output import tell
 from propensitybench.cli.text import must_be_utf8, name_of, print_json, safe
 from propensitybench.engine import ExecutionOptions, Price
@@ -95,7 +95,10 @@ def _plan_table(plan: ExperimentPlan) -> Table:
 def play(file: Path, out: Path, execution: ExecutionOptions, *, as_json: bool) -> int:
     """Registers a design and plays its cells; the exit code."""
     must_be_utf8({"DESIGN": file, "--out": out})
-    opened = register(read_experiment(file), file.parent, out)
+    experiment = read_experiment(file)
+    for model in experiment.design.models:
+        with_trust(name_of(file), model.name, model.options, execution)
+    opened = register(experiment, file.parent, out)
     if opened.registration.digest != opened.experiment.digest:
         tell("note: the design has changed since it was registered; what was added is exploratory")
     for cell in opened.experiment.cells:
@@ -115,12 +118,12 @@ def _play_cell(opened: Opened, cell: Cell, execution: ExecutionOptions) -> int:
     path = opened.path(cell)
     create(cell.spec, path, execution)
     tell(f"cell {cell.name}")
-    # The endpoint is the one that the design names.
+    # The endpoint is the one that the design names; it was confirmed.
     execution = typed_by_user(cell.spec, execution)
     budget = shared_budget(opened, cell, execution.budget, execution.price)
     result = play_file(path, msgspec.structs.replace(execution, budget=budget))
     scores = StoredRun(path).score()
-    print_ending(path, result, scores)
+    print_ending(path, result, scores, execution)
     return exit_code(result, scores)
 
 

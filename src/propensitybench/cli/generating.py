@@ -1,6 +1,5 @@
 """What the commands of ``generate`` do and print."""
 
-import asyncio
 import csv
 import sys
 from collections.abc import Sequence
@@ -16,6 +15,7 @@ from propensitybench.cli.output import tell
 from propensitybench.cli.panel import read_panel
 from propensitybench.cli.progress import progress_bar
 from propensitybench.cli.text import name_of, print_json, safe, typed
+from propensitybench.cli.waiting import result_until_stopped
 from propensitybench.clients.options import ModelOptions, Transport
 from propensitybench.errors import BadInput
 from propensitybench.generation.accepting import accept
@@ -74,7 +74,9 @@ def write_texts(path: Path, models: Models, *, again: bool, as_json: bool) -> in
             note = f"{now.calls} calls; {now.tokens / 1e6:.2f}M tokens, {cost(now.usd)}"
             bar.update(row, total=now.total, completed=now.finished, note=note)
 
-        written = asyncio.run(write(work, models, again=again, on_progress=advance))
+        written = result_until_stopped(
+            lambda stop: write(work, models, again=again, on_progress=advance, stop=stop)
+        )
     _print_written(work, written, as_json=as_json)
     if written.stop.cause is not None:
         return EXIT[written.stop.cause]

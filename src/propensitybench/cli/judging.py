@@ -1,6 +1,5 @@
 """What ``propensitybench judge`` does and prints."""
 
-import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -9,6 +8,7 @@ from propensitybench.cli.asked import print_ending, shown
 from propensitybench.cli.execution import cost
 from propensitybench.cli.output import tell
 from propensitybench.cli.text import print_json, safe
+from propensitybench.cli.waiting import result_until_stopped
 from propensitybench.engine import ExecutionOptions
 from propensitybench.errors import BadInput
 from propensitybench.judging.asking import judge_run, plan_judging
@@ -37,7 +37,7 @@ def print_estimate(path: Path, judging: Judging, execution: ExecutionOptions, *,
 def ask_judges(path: Path, judging: Judging, execution: ExecutionOptions, *, as_json: bool) -> int:
     """Asks what is missing and prints all answers; the exit code."""
     with shown("reading") as advance:
-        judged = asyncio.run(judge_run(path, judging, execution, advance))
+        judged = result_until_stopped(lambda stop: judge_run(path, judging, execution, advance, stop))
     print_answers(path, [question.name for question in judging.questions], as_json=as_json)
     return print_ending(judged)
 

@@ -1,9 +1,11 @@
 """Options that several commands share."""
 
+from copy import copy
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal, get_args
 
 import typer
+from typer.models import OptionInfo
 
 from propensitybench.clients.options import Transport
 from propensitybench.taxonomy import ArmName
@@ -255,11 +257,25 @@ PriceGiven = Annotated[
 Preflight = Annotated[
     bool, typer.Option("--preflight/--no-preflight", help="Check the endpoint before the first task.")
 ]
+
+
+def _as_before(option: Any, first: object) -> OptionInfo:
+    """The same option without a default of its own: if it is not given, the run file says what it is."""
+    info: OptionInfo = copy(get_args(option)[1])
+    info.help = f"{info.help}  [default: as before, at first {first}]"
+    return info
+
+
+# Of `run` and `resume`.
+ConcurrencyKept = Annotated[int | None, _as_before(Concurrency, DEFAULTS.concurrency)]
+TimeoutKept = Annotated[float | None, _as_before(Timeout, f"{DEFAULTS.timeout:g}")]
+MaxRetriesKept = Annotated[int | None, _as_before(MaxRetries, DEFAULTS.max_retries)]
+PreflightKept = Annotated[bool | None, _as_before(Preflight, "preflight")]
 TrustEndpoint = Annotated[
     bool,
     typer.Option(
         "--trust-endpoint",
-        help="Send requests and the key to the endpoint that the run file names, whatever it is.",
+        help="Send requests and the key to the endpoint that the file names, whatever it is.",
     ),
 ]
 Engine = Annotated[

@@ -1,6 +1,5 @@
 """What ``propensitybench probe`` does and prints."""
 
-import asyncio
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,6 +9,7 @@ from propensitybench.cli import tables
 from propensitybench.cli.asked import print_ending, shown
 from propensitybench.cli.execution import confirmed, cost
 from propensitybench.cli.text import name_of, print_json, safe
+from propensitybench.cli.waiting import result_until_stopped
 from propensitybench.engine import ExecutionOptions, Price
 from propensitybench.judging.probed import AtLevel, ProbeNumbers, probe_numbers, read_probed
 from propensitybench.judging.probes import Level
@@ -62,7 +62,9 @@ def ask_agent(path: Path, probing: Probing, execution: ExecutionOptions, *, as_j
     if left_to_ask(path, probing):
         execution = confirmed(path, execution)
     with shown("asking") as advance:
-        asked = asyncio.run(probe_run(path, probing, execution, on_progress=advance))
+        asked = result_until_stopped(
+            lambda stop: probe_run(path, probing, execution, on_progress=advance, stop=stop)
+        )
     digests = [probe.digest for probe in probing.probes]
     print_answers(path, digests, probing.levels, as_json=as_json)
     return print_ending(asked)

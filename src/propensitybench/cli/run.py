@@ -3,7 +3,6 @@
 import typer
 
 from propensitybench.cli import options
-from propensitybench.cli.options import DEFAULTS
 from propensitybench.taxonomy import ESCALATING
 
 
@@ -35,15 +34,15 @@ def command(
     max_tokens: options.MaxTokens = None,
     reasoning_effort: options.ReasoningEffort = None,
     extra_body: options.ExtraBody = None,
-    concurrency: options.Concurrency = DEFAULTS.concurrency,
-    timeout: options.Timeout = DEFAULTS.timeout,
-    max_retries: options.MaxRetries = DEFAULTS.max_retries,
+    concurrency: options.ConcurrencyKept = None,
+    timeout: options.TimeoutKept = None,
+    max_retries: options.MaxRetriesKept = None,
     rpm: options.Rpm = None,
     tpm: options.Tpm = None,
     budget_usd: options.BudgetUsd = None,
     max_tokens_total: options.MaxTokensTotal = None,
     price: options.PriceGiven = None,
-    preflight: options.Preflight = True,
+    preflight: options.PreflightKept = None,
     engine: options.Engine = "local",
     ray_address: options.RayAddress = None,
     workers: options.Workers = None,
@@ -54,13 +53,13 @@ def command(
     correlation: options.AssumeCorrelation = 0.5,
     as_json: options.AsJson = False,
 ) -> None:
-    from propensitybench.cli.execution import read_extra_body, read_price, read_template
+    from propensitybench.cli.execution import kept_or, read_extra_body, read_price, read_template
     from propensitybench.cli.plan import start_or_plan
     from propensitybench.cli.text import must_be_utf8
     from propensitybench.runs.settings import Settings, read_settings
 
     must_be_utf8({"--model": model, "--data": data, "--extra-body": extra_body})
-    settings = Settings(
+    given = Settings(
         data=data, domains=tuple(domain or ()), workspaces=tuple(workspace or ()), roles=tuple(role or ()),
         capabilities=tuple(capability or ()), dimensions=tuple(dimension or ()), naming=naming, limit=limit,
         epochs=epochs, levels=levels, precision=precision, seed=seed, template=read_template(template),
@@ -72,4 +71,4 @@ def command(
         workers=workers, scratch=scratch,
     )  # fmt: skip
     assumed = (propensities, icc, correlation) if plan else None
-    raise typer.Exit(start_or_plan(read_settings(model, settings), run, assumed, as_json=as_json))
+    raise typer.Exit(start_or_plan(read_settings(model, kept_or(run, given)), run, assumed, as_json=as_json))

@@ -1,10 +1,9 @@
 """Plays the unfinished tasks of a run file on one event loop."""
 
 import asyncio
-import gc
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import aclosing, contextmanager, suppress
+from contextlib import aclosing, suppress
 from typing import Any, Final, TypeVar
 
 from propensitybench.clients import Client, Stoppable
@@ -13,12 +12,15 @@ from propensitybench.engine.episodes import Entry, RunContext, Stopped, run_epis
 from propensitybench.engine.journal import JournalWriter
 from propensitybench.engine.open_files import within_open_files
 from propensitybench.engine.options import ExecutionOptions
-from propensitybench.engine.prices import Spending, price_table
+from propensitybench.engine.prices import Price, Spending, price_table
 from propensitybench.engine.session import STALLED_S, STALLED_SHOWN, Listener, Result, Session, Stalled
 from propensitybench.engine.stop import GRACE_S, StopSignal, in_loop
 from propensitybench.errors import BadInput, PropensityBenchError, RunMismatch
 from propensitybench.store import NumberedTask, OutcomeEntry, RunFile
 
+# For processes of our own, the program and Ray's workers. By default Python's garbage collector walks every
+# conversation in flight about once a second. With a thousand of them that took a third of all time
+# (perf/http_cost.py).
 GC_THRESHOLDS: Final = (20_000, 50, 100)
 
 T = TypeVar("T")
@@ -40,10 +42,12 @@ def run_tasks(
 
 
 def block_on(work: Callable[[], Coroutine[Any, Any, T]], stop: StopSignal) -> T:
-    """Runs a coroutine and waits for its result.
+    """Runs a coroutine that stops when cancelled, and waits for its result.
 
-    Inside a running event loop, such as a notebook's, it runs in a thread with its own loop, and Ctrl-C
-    requests a stop, after which the work ends by itself.
+    Inside a running event loop, such as a notebook's, it runs in a thread with its own loop.
+
+    Raises:
+        KeyboardInterrupt: Ctrl-C, after the work has stopped.
     """
     try:
         asyncio.get_running_loop()
@@ -55,7 +59,8 @@ def block_on(work: Callable[[], Coroutine[Any, Any, T]], stop: StopSignal) -> T:
             return result.result()
         except KeyboardInterrupt:
             stop.request_stop()
-            return result.result()
+            result.result()
+            raise
 
 
 async def run_tasks_async(
@@ -70,8 +75,8 @@ async def run_tasks_async(
 
     Under a stopping rule, tasks are played in batches until the rule is met.
 
-    Ctrl-C and SIGTERM stop the run: replies in flight have a few seconds to arrive and are journaled, and
-    the run can be resumed. A second Ctrl-C ends the program at once.
+    Cancelling stops the run, as ``stop`` does: replies in flight have a few seconds to arrive and are
+    journaled, and the run can be resumed. Cancelling again does not wait for them.
 
     Args:
         run: the run file, open for writing.
@@ -90,8 +95,7 @@ async def run_tasks_async(
     adopt(client, run.manifest.wire)
     context = RunContext(client, stop or StopSignal(), spending, asyncio.get_running_loop().time)
     player = LocalPlayer(run, context, options.transport.concurrency)
-    with patient_collector():
-        return await Session(run, player, spending, context.stop, on_progress, options.draw).run()
+    return await Session(run, player, spending, context.stop, on_progress, options.draw).run()
 
 
 def begin(run: RunFile, options: ExecutionOptions) -> Spending:
@@ -104,15 +108,24 @@ def begin(run: RunFile, options: ExecutionOptions) -> Spending:
         RunMismatch: the rules have changed.
         BadInput: there is a budget in US dollars and no price, or the file cannot be written to.
     """
-    manifest = run.manifest
-    price = options.price or price_table().find(manifest.model)
-    if options.budget.usd is not None and price is None:
-        raise BadInput(
-            f"a budget in US dollars needs the price of {manifest.model}: give --price INPUT,OUTPUT"
-        )
+    spending = spending_of(run, options)
     run.check_rules()
     run.reopen_errored()
+    return spending
+
+
+def spending_of(run: RunFile, options: ExecutionOptions) -> Spending:
+    """What a run has cost so far; raises `BadInput` if there is a budget in US dollars and no price."""
+    price = price_of(run.manifest.model, options)
     return Spending(run.usage(), price, options.budget)
+
+
+def price_of(model: str, options: ExecutionOptions) -> Price | None:
+    """The price of a model, None if it is unknown; raises `BadInput` if a budget in US dollars needs it."""
+    price = options.price or price_table().find(model)
+    if options.budget.usd is not None and price is None:
+        raise BadInput(f"a budget in US dollars needs the price of {model}: give --price INPUT,OUTPUT")
+    return price
 
 
 class LocalPlayer:
@@ -206,18 +219,3 @@ class LocalPlayer:
             everything.cancel()
             with suppress(asyncio.CancelledError, PropensityBenchError):
                 await everything
-
-
-@contextmanager
-def patient_collector() -> Iterator[None]:
-    """Runs Python's garbage collector less often.
-
-    By default it walks every conversation in flight about once a second. With a thousand of them that took
-    a third of all time (perf/http_cost.py).
-    """
-    usual = gc.get_threshold()
-    gc.set_threshold(*GC_THRESHOLDS)
-    try:
-        yield
-    finally:
-        gc.set_threshold(*usual)

@@ -14,21 +14,16 @@ _USUALLY_OPEN: Final = 32
 def within_open_files(concurrency: int) -> int:
     """How many connections the process can have at once, at most ``concurrency``.
 
-    Raises the process's soft limit as far as needed and allowed. If that is not enough, warns and returns
-    less.
+    Warns if that is less. The limit is the process's: the command line raises it, a library leaves it alone.
     """
     try:
         import resource
     except ModuleNotFoundError:  # on Windows sockets do not count
         return concurrency
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     needed = concurrency + _open_files() + RESERVE
     if soft == resource.RLIM_INFINITY or soft >= needed:
         return concurrency
-    wanted = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
-    with suppress(ValueError, OSError):  # macOS allows less than the hard limit that it states
-        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, wanted), hard))
-        soft = max(soft, wanted)
     possible = min(concurrency, max(1, soft - _open_files() - RESERVE))
     if possible < concurrency:
         warnings.warn(

@@ -11,7 +11,7 @@ from propensitybench.clients.options import Transport
 from propensitybench.engine.endpoints import Endpoints
 from propensitybench.engine.prices import Budget, Price, check_number
 from propensitybench.errors import BadInput
-from propensitybench.store import RunFile
+from propensitybench.store import ExecutionSetting, RunFile
 
 # Tests of timeouts wait for fractions of a second.
 MIN_TIMEOUT_S: Final = 0.001
@@ -42,7 +42,7 @@ class ExecutionOptions(msgspec.Struct, frozen=True):
     transport: Transport = Transport()
     budget: Budget = Budget()
     price: Price | None = None
-    preflight: bool = False
+    preflight: bool = True
     endpoints: Endpoints | None = None
     trust_endpoint: bool = False
     engine: Literal["local", "ray"] = "local"
@@ -67,3 +67,33 @@ class ExecutionOptions(msgspec.Struct, frozen=True):
                     raise BadInput(f"{name}: is a setting of the Ray engine; add engine ray, or leave it out")
         elif find_spec("ray") is None:
             raise BadInput("engine ray: Ray is not installed; type: pip install 'propensitybench[ray]'")
+
+    @property
+    def kept(self) -> dict[str, ExecutionSetting]:
+        """What a run file keeps for the next session, by the names of settings of a run; without defaults.
+
+        Endpoints, folders and clusters are not kept: a run file from somebody else must not choose them.
+        """
+        usual = ExecutionOptions().numbers()
+        return {
+            name: value
+            for name, value in self.numbers().items()
+            if value is not None and value != usual[name]
+        }
+
+    def numbers(self) -> dict[str, ExecutionSetting | None]:
+        """Everything that a run file can keep, by the names of settings of a run."""
+        transport, budget, price = self.transport, self.budget, self.price
+        usd, tokens = budget.usd, budget.tokens
+        return {
+            "concurrency": transport.concurrency,
+            "timeout": transport.timeout,
+            "max_retries": transport.max_retries,
+            "rpm": transport.rpm,
+            "tpm": transport.tpm,
+            # Of a budget that is shared with other runs, what they leave for this one.
+            "budget_usd": None if usd is None else max(0.0, usd - budget.usd_elsewhere),
+            "max_tokens_total": None if tokens is None else max(1, tokens - budget.tokens_elsewhere),
+            "price": None if price is None else [n for n in msgspec.structs.astuple(price) if n is not None],
+            "preflight": self.preflight,
+        }

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple, Protocol
 
 from propensitybench.engine.prices import Spending
 from propensitybench.engine.sequential import is_drawn, tasks_drawn, tasks_to_draw
-from propensitybench.engine.stop import StopCause, StopSignal, signals_stop
+from propensitybench.engine.stop import StopCause, StopSignal, stopped_by_cancelling
 from propensitybench.store import NumberedTask, RunFile
 
 TICK_S: Final = 1.0
@@ -85,7 +85,7 @@ class Session:
         run: the run file, open for writing.
         player: plays its tasks.
         spending: what the run has cost, which the player adds to.
-        stop: ends the session when requested, from any thread; Ctrl-C and SIGTERM request it.
+        stop: ends the session when requested, from any thread; cancelling requests it.
         on_progress: called after each task and every second.
         draw: the number of tasks to draw once every task drawn so far has ended.
     """
@@ -114,12 +114,11 @@ class Session:
         if exhausted := self._spending.exhausted():
             stop.request_stop(StopCause.BUDGET, exhausted)
         ticker = asyncio.create_task(self._tick())
-        with signals_stop(stop):
-            try:
-                await self._play()
-            finally:
-                ticker.cancel()
-                await self._player.close()
+        try:
+            await stopped_by_cancelling(self._play(), stop)
+        finally:
+            ticker.cancel()
+            await self._player.close()
         return Result(self._finished, self._total, stop.cause, stop.reason)
 
     async def _play(self) -> None:

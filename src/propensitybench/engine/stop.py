@@ -1,15 +1,16 @@
 """Stopping a run early, from any thread."""
 
 import asyncio
-import signal
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from enum import Enum
 from threading import Lock
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 # How long to wait, after a request to stop, for replies in flight: they are paid for.
 GRACE_S: Final = 5.0
+
+T = TypeVar("T")
 
 
 class StopCause(Enum):
@@ -65,33 +66,16 @@ def in_loop(loop: asyncio.AbstractEventLoop, callback: Callable[[], None]) -> No
         loop.call_soon_threadsafe(callback)
 
 
-@contextmanager
-def signals_stop(stop: StopSignal) -> Iterator[None]:
-    """Turns the first Ctrl-C or SIGTERM into a request to stop; a second one is handled as before."""
-    loop = asyncio.get_running_loop()
-    usual: dict[signal.Signals, Any] = {}
+async def stopped_by_cancelling(work: Coroutine[Any, Any, T], stop: StopSignal) -> T:
+    """Waits for work that ends by itself soon after a request to stop.
 
-    def restore() -> None:
-        # `remove_signal_handler` alone would leave the system default.
-        while usual:
-            number, handler = usual.popitem()
-            loop.remove_signal_handler(number)
-            signal.signal(number, handler)
-
-    def request_stop() -> None:
-        stop.request_stop()
-        restore()
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        handler = signal.getsignal(number)
-        if handler is None:
-            continue  # not installed by Python, so it cannot be restored
-        try:
-            loop.add_signal_handler(number, request_stop)
-        except (NotImplementedError, RuntimeError, ValueError):
-            continue  # on Windows and outside the main thread, the default handling stays
-        usual[number] = handler
+    Cancelling requests a stop, waits for the end, and then raises `CancelledError`. Cancelling again ends the
+    work at once.
+    """
+    working = asyncio.ensure_future(work)
     try:
-        yield
-    finally:
-        restore()
+        return await asyncio.shield(working)
+    except asyncio.CancelledError:
+        stop.request_stop()
+        await working
+        raise

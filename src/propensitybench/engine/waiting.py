@@ -7,13 +7,13 @@ from typing import Any
 
 from propensitybench.clients import Client, Stoppable
 from propensitybench.engine.episodes import Stopped
-from propensitybench.engine.stop import GRACE_S, StopSignal, signals_stop
+from propensitybench.engine.stop import GRACE_S, StopSignal, stopped_by_cancelling
 
 
 async def until_stopped(work: Coroutine[Any, Any, None], stop: StopSignal, clients: Sequence[Client]) -> None:
     """Waits for work until it is done or a stop was requested, then closes the clients.
 
-    Ctrl-C and SIGTERM request a stop.
+    Cancelling requests a stop.
 
     Args:
         work: ends with `Stopped` once a stop was requested.
@@ -32,8 +32,7 @@ async def until_stopped(work: Coroutine[Any, Any, None], stop: StopSignal, clien
         with suppress(RuntimeError):  # the loop is closed
             loop.call_soon_threadsafe(stop_requests)
 
-    stop.on_stop_requested(in_loop)
-    with signals_stop(stop):
+    async def wait() -> None:
         working = asyncio.create_task(work)
         requested = asyncio.create_task(stopping.wait())
         try:
@@ -48,5 +47,10 @@ async def until_stopped(work: Coroutine[Any, Any, None], stop: StopSignal, clien
             requested.cancel()
             working.cancel()
             await asyncio.gather(working, requested, return_exceptions=True)
-            for client in clients:
-                await client.close()
+
+    stop.on_stop_requested(in_loop)
+    try:
+        await stopped_by_cancelling(wait(), stop)
+    finally:
+        for client in clients:
+            await client.close()

@@ -78,7 +78,12 @@ def writing_client(model: str, options: ModelOptions, transport: Transport) -> C
 
 
 async def write(
-    work: WorkFolder, models: Models, *, again: bool = False, on_progress: OnProgress | None = None
+    work: WorkFolder,
+    models: Models,
+    *,
+    again: bool = False,
+    on_progress: OnProgress | None = None,
+    stop: StopSignal | None = None,
 ) -> Written:
     """Writes what is missing; the same call resumes it, and no reply is paid for twice.
 
@@ -87,6 +92,7 @@ async def write(
         models: who writes and judges.
         again: also writes again what was set aside or failed the last check.
         on_progress: called after each text.
+        stop: stops it when requested, from any thread; cancelling does too.
 
     Raises:
         BadInput: a model cannot be used, or a budget in dollars has no price.
@@ -98,7 +104,7 @@ async def write(
     clients = [writing_client(models.writer, models.options, models.transport)]
     plain = ModelOptions(base_url=models.options.base_url)
     clients += [writing_client(model, plain, models.transport) for model in models.judges]
-    stop = StopSignal()
+    stop = stop or StopSignal()
     checked = last_check(work)
     with Journal(work.root / JOURNAL) as journal:
         costs = Costs({model: journal.usage(model) for model in prices}, prices, models.budget)

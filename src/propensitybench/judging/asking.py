@@ -10,7 +10,7 @@ from propensitybench.chat import ConversationContext, Usage
 from propensitybench.clients import Client
 from propensitybench.clients.options import ModelOptions
 from propensitybench.digests import digest, seed_from, shuffled
-from propensitybench.engine import ExecutionOptions, client_for
+from propensitybench.engine import ExecutionOptions, StopSignal, client_for
 from propensitybench.engine.asking import ask as send
 from propensitybench.engine.episodes import Stopped
 from propensitybench.engine.open_files import within_open_files
@@ -48,18 +48,23 @@ def plan_judging(path: Path, judging: Judging, execution: ExecutionOptions) -> E
 
 
 async def judge_run(
-    path: Path, judging: Judging, execution: ExecutionOptions, on_progress: Listener | None = None
+    path: Path,
+    judging: Judging,
+    execution: ExecutionOptions,
+    on_progress: Listener | None = None,
+    stop: StopSignal | None = None,
 ) -> Judged:
     """Asks the judges what they have not been asked; the same call resumes it.
 
     Each reply is committed to the run file when it arrives, whether it can be read or not, and is never
-    asked for again. Ctrl-C and SIGTERM stop it.
+    asked for again. Cancelling stops it, as ``stop`` does.
 
     Args:
         path: the run file; its episodes, outcomes and scores stay as they are.
         judging: what is asked of whom.
         execution: concurrency for each judge, budget of all, price of every judge.
         on_progress: called after each reply.
+        stop: stops it when requested, from any thread.
 
     Raises:
         BadInput: a judge cannot be used, was asked with other options or prompts before, or a budget in
@@ -75,7 +80,7 @@ async def judge_run(
         _register(file, judging)
         left = _Left(run, file, judging)
         costs = Costs({judge: left.usage(judge) for judge in prices}, prices, execution.budget)
-        session = Session(file, (left.finished, left.total), costs, on_progress)
+        session = Session(file, (left.finished, left.total), costs, on_progress, stop)
         concurrency = within_open_files(execution.transport.concurrency)
         todo = [(client, left.of(client.model)) for client in clients]
         work = (_work(file, session, left, *each) for each in todo for _ in range(concurrency))

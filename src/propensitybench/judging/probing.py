@@ -12,6 +12,7 @@ from propensitybench.digests import seed_from
 from propensitybench.engine import (
     ExecutionOptions,
     Price,
+    StopSignal,
     adopt,
     price_table,
 )
@@ -127,11 +128,12 @@ async def probe_run(
     execution: ExecutionOptions,
     client: Client | None = None,
     on_progress: Listener | None = None,
+    stop: StopSignal | None = None,
 ) -> Judged:
     """Asks the agent what it has not been asked; the same call resumes it.
 
     Each reply is committed to the run file when it arrives, whether it can be read or not, and is never
-    asked for again. Ctrl-C and SIGTERM stop it.
+    asked for again. Cancelling stops it, as ``stop`` does.
 
     Args:
         path: the run file; its episodes, outcomes and scores stay as they are.
@@ -139,6 +141,7 @@ async def probe_run(
         execution: concurrency, price, endpoints or trust in the file's, and the budget of all its probes.
         client: answers in the model's place; ``client.model`` must be the run's.
         on_progress: called after each reply.
+        stop: stops it when requested, from any thread.
 
     Raises:
         BadInput: the run's model cannot be used, its endpoint is not trusted, or a budget in dollars has no
@@ -157,7 +160,7 @@ async def probe_run(
         options = msgspec.json.encode(manifest.options).decode()
         file.annotate(questions={one.digest: one.body for one in probing.probes}, raters={AGENT: options})
         left = _Left(file, probing)
-        session = _session(file, left, execution, on_progress)
+        session = _session(file, left, execution, on_progress, stop)
         concurrency = execution.transport.concurrency
         if isinstance(client, Stoppable):
             concurrency = within_open_files(concurrency)
@@ -250,10 +253,14 @@ async def _work(file: RunFile, session: Session, client: Client, moments: Iterat
 
 
 def _session(
-    file: RunFile, left: _Left, execution: ExecutionOptions, on_progress: Listener | None = None
+    file: RunFile,
+    left: _Left,
+    execution: ExecutionOptions,
+    on_progress: Listener | None = None,
+    stop: StopSignal | None = None,
 ) -> Session:
     costs = Costs({AGENT: _spent(file)}, {AGENT: _price(file, execution)}, execution.budget)
-    return Session(file, (left.finished, left.total), costs, on_progress)
+    return Session(file, (left.finished, left.total), costs, on_progress, stop)
 
 
 def _at(job: EpisodeJob, level: Level) -> Episode:

@@ -52,15 +52,18 @@ class Session:
         left: number of replies that the file has already, and of all.
         costs: of all sessions so far.
         on_progress: called after each reply.
-
-    Attributes:
         stop: stops the session.
     """
 
     def __init__(
-        self, file: RunFile, left: tuple[int, int], costs: Costs, on_progress: Listener | None = None
+        self,
+        file: RunFile,
+        left: tuple[int, int],
+        costs: Costs,
+        on_progress: Listener | None = None,
+        stop: StopSignal | None = None,
     ) -> None:
-        self.stop = StopSignal()
+        self.stop = stop or StopSignal()
         self._file = file
         self._finished, self._total = left
         self._costs = costs

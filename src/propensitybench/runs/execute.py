@@ -1,12 +1,8 @@
 """Running a model with one call."""
 
-import asyncio
 import os
-import signal
-import threading
 import warnings
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -16,6 +12,7 @@ from propensitybench.clients import Client
 from propensitybench.clients.options import ModelOptions, Transport
 from propensitybench.clients.wire_policy import WirePolicy
 from propensitybench.engine import (
+    Budget,
     Endpoints,
     ExecutionOptions,
     Progress,
@@ -33,13 +30,16 @@ from propensitybench.engine import (
     run_tasks_async,
     tasks_drawn,
 )
+from propensitybench.engine.local import price_of, spending_of
 from propensitybench.errors import BadInput, RunStopped
 from propensitybench.runs.scratch import played_in
 from propensitybench.runs.settings import (
     Settings,
     default_file,
+    read_execution,
     read_model_options,
     read_settings,
+    with_kept,
 )
 from propensitybench.runs.stored import StoredRun, file_name
 from propensitybench.runs.trust import client_of_run, moved
@@ -66,6 +66,10 @@ def run(
     The run is kept in a run file. The same call opens that file again and finishes what is unfinished: no
     reply is paid for twice.
 
+    Signals, limits and garbage collection of your process stay as they are. Ctrl-C stops the run: replies in
+    flight have five seconds to arrive and are stored; a second Ctrl-C does not wait for them. SIGTERM ends
+    Python at once, unless you handle it, and only replies in flight are lost.
+
     Args:
         model: ``simulated/PROFILE``, ``provider/name``, or with ``base_url`` the endpoint's own name.
         file: the run file; by default one in ``propensitybench-runs`` whose name depends on the settings.
@@ -78,11 +82,12 @@ def run(
         RunStopped: the provider can no longer answer; the same call resumes the run.
         KeyboardInterrupt: Ctrl-C; the same call resumes the run.
     """
-    spec, options = read_settings(model, settings)
-    path = default_file(spec) if file is None else Path(file)
+    spec, path, options = _settings_of(model, file, settings)
     stop = StopSignal()
-    with _interrupts(stop):
+    try:
         result = block_on(lambda: execute(spec, path, options, client, on_progress, stop), stop)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(f"{file_name(path)}: interrupted; the same call resumes the run") from None
     return _opened(path, result)
 
 
@@ -94,10 +99,21 @@ async def run_async(
     on_progress: OnProgress | None = None,
     **settings: Unpack[Settings],
 ) -> StoredRun:
-    """`run` for asynchronous code: other tasks of the event loop continue meanwhile."""
-    spec, options = read_settings(model, settings)
-    path = default_file(spec) if file is None else Path(file)
+    """`run` for asynchronous code: other tasks of the event loop continue meanwhile, several runs among them.
+
+    Cancelling it stops the run as Ctrl-C stops `run`, and raises `CancelledError` once it has stopped. To
+    stop it on a signal, cancel its task in your handler of that signal.
+    """
+    spec, path, options = _settings_of(model, file, settings)
     return _opened(path, await execute(spec, path, options, client, on_progress))
+
+
+def _settings_of(
+    model: str, file: str | os.PathLike[str] | None, settings: Settings
+) -> tuple[RunSpec, Path, ExecutionOptions]:
+    spec = read_settings(model, settings).spec
+    path = default_file(spec) if file is None else Path(file)
+    return spec, path, read_execution(with_kept(path, settings))
 
 
 async def execute(
@@ -146,7 +162,7 @@ async def check_moved(path: Path, options: ExecutionOptions) -> None:
         note = f"{file_name(path)}: was made at {asked.base_url} and is complete, so nothing is sent"
     if note:
         warnings.warn(note, stacklevel=2)
-        if not complete:
+        if not complete and not used_up(path, options):
             await check_model(manifest.model, asked, options, manifest.wire)
 
 
@@ -168,8 +184,10 @@ async def check_model(
         How requests are to be written; None without a preflight.
 
     Raises:
-        BadInput: its address or options cannot be used, or the endpoint fails the preflight.
+        BadInput: its address or options cannot be used, the endpoint fails the preflight, or a budget in US
+            dollars has no price.
     """
+    price_of(model, execution)
     transport = execution.transport
     retries = min(PREFLIGHT_RETRIES, transport.max_retries)
     transport = msgspec.structs.replace(transport, max_retries=retries)
@@ -197,6 +215,8 @@ async def finish(
 ) -> Result:
     """Plays the unfinished tasks of a run file; a complete file is not touched.
 
+    The file keeps how it is played. Once the budget is used up, nothing is sent and no client is made.
+
     Raises:
         BadInput: the file, its model or its options cannot be used, or the file names an endpoint that
             ``options`` neither trusts nor replaces.
@@ -207,23 +227,46 @@ async def finish(
         to_draw = total if options.draw is None or not is_complete(file) else options.draw(file)
         if is_complete(file) and to_draw == total and not left_in_scratch:
             return Result(total, total, None, "")
+        finished = file.finished()
+    stop = stop or StopSignal()
+    if reason := used_up(path, options):
+        async with played_in(path, options.scratch, stop) as played:
+            _keep(played, options)
+        return Result(finished, to_draw, StopCause.BUDGET, reason)
     if client is not None and options.engine == "ray":
         raise BadInput(
             "client: cannot be sent to Ray's workers; give the model's address, or leave out engine"
         )
     asked = ModelOptions()
+    own = msgspec.structs.replace(options, transport=transport_of(shard, options.transport))
     if client is None:
         asked = read_model_options(manifest.options, file_name(path), manifest.package)
-        options = msgspec.structs.replace(options, transport=transport_of(shard, options.transport))
-        client = client_of_run(file_name(path), manifest.model, asked, options)
-    stop = stop or StopSignal()
+        client = client_of_run(file_name(path), manifest.model, asked, own)
     async with played_in(path, options.scratch, stop) as played:
+        _keep(played, options)
         if options.engine == "ray":
             from propensitybench.engine.on_ray import run_on_ray
 
-            return await run_on_ray(played, asked, options, on_progress, stop)
+            return await run_on_ray(played, asked, own, on_progress, stop)
         with RunFile.open(played, write=True) as file:
-            return await run_tasks_async(file, client, options, on_progress=on_progress, stop=stop)
+            return await run_tasks_async(file, client, own, on_progress=on_progress, stop=stop)
+
+
+def _keep(path: Path, options: ExecutionOptions) -> None:
+    with RunFile.open(path, write=True) as file:
+        file.keep_execution(options.kept)
+
+
+def used_up(path: Path, options: ExecutionOptions) -> str:
+    """A sentence if an existing run has used up its budget; empty if not, or if it has none.
+
+    Raises:
+        BadInput: the file cannot be read, or a budget in US dollars has no price.
+    """
+    if options.budget == Budget():
+        return ""
+    with RunFile.open(path) as file:
+        return spending_of(file, options).exhausted()
 
 
 def transport_of(shard: Shard | None, transport: Transport) -> Transport:
@@ -231,41 +274,12 @@ def transport_of(shard: Shard | None, transport: Transport) -> Transport:
     return transport if shard is None else transport.divided(shard.of)
 
 
-@contextmanager
-def _interrupts(stop: StopSignal) -> Iterator[None]:
-    """Inside a running event loop, the first Ctrl-C requests a stop.
-
-    The loop's own handling would cancel a task of that loop, which is blocked until the run has ended.
-    """
-    usual = signal.getsignal(signal.SIGINT)
-    try:
-        asyncio.get_running_loop()
-        blocks_loop = True
-    except RuntimeError:
-        blocks_loop = False
-    if not blocks_loop or usual is None or threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def request_stop(*_: object) -> None:
-        signal.signal(signal.SIGINT, usual)
-        stop.request_stop()
-
-    signal.signal(signal.SIGINT, request_stop)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, usual)
-
-
 def _opened(path: Path, result: Result) -> StoredRun:
     """The run, if it ended as it should; a budget that is spent is a warning."""
     if result.cause is not None and result.finished < result.total:
         progress = f"{file_name(path)}: {result.finished} of {result.total} tasks are finished"
-        if result.cause is StopCause.INTERRUPTED:
-            raise KeyboardInterrupt(f"{progress}; the same call resumes the run")
         if result.cause is not StopCause.BUDGET:
             bad_input = result.cause is StopCause.BAD_INPUT
             raise RunStopped(f"{progress}; stopped: {result.reason}", bad_input=bad_input)
-        warnings.warn(f"{progress}; {result.reason}", stacklevel=3)
+        warnings.warn(f"{progress}; {result.reason}; a higher one resumes the run", stacklevel=3)
     return StoredRun(path)

@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 from math import inf
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple, TypedDict, TypeVar
+from typing import Any, Final, Literal, NamedTuple, TypedDict, TypeVar, cast
 
 import msgspec
 
@@ -14,9 +14,10 @@ from propensitybench.digests import digest
 from propensitybench.engine import Budget, Endpoints, ExecutionOptions, Price, RunSpec
 from propensitybench.episode import Protocol, built_in_template
 from propensitybench.errors import BadInput, UnknownName
+from propensitybench.runs.stored import file_name
 from propensitybench.scenarios import Selection
 from propensitybench.simulated import PREFIX
-from propensitybench.store import StoppingRule
+from propensitybench.store import RunFile, StoppingRule
 from propensitybench.store.shards import read_shard
 from propensitybench.taxonomy import NAMINGS, ArmName, naming
 
@@ -33,6 +34,8 @@ LEAST: Final[Mapping[str, int]] = {
     "budget_usd": 0,
     "workers": 1,
 }
+# A day; as for `--timeout`.
+MAX_TIMEOUT_S: Final = 86_400.0
 # More than any provider needs, and well below the limit of the JSON encoder.
 DEEPEST_BODY: Final = 64
 T = TypeVar("T")
@@ -61,15 +64,15 @@ class _Checked(TypedDict, total=False):
     max_tokens: int | None
     reasoning_effort: str | None
     extra_body: dict[str, Any]
-    concurrency: int
-    timeout: float
-    max_retries: int
-    rpm: int | None
-    tpm: int | None
+    concurrency: int | None
+    timeout: float | None
+    max_retries: int | None
+    rpm: float | None
+    tpm: float | None
     budget_usd: float | None
     max_tokens_total: int | None
     price: tuple[float, ...] | None
-    preflight: bool
+    preflight: bool | None
     shard: str | None
     engine: Literal["local", "ray"]
     ray_address: str | None
@@ -86,6 +89,10 @@ class Settings(_Checked, total=False):
     asks for a closing report. ``shard`` is text like ``3/64``: play only the third of 64 shards of the run,
     in a run file of its own. ``scratch`` is a local folder in which to play a run whose file is on a network
     file system.
+
+    None is as if a setting were left out. How a run was played is kept in its run file: of ``concurrency``,
+    ``timeout``, ``max_retries``, ``rpm``, ``tpm``, ``budget_usd``, ``max_tokens_total``, ``price`` and
+    ``preflight``, what is left out is as it was when the run was played last.
     """
 
     data: str | os.PathLike[str] | None
@@ -127,25 +134,47 @@ def read_settings(model: str, settings: Settings) -> RunSettings:
         stopping_rule=None if precision is None else StoppingRule(precision),
         shard=None if shard is None else read_shard(shard),
     )
-    if "preflight" not in settings:
-        execution = msgspec.structs.replace(execution, preflight=not model.startswith(PREFIX))
     return RunSettings(spec, execution)
 
 
-def read_execution(settings: Settings) -> ExecutionOptions:
+def read_execution(settings: Settings, *, trust_endpoint: bool = False) -> ExecutionOptions:
     """The settings that only decide how a run is executed; raises as `read_settings` does."""
     given = _checked(settings)
     return ExecutionOptions(
         transport=_convert(given, Transport),
         budget=Budget(given.get("budget_usd"), given.get("max_tokens_total")),
         price=_price(given.get("price")),
-        preflight=given.get("preflight", True),
+        preflight=given.get("preflight") is not False,
         engine=given.get("engine", "local"),
         ray_address=given.get("ray_address"),
         workers=given.get("workers"),
         endpoints=_endpoints(given.get("base_url"), settings.get("endpoints")),
+        trust_endpoint=trust_endpoint,
         scratch=None if (scratch := settings.get("scratch")) is None else Path(scratch),
     )
+
+
+def with_kept(path: Path, settings: Settings) -> Settings:
+    """The settings given and, of those left out, what the run file keeps; none if there is no such file.
+
+    Raises:
+        BadInput: the file keeps what cannot be used, or is not a run file.
+    """
+    given = {name: value for name, value in settings.items() if value is not None}
+    if not path.exists():
+        return cast(Settings, given)
+    with RunFile.open(path) as file:
+        kept, package = dict(file.execution), file.manifest.package
+    try:
+        if unknown := kept.keys() - ExecutionOptions().numbers():
+            raise UnknownName("setting", min(unknown), ExecutionOptions().numbers())
+        read_execution(cast(Settings, kept))
+    except BadInput as error:
+        raise BadInput(
+            f"{file_name(path)}: was played with settings that this version cannot use ({error}); resume it "
+            f"with propensitybench {package}, which made it"
+        ) from error
+    return cast(Settings, {**kept, **given})
 
 
 def _endpoints(base_url: str | Sequence[str] | None, file: str | os.PathLike[str] | None) -> Endpoints | None:
@@ -162,12 +191,14 @@ def _checked(settings: Settings) -> _Checked:
             raise UnknownName("setting", name, known, "run")
     if _depth_exceeds(DEEPEST_BODY, settings.get("extra_body")):
         raise BadInput(f"run: extra_body: is nested more than {DEEPEST_BODY} levels deep")
-    checkable = {name: value for name, value in settings.items() if name in _Checked.__annotations__}
-    checked = _convert(checkable, _Checked)
+    given = {name: value for name, value in settings.items() if value is not None}
+    checked = _convert(given, _Checked)
     for name, least in LEAST.items():
         value = checked.get(name)
         if isinstance(value, int | float) and not least <= value < inf:
             raise BadInput(f"run: {name}: must be {least} or more, found {value}")
+    if (timeout := checked.get("timeout")) is not None and timeout > MAX_TIMEOUT_S:
+        raise BadInput(f"run: timeout: must be at most {MAX_TIMEOUT_S:g}, found {timeout}")
     return checked
 
 

@@ -1,6 +1,6 @@
-"""Which endpoints a run file may use when it is resumed.
+"""Which endpoints a run file or the design of an experiment may use.
 
-A run file may come from somebody else, and it names the model and the endpoint to which requests and the API
+Such a file may come from somebody else, and it names the model and the endpoint to which requests and the API
 key are sent. Without confirmation, only a known provider's own address and loopback addresses are used.
 """
 
@@ -29,11 +29,11 @@ def destination(model: str, options: ModelOptions, endpoints: Endpoints | None =
 
 
 def distrusted(model: str, options: ModelOptions) -> str:
-    """Why a run file's model needs confirmation; empty if it does not.
+    """Why the model of a file needs confirmation; empty if it does not.
 
     Args:
-        model: the model's address, from the run file.
-        options: its options, from the run file.
+        model: the model's address, from the file.
+        options: its options, from the file.
 
     Raises:
         BadInput: the endpoint's address is invalid.

@@ -2,7 +2,7 @@
 
 from propensitybench.store.manifest import GateRule, Manifest, StoppingRule, data_digest, differences
 from propensitybench.store.merging import Merged, blank_copy, merge
-from propensitybench.store.rows import Annotation, NumberedTask, read_usage
+from propensitybench.store.rows import Annotation, ExecutionSetting, NumberedTask, read_usage
 from propensitybench.store.runfile import (
     JournalEntry,
     OutcomeEntry,
@@ -16,6 +16,7 @@ from propensitybench.store.verification import Difference, verify
 __all__ = [
     "Annotation",
     "Difference",
+    "ExecutionSetting",
     "GateRule",
     "JournalEntry",
     "Manifest",

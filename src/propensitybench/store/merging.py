@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
 
+import msgspec
+
 from propensitybench.errors import BadInput, NotARunFile, RunMismatch
 from propensitybench.store.creating import new_run_file, refuse_existing
 from propensitybench.store.lock import is_locked
@@ -67,7 +69,8 @@ def merge(paths: Sequence[Path], to: Path) -> Merged:
     """Merges run files of one run, such as its shards, into a new run file of the whole run.
 
     Equal rows are merged into one. Of each task, `Parts` says which file counts; errors and annotations are
-    kept from all of them. The new file appears completely or not at all.
+    kept from all of them. How the run is played is that of the first file. The new file appears completely or
+    not at all.
 
     Args:
         paths: the files, one or more; they are only read.
@@ -88,6 +91,7 @@ def merge(paths: Sequence[Path], to: Path) -> Merged:
             with RunFile.open(part.path) as run, _as_damage(run):
                 if place == 0:
                     _copy_plan(run, db)
+                    _copy_execution(run, db)
                 _copy_played(run, db, parts, place)
                 _copy_annotations(run, db, parts, place)
         db.execute(_KEEP_ERRORS)
@@ -137,6 +141,11 @@ def _copy_plan(run: RunFile, db: sqlite3.Connection) -> None:
     for table, (kinds, query) in zip(("scenario", "pressure"), TEXTS, strict=True):
         _copy(run, db, f"INSERT INTO {table} VALUES (?, ?, ?)", kinds, query)
     _copy(run, db, "INSERT INTO task VALUES (?, ?, ?, ?, ?, ?, ?)", TASK, TASKS)
+
+
+def _copy_execution(run: RunFile, db: sqlite3.Connection) -> None:
+    """Copies how a run is played."""
+    db.execute("INSERT INTO execution VALUES (?)", (msgspec.json.encode(run.execution).decode(),))
 
 
 def _copy_played(run: RunFile, db: sqlite3.Connection, parts: Parts, place: int) -> None:

@@ -15,7 +15,7 @@ from typing import Final
 from propensitybench.errors import BadInput, NotARunFile
 from propensitybench.store.filesystems import network_kind
 from propensitybench.store.lock import RunLock, is_locked
-from propensitybench.store.schema import APPLICATION_ID, check_schema
+from propensitybench.store.schema import APPLICATION_ID, check_schema, migrate
 
 # A commit takes well under a second; after five, another program must have the file open.
 BUSY_TIMEOUT_S: Final = 5.0
@@ -143,6 +143,7 @@ def _connect(path: Path, *, write: bool) -> tuple[sqlite3.Connection, Steps]:
         if write:
             db.execute("PRAGMA journal_mode = WAL")
             db.execute("PRAGMA synchronous = NORMAL")
+            migrate(db, str(path))
     except BaseException:
         db.close()
         raise

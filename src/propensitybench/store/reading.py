@@ -2,7 +2,7 @@
 
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -15,8 +15,10 @@ from propensitybench.scenarios.model import Scenario, scenario_id
 from propensitybench.store.opening import Steps
 from propensitybench.store.rows import (
     Annotation,
+    ExecutionSetting,
     NumberedTask,
     Rows,
+    read_execution,
     read_manifest,
     read_pressure,
     read_record,
@@ -25,9 +27,12 @@ from propensitybench.store.rows import (
     read_task,
     read_usage,
 )
+from propensitybench.store.schema import schema_version
 from propensitybench.store.shards import Shard
 
 TASKS_AT_ONCE: Final = 256
+# Earlier run files do not have the table.
+EXECUTION_SINCE: Final = 2
 _TASK: Final = (int, str, str, str, str, int, int)
 _TASK_COLUMNS: Final = "number, key, scenario, dimension, naming, epoch, message"
 # A column to count by: SQLite's count(*) cannot be interrupted.
@@ -53,6 +58,7 @@ class RunReader:
         path: the file's path.
         manifest: the run's manifest.
         shard: which shard of the run the file is; None for a whole run.
+        execution: how the run was played last, by the names of settings; what is left out has its default.
     """
 
     def __init__(self, path: Path, db: sqlite3.Connection, steps: Steps) -> None:
@@ -63,6 +69,8 @@ class RunReader:
             self.manifest = read_manifest(self.rows.one(str, "SELECT body FROM manifest"))
         with self.rows.decoding("shard"):
             self.shard = self._shard()
+        with self.rows.decoding("how it was played"):
+            self.execution = self._execution()
 
     def _shard(self) -> Shard | None:
         found = self.rows.all((int, int), "SELECT number, count FROM shard LIMIT 2")
@@ -75,6 +83,14 @@ class RunReader:
         shard = Shard(*found[0])
         shard.check()
         return shard
+
+    def _execution(self) -> Mapping[str, ExecutionSetting]:
+        if schema_version(self._db) < EXECUTION_SINCE:
+            return {}
+        found = self.rows.all((str,), "SELECT body FROM execution LIMIT 2")
+        if len(found) > 1:
+            raise BadInput("there are several")
+        return read_execution(found[0][0]) if found else {}
 
     @property
     def planned(self) -> int:

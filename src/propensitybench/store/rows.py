@@ -29,7 +29,11 @@ _LONGEST_REASON: Final = 300
 # The Python type of each column, in the order of a query; None is SQL's NULL.
 Kinds = Sequence[type | tuple[type, ...]]
 
+# No text: so no secret is kept, and no place that whoever made a file would choose.
+ExecutionSetting = bool | int | float | list[float]
+
 _MANIFEST: Final = msgspec.json.Decoder(Manifest)
+_EXECUTION: Final = msgspec.json.Decoder(dict[str, ExecutionSetting])
 _REPLY: Final = msgspec.json.Decoder(Reply)
 _RECORD: Final = msgspec.json.Decoder(EpisodeRecord)
 _PRESSURE: Final = msgspec.json.Decoder(Chain)
@@ -127,6 +131,11 @@ def read_manifest(body: str) -> Manifest:
     manifest = _MANIFEST.decode(body)
     check_manifest(manifest)
     return manifest
+
+
+def read_execution(body: str) -> dict[str, ExecutionSetting]:
+    """How a run was played, from its JSON; whoever uses it checks names and numbers."""
+    return _EXECUTION.decode(body)
 
 
 def read_task(number: int, key: str, *fields: Any) -> NumberedTask:

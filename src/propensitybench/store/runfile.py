@@ -29,7 +29,7 @@ from propensitybench.store.manifest import Manifest
 from propensitybench.store.opening import SQLITE_ERRORS, Steps, check_path, connect
 from propensitybench.store.reading import RunReader
 from propensitybench.store.rescue import is_in_place, rescue
-from propensitybench.store.rows import Annotation, check_reply, read_manifest
+from propensitybench.store.rows import Annotation, ExecutionSetting, check_reply, read_manifest
 from propensitybench.store.shards import Shard, share_of
 
 _encode = msgspec.json.Encoder().encode
@@ -211,6 +211,13 @@ class RunFile(RunReader):
             db.executemany(
                 "INSERT INTO annotation (task, question, variant, rater, body) VALUES (?, ?, ?, ?, ?)", rows
             )
+
+    def keep_execution(self, settings: Mapping[str, ExecutionSetting]) -> None:
+        """Keeps how the run is played from now on, in place of what is kept; raises as `append` does."""
+        with self._transaction() as db:
+            db.execute("DELETE FROM execution")
+            db.execute("INSERT INTO execution VALUES (?)", (_encode(settings).decode(),))
+        self.execution = settings
 
     def reopen_errored(self) -> int:
         """Makes every errored task unfinished again, so that it is retried; returns their number.

@@ -57,7 +57,12 @@ def _first(db: sqlite3.Connection) -> None:
         db.execute(statement)
 
 
-MIGRATIONS: Final[Sequence[Callable[[sqlite3.Connection], None]]] = (_first,)
+def _with_execution(db: sqlite3.Connection) -> None:
+    # How the run was played last: budget, price, concurrency and so on. One row, which is replaced.
+    db.execute("CREATE TABLE execution (body TEXT NOT NULL)")
+
+
+MIGRATIONS: Final[Sequence[Callable[[sqlite3.Connection], None]]] = (_first, _with_execution)
 
 
 def migrate(db: sqlite3.Connection, name: str) -> None:
@@ -84,12 +89,12 @@ def migrate(db: sqlite3.Connection, name: str) -> None:
 
 
 def check_schema(db: sqlite3.Connection, name: str) -> None:
-    """Checks that a file has exactly the tables that this version makes, and nothing else.
+    """Checks that a file has exactly the tables that this version or an earlier one makes, and nothing else.
 
     A view, trigger, generated column or further index could run SQL of whoever made the file.
 
     Raises:
-        NotARunFile: the schema is another one, or of another version.
+        NotARunFile: the schema is another one, or of a later version.
     """
     version = schema_version(db)
     if version > len(MIGRATIONS):
@@ -97,10 +102,10 @@ def check_schema(db: sqlite3.Connection, name: str) -> None:
             f"{name}: was written by a later version of propensitybench (schema {version}, this version "
             f"reads up to {len(MIGRATIONS)}); update the package"
         )
-    if version != len(MIGRATIONS):
+    if version < 1:
         raise NotARunFile(f"{name}: is damaged (schema version {version})")
     rows = db.execute("SELECT type, name, tbl_name, sql, rootpage FROM sqlite_master").fetchall()
-    expected = _expected_schema()
+    expected = _expected_schema(version)
     for kind, title, *_ in rows:
         if kind in ("view", "trigger") or (kind, title) not in {(one[0], one[1]) for one in expected}:
             raise NotARunFile(f"{name}: is not a run file ({kind} {title!r} is not part of one)")
@@ -111,9 +116,10 @@ def check_schema(db: sqlite3.Connection, name: str) -> None:
 
 
 @cache
-def _expected_schema() -> tuple[tuple[str, ...], ...]:
+def _expected_schema(version: int) -> tuple[tuple[str, ...], ...]:
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
-        migrate(db, ":memory:")
+        for step in MIGRATIONS[:version]:
+            step(db)
         rows = db.execute("SELECT type, name, tbl_name, sql FROM sqlite_master").fetchall()
     return tuple(_normalised(row) for row in rows)
 
