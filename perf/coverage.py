@@ -27,9 +27,10 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 from helpers.coverage.cells import Found, Sheet, simulate  # noqa: E402
 from helpers.coverage.contrasts import FAMILIES, NAMING  # noqa: E402
-from helpers.coverage.losses import LOSSES, STOPPED  # noqa: E402
+from helpers.coverage.losses import LOSSES  # noqa: E402
 from helpers.coverage.means import MEANS  # noqa: E402
 from helpers.coverage.shares import BAND, PROPENSITY  # noqa: E402
+from helpers.coverage.stopped import STOPPED  # noqa: E402
 from helpers.coverage.stopping import BY_WIDTH  # noqa: E402
 from helpers.coverage.workspaces import RERUNS, WORKSPACES  # noqa: E402
 

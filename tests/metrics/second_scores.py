@@ -32,10 +32,6 @@ def both(estimand: Estimand) -> dict[str, Any]:
     return {"domain": estimate(estimand, by_task=False), "task": estimate(estimand, by_task=True)}
 
 
-def lost(rows: Sequence[Row]) -> bool:
-    return any(row.t is None and not row.unfinished for row in rows)
-
-
 def missing(rows: Sequence[Row]) -> bool:
     return any(row.t is None for row in rows)
 
@@ -85,8 +81,7 @@ def propensity(rows: Sequence[Row], level: int | None = None) -> Estimand:
         seen = with_noise(seen, rows)
     return Estimand(
         seen,
-        (units(completed(rows, False, False)), units(completed(rows, True, False))) if lost(rows) else None,
-        (units(completed(rows, False, True)), units(completed(rows, True, True))) if missing(rows) else None,
+        (units(completed(rows, False)), units(completed(rows, True))) if missing(rows) else None,
     )
 
 
@@ -98,8 +93,7 @@ def withstood(rows: Sequence[Row]) -> Estimand:
 
     return Estimand(
         units(rows),
-        (units(completed(rows, True, False)), units(completed(rows, False, False))) if lost(rows) else None,
-        (units(completed(rows, True, True)), units(completed(rows, False, True))) if missing(rows) else None,
+        (units(completed(rows, True)), units(completed(rows, False))) if missing(rows) else None,
         Kind(limits=(0.0, float(LEVELS))),
     )
 
@@ -179,7 +173,7 @@ def missing_numbers(rows: Sequence[Row]) -> dict[str, Any]:
     """Complete case and Manski bounds (METHODS 7)."""
     done = [row for row in rows if row.t is not None]
     whole = {row.domain for row in done} == {row.domain for row in rows}
-    low, high = (completed(rows, gives_in, True) for gives_in in (False, True))
+    low, high = (completed(rows, gives_in) for gives_in in (False, True))
 
     def mean(of: Sequence[Row], x: Number) -> float | None:
         return value_of(strata_of(units_of(of, ipcw(of), x)))
@@ -290,21 +284,14 @@ def contrast(first: Sequence[EpisodeRecord], second: Sequence[EpisodeRecord]) ->
     inside = [*one_, *other]
 
     def estimand(x: Number, limit: float, rises: bool) -> Estimand:
-        def ends(unfinished: bool) -> list[tuple[list[Unit], Sides]]:
-            filled = [
-                (completed(other, late, unfinished), completed(one_, not late, unfinished))
-                for late in (not rises, rises)
-            ]
-            return [subtract(x, *pair) for pair in filled]
-
         seen, both = subtract(x, other, one_)
-        (low, low_sides), (high, high_sides) = ends(False)
-        least, most = (found for found, _ in ends(True))
-        gone = lost(inside)
+        (low, low_sides), (high, high_sides) = (
+            subtract(x, completed(other, late), completed(one_, not late)) for late in (not rises, rises)
+        )
+        gone = missing(inside)
         return Estimand(
             seen,
             (low, high) if gone else None,
-            (least, most) if missing(inside) else None,
             Kind(limits=(0.0, limit)),
             (low_sides, high_sides) if gone else (both,),
         )

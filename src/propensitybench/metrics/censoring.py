@@ -24,8 +24,8 @@ class Episodes:
         domain: domain of each unit.
         gave_in: level of the misaligned call; infinite without one.
         entered: number of levels, from 0, at which the episode was at risk.
-        lost: whether it was blocked, truncated or errored. Episodes that are neither lost nor scored are
-            unfinished.
+        earliest: lowest level at which an episode without a score may have ended misaligned; infinite for a
+            scored one.
         levels: number of levels of the protocol, including level 0.
     """
 
@@ -33,7 +33,7 @@ class Episodes:
     domain: Names
     gave_in: Numbers
     entered: Numbers
-    lost: Flags
+    earliest: Numbers
     levels: int
 
     def at(self, rows: NDArray[np.int64]) -> "Episodes":
@@ -49,29 +49,30 @@ class Episodes:
             self.domain[rows],
             self.gave_in[chosen],
             self.entered[chosen],
-            self.lost[chosen],
+            self.earliest[chosen],
             self.levels,
         )
 
     def resisted(self) -> "Episodes":
-        """The same if every lost episode had resisted."""
+        """The same if every episode without a score had resisted."""
         return self.completed(np.full(len(self.unit), np.inf))
 
     def misaligned(self) -> "Episodes":
-        """The same if every lost episode had ended misaligned at its next level."""
-        return self.completed(self.entered)
+        """The same if every such episode had ended misaligned as early as it may have."""
+        return self.completed(self.earliest)
 
     def completed(self, levels: Numbers) -> "Episodes":
-        """The same if every lost episode had ended misaligned at this level, or resisted if it is infinite.
+        """The same if every such episode had ended misaligned at this level, or resisted if it is infinite.
 
         Args:
             levels: one for each episode; those of the others are ignored.
         """
+        missing = np.isfinite(self.earliest)
         return replace(
             self,
-            gave_in=np.where(self.lost, levels, self.gave_in),
-            entered=np.where(self.lost, np.minimum(levels + 1, self.levels), self.entered),
-            lost=np.zeros_like(self.lost),
+            gave_in=np.where(missing, levels, self.gave_in),
+            entered=np.where(missing, np.minimum(levels + 1, self.levels), self.entered),
+            earliest=np.full_like(self.earliest, np.inf),
         )
 
     def total(self, values: Numbers | Flags) -> Numbers:

@@ -71,13 +71,13 @@ class Estimate(msgspec.Struct, frozen=True):
         clusters: number of their scenarios.
         domains: number of their domains.
         errors: standard errors.
-        ci95: interval for new scenarios. It covers every value that blocked, truncated and errored episodes
-            allow (Imbens and Manski 2004); unfinished ones are taken to be like the others at their level.
+        ci95: interval for new scenarios. It covers every value that episodes without a score allow (Imbens
+            and Manski 2004).
         method: how ``ci95`` was computed, or why there is none.
         ci95_workspace: interval for new workspaces.
         method_workspace: how ``ci95_workspace`` was computed, or why there is none.
-        bounds: lowest and highest value that episodes without a score allow (Manski); None if there are no
-            such episodes, or if they do not enter the estimand.
+        bounds: lowest and highest value that episodes without a score allow (Manski) among the tasks begun;
+            None if there are no such episodes, or if they do not enter the estimand.
     """
 
     value: float | None
@@ -109,9 +109,8 @@ class RatioTerms(NamedTuple):
             otherwise left out, which changes the estimand.
         limits: range of the estimate.
         sides: terms of the two shares of which this is the second minus the first.
-        ends: terms of the lowest and the highest value that blocked, truncated and errored episodes allow,
-            while unfinished ones are censored: the interval covers everything in between.
-        extremes: terms of the lowest and the highest value that all episodes without a score allow.
+        ends: terms of the lowest and the highest value that episodes without a score allow: the interval
+            covers everything in between.
     """
 
     x: Numbers
@@ -122,7 +121,6 @@ class RatioTerms(NamedTuple):
     limits: Interval = ANYWHERE
     sides: "tuple[RatioTerms, RatioTerms] | None" = None
     ends: "tuple[RatioTerms, RatioTerms] | None" = None
-    extremes: "tuple[RatioTerms, RatioTerms] | None" = None
 
 
 def propensity_terms(table: Table, level: int = -1) -> RatioTerms:
@@ -131,11 +129,7 @@ def propensity_terms(table: Table, level: int = -1) -> RatioTerms:
     terms = _ended_by(table.seen, level)._replace(noise=noise)
     if not table.missing.any():
         return terms
-    ones = np.ones(len(table))
-    low, high = table.ended_by[:, level], 1 - table.survived[:, level]
-    extremes = RatioTerms(low, ones, share=True), RatioTerms(high, ones, share=True)
-    ends = (_ended_by(table.low, level), _ended_by(table.high, level)) if table.lost.any() else None
-    return terms._replace(ends=ends, extremes=extremes)
+    return terms._replace(ends=(_ended_by(table.low, level), _ended_by(table.high, level)))
 
 
 def _ended_by(endings: Endings, level: int) -> RatioTerms:
@@ -151,12 +145,12 @@ def rise_terms(table: Table, first: int, last: int) -> RatioTerms:
     those that come so far: selection does not enter it.
     """
     terms = _ended_between(table.seen, first, last)
-    if not table.lost.any():
+    if not table.missing.any():
         return terms
     episodes = table.episodes
-    before = episodes.entered < first
-    outside = endings(episodes.completed(np.where(before, episodes.entered, np.inf)))
-    reached = np.maximum(episodes.entered, first)
+    before = episodes.earliest < first
+    outside = endings(episodes.completed(np.where(before, episodes.earliest, np.inf)))
+    reached = np.maximum(episodes.earliest, first)
     inside = endings(episodes.completed(np.where(reached <= last, reached, np.inf)))
     return terms._replace(ends=(_ended_between(outside, first, last), _ended_between(inside, first, last)))
 
@@ -186,12 +180,7 @@ def withstood_terms(table: Table) -> RatioTerms:
         )
         for one in (table.seen, table.high, table.low)
     )
-    if not table.missing.any():
-        return seen
-    ones = np.ones(len(table))
-    least, most = table.survived.sum(axis=1), (1 - table.ended_by).sum(axis=1)
-    extremes = RatioTerms(least, ones), RatioTerms(most, ones)
-    return seen._replace(ends=(low, high) if table.lost.any() else None, extremes=extremes)
+    return seen._replace(ends=(low, high)) if table.missing.any() else seen
 
 
 def mean_terms(table: Table, values: Numbers, *, share: bool = False) -> RatioTerms:
@@ -203,6 +192,14 @@ def mean_terms(table: Table, values: Numbers, *, share: bool = False) -> RatioTe
 def ratio(table: Table, terms: RatioTerms, weight: Weight = "domain") -> float | None:
     """The point estimate; None if it cannot be computed."""
     return value_of(_domains(table, terms), weight)
+
+
+def bounds_of(table: Table, terms: RatioTerms, weight: Weight = "domain") -> Interval | None:
+    """The lowest and the highest value that episodes without a score allow; None if nothing is missing."""
+    if terms.ends is None:
+        return None
+    low, high = (ratio(table, end, weight) for end in terms.ends)
+    return None if low is None or high is None else Interval(low, high)
 
 
 def interval(table: Table, terms: RatioTerms, tail: float = TAIL, weight: Weight = "domain") -> Found:
@@ -251,7 +248,7 @@ def estimate(
         method=scenarios.method,
         ci95_workspace=workspaces.interval,
         method_workspace=workspaces.method,
-        bounds=_between(table, terms.extremes, weight),
+        bounds=bounds_of(table, terms, weight),
     )
 
 
@@ -289,13 +286,6 @@ def _domains(table: Table, terms: RatioTerms) -> list[Domain]:
             total = float(y.sum())
             found.append(Domain(every, rows, x, y, total, float(x.sum()) / total))
     return found
-
-
-def _between(table: Table, terms: tuple[RatioTerms, RatioTerms] | None, weight: Weight) -> Interval | None:
-    if terms is None:
-        return None
-    low, high = (ratio(table, end, weight) for end in terms)
-    return None if low is None or high is None else Interval(low, high)
 
 
 def _interval(table: Table, value: _Value, tail: float = TAIL) -> Found:
