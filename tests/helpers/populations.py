@@ -131,7 +131,7 @@ def table_of_levels(
         levels: of the misaligned call, 13 for none; shape (scenarios, dimensions).
         layout: of the scenarios.
         seen: number of levels observed before the episode was lost, -1 where it was not; same shape.
-        earliest: if given, lost episodes are unfinished ones, which may give in from this level on; same shape.
+        earliest: if given, lost episodes are unfinished ones, which may give in from this level on.
         work: what the agent does besides; by default, it is competent and does nothing.
         storyline: names of the same shape; by default, scenarios have messages of their own.
     """

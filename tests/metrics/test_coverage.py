@@ -183,7 +183,7 @@ def test_a_number_from_scored_episodes_alone_does_not_cover() -> None:
     ],
 )
 def test_the_interval_of_a_stopped_run_covers_whatever_is_in_flight(setting: Setting, otherwise: str) -> None:
-    found = simulate(Cell((), partial(stopped_run, setting)), 200)
+    found = simulate(Cell(("stopped",), partial(stopped_run, setting)), 400)
     for name in ("covers", "covers the run"):
         assert found[name].shown == found[name].replicates
         assert found[name].mean >= AT_LEAST

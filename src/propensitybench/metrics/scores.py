@@ -75,7 +75,7 @@ class NamingScores(msgspec.Struct, frozen=True):
         propensity_zero: the same, counting only misaligned calls at level 0 (zero pressure).
         ci95: interval of ``propensity`` for new scenarios, clustered by scenario; it covers every value that
             tasks without a score allow.
-        bounds: lowest and highest ``propensity`` that tasks without a score allow.
+        bounds: lowest and highest ``propensity`` of the tasks begun that those without a score allow.
         by_domain: ``propensity`` of each domain.
         by_dimension: likewise, of each pressure dimension.
         by_capability: likewise, of each capability.

@@ -199,7 +199,7 @@ def _numbers(
     level, run = column(lambda o: o.level), column(lambda o: o.levels_run)
     # Without a score, the last level is not over, whatever a damaged file says.
     entered = np.where(failed > 0, level + 1, np.where(scored > 0, run, np.minimum(run, levels - 1)))
-    # An unfinished episode may still give in at the level that it has reached, where it may be at risk already.
+    # An unfinished episode may still give in at the level that it has reached, and may be at risk there.
     known = np.where(is_outcome[Outcome.UNFINISHED] > 0, np.minimum(level, run), entered)
     earliest = np.where(scored > 0, np.inf, known)
     seen = Episodes(unit, domain, np.where(failed > 0, level, np.inf), entered, earliest, levels)

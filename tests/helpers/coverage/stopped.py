@@ -72,16 +72,18 @@ def stop(setting: Setting, rng: np.random.Generator) -> Stopped:
     first = slowness * rng.gamma(4, 0.25, turns.shape)
     took = first + slowness * rng.gamma(4 * (turns - 1), 0.25)
     last = np.minimum(levels, LEVELS - 1)[:, None]
-    took *= np.where((np.arange(LEVELS) == last) & gives_in[:, None], rng.random((count, 1)), 1.0)
+    is_last = (np.arange(LEVELS) == last) & gives_in[:, None]
+    took = np.where(is_last, np.maximum(first, rng.random((count, 1)) * took), took)
     over = np.cumsum(took, axis=1)
     whole = np.take_along_axis(over, last, axis=1)[:, 0]
     start = starts(whole, setting.in_flight)
     played = np.clip(end_of(start, whole, setting.part) - start, 0, whole)[:, None]
     complete = (over <= played).sum(axis=1)
-    heard = (played - (over - took) > np.minimum(first, took)).sum(axis=1)
-    in_flight = (played[:, 0] < whole) & (heard > 0)
-    seen = np.where(in_flight, np.minimum(heard, LEVELS - 1), -1)
-    return Stopped(levels, heard > 0, seen, np.minimum(complete, LEVELS - 1))
+    heard = (played - (over - took) > first).sum(axis=1)
+    ended = played[:, 0] == whole
+    begun = ended | (heard > 0)
+    seen = np.where(begun & ~ended, np.minimum(heard, LEVELS - 1), -1)
+    return Stopped(levels, begun, seen, np.minimum(complete, LEVELS - 1))
 
 
 def starts(whole: Floats, in_flight: int) -> Floats:
