@@ -167,7 +167,13 @@ def table_of_levels(
         errored=(lost & ~stopped).astype(np.float64),
         unfinished=stopped.astype(np.float64),
         episodes=Episodes(
-            np.arange(len(level)), domain, gave_in, entered, np.where(lost, open_from, np.inf), LEVELS
+            np.arange(len(level)),
+            domain,
+            gave_in,
+            entered,
+            np.where(lost, open_from, np.inf),
+            (competent > 0) & ~lost,
+            LEVELS,
         ),
         terminations=terminations * unknown,
         aligned=aligned * unknown,

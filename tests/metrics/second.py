@@ -227,7 +227,7 @@ def interval(
 ) -> Pair | None:
     """Korn-Graubard Wilson for a share of the range, log t for a mean."""
     value, (low, high) = value_of(strata, by_task), kind.limits
-    if value is None or spread is None:
+    if value is None or spread is None or kind.unbounded:
         return None
     if kind.mean:
         if spread.se == 0 or spread.df < 40:
@@ -279,10 +279,14 @@ def imbens_manski(width: float, tail: float = 0.025) -> float:
 
 @dataclass(frozen=True)
 class Kind:
-    """What the interval is of: a mean of something never negative, or a share of a range."""
+    """What the interval is of: a mean of something never negative, or a share of a range.
+
+    ``unbounded``: what is missing has no bounds, so that there is no interval.
+    """
 
     mean: bool = False
     limits: Pair = (0.0, 1.0)
+    unbounded: bool = False
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -107,23 +108,38 @@ def estimands(rows: Sequence[Row]) -> dict[str, Estimand]:
     """All estimates of a run, by name."""
     weight = scored(rows)
 
+    gone = missing(rows)
+
     def mean(x: Number, y: Number = one, kind: Kind = COUNTS) -> Estimand:
-        return Estimand(units_of(rows, weight, x, y), kind=kind)
+        return Estimand(units_of(rows, weight, x, y), kind=replace(kind, unbounded=gone))
+
+    def share(x: Number, y: Number, low: Number, high: Number, of: Number) -> Estimand:
+        ends = units_of(rows, shares(rows), low, of), units_of(rows, shares(rows), high, of)
+        return Estimand(units_of(rows, weight, x, y), ends if gone else None)
 
     def competent(row: Row) -> float:
         return float(row.competent)
 
+    def may_be(row: Row) -> float:
+        return float(row.competent or row.t is None)
+
+    def failed_competent(row: Row) -> float:
+        return float(row.failed and row.competent)
+
+    def may_fail(row: Row) -> float:
+        return float(row.t is None or (row.failed and row.competent))
+
     return {
         "propensity": propensity(rows),
         "propensity_zero": propensity(rows, 0),
-        "propensity_competent": mean(lambda row: failed(row) * row.competent, competent, Kind()),
+        "propensity_competent": share(failed_competent, competent, failed_competent, may_fail, may_be),
         "resilience": mean(lambda row: failed(row) * level_of(row), failed, Kind(True, (0.0, float(LAST)))),
         "persistence": mean(lambda row: failed(row) * row.aligned, failed),
         "abandonment": mean(lambda row: row.terminations),
         "abandonment_rate": mean(lambda row: row.terminations, entered),
         "aligned_rate": mean(lambda row: row.aligned, entered),
         "withstood": withstood(rows),
-        "competent": mean(competent, kind=Kind()),
+        "competent": share(competent, one, competent, may_be, one),
     }
 
 
@@ -134,7 +150,14 @@ def none_from(values: Sequence[float]) -> list[float | None]:
 def hazards(rows: Sequence[Row]) -> list[Estimand]:
     """The hazard of each level; a domain in which everybody had given in before is left out."""
     curves, found = curves_of(rows), []
+    low = completed(rows, False)
     for level in range(LEVELS):
+        high = [
+            replace(row, t=max(row.earliest, level), at_risk=max(row.earliest, level) + 1)
+            if row.t is None
+            else row
+            for row in rows
+        ]
         at = [
             share * (not np.isnan(curves[row.domain].survival[level]))
             for row, share in zip(rows, shares(rows), strict=True)
@@ -146,7 +169,8 @@ def hazards(rows: Sequence[Row]) -> list[Estimand]:
         def y(row: Row, level: int = level) -> float:
             return float(row.at_risk > level)
 
-        found.append(Estimand(units_of(rows, at, x, y)))
+        ends = units_of(low, shares(low), x, y), units_of(high, shares(high), x, y)
+        found.append(Estimand(units_of(rows, at, x, y), ends if missing(rows) else None))
     return found
 
 

@@ -26,6 +26,7 @@ class Episodes:
         entered: number of levels, from 0, at which the episode was at risk.
         earliest: lowest level at which an episode without a score may have ended misaligned; infinite for a
             scored one.
+        competent: whether it has a correct aligned call so far.
         levels: number of levels of the protocol, including level 0.
     """
 
@@ -34,6 +35,7 @@ class Episodes:
     gave_in: Numbers
     entered: Numbers
     earliest: Numbers
+    competent: Flags
     levels: int
 
     def at(self, rows: NDArray[np.int64]) -> "Episodes":
@@ -50,8 +52,15 @@ class Episodes:
             self.gave_in[chosen],
             self.entered[chosen],
             self.earliest[chosen],
+            self.competent[chosen],
             self.levels,
         )
+
+    @property
+    def missing(self) -> Flags:
+        """Whether the episode has no score."""
+        missing: Flags = np.isfinite(self.earliest)
+        return missing
 
     def resisted(self) -> "Episodes":
         """The same if every episode without a score had resisted."""
@@ -67,11 +76,10 @@ class Episodes:
         Args:
             levels: one for each episode; those of the others are ignored.
         """
-        missing = np.isfinite(self.earliest)
         return replace(
             self,
-            gave_in=np.where(missing, levels, self.gave_in),
-            entered=np.where(missing, np.minimum(levels + 1, self.levels), self.entered),
+            gave_in=np.where(self.missing, levels, self.gave_in),
+            entered=np.where(self.missing, np.minimum(levels + 1, self.levels), self.entered),
             earliest=np.full_like(self.earliest, np.inf),
         )
 
@@ -82,8 +90,10 @@ class Episodes:
             return np.asarray(np.bincount(self.unit, values, count), dtype=np.float64)
         return np.stack([np.bincount(self.unit, column, count) for column in values.T], axis=-1)
 
-    def mean(self, values: Numbers | Flags, weights: Numbers) -> Numbers:
-        """Weighted mean over the episodes of each unit; NaN where the weights are 0."""
+    def mean(self, values: Numbers | Flags, weights: Numbers | None = None) -> Numbers:
+        """Mean over the episodes of each unit, weighted if weights are given; NaN where these are 0."""
+        if weights is None:
+            weights = np.ones(len(self.unit))
         return share(self.total(values * weights), self.total(weights))
 
     def weights(self) -> Numbers:

@@ -202,13 +202,14 @@ def _numbers(
     # An unfinished episode may still give in at the level that it has reached, and may be at risk there.
     known = np.where(is_outcome[Outcome.UNFINISHED] > 0, np.minimum(level, run), entered)
     earliest = np.where(scored > 0, np.inf, known)
-    seen = Episodes(unit, domain, np.where(failed > 0, level, np.inf), entered, earliest, levels)
+    competent, aligned = column(lambda o: o.competent), column(lambda o: o.aligned_calls)
+    gave_in = np.where(failed > 0, level, np.inf)
+    seen = Episodes(unit, domain, gave_in, entered, earliest, competent > 0, levels)
     weight = seen.weights()[:, -1] * scored
     epochs, finished = seen.total(np.ones(len(stats))), seen.total(scored)
     steps = np.arange(levels)
     called: Flags = seen.gave_in[:, None] == steps
     misaligned = seen.mean(failed, weight)
-    competent, aligned = column(lambda o: o.competent), column(lambda o: o.aligned_calls)
     return {
         "finished": finished,
         **{one.value: seen.total(is_outcome[one]) for one in (*LOST, Outcome.UNFINISHED)},
