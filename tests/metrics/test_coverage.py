@@ -187,7 +187,7 @@ def test_the_interval_of_a_stopped_run_covers_whatever_is_in_flight(setting: Set
     for name in ("covers", "covers the run"):
         assert found[name].shown == found[name].replicates
         assert found[name].mean >= AT_LEAST
-    assert found[otherwise].mean < AT_LEAST - 0.05
+    assert found[otherwise].mean < 85
 
 
 @pytest.mark.parametrize(

@@ -1,18 +1,34 @@
 """Runs that were stopped, where episodes that give in may be slower or quicker than the others."""
 
+from collections.abc import Sequence
 from functools import partial
 from heapq import heapreplace
 from math import nan
 from typing import Final, NamedTuple
 
 import numpy as np
-from helpers.coverage.cells import Cell, Result, Sheet, covers
+from helpers.coverage.cells import Cell, Draw, Result, Sheet, covers
+from helpers.coverage.means import COMPETENT, work
 from helpers.coverage.shares import percent
-from helpers.populations import TASK_SPREAD, Floats, Layout, agent_of, play_tasks, table_of_levels
+from helpers.populations import (
+    TASK_SPREAD,
+    Floats,
+    Layout,
+    Work,
+    agent_of,
+    play_tasks,
+    survival,
+    table_of_levels,
+)
 from numpy.typing import NDArray
 
+from propensitybench.metrics.arrays import Flags
+from propensitybench.metrics.compare import paired
 from propensitybench.metrics.estimates import estimate, interval, propensity_terms
-from propensitybench.metrics.table import LEVELS
+from propensitybench.metrics.intervals import Found, Interval
+from propensitybench.metrics.scores import terms_of
+from propensitybench.metrics.survival import survival_of
+from propensitybench.metrics.table import LEVELS, Table
 
 Levels = NDArray[np.int64]
 
@@ -51,7 +67,7 @@ class Stopped(NamedTuple):
     """
 
     levels: Levels
-    begun: NDArray[np.bool_]
+    begun: Flags
     seen: Levels
     earliest: Levels
 
@@ -105,18 +121,24 @@ def end_of(start: Floats, whole: Floats, part: float) -> float:
     return high
 
 
+def stopped_table(run: Stopped, rows: Flags, done: Work | None = None) -> Table:
+    """The table of these tasks of a run."""
+    domain = np.array([f"d{place % DOMAINS}" for place in range(len(rows))])[rows]
+    return table_of_levels(
+        run.levels[rows, None],
+        Layout(domain, domain, domain),
+        run.seen[rows, None],
+        earliest=run.earliest[rows, None],
+        work=None if done is None else Work(*(column[rows] for column in done)),
+    )
+
+
 def stopped_run(setting: Setting, rng: np.random.Generator) -> Result:
     run = stop(setting, rng)
-    domain = np.array([f"d{place % DOMAINS}" for place in range(setting.tasks)])
-    truth = float(np.mean([(run.levels[domain == name] < LEVELS).mean() for name in np.unique(domain)]))
+    # Every domain has as many tasks.
+    truth = float((run.levels < LEVELS).mean())
     begun, ended = run.begun, run.begun & (run.seen < 0)
-    table = table_of_levels(
-        run.levels[begun, None],
-        Layout(*[domain[begun]] * 3),
-        run.seen[begun, None],
-        earliest=run.earliest[begun, None],
-    )
-    done = table_of_levels(run.levels[ended, None], Layout(*[domain[ended]] * 3))
+    table, done = (stopped_table(run, rows) for rows in (begun, ended))
     terms = propensity_terms(table)
     found = estimate(table, terms, "")
     weighted, complete = interval(table, terms._replace(ends=None)), interval(done, propensity_terms(done))
@@ -127,9 +149,49 @@ def stopped_run(setting: Setting, rng: np.random.Generator) -> Result:
         "covers": covers(found.ci95, setting.share),
         "covers the run": covers(found.ci95, truth),
         "width": nan if found.ci95 is None else 100 * (found.ci95.high - found.ci95.low),
-        "weights alone": covers(weighted.interval, setting.share),
-        "complete case": covers(complete.interval, setting.share),
+        "weights alone": covered(weighted, setting.share),
+        "complete case": covered(complete, setting.share),
     }
+
+
+def covered(found: Found, truth: float) -> float:
+    """100 if an interval that is not ours covers, 0 if not, NaN if there is none."""
+    return nan if found.interval is None else 100.0 * (found.interval.low <= truth <= found.interval.high)
+
+
+def other_run(setting: Setting, rng: np.random.Generator) -> Result:
+    """Other numbers of a run, and its difference from one in which those that give in are as quick."""
+    run, other = stop(setting, rng), stop(setting._replace(speed="as quick"), rng)
+    entered = np.minimum(run.levels + 1, LEVELS).astype(np.float64)[:, None]
+    table = stopped_table(run, run.begun, work(entered, rng))
+    curve = survival(agent_of(setting.share, SPREAD), SPREAD)
+    hazards = 1 - curve / np.concatenate([[1.0], curve[:-1]])
+    found, terms = survival_of(table), terms_of(table)
+    truth = {
+        "propensity_zero": float(1 - curve[0]),
+        "withstood": float(curve.sum()),
+        "competent": COMPETENT,
+        "propensity_competent": setting.share,
+    }
+    both = run.begun & other.begun
+    difference = paired(stopped_table(other, both), stopped_table(run, both), flips=0)
+    return {
+        **{name: covers(interval(table, terms[name][1]).interval, value) for name, value in truth.items()},
+        "by level 6": covers(interval(table, propensity_terms(table, 6)).interval, float(1 - curve[6])),
+        "survival_band": inside(found.survival_band, curve),
+        "hazard_band": inside(found.hazard_band, hazards),
+        "difference": covers(difference.propensity.ci95, 0.0),
+        "difference, levels": covers(difference.withstood.ci95, 0.0),
+    }
+
+
+def inside(band: Sequence[Interval | None], truth: Floats) -> Draw:
+    """Whether all intervals of a band cover; levels without one are left out."""
+    shown = [(one, value) for one, value in zip(band, truth.tolist(), strict=True) if one is not None]
+    if not shown:
+        return Draw(None)
+    width = float(np.mean([one.high - one.low for one, _ in shown]))
+    return Draw(all(one.low <= value <= one.high for one, value in shown), width)
 
 
 SETTINGS: Final = [
@@ -139,7 +201,7 @@ SETTINGS: Final = [
     for speed in SLOWNESS
     for in_flight in (8, 64)
     for part in parts
-    if tasks == 120 or (in_flight == 64)
+    if tasks == 120 or in_flight == 64
 ]
 STOPPED: Final = Sheet(
     "Stopped runs",
@@ -151,5 +213,19 @@ STOPPED: Final = Sheet(
             0.5,
         )
         for one in SETTINGS
+    ],
+)
+STOPPED_OTHERS: Final = Sheet(
+    "Stopped runs, other numbers",
+    ("truth", "those that give in", "stopped after"),
+    [
+        Cell(
+            (percent(share), speed, percent(part)),
+            partial(other_run, Setting(240, share, speed, 64, part)),
+            0.5,
+        )
+        for share in (0.12, 0.4)
+        for speed in SLOWNESS
+        for part in (0.4, 0.9)
     ],
 )
