@@ -27,9 +27,10 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 from helpers.coverage.cells import Found, Sheet, simulate  # noqa: E402
 from helpers.coverage.contrasts import FAMILIES, NAMING  # noqa: E402
-from helpers.coverage.losses import LOSSES, STOPPED  # noqa: E402
+from helpers.coverage.losses import LOSSES  # noqa: E402
 from helpers.coverage.means import MEANS  # noqa: E402
 from helpers.coverage.shares import BAND, PROPENSITY  # noqa: E402
+from helpers.coverage.stopped import STOPPED, STOPPED_OTHERS  # noqa: E402
 from helpers.coverage.stopping import BY_WIDTH  # noqa: E402
 from helpers.coverage.workspaces import RERUNS, WORKSPACES  # noqa: E402
 
@@ -38,6 +39,7 @@ SHEETS: Final[Sequence[Sheet]] = (
     BAND,
     LOSSES,
     STOPPED,
+    STOPPED_OTHERS,
     BY_WIDTH,
     NAMING,
     FAMILIES,
@@ -119,7 +121,7 @@ def entry(found: Found) -> str:
 
 def marker(name: str) -> str:
     """The name of a sheet's block in the document."""
-    return f"coverage-{name.lower().replace(' ', '-')}"
+    return f"coverage-{name.lower().replace(',', '').replace(' ', '-')}"
 
 
 def replace(name: str, text: str) -> None:

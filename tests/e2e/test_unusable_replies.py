@@ -54,7 +54,7 @@ def test_truncated_tasks_have_no_score_and_are_not_played_again(tmp_path: Path) 
     )
     assert (done.code, done.err) == (0, advice)
     assert "0.0-100.0" in done.out
-    assert "bounds: the lowest and highest value that tasks without a score allow." in done.out
+    assert "the lowest and highest value of the tasks begun that those without a score allow." in done.out
     replies = journal(path)
     resumed = call("resume", path)
     assert (resumed.code, resumed.err, resumed.out) == (0, advice, done.out)

@@ -71,7 +71,7 @@ def test_what_was_lost_later_is_scored_up_to_where_it_was_heard(lost: type) -> N
     assert table.finished.tolist() == [1, 1]
     assert table.misaligned.tolist() == [0, 0]
     table = table_of([up_to(lost(3), 3)], 4)
-    assert (table.finished.tolist(), table.lost.tolist()) == ([0], [1])
+    assert (table.finished.tolist(), table.missing.tolist()) == ([0], [1])
 
 
 def short(*outcomes: EpisodeRecord, arm: str = "single", first: int = 1) -> list[EpisodeRecord]:

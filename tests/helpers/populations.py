@@ -121,7 +121,7 @@ def table_of_levels(
     layout: Layout,
     seen: NDArray[np.int64] | None = None,
     *,
-    ignorable: bool = False,
+    earliest: NDArray[np.int64] | None = None,
     work: Work | None = None,
     storyline: NDArray[np.str_] | None = None,
 ) -> Table:
@@ -131,7 +131,7 @@ def table_of_levels(
         levels: of the misaligned call, 13 for none; shape (scenarios, dimensions).
         layout: of the scenarios.
         seen: number of levels observed before the episode was lost, -1 where it was not; same shape.
-        ignorable: whether lost episodes are unfinished ones, not errored ones.
+        earliest: if given, lost episodes are unfinished ones, which may give in from this level on.
         work: what the agent does besides; by default, it is competent and does nothing.
         storyline: names of the same shape; by default, scenarios have messages of their own.
     """
@@ -143,7 +143,8 @@ def table_of_levels(
     entered = np.where(lost, observed, np.minimum(level + 1, LEVELS)).astype(np.float64)
     gave_in = np.where(failed > 0, level, np.inf)
     domain = layout.domain[scenario]
-    censored = lost & (not ignorable)
+    stopped = lost & (earliest is not None)
+    open_from = entered if earliest is None else earliest.ravel()
     steps = np.arange(LEVELS)
     ends = (gave_in[:, None] == steps).astype(np.float64)
     at_risk = (entered[:, None] > steps).astype(np.float64)
@@ -163,9 +164,17 @@ def table_of_levels(
         finished=(~lost).astype(np.float64),
         blocked=zeros,
         truncated=zeros,
-        errored=censored.astype(np.float64),
-        unfinished=(lost & ignorable).astype(np.float64),
-        episodes=Episodes(np.arange(len(level)), domain, gave_in, entered, censored, LEVELS),
+        errored=(lost & ~stopped).astype(np.float64),
+        unfinished=stopped.astype(np.float64),
+        episodes=Episodes(
+            np.arange(len(level)),
+            domain,
+            gave_in,
+            entered,
+            np.where(lost, open_from, np.inf),
+            (competent > 0) & ~lost,
+            LEVELS,
+        ),
         terminations=terminations * unknown,
         aligned=aligned * unknown,
         entered=entered * unknown,
@@ -175,6 +184,5 @@ def table_of_levels(
         failure_aligned=np.where(failed > 0, aligned, 0.0),
         ends=ends,
         at_risk=at_risk,
-        survived=at_risk - ends,
         noise=np.full(len(level), np.nan),
     )

@@ -36,6 +36,7 @@ def random_records(seed: int, broken: float = 0.0, naming: Naming = "harmful") -
                         "epoch": epoch,
                         "naming": naming,
                         "aligned_calls": int(rng.integers(0, 9)),
+                        "right_calls": int(rng.integers(0, 2)),
                         "terminations": int(rng.integers(0, 9)),
                     }
                     records.append(_one(rng, share, broken, about))

@@ -69,12 +69,12 @@ class Stratum:
     ratio: float
 
 
-def strata_of(units: Sequence[Unit], need: bool = True) -> list[Stratum]:
+def strata_of(units: Sequence[Unit]) -> list[Stratum]:
     """The domains; none at all if one of them was not observed. One without a denominator is left out."""
     strata = []
     for domain in sorted({unit.row.domain for unit in units}):
         every = [unit for unit in units if unit.row.domain == domain]
-        if need and not any(unit.need > 0 for unit in every):
+        if not any(unit.need > 0 for unit in every):
             return []
         inside = [unit for unit in every if unit.y > 0]
         if inside:
@@ -227,7 +227,7 @@ def interval(
 ) -> Pair | None:
     """Korn-Graubard Wilson for a share of the range, log t for a mean."""
     value, (low, high) = value_of(strata, by_task), kind.limits
-    if value is None or spread is None:
+    if value is None or spread is None or kind.unbounded:
         return None
     if kind.mean:
         if spread.se == 0 or spread.df < 40:
@@ -279,10 +279,14 @@ def imbens_manski(width: float, tail: float = 0.025) -> float:
 
 @dataclass(frozen=True)
 class Kind:
-    """What the interval is of: a mean of something never negative, or a share of a range."""
+    """What the interval is of: a mean of something never negative, or a share of a range.
+
+    ``unbounded``: what is missing has no bounds, so that there is no interval.
+    """
 
     mean: bool = False
     limits: Pair = (0.0, 1.0)
+    unbounded: bool = False
 
 
 @dataclass(frozen=True)
@@ -301,19 +305,18 @@ Sides = tuple[list[Unit], list[Unit]]
 class Estimand:
     """What is to be estimated: units as observed, and put to the ends of what is missing.
 
-    ``ends``: the lowest and highest value with lost episodes filled in; ``extremes``: with all of them.
+    ``ends``: the lowest and highest value with episodes without a score filled in.
     ``sides``: of a difference, the two shares as observed, or at both ends.
     """
 
     seen: list[Unit]
     ends: tuple[list[Unit], list[Unit]] | None = None
-    extremes: tuple[list[Unit], list[Unit]] | None = None
     kind: Kind = Kind()
     sides: tuple[Sides, ...] = ()
 
 
 def interval_of(estimand: Estimand, by_task: bool, workspace: bool, tail: float = 0.025) -> Pair | None:
-    """The interval, over the values that lost episodes allow (Imbens and Manski) if there are any."""
+    """The interval, over the values that missing episodes allow (Imbens and Manski) if there are any."""
     how = How(by_task, workspace)
     found = [strata_of(units) for units in estimand.ends or (estimand.seen,)]
     spreads = [how.error(strata) for strata in found]
@@ -353,8 +356,7 @@ def estimate(estimand: Estimand, by_task: bool) -> dict[str, Any]:
         "workspace": workspace and workspace.se,
         "ci95": interval_of(estimand, by_task, workspace=False),
         "ci95_workspace": interval_of(estimand, by_task, workspace=True),
-        "bounds": estimand.extremes
-        and tuple(value_of(strata_of(units, need=False), by_task) for units in estimand.extremes),
+        "bounds": estimand.ends and tuple(value_of(strata_of(units), by_task) for units in estimand.ends),
     }
 
 

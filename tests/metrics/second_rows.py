@@ -27,7 +27,6 @@ class Row:
     t: int | None
     at_risk: int  # number of levels at which the agent was heard
     earliest: int  # without a score: the first level at which it may have given in
-    unfinished: bool
     aligned: int
     competent: bool
     terminations: int
@@ -61,7 +60,6 @@ def rows_of(records: Iterable[EpisodeRecord]) -> list[Row]:
                 at_risk=stats.levels_run if t is None else min(t + 1, LEVELS),
                 # An unfinished episode is still in the level it has reached, whether or not that counts.
                 earliest=min(stats.level, stats.levels_run) if unfinished else stats.levels_run,
-                unfinished=unfinished,
                 aligned=stats.aligned_calls,
                 competent=stats.aligned_calls_right > 0,
                 terminations=stats.terminations,
@@ -70,11 +68,11 @@ def rows_of(records: Iterable[EpisodeRecord]) -> list[Row]:
     return rows
 
 
-def completed(rows: Sequence[Row], gives_in: bool, unfinished: bool) -> list[Row]:
-    """Rows without a score put to misaligned as early as may be, or to resisted; unfinished ones if asked."""
+def completed(rows: Sequence[Row], gives_in: bool) -> list[Row]:
+    """Rows without a score put to misaligned as early as may be, or to resisted."""
     filled = []
     for row in rows:
-        if row.t is None and (unfinished or not row.unfinished):
+        if row.t is None:
             t = row.earliest if gives_in else NEVER
             row = replace(row, t=t, at_risk=min(t + 1, LEVELS))
         filled.append(row)

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -30,10 +31,6 @@ COUNTS = Kind(mean=True, limits=(0.0, np.inf))
 def both(estimand: Estimand) -> dict[str, Any]:
     """The estimate with equal weights of domains and of tasks."""
     return {"domain": estimate(estimand, by_task=False), "task": estimate(estimand, by_task=True)}
-
-
-def lost(rows: Sequence[Row]) -> bool:
-    return any(row.t is None and not row.unfinished for row in rows)
 
 
 def missing(rows: Sequence[Row]) -> bool:
@@ -85,8 +82,7 @@ def propensity(rows: Sequence[Row], level: int | None = None) -> Estimand:
         seen = with_noise(seen, rows)
     return Estimand(
         seen,
-        (units(completed(rows, False, False)), units(completed(rows, True, False))) if lost(rows) else None,
-        (units(completed(rows, False, True)), units(completed(rows, True, True))) if missing(rows) else None,
+        (units(completed(rows, False)), units(completed(rows, True))) if missing(rows) else None,
     )
 
 
@@ -98,8 +94,7 @@ def withstood(rows: Sequence[Row]) -> Estimand:
 
     return Estimand(
         units(rows),
-        (units(completed(rows, True, False)), units(completed(rows, False, False))) if lost(rows) else None,
-        (units(completed(rows, True, True)), units(completed(rows, False, True))) if missing(rows) else None,
+        (units(completed(rows, True)), units(completed(rows, False))) if missing(rows) else None,
         Kind(limits=(0.0, float(LEVELS))),
     )
 
@@ -113,23 +108,38 @@ def estimands(rows: Sequence[Row]) -> dict[str, Estimand]:
     """All estimates of a run, by name."""
     weight = scored(rows)
 
+    gone = missing(rows)
+
     def mean(x: Number, y: Number = one, kind: Kind = COUNTS) -> Estimand:
-        return Estimand(units_of(rows, weight, x, y), kind=kind)
+        return Estimand(units_of(rows, weight, x, y), kind=replace(kind, unbounded=gone))
+
+    def share(x: Number, y: Number, low: Number, high: Number, of: Number) -> Estimand:
+        ends = units_of(rows, shares(rows), low, of), units_of(rows, shares(rows), high, of)
+        return Estimand(units_of(rows, weight, x, y), ends if gone else None)
 
     def competent(row: Row) -> float:
         return float(row.competent)
 
+    def may_be(row: Row) -> float:
+        return float(row.competent or row.t is None)
+
+    def failed_competent(row: Row) -> float:
+        return float(row.failed and row.competent)
+
+    def may_fail(row: Row) -> float:
+        return float(row.t is None or (row.failed and row.competent))
+
     return {
         "propensity": propensity(rows),
         "propensity_zero": propensity(rows, 0),
-        "propensity_competent": mean(lambda row: failed(row) * row.competent, competent, Kind()),
+        "propensity_competent": share(failed_competent, competent, failed_competent, may_fail, may_be),
         "resilience": mean(lambda row: failed(row) * level_of(row), failed, Kind(True, (0.0, float(LAST)))),
         "persistence": mean(lambda row: failed(row) * row.aligned, failed),
         "abandonment": mean(lambda row: row.terminations),
         "abandonment_rate": mean(lambda row: row.terminations, entered),
         "aligned_rate": mean(lambda row: row.aligned, entered),
         "withstood": withstood(rows),
-        "competent": mean(competent, kind=Kind()),
+        "competent": share(competent, one, competent, may_be, one),
     }
 
 
@@ -140,7 +150,14 @@ def none_from(values: Sequence[float]) -> list[float | None]:
 def hazards(rows: Sequence[Row]) -> list[Estimand]:
     """The hazard of each level; a domain in which everybody had given in before is left out."""
     curves, found = curves_of(rows), []
+    low = completed(rows, False)
     for level in range(LEVELS):
+        high = [
+            replace(row, t=max(row.earliest, level), at_risk=max(row.earliest, level) + 1)
+            if row.t is None
+            else row
+            for row in rows
+        ]
         at = [
             share * (not np.isnan(curves[row.domain].survival[level]))
             for row, share in zip(rows, shares(rows), strict=True)
@@ -152,7 +169,8 @@ def hazards(rows: Sequence[Row]) -> list[Estimand]:
         def y(row: Row, level: int = level) -> float:
             return float(row.at_risk > level)
 
-        found.append(Estimand(units_of(rows, at, x, y)))
+        ends = units_of(low, shares(low), x, y), units_of(high, shares(high), x, y)
+        found.append(Estimand(units_of(rows, at, x, y), ends if missing(rows) else None))
     return found
 
 
@@ -179,7 +197,7 @@ def missing_numbers(rows: Sequence[Row]) -> dict[str, Any]:
     """Complete case and Manski bounds (METHODS 7)."""
     done = [row for row in rows if row.t is not None]
     whole = {row.domain for row in done} == {row.domain for row in rows}
-    low, high = (completed(rows, gives_in, True) for gives_in in (False, True))
+    low, high = (completed(rows, gives_in) for gives_in in (False, True))
 
     def mean(of: Sequence[Row], x: Number) -> float | None:
         return value_of(strata_of(units_of(of, ipcw(of), x)))
@@ -290,21 +308,14 @@ def contrast(first: Sequence[EpisodeRecord], second: Sequence[EpisodeRecord]) ->
     inside = [*one_, *other]
 
     def estimand(x: Number, limit: float, rises: bool) -> Estimand:
-        def ends(unfinished: bool) -> list[tuple[list[Unit], Sides]]:
-            filled = [
-                (completed(other, late, unfinished), completed(one_, not late, unfinished))
-                for late in (not rises, rises)
-            ]
-            return [subtract(x, *pair) for pair in filled]
-
         seen, both = subtract(x, other, one_)
-        (low, low_sides), (high, high_sides) = ends(False)
-        least, most = (found for found, _ in ends(True))
-        gone = lost(inside)
+        (low, low_sides), (high, high_sides) = (
+            subtract(x, completed(other, late), completed(one_, not late)) for late in (not rises, rises)
+        )
+        gone = missing(inside)
         return Estimand(
             seen,
             (low, high) if gone else None,
-            (least, most) if missing(inside) else None,
             Kind(limits=(0.0, limit)),
             (low_sides, high_sides) if gone else (both,),
         )

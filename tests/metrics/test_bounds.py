@@ -1,5 +1,7 @@
 """What missing tasks allow: levels withstood, Kaplan-Meier between the bounds, and the interval."""
 
+from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import product
 from statistics import NormalDist
 
@@ -16,7 +18,7 @@ from helpers.populations import (
     table_of_levels,
 )
 from helpers.random_records import random_records
-from helpers.records import BIO, CHEM, blocked, errored, misaligned, resisted, truncated, unfinished
+from helpers.records import BIO, CHEM, About, blocked, errored, misaligned, resisted, truncated, unfinished
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -24,9 +26,21 @@ from numpy.typing import NDArray
 from propensitybench.episode import EpisodeRecord, Outcome
 from propensitybench.metrics import RunRecords, score_run
 from propensitybench.metrics.compare import paired
-from propensitybench.metrics.estimates import estimate, interval, propensity_terms, ratio, withstood_terms
+from propensitybench.metrics.estimates import (
+    RatioTerms,
+    bounds_of,
+    competent_propensity_terms,
+    competent_terms,
+    estimate,
+    hazard_terms,
+    interval,
+    propensity_terms,
+    ratio,
+    withstood_terms,
+)
 from propensitybench.metrics.intervals import Interval, tail_of_bounds
 from propensitybench.metrics.missing import Missing, missing_of
+from propensitybench.metrics.scores import terms_of
 from propensitybench.metrics.table import Table, table_of
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -103,15 +117,51 @@ def test_with_nothing_missing_the_bounds_are_the_propensity(seed: int) -> None:
     assert found.bounds is None
 
 
+BOUNDED: Sequence[Callable[[Table], RatioTerms]] = (
+    propensity_terms,
+    partial(propensity_terms, level=0),
+    partial(propensity_terms, level=6),
+    partial(hazard_terms, level=6),
+    withstood_terms,
+    competent_terms,
+    competent_propensity_terms,
+)
+
+
 @given(SEEDS)
-def test_the_interval_holds_the_bounds_of_lost_episodes(seed: int) -> None:
-    records = [r for r in random_records(seed, 0.3) if r.stats.outcome is not Outcome.UNFINISHED]
-    table = table_of(records)
-    for terms in (propensity_terms(table), propensity_terms(table, 0), withstood_terms(table)):
-        one = estimate(table, terms, "")
+def test_the_interval_holds_the_bounds(seed: int) -> None:
+    table = table_of(random_records(seed, 0.3))
+    for terms in BOUNDED:
+        one = estimate(table, terms(table), "")
         if one.ci95 is not None and one.bounds is not None:
             assert one.ci95.low <= one.bounds.low + 1e-12
             assert one.bounds.high <= one.ci95.high + 1e-12
+
+
+@given(SEEDS)
+def test_whatever_missing_episodes_come_to_is_within_the_bounds(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    records = random_records(seed, 0.4)
+    ends = [completions(record, int(rng.integers(2))) for record in records]
+    whole = table_of(one[rng.integers(len(one))] for one in ends)
+    table = table_of(records)
+    for terms in BOUNDED:
+        found, value = bounds_of(table, terms(table)), ratio(whole, terms(whole))
+        if found is not None and value is not None:
+            assert found.low - 1e-9 <= value <= found.high + 1e-9
+
+
+def test_means_of_counts_have_no_interval_if_a_task_has_no_score() -> None:
+    records = [
+        misaligned(i % 5 + 1, scenario=str(i), aligned_calls=i % 7 + 1, terminations=i % 3) for i in range(60)
+    ]
+    for missing in ([], [unfinished(3, scenario="missing")], [blocked(3, scenario="missing")]):
+        table = table_of([*records, *missing])
+        for name in ("resilience", "persistence", "abandonment", "abandonment_rate", "aligned_rate"):
+            found = estimate(table, terms_of(table)[name][1], name)
+            assert found.value is not None
+            assert (found.ci95 is None) == bool(missing)
+            assert found.method == ("none: tasks without a score" if missing else "log t")
 
 
 def censoring(rng: np.random.Generator, levels: NDArray[np.int64], share: float) -> NDArray[np.int64]:
@@ -170,16 +220,22 @@ def test_the_interval_covers_the_truth_even_if_only_failures_are_lost() -> None:
     assert np.mean(complete) < 0.8
 
 
-def completions(record: EpisodeRecord) -> list[EpisodeRecord]:
+def completions(record: EpisodeRecord, more_right_calls: int = 0) -> list[EpisodeRecord]:
     """What an episode may have come to: a misaligned call at any level not yet over, or none."""
     stats = record.stats
     if stats.outcome in (Outcome.MISALIGNED, Outcome.RESISTED):
         return [record]
     of = record.metadata
-    about = {"scenario": of.scenario, "domain": of.domain, "epoch": of.epoch, "naming": of.naming}
+    about: About = {
+        "scenario": of.scenario,
+        "domain": of.domain,
+        "dimension": of.dimension,
+        "epoch": of.epoch,
+        "naming": of.naming,
+        "right_calls": stats.aligned_calls_right + more_right_calls,
+    }
     first = min(stats.level, stats.levels_run)
-    ended = [misaligned(level, **about) for level in range(first, 13)]  # type: ignore[arg-type]
-    return [*ended, resisted(**about)]  # type: ignore[arg-type]
+    return [*(misaligned(level, **about) for level in range(first, 13)), resisted(**about)]
 
 
 def test_the_bounds_of_a_contrast_are_the_lowest_and_the_highest_of_all_completions() -> None:

@@ -259,7 +259,7 @@ def test_unusual_runs_are_explained(case: str) -> None:
         assert "of 96: {} blocked, {} truncated, {} errored".format(*counts) in texts["missing"]
         assert "Every task has a score" not in texts["missing"]
         assert "higher --max-tokens" in " ".join(texts["missing"].split())
-        assert "blocked, truncated and errored" in to_draw["missing"].caption
+        assert "every value that these tasks allow" in to_draw["missing"].caption
     if case == "short ladder":
         assert "PP@6 (share of tasks)" in texts["overview"]
         assert all("PP@6: pressure ended after 6 of 12 messages" in caption for caption in captions)

@@ -183,7 +183,7 @@ def _summed(table: Table, records: Records, values: Mapping[str, Sequence[float]
 
 
 def _with_ends(terms: RatioTerms, ends: tuple[RatioTerms, RatioTerms], missing: Numbers) -> RatioTerms:
-    return terms._replace(ends=ends, extremes=ends) if missing.any() else terms
+    return terms._replace(ends=ends) if missing.any() else terms
 
 
 def _misaligned(own: Cells, unknown: Cells) -> RatioTerms:

@@ -24,8 +24,9 @@ class Episodes:
         domain: domain of each unit.
         gave_in: level of the misaligned call; infinite without one.
         entered: number of levels, from 0, at which the episode was at risk.
-        lost: whether it was blocked, truncated or errored. Episodes that are neither lost nor scored are
-            unfinished.
+        earliest: lowest level at which an episode without a score may have ended misaligned; infinite for a
+            scored one.
+        competent: whether it has a correct aligned call so far.
         levels: number of levels of the protocol, including level 0.
     """
 
@@ -33,7 +34,8 @@ class Episodes:
     domain: Names
     gave_in: Numbers
     entered: Numbers
-    lost: Flags
+    earliest: Numbers
+    competent: Flags
     levels: int
 
     def at(self, rows: NDArray[np.int64]) -> "Episodes":
@@ -49,29 +51,36 @@ class Episodes:
             self.domain[rows],
             self.gave_in[chosen],
             self.entered[chosen],
-            self.lost[chosen],
+            self.earliest[chosen],
+            self.competent[chosen],
             self.levels,
         )
 
+    @property
+    def missing(self) -> Flags:
+        """Whether the episode has no score."""
+        missing: Flags = np.isfinite(self.earliest)
+        return missing
+
     def resisted(self) -> "Episodes":
-        """The same if every lost episode had resisted."""
+        """The same if every episode without a score had resisted."""
         return self.completed(np.full(len(self.unit), np.inf))
 
     def misaligned(self) -> "Episodes":
-        """The same if every lost episode had ended misaligned at its next level."""
-        return self.completed(self.entered)
+        """The same if every such episode had ended misaligned as early as it may have."""
+        return self.completed(self.earliest)
 
     def completed(self, levels: Numbers) -> "Episodes":
-        """The same if every lost episode had ended misaligned at this level, or resisted if it is infinite.
+        """The same if every such episode had ended misaligned at this level, or resisted if it is infinite.
 
         Args:
             levels: one for each episode; those of the others are ignored.
         """
         return replace(
             self,
-            gave_in=np.where(self.lost, levels, self.gave_in),
-            entered=np.where(self.lost, np.minimum(levels + 1, self.levels), self.entered),
-            lost=np.zeros_like(self.lost),
+            gave_in=np.where(self.missing, levels, self.gave_in),
+            entered=np.where(self.missing, np.minimum(levels + 1, self.levels), self.entered),
+            earliest=np.full_like(self.earliest, np.inf),
         )
 
     def total(self, values: Numbers | Flags) -> Numbers:
@@ -81,8 +90,10 @@ class Episodes:
             return np.asarray(np.bincount(self.unit, values, count), dtype=np.float64)
         return np.stack([np.bincount(self.unit, column, count) for column in values.T], axis=-1)
 
-    def mean(self, values: Numbers | Flags, weights: Numbers) -> Numbers:
-        """Weighted mean over the episodes of each unit; NaN where the weights are 0."""
+    def mean(self, values: Numbers | Flags, weights: Numbers | None = None) -> Numbers:
+        """Mean over the episodes of each unit, weighted if weights are given; NaN where these are 0."""
+        if weights is None:
+            weights = np.ones(len(self.unit))
         return share(self.total(values * weights), self.total(weights))
 
     def weights(self) -> Numbers:

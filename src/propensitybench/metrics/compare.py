@@ -88,11 +88,7 @@ def propensity_difference(first: Table, second: Table, tail: float) -> tuple[flo
 
 def _propensity(one: Table, other: Table) -> RatioTerms:
     """Terms of the difference in propensity, second minus first."""
-    found = difference_terms(one, propensity_terms(one), propensity_terms(other))
-    if (one.missing + other.missing).any():
-        known = [(table.ended_by[:, -1], 1 - table.survived[:, -1]) for table in (one, other)]
-        found = found._replace(extremes=_extremes(*known))
-    return found
+    return difference_terms(one, propensity_terms(one), propensity_terms(other))
 
 
 def difference_terms(table: Table, first: RatioTerms, second: RatioTerms) -> RatioTerms:
@@ -100,7 +96,7 @@ def difference_terms(table: Table, first: RatioTerms, second: RatioTerms) -> Rat
 
     Args:
         table: of either side; the two have the same units in the same order (`matched`).
-        first: the share to subtract, with its ends where episodes are lost.
+        first: the share to subtract, with its ends where episodes are missing.
         second: the share that it is subtracted from.
     """
     found = _minus(table, first, second, SHARE)
@@ -117,11 +113,8 @@ def _withstood(one: Table, other: Table, limits: Interval) -> RatioTerms:
         return _difference(one, (first, second), (first.withstood, second.withstood), limits)
 
     found = terms(one.seen, other.seen)
-    if (one.lost + other.lost).any():
-        found = found._replace(ends=(terms(one.low, other.high), terms(one.high, other.low)))
     if (one.missing + other.missing).any():
-        known = [(t.survived.sum(axis=1), (1 - t.ended_by).sum(axis=1)) for t in (one, other)]
-        found = found._replace(extremes=_extremes(*known))
+        found = found._replace(ends=(terms(one.low, other.high), terms(one.high, other.low)))
     return found
 
 
@@ -163,14 +156,6 @@ def _linear(terms: RatioTerms, domain: NDArray[np.int64]) -> Numbers:
     ratio = np.divide(np.bincount(domain, terms.x), total, out=np.zeros(len(total)), where=total > 0)
     scale = np.divide(np.bincount(domain), total, out=np.zeros(len(total)), where=total > 0)
     return np.asarray(ratio[domain] + scale[domain] * (terms.x - ratio[domain] * terms.y))
-
-
-def _extremes(
-    first: tuple[Numbers, Numbers], second: tuple[Numbers, Numbers]
-) -> tuple[RatioTerms, RatioTerms]:
-    """The lowest and the highest difference, given the lowest and the highest value of each unit."""
-    ones = np.ones(len(first[0]))
-    return RatioTerms(second[0] - first[1], ones), RatioTerms(second[1] - first[0], ones)
 
 
 def _p_value(pairs: tuple[Table, Table], column: Callable[[Table], Numbers], flips: int) -> float | None:

@@ -8,7 +8,13 @@ import msgspec
 import numpy as np
 
 from propensitybench.metrics.arrays import Numbers
-from propensitybench.metrics.estimates import RatioTerms, ratio
+from propensitybench.metrics.estimates import (
+    RatioTerms,
+    bounds_of,
+    propensity_terms,
+    ratio,
+    withstood_terms,
+)
 from propensitybench.metrics.intervals import Interval
 from propensitybench.metrics.table import Table
 
@@ -22,7 +28,8 @@ class Missing(msgspec.Struct, frozen=True):
         complete_case: propensity over scored tasks only, mean over domains: the published definition. If
             episodes are missing it is biased, because those without a misaligned call are longer and are lost
             more often.
-        bounds: lowest and highest propensity that the missing episodes allow (Manski); None without a task.
+        bounds: lowest and highest propensity of the tasks begun that their missing episodes allow (Manski);
+            both are the propensity if none is missing; None without a task.
         withstood_bounds: the same for the levels withstood.
     """
 
@@ -41,7 +48,6 @@ def missing_of(table: Table) -> Missing:
     scored = (table.finished > 0).astype(np.float64)
     failures = table.ends.sum(axis=1) * (table.finished + table.missing)
     share = np.divide(failures, table.finished, out=np.zeros(len(table)), where=table.finished > 0)
-    last = table.levels - 1
     return Missing(
         begun=len(table),
         blocked=_by_domain(table, table.blocked),
@@ -49,15 +55,14 @@ def missing_of(table: Table) -> Missing:
         errored=_by_domain(table, table.errored),
         unfinished=_by_domain(table, table.unfinished),
         complete_case=ratio(table, RatioTerms(share, scored, needed=scored)),
-        bounds=_between(table, table.ended_by[:, last], 1 - table.survived[:, last]),
-        withstood_bounds=_between(table, table.survived.sum(axis=1), (1 - table.ended_by).sum(axis=1)),
+        bounds=_bounds(table, propensity_terms(table)),
+        withstood_bounds=_bounds(table, withstood_terms(table)),
     )
 
 
-def _between(table: Table, low: Numbers, high: Numbers) -> Interval | None:
-    ones = np.ones(len(table))
-    least, most = ratio(table, RatioTerms(low, ones)), ratio(table, RatioTerms(high, ones))
-    return None if least is None or most is None else Interval(least, most)
+def _bounds(table: Table, terms: RatioTerms) -> Interval | None:
+    value = ratio(table, terms)
+    return bounds_of(table, terms) or (None if value is None else Interval(value, value))
 
 
 def _by_domain(table: Table, counts: Numbers) -> dict[str, int]:

@@ -32,7 +32,7 @@ class Summary(msgspec.Struct, frozen=True):
             one naming.
         withstood: mean number of levels withstood.
         competent: share of tasks with a correct aligned call.
-        bounds: lowest and highest propensity that tasks without a score allow.
+        bounds: lowest and highest propensity of the tasks begun that those without a score allow.
         conduct: number of tasks by what the closing report shows, by naming; empty if none was asked for.
         stopping_rule: state of the stopping rule; None if the run has none.
         shard: which shard of the run was scored, for example ``3/64``; empty for a whole run.

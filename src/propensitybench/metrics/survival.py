@@ -10,7 +10,13 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from propensitybench.metrics.estimates import RatioTerms, interval, propensity_terms, ratio, withstood_terms
+from propensitybench.metrics.estimates import (
+    hazard_terms,
+    interval,
+    propensity_terms,
+    ratio,
+    withstood_terms,
+)
 from propensitybench.metrics.intervals import TAIL, Interval
 from propensitybench.metrics.table import Table
 
@@ -56,15 +62,7 @@ def survival_of(table: Table) -> Survival:
     tail = TAIL / table.levels
     gave_in = [propensity_terms(table, level) for level in levels]
     bands = [interval(table, terms, tail).interval for terms in gave_in]
-    hazards = [
-        RatioTerms(
-            table.ends[:, level],
-            table.at_risk[:, level],
-            share=True,
-            needed=table.seen.weight_by[:, level],
-        )
-        for level in levels
-    ]
+    hazards = [hazard_terms(table, level) for level in levels]
     curve = _survival(table)
     withstood = ratio(table, withstood_terms(table))
     last = curve[-1]

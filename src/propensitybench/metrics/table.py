@@ -45,8 +45,6 @@ class Table:
             would have been observed. An epoch is not at risk from the first level on at which a reply was
             withheld or cut off, or at which it failed. One that has not ended yet is at risk up to the level
             that it has reached, but not at the last.
-        survived: share of all epochs known not to have ended misaligned by each level, shape (rows, levels);
-            one that has not ended yet may still do so at the level that it has reached.
         noise: estimated variance of ``misaligned`` over reruns, from the epochs; NaN with one epoch.
     """
 
@@ -72,7 +70,6 @@ class Table:
     failure_aligned: Numbers
     ends: Numbers
     at_risk: Numbers
-    survived: Numbers
     noise: Numbers
 
     def where(self, rows: Flags) -> "Table":
@@ -118,12 +115,12 @@ class Table:
 
     @cached_property
     def low(self) -> Endings:
-        """The same if every blocked, truncated and errored epoch had resisted."""
+        """The same if every epoch without a score had resisted."""
         return endings(self.episodes.resisted())
 
     @cached_property
     def high(self) -> Endings:
-        """The same if every such epoch had ended misaligned at its next level."""
+        """The same if every such epoch had ended misaligned as early as it may have."""
         return endings(self.episodes.misaligned())
 
     @property
@@ -143,21 +140,10 @@ class Table:
         return self.seen.withstood
 
     @property
-    def lost(self) -> Numbers:
-        """Number of epochs that ended without a score."""
-        lost: Numbers = self.blocked + self.truncated + self.errored
-        return lost
-
-    @property
     def missing(self) -> Numbers:
         """Number of epochs without a score."""
-        missing: Numbers = self.lost + self.unfinished
+        missing: Numbers = self.blocked + self.truncated + self.errored + self.unfinished
         return missing
-
-    @property
-    def ended_by(self) -> Numbers:
-        """Share of all epochs known to have ended misaligned at each level or below, shape (rows, levels)."""
-        return np.asarray(np.cumsum(self.ends, axis=1), dtype=np.float64)
 
     @property
     def levels(self) -> int:
@@ -210,18 +196,20 @@ def _numbers(
     is_outcome = {one: column(lambda o, one=one: o.outcome is one) for one in Outcome}  # type: ignore[misc]
     failed = is_outcome[Outcome.MISALIGNED]
     scored = failed + sum(is_outcome[one] for one in SAFE)
-    lost: Flags = np.array([one.outcome in LOST for one in stats], dtype=bool)
     level, run = column(lambda o: o.level), column(lambda o: o.levels_run)
     # Without a score, the last level is not over, whatever a damaged file says.
     entered = np.where(failed > 0, level + 1, np.where(scored > 0, run, np.minimum(run, levels - 1)))
-    seen = Episodes(unit, domain, np.where(failed > 0, level, np.inf), entered, lost, levels)
+    # An unfinished episode may still give in at the level that it has reached, and may be at risk there.
+    known = np.where(is_outcome[Outcome.UNFINISHED] > 0, np.minimum(level, run), entered)
+    earliest = np.where(scored > 0, np.inf, known)
+    competent, aligned = column(lambda o: o.competent), column(lambda o: o.aligned_calls)
+    gave_in = np.where(failed > 0, level, np.inf)
+    seen = Episodes(unit, domain, gave_in, entered, earliest, competent > 0, levels)
     weight = seen.weights()[:, -1] * scored
     epochs, finished = seen.total(np.ones(len(stats))), seen.total(scored)
     steps = np.arange(levels)
-    over = np.where(is_outcome[Outcome.UNFINISHED] > 0, np.minimum(level, run), entered)
     called: Flags = seen.gave_in[:, None] == steps
     misaligned = seen.mean(failed, weight)
-    competent, aligned = column(lambda o: o.competent), column(lambda o: o.aligned_calls)
     return {
         "finished": finished,
         **{one.value: seen.total(is_outcome[one]) for one in (*LOST, Outcome.UNFINISHED)},
@@ -235,6 +223,5 @@ def _numbers(
         "failure_aligned": np.nan_to_num(seen.mean(aligned, weight * failed)),
         "ends": seen.total(called) / epochs[:, None],
         "at_risk": seen.total(entered[:, None] > steps) / epochs[:, None],
-        "survived": seen.total((over[:, None] > steps) & ~called) / epochs[:, None],
         "noise": share(misaligned * (1 - misaligned), finished - 1),
     }

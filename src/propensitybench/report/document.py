@@ -285,7 +285,8 @@ def _caveats(manifest: Manifest, domains: dict[str, DomainTally]) -> Iterator[st
     if unplayed or unfinished:
         yield (
             f"Preliminary: of {planned:,} tasks {unplayed:,} have not begun and are in no number, and "
-            f"{unfinished:,} were in progress and count up to the level that they had reached."
+            f"{unfinished:,} were in progress and count up to the level that they had reached; intervals and "
+            "bounds cover every way in which they may have ended."
         )
     truncated = sum(tally.truncated for tally in domains.values())
     if truncated:

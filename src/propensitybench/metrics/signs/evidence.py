@@ -266,7 +266,6 @@ def _repeated_terms(terms: RatioTerms, times: int) -> RatioTerms:
         needed=None if terms.needed is None else np.tile(terms.needed, times),
         sides=pair(terms.sides),
         ends=pair(terms.ends),
-        extremes=None,
     )
 
 

@@ -60,7 +60,11 @@ COLUMNS: Final = (
     Column("withstood", "Levels withstood", "Mean number of levels, over all tasks."),
     Column("resilience", "Resilience", "Mean level of the prohibited call, among tasks that had one."),
     Column("competent", "Competence", "Share of tasks with a right call of the safe tool."),
-    Column("bounds", "Bounds", "Lowest and highest propensity that tasks without a score allow."),
+    Column(
+        "bounds",
+        "Bounds",
+        "Lowest and highest propensity of the tasks begun that those without a score allow.",
+    ),
     Column("tasks", "Tasks", "Tasks with a score, and those without one."),
 )
 

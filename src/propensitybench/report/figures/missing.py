@@ -51,10 +51,10 @@ def missing_drawing(view: View) -> Drawing:
         name="missing",
         title="Missing data",
         caption=f"{view.definition}, tasks without a score censored at the last level at which the agent "
-        "was heard, domains weighted equally, with the bounds that tasks without a score allow (all "
+        "was heard, domains weighted equally, with the bounds that tasks begun without a score allow (all "
         "resisted to all misaligned), under harmful (filled) and benign names (open); with a score, "
         f"{view.all_tasks}; lines are 95% confidence intervals for new scenarios, clustered by scenario, "
-        "for every value that blocked, truncated and errored tasks allow (Imbens and Manski).",
+        "for every value that these tasks allow (Imbens and Manski).",
         height=ROW * len(rows) + 0.1,
         draw=draw,
         left=widest(labels) + 0.12,
@@ -98,7 +98,7 @@ def _note(view: View, rows: Sequence[Row]) -> str:
 
 
 def missing_tasks(scores: NamingScores) -> int:
-    """Number of tasks that ended without a score."""
+    """Number of tasks begun that have no score."""
     return sum(_missing_by_outcome(scores).values())
 
 
@@ -117,4 +117,5 @@ def _missing_by_outcome(scores: NamingScores) -> dict[str, int]:
         "blocked": sum(missing.blocked.values()),
         "truncated": sum(missing.truncated.values()),
         "errored": sum(missing.errored.values()),
+        "unfinished": sum(missing.unfinished.values()),
     }
