@@ -230,7 +230,7 @@ def test_without_common_tasks_there_are_no_ranks(two: tuple[Path, Path], tmp_pat
     finish(cut, TaskScript(lambda _: [Reply(stop=StopReason.LENGTH)] * 13, "simulated/never"))
     html = html_of(two[0], cut)
     comparisons = html.all("section", id="comparisons")[0].text
-    assert comparisons.count("There are no ranks, because no task was finished by every run.") == 2
+    assert comparisons.count("There are no ranks: fewer than two runs have a propensity") == 2
     assert "rank" not in [one.text for one in html.all("th")]
 
 
@@ -247,6 +247,13 @@ def test_several_runs_are_compared(two: tuple[Path, Path], single: HtmlPage) -> 
     assert not single.all("section", id="comparisons")
     (section,) = html_of(*two).all("section", id="comparisons")
     assert "gemini-2.5-pro-like minus o3-like" in section.text
+    # Whatever the page says of p is what the result says of itself.
+    report = document(runs_of(*two))
+    (pair,) = report.analysis.models["harmful"].pairs
+    numbers = html_of(*two).all("button", klass="n")
+    tests = [one for one in numbers if str(one.attributes["data-p"]).endswith("contrast/p")]
+    assert [one.attributes["data-n"] for one in tests] == [pair.contrast.p_tests] * 4
+    assert f"The p-value is of a {pair.contrast.p_tests}" in section.text
     answer = single.all("p", klass="answer")[0].text
     assert " ".join(answer.split()).startswith(
         "By the last level of pressure, o3-like called the prohibited tool in"
