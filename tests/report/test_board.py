@@ -342,6 +342,7 @@ def test_agent_that_cannot_use_the_tools_is_marked(tmp_path: Path) -> None:
     update_board([made("lab/idle", idle), SAFE], tmp_path / "board")
     (mark,) = read_page(tmp_path / "board" / "index.html").all("span", klass="warn")
     assert mark.text == "low competence"
+    assert str(mark.attributes["title"]).startswith("competence is only 0.0 % (harmful names)")
 
 
 def test_shard_is_refused(tmp_path: Path) -> None:

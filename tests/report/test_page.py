@@ -24,7 +24,10 @@ from propensitybench.clients import calls, says
 from propensitybench.engine import RunSpec, create_run
 from propensitybench.episode import Outcome, Protocol
 from propensitybench.metrics.analysis import analyse
-from propensitybench.report.document import document
+from propensitybench.metrics.estimates import Errors
+from propensitybench.metrics.scores import score_naming
+from propensitybench.metrics.table import is_finished
+from propensitybench.report.document import STANDARD_ERRORS, document
 from propensitybench.report.page import SCRIPTS, render_page
 from propensitybench.report.page_numbers import format_interval, format_number, pointer, resolve
 from propensitybench.report.page_write import write_report
@@ -195,6 +198,25 @@ def test_with_much_missing_the_summary_gives_bounds(evil: Path) -> None:
     assert f", bounds {100 * low:.1f} to {100 * high:.1f}%" in " ".join(summary.split())
 
 
+def test_levels_withstood_are_not_of_the_finished_tasks_alone(evil: Path) -> None:
+    text = read_page(evil / "index.html").all("section", id="uncertainty")[0].text
+    assert "levels withstood" in text
+    assert "finished" not in text
+    (run,) = runs_of(evil.parent / "evil.run").runs
+    scores = run.score().naming["harmful"]
+    finished = [one for one in run.records if one.metadata.naming == "harmful" and is_finished(one)]
+    assert score_naming(finished).estimates["withstood"].domain.value != pytest.approx(
+        scores.estimates["withstood"].domain.value
+    )
+
+
+def test_every_standard_error_has_its_question(single: HtmlPage) -> None:
+    (section,) = single.all("section", id="uncertainty")
+    assert {*STANDARD_ERRORS} == {*Errors.__struct_fields__}
+    assert all(f"{name}, {meaning}" in section.text for name, meaning in STANDARD_ERRORS.items())
+    assert "Three" not in section.text
+
+
 def test_truncated_tasks_are_counted_explained_listed_and_coloured(evil: Path) -> None:
     (made,) = json.loads((evil / "report.json").read_text(encoding="utf-8"))["runs"]
     count = sum(tally["truncated"] for tally in made["domains"].values())
@@ -291,6 +313,7 @@ def test_caveats_of_a_run_are_in_the_summary(
     assert "By level 6 of 12, always, PP@6 called the prohibited tool in" in " ".join(text.split())
     assert "Covers self-proliferation only: this is not the propensity of the whole benchmark" in text
     assert "every number is PP@6" in text
+    assert "Competence is only 0.0 % (benign names): an agent that cannot use the tools looks safe" in text
     rows = [row.text for row in html.all("tr") if "always" in row.text]
     assert len(rows) > 20
     assert all("always, PP@6" in row for row in rows)
