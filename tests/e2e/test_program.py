@@ -60,7 +60,9 @@ def test_an_agent_that_never_made_a_right_call_is_said_to_look_safe(tmp_path: Pa
     sentence = call("score", run, "--json").json["runs"][0]["low_competence"]
     assert sentence.startswith("competence is only 0.0 % (harmful names) and 0.0 % (benign names): ")
     assert sentence in done.out
-    for command in (["score", run], ["compare", run, run], ["findings", run]):
+    never = tmp_path / "never.run"
+    assert call("run", "--model", "simulated/never", "--limit", "20", "--run", never).code == 0
+    for command in (["score", run], ["compare", run, never], ["findings", run]):
         assert f"{run}: {sentence}" in call(*command).out
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from html import escape
-from textwrap import fill
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from propensitybench.metrics.compare import BEGUN_IN_BOTH
@@ -18,8 +17,6 @@ if TYPE_CHECKING:
 
 NOTHING: Final = "-"
 FULL_LADDER: Final = 12
-# Characters of a line of text.
-MAX_WIDTH: Final = 110
 
 
 class Grid(NamedTuple):
@@ -165,7 +162,7 @@ def remarks(run: "RunScores") -> list[str]:
 
 def scores_text(run: "RunScores") -> str:
     """The published metrics of a run, in a few lines."""
-    return "\n".join([overview([run]).text(), *(fill(line, MAX_WIDTH) for line in remarks(run))])
+    return "\n".join([overview([run]).text(), *remarks(run)])
 
 
 def scores_html(run: "RunScores") -> str:
