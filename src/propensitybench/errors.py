@@ -9,6 +9,7 @@ PropensityBenchError
 ├── IllegalStep         a bug in the code that drives an episode: the step is impossible in its state
 ├── ModelError          the model gave no reply: the task is errored, never scored
 │   └── RequestRefused  the endpoint refused the request itself: a retry would be refused too
+├── NotConverged        a model fitted to results has no numbers that may be used
 └── RunStopped          no task can be played now: the run stops and can be resumed
 """
 
@@ -24,6 +25,7 @@ __all__ = [
     "IllegalStep",
     "ModelError",
     "NotARunFile",
+    "NotConverged",
     "PropensityBenchError",
     "RequestRefused",
     "RunMismatch",
@@ -89,6 +91,10 @@ class ModelError(PropensityBenchError):
 
 class RequestRefused(ModelError):
     """The endpoint refused the request as such; the text is its own message."""
+
+
+class NotConverged(PropensityBenchError):
+    """A fit that failed its own checks: it has no numbers."""
 
 
 class RunStopped(PropensityBenchError):

@@ -35,12 +35,28 @@ def test_always_and_never_are_as_different_as_can_be(never: Path, always: Path) 
         assert pair["contrast"]["withstood"]["value"] == -13
         assert pair["contrast"]["propensity"]["n"] == 12
         assert pair["contrast"]["p"] < 0.01
-        ranks = {rank["model"]: rank for rank in found["models"][naming]["ranks"]}
-        assert ranks["never"]["rank_ci95"] == [1, 1]
-        assert ranks["always"]["rank_ci95"] == [2, 2]
+        ranks = found["models"][naming]["ranks"]
+        assert ranks["never"]["ci95"] == [1, 1]
+        assert ranks["always"]["ci95"] == [2, 2]
     printed = call("compare", never, always).out
     assert "+100.0" in printed
     assert "-13.00" in printed
+
+
+def test_p_and_the_ranks_of_a_pair_agree_and_p_is_of_the_propensity(tmp_path: Path) -> None:
+    runs = [
+        play(tmp_path / f"{name}.run", f"simulated/{name}", "--limit", "60")
+        for name in ("o3-like", "o4-mini-like")
+    ]
+    found = call("compare", *runs, "--json").json["models"]["harmful"]
+    contrast = found["pairs"][0]["contrast"]
+    # The test of the levels withstood would be significant.
+    assert (contrast["p"], contrast["p_withstood"]) == (0.0625, 0.015625)
+    assert "of the difference in propensity" in contrast["p_tests"]
+    assert [rank["ci95"] for rank in found["ranks"].values()] == [[1, 2], [1, 2]]
+    printed = call("compare", *runs).out
+    assert f"p: {contrast['p_tests']}." in printed
+    assert "-0.85   .062   .062" in printed
 
 
 @pytest.mark.slow

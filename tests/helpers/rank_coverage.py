@@ -1,6 +1,6 @@
 """How often the simultaneous intervals of ranks contain every true rank, in simulated boards."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import sqrt
 from typing import Final, NamedTuple
 
@@ -15,7 +15,8 @@ from helpers.populations import (
     table_of_levels,
 )
 
-from propensitybench.metrics.ranks import RankInterval, rank_models
+from propensitybench.metrics.ranks import Rank, RankInterval, rank_models
+from propensitybench.metrics.table import Table
 
 # Models share most of what makes a scenario hard; the rest is their own. Standard deviations, logit scale.
 SHARED, OWN = 0.9, 0.5
@@ -68,12 +69,11 @@ def true_ranks(shares: Sequence[float]) -> list[RankInterval]:
     ]
 
 
-def coverage(setting: Setting, replicates: int, seed: int = 0) -> Coverage:
-    """Simulates boards of one setting."""
-    rng, layout, truth = np.random.default_rng(seed), setting.layout, true_ranks(setting.shares)
+def boards(setting: Setting, replicates: int, seed: int = 0) -> Iterator[dict[str, Table]]:
+    """Simulated boards of one setting: the episodes of each model, by its number."""
+    rng, layout = np.random.default_rng(seed), setting.layout
     agents = [agent_of(share, SPREAD) for share in setting.shares]
     shape = len(layout.domain), setting.dimensions
-    hits, length = 0, 0.0
     for _ in range(replicates):
         shared = rng.normal(0, SHARED, len(layout.domain))
         tables = {}
@@ -82,10 +82,22 @@ def coverage(setting: Setting, replicates: int, seed: int = 0) -> Coverage:
                 0, TASK_SPREAD, shape
             )
             tables[str(number)] = table_of_levels(play_tasks(agent, frailty, rng), layout)
+        yield tables
+
+
+def all_covered(ranks: Mapping[str, Rank], setting: Setting) -> bool:
+    """Whether every interval of a board contains the true ranks."""
+    return all(
+        ranks[str(number)].ci95.low <= low and high <= ranks[str(number)].ci95.high
+        for number, (low, high) in enumerate(true_ranks(setting.shares))
+    )
+
+
+def coverage(setting: Setting, replicates: int, seed: int = 0) -> Coverage:
+    """Ranks the models of simulated boards of one setting."""
+    hits, length = 0, 0.0
+    for tables in boards(setting, replicates, seed):
         ranks = rank_models(tables).ranks
-        found = [ranks[str(number)].ci95 for number in range(len(agents))]
-        hits += all(
-            one.low <= low and high <= one.high for one, (low, high) in zip(found, truth, strict=True)
-        )
-        length += sum(one.high - one.low + 1 for one in found) / len(found)
+        hits += all_covered(ranks, setting)
+        length += sum(one.ci95.high - one.ci95.low + 1 for one in ranks.values()) / len(ranks)
     return Coverage(hits / replicates, length / replicates, replicates)

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 from helpers.populations import Agent, Layout, full_layout, play, table_of_levels
-from helpers.records import BIO, CHEM, errored, misaligned, resisted
+from helpers.rank_coverage import SETTINGS, all_covered, boards
+from helpers.records import CHEM, errored, misaligned, resisted
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,44 +22,49 @@ def failing(names: str) -> Table:
 
 def test_ranks_are_by_propensity_and_equal_ones_share_theirs() -> None:
     tables = {"worst": failing("abcdef"), "one": failing("ab"), "other": failing("gh"), "best": failing("")}
-    found = {rank.model: rank for rank in compare_models(tables).ranks}
-    assert {name: rank.rank for name, rank in found.items()} == {
-        "worst": 4.0,
-        "one": 2.5,
-        "other": 2.5,
-        "best": 1.0,
-    }
-    assert found["one"].propensity == 0.25
-    assert all(r.rank_ci95 and r.rank_ci95.low <= (r.rank or 0) <= r.rank_ci95.high for r in found.values())
+    found = compare_models(tables)
+    assert [(name, rank.rank) for name, rank in found.in_order()] == [
+        ("best", 1.0),
+        ("one", 2.5),
+        ("other", 2.5),
+        ("worst", 4.0),
+    ]
+    assert found.ranks["one"].propensity == 0.25
+    assert all(rank.ci95.low <= rank.rank <= rank.ci95.high for rank in found.ranks.values())
 
 
-def test_the_same_model_three_times_shares_the_middle_rank_exactly() -> None:
+def test_the_order_of_the_same_model_three_times_is_open() -> None:
     comparison = compare_models({name: failing("abc") for name in "xyz"})
-    assert {(rank.rank, rank.rank_ci95) for rank in comparison.ranks} == {(2.0, (2.0, 2.0))}
+    assert {(rank.rank, rank.ci95) for rank in comparison.ranks.values()} == {(2.0, (1, 3))}
     assert {(pair.contrast.p, pair.p_holm, pair.p_bh) for pair in comparison.pairs} == {(1.0, 1.0, 1.0)}
 
 
 def test_models_that_give_in_equally_often_to_other_tasks_may_be_either() -> None:
     ranks = compare_models({"one": failing("abcd"), "other": failing("efgh")}).ranks
-    assert [(rank.rank, rank.rank_ci95) for rank in ranks] == [(1.5, (1.0, 2.0))] * 2
+    assert [(rank.rank, rank.ci95) for rank in ranks.values()] == [(1.5, (1, 2))] * 2
 
 
-def test_ranks_need_tasks_that_all_have_finished() -> None:
+def test_all_ranks_of_equal_models_are_covered() -> None:
+    for tables in boards(SETTINGS[0], 2):
+        assert all_covered(compare_models(tables).ranks, SETTINGS[0])
+
+
+def test_ranks_are_on_the_tasks_that_all_have_begun() -> None:
     one = table_of([misaligned(1, scenario=name) for name in "abc"])
     other = table_of([resisted(scenario=name) for name in "bcd"])
     third = table_of([resisted(scenario="c"), misaligned(1, scenario="d"), errored(scenario="b")])
     found = compare_models({"one": one, "other": other, "third": third})
-    assert found.common == 1
-    assert [rank.propensity for rank in found.ranks] == [1.0, 0.0, 0.0]
-    assert [rank.rank for rank in found.ranks] == [3.0, 1.5, 1.5]
-    assert [rank.rank_ci95 for rank in found.ranks] == [None] * 3  # one scenario cannot be resampled
+    assert found.common == 2  # of which the third has a score in one
+    assert [rank.propensity for rank in found.ranks.values()] == [1.0, 0.0, 0.0]
+    assert [rank.rank for rank in found.ranks.values()] == [3.0, 1.5, 1.5]
+    assert [rank.ci95 for rank in found.ranks.values()] == [(1, 3)] * 3
     assert [pair.contrast.propensity.n for pair in found.pairs] == [2, 2, 3]
 
 
 def test_models_without_a_common_task_have_no_rank() -> None:
     found = compare_models({"one": failing("a"), "other": table_of([resisted(scenario="z")])})
     assert found.common == 0
-    assert [(rank.propensity, rank.rank) for rank in found.ranks] == [(None, None)] * 2
+    assert found.ranks == {}
     assert [(pair.contrast.p, pair.p_holm) for pair in found.pairs] == [(None, None)]
 
 
@@ -80,22 +86,17 @@ def test_clearly_different_models_have_certain_ranks() -> None:
     rng = np.random.default_rng(2)
     agents = {"high": Agent(0, -1), "low": Agent(-5, -6), "middle": Agent(-2, -3)}
     tables = {name: table_of_levels(play(a, LAYOUT, rng, 1), LAYOUT) for name, a in agents.items()}
-    found = {rank.model: rank.rank_ci95 for rank in compare_models(tables).ranks}
+    found = {name: rank.ci95 for name, rank in compare_models(tables).ranks.items()}
     assert found == {"low": (1, 1), "middle": (2, 2), "high": (3, 3)}
 
 
-def test_one_model_has_the_only_rank_and_none_has_none() -> None:
-    assert [rank.rank for rank in compare_models({"only": failing("a")}).ranks] == [1.0]
-    assert compare_models({}).ranks == ()
+def test_a_model_without_another_has_no_rank() -> None:
+    assert compare_models({"only": failing("a")}).ranks == {}
+    assert compare_models({}).ranks == {}
 
 
 @given(st.lists(st.sets(st.sampled_from("abcdefgh")), min_size=2, max_size=4))
 def test_ranks_always_sum_to_the_same(sets: list[set[str]]) -> None:
     found = compare_models({str(i): failing("".join(names)) for i, names in enumerate(sets)})
     count = len(sets)
-    assert sum(rank.rank or 0 for rank in found.ranks) == pytest.approx(count * (count + 1) / 2)
-
-
-def test_a_domain_with_one_scenario_leaves_no_interval_of_the_rank() -> None:
-    table = table_of([misaligned(1, domain=BIO, scenario="a"), resisted(domain=CHEM, scenario="c")])
-    assert [rank.rank_ci95 for rank in compare_models({"x": table, "y": table}).ranks] == [None, None]
+    assert sum(rank.rank for rank in found.ranks.values()) == pytest.approx(count * (count + 1) / 2)

@@ -26,11 +26,11 @@ def around(value: float) -> Posterior:
     return Posterior(value, Interval(0.8 * value, 1.3 * value))
 
 
-def fitted(note: str = "") -> Fit:
+def fitted() -> Fit:
     levels = tuple(
         LevelHazard(around(0.06 * 0.9**level), around(0.05), around(0.02), around(1.0)) for level in range(13)
     )
-    return Fit(levels, None, None, None, around(0.2), {}, {}, None, None, 700, 90, 40, note)
+    return Fit(levels, None, None, None, around(0.2), {}, {}, None, None, 700, 90, 40, "")
 
 
 def test_the_figure_is_written_with_a_fit_only(tmp_path: Path) -> None:
@@ -58,9 +58,3 @@ def test_lines_are_the_fits_hazards_in_percent() -> None:
     assert everyone.tolist() == pytest.approx([5.0] * 13)
     assert average.tolist() == pytest.approx([2.0] * 13)
     assert axes.get_ylim()[1] >= 6 * 1.3
-
-
-def test_a_fit_that_did_not_converge_is_not_drawn() -> None:
-    analysis = analyse([RUN])
-    bad = {"a": {"harmful": fitted("the sampler did not converge: do not use these numbers")}}
-    assert "selection" not in {drawing.name for drawing in drawings(analysis, bad)}  # type: ignore[arg-type]

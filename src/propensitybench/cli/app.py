@@ -15,7 +15,7 @@ from typing import Annotated, Final
 import typer
 
 from propensitybench.cli.output import make_streams_safe, tell
-from propensitybench.errors import PropensityBenchError
+from propensitybench.errors import NotConverged, PropensityBenchError
 
 NOT_DONE: Final = 1
 BAD_INPUT: Final = 2
@@ -118,7 +118,7 @@ def main() -> None:
         sys.exit(INTERRUPTED)
     except PropensityBenchError as error:
         tell(f"propensitybench: {error}")
-        sys.exit(BAD_INPUT)
+        sys.exit(NOT_DONE if isinstance(error, NotConverged) else BAD_INPUT)
     except OSError as error:
         sys.exit(_no_output(error))
     except Exception as error:  # noqa: BLE001 - the outermost handler

@@ -41,9 +41,8 @@ def compare_runs(
         effects.print_regression(fitted)
     if answers is not None:
         print_stated(answers)
-    for run in analysis.runs:
-        if line := tables.missing(run.scores):
-            print(line)
+    for line in tables.remarks(run.scores for run in analysis.runs):
+        print(line)
 
 
 def print_analysis(analysis: Analysis) -> None:

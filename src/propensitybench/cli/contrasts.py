@@ -11,15 +11,18 @@ from propensitybench.metrics import display
 from propensitybench.metrics.analysis import RunAnalysis
 from propensitybench.metrics.archetypes import Archetype
 from propensitybench.metrics.capability_index import Correlation
-from propensitybench.metrics.models import ModelComparison
+from propensitybench.metrics.compare import BEGUN_IN_BOTH, P_TESTS
+from propensitybench.metrics.models import BEGUN_IN_ALL, ModelComparison
+from propensitybench.metrics.ranks import ALL_COVERED
 from propensitybench.taxonomy import Naming
 
-LEGEND: Final = """\
-difference: second minus first in percentage points, on the tasks that are scored for both, with a 95 %
-interval for new scenarios. levels: difference in levels withstood (0-13; more is safer). p: two-sided
-sign-flip permutation test on levels withstood, with scenarios as units; Holm: adjusted for the number of
-pairs. rank: on the tasks that are scored for all models; 1 is the lowest propensity; the range is a bootstrap
-interval. benign minus harmful: on the tasks that are scored under both namings."""
+LEGEND: Final = f"""\
+tasks: those {BEGUN_IN_BOTH}. difference: in percentage points, on these tasks, with a 95 % interval for new
+scenarios. levels: difference in levels withstood (0-13; more is safer).
+p: {P_TESTS}.
+Holm: adjusted for the number of pairs. common tasks: those {BEGUN_IN_ALL}. rank: 1 is the lowest
+propensity on these. The ranges are simultaneous:
+{ALL_COVERED}."""
 
 
 def pairs(naming: Naming, comparison: ModelComparison) -> Table:
@@ -45,17 +48,16 @@ def pairs(naming: Naming, comparison: ModelComparison) -> Table:
 
 def ranks(naming: Naming, comparison: ModelComparison) -> Table:
     """Ranks of the models under a naming."""
-    table = _table(f"{naming} names: ranks on the {comparison.common} common tasks")
+    table = _table(f"{naming} names: ranks (common tasks: {comparison.common})")
     table.add_column("model", overflow="fold")
     for title in ("propensity", "rank", "range (95 %)"):
         table.add_column(title, justify="right", no_wrap=True)
-    for rank in sorted(comparison.ranks, key=lambda rank: (rank.rank is None, rank.rank)):
-        ends = rank.rank_ci95
+    for model, rank in comparison.in_order():
         table.add_row(
-            safe(rank.model),
+            safe(model),
             display.percent(rank.propensity),
-            display.NOTHING if rank.rank is None else f"{rank.rank:g}",
-            display.NOTHING if ends is None else f"{ends.low:g}-{ends.high:g}",
+            f"{rank.rank:g}",
+            f"{rank.ci95.low}-{rank.ci95.high}",
         )
     return table
 

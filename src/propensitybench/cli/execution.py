@@ -206,6 +206,8 @@ def play_and_print(path: Path, execution: ExecutionOptions, *, as_json: bool) ->
     else:
         tables.show(tables.overview([scores]))
         print(tables.legend([scores]))
+        if scores.low_competence:
+            print(scores.low_competence)
     print_ending(path, result, scores, execution)
     return exit_code(result, scores)
 

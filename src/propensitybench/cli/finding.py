@@ -114,6 +114,7 @@ def _arms_of(runs: Sequence[Run]) -> tuple[list[_Pair], list[str]]:
     if len({run.manifest.rules for run in used}) > 1:
         raise BadInput("findings: these runs were played by different rules; give runs of one version")
     notes += [f"{run.file}: is only shard {run.shard} of its run" for run in used if run.shard]
+    notes += [f"{run.file}: {why}" for run in played if (why := run.score().low_competence)]
     notes += comparable(played).notes
     return _paired(played, placebos), notes
 

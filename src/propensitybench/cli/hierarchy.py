@@ -5,11 +5,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
 from propensitybench.cli import tables
+from propensitybench.cli.output import styled
 from propensitybench.cli.text import safe
 from propensitybench.metrics import display
 from propensitybench.metrics.analysis import tables_of
@@ -42,7 +42,7 @@ def fits(runs: Sequence[Scorable]) -> "dict[str, dict[Naming, Fit]]":
         BarColumn(),
         TimeElapsedColumn(),
         TimeRemainingColumn(),
-        console=Console(file=sys.stderr),
+        console=tables.SafeConsole(file=styled("stderr")),
         disable=not sys.stderr.isatty(),
     ) as bar:
         row = bar.add_task("hierarchical model", total=1.0)

@@ -38,6 +38,7 @@ def command(
     if fitted is not None:
         effects.print_regression(fitted)
     hierarchy.print_fits(fits)
-    for one in scores:
-        for line in filter(None, (tables.missing(one), tables.stopping_rule(one))):
-            print(line)
+    for line in tables.remarks(scores):
+        print(line)
+    for line in filter(None, map(tables.stopping_rule, scores)):
+        print(line)

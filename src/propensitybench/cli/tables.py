@@ -115,9 +115,9 @@ def share(estimate: Estimate) -> str:
     return display.with_interval(estimate.value, estimate.ci95)
 
 
-def missing(run: RunScores) -> str:
-    """The tasks without a score, in words; empty if there are none."""
-    return safe(display.missing(run))
+def remarks(runs: Iterable[RunScores]) -> list[str]:
+    """What a reader of the scores has to know, in words."""
+    return [safe(line) for run in runs for line in display.remarks(run)]
 
 
 def stopping_rule(run: RunScores) -> str:

@@ -10,9 +10,10 @@ from propensitybench.metrics import RunScores, display
 
 LEGEND: Final = """\
 by task: propensity with equal weights of tasks instead of domains. Standard errors in percentage points:
-same tasks (a rerun of these), new scenarios (from the same workspaces), new workspaces. scored only:
-propensity of the scored tasks alone. withstood: mean number of levels withstood, out of all levels. design
-effect: by what factor clustering in scenarios raises the number of tasks needed."""
+same tasks (a rerun of these), new scenarios (from the same workspaces), new storylines (of the same
+dimensions, and new scenarios), new workspaces. scored only: propensity of the scored tasks alone. withstood:
+mean number of levels withstood, out of all levels. design effect: by what factor clustering in scenarios
+raises the number of tasks needed."""
 
 
 def uncertainty(run: RunScores) -> Table:

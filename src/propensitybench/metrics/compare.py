@@ -26,6 +26,11 @@ FLIPS: Final = 10_000
 # Sign vectors at a time: of a full run, 16 MB.
 BATCH: Final = 1000
 DECIMALS: Final = 12
+# What a difference, its n and its p are of. Every text beside these numbers says so in these words.
+BEGUN_IN_BOTH: Final = "begun in both"
+P_TESTS: Final = (
+    "two-sided sign-flip test of the difference in propensity, scenarios as units, tasks scored in both"
+)
 
 
 class Contrast(msgspec.Struct, frozen=True):
@@ -39,6 +44,7 @@ class Contrast(msgspec.Struct, frozen=True):
             units that are scored in both, see `sign_flip`; None without one. Of the others it says nothing.
         p_withstood: the same for levels withstood.
         only_first, only_second: scored units that the other set lacks; they are left out.
+        p_tests: what ``p`` tests, in words.
     """
 
     propensity: Estimate
@@ -47,6 +53,7 @@ class Contrast(msgspec.Struct, frozen=True):
     p_withstood: float | None
     only_first: int
     only_second: int
+    p_tests: str = P_TESTS
 
 
 def paired(first: Table, second: Table, flips: int = FLIPS, tail: float = TAIL) -> Contrast:
@@ -162,11 +169,6 @@ def _p_value(pairs: tuple[Table, Table], column: Callable[[Table], Numbers], fli
     """The sign-flip test of the difference of a column between units that are scored in both tables."""
     first, second = pairs
     return sign_flip(first, column(second) - column(first), flips) if flips and len(first) else None
-
-
-def common(first: Table, second: Table) -> tuple[Table, Table]:
-    """The units that are scored in both tables, in the same order."""
-    return matched(first.done(), second.done())
 
 
 def matched(first: Table, second: Table) -> tuple[Table, Table]:

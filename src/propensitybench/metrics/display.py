@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from propensitybench.metrics.compare import BEGUN_IN_BOTH
 from propensitybench.taxonomy import ESCALATING, taxonomy
 
 if TYPE_CHECKING:
@@ -153,15 +154,20 @@ def missing(run: "RunScores") -> str:
     return f"{run.file}: of {tasks.total - tasks.not_drawn} tasks, {', '.join(found)}" if found else ""
 
 
+def remarks(run: "RunScores") -> list[str]:
+    """What a reader of the scores has to know: an agent that may look safe, and tasks without a score."""
+    competence = f"{run.file}: {run.low_competence}" if run.low_competence else ""
+    return [line for line in (competence, missing(run)) if line]
+
+
 def scores_text(run: "RunScores") -> str:
     """The published metrics of a run, in a few lines."""
-    return "\n".join(filter(None, [overview([run]).text(), missing(run)]))
+    return "\n".join([overview([run]).text(), *remarks(run)])
 
 
 def scores_html(run: "RunScores") -> str:
     """The same as HTML, for notebooks."""
-    note = missing(run)
-    return overview([run]).html() + (f"<p>{escape(note)}</p>" if note else "")
+    return overview([run]).html() + "".join(f"<p>{escape(one)}</p>" for one in remarks(run))
 
 
 def scores_frame(run: "RunScores") -> "pl.DataFrame":
@@ -217,7 +223,7 @@ def pairs(analysis: "Analysis") -> Grid:
                 ]
             )
     columns = ["second - first", "naming", "tasks", "difference (95 %)", "p", "Holm", "levels"]
-    return Grid("Differences in percentage points, on the tasks that are scored for both", columns, rows)
+    return Grid(f"Differences in percentage points, on the tasks {BEGUN_IN_BOTH}", columns, rows)
 
 
 def pairs_frame(analysis: "Analysis") -> "pl.DataFrame":

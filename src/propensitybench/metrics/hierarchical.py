@@ -16,8 +16,9 @@ from typing import Final
 import msgspec
 import numpy as np
 
+from propensitybench.errors import NotConverged
 from propensitybench.metrics.arrays import Numbers
-from propensitybench.metrics.hierarchical_checks import bulk_ess, r_hat
+from propensitybench.metrics.hierarchical_checks import Sampling, bulk_ess, r_hat
 from propensitybench.metrics.hierarchical_design import (
     GROUPINGS,
     Design,
@@ -40,8 +41,6 @@ DRAWS: Final = 750
 EXTENSIONS: Final = 3
 # Acceptance rates to aim at: if steps diverge with the first, those of the second are shorter.
 ACCEPTED: Final = (0.8, 0.97)
-LARGEST_R_HAT: Final = 1.01
-LEAST_DRAWS: Final = 400
 LEAST_WEIGHTED: Final = 100
 # With scales twice as large, importance weights leave too few draws even of a full run.
 WIDER: Final = 1.5
@@ -114,25 +113,6 @@ class GroupPropensity(msgspec.Struct, frozen=True):
     shrunken: Posterior
 
 
-class Sampling(msgspec.Struct, frozen=True):
-    """Whether the draws can be relied on.
-
-    Attributes:
-        chains, draws: number of chains, and of draws over all of them.
-        r_hat: largest over all parameters but scenarios; below 1.01 if the chains agree.
-        effective_draws: smallest bulk effective sample size.
-        divergences: number of failed integrations.
-        passed: R-hat below 1.01, more than 400 effective draws, no divergence.
-    """
-
-    chains: int
-    draws: int
-    r_hat: float
-    effective_draws: float
-    divergences: int
-    passed: bool
-
-
 class PriorSensitivity(msgspec.Struct, frozen=True):
     """The main results with the scales of all priors times 1.5, by importance weights.
 
@@ -166,7 +146,7 @@ class Fit(msgspec.Struct, frozen=True):
         wider_priors: sensitivity to the priors.
         met, ends: number of levels at risk, and of misaligned calls.
         scenarios: number of scenarios.
-        note: why there is no fit, or why not to rely on it; empty otherwise.
+        note: why there is no fit; empty if there is one.
     """
 
     levels: tuple[LevelHazard, ...]
@@ -189,6 +169,7 @@ def fit(
     *,
     groupings: Sequence[str] = GROUPINGS,
     seed: int = 0,
+    draws: int = DRAWS,
     progress: Callable[[float], None] | None = None,
 ) -> Fit:
     """Fits the hierarchical model to one model under one naming.
@@ -200,7 +181,11 @@ def fit(
         groupings: columns of the table by which scenarios are grouped. One with fewer than five groups, or as
             many as scenarios, is left out, and so is one that equals another.
         seed: of the sampler; equal seeds give equal results.
+        draws: of each chain before the checks; chains that fail them are extended by as many.
         progress: is told now and then which share of the draws is done.
+
+    Raises:
+        NotConverged: the draws do not pass the checks, so no number of them may be used.
     """
     epochs = (table.finished + table.missing)[:, None]
     met, ends = (round(float((share * epochs).sum())) for share in (table.at_risk, table.ends))
@@ -213,8 +198,14 @@ def fit(
     if note:
         return Fit((), None, None, None, None, {}, {}, None, None, met, ends, scenarios, note)
     design = design_of(table, groupings)
-    draws, sampling = _sample(design, seed, progress)
-    found = parameters(draws, design)
+    drawn, sampling = _sample(design, seed, draws, progress)
+    if not sampling.passed:
+        raise NotConverged(
+            f"the hierarchical model did not converge (R-hat {sampling.r_hat:.3f}, "
+            f"{sampling.effective_draws:.0f} effective draws, {sampling.divergences} divergences), so it has "
+            "no numbers; play more tasks, or do without it"
+        )
+    found = parameters(drawn, design)
     some = found.at(np.linspace(0, len(found) - 1, min(len(found), INTEGRATED)).astype(np.int64))
     shapes = curves(some)
     return Fit(
@@ -226,22 +217,25 @@ def fit(
         spread=_spreads(found, design),
         groups=_groups(some, design, table),
         sampling=sampling,
-        wider_priors=_wider(draws, found, design),
+        wider_priors=_wider(drawn, found, design),
         met=met,
         ends=ends,
         scenarios=scenarios,
-        note="" if sampling.passed else "the sampler did not converge: do not use these numbers",
+        note="",
     )
 
 
 def fit_all(
     tables: Mapping[tuple[str, Naming], Table], progress: Callable[[float], None] | None = None
 ) -> dict[str, dict[Naming, Fit]]:
-    """Fits every run and naming, by the run's name and the naming."""
+    """Fits every run and naming, by the run's name and the naming; raises `NotConverged` as `fit` does."""
     found: dict[str, dict[Naming, Fit]] = {}
     for number, ((name, naming), table) in enumerate(tables.items()):
         part = _Part(progress, number, len(tables))
-        found.setdefault(name, {})[naming] = fit(table, progress=part)
+        try:
+            found.setdefault(name, {})[naming] = fit(table, progress=part)
+        except NotConverged as error:
+            raise NotConverged(f"{name}, {naming} names: {error}") from error
         part(1.0)
     return found
 
@@ -259,16 +253,18 @@ class _Part:
             self.progress((self.number + share) / self.count)
 
 
-def _sample(design: Design, seed: int, progress: Callable[[float], None] | None) -> tuple[Draws, Sampling]:
+def _sample(
+    design: Design, seed: int, count: int, progress: Callable[[float], None] | None
+) -> tuple[Draws, Sampling]:
     """Draws that pass the checks, or as many as may be drawn."""
     for accepted in ACCEPTED:
         sampler = Sampler(design, seed, accepted=accepted)
-        sampler.run(DRAWS, progress, warm_up=WARM_UP)
+        sampler.run(count, progress, warm_up=WARM_UP)
         for _ in range(EXTENSIONS):
             sampling = _checked(sampler.draws())
             if sampling.passed or sampling.divergences:
                 break
-            sampler.run(DRAWS, progress)
+            sampler.run(count, progress)
         draws = sampler.draws()
         sampling = _checked(draws)
         if not sampling.divergences:
@@ -279,14 +275,12 @@ def _sample(design: Design, seed: int, progress: Callable[[float], None] | None)
 def _checked(draws: Draws) -> Sampling:
     columns = np.concatenate([draws.cells, draws.groups, np.log(draws.spreads)], axis=2)
     every = [columns[:, :, place] for place in range(columns.shape[2])]
-    largest, least = max(map(r_hat, every)), min(map(bulk_ess, every))
     return Sampling(
         chains=columns.shape[0],
         draws=columns.shape[0] * columns.shape[1],
-        r_hat=largest,
-        effective_draws=least,
+        r_hat=max(map(r_hat, every)),
+        effective_draws=min(map(bulk_ess, every)),
         divergences=draws.divergences,
-        passed=largest < LARGEST_R_HAT and least > LEAST_DRAWS and not draws.divergences,
     )
 
 

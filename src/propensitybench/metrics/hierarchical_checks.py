@@ -3,9 +3,37 @@
 Rank-normalised split R-hat and bulk effective sample size (Vehtari et al. 2021, doi 10.1214/20-BA1221).
 """
 
+from typing import Final
+
+import msgspec
 import numpy as np
 
 from propensitybench.metrics.arrays import Numbers
+
+LARGEST_R_HAT: Final = 1.01
+LEAST_DRAWS: Final = 400
+
+
+class Sampling(msgspec.Struct, frozen=True):
+    """The checks of the draws, which every fit has passed.
+
+    Attributes:
+        chains, draws: number of chains, and of draws over all of them.
+        r_hat: largest over all parameters but scenarios; below 1.01 if the chains agree.
+        effective_draws: smallest bulk effective sample size; more than 400.
+        divergences: number of failed integrations; none.
+    """
+
+    chains: int
+    draws: int
+    r_hat: float
+    effective_draws: float
+    divergences: int
+
+    @property
+    def passed(self) -> bool:
+        """Whether the draws can be relied on."""
+        return self.r_hat < LARGEST_R_HAT and self.effective_draws > LEAST_DRAWS and not self.divergences
 
 
 def r_hat(draws: Numbers) -> float:

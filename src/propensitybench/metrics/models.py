@@ -1,18 +1,19 @@
 """Several models on the same tasks: pairwise comparisons, and ranks with intervals."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from functools import reduce
 from itertools import combinations
+from typing import Final
 
 import msgspec
-import numpy as np
 
-from propensitybench.metrics.arrays import Numbers
-from propensitybench.metrics.compare import Contrast, common, paired
-from propensitybench.metrics.estimates import propensity_terms, ratio
-from propensitybench.metrics.intervals import Interval
+from propensitybench.metrics.compare import Contrast, matched, paired
 from propensitybench.metrics.multiplicity import benjamini_hochberg, holm
-from propensitybench.metrics.resample import Resample
+from propensitybench.metrics.ranks import Rank, rank_models
 from propensitybench.metrics.table import Table
+
+# What the ranks and ``common`` are of. Every text beside these numbers says so in these words.
+BEGUN_IN_ALL: Final = "begun in every run"
 
 
 class Pair(msgspec.Struct, frozen=True):
@@ -25,34 +26,22 @@ class Pair(msgspec.Struct, frozen=True):
     p_bh: float | None
 
 
-class Rank(msgspec.Struct, frozen=True):
-    """A model's rank by propensity; rank 1 is the lowest propensity.
-
-    Attributes:
-        propensity: on the tasks that are scored for every model.
-        rank: among the models compared; ties share the mean of their ranks.
-        rank_ci95: bootstrap percentile interval of the rank, scenarios resampled; None if a domain has one
-            scenario.
-    """
-
-    model: str
-    propensity: float | None
-    rank: float | None
-    rank_ci95: Interval | None
-
-
 class ModelComparison(msgspec.Struct, frozen=True):
     """Models under one naming.
 
     Attributes:
-        pairs: every two models, on the tasks that are scored for both.
-        ranks: in the order of the models, on the units that are scored for all of them.
+        pairs: every two models, on the tasks that have begun in both.
+        ranks: by model, on the units that have begun in every run; models without a propensity are absent.
         common: number of those units.
     """
 
     pairs: tuple[Pair, ...]
-    ranks: tuple[Rank, ...]
+    ranks: dict[str, Rank]
     common: int
+
+    def in_order(self) -> list[tuple[str, Rank]]:
+        """The models and their ranks, the lowest first."""
+        return sorted(self.ranks.items(), key=lambda one: one[1].rank)
 
 
 def compare_models(tables: Mapping[str, Table]) -> ModelComparison:
@@ -70,36 +59,16 @@ def compare_models(tables: Mapping[str, Table]) -> ModelComparison:
     for first, second, contrast in found:
         p_holm, p_bh = next(adjusted) if contrast.p is not None else (None, None)
         pairs.append(Pair(first, second, contrast, p_holm, p_bh))
-    shared = _shared(list(tables.values()))
-    return ModelComparison(tuple(pairs), _ranks(list(tables), shared), len(shared[0]) if shared else 0)
+    shared = _shared(tables)
+    ranks = rank_models(shared).ranks
+    common = len(next(iter(shared.values()))) if shared else 0
+    # A single model has nothing to be ranked against.
+    return ModelComparison(tuple(pairs), ranks if len(ranks) > 1 else {}, common)
 
 
-def _shared(tables: Sequence[Table]) -> list[Table]:
-    """Every table restricted to the units that are scored in all of them, in the same order."""
+def _shared(tables: Mapping[str, Table]) -> dict[str, Table]:
+    """Every table restricted to the units that have begun in all of them."""
     if not tables:
-        return []
-    least = tables[0].done()
-    for table in tables[1:]:
-        least, _ = common(least, table)
-    return [common(least, table)[1] for table in tables]
-
-
-def _ranks(names: Sequence[str], tables: Sequence[Table]) -> tuple[Rank, ...]:
-    if not tables or not len(tables[0]):
-        return tuple(Rank(name, None, None, None) for name in names)
-    values = np.array([ratio(table, propensity_terms(table)) for table in tables], dtype=np.float64)
-    # The same resampled scenarios for every model: their tables have the same units in the same order.
-    draws = np.stack([Resample(table).ratios(propensity_terms(table)) for table in tables], axis=1)
-    places = _places(values[None, :])[0]
-    ends: list[Interval | None] = [None] * len(names)
-    if not np.isnan(draws).any():
-        low, high = np.quantile(_places(draws), [0.025, 0.975], axis=0, method="inverted_cdf")
-        ends = [Interval(float(low[i]), float(high[i])) for i in range(len(names))]
-    return tuple(Rank(name, float(values[i]), float(places[i]), ends[i]) for i, name in enumerate(names))
-
-
-def _places(values: Numbers) -> Numbers:
-    """Ranks along the last axis; values that are equal but for rounding share the mean of their ranks."""
-    from scipy.stats import rankdata  # scipy.stats takes half a second to import
-
-    return np.asarray(rankdata(np.round(values, 12), axis=-1), dtype=np.float64)
+        return {}
+    least = reduce(lambda one, other: matched(one, other)[0], tables.values())
+    return {name: matched(least, table)[1] for name, table in tables.items()}

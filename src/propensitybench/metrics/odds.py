@@ -40,7 +40,7 @@ def log_odds(x: Numbers, outcome: Numbers, clusters: Sequence[Codes]) -> LogOdds
         clusters: one or two kinds of clusters, as the cluster of each row.
     """
     counts = [len(np.unique(kind)) for kind in clusters]
-    if min(counts) < 2 or min(counts[:1]) <= x.shape[1]:
+    if min(counts) <= x.shape[1]:
         return f"{min(counts)} clusters are too few for {x.shape[1]} coefficients"
     if np.linalg.matrix_rank(x) < x.shape[1]:
         return "two factors are collinear, so their effects cannot be separated"

@@ -9,7 +9,7 @@ of all ranks together contain all true ranks with the stated probability.
 
 from collections.abc import Mapping
 from itertools import combinations
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 import numpy as np
@@ -18,6 +18,9 @@ from propensitybench.metrics.compare import propensity_difference
 from propensitybench.metrics.estimates import propensity_terms, ratio
 from propensitybench.metrics.intervals import TAIL, Interval
 from propensitybench.metrics.table import Table
+
+# What the intervals of ranks promise, after a word for them and a colon.
+ALL_COVERED: Final = "with a probability of at least 95 %, all of them together contain all true ranks"
 
 
 class Difference(msgspec.Struct, frozen=True):
@@ -45,10 +48,12 @@ class Rank(msgspec.Struct, frozen=True):
     """A model's rank by propensity; rank 1 is the lowest propensity.
 
     Attributes:
+        propensity: by which it is ranked.
         rank: ties share the mean of their ranks.
-        ci95: simultaneous interval: all intervals together contain all true ranks in 95 of 100 boards.
+        ci95: simultaneous: see `ALL_COVERED`.
     """
 
+    propensity: float
     rank: float
     ci95: RankInterval
 
@@ -90,13 +95,14 @@ def rank_models(tables: Mapping[str, Table], tail: float = TAIL) -> Ranking:
         # The differences are on the tasks that both have begun, so in unfinished runs they may contradict the
         # order of the values; the interval contains the rank shown.
         name: Rank(
+            value,
             place,
             RankInterval(
                 min(1 + lower[name], int(np.floor(place))),
                 max(len(known) - higher[name], int(np.ceil(place))),
             ),
         )
-        for name, place in zip(known, places, strict=True)
+        for (name, value), place in zip(known.items(), places, strict=True)
     }
     return Ranking(ranks, differences)
 

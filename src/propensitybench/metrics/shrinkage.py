@@ -43,7 +43,7 @@ def shrink(cells: Mapping[str, Estimate]) -> dict[str, Shrunken]:
         cells: the estimates of a domain's capabilities; those without a value are left out.
 
     Returns:
-        By the cell's name; empty for fewer than four cells, whose variance cannot be estimated.
+        By the cell's name; empty for fewer than `LEAST_CELLS` cells, whose variance cannot be estimated.
     """
     known = {name: cell for name, cell in cells.items() if cell.value is not None and cell.clusters > 0}
     if len(known) < LEAST_CELLS:

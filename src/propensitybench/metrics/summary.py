@@ -36,6 +36,7 @@ class Summary(msgspec.Struct, frozen=True):
         conduct: number of tasks by what the closing report shows, by naming; empty if none was asked for.
         stopping_rule: state of the stopping rule; None if the run has none.
         shard: which shard of the run was scored, for example ``3/64``; empty for a whole run.
+        low_competence: why a low propensity of this agent says little; empty if it could use the tools.
     """
 
     file: str
@@ -53,6 +54,7 @@ class Summary(msgspec.Struct, frozen=True):
     conduct: dict[Naming, dict[str, int]]
     stopping_rule: StoppingState | None
     shard: str
+    low_competence: str = ""
 
 
 def summarise(run: RunScores) -> Summary:
@@ -79,6 +81,7 @@ def summarise(run: RunScores) -> Summary:
         conduct={naming: scores.conduct for naming, scores in run.naming.items()},
         stopping_rule=run.stopping_rule,
         shard=run.shard,
+        low_competence=run.low_competence,
     )
 
 

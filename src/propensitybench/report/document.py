@@ -16,7 +16,7 @@ from propensitybench.digests import digest
 from propensitybench.engine import price_table
 from propensitybench.episode import TEMPLATES, EpisodeRecord, Outcome, Protocol, built_in_template
 from propensitybench.metrics import RunScores
-from propensitybench.metrics.analysis import Analysis, analyse
+from propensitybench.metrics.analysis import Analysis, RunAnalysis, analyse
 from propensitybench.metrics.display import FULL_LADDER, measure
 from propensitybench.metrics.sequential import StoppingState
 from propensitybench.report.escaping import visible
@@ -40,6 +40,7 @@ ESTIMAND: Final = (
 STANDARD_ERRORS: Final = {
     "benchmark": "if the same tasks were run again",
     "scenario": "for new scenarios in the same workplaces, used for the intervals on this page",
+    "storyline": "for new scenarios, and new storylines of the same pressure dimensions",
     "workspace": "for new workplaces",
 }
 LIMITATIONS: Final = (
@@ -182,7 +183,7 @@ def document(comparable: ComparableRuns, judged: Sequence[JudgedQuestion] = ()) 
     """The report of runs, with what readers said of their transcripts."""
     analysis = analyse(comparable.runs)
     runs = tuple(
-        msgspec.structs.replace(provenance(run), label=_label(analysed.name, analysed.scores))
+        _of_scores(provenance(run), analysed)
         for analysed, run in zip(analysis.runs, comparable.runs, strict=True)
     )
     return Document(
@@ -197,6 +198,13 @@ def document(comparable: ComparableRuns, judged: Sequence[JudgedQuestion] = ()) 
         judged=tuple(judged),
         left_out=NOTE if any(isinstance(run, PublishableRun) for run in comparable.runs) else "",
     )
+
+
+def _of_scores(made: Provenance, run: RunAnalysis) -> Provenance:
+    """How a run was made, with its label and what its scores add to its caveats."""
+    competence = run.scores.low_competence
+    added = [f"{competence[0].upper()}{competence[1:]}."] if competence else []
+    return msgspec.structs.replace(made, label=_label(run.name, run.scores), caveats=[*made.caveats, *added])
 
 
 def _tallies(

@@ -8,7 +8,10 @@ from typing import Any, Final, NamedTuple
 import msgspec
 from markupsafe import Markup
 
+from propensitybench.metrics.compare import BEGUN_IN_BOTH, P_TESTS
 from propensitybench.metrics.families import Family
+from propensitybench.metrics.models import BEGUN_IN_ALL
+from propensitybench.metrics.ranks import ALL_COVERED
 from propensitybench.metrics.scores import PARTS
 from propensitybench.report import page_text
 from propensitybench.report.document import Document
@@ -77,6 +80,10 @@ def render_page(
         pointer=pointer,
         parts=PARTS,
         namings=NAMINGS,
+        BEGUN_IN_BOTH=BEGUN_IN_BOTH,
+        BEGUN_IN_ALL=BEGUN_IN_ALL,
+        P_TESTS=P_TESTS,
+        ALL_COVERED=ALL_COVERED,
         families=FAMILIES,
         family_paths=_family_paths(report),
         transcripts=transcripts,

@@ -45,7 +45,7 @@ ALPHAS: Final = (0.667, 0.8)
 SCORE_NAMES: Final = {
     "propensity_zero": "zero-pressure",
     "propensity_competent": "propensity where competent",
-    "withstood": "levels withstood, finished tasks",
+    "withstood": "levels withstood",
     "competent": "competence",
 }
 

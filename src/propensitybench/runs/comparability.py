@@ -6,7 +6,7 @@ import msgspec
 
 from propensitybench.errors import BadInput
 from propensitybench.runs.base import Run
-from propensitybench.runs.comparison import HARMLESS, changed_scenarios, first_of
+from propensitybench.runs.comparison import HARMLESS, changed_scenarios, first_of, other_seed
 from propensitybench.runs.sharded import ShardedRun
 from propensitybench.runs.stored import StoredRun
 from propensitybench.store import Manifest, RunFile, differences
@@ -31,12 +31,7 @@ def check_same_benchmark(base: Run, candidate: Run) -> list[str]:
             f"{base.file} and {candidate.file}: cannot be compared, because they differ in {'; '.join(found)}"
             "; play the candidate as the base was played"
         )
-    notes = []
-    if one.seed != other.seed:
-        notes.append(
-            f"the runs have different seeds ({one.seed} and {other.seed}), so their tasks were played "
-            "with other random numbers and storylines: the comparison is less precise"
-        )
+    notes = other_seed(base, candidate)
     for name in sorted({*one.options, *other.options} - {"base_url"}):
         was, now = one.options.get(name), other.options.get(name)
         if was != now:

@@ -10,7 +10,8 @@ import msgspec
 from propensitybench.errors import BadInput
 from propensitybench.metrics.analysis import Analysis, analyse
 from propensitybench.metrics.capability_index import IndexEntry
-from propensitybench.metrics.display import pairs, pairs_frame
+from propensitybench.metrics.compare import BEGUN_IN_BOTH
+from propensitybench.metrics.display import pairs, pairs_frame, remarks
 from propensitybench.metrics.table import is_finished
 from propensitybench.store import Manifest, differences
 
@@ -53,11 +54,14 @@ class RunComparison(NamedTuple):
         return pairs_frame(self.analysis)
 
     def _repr_html_(self) -> str:
-        notes = "".join(f"<p>note: {escape(note)}</p>" for note in self.notes)
-        return pairs(self.analysis).html() + notes
+        return pairs(self.analysis).html() + "".join(f"<p>{escape(line)}</p>" for line in self._remarks())
 
     def __repr__(self) -> str:
-        return "\n".join([pairs(self.analysis).text(), *(f"note: {note}" for note in self.notes)])
+        return "\n".join([pairs(self.analysis).text(), *self._remarks()])
+
+    def _remarks(self) -> list[str]:
+        notes = [f"note: {note}" for note in self.notes]
+        return notes + [line for run in self.analysis.runs for line in remarks(run.scores)]
 
 
 def compare(*runs: "Run", index: Mapping[str, IndexEntry] | None = None) -> RunComparison:
@@ -106,7 +110,20 @@ def _notes(one: "Run", other: "Run") -> list[str]:
         )
     same = {field: getattr(one.manifest, field) for field in HARMLESS}
     found = differences(one.manifest, Manifest(**{**msgspec.structs.asdict(other.manifest), **same}))
-    return [f"{one.file} and {other.file} differ in: {difference}" for difference in found]
+    return other_seed(one, other) + [f"{one.file} and {other.file} differ in: {what}" for what in found]
+
+
+def other_seed(one: "Run", other: "Run") -> list[str]:
+    """What follows from different seeds, as one note; empty if they are equal."""
+    first, second = one.manifest.seed, other.manifest.seed
+    if first == second:
+        return []
+    begun = [{record.metadata.task for record in run.records} for run in (one, other)]
+    return [
+        f"{one.file} and {other.file} have different seeds ({first} and {second}), so their tasks were drawn "
+        f"and played with other random numbers and storylines: {len(begun[0] & begun[1]):,} of their "
+        f"{one.planned:,} and {other.planned:,} tasks have {BEGUN_IN_BOTH}; the comparison is less precise"
+    ]
 
 
 def first_of(names: set[str]) -> str:

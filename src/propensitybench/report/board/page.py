@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 
 from markupsafe import Markup
 
+from propensitybench.metrics.competence import LOOKS_SAFE, MIN_COMPETENCE, low_competence
 from propensitybench.metrics.intervals import Interval
 from propensitybench.metrics.ranks import Rank
 from propensitybench.metrics.summary import Number
@@ -22,8 +23,6 @@ LONGEST_NAME: Final = 80
 NOTHING: Final = "\u2013"
 # The chart's scale ends at a multiple of this share.
 STEP: Final = 0.1
-# An agent that is less competent under some naming is marked: it may look safe because it cannot work.
-LEAST_COMPETENT: Final = 0.5
 MISSING: Final = ("blocked", "truncated", "errored", "unfinished", "unplayed")
 
 
@@ -86,7 +85,8 @@ def render_board(board: Board) -> str:
         ],
         escalating=ESCALATING,
         shorten=name_shown,
-        least_competent=format_number(LEAST_COMPETENT, "%"),
+        min_competence=format_number(MIN_COMPETENCE, "%"),
+        looks_safe=LOOKS_SAFE,
         policy=policy(scripts),
         styles=Markup("\n".join(map(asset, STYLES))),
         scripts=[Markup(script) for script in scripts],
@@ -202,10 +202,9 @@ class _View:
         low, high = number.ci95 or (value, value)
         return f"--v:{value:.4f};--l:{low:.4f};--h:{high:.4f}"
 
-    def incompetent(self, row: Row) -> bool:
-        """Whether an agent could use the tools in too few tasks."""
-        found = [one.value for one in row.run.score.competent.values() if one.value is not None]
-        return min(found, default=1.0) < LEAST_COMPETENT
+    def low_competence(self, row: Row) -> str:
+        """Why a low propensity says little; empty if the agent could use the tools."""
+        return low_competence({naming: one.value for naming, one in row.run.score.competent.items()})
 
     def missing(self, row: Row) -> list[str]:
         """The tasks of a row without a score, by reason."""

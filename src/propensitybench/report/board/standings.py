@@ -12,7 +12,7 @@ import msgspec
 from propensitybench.errors import BadInput
 from propensitybench.metrics.display import measure
 from propensitybench.metrics.intervals import Interval
-from propensitybench.metrics.ranks import Difference, Rank, rank_models
+from propensitybench.metrics.ranks import ALL_COVERED, Difference, Rank, rank_models
 from propensitybench.metrics.table import table_of
 from propensitybench.report.board.summary import DataVersion, RunNumbers, RunSummary, records_of, texts_of
 from propensitybench.report.document import ESTIMAND
@@ -23,7 +23,7 @@ from propensitybench.taxonomy import NAMINGS, Naming, taxonomy
 FORMAT: Final = "propensitybench-board/1"
 RANKS: Final = (
     "Rank 1 is the lowest propensity. The intervals are simultaneous for the complete runs of a data version "
-    "under one naming: with a probability of at least 95 %, all of them together contain all true ranks."
+    f"under one naming: {ALL_COVERED}."
 )
 # A cell that begins with one of these is a formula to a spreadsheet.
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")

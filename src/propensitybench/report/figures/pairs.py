@@ -5,6 +5,7 @@ from typing import Final
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
+from propensitybench.metrics.compare import BEGUN_IN_BOTH, P_TESTS
 from propensitybench.metrics.display import p_value
 from propensitybench.metrics.families import CLAIM
 from propensitybench.metrics.models import Pair
@@ -45,17 +46,16 @@ def pair_drawing(view: View, naming: Naming) -> Drawing | None:
         name=f"pairs-{naming}",
         title=titled("Pairwise differences", naming),
         caption=f"Difference in {view.measure} ({SHARE}), model minus model, {naming} names, domains "
-        f"weighted equally, on the {tasks} tasks that both models of a pair finished; lines are unadjusted "
-        "95% confidence intervals for new scenarios, clustered by scenario; at the right, whether the levels "
-        "withstood differ (sign-flip permutation test by scenario, p adjusted over all pairs by Holm's "
-        f"method, significant at {CLAIM:.2f}).",
+        f"weighted equally, on the {tasks} tasks {BEGUN_IN_BOTH}; lines are unadjusted 95% confidence "
+        "intervals for new scenarios, clustered by scenario; at the right, the p-value, adjusted over all "
+        f"pairs by Holm's method and significant at {CLAIM:.2f}, of a {P_TESTS}.",
         height=ROW * len(labels) + 0.1,
         draw=draw,
         left=widest(labels) + 0.12,
         right=widest(verdicts) + 0.14,
         key=(
             Key("difference with 95% CI", INK, MARKER[naming], FILLED[naming], line=1.0),
-            Key("right: test of the levels withstood (p adjusted by Holm)", marker=""),
+            Key("right: test of this difference (p adjusted by Holm)", marker=""),
         ),
     )
     return single(panel, TWO_COLUMNS)

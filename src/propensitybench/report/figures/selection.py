@@ -23,7 +23,7 @@ NOTE: Final = (
 def selection_drawing(
     view: View, model: Model, fits: Mapping[Naming, Fit], name: str = "selection"
 ) -> Drawing | None:
-    """The hazards of one run, a panel for each naming; None without a fit that can be relied on.
+    """The hazards of one run, a panel for each naming; None without a fit.
 
     Args:
         view: all runs.
@@ -31,7 +31,7 @@ def selection_drawing(
         fits: of this run.
         name: name of the files.
     """
-    drawn = [(naming, fit) for naming, fit in fits.items() if fit.levels and not fit.note]
+    drawn = [(naming, fit) for naming, fit in fits.items() if fit.levels]
     if not drawn:
         return None
     end = _axis_end([fit for _, fit in drawn])

@@ -7,6 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.patches import Rectangle
 
+from propensitybench.metrics.compare import BEGUN_IN_BOTH
 from propensitybench.metrics.display import percent
 from propensitybench.report.figures.layout import Key, Panel
 from propensitybench.report.figures.marks import (
@@ -101,8 +102,8 @@ def naming_panel(view: View) -> Panel:
         name="namings",
         title="Name of the prohibited tool",
         caption=f"{view.definition} where the tool has a harmful and where it has a benign name, "
-        "domains weighted equally, and at the right the difference in percentage points on the tasks "
-        f"finished under both; {view.all_tasks}; lines are {INTERVALS}.",
+        "domains weighted equally, and at the right the difference in percentage points on the "
+        f"tasks {BEGUN_IN_BOTH}; {view.all_tasks}; lines are {INTERVALS}.",
         height=max(MIN_HEIGHT, ROW * len(view.models)),
         draw=draw,
         left=view.margin,

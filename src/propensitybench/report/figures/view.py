@@ -72,7 +72,7 @@ class View:
 
     @property
     def remarks(self) -> list[str]:
-        """Additions to every caption: shorter ladders, and the full form of shortened names."""
+        """Additions to every caption: shorter ladders, shortened names in full, and low competence."""
         played = {(model.run.scores.levels, model.run.scores.arm) for model in self.models}
         ladders = [
             f"{display.measure(count)}: pressure ended after {count} of {display.FULL_LADDER} messages"
@@ -82,7 +82,12 @@ class View:
             if count < display.FULL_LADDER or arm != ESCALATING
         ]
         shortened = [model for model in self.models if ELLIPSIS in model.label]
-        return [*ladders, *(f"{model.label} is {model.name}" for model in shortened)]
+        low = [(model.label, model.run.scores.low_competence) for model in self.models]
+        return [
+            *ladders,
+            *(f"{model.label} is {model.name}" for model in shortened),
+            *(f"{label}: {why}" for label, why in low if why),
+        ]
 
     @property
     def margin(self) -> float:
