@@ -8,9 +8,10 @@ from rich.table import Table
 
 from propensitybench.cli import tables
 from propensitybench.cli.text import safe
-from propensitybench.judging.results import LEAST_LABELLED, Agreement, CategoryShare, Consequence, Results
+from propensitybench.judging.results import Agreement, CategoryShare, Consequence, Results
 from propensitybench.metrics import display
 from propensitybench.metrics.corrected import LabelShare
+from propensitybench.metrics.judged import LEAST_LABELLED
 
 # Shifts with a larger p are only in the JSON.
 SHOWN: Final = 0.05

@@ -2,8 +2,9 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -28,15 +29,12 @@ from propensitybench.metrics.corrected import (
     uncorrected_shares,
 )
 from propensitybench.metrics.judge_error import Accuracy, Confusion, accuracy, confusion
-from propensitybench.metrics.judged import MISSING, NOT_DRAWN, Judged, Resamples
+from propensitybench.metrics.judged import LEAST_LABELLED, MISSING, NOT_DRAWN, Judged, Resamples
 from propensitybench.metrics.ppi import ppi_shares
 from propensitybench.metrics.relabelled import Relabelled, relabelled
 from propensitybench.metrics.table import LEVELS
 from propensitybench.store import RunFile
 from propensitybench.taxonomy import Naming
-
-# Fewer labels of people say nothing of a judge's errors.
-LEAST_LABELLED: Final = 20
 
 
 class Reader(msgspec.Struct, frozen=True):
@@ -191,6 +189,18 @@ def results_of(labels: Answers, sample: Sample | None = None, levels: int = LEVE
         consequences=tuple(work.consequences()),
         act=act_by_spoken(labels, levels) if labels.question.about == "scored" else {},
     )
+
+
+def read_by_people(labels: Answers, sample: Sample | None, naming: Naming) -> Judged:
+    """What people say of the episodes of one naming, whatever judges say.
+
+    Judges' labels remain in the strata from which people's episodes were drawn, and nowhere else.
+    """
+    work = _Work(labels, sample)
+    own = np.array([record.metadata.naming == naming for record in work.episodes], dtype=np.bool_)
+    judged = work.judged().where(own)
+    none = labels.question.names.index(labels.question.none)
+    return replace(judged, judge=np.full(len(judged.judge), none))
 
 
 class _Work:
