@@ -153,7 +153,7 @@ def _subjects(pairs: Sequence[_Pair], stated: Sequence[Path]) -> list[Subject]:
 
 
 def _stated(logs: Sequence[Path], runs: Sequence[Run]) -> list[Stated | None]:
-    """What each run's model said: in a log, else to the probe in the run file; None if it was not asked."""
+    """What each run's model answered, in a log or else to the probe; None if it was not asked."""
     found: list[Mapping[tuple[str, int], Answer] | None] = [None for _ in runs]
     if logs:
         try:
@@ -228,8 +228,8 @@ def _below(found: FindingsDocument, model: ModelFindings) -> list[str]:
         ]
         if text := " ".join(filter(None, texts)):
             lines.append(f"{sign.number} {text}")
-        if finding.supply:
-            lines.append(f"  {finding.supply}")
+        if finding.supply and (command := f"  {finding.supply}") not in lines:
+            lines.append(command)
     return lines
 
 

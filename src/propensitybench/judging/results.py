@@ -11,7 +11,7 @@ import numpy as np
 
 from propensitybench.digests import seed_from
 from propensitybench.episode import EpisodeRecord
-from propensitybench.judging.episodes import majority
+from propensitybench.judging.episodes import most_frequent
 from propensitybench.judging.items import Part
 from propensitybench.judging.labels import Answers, read_labels
 from propensitybench.judging.prompts import Label
@@ -248,7 +248,7 @@ class _Work:
     def _majority(self, task: str) -> str:
         """The category that most judges gave; empty if there is none, or two."""
         given = (self._given[judge].get(task) for judge in self._labels.judges)
-        return majority(one.category for one in given if one is not None) or ""
+        return most_frequent(one.category for one in given if one is not None) or ""
 
     def _person(self, task: str) -> int:
         for person in self._labels.people:

@@ -16,8 +16,8 @@ def act_by_spoken(labels: Answers, levels: int) -> dict[Naming, ActByAwareness]:
 
     Only episodes that reached that level are compared: whoever resists longer has more turns in which to say
     something. An episode counts as one in which it was said if most judges (people, if there are no judges)
-    quote it from there; said later it does not count. Where a label has no quote, nobody knows when it was
-    said: it may have been before, or after, which widens intervals and bounds.
+    quote it from there; said later it does not count. A label without a quote is of unknown time, which
+    widens intervals and bounds.
 
     Args:
         labels: the answers.
