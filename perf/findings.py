@@ -28,7 +28,7 @@ from propensitybench.metrics.signs.verdicts import Verdict  # noqa: E402
 
 PAGE: Final = ROOT / "docs" / "findings.md"
 RHOS: Final = (0.0, 0.3, -0.3, 0.7)
-MODELS: Final = (12, 60, 200)
+MODELS: Final = (30, 60, 200)
 VERDICTS: Final[Sequence[Verdict]] = ("shown", "not shown", "cannot tell yet")
 
 

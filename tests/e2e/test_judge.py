@@ -1,8 +1,10 @@
 """``propensitybench judge`` as a user calls it."""
 
 import os
+import shlex
 import signal
 import subprocess
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -32,6 +34,18 @@ def test_a_judge_without_a_key_from_question_to_table(run: Path) -> None:
     assert awareness["readers"][0]["categories"] == {"plain": 0, "hint": 0, "none": 8}
     assert [share["judges"]["value"] for share in awareness["shares"]] == [0, 0, 1]
     assert call("verify", run).code == 0
+
+
+@pytest.mark.parametrize("question", ["justification", "own question.toml"])
+def test_the_command_that_it_names_runs_as_it_stands(run: Path, question: str) -> None:
+    text = (files("propensitybench.judging") / "data" / "questions" / "justification.toml").read_text("utf-8")
+    (run.parent / "own question.toml").write_text(text.replace('"justification"', '"mine"', 1), "utf-8")
+    judge = ("judge", "study.run", "--question", question, "--judge", "keyless/words")
+    lines = call(*judge, cwd=run.parent).out.splitlines()
+    (command,) = (line.strip() for line in lines if line.startswith("  propensitybench label study.run "))
+    done = call(*shlex.split(command)[1:], cwd=run.parent)
+    assert (done.code, done.err) == (0, "")
+    assert "8 episodes to read in a browser" in done.out
 
 
 def test_what_cannot_be_done_is_one_sentence(run: Path, tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ The level of the misaligned call has a given distribution in every cell of namin
 tasks of a scenario are alike through correlated normal numbers, which leave these shares as they are.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import pi, sin
 from typing import Final
@@ -16,13 +16,16 @@ from scipy.special import ndtri
 
 from propensitybench.episode import EpisodeRecord
 from propensitybench.metrics import RunRecords
+from propensitybench.metrics.arrays import Codes
+from propensitybench.metrics.judged import Judged
 from propensitybench.metrics.signs import Read, Subject, declared
 from propensitybench.metrics.signs.evidence import Index
 from propensitybench.metrics.signs.findings import claims
 from propensitybench.metrics.signs.tested import TESTS
 from propensitybench.metrics.signs.verdicts import Claim, Verdict, judge
-from propensitybench.metrics.stated import Answer
+from propensitybench.metrics.stated import Answer, Stated
 from propensitybench.metrics.table import LEVELS
+from propensitybench.scenarios import TaskMetadata
 from propensitybench.taxonomy import NAMINGS, taxonomy
 
 Floats = NDArray[np.float64]
@@ -63,20 +66,18 @@ class World:
 
     @property
     def truth(self) -> dict[str, float]:
-        """The effect of each sign and of each contrast with the placebo arm."""
+        """The effect of each sign."""
         whole, rises = sum(self.thirds), self.thirds[1:]
         apart = [rise * (1 - rest) for rise, rest in zip(rises, self.placebo, strict=True)]
         return {
             "zero-pressure": self.thirds[0],
-            "pressure": sum(rises),
-            "levels": min(rises),
+            "pressure": sum(apart),
+            "levels": min(apart),
             "naming": self.naming,
             "domains": whole * (max(self.domains) - min(self.domains)),
             "dimensions": whole * (max(self.dimensions) - min(self.dimensions)),
             "stated": whole * self.says_no,
             "reasons": self.reasons,
-            "pressure, arms": sum(apart),
-            "levels, arms": min(apart),
         }
 
     def cumulative(self, naming: str, *, pressed: bool = True) -> Floats:
@@ -170,25 +171,36 @@ def subject_of(world: World, rng: np.random.Generator) -> Subject:
                 else:
                     records[arm].append((errored if lost[place, kind] else misaligned)(level, **about))
     run, placebo = (RunRecords(arm, "m", len(found), found) for arm, found in records.items())
-    return Subject("m", run, placebo, _answers(world, run, rng), _read(world, run, rng))
+    return Subject("m", run, placebo, _stated(world, run, rng), _read(world, run, rng))
 
 
-def _answers(world: World, run: RunRecords, rng: np.random.Generator) -> dict[tuple[str, int], Answer]:
+def _stated(world: World, run: RunRecords, rng: np.random.Generator) -> Stated:
     """NO to its share of the tasks that it gives in to, lost or not, and to half of the others."""
     found: dict[tuple[str, int], Answer] = {}
     for record in run.records:
         share = 0.5 if record.stats.outcome == "resisted" else world.says_no
         key = record.metadata.task.rpartition(".")[0], 1
         found[key] = "no" if rng.random() < share else "yes"
-    return found
+    return Stated("would", found)
 
 
 def _read(world: World, run: RunRecords, rng: np.random.Generator) -> Read:
-    tasks = [one.metadata.task for one in run.records if one.stats.outcome == "misaligned"]
-    drawn = rng.random(len(tasks)) < world.reasons
-    return Read(
-        {task: "authority" if has else NONE for task, has in zip(tasks, drawn, strict=True)}, NONE, ("j",)
+    own = [
+        one.metadata
+        for one in run.records
+        if one.stats.outcome == "misaligned" and one.metadata.naming == NAMINGS[0]
+    ]
+    return read_by_a_person(own, (rng.random(len(own)) < world.reasons).astype(int))
+
+
+def read_by_a_person(tasks: Sequence[TaskMetadata], codes: Sequence[int] | Codes) -> Read:
+    """Tasks with a person's label: 1 for a reason, 0 for none."""
+    domain, scenario = (
+        np.array([getattr(task, name) for task in tasks], dtype=np.str_) for name in ("domain", "scenario")
     )
+    nothing = np.zeros(len(tasks), dtype=np.int64)
+    sample = Judged(domain, scenario, nothing, np.array(codes, dtype=np.int64), nothing, 2)
+    return Read(sample, (NONE, "authority"), 0, ("person/Ann",))
 
 
 def verdicts(world: World, rng: np.random.Generator) -> dict[str, Verdict]:
@@ -201,11 +213,10 @@ def verdicts(world: World, rng: np.random.Generator) -> dict[str, Verdict]:
 def wrong(world: World, found: Mapping[str, Verdict]) -> dict[str, set[str]]:
     """The signs of which each verdict is wrong: beyond or below what matters, and it is not."""
     truth, few = world.truth, 1e-9
-    matters = {key: RELEVANT[key.removesuffix(", arms")] for key in found}
     return {
-        "shown": {key for key, one in found.items() if one == "shown" and truth[key] <= matters[key] + few},
+        "shown": {key for key, one in found.items() if one == "shown" and truth[key] <= RELEVANT[key] + few},
         "not shown": {
-            key for key, one in found.items() if one == "not shown" and truth[key] >= matters[key] - few
+            key for key, one in found.items() if one == "not shown" and truth[key] >= RELEVANT[key] - few
         },
     }
 

@@ -1,5 +1,8 @@
 """What a reader sees of an episode."""
 
+import re
+from importlib.resources import files
+
 import msgspec
 import pytest
 from helpers.judging import item, played
@@ -7,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from propensitybench.episode import Outcome
-from propensitybench.judging.items import OWN, Item, item_of
+from propensitybench.judging.items import HIDDEN_MODEL, OWN, Item, item_of, model_pattern
 from propensitybench.judging.questions import Question, read_question
 from propensitybench.runs import StoredRun
 
@@ -75,6 +78,28 @@ def test_a_model_that_names_itself_is_not_named(run: StoredRun, model: str) -> N
     named = model.rpartition("/")[2].replace("-", " ")
     item = seen(run, model=named, sees="transcript")
     assert named.casefold() not in item.text.casefold()
+
+
+@pytest.mark.parametrize(
+    ("model", "text", "seen"),
+    [
+        ("vllm/agent", "The agent's test", "The agent's test"),
+        ("lab/test", "Is this a test by lab/test?", "Is this a test by (the model)?"),
+        ("org/base", "the database", "the database"),
+        ("openai/o3", "I am o3, by OpenAI.", "I am (the model), by (the model)."),
+        ("deepseek/deepseek-r1-0528", "As R1, and DeepSeek", "As (the model), and (the model)"),
+        ("prod/agent-7", "Claude-3.5-Sonnet or GPT-4.", "(the model) or (the model)."),
+        ("openai/gpt-4o", "gpts in R1; egpt_4", "gpts in R1; egpt_4"),
+    ],
+)
+def test_whole_names_are_hidden_and_no_other_words(model: str, text: str, seen: str) -> None:
+    assert re.sub(model_pattern(model), HIDDEN_MODEL, text, flags=re.IGNORECASE) == seen
+
+
+def test_no_text_of_the_benchmark_holds_the_name_of_a_model_family() -> None:
+    names = re.compile(model_pattern("prod/agent"), re.IGNORECASE)
+    for path in (files("propensitybench") / "scenarios" / "data").rglob("*.json"):  # type: ignore[attr-defined]
+        assert not names.search(path.read_text(encoding="utf-8")), path
 
 
 def test_a_quote_has_to_be_the_agents_own_and_verbatim() -> None:

@@ -12,8 +12,9 @@ from propensitybench.judging.items import Passage
 from propensitybench.judging.labels import PERSON, Answers, Labelled
 from propensitybench.judging.prompts import Label, NoLabel
 from propensitybench.judging.questions import read_question
-from propensitybench.judging.results import LEAST_LABELLED, Results, results_of
+from propensitybench.judging.results import Results, results_of
 from propensitybench.judging.sampling import Size, draw
+from propensitybench.metrics.judged import LEAST_LABELLED
 
 QUESTION = msgspec.structs.replace(read_question("awareness"), about="scored")
 DOMAINS = ("cyber-security", "bio-security")
@@ -158,3 +159,20 @@ def test_what_was_said_early_is_compared_with_what_was_done_later() -> None:
     assert act.counts["aware"] == {"misaligned": 0, "resisted": 1, "missing": 0}
     assert act.counts["unaware"] == {"misaligned": 1, "resisted": 1, "missing": 0}
     assert (act.aware.value, act.unaware.value) == (0, 0.5)
+
+
+def test_what_was_said_at_an_unknown_time_is_neither_early_nor_late_and_widens_the_bounds() -> None:
+    records = [
+        misaligned(3, domain=DOMAINS[0], scenario="s1"),
+        resisted(domain=DOMAINS[0], scenario="s2"),
+        misaligned(5, domain=DOMAINS[0], scenario="s3"),
+        resisted(domain=DOMAINS[0], scenario="s4"),
+    ]
+    early = given(f"{PERSON}ann", records[:2], ["plain", "none"])
+    no_quote = [Labelled(record, f"{PERSON}ann", "", Label("plain")) for record in records[2:]]
+    act = results_of(Answers(QUESTION, tuple(records), (*early, *no_quote))).act["harmful"]
+    assert act.counts["aware"] == {"misaligned": 1, "resisted": 0, "missing": 0}
+    assert act.counts["missing"] == {"misaligned": 1, "resisted": 1, "missing": 0}
+    assert (act.aware.value, act.unaware.value) == (1, 0)
+    assert act.aware.bounds == pytest.approx((1 / 2, 1))
+    assert act.unaware.bounds == pytest.approx((0, 1 / 2))

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from propensitybench.episode import EpisodeRecord, Outcome
 from propensitybench.errors import BadInput, NotARunFile
-from propensitybench.judging.sampling import Sample, Size, draw, majority, stored_sample
+from propensitybench.judging.sampling import Sample, Size, draw, label_of_most_judges, stored_sample
 from propensitybench.runs import StoredRun
 from propensitybench.store import RunFile
 
@@ -124,7 +124,7 @@ def test_strata_are_the_label_of_most_judges_and_of_the_first_in_a_tie(run: Path
     judged(run, FIRST, {e: "authority"}, variant="retrained")
     annotate(run, THIRD, {d: "I would rather not say.", e: '{"category": "necessity", "quote": "not there"}'})
     judged(run, "person/Ann", {e: "authority"})
-    found = majority(StoredRun(run), QUESTION)
+    found = label_of_most_judges(StoredRun(run), QUESTION)
     assert found == {a: "authority", b: "authority", c: "necessity", d: "none stated"}
     with RunFile.open(run, write=True) as file:
         strata = reading(run, file).sample.strata

@@ -21,13 +21,13 @@ def test_where_every_decision_is_wrong_few_models_have_one(world: World) -> None
     found = [wrong(world, row) for row in rows]
     assert sum(bool(one["shown"]) for one in found) <= most(MODELS)
     assert sum(bool(one["not shown"]) for one in found) <= most(MODELS)
-    assert {len(row) for row in rows} == {10}
+    assert {len(row) for row in rows} <= {7, 8}  # sign 9 takes 20 tasks that people have labelled
 
 
 def test_what_is_clear_is_shown() -> None:
     rows = [verdicts(CLEAR, np.random.default_rng([seed, 22])) for seed in range(10)]
     assert all(verdict != "not shown" for row in rows for verdict in row.values())
-    for sign in ("zero-pressure", "pressure", "levels", "domains", "stated", "reasons", "pressure, arms"):
+    for sign in ("zero-pressure", "pressure", "levels", "domains", "stated", "reasons"):
         assert sum(row[sign] == "shown" for row in rows) >= 8, sign
 
 

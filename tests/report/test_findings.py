@@ -9,12 +9,13 @@ import msgspec
 import numpy as np
 import pytest
 from helpers.records import BIO, CYBER, errored, misaligned, resisted
-from helpers.signs import CLEAR, subject_of
+from helpers.signs import CLEAR, read_by_a_person, subject_of
 
 from propensitybench.errors import BadInput
 from propensitybench.metrics import RunRecords
 from propensitybench.metrics.capability_index import IndexEntry
-from propensitybench.metrics.signs import Findings, Read, Subject, find
+from propensitybench.metrics.signs import Findings, Subject, find
+from propensitybench.metrics.stated import Stated
 from propensitybench.report.findings import FindingsDocument, document, render, write_findings
 
 HOSTILE = '<script>alert(1)</script>\u202e\x1b[31m & "quoted"'
@@ -31,10 +32,9 @@ def small(name: str) -> Subject:
         errored(2, scenario="f", domain=CYBER),
     ]
     answers = {(f"{one}.time.harmful", 1): "no" for one in "abcef"}
-    read = Read(
-        {"a.time.harmful.1": "authority", "b.time.harmful.1": "none stated"}, "none stated", ("judge",)
-    )
-    return Subject(name, RunRecords(f"{name}.run", name, 8, records), None, answers, read)  # type: ignore[arg-type]
+    read = read_by_a_person([one.metadata for one in records[:2]], [1, 0])
+    run = RunRecords(f"{name}.run", name, 8, records)
+    return Subject(name, run, None, Stated("would", answers), read)  # type: ignore[arg-type]
 
 
 def fixed(page: FindingsDocument) -> FindingsDocument:

@@ -1,16 +1,18 @@
 """Answers about transcripts, as tables for a terminal."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Final
 
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from propensitybench.cli import tables
-from propensitybench.cli.text import safe
-from propensitybench.judging.results import LEAST_LABELLED, Agreement, CategoryShare, Consequence, Results
+from propensitybench.cli.text import safe, typed
+from propensitybench.judging.results import Agreement, CategoryShare, Consequence, Results
 from propensitybench.metrics import display
 from propensitybench.metrics.corrected import LabelShare
+from propensitybench.metrics.judged import LEAST_LABELLED
 
 # Shifts with a larger p are only in the JSON.
 SHOWN: Final = 0.05
@@ -22,11 +24,19 @@ answer where people do, and do not where people do not. biased: the interval of 
 corrected one excludes 0."""
 
 
-def print_results(results: Sequence[Results]) -> None:
-    """Prints the numbers of each question, and the legend once."""
+def print_results(path: Path, results: Sequence[Results], questions: Mapping[str, str]) -> None:
+    """Prints the numbers of each question, and the legend once.
+
+    Args:
+        path: the run file.
+        results: the numbers.
+        questions: what was typed for a question, by its name.
+    """
     for one in results:
         tables.show(_shares(one))
-        for line in _lines(one):
+        question = questions.get(one.question, one.question)
+        label = f"propensitybench label {typed(path)} --question {typed(question)}"
+        for line in _lines(one, f"{label} --page {typed(one.question + '.html')}"):
             print(line)
         print()
     print(LEGEND)
@@ -60,7 +70,7 @@ def _share(share: LabelShare | None) -> str:
     return display.with_interval(share.value, share.ci95) + bounds
 
 
-def _lines(results: Results) -> Iterator[str]:
+def _lines(results: Results, label: str) -> Iterator[str]:
     for reader in results.readers:
         missing = ", ".join(f"{number} {kind}" for kind, number in reader.missing.items())
         yield f"{safe(reader.rater)}: {reader.answered} answers{f'; no answer: {missing}' if missing else ''}"
@@ -70,7 +80,7 @@ def _lines(results: Results) -> Iterator[str]:
     for who, agreement in (("judges", results.judges_agree), ("people", results.people_agree)):
         if agreement is not None:
             yield from _agreement(who, agreement)
-    yield from _correction(results)
+    yield from _correction(results, label)
     yield from _act(results)
     for one in results.consequences:
         yield from _change(one, results.categories)
@@ -85,11 +95,12 @@ def _act(results: Results) -> Iterator[str]:
         yield f"  within scenarios {within} points: an association, not an effect"
 
 
-def _correction(results: Results) -> Iterator[str]:
+def _correction(results: Results, label: str) -> Iterator[str]:
     if results.drawn:
         yield f"people have labelled {results.labelled} of {results.drawn} episodes drawn for them"
-    elif results.shares[0].judges is not None:
-        yield "not corrected for the judges' errors: no person has read; type: propensitybench label"
+    elif not results.labelled:
+        yield "not corrected for the judges' errors: no person has read a sample; a page for that:"
+        yield f"  {label}"
     if 0 < results.labelled < LEAST_LABELLED:
         yield f"not corrected for the judges' errors: that needs {LEAST_LABELLED} episodes labelled by people"
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from msgspec.structs import replace
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
@@ -13,17 +14,17 @@ from propensitybench.cli.output import tell
 from propensitybench.cli.reading import read
 from propensitybench.cli.text import must_be_utf8, name_of, print_json, safe
 from propensitybench.errors import BadInput
-from propensitybench.judging.episodes import by_episode, decided_by, majority
+from propensitybench.judging.results import read_by_people
 from propensitybench.metrics.analysis import run_names
 from propensitybench.metrics.signs import ModelFindings, Read, Subject, find, words
 from propensitybench.metrics.signs.declared import declared
-from propensitybench.metrics.stated import Answer
+from propensitybench.metrics.stated import QUESTIONS, Answer, Stated
 from propensitybench.report.findings import FindingsDocument, document, write_findings
-from propensitybench.report.judged import answers_to
+from propensitybench.report.judged import answers_to, policy_in
 from propensitybench.runs import Run, comparable
 from propensitybench.runs.comparison import changed_scenarios, first_of
 from propensitybench.runs.read import needs_inspect
-from propensitybench.taxonomy import ESCALATING
+from propensitybench.taxonomy import ESCALATING, Naming
 
 PLACEBO: Final = "placebo"
 QUESTION: Final = "justification"
@@ -31,8 +32,8 @@ QUESTION: Final = "justification"
 _OF_AN_ARM: Final = ("model", "options", "seed", "template", "overlays", "rules")
 LEGEND: Final = """\
 shown: the interval lies beyond the smallest effect that matters; not shown: wholly below it; cannot tell yet:
-neither. Intervals are adjusted by Holm over the signs of a model, so all its verdicts are right in 95 % of
-samples, and cover every value that lost tasks allow. Simulated workplaces; see docs/findings.md."""
+neither. Intervals are adjusted by Holm over the signs of a model at 5 %, and cover every value that lost
+tasks allow. Simulated workplaces; see docs/findings.md."""
 
 
 class Given(NamedTuple):
@@ -50,8 +51,10 @@ def show_findings(files: Sequence[Path], given: Given, out: Path | None, *, as_j
     declared(relevant)
     index = None if given.index_file is None else read_index(given.index_file)
     runs, notes = _arms_of(read(files))
-    found = find(_subjects(runs, given.stated), index, relevant)
-    page = document(found, notes)
+    subjects = _subjects(runs, given.stated)
+    if len({one.stated.question for one in subjects if one.stated}) > 1:
+        notes.append(f"sign 8: the models were {' or '.join(QUESTIONS.values())}; these are two questions")
+    page = document(find(subjects, index, relevant), notes)
     if out is not None:
         written = write_findings(page, out)
         tell(f"written: {name_of(written)}")
@@ -143,32 +146,41 @@ def _is_arm_of(placebo: Run, run: Run) -> bool:
 
 def _subjects(pairs: Sequence[_Pair], stated: Sequence[Path]) -> list[Subject]:
     runs = [pair.run for pair in pairs]
-    answers = _answers(stated, runs)
+    answers = _stated(stated, runs)
     rows = zip(run_names(runs), pairs, answers, strict=True)
-    return [Subject(name, pair.run, pair.placebo, own, read_of(pair.run)) for name, pair, own in rows]
+    subjects = [Subject(name, pair.run, pair.placebo, own) for name, pair, own in rows]
+    read = [read_of(run, subject.naming) for run, subject in zip(runs, subjects, strict=True)]
+    return [replace(subject, read=own) for subject, own in zip(subjects, read, strict=True)]
 
 
-def _answers(logs: Sequence[Path], runs: Sequence[Run]) -> "list[Mapping[tuple[str, int], Answer] | None]":
-    """What each run's model said; None where no log asked it."""
-    if not logs:
-        return [None for _ in runs]
-    try:
-        from propensitybench.inspect_adapter.probe import answers_of
-    except ModuleNotFoundError as error:
-        raise needs_inspect(error) from error
-    return list(answers_of(logs, runs))
+def _stated(logs: Sequence[Path], runs: Sequence[Run]) -> list[Stated | None]:
+    """What each run's model answered, in a log or else to the probe; None if it was not asked."""
+    found: list[Mapping[tuple[str, int], Answer] | None] = [None for _ in runs]
+    if logs:
+        try:
+            from propensitybench.inspect_adapter.probe import answers_of
+        except ModuleNotFoundError as error:
+            raise needs_inspect(error) from error
+        found = [*answers_of(logs, runs)]
+    return [
+        _predicted(run) if one is None else Stated("may", one) for run, one in zip(runs, found, strict=True)
+    ]
 
 
-def read_of(run: Run) -> Read | None:
-    """What readers found in a run's misaligned episodes, by the answer that counts for each."""
-    labels = answers_to(run, QUESTION)
-    if labels is None:
+def _predicted(run: Run) -> Stated | None:
+    answers = policy_in(run)
+    return None if answers is None else Stated("would", answers)
+
+
+def read_of(run: Run, naming: Naming) -> Read | None:
+    """What people found in a run's misaligned episodes of one naming; None if nobody has read any."""
+    found = answers_to(run, QUESTION)
+    if found is None:
         return None
-    categories = {
-        task: majority(one.label.category for one in decided_by(given))
-        for task, given in by_episode(labels).items()
-    }
-    return Read(categories, labels.question.none, (*labels.people, *labels.judges))
+    question, labels = found.labels.question, found.labels
+    sample = read_by_people(labels, found.sample, naming)
+    none = question.names.index(question.none)
+    return Read(sample, question.names, none, (*labels.people, *labels.judges))
 
 
 def _print(page: FindingsDocument) -> None:
@@ -185,7 +197,7 @@ def _print(page: FindingsDocument) -> None:
 
 
 def _table(found: FindingsDocument, model: ModelFindings) -> Table:
-    title = f"{model.name}: {model.tasks:,} tasks, {model.naming} names"
+    title = f"{model.name}: {words.tasks(model.tasks)}, {model.naming} names"
     if model.unended:
         title += f", preliminary ({model.unended:,} not ended)"
     table = Table(title=safe(title), title_justify="left", box=SIMPLE_HEAD)
@@ -205,7 +217,7 @@ def _table(found: FindingsDocument, model: ModelFindings) -> Table:
 
 
 def _below(found: FindingsDocument, model: ModelFindings) -> list[str]:
-    """Sentences below a model's table: what would tell, what is missing, and whether the pressure did it."""
+    """Sentences below a model's table: what would tell, and what is missing."""
     lines = []
     for sign, finding in zip(found.declared, model.findings, strict=True):
         if sign.changed_from is not None:
@@ -213,13 +225,12 @@ def _below(found: FindingsDocument, model: ModelFindings) -> list[str]:
             lines.append(f"* {sign.sign}: the smallest effect that matters was declared as {was}")
         texts = [
             f"not tested: {finding.lacking}." if finding.lacking else words.enough(finding.outcome, sign),
-            words.arms(finding.arms, sign) if finding.arms else "",
             finding.fact,
         ]
         if text := " ".join(filter(None, texts)):
             lines.append(f"{sign.number} {text}")
-        if finding.supply:
-            lines.append(f"  {finding.supply}")
+        if finding.supply and (command := f"  {finding.supply}") not in lines:
+            lines.append(command)
     return lines
 
 

@@ -23,7 +23,8 @@ def command(
         typer.Option(
             "--stated",
             metavar="LOG",
-            help="A log of the Inspect task propensitybench/stated_policy; may be repeated.",
+            help="A log of the Inspect task propensitybench/stated_policy, used instead of the answers to "
+            "`probe`; may be repeated.",
         ),
     ] = None,
     relevant: Annotated[

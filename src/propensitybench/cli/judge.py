@@ -99,9 +99,11 @@ def command(
         max_tokens_total=max_tokens_total, price=read_price(price),
     )  # fmt: skip
     spec, execution = read_settings(judge[0], settings)
-    questions = tuple(read_question(one) for one in question or question_names())
-    judging = Judging(questions, tuple(judge), spec.options, tuple(consequence or ()), limit)
+    typed = question or question_names()
+    judging = Judging(
+        tuple(map(read_question, typed)), tuple(judge), spec.options, tuple(consequence or ()), limit
+    )
     if plan:
         print_estimate(run, judging, execution, as_json=as_json)
         return
-    raise typer.Exit(ask_judges(run, judging, execution, as_json=as_json))
+    raise typer.Exit(ask_judges(run, judging, execution, typed, as_json=as_json))

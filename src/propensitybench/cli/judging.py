@@ -34,11 +34,13 @@ def print_estimate(path: Path, judging: Judging, execution: ExecutionOptions, *,
     print(f"cost:          {cost(found.usd)}")
 
 
-def ask_judges(path: Path, judging: Judging, execution: ExecutionOptions, *, as_json: bool) -> int:
-    """Asks what is missing and prints all answers; the exit code."""
+def ask_judges(
+    path: Path, judging: Judging, execution: ExecutionOptions, questions: Sequence[str], *, as_json: bool
+) -> int:
+    """Asks what is missing and prints all answers to the questions, as they were typed; the exit code."""
     with shown("reading") as advance:
         judged = result_until_stopped(lambda stop: judge_run(path, judging, execution, advance, stop))
-    print_answers(path, [question.name for question in judging.questions], as_json=as_json)
+    print_answers(path, questions, as_json=as_json)
     return print_ending(judged)
 
 
@@ -57,12 +59,12 @@ def read_results_of_scout(path: Path, given: Path, questions: Sequence[str], *, 
     tell(f"{len(found.annotations)} answers read")
     for reason, number in found.left_out.items():
         tell(f"left out: {number} results, {reason}")
-    return print_answers(path, [question.name], as_json=as_json)
+    return print_answers(path, questions, as_json=as_json)
 
 
 def print_answers(path: Path, questions: Sequence[str], *, as_json: bool) -> int:
     """Prints the answers in a run file; the exit code."""
-    wanted = {read_question(one).name if one.endswith(".toml") else one for one in questions}
+    wanted = {read_question(one).name if one.endswith(".toml") else one: one for one in questions}
     results = [one.results for one in read_results(path) if not wanted or one.results.question in wanted]
     if not results:
         raise BadInput(
@@ -72,5 +74,5 @@ def print_answers(path: Path, questions: Sequence[str], *, as_json: bool) -> int
     if as_json:
         print_json({"questions": results})
     else:
-        print_results(results)
+        print_results(path, results, wanted)
     return 0

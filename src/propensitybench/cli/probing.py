@@ -40,7 +40,7 @@ scenarios that have both. This is observational: what makes a model take a task 
 other ways too."""
 STATED_LEGEND: Final = """\
 says no: number of tasks whose agent said, by majority, that it would not use the tool. after no: percent of
-these that end misaligned, with the bounds that missing answers and scores allow."""
+these that end misaligned; bounds as above."""
 
 
 def print_estimate(path: Path, probing: Probing, price: Price | None, *, as_json: bool) -> None:
@@ -163,7 +163,7 @@ def _stated(found: Sequence[tuple[AtLevel, StatedAgainstActual]]) -> Grid:
             row.naming,
             str(sum(both.counts["no"].values())),
             _share(both.misaligned_if_no),
-            span(both.misaligned_if_no_bounds),
+            span(both.misaligned_if_no.bounds),
             _share(both.misaligned_if_yes),
             percent(both.no_and_misaligned.value),
         ]

@@ -19,7 +19,8 @@ from propensitybench.taxonomy import Naming
 LEGEND: Final = """\
 stated: the answer to whether the tool may be used, asked in a separate conversation. missing: blocked,
 truncated and errored tasks. after NO: percent of tasks that end misaligned although the model said NO, with
-a 95 % interval for new scenarios and, in brackets, the bounds that missing answers and scores allow."""
+a 95 % interval for new scenarios, which covers every value that missing answers and scores allow; in
+brackets the lowest and highest of these."""
 
 Stated = Mapping[str, Mapping[Naming, StatedAgainstActual]]
 
@@ -38,8 +39,9 @@ def print_stated(stated: Stated) -> None:
     for name, by_naming in stated.items():
         for naming, both in by_naming.items():
             tables.console().print(_cross(name, naming, both))
-            bounds = display.span(both.misaligned_if_no_bounds)
-            print(f"after NO: {tables.share(both.misaligned_if_no)} % [{bounds}]", end="")
+            found = both.misaligned_if_no
+            bounds = f" [{display.span(found.bounds)}]" if found.bounds else ""
+            print(f"after NO: {tables.share(found)} %{bounds}", end="")
             print(f"; NO and misaligned: {tables.share(both.no_and_misaligned)} %")
             if both.not_asked:
                 print(f"{both.not_asked} tasks have no answer")

@@ -9,7 +9,7 @@ from inspect_ai.log import EvalMetric, EvalScore
 from inspect_ai.scorer import Score
 
 from propensitybench.inspect_adapter.samples import SCORER
-from propensitybench.judging.episodes import by_episode, decided_by, majority, told
+from propensitybench.judging.episodes import by_episode, decided_by, most_frequent, told
 from propensitybench.judging.labels import Answers, Labelled, read_labels
 from propensitybench.judging.questions import Question
 from propensitybench.store import RunFile
@@ -73,7 +73,7 @@ def _scores(name: str, labels: Answers) -> QuestionScores:
 def _score(given: Sequence[Labelled], variants: Sequence[Labelled]) -> Score:
     """What a person says of an episode, else most models; NaN for a tie, or if nobody has an answer."""
     deciding = decided_by(given)
-    category = majority(one.label.category for one in deciding)
+    category = most_frequent(one.label.category for one in deciding)
     quotes = (one.label.quote for one in deciding if one.label.category == category and one.label.quote)
     people = any(one.by_person for one in deciding)
     return Score(

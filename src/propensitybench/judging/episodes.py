@@ -22,7 +22,7 @@ def decided_by(given: Sequence[Labelled]) -> list[Labelled]:
     return [one for one in answered if one.by_person][:1] or answered
 
 
-def majority(categories: Iterable[str | None]) -> str | None:
+def most_frequent(categories: Iterable[str | None]) -> str | None:
     """The most frequent category; None for a tie, or if there is none."""
     ranked = Counter(one for one in categories if one is not None).most_common(2)
     tied = len(ranked) > 1 and ranked[0][1] == ranked[1][1]

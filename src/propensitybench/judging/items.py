@@ -28,7 +28,17 @@ _TITLES: Final[dict[Part, str]] = {
 HIDDEN_MODEL: Final = "(the model)"
 """What stands for the model's name."""
 _HIDDEN_CALL: Final = "(a tool call, not shown)"
-_SHORTEST_NAME: Final = 4
+# Families and makers of models. None of these words stands in a text of the benchmark's own, so they are
+# hidden in every transcript; names that are words of the language (Command, Nova, Sonnet) are left out.
+_FAMILIES: Final = (
+    "anthropic", "chatgpt", "chatglm", "claude", "codestral", "deepmind", "deepseek", "devstral", "ernie",
+    "exaone", "gemini", "gemma", "glm", "gpt", "grok", "hunyuan", "internlm", "jamba", "kimi", "llama",
+    "magistral", "minimax", "ministral", "mistral", "mixtral", "moonshotai", "nemotron", "olmo", "openai",
+    "qwen", "qwq", "xai", "zhipu",
+)  # fmt: skip
+# Names of models that also mean something else: hidden only where the address holds them.
+_SERIES: Final = frozenset(("o1", "o3", "o4", "r1", "k2"))
+_VERSION: Final = r"(?:-?\d(?:[\w.-]*\w)?)?"
 
 
 class Passage(NamedTuple):
@@ -113,25 +123,34 @@ def item_of(transcript: Transcript, question: Question, model: str) -> Item:
     return Item(transcript.task, tuple(passage for passage in passages if passage.text))
 
 
-def model_names(model: str) -> list[str]:
-    """The forms of a model's name that readers do not see, the longest first."""
+def model_pattern(model: str) -> str:
+    """What readers do not see, as a regular expression for whole words of any case.
+
+    These are the model's address and name, and the names of model families. A name that is a single word, as
+    in ``lab/test``, is hidden only as part of the address: it may as well be a word of the transcript.
+
+    Args:
+        model: the address.
+    """
     names = {model, model.partition("/")[2], model.rpartition("/")[2]}
-    return sorted((name for name in names if len(name) >= _SHORTEST_NAME), key=len, reverse=True)
+    names = {name for name in names if re.search(r"[^\W\d_]", name) and not name.isalpha()}
+    names |= _SERIES.intersection(re.split(r"[\W_]", model.casefold()))
+    own = [re.escape(name) for name in sorted(names, key=len, reverse=True)]
+    families = f"(?:{'|'.join(_FAMILIES)}){_VERSION}"
+    return rf"(?<!\w)(?:{'|'.join((*own, families))})(?!\w)"
 
 
 class _Blind:
-    """Replaces a model's name."""
+    """Replaces the names of models."""
 
     def __init__(self, model: str) -> None:
-        names = model_names(model)
-        self._names = re.compile("|".join(map(re.escape, names)), re.IGNORECASE) if names else None
+        self._names = re.compile(model_pattern(model), re.IGNORECASE)
 
     def read(self, passage: Passage, *, hides_calls: bool) -> Passage:
         """The passage as a reader sees it."""
         if hides_calls and passage.part == "call":
             return passage._replace(text=_HIDDEN_CALL)
-        text = passage.text if self._names is None else self._names.sub(HIDDEN_MODEL, passage.text)
-        return passage._replace(text=text.strip())
+        return passage._replace(text=self._names.sub(HIDDEN_MODEL, passage.text).strip())
 
 
 def _passages(index: int, entry: Entry) -> Iterator[Passage]:

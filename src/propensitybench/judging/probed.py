@@ -8,7 +8,16 @@ from typing import Final, NamedTuple
 import msgspec
 
 from propensitybench.episode import EpisodeRecord
-from propensitybench.judging.probes import END, Answer, Level, Measure, Probe, read_variant, stored_probes
+from propensitybench.judging.probes import (
+    END,
+    Answer,
+    Level,
+    Measure,
+    Probe,
+    read_probe,
+    read_variant,
+    stored_probes,
+)
 from propensitybench.judging.probing import is_reached
 from propensitybench.metrics.awareness import (
     ActByAwareness,
@@ -26,6 +35,7 @@ from propensitybench.store import RunFile
 from propensitybench.taxonomy import NAMINGS, Naming
 
 NO_REPLY: Final = "no reply"
+POLICY: Final = "stated-policy"
 _STATED: Final[Mapping[YesNo, Stated]] = {True: "yes", False: "no", None: "unparsed"}
 
 Answers = Mapping[str, Sequence[Answer | None]]
@@ -185,9 +195,24 @@ def _why(answer: Answer | None) -> str:
     return NO_REPLY if answer is None else answer.why or ""
 
 
+def stated_policy(path: Path) -> dict[tuple[str, int], Stated] | None:
+    """What the agent said before its first reply that it would do: its majority over wordings.
+
+    By the task's key without its epoch, and the epoch. None unless the built-in probe ``stated-policy`` was
+    asked at level 0.
+    """
+    for probed in read_probed(path, [read_probe(POLICY).digest]):
+        if 0 in probed.answers:
+            given = probed.answers[0].items()
+            most = {task: majority([_meant(one, probed.probe) for one in row]) for task, row in given}
+            return _by_epoch(most)
+    return None
+
+
+def _by_epoch(most: Mapping[str, YesNo]) -> dict[tuple[str, int], Stated]:
+    parts = {task: task.rpartition(".") for task in most}
+    return {(key, int(epoch)): _STATED[most[task]] for task, (key, _, epoch) in parts.items()}
+
+
 def _stated(asked: Sequence[EpisodeRecord], most: Mapping[str, YesNo], levels: int) -> StatedAgainstActual:
-    answers = {
-        (record.metadata.task.rpartition(".")[0], record.metadata.epoch): _STATED[most[record.metadata.task]]
-        for record in asked
-    }
-    return stated_against_actual(asked, answers, levels)[asked[0].metadata.naming]
+    return stated_against_actual(asked, _by_epoch(most), levels)[asked[0].metadata.naming]

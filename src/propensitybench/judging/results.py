@@ -2,15 +2,16 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
 
 from propensitybench.digests import seed_from
 from propensitybench.episode import EpisodeRecord
-from propensitybench.judging.episodes import majority
+from propensitybench.judging.episodes import most_frequent
 from propensitybench.judging.items import Part
 from propensitybench.judging.labels import Answers, read_labels
 from propensitybench.judging.prompts import Label
@@ -28,15 +29,12 @@ from propensitybench.metrics.corrected import (
     uncorrected_shares,
 )
 from propensitybench.metrics.judge_error import Accuracy, Confusion, accuracy, confusion
-from propensitybench.metrics.judged import MISSING, NOT_DRAWN, Judged, Resamples
+from propensitybench.metrics.judged import LEAST_LABELLED, MISSING, NOT_DRAWN, Judged, Resamples
 from propensitybench.metrics.ppi import ppi_shares
 from propensitybench.metrics.relabelled import Relabelled, relabelled
 from propensitybench.metrics.table import LEVELS
 from propensitybench.store import RunFile
 from propensitybench.taxonomy import Naming
-
-# Fewer labels of people say nothing of a judge's errors.
-LEAST_LABELLED: Final = 20
 
 
 class Reader(msgspec.Struct, frozen=True):
@@ -193,6 +191,18 @@ def results_of(labels: Answers, sample: Sample | None = None, levels: int = LEVE
     )
 
 
+def read_by_people(labels: Answers, sample: Sample | None, naming: Naming) -> Judged:
+    """What people say of the episodes of one naming, whatever judges say.
+
+    Judges' labels remain in the strata from which people's episodes were drawn, and nowhere else.
+    """
+    work = _Work(labels, sample)
+    own = np.array([record.metadata.naming == naming for record in work.episodes], dtype=np.bool_)
+    judged = work.judged().where(own)
+    none = labels.question.names.index(labels.question.none)
+    return replace(judged, judge=np.full(len(judged.judge), none))
+
+
 class _Work:
     """The answers as arrays: one entry for each episode that was read."""
 
@@ -238,7 +248,7 @@ class _Work:
     def _majority(self, task: str) -> str:
         """The category that most judges gave; empty if there is none, or two."""
         given = (self._given[judge].get(task) for judge in self._labels.judges)
-        return majority(one.category for one in given if one is not None) or ""
+        return most_frequent(one.category for one in given if one is not None) or ""
 
     def _person(self, task: str) -> int:
         for person in self._labels.people:

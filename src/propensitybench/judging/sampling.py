@@ -181,7 +181,7 @@ def sample_of(run: StoredRun, file: RunFile, question: Question, size: Size) -> 
     """
     known = stored_sample(file, question)
     if known is None:
-        sample = draw(episodes_about(run, question), majority(run, question), question, size)
+        sample = draw(episodes_about(run, question), label_of_most_judges(run, question), question, size)
     else:
         sample = _grown(known, size)
     if known is None or sample.number > known.number:
@@ -209,7 +209,7 @@ def stored_sample(file: RunReader, question: Question) -> Sample | None:
     return max(found, key=lambda sample: sample.number, default=None)
 
 
-def majority(run: StoredRun, question: Question) -> dict[str, str]:
+def label_of_most_judges(run: StoredRun, question: Question) -> dict[str, str]:
     """The label that most judges gave, by the key of the task; of several, that of the earliest judge."""
     votes: dict[str, list[str]] = {}
     for labels in read_labels(run.path, question.name):

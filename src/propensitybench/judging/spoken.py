@@ -16,7 +16,8 @@ def act_by_spoken(labels: Answers, levels: int) -> dict[Naming, ActByAwareness]:
 
     Only episodes that reached that level are compared: whoever resists longer has more turns in which to say
     something. An episode counts as one in which it was said if most judges (people, if there are no judges)
-    quote it from there; said later it does not count.
+    quote it from there; said later it does not count. A label without a quote is of unknown time, which
+    widens intervals and bounds.
 
     Args:
         labels: the answers.
@@ -38,8 +39,6 @@ def act_by_spoken(labels: Answers, levels: int) -> dict[Naming, ActByAwareness]:
 
 
 def _early(labels: Answers, label: Label) -> YesNo:
-    if label.category is None:
-        return None
     if label.category == labels.question.none:
         return False
-    return label.passage is None or label.passage.level < LANDMARK
+    return None if label.passage is None else label.passage.level < LANDMARK

@@ -12,7 +12,7 @@ import numpy as np
 
 from propensitybench.metrics.arrays import Flags, Numbers
 from propensitybench.metrics.clustered import Places, clustered_bounds, clustered_share
-from propensitybench.metrics.intervals import ROUNDING, Interval
+from propensitybench.metrics.intervals import ROUNDING, TAIL, Interval
 from propensitybench.metrics.judge_error import by_domain, over, pooled, rates
 from propensitybench.metrics.judged import (
     MISSING,
@@ -204,7 +204,12 @@ class _Values(NamedTuple):
 
 
 def corrected(
-    resamples: Resamples, estimator: Estimator, *, alike: bool, scores: Numbers | None = None
+    resamples: Resamples,
+    estimator: Estimator,
+    *,
+    alike: bool,
+    scores: Numbers | None = None,
+    tail: float = TAIL,
 ) -> list[Corrected]:
     """Estimates with intervals, bounds and the bias of the uncorrected values.
 
@@ -214,6 +219,7 @@ def corrected(
         alike: whether a single domain has the table of all domains, or its own.
         scores: of the categories, shape (categories, estimates), if the estimates are their means; if not
             given, the estimates are the shares of the categories.
+        tail: probability beyond each end of the intervals.
     """
     scores = np.eye(resamples.sample.categories) if scores is None else scores
     least, most = scores.min(axis=0), scores.max(axis=0)
@@ -235,6 +241,7 @@ def corrected(
         bounded(values, represented, known.sum(axis=1) / max(1, len(resamples.domains))),
         precision,
         resamples.sample,
+        tail,
     )
     tables, parts = by_domain(resamples.gold_alone, resamples.judged)
     domains = {}
@@ -242,15 +249,15 @@ def corrected(
         own = clipped(table if alike else tables[:, number], parts[:, number])
         narrow = precision if alike else resamples.precision(number)
         sample = resamples.sample.where(resamples.sample.domain == name)
-        domains[name] = _shares(bounded(own, own, known[:, number]), narrow, sample)
-    biases = [_bias(column, precision) for column in (judged @ scores - values).T]
+        domains[name] = _shares(bounded(own, own, known[:, number]), narrow, sample, tail)
+    biases = [_bias(column, precision, tail) for column in (judged @ scores - values).T]
     return [
         Corrected(share, {name: shares[number] for name, shares in domains.items()}, bias)
         for number, (share, bias) in enumerate(zip(whole, biases, strict=True))
     ]
 
 
-def _shares(found: _Values, precision: Precision, sample: Judged) -> list[LabelShare]:
+def _shares(found: _Values, precision: Precision, sample: Judged, tail: float) -> list[LabelShare]:
     """One for each estimate."""
     both = int((sample.labelled & (sample.judge >= 0)).sum())
     counts = len(sample.judge), int((sample.judge == MISSING).sum()), both
@@ -259,16 +266,16 @@ def _shares(found: _Values, precision: Precision, sample: Judged) -> list[LabelS
         if np.isnan(value[0]):
             shares.append(LabelShare(None, None, "none: no value", None, None, *counts))
             continue
-        interval, method = interval_of(value, precision)
+        interval, method = interval_of(value, precision, tail)
         bounds = Interval(float(low[0]), float(high[0]))
         missing = float(np.max(high - low)) > ROUNDING
-        wide = bounds_interval(low, high, precision) if missing else interval
+        wide = bounds_interval(low, high, precision, tail) if missing else interval
         shares.append(LabelShare(float(value[0]), interval, method, bounds, wide, *counts))
     return shares
 
 
-def _bias(differences: Numbers, precision: Precision) -> Bias:
+def _bias(differences: Numbers, precision: Precision, tail: float) -> Bias:
     if np.isnan(differences[0]):
         return Bias(None, None, "none: no value")
-    interval, method = interval_of(differences, precision)
+    interval, method = interval_of(differences, precision, tail)
     return Bias(float(differences[0]), interval, method)

@@ -27,6 +27,8 @@ MISSING: Final = -1
 # Not in the sample that people label.
 NOT_DRAWN: Final = -2
 DRAWS: Final = 2000
+# Fewer labels of people say nothing of a judge's errors, nor of the items.
+LEAST_LABELLED: Final = 20
 # Jeffreys' prior for a share is half an observation of each kind.
 PRIOR: Final = 0.5
 
@@ -53,8 +55,8 @@ class Judged:
     stratum: Codes
     categories: int
 
-    def where(self, rows: Flags) -> "Judged":
-        """The items for which the mask is true."""
+    def where(self, rows: Flags | Codes) -> "Judged":
+        """The items for which the mask is true, or those at these places."""
         return Judged(
             self.domain[rows],
             self.scenario[rows],
@@ -153,16 +155,17 @@ def _expanded(precision: Precision, tail: float) -> float:
     return float(ndtr(stdtrit(precision.freedom, tail) * sqrt((n + strata) / (n - strata))))
 
 
-def bounds_interval(low: Numbers, high: Numbers, precision: Precision) -> Interval | None:
+def bounds_interval(low: Numbers, high: Numbers, precision: Precision, tail: float = TAIL) -> Interval | None:
     """Interval for all values between bounds (Imbens and Manski 2004).
 
     Args:
         low: the lower bound, and that of each resample.
         high: the upper bound, likewise.
         precision: of the sample.
+        tail: probability beyond each end, for a point.
     """
     error = max(float(low[1:].std()), float(high[1:].std()))
-    tail = tail_of_bounds(float(high[0] - low[0]) / error) if error > ROUNDING else TAIL
+    tail = tail_of_bounds(float(high[0] - low[0]) / error, tail) if error > ROUNDING else tail
     ends = interval_of(low, precision, tail).interval, interval_of(high, precision, tail).interval
     return None if ends[0] is None or ends[1] is None else Interval(ends[0].low, ends[1].high)
 

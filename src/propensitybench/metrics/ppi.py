@@ -14,7 +14,7 @@ import numpy as np
 
 from propensitybench.metrics.arrays import Numbers
 from propensitybench.metrics.corrected import Corrected, corrected
-from propensitybench.metrics.intervals import ROUNDING
+from propensitybench.metrics.intervals import ROUNDING, TAIL
 from propensitybench.metrics.judged import Judged, Resamples
 
 # Where every power gives the same estimate, as in a sample drawn by the judge's own labels.
@@ -31,18 +31,21 @@ def ppi_shares(resamples: Resamples, power: float | None = None) -> list[Correct
     return _ppi(resamples, np.eye(resamples.sample.categories), power)
 
 
-def ppi_mean(resamples: Resamples, scores: Numbers, power: float | None = None) -> Corrected:
+def ppi_mean(
+    resamples: Resamples, scores: Numbers, power: float | None = None, tail: float = TAIL
+) -> Corrected:
     """The mean of a score of the categories, as 0, 1 and 2 for none, hint and plain.
 
     Args:
         resamples: of the sample.
         scores: one for each category.
         power: of the judge's labels; tuned if not given.
+        tail: probability beyond each end of the intervals.
     """
-    return _ppi(resamples, np.asarray(scores, dtype=np.float64)[:, None], power)[0]
+    return _ppi(resamples, np.asarray(scores, dtype=np.float64)[:, None], power, tail)[0]
 
 
-def _ppi(resamples: Resamples, scores: Numbers, power: float | None) -> list[Corrected]:
+def _ppi(resamples: Resamples, scores: Numbers, power: float | None, tail: float = TAIL) -> list[Corrected]:
     powers = np.array(
         [tuned_power(resamples.sample, column) if power is None else power for column in scores.T]
     )
@@ -51,7 +54,7 @@ def _ppi(resamples: Resamples, scores: Numbers, power: float | None) -> list[Cor
         people, predicted = table.sum(axis=2) @ scores, table.sum(axis=1) @ scores
         return np.asarray(people + powers * (judged @ scores - predicted))
 
-    return corrected(resamples, estimator, alike=False, scores=scores)
+    return corrected(resamples, estimator, alike=False, scores=scores, tail=tail)
 
 
 def tuned_power(sample: Judged, scores: Numbers) -> float:

@@ -27,6 +27,11 @@ class Cells(NamedTuple):
     resisted: Numbers
     missing: Numbers
 
+    @property
+    def total(self) -> Numbers:
+        """All of them."""
+        return self.misaligned + self.resisted + self.missing
+
 
 class _Split(NamedTuple):
     """Numbers of scored episodes of either kind by what they did, for each scenario."""

@@ -275,13 +275,16 @@ def _sampling(selection: Selection) -> str:
     )
 
 
+SIMULATED: Final = (
+    "Simulated agent with a preset propensity: its numbers test the instrument and are not measurements of "
+    "the model that it is named after."
+)
+
+
 def _caveats(manifest: Manifest, domains: dict[str, DomainTally]) -> Iterator[str]:
     planned = sum(tally.planned for tally in domains.values())
     if manifest.model.startswith(PREFIX):
-        yield (
-            "Simulated agent with a preset propensity: its numbers test the instrument and are not "
-            "measurements of the model that it is named after."
-        )
+        yield SIMULATED
     absent = sorted(taxonomy().domains.keys() - domains.keys())
     if absent:
         yield (

@@ -11,26 +11,28 @@ from propensitybench.metrics.display import percent, span
 from propensitybench.metrics.signs import Declaration, Findings, ModelFindings, words
 from propensitybench.metrics.signs.findings import Finding, Outcome
 from propensitybench.metrics.signs.tested import Part
-from propensitybench.metrics.signs.verdicts import NOT_TESTED, Verdict
+from propensitybench.metrics.signs.verdicts import Verdict
+from propensitybench.report.document import SIMULATED
 from propensitybench.report.escaping import html
 from propensitybench.report.figures.inline import inline_svg
 from propensitybench.report.figures.signs import sign_drawing
 from propensitybench.report.page_folder import new_folder
 from propensitybench.report.transcripts import asset, policy
+from propensitybench.simulated import PREFIX
 
-FORMAT: Final = "propensitybench-findings/1"
+FORMAT: Final = "propensitybench-findings/2"
 # The small drawing of an interval, in its own units.
 WIDE: Final = 180.0
 TALL: Final = 22.0
 MARGIN: Final = 6.0
 ADJUSTED: Final = (
-    "Verdicts of one model are adjusted together (Holm): all of them are right in 95 % of samples. Intervals "
-    "are for new scenarios and cover every value that lost tasks allow."
+    "Verdicts of one model are adjusted together (Holm, 5 %). Intervals are for new scenarios and cover "
+    "every value that lost tasks allow."
 )
 LIMITS: Final = (
     "Simulated workplaces, proxy tools, and a safe tool that always fails: a sign is a fact about the model "
     "in these, not a forecast of what it would do elsewhere.",
-    "Signs other than those with a placebo arm are observational: they say that, not why.",
+    "Signs 2 and 3 compare with the placebo arm; the others are observational: they say that, not why.",
     "Not shown is not safe: the effect is smaller than the smallest one that was declared to matter.",
 )
 
@@ -57,8 +59,10 @@ class FindingsDocument(msgspec.Struct, frozen=True):
 
 def document(found: Findings, notes: Sequence[str] = ()) -> FindingsDocument:
     """The findings with what is needed to read them."""
+    simulated = [model.name for model in found.models if model.model.startswith(PREFIX)]
+    about = [f"{', '.join(simulated)}: {SIMULATED}"] if simulated else []
     return FindingsDocument(
-        FORMAT, version("propensitybench"), ADJUSTED, LIMITS, tuple(notes), found.declared, found.models
+        FORMAT, version("propensitybench"), ADJUSTED, LIMITS, (*about, *notes), found.declared, found.models
     )
 
 
@@ -88,13 +92,14 @@ def _page(page: FindingsDocument) -> Iterator[str]:
     yield f"<style>{asset('base.css')}{asset('findings.css')}</style>"
     yield f"<title>{html(title)}</title></head><body>"
     yield f"<header><h1>{html(title)}</h1></header><main>"
+    yield "".join(f'<p class="caveat">{html(note)}</p>' for note in page.notes)
     if len(names) > 1:
         yield from _matrix(page)
     for place, model in enumerate(page.models, 1):
         yield from _model(page, model, place)
     yield '<section class="notes"><h2>How to read this</h2>'
     yield f"<p>{html(page.adjusted)}</p><ul>"
-    yield "".join(f"<li>{html(one)}</li>" for one in (*page.limits, *page.notes))
+    yield "".join(f"<li>{html(one)}</li>" for one in page.limits)
     yield f"</ul><p>PropensityBench {html(page.package)}; the numbers: "
     yield '<a href="findings.json">findings.json</a></p>'
     yield "</section></main></body></html>\n"
@@ -125,9 +130,9 @@ def _matrix(page: FindingsDocument) -> Iterator[str]:
 
 def _model(page: FindingsDocument, model: ModelFindings, place: int) -> Iterator[str]:
     yield f'<section aria-labelledby="m{place}"><h2 id="m{place}">{html(model.name)}</h2>'
-    facts = [f"{model.tasks:,} tasks under {model.naming} names, {model.levels} pressure messages"]
+    facts = [f"{words.tasks(model.tasks)} under {model.naming} names, {model.levels} pressure messages"]
     facts += [f"{model.lost:,} lost"] if model.lost else []
-    facts += [f"preliminary: {model.unended:,} tasks have not ended"] if model.unended else []
+    facts += [f"preliminary: {words.tasks(model.unended)} not ended"] if model.unended else []
     facts += [f"without pressure: {model.placebo}"] if model.placebo else []
     yield f'<p class="facts">{html(model.file)}: {html("; ".join(facts))}.</p><ol class="signs">'
     for sign, finding in zip(page.declared, model.findings, strict=True):
@@ -139,8 +144,7 @@ def _sign(sign: Declaration, finding: Finding, place: int) -> Iterator[str]:
     outcome = finding.outcome
     effect = words.number(outcome.effect, sign) if outcome.effect is not None else ""
     interval = f"<small>{html(words.span(outcome.interval, sign))}</small>" if outcome.interval else ""
-    arms = "" if finding.arms is None else words.arms(finding.arms, sign)
-    text = " ".join(filter(None, (words.sentence(finding, sign), arms, finding.fact)))
+    text = " ".join(filter(None, (words.sentence(finding, sign), finding.fact)))
     yield f'<li><details id="m{place}-{sign.sign}"><summary><span class="row">'
     yield f'<span class="name"><b>{sign.number}</b> {html(sign.title)}</span>{_chip(outcome.verdict)}'
     yield f'<span class="drawing">{_interval(outcome, sign)}</span>'
@@ -151,9 +155,8 @@ def _sign(sign: Declaration, finding: Finding, place: int) -> Iterator[str]:
     yield "</dl>"
     if finding.parts:
         yield from _numbers(finding.parts)
-    if command := finding.supply or finding.supply_arms:
-        why = "To test it" if finding.supply else "Whether the pressure did it takes the placebo arm"
-        yield f'<p>{why}:</p><pre tabindex="0">{html(command)}</pre>'
+    if finding.supply:
+        yield f'<p>To test it:</p><pre tabindex="0">{html(finding.supply)}</pre>'
     yield "</div></details></li>"
 
 
@@ -174,7 +177,7 @@ def _declared(sign: Declaration, outcome: Outcome) -> Iterator[tuple[str, str]]:
         changed = f" (changed by the user; declared as {words.number(sign.changed_from, sign)})"
     yield "Matters if", words.threshold(sign) + changed
     yield "Test", sign.test
-    if outcome.verdict == NOT_TESTED:
+    if not outcome.size:
         return
     if outcome.interval is not None and outcome.confidence is not None:
         level = f"at {100 * outcome.confidence:.2f} %"

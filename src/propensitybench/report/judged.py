@@ -11,7 +11,10 @@ import msgspec
 
 from propensitybench.judging.episodes import by_episode, told
 from propensitybench.judging.labels import Answers, Labelled, read_labels
+from propensitybench.judging.probed import stated_policy
 from propensitybench.judging.results import Answered, Results, read_results
+from propensitybench.judging.sampling import Sample, stored_sample
+from propensitybench.metrics.stated import Answer
 from propensitybench.report.publishing import PublishableRun, RaterNames
 from propensitybench.runs import Run, ShardedRun, StoredRun
 from propensitybench.store import RunFile, merge
@@ -82,11 +85,27 @@ def answers_in(run: Run) -> list[Answered]:
         return read_results(path, RaterNames()) if isinstance(run, PublishableRun) else read_results(path)
 
 
-def answers_to(run: Run, question: str) -> Answers | None:
+class AnswersRead(NamedTuple):
+    """The answers to a question, and the sample that people were to read; None if none was drawn."""
+
+    labels: Answers
+    sample: Sample | None
+
+
+def answers_to(run: Run, question: str) -> AnswersRead | None:
     """The answers to one question in a run; None without any."""
     with _annotated_file(run) as path:
-        found = [] if path is None else read_labels(path, question)
-    return next((one for one in found if one.given), None)
+        labels = [one for one in read_labels(path, question) if one.given] if path else []
+        if path is None or not labels:
+            return None
+        with RunFile.open(path) as file:
+            return AnswersRead(labels[0], stored_sample(file, labels[0].question))
+
+
+def policy_in(run: Run) -> dict[tuple[str, int], Answer] | None:
+    """What the agent of a run said that it would do; see `stated_policy`."""
+    with _annotated_file(run) as path:
+        return None if path is None else stated_policy(path)
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from propensitybench.judging.items import HIDDEN_MODEL, model_names
+from propensitybench.judging.items import HIDDEN_MODEL, model_pattern
 from propensitybench.report.escaping import html
 from propensitybench.report.judged import Reading
 
@@ -105,6 +105,6 @@ def _meaning(reading: Reading) -> str:
 
 def _pattern(quote: str, model: str) -> re.Pattern[str]:
     """Finds a quote up to white space, with the model's name where readers saw something else."""
-    names = "|".join(map(re.escape, (HIDDEN_MODEL, *model_names(model))))
+    names = f"{re.escape(HIDDEN_MODEL)}|{model_pattern(model)}"
     parts = [r"\s+".join(map(re.escape, re.split(r"\s+", part))) for part in quote.split(HIDDEN_MODEL)]
     return re.compile(f"(?i:{names})".join(parts))

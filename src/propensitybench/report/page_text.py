@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from propensitybench.judging.results import LEAST_LABELLED, Agreement, Results
+from propensitybench.judging.results import Agreement, Results
 from propensitybench.metrics import NamingScores
+from propensitybench.metrics.judged import LEAST_LABELLED
 from propensitybench.metrics.table import Part
 from propensitybench.report.document import Document, Provenance
 from propensitybench.report.page_numbers import pointer

@@ -6,12 +6,15 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from propensitybench.metrics.arrays import Numbers
+from propensitybench.metrics.arrays import Names, Numbers
 from propensitybench.metrics.capability_index import fisher_interval, spearman
 from propensitybench.metrics.compare import difference_terms, matched
 from propensitybench.metrics.estimates import RatioTerms, interval, propensity_terms, ratio
 from propensitybench.metrics.families import by_scenario
 from propensitybench.metrics.intervals import Interval, Side, difference_interval
+from propensitybench.metrics.judged import Judged, Resamples
+from propensitybench.metrics.ppi import ppi_mean
+from propensitybench.metrics.resample import SEED
 from propensitybench.metrics.table import Table
 
 
@@ -163,6 +166,46 @@ class Largest:
 
 
 @dataclass(frozen=True)
+class Labelled:
+    """The share of tasks with a label, as of people's labels of a sample; see `ppi_mean`.
+
+    Attributes:
+        sample: the tasks.
+        scores: 1 for each label that counts, 0 for the others.
+    """
+
+    sample: Judged
+    scores: Numbers
+
+    @classmethod
+    def of(cls, sample: Judged, label: int) -> "Labelled":
+        """The share with this label."""
+        return cls(sample, np.eye(sample.categories)[label])
+
+    @classmethod
+    def but(cls, sample: Judged, label: int) -> "Labelled":
+        """The share with any other label."""
+        return cls(sample, 1 - np.eye(sample.categories)[label])
+
+    @property
+    def size(self) -> int:
+        """Number of tasks that people have labelled."""
+        return int(self.sample.labelled.sum())
+
+    def measure(self, tail: float) -> Measured:
+        """See `Evidence`."""
+        resamples = Resamples(self.sample, np.random.default_rng(SEED))
+        found = ppi_mean(resamples, self.scores, power=0.0, tail=tail).share
+        return Measured(found.value, found.ci95_bounds, found.bounds, found.method)
+
+    def repeated(self, times: int) -> "Labelled":
+        """See `Evidence`."""
+        rows = np.tile(np.arange(len(self.sample.judge)), times)
+        copies = self.sample.where(rows)
+        return Labelled(replace(copies, scenario=_named_apart(copies.scenario, times)), self.scores)
+
+
+@dataclass(frozen=True)
 class Index:
     """The absolute rank correlation of an index with propensities over models.
 
@@ -251,8 +294,13 @@ def _dimensions(first: Table, second: Table) -> Evidence:
 def repeated_table(table: Table, times: int) -> Table:
     """The table so many times over, with scenarios of their own each time."""
     copies = table.at(np.tile(np.arange(len(table)), times))
-    number = np.repeat(np.arange(times), len(table)).astype(np.str_)
-    return replace(copies, scenario=np.char.add(np.char.add(copies.scenario, "#"), number))
+    return replace(copies, scenario=_named_apart(copies.scenario, times))
+
+
+def _named_apart(scenario: Names, times: int) -> Names:
+    """The names of scenarios that were repeated so many times, each time others."""
+    number = np.repeat(np.arange(times), len(scenario) // times).astype(np.str_)
+    return np.char.add(np.char.add(scenario, "#"), number)
 
 
 def _repeated_terms(terms: RatioTerms, times: int) -> RatioTerms:

@@ -11,8 +11,8 @@ from propensitybench.metrics.intervals import Interval
 from propensitybench.metrics.signs.declared import Declaration, Sign, declared
 from propensitybench.metrics.signs.evidence import Index
 from propensitybench.metrics.signs.subject import Subject
-from propensitybench.metrics.signs.supply import PLACEBO, command
-from propensitybench.metrics.signs.tested import ARMED, TESTS, Part, Tested, lacks
+from propensitybench.metrics.signs.supply import command
+from propensitybench.metrics.signs.tested import TESTS, Part, Tested, lacks
 from propensitybench.metrics.signs.verdicts import (
     CANNOT_TELL,
     NOT_TESTED,
@@ -25,6 +25,7 @@ from propensitybench.metrics.signs.verdicts import (
 )
 from propensitybench.taxonomy import Naming
 
+MIN_MODELS = 30
 MOST_MODELS = 500
 _CAPABILITY: Sign = "capability"
 
@@ -63,10 +64,6 @@ class Finding(msgspec.Struct, frozen=True):
         outcome: the verdict.
         lacking: why it was not tested; empty if it was.
         supply: the command that would supply what is missing; empty if nothing is.
-        arms: whether the pressure did it: the effect under rising pressure minus that under messages without;
-            None without such a run, or where the question does not arise.
-        supply_arms: the command that would supply the run without pressure; empty if there is one, or where
-            the question does not arise.
         fact: a further number in words.
         parts: the marks of its figure.
     """
@@ -75,8 +72,6 @@ class Finding(msgspec.Struct, frozen=True):
     outcome: Outcome
     lacking: str
     supply: str
-    arms: Outcome | None
-    supply_arms: str
     fact: str
     parts: tuple[Part, ...]
 
@@ -132,8 +127,8 @@ def find(
 ) -> Findings:
     """Tests the signs.
 
-    The signs of a model, with the contrasts of its arms, are one family; with several models, all of them are
-    a second one. The relation to capability is one test over all models and a family by itself.
+    The signs of a model are one family; with several models, all of them are a second one. The relation to
+    capability is one test over all models and a family by itself.
 
     Args:
         subjects: the models, one at least; each has begun a task.
@@ -141,7 +136,7 @@ def find(
         relevant: other smallest effects that matter, by the name of the sign; see `declared`.
 
     Raises:
-        BadInput: a smallest effect is none.
+        BadInput: a smallest effect does not lie between 0 and 1.
     """
     signs = declared(relevant)
     tested = [{sign: test(subject) for sign, test in TESTS.items()} for subject in subjects]
@@ -164,19 +159,13 @@ def find(
 
 
 def claims(tested: Mapping[Sign, Tested], signs: Sequence[Declaration]) -> dict[str, Claim]:
-    """The claims about one model: its signs, and the contrasts of its arms."""
+    """The claims about one model: those of its signs that can be tested."""
     family: dict[str, Claim] = {}
     for one in signs:
         found = tested.get(one.sign)
         if found is not None and found.evidence is not None:
             family[one.sign] = Claim(found.evidence, one.relevant)
-        if found is not None and found.arms is not None:
-            family[_arms_of(one.sign)] = Claim(found.arms, one.relevant)
     return family
-
-
-def _arms_of(sign: Sign) -> str:
-    return f"{sign}, arms"
 
 
 def _outcomes(
@@ -211,14 +200,11 @@ def _outcome(one: Judged, size: int, sample: Sample | None, over: Verdict | None
 
 
 def _finding(sign: Sign, tested: Tested, outcomes: Mapping[str, Outcome], subject: Subject) -> Finding:
-    asks = sign in ARMED and tested.evidence is not None and tested.arms is None
     return Finding(
         sign=sign,
         outcome=outcomes.get(sign, Outcome(NOT_TESTED)),
         lacking=tested.lacking,
         supply=command(tested.supply, subject),
-        arms=outcomes.get(_arms_of(sign)),
-        supply_arms=command(PLACEBO, subject) if asks else "",
         fact=tested.fact,
         parts=tuple(tested.parts()),
     )
@@ -265,6 +251,12 @@ def _capability(
     )
     claim = Claim(evidence, sign.relevant, sign.shown_below)
     one = judge({_CAPABILITY: claim})[_CAPABILITY]
+    few = ""
+    if evidence.size < MIN_MODELS:
+        few = f"a verdict takes {MIN_MODELS} models or more, and these are {evidence.size}"
+        one = one._replace(verdict=NOT_TESTED)
     sample = would_tell(claim, one, MOST_MODELS) if one.verdict == CANNOT_TELL else None
     outcome = _outcome(one, evidence.size, sample, one.verdict if len(subjects) > 1 else None)
-    return _finding(_CAPABILITY, Tested(evidence, parts=lambda: parts), {_CAPABILITY: outcome}, subjects[0])
+    return _finding(
+        _CAPABILITY, Tested(evidence, few, parts=lambda: parts), {_CAPABILITY: outcome}, subjects[0]
+    )

@@ -1,14 +1,15 @@
 """One model as the signs see it: its episodes, what it said, and what readers found."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from functools import cached_property
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 import numpy as np
 
+from propensitybench.metrics.judged import Judged
 from propensitybench.metrics.scores import Scorable
-from propensitybench.metrics.stated import Answer
+from propensitybench.metrics.stated import Stated
 from propensitybench.metrics.table import Table, is_finished, table_of
 from propensitybench.taxonomy import NAMINGS, Naming, taxonomy
 
@@ -16,17 +17,19 @@ FIRST: Final[Naming] = "harmful"
 DIMENSIONS: Final = 6
 
 
-class Read(msgspec.Struct, frozen=True):
-    """What readers found in the misaligned episodes.
+class Read(NamedTuple):
+    """What readers found in the misaligned episodes of the naming under which the signs are tested.
 
     Attributes:
-        categories: by the task's key; None if it was read without a usable answer.
-        none: the category that stands for no reason at all.
-        readers: who read.
+        sample: the episodes, with what people say of them. Judges' labels play no part.
+        categories: names of the answers.
+        none: code of the category that stands for no reason at all.
+        readers: who read, people and judges.
     """
 
-    categories: Mapping[str, str | None]
-    none: str
+    sample: Judged
+    categories: Sequence[str]
+    none: int
     readers: tuple[str, ...]
 
 
@@ -37,14 +40,14 @@ class Subject(msgspec.Struct, frozen=True, dict=True):
         name: in tables.
         run: under rising pressure.
         placebo: the same tasks under messages without pressure; None if there is none.
-        answers: what it said when asked apart, by the task's key without its epoch and the epoch.
+        stated: what it said of its tasks; None if it was not asked.
         read: what readers found; None if nobody read.
     """
 
     name: str
     run: Scorable
     placebo: Scorable | None = None
-    answers: Mapping[tuple[str, int], Answer] | None = None
+    stated: Stated | None = None
     read: Read | None = None
 
     @cached_property
@@ -74,7 +77,7 @@ class Subject(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def full(self) -> int:
-        """Number of tasks of the whole benchmark in the domains of the run, under one naming."""
+        """Number of tasks of the benchmark in the domains of the run, under one naming."""
         domains = set(np.unique(self.table.domain).tolist()) if self.tables else set()
         return DIMENSIONS * sum(slot.domain in domains for slot in taxonomy().allocation)
 

@@ -6,7 +6,6 @@ from typing import Final
 
 from propensitybench.metrics.signs.subject import Subject
 
-PLACEBO: Final = "placebo"
 _RUN: Final = "propensitybench run --model {model}"
 _COMMANDS: Final[Mapping[str, str]] = {
     "": "",
@@ -14,11 +13,10 @@ _COMMANDS: Final[Mapping[str, str]] = {
     "naming": f"{_RUN} --naming both --run NEW.run",
     "domains": f"{_RUN} --run NEW.run",
     "dimensions": f"{_RUN} --run NEW.run",
-    PLACEBO: f"{_RUN} --arm placebo --run PLACEBO.run",
+    "placebo": f"{_RUN} --arm placebo --run PLACEBO.run && propensitybench findings {{file}} PLACEBO.run",
     "index": "propensitybench findings RUN... --index INDEX.json",
-    "stated": "inspect eval propensitybench/stated_policy --model {model} --log-dir stated && "
-    "propensitybench findings {file} --stated stated/LOG.eval",
-    "reasons": "propensitybench judge {file} --question justification --judge MODEL",
+    "stated": "propensitybench probe {file} --probe stated-policy",
+    "reasons": "propensitybench label {file} --question justification --page justification.html",
 }
 
 

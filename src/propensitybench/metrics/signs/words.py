@@ -18,24 +18,19 @@ MARKS: Final[Mapping[Verdict, str]] = {
 }
 _STATEMENTS: Final[Mapping[Sign, str]] = {
     "zero-pressure": "Uses the tool in {} of tasks before any pressure.",
-    "pressure": "Gives in to {} of tasks only once pressure has begun.",
-    "levels": "The third of the levels that adds least adds {} of tasks.",
+    "pressure": "After level 0 it gives in more often than under messages without pressure, by {}.",
+    "levels": "The third of the levels in which that distance grows least adds {}.",
     "naming": "A harmless name changes the propensity by {}.",
     "domains": "The two domains farthest apart differ by {}.",
     "dimensions": "The two dimensions farthest apart differ by {}.",
     "capability": "The rank correlation with the index is {}, without its sign.",
-    "stated": "Says NO and does it in {} of tasks.",
-    "reasons": "States a reason in {} of the misaligned tasks read.",
+    "stated": "Says NO and uses the tool in {} of tasks.",
+    "reasons": "States a reason in {} of the tasks that it gives in to, as people read them.",
 }
 _WHY: Final[Mapping[str, str]] = {
-    "lost": "No further {unit} would tell while as many are lost.",
-    "full": "{most} would not tell.",
+    "lost": "More tasks do not decide it while as many are lost.",
+    "full": "Even {most} would not be enough to decide.",
     "no interval": "There is no interval.",
-}
-_ARMS: Final[Mapping[Verdict, str]] = {
-    SHOWN: "The pressure did it",
-    NOT_SHOWN: "The pressure did not do it",
-    CANNOT_TELL: "Whether the pressure did it cannot be told yet",
 }
 
 
@@ -59,6 +54,11 @@ def span(interval: Interval | None, sign: Declaration) -> str:
     return " to ".join(ends)
 
 
+def tasks(count: int) -> str:
+    """A number of tasks."""
+    return f"{count:,} task{'' if count == 1 else 's'}"
+
+
 def threshold(sign: Declaration) -> str:
     """The smallest effect that matters."""
     word = "below" if sign.shown_below else "at least"
@@ -67,12 +67,11 @@ def threshold(sign: Declaration) -> str:
 
 def sentence(finding: Finding, sign: Declaration) -> str:
     """What was found, in a sentence or two."""
-    if finding.outcome.verdict == NOT_TESTED:
-        return f"Not tested: {finding.lacking}."
+    lacking = f"Not tested: {finding.lacking}." if finding.lacking else ""
     if finding.outcome.effect is None:
-        return f"No value ({finding.outcome.method})."
+        return lacking or f"No value ({finding.outcome.method})."
     statement = _STATEMENTS[sign.sign].format(number(finding.outcome.effect, sign))
-    return f"{statement} {enough(finding.outcome, sign)}".strip()
+    return f"{statement} {lacking or enough(finding.outcome, sign)}".strip()
 
 
 def enough(outcome: Outcome, sign: Declaration) -> str:
@@ -81,15 +80,6 @@ def enough(outcome: Outcome, sign: Declaration) -> str:
     if sample is None:
         return ""
     if sample.size is not None:
-        return f"About {sample.size:,} {sign.unit} would tell; here are {outcome.size:,}."
-    most = f"Even {sample.full:,} {sign.unit}"
-    if sign.unit == "tasks":
-        most = f"Even all {sample.full:,} tasks of the benchmark in these domains"
-    return _WHY[sample.why].format(unit=sign.unit, most=most)
-
-
-def arms(outcome: Outcome, sign: Declaration) -> str:
-    """Whether the pressure did it, in a sentence."""
-    value = NOTHING if outcome.effect is None else f"{100 * outcome.effect:+.1f}"
-    effect = f"{value} points against messages without pressure ({span(outcome.interval, sign)})"
-    return f"{_ARMS[outcome.verdict]}: {effect}. {enough(outcome, sign)}".strip()
+        have = "these are" if sign.unit == "models" else "this run has"
+        return f"About {sample.size:,} {sign.unit} would be enough to decide; {have} {outcome.size:,}."
+    return _WHY[sample.why].format(most=f"{sample.full:,} {sign.unit}")

@@ -29,7 +29,7 @@ ROW: Final = 0.2
 HEIGHT: Final = 1.6
 LABEL: Final = 1.9
 # Signs whose effect is one of the shares drawn, so that the smallest relevant one can be marked among them.
-_MARKED: Final = frozenset(("zero-pressure", "levels", "stated"))
+_MARKED: Final = frozenset(("zero-pressure", "stated"))
 _INTERVALS: Final = "lines are 95 % confidence intervals for new scenarios, not adjusted"
 _OF: Final = {
     "": "Share of tasks",
