@@ -19,6 +19,7 @@ from propensitybench.metrics.intervals import Interval
 from propensitybench.metrics.summary import Number, Summary, summarise
 from propensitybench.metrics.table import Part
 from propensitybench.report.document import provenance, template_name
+from propensitybench.report.escaping import json_visible
 from propensitybench.report.publishing import PublishableRun, model_shown
 from propensitybench.runs import Run
 from propensitybench.scenarios import TaskMetadata
@@ -200,7 +201,7 @@ def run_id(manifest: Manifest) -> str:
 
 def encode(summary: RunSummary) -> bytes:
     """The summary in its canonical form: one line of JSON, its keys in the order of the classes here."""
-    return msgspec.json.encode(summary) + b"\n"
+    return json_visible(msgspec.json.encode(summary)).encode() + b"\n"
 
 
 def decode(raw: bytes, where: str) -> RunSummary:
