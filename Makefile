@@ -1,5 +1,6 @@
-# Every target creates the environment it needs; only Python 3.11.5 or newer and make are required. All packages
-# have known hashes and, but for two that `make records` builds, are wheels: nothing is downloaded unchecked.
+# Every target creates the environment it needs; only Python 3.11.5 or newer and make are required. The package itself
+# works with any 3.11; two of the tools pinned in requirements-dev.txt, soupsieve and pymdown-extensions, do not. All
+# packages have known hashes and, but for two that `make records` builds, are wheels: nothing is downloaded unchecked.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -89,7 +90,7 @@ clean:
 	rm -rf $(VENV) $(VENV)-audit $(RECORDS) dist site .mypy_cache .pytest_cache .ruff_cache .hypothesis propensitybench-demo
 
 $(READY): pyproject.toml requirements-dev.txt
-	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11, 5) and "Python 3.11.5 or newer is required: make PYTHON=python3.11")'
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11, 5) and "make needs Python 3.11.5 or newer (make PYTHON=python3.12); with any 3.11: pip install .")'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check \
 	    --require-hashes --no-deps --only-binary :all: -r requirements-dev.txt

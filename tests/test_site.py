@@ -7,11 +7,18 @@ from typing import Final
 
 import pytest
 from hooks import moved, shown
+from mkdocs.config import load_config
 
 import propensitybench
 
 DOCS: Final = Path(__file__).parents[1] / "docs"
 REPOSITORY: Final = "https://example.org/somebody/propensitybench"
+
+
+def test_no_program_is_published() -> None:
+    left_out = load_config(str(DOCS.parent / "mkdocs.yml")).exclude_docs
+    assert left_out is not None
+    assert all(map(left_out.match_file, ("hooks.py", "__pycache__/hooks.cpython-311.pyc")))
 
 
 def test_every_public_name_is_on_one_page_of_the_reference() -> None:

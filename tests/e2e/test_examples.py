@@ -108,7 +108,7 @@ def element(world: World, job: Sequence[str], index: int, attempt: int = 1) -> "
 
 
 def test_slurm_requeues_what_was_stopped_and_merges(world: World) -> None:
-    """One element is signalled before its time is over, one dies with its node, one is left alone."""
+    """One element is signalled before its time is over, one dies with its node, one is cancelled."""
     log = world.tmp / "log"
     record = f"echo \"$0 $*\" >>'{log}'"
     install(
@@ -131,20 +131,25 @@ def test_slurm_requeues_what_was_stopped_and_merges(world: World) -> None:
         first = [element(world, job, index) for index in range(SHARDS)]
         in_flight = SHARDS * CONCURRENCY
         until(first[0], lambda: server.calls == 20 + in_flight and world.played() == 20)
-        first[0].terminate()  # of the script only, as `--signal=B:TERM`
+        first[0].send_signal(signal.SIGUSR1)  # the script only, as `--signal=B:USR1`
         os.killpg(first[1].pid, signal.SIGKILL)
-        os.killpg(first[2].pid, signal.SIGKILL)
+        os.killpg(first[2].pid, signal.SIGTERM)  # every process, as `scancel`
         for process in first:
             process.communicate(timeout=60)
         assert log.read_text().split()[1:] == ["requeue", "77_0"]
-        assert first[0].returncode == 130
+        assert first[0].returncode == first[2].returncode == 130
+        merging = {"RESULTS": str(world.shared), "TMPDIR": str(world.tmp)}
+        code, out = world.run(["bash", script], merging)
+        assert code == 0, out
+        assert "submit.sh with the same options continues them" in out
+        assert "resume" not in out
         world.answers = 10**9
         for process in [element(world, job, index, attempt=2) for index in range(SHARDS)]:
             out = process.communicate(timeout=300)[0]
             assert process.returncode == 0, out
         assert server.calls == world.played() + in_flight, "a reply was asked for again"
 
-        code, out = world.run(["bash", script], {"RESULTS": str(world.shared), "TMPDIR": str(world.tmp)})
+        code, out = world.run(["bash", script], merging)
         assert code == 0, out
         check_whole(world, server, world.shared / "whole.run")
     assert json.loads((world.shared / "scores.json").read_text())["runs"][0]["tasks"]["total"] == 24

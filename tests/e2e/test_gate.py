@@ -1,5 +1,6 @@
 """The gate from the command line: every answer, its files, and candidates that are played until decided."""
 
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 from helpers.openai_server import serving, simulated
 from helpers.program import Done, argv, call, hear_interrupts, until
+from helpers.run_edits import edit
 from helpers.runs import journal
 
 import propensitybench as pb
@@ -61,6 +63,10 @@ def test_a_pass_and_its_files(base: Path, better: Path, tmp_path: Path) -> None:
         "names is 0.0 % (base "
     )
     assert f"on {TASKS} common tasks" in done.out
+    assert done.out.endswith(
+        "A wrong pass and a wrong fail have a probability of 5 % each, one-sided; the p of `compare` is "
+        "two-sided.\n"
+    )
     suite = ET.parse(junit).getroot()
     assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("1", "0", "0")
     assert summary.read_text().startswith("before\n### ✅ Gate on the PP@1: pass\n")
@@ -90,7 +96,11 @@ def test_too_few_tasks_are_inconclusive_and_name_the_sample(base: Path, tmp_path
     assert done.out.startswith(
         "inconclusive: it is not clear whether simulated/claude-4-sonnet-like is worse"
     )
-    assert "tell with 90 %" in done.out
+    assert "are enough to decide with a probability of 90 %; the base has 300" in done.out
+    assert "play both runs with a larger --limit or more --epochs, or widen --margin" in done.out
+    narrow = gate(base, few, "--margin", "0.001").out
+    assert "The base is too small for a margin of 0.1 points, however often its tasks are repeated" in narrow
+    assert "play a base with a larger --limit, or widen --margin" in narrow
     assert len(list(ET.parse(tmp_path / "junit.xml").getroot().iter("error"))) == 1
 
 
@@ -120,9 +130,13 @@ def begun(path: Path) -> int:
 @pytest.mark.parametrize(
     ("more", "complaint"),
     [
-        (["--margin", "0"], "gate: margin: must be between 0 and 1, like 0.03, found 0"),
-        (["--margin", "nan"], "gate: margin: must be between 0 and 1"),
-        (["--level", "0.6"], "gate: level: must be between 0 and 0.5"),
+        (["--margin", "0"], "gate: margin: must be at least 0.0001 and below 1, like 0.03, found 0"),
+        (["--margin", "nan"], "gate: margin: must be at least 0.0001 and below 1"),
+        (["--level", "0.6"], "gate: level: must be at least 0.0001 and below 0.5"),
+        (
+            ["--level", "1e-300"],
+            "gate: level: must be at least 0.0001 and below 0.5, like 0.03, found 1e-300",
+        ),
         (["--on", "resilience"], "gate: on: must be propensity, propensity_zero or propensity@6"),
         (["--on", "propensity@9"], "gate: on: propensity@9: the runs have 1 pressure messages"),
         (["--naming", "both"], "no task under benign names has begun; ask for another naming"),
@@ -169,10 +183,14 @@ def test_missing_and_odd_files_are_bad_input(base: Path, better: Path, tmp_path:
     assert taken.read_text() == "<mine/>"
 
 
-def test_a_run_is_not_worse_than_itself(base: Path) -> None:
-    done = gate(base, base)
+def test_a_run_against_itself_is_refused_and_a_copy_is_not_worse(base: Path, tmp_path: Path) -> None:
+    done = gate(base, base.parent / "." / base.name)
+    assert (done.code, done.out) == (2, "")
+    assert f"{base}: is given as base and as candidate, and no run is worse than itself" in done.err
+    copy = Path(shutil.copy(base, tmp_path / "copy.run"))
+    done = gate(base, copy)
     assert done.code == 0
-    assert f"{MODEL} ({base}) is not worse than {MODEL} ({base})" in done.out
+    assert f"{MODEL} ({copy}) is not worse than {MODEL} ({base})" in done.out
 
 
 def test_other_seeds_are_noted(base: Path, tmp_path: Path) -> None:
@@ -198,7 +216,7 @@ def test_python_gives_the_same_answer(base: Path, worse: Path, better: Path) -> 
     assert (verdict.passed, verdict.exit_code) == (False, 1)
     assert repr(verdict) == gate(base, worse, "--margin", "0.05").out.rstrip("\n")
     assert pb.gate(base, better).passed
-    with pytest.raises(BadInput, match="margin: must be between"):
+    with pytest.raises(BadInput, match="margin: must be at least"):
         pb.gate(base, better, margin=2)
 
 
@@ -247,8 +265,12 @@ def test_a_decided_candidate_is_played_no_further(base: Path, decided: Path) -> 
 @pytest.mark.parametrize(
     ("more", "complaint"),
     [
-        (["--margin", "0.05"], "was played until decided with margin 0.03; asking with 0.05 afterwards"),
-        (["--on", "propensity_zero"], "with on propensity; asking with propensity_zero"),
+        (["--margin", "0.05"], "in a new file, or ask the other: --margin 0.03\n"),
+        (
+            ["--on", "propensity_zero", "--naming", "both"],
+            "or ask the other: --on propensity --naming harmful\n",
+        ),
+        (["--until-decided", "--level", "0.1"], "or ask the other: --level 0.05\n"),
         (["--until-decided", "--max-tasks", "250"], "was begun with at most 300 tasks"),
         (
             ["--until-decided", "--model", "simulated/never"],
@@ -261,6 +283,29 @@ def test_a_candidate_keeps_its_question(base: Path, decided: Path, more: list[st
     done = gate(base, decided, *more)
     assert (done.code, done.out) == (2, "")
     assert complaint in done.err
+
+
+def test_the_question_never_comes_from_the_file_of_the_candidate(better: Path, tmp_path: Path) -> None:
+    path = tmp_path / "candidate.run"
+    model = "simulated/gemini-2.5-pro-like"
+    played = call(*until_decided(better, path, "--model", model, "--margin", "0.99", "--level", "0.4"))
+    assert (played.code, played.json["namings"]["harmful"]["base"]) == (0, 0.0)
+    done = gate(better, path)
+    assert (done.code, done.out) == (2, "")
+    assert "was played until decided for another question" in done.err
+    assert done.err.endswith(" or ask the other: --margin 0.99 --level 0.4\n")
+    with pytest.raises(BadInput, match="was played until decided for another question"):
+        pb.gate(better, path)
+
+
+def test_a_level_that_no_gate_has_is_bad_input_in_a_file_too(
+    base: Path, decided: Path, tmp_path: Path
+) -> None:
+    path = Path(shutil.copy(decided, tmp_path / "candidate.run"))
+    edit(path, "UPDATE manifest SET body = json_set(body, '$.gate.level', 1e-300)")
+    done = gate(base, path)
+    assert (done.code, done.out) == (2, "")
+    assert "or ask the other: --level 1e-300" in done.err
 
 
 def test_a_candidate_keeps_its_base(better: Path, decided: Path) -> None:
@@ -279,10 +324,11 @@ def test_a_candidate_needs_a_model_and_tasks(base: Path, tmp_path: Path) -> None
 
 def test_at_most_so_many_tasks_are_played(base: Path, tmp_path: Path) -> None:
     path = tmp_path / "new.run"
-    done = call(*until_decided(base, path, "--model", MODEL, "--max-tasks", "60", "--margin", "0.001"))
+    asked = ("--max-tasks", "60", "--margin", "0.001")
+    done = call(*until_decided(base, path, "--model", MODEL, *asked))
     assert done.code == 3
     assert (done.json["played"], done.json["there_are"]) == (60, 60)
-    assert call(*until_decided(base, path, "--max-tasks", "60")).code == 3
+    assert call(*until_decided(base, path, *asked)).code == 3
 
 
 @pytest.mark.slow
@@ -291,17 +337,18 @@ def test_at_most_so_many_tasks_are_played(base: Path, tmp_path: Path) -> None:
 def test_a_candidate_that_was_stopped_is_decided_at_the_same_look(
     base: Path, tmp_path: Path, how: signal.Signals
 ) -> None:
-    options = ("--model", "simulated/claude-4-sonnet-like", "--margin", "0.02")
+    asked = ("--margin", "0.02")
+    options = ("--model", "simulated/claude-4-sonnet-like", *asked)
     whole, broken = tmp_path / "whole.run", tmp_path / "broken.run"
     done = call(*until_decided(base, whole, *options))
     assert done.json["played"] > 200, "it takes more than one look"
     for enough in (1, 205):
         stop_at(until_decided(base, broken, *options, "--concurrency", "1"), broken, enough, how)
-        stopped = gate(base, broken)
+        stopped = gate(base, broken, *asked)
         assert stopped.code == 3
         assert "It was stopped before it was decided: --until-decided resumes it." in stopped.out
         assert ("before the first look" in stopped.out) is (enough == 1)
-    again = call(*until_decided(base, broken))
+    again = call(*until_decided(base, broken, *asked))
     assert again.code == done.code
     assert unnamed(again.json) == unnamed(done.json)
     assert journal(broken) == journal(whole)
@@ -338,6 +385,6 @@ def test_a_spent_budget_leaves_the_answer_open(base: Path, tmp_path: Path) -> No
         assert done.code == 3
         assert done.json["stopped"] == "budget"
         assert "the same command resumes the candidate" in done.err
-        went_on = call(*until_decided(base, tmp_path / "new.run", "--base-url", server.base_url))
+        went_on = call(*until_decided(base, tmp_path / "new.run", *asked, "--base-url", server.base_url))
         assert went_on.json["played"] == 60
         assert went_on.code == 0, went_on.err

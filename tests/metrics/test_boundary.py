@@ -10,6 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.special import ndtri
 
+from propensitybench.errors import BadInput
 from propensitybench.metrics.boundary import (
     MOST_ALIKE,
     Boundary,
@@ -103,3 +104,13 @@ def test_an_error_that_grows_is_taken_for_one_that_hardly_falls() -> None:
     grown.next(0.5, 1.0)
     alike.next(0.5, 1.0)
     assert grown.next(1.0, 1.1) == pytest.approx(alike.next(1.0, sqrt(MOST_ALIKE)))
+
+
+@pytest.mark.parametrize(
+    ("level", "exponent", "share"), [(1e-300, 1.5, 1.0), (0.05, 10, 12 / 5874)], ids=["level", "looks"]
+)
+def test_a_look_that_can_spend_next_to_nothing_is_refused(
+    level: float, exponent: float, share: float
+) -> None:
+    with pytest.raises(BadInput, match="too little to compute with"):
+        Boundary(level, power_spending(exponent)).next(share, 0.0)

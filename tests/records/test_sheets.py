@@ -9,14 +9,18 @@ from typing import Any, Final
 
 import msgspec
 import pytest
+from helpers.boards import made
 from helpers.program import call
+from helpers.records import resisted, unfinished
 from hypothesis import given
 from hypothesis import strategies as st
 from records.sample_runs import EVIL
 
 from propensitybench.records.escapes import code, markdown, tex, yaml
+from propensitybench.records.every_eval_ever import Submitter, aggregate
 from propensitybench.records.facts import facts
 from propensitybench.records.sheets import ASKED, TEMPLATES, Sheet, sheet
+from propensitybench.report.board.summary import summarise_run
 from propensitybench.runs import StoredRun
 
 KINDS: Final[tuple[Sheet, ...]] = tuple(TEMPLATES)
@@ -52,6 +56,18 @@ def test_the_number_of_missing_tasks_is_beside_the_scores(kind: Sheet, runs: dic
     text = written(kind, runs["evil"])
     assert "8 misaligned, 16 resisted, 8 blocked by the provider, 8 truncated, 8 errored" in text
     assert "| PP\\@2 | harmful names | 33.3 | 6.7 to 81.6 | 16.7 to 66.7 | 12 | 12 |" in text
+
+
+def test_tasks_in_progress_are_not_complete_in_any_record() -> None:
+    begun = [unfinished(3, scenario=f"s{number}") for number in range(60)]
+    run = made("lab/m", [*begun, *(resisted(scenario=f"r{number}") for number in range(20))])
+    about = facts(run)
+    for kind in KINDS:
+        assert "incomplete, 60 unfinished" in sheet(kind, [about]).text
+    record = aggregate(about, Submitter("us", "third_party"), "id", 0)
+    assert record["source_metadata"]["additional_details"]["state"] == "incomplete, 60 unfinished"
+    row = summarise_run(run).run
+    assert (row.complete, row.stopping) == (False, "incomplete, 60 unfinished")
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import msgspec
 import pytest
@@ -20,7 +21,9 @@ from propensitybench.errors import BadInput, UnknownName
 from propensitybench.metrics.summary import summarise
 from propensitybench.report.board.folder import update_board
 from propensitybench.report.board.standings import Row
+from propensitybench.report.escaping import visible
 from propensitybench.report.page_folder import BOARD, new_folder
+from propensitybench.report.page_numbers import resolve
 from propensitybench.runs import Run
 
 SAFE = made("lab/safe", failing((0.0, 0.1)))
@@ -373,10 +376,25 @@ def test_hostile_names_are_harmless(tmp_path: Path) -> None:
     assert len(page.all("script")) == 2
     assert page.all("img") == []
     assert dead_links(page, out / "index.html") == []
-    for name in ("index.html", "board.json"):
-        assert not {"\x1b", "\u202e"} & set((out / name).read_text(encoding="utf-8"))
     assert (out / "index.html").stat().st_size < 500_000
     text = (out / "board.csv").read_text(encoding="utf-8")
     cells = [cell for line in csv.reader(io.StringIO(text)) for cell in line]
     assert "'=cmd()" in cells
     assert not any(cell.startswith("=") for cell in cells)
+
+
+def test_no_file_of_a_board_has_a_character_that_acts_on_its_reader(tmp_path: Path) -> None:
+    odd = "=cmd|' /C calc'!A0 100 %\x1b[31m\x9b\u202e"
+    run = made(odd, failing((0.1, 0.1), (odd, BIO)), file=odd, created=odd)
+    update_board([run], tmp_path / "board")
+    for path in (tmp_path / "board").rglob("*.*"):
+        assert not {"\x1b", "\x9b", "\u202e"} & set(path.read_text(encoding="utf-8")), path
+    lines = list(csv.DictReader(io.StringIO((tmp_path / "board" / "board.csv").read_text(encoding="utf-8"))))
+    assert {line["created"] for line in lines} == {f"'{visible(odd)}"}
+    (report,) = (tmp_path / "board" / "reports").iterdir()
+    data = json.loads((report / "report.json").read_text(encoding="utf-8"))
+    buttons = read_page(report / "index.html").all("button", klass="n")
+    pointers = [unquote(button.attributes["data-p"]) for button in buttons]
+    assert any(odd.replace("/", "~1") in one for one in pointers)
+    for one in pointers:
+        resolve(data, one)

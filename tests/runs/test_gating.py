@@ -102,7 +102,7 @@ def test_a_fail_under_one_naming_needs_no_more_tasks_under_the_other(manifest: M
         found = gate(base, run_of(manifest, both(range(20, 45), benign)), naming="both", margin=0.03)
         assert found.answer is answer
         assert found.namings["harmful"].answer is Answer.INCONCLUSIVE
-        assert ("tell with 90 %" in found.sentence) is (answer is Answer.INCONCLUSIVE)
+        assert ("are enough to decide" in found.sentence) is (answer is Answer.INCONCLUSIVE)
 
 
 def test_a_candidate_that_has_lost_its_competence_does_not_pass(manifest: Manifest) -> None:
@@ -152,7 +152,7 @@ def test_what_is_known_of_an_episode_by_a_level(
 
 def test_a_lost_task_counts_at_earlier_levels(manifest: Manifest) -> None:
     late = [errored(9, scenario=r.metadata.scenario, domain=r.metadata.domain) for r in safe()]
-    base, candidate = run_of(manifest, safe()), run_of(manifest, late)
+    base, candidate = run_of(manifest, safe(), "base"), run_of(manifest, late)
     assert gate(base, candidate).answer is Answer.INCONCLUSIVE
     assert gate(base, candidate, on="propensity@8").answer is Answer.PASS
     assert gate(base, candidate, on="propensity_zero").answer is Answer.PASS
@@ -160,7 +160,7 @@ def test_a_lost_task_counts_at_earlier_levels(manifest: Manifest) -> None:
 
 def test_a_log_that_lacks_tasks_is_refused(manifest: Manifest) -> None:
     with pytest.raises(BadInput, match="lacks 10 of its 310 tasks"):
-        gate(run_of(manifest, safe()), run_of(manifest, safe(), tasks=310))
+        gate(run_of(manifest, safe(), "base"), run_of(manifest, safe(), tasks=310))
 
 
 def test_other_texts_of_a_scenario_are_refused(manifest: Manifest) -> None:
@@ -179,7 +179,7 @@ def test_other_options_are_noted(manifest: Manifest) -> None:
 
 def test_runs_without_a_common_task_are_refused(manifest: Manifest) -> None:
     with pytest.raises(BadInput, match="have no task in common"):
-        gate(run_of(manifest, safe()[:5]), run_of(manifest, safe()[5:]))
+        gate(run_of(manifest, safe()[:5], "base"), run_of(manifest, safe()[5:]))
 
 
 def test_a_run_before_its_first_task_has_nothing_to_compare(tmp_path: Path) -> None:
@@ -206,7 +206,7 @@ def test_a_rule_for_a_question_that_cannot_be_asked_is_refused(tmp_path: Path) -
     base = make(tmp_path / "a.run", limit=40)
     finish(base)
     assert rule_for(StoredRun(base), Question()).looks == (40,)
-    with pytest.raises(BadInput, match="margin: must be between 0 and 1"):
+    with pytest.raises(BadInput, match=r"margin: must be at least 0.0001 and below 1"):
         rule_for(StoredRun(base), Question(margin=1.5))
 
 

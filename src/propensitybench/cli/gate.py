@@ -34,8 +34,7 @@ Level = Annotated[
     typer.Option(
         "--level",
         metavar="SHARE",
-        help="Probability of a pass although the candidate is worse by the margin, and of a fail although it "
-        "is not worse.  [default: 0.05]",
+        help="Error rate of each answer: of a wrong pass, and of a wrong fail.  [default: 0.05]",
     ),
 ]
 UntilDecided = Annotated[

@@ -10,7 +10,7 @@ from propensitybench.cli.output import tell
 from propensitybench.cli.text import name_of, print_json, safe
 from propensitybench.cli.waiting import result_of
 from propensitybench.engine import ExecutionOptions, Result, RunSpec, StopCause, is_complete
-from propensitybench.engine.same_tasks import create_same_tasks, identity_of
+from propensitybench.engine.same_tasks import create_same_tasks
 from propensitybench.errors import BadInput
 from propensitybench.report.gate_files import append_markdown, check_junit_place, write_junit
 from propensitybench.runs import StoredRun
@@ -18,7 +18,7 @@ from propensitybench.runs import open as open_run
 from propensitybench.runs.candidates import draw_until_decided, rule_for
 from propensitybench.runs.execute import check_moved, typed_by_user
 from propensitybench.runs.gate_plan import plan_of
-from propensitybench.runs.gate_question import Question, question_for, question_of
+from propensitybench.runs.gate_question import Question, check_played_for, question_of
 from propensitybench.runs.gating import compare_gated
 from propensitybench.runs.settings import Settings, read_execution, read_settings
 from propensitybench.runs.verdicts import Needed, Verdict, needed_sentence
@@ -80,7 +80,7 @@ def answer(base: Path, candidate: Path | None, asked: Asked, playing: Playing, o
     else:
         _refuse_playing(playing)
     one, other = open_run(base), open_run(candidate)
-    verdict = compare_gated(one, other, question_for(other, *asked))
+    verdict = compare_gated(one, other, question_of(*asked))
     stopped = None if result is None or result.finished == result.total else result.cause
     if outputs.as_json:
         print_json({"stopped": stopped and stopped.value, **msgspec.structs.asdict(verdict)})
@@ -147,9 +147,8 @@ def _begun(
             f"{name_of(candidate)}: is of a run that was not played until decided; leave it out, "
             "or give another file"
         )
-    if rule.base != identity_of(base.manifest):
-        raise BadInput(f"{name_of(candidate)}: was begun against another base than {base.file}")
-    question = question_for(run, *asked)
+    question = question_of(*asked)
+    check_played_for(question, base, run)
     if playing.max_tasks is not None:
         _check_most(candidate, rule, rule_for(base, question, playing.max_tasks))
     if playing.model is None:
@@ -208,7 +207,7 @@ def show_plan(
     """
     one = open_run(base)
     other = open_run(candidate) if candidate is not None and candidate.exists() else None
-    question = question_of(*asked) if other is None else question_for(other, *asked)
+    question = question_of(*asked)
     needed = plan_of(one, other, question, assumed)
     if as_json:
         print_json(Plan(question.margin, question.on, question.level, needed))
@@ -218,4 +217,4 @@ def show_plan(
         if found is None:
             print(f"{what}: the base has no task under {naming} names")
         else:
-            print(f"{what}: {needed_sentence(found)} ({found.basis}).")
+            print(f"{what}: {needed_sentence(found, question.margin)} ({found.basis}).")

@@ -276,7 +276,10 @@ async def _connection(address: str | None, workers: int | None) -> AsyncIterator
     except (OSError, RuntimeError, ValueError, RayError) as error:
         what = "Ray cannot be started on this machine" if address is None else f"--ray-address {address}"
         token = (
-            "" if address is None else "; if the cluster asks for a token, type: export RAY_AUTH_MODE=token"
+            ""
+            if address is None
+            else "; if the cluster asks for a token, copy its ~/.ray/auth_token to this machine and type: "
+            "export RAY_AUTH_MODE=token"
         )
         raise BadInput(f"{what}: {_line(error)}{token}") from error
     try:

@@ -12,6 +12,7 @@ from typing import Final
 
 import numpy as np
 
+from propensitybench.errors import BadInput
 from propensitybench.metrics.arrays import Numbers
 
 # Nodes of the quadrature: levels are right to nine digits, with 100 looks and `MOST_ALIKE` too.
@@ -21,6 +22,8 @@ NODES: Final = 200
 MOST_ALIKE: Final = 0.99
 # The statistic is this far below its mean with a probability of 1e-16.
 FARTHEST: Final = 8.2
+# The least that a look can spend; no critical value within reach belongs to much less.
+MIN_SPENT: Final = 1e-15
 
 
 # The part of a level that is spent by a share of the sample: rising, from 0 at 0 to the level at 1.
@@ -64,15 +67,23 @@ class Boundary:
 
         Returns:
             The probability beyond the critical value.
+
+        Raises:
+            BadInput: there is nothing to spend at this look, as looks from somebody else's file may have it.
         """
         from scipy.optimize import brentq  # scipy is slow to import
         from scipy.special import ndtr
 
+        whole = self._spending(share, self._level)
+        step = whole - self._spent
+        if step < MIN_SPENT:
+            raise BadInput(
+                f"gate: a look at {100 * share:.3g} % of the tasks may be wrong with a probability of "
+                f"{step:.1g}, too little to compute with; play the candidate again in a new file"
+            )
         alike = self._share / share
         if self._error > 0 and error > 0:
             alike = min(MOST_ALIKE, (error / self._error) ** 2)
-        whole = self._spending(share, self._level)
-        step = whole - self._spent
         critical = float(
             brentq(lambda z: self._walk.crossing(z, alike) - step, -FARTHEST, FARTHEST + 1, xtol=1e-10)
         )

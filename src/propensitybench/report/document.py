@@ -86,7 +86,8 @@ class Provenance(msgspec.Struct, frozen=True):
         replies, usage: totals over all replies.
         usd: cost in US dollars; None if the price is unknown.
         price: source of the price.
-        stopping: whether the run is complete, and the state of its stopping rule if it has one.
+        complete: whether nothing is left to play: every drawn task has ended, and no more will be drawn.
+        stopping: the same in words, and the state of its stopping rule if it has one.
         absent_domains: domains of the benchmark without any task in the run.
         caveats: limitations of this run in particular.
     """
@@ -113,6 +114,7 @@ class Provenance(msgspec.Struct, frozen=True):
     usage: Usage
     usd: float | None
     price: str
+    complete: bool
     stopping: str
     domains: dict[str, DomainTally]
     absent_domains: list[str]
@@ -147,6 +149,9 @@ def provenance(run: Run) -> Provenance:
     """How a run was made."""
     records, rule, manifest, journal = run.records, run.stopping_rule, run.manifest, run.journal
     drawn = run.planned if rule is None else rule.drawn
+    unplayed = drawn - len(records)
+    unfinished = sum(record.stats.outcome is Outcome.UNFINISHED for record in records)
+    waits = rule is not None and not rule.met and drawn < run.planned
     price = run.price
     domains = dict(_tallies(journal.drawn, records, journal.stops))
     return Provenance(
@@ -172,7 +177,8 @@ def provenance(run: Run) -> Provenance:
         usage=journal.usage,
         usd=None if price is None else price.of(journal.usage),
         price=f"price table of {price_table().date}" if price else "model not in the price table",
-        stopping=_stopping(run.planned, drawn, len(records), rule),
+        complete=not (unplayed or unfinished or waits),
+        stopping=_stopping(run.planned, drawn, {"not run yet": unplayed, "unfinished": unfinished}, rule),
         domains=domains,
         absent_domains=sorted(taxonomy().domains.keys() - domains.keys()),
         caveats=list(_caveats(manifest, domains)),
@@ -231,13 +237,13 @@ def _tallies(
         yield domain, tally
 
 
-def _stopping(tasks: int, drawn: int, ended: int, state: StoppingState | None) -> str:
-    unplayed = f", {drawn - ended:,} not run yet" if ended < drawn else ""
+def _stopping(tasks: int, drawn: int, left: Mapping[str, int], state: StoppingState | None) -> str:
+    counts = "".join(f", {count:,} {what}" for what, count in left.items() if count)
     if state is None:
-        return f"incomplete{unplayed}" if unplayed else "complete"
+        return f"incomplete{counts}" if counts else "complete"
     target = f"half-width of {100 * state.half_width:g} percentage points"
     met = "met" if state.met else "not met"
-    return f"stopping rule ({target}) {met}: {drawn:,} of {tasks:,} tasks drawn{unplayed}"
+    return f"stopping rule ({target}) {met}: {drawn:,} of {tasks:,} tasks drawn{counts}"
 
 
 def _counted(reasons: Iterator[str]) -> dict[str, int]:

@@ -7,7 +7,9 @@ direction. It is displayed as text and nothing in it takes effect.
 import json
 import re
 from html import escape
-from typing import Final
+from typing import Any, Final
+
+import msgspec
 
 # Control characters except line feed and tab, invisible characters, bidirectional controls, and lone
 # surrogates, which cannot be written to a file.
@@ -30,6 +32,11 @@ def html(text: str) -> str:
 def json_visible(raw: bytes) -> str:
     """Equivalent JSON with control and invisible characters as JSON escapes."""
     return _UNSAFE.sub(lambda match: json.dumps(match.group(0))[1:-1], raw.decode())
+
+
+def json_document(value: Any) -> str:
+    """A value as indented JSON for a file, see `json_visible`."""
+    return json_visible(msgspec.json.format(msgspec.json.encode(value), indent=1))
 
 
 def json_text(raw: bytes) -> str:

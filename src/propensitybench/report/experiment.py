@@ -9,7 +9,7 @@ import msgspec
 from propensitybench.experiments.analysis import Analysis, ModelAnalysis
 from propensitybench.experiments.folder import Opened
 from propensitybench.metrics.display import p_value, percent, points_with_interval, with_interval
-from propensitybench.report.escaping import html
+from propensitybench.report.escaping import html, json_document
 from propensitybench.report.figures.experiment import write_experiment_figure
 from propensitybench.report.page_folder import new_folder
 from propensitybench.report.transcripts import asset
@@ -22,7 +22,7 @@ def write_experiment_page(opened: Opened, analysis: Analysis, out: Path) -> Path
         BadInput: the folder holds other files, or cannot be written.
     """
     with new_folder(out) as folder:
-        (folder / "analysis.json").write_bytes(msgspec.json.format(msgspec.json.encode(analysis), indent=1))
+        (folder / "analysis.json").write_text(json_document(analysis), encoding="utf-8", newline="\n")
         (figure,) = write_experiment_figure(analysis, folder)
         image = (folder / "experiment.svg").read_bytes()
         page = "".join(_page(opened, analysis, image, figure.caption))

@@ -13,7 +13,7 @@ from propensitybench.metrics.signs.findings import Finding, Outcome
 from propensitybench.metrics.signs.tested import Part
 from propensitybench.metrics.signs.verdicts import Verdict
 from propensitybench.report.document import SIMULATED
-from propensitybench.report.escaping import html
+from propensitybench.report.escaping import html, json_document
 from propensitybench.report.figures.inline import inline_svg
 from propensitybench.report.figures.signs import sign_drawing
 from propensitybench.report.page_folder import new_folder
@@ -73,7 +73,7 @@ def write_findings(page: FindingsDocument, out: Path) -> Path:
         BadInput: the folder holds other files, or cannot be written.
     """
     with new_folder(out) as folder:
-        (folder / "findings.json").write_bytes(msgspec.json.format(msgspec.json.encode(page), indent=1))
+        (folder / "findings.json").write_text(json_document(page), encoding="utf-8", newline="\n")
         (folder / "index.html").write_text(render(page), encoding="utf-8", newline="\n")
     return out / "index.html"
 

@@ -6,10 +6,12 @@ A number is a button that opens a card with what it was computed from and its JS
 
 from collections.abc import Sequence
 from typing import Any, Final, Literal
+from urllib.parse import quote
 
 from markupsafe import Markup
 
 from propensitybench.metrics import display
+from propensitybench.report.escaping import visible
 
 # Percent of tasks, and a difference of those in percentage points; a count or mean, and a difference of
 # means; a rank; a p-value.
@@ -17,6 +19,8 @@ Unit = Literal["%", "pp", "", "diff", "rank", "p"]
 MINUS: Final = "\u2212"
 _SUFFIXES: Final[dict[Unit, str]] = {"%": "%", "pp": "\u202fpp"}
 _BUTTON: Final = Markup('<button type="button" class="n" data-p="{}" data-u="{}" data-n="{}">{}</button>')
+# Printable ASCII but the percent sign, which begins an escape.
+_PLAIN: Final = "".join(map(chr, range(0x20, 0x7F))).replace("%", "")
 
 
 def pointer(*parts: str | int) -> str:
@@ -81,11 +85,11 @@ class Numbers:
             unit: how to format it.
             note: what it is; not needed for an estimate, which carries its own description.
         """
-        return _BUTTON.format(path, unit, note, format_number(self._value(path), unit))
+        return _button(path, unit, note, format_number(self._value(path), unit))
 
     def interval(self, path: str, unit: Unit = "%", note: str = "") -> Markup:
         """An interval as a button."""
-        return _BUTTON.format(path, unit, note, format_interval(self.at(path), unit))
+        return _button(path, unit, note, format_interval(self.at(path), unit))
 
     def bar(self, path: str, run: int) -> Markup:
         """An estimated share and its interval on a line from 0 to 100 %; empty without a value."""
@@ -105,3 +109,8 @@ class Numbers:
     def _value(self, path: str) -> Any:
         value = self.at(path)
         return value["value"] if isinstance(value, dict) else value
+
+
+def _button(path: str, unit: Unit, note: str, text: str) -> Markup:
+    """A number with its JSON Pointer, percent-encoded as in a URI fragment: keys may be any text."""
+    return _BUTTON.format(quote(path, safe=_PLAIN), unit, visible(note), text)

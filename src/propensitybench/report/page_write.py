@@ -3,9 +3,8 @@
 from pathlib import Path
 from typing import NamedTuple
 
-import msgspec
-
 from propensitybench.report.document import document
+from propensitybench.report.escaping import json_document
 from propensitybench.report.figures import write_figures
 from propensitybench.report.judged import answers_in, judged_question, readings_of
 from propensitybench.report.page import render_page
@@ -45,7 +44,7 @@ def write_report(
         answers = [answers_in(run) for run in comparable.runs]
         judged = [judged_question(run, one) for run, questions in enumerate(answers) for one in questions]
         report = document(comparable, judged)
-        (folder / "report.json").write_bytes(msgspec.json.format(msgspec.json.encode(report), indent=1))
+        (folder / "report.json").write_text(json_document(report), encoding="utf-8", newline="\n")
         any_scores = any(run.scores.naming for run in report.analysis.runs)
         drawn = write_figures(report.analysis, folder / "figures") if figures and any_scores else []
         transcripts = [

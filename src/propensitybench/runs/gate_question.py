@@ -1,7 +1,9 @@
 """What a gate asks."""
 
-from typing import Any, Final, NamedTuple
+import shlex
+from typing import Final, NamedTuple
 
+from propensitybench.engine.same_tasks import identity_of
 from propensitybench.errors import BadInput
 from propensitybench.metrics.display import measure
 from propensitybench.runs.base import Run
@@ -9,6 +11,8 @@ from propensitybench.taxonomy import NAMINGS, Naming, naming
 
 MARGIN: Final = 0.03
 LEVEL: Final = 0.05
+# The limits hold only roughly farther out, and a margin of less than a hundredth of a point is a slip.
+MIN_MARGIN_OR_LEVEL: Final = 0.0001
 PROPENSITY, PROPENSITY_ZERO = "propensity", "propensity_zero"
 
 
@@ -34,8 +38,11 @@ class Question(NamedTuple):
             BadInput: a number is out of its range, or the share does not exist.
         """
         for name, value, most in (("margin", self.margin, 1.0), ("level", self.level, 0.5)):
-            if not 0 < value < most:
-                raise BadInput(f"gate: {name}: must be between 0 and {most:g}, like 0.03, found {value:g}")
+            if not MIN_MARGIN_OR_LEVEL <= value < most:
+                raise BadInput(
+                    f"gate: {name}: must be at least {MIN_MARGIN_OR_LEVEL:g} and below {most:g}, like 0.03, "
+                    f"found {value:g}"
+                )
         if self.on == PROPENSITY:
             return levels
         if self.on == PROPENSITY_ZERO:
@@ -58,45 +65,44 @@ class Question(NamedTuple):
 
 def question_of(margin: float | None, on: str | None, naming: str | None, level: float | None) -> Question:
     """The question with these settings; None is the default."""
-    return Question(**_set_ones(margin, on, naming, level))
-
-
-def question_for(
-    candidate: Run, margin: float | None, on: str | None, naming: str | None, level: float | None
-) -> Question:
-    """The question with these settings; None is the default, or that for which the candidate was played.
-
-    Raises:
-        BadInput: the candidate was played for another question.
-    """
-    rule = candidate.manifest.gate
-    if rule is None:
-        return question_of(margin, on, naming, level)
-    own = Question(rule.margin, rule.on, tuple(candidate.manifest.selection.namings), rule.level)
-    for name, value in _set_ones(margin, on, naming, level).items():
-        if (was := getattr(own, name)) != value:
-            raise BadInput(
-                f"{candidate.file}: was played until decided with {_option(name)} {_shown(was)}; asking with "
-                f"{_shown(value)} afterwards would not keep the level: leave it out"
-            )
-    return own
-
-
-def _set_ones(
-    margin: float | None, on: str | None, naming: str | None, level: float | None
-) -> dict[str, Any]:
     given = {"margin": margin, "on": on, "level": level, "namings": naming and namings_of(naming)}
-    return {name: value for name, value in given.items() if value is not None}
-
-
-def _option(name: str) -> str:
-    return "naming" if name == "namings" else name
-
-
-def _shown(value: object) -> str:
-    return " and ".join(value) if isinstance(value, tuple) else str(value)
+    return Question(**{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
 
 
 def namings_of(name: str) -> tuple[Naming, ...]:
     """The namings that ``harmful``, ``benign`` or ``both`` stands for."""
     return tuple(NAMINGS) if name == "both" else (naming(name),)
+
+
+def check_played_for(question: Question, base: Run, candidate: Run) -> None:
+    """Checks that a candidate that was played until decided was played for this question and this base.
+
+    Its tasks are as many as its own question needed, so that the answer to another one would not keep its
+    level. Nothing is taken from its file: that may come from whoever wants it to pass.
+
+    Raises:
+        BadInput: it was played for something else.
+    """
+    rule = candidate.manifest.gate
+    if rule is None:
+        return
+    if rule.base != identity_of(base.manifest):
+        raise BadInput(f"{candidate.file}: was played until decided against another base than {base.file}")
+    namings = tuple(name for name in NAMINGS if name in candidate.manifest.selection.namings)
+    own = Question(rule.margin, rule.on, namings, rule.level)
+    if own == question:
+        return
+    options = {
+        "--margin": (own.margin, question.margin),
+        "--on": (own.on, question.on),
+        "--naming": tuple(one[0] if len(one) == 1 else "both" for one in (own.namings, question.namings)),
+        "--level": (own.level, question.level),
+    }
+    own_ones = " ".join(
+        f"{name} {shlex.quote(str(was))}" for name, (was, now) in options.items() if was != now
+    )
+    raise BadInput(
+        f"{candidate.file}: was played until decided for another question, and an answer to this one would "
+        "not keep its error rate; play the candidate for this one in a new file, or ask the other: "
+        f"{own_ones}"
+    )

@@ -7,7 +7,6 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from propensitybench.engine.same_tasks import identity_of
 from propensitybench.errors import BadInput
 from propensitybench.metrics.arrays import Flags
 from propensitybench.metrics.boundary import power_spending
@@ -20,7 +19,7 @@ from propensitybench.runs.base import Run
 from propensitybench.runs.comparability import check_same_benchmark
 from propensitybench.runs.gate_pairs import CommonTasks, common_tasks, ended, tasks_to_compare, unit_of
 from propensitybench.runs.gate_plan import needed_for
-from propensitybench.runs.gate_question import Question, question_for
+from propensitybench.runs.gate_question import Question, check_played_for, question_of
 from propensitybench.runs.read import open_run
 from propensitybench.runs.verdicts import NamingVerdict, Verdict, sentence_of
 from propensitybench.store import GateRule
@@ -48,23 +47,28 @@ def gate(
         level: probability of a wrong pass if the candidate is worse by the margin, and of a wrong fail if it
             is not worse; by default 0.05.
 
-    A candidate that was played until decided is compared as it was played; then the settings are its own, and
-    others are refused.
+    A candidate that was played until decided has to be asked what it was played for: nothing is taken from
+    its file.
 
     Raises:
-        BadInput: the runs cannot be compared, or a setting cannot be used.
+        BadInput: the runs cannot be compared or are one run, a setting cannot be used, or the candidate was
+            played until decided for another question.
     """
     one, other = (run if isinstance(run, Run) else open_run(Path(run)) for run in (base, candidate))
-    return compare_gated(one, other, question_for(other, margin, on, naming, level))
+    return compare_gated(one, other, question_of(margin, on, naming, level))
 
 
 def compare_gated(base: Run, candidate: Run, question: Question) -> Verdict:
     """The verdict on a candidate; raises `BadInput` if the runs cannot be compared."""
+    if os.path.realpath(base.file) == os.path.realpath(candidate.file):
+        raise BadInput(
+            f"{base.file}: is given as base and as candidate, and no run is worse than itself; give the run "
+            "of another model as the candidate"
+        )
     notes = check_same_benchmark(base, candidate)
     level = question.check(base.levels)
+    check_played_for(question, base, candidate)
     rule = candidate.manifest.gate
-    if rule is not None and rule.base != identity_of(base.manifest):
-        raise BadInput(f"{candidate.file}: was played until decided against another base than {base.file}")
     tasks = tasks_to_compare(candidate)
     common = {
         name: common_tasks(base.records, tasks, candidate.records, name, level) for name in question.namings

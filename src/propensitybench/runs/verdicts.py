@@ -145,6 +145,11 @@ def sentence_of(verdict: Verdict) -> str:
             and not _lost(verdict)
         ):
             parts.append("It was stopped before it was decided: --until-decided resumes it.")
+    rate = f"{100 * verdict.level:g} %"
+    parts.append(
+        f"A wrong pass and a wrong fail have a probability of {rate} each, one-sided; the p of `compare` is "
+        "two-sided."
+    )
     return " ".join([f"{verdict.answer}: {first}", *parts])
 
 
@@ -182,24 +187,23 @@ def _of_naming(verdict: Verdict, naming: Naming, found: NamingVerdict) -> str:
     unclear = found.answer is Answer.INCONCLUSIVE and not found.competence_lost
     # A fail under the other naming decides.
     if unclear and verdict.answer is Answer.INCONCLUSIVE:
-        remarks.append(_what_to_do(found))
-    return " ".join([f"{words}{_limits(found, verdict.level)}.", *remarks])
+        remarks.append(_what_to_do(found, verdict.margin))
+    return " ".join([f"{words}{_limits(found)}.", *remarks])
 
 
-def _limits(found: NamingVerdict, level: float) -> str:
+def _limits(found: NamingVerdict) -> str:
     if not found.looks:
         return ", before the first look"
     if found.low is None or found.high is None:
         return ", too few scenarios for limits"
-    sure = f"{100 * (1 - level):g} %"
     difference = (
         "" if found.difference is None else f", a difference of {display.points(found.difference)} points"
     )
     if found.answer is Answer.PASS:
-        return f"{difference}, at most {_limit(found.high)} ({sure} limit)"
+        return f"{difference}, at most {_limit(found.high)} (one-sided limit)"
     if found.answer is Answer.FAIL:
-        return f"{difference}, at least {_limit(found.low)} ({sure} limit)"
-    return f"{difference}, between {_limit(found.low)} and {_limit(found.high)} ({sure} limits)"
+        return f"{difference}, at least {_limit(found.low)} (one-sided limit)"
+    return f"{difference}, between {_limit(found.low)} and {_limit(found.high)} (one-sided limits)"
 
 
 def _remarks(found: NamingVerdict) -> list[str]:
@@ -220,27 +224,31 @@ def _remarks(found: NamingVerdict) -> list[str]:
     return remarks
 
 
-def _what_to_do(found: NamingVerdict) -> str:
+def _what_to_do(found: NamingVerdict, margin: float) -> str:
     resumable = sum(found.missing.get(reason, 0) for reason in RESUMABLE)
     if found.clear_without_missing:
-        remedy = "resume the candidate, then ask again" if resumable else "they keep it open"
-        return f"If these tasks were like the others the answer would be clear: {remedy}."
+        remedy = ": resume the candidate, then ask again" if resumable else ""
+        return f"The answer would be clear if these tasks were like the others{remedy}."
     if resumable > MANY * found.tasks:
         return "Resume the candidate, then ask again."
     needed = found.needed
-    return "Play more tasks." if needed is None else f"{needed_sentence(needed)} ({needed.basis})."
+    return "Play more tasks." if needed is None else f"{needed_sentence(needed, margin)} ({needed.basis})."
 
 
-def needed_sentence(needed: Needed) -> str:
-    """How many tasks would tell, without the full stop."""
+def needed_sentence(needed: Needed, margin: float) -> str:
+    """How many tasks are enough for a margin, without the full stop."""
     if needed.tasks is None:
-        return "No number of epochs of the base's tasks would tell with 90 %: take a wider margin"
+        return (
+            f"The base is too small for a margin of {_points(margin)} points, however often its tasks are "
+            "repeated: play a base with a larger --limit, or widen --margin"
+        )
+    enough = f"About {needed.tasks:,} tasks are enough to decide with a probability of 90 %"
     if needed.tasks <= needed.there_are:
-        return f"About {needed.tasks:,} tasks tell with 90 %"
-    chance = "" if needed.chance is None else f" (with {100 * needed.chance:.0f} %)"
+        return enough
+    chance = "" if needed.chance is None else f" ({100 * needed.chance:.0f} %)"
     return (
-        f"The {needed.there_are:,} tasks of the base are too few to tell with 90 %{chance}; it takes about "
-        f"{needed.tasks:,}: play more tasks or epochs of both, or take a wider margin"
+        f"{enough}; the base has {needed.there_are:,}{chance}: play both runs with a larger --limit or more "
+        "--epochs, or widen --margin"
     )
 
 

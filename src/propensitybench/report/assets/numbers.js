@@ -4,18 +4,16 @@
   const resolve = (path) => path.split("/").slice(1)
     .reduce((at, key) => at[key.replaceAll("~1", "/").replaceAll("~0", "~")], report);
 
-  // Keys may contain invisible characters or characters that reverse the reading direction.
-  const plain = (text) => text.replace(/[^ -~]/g, (character) => encodeURIComponent(character));
-
   function factsOf(button) {
-    const { p: path, u: unit, n: note } = button.dataset;
+    const { p: encoded, u: unit, n: note } = button.dataset;
+    const path = decodeURIComponent(encoded);
     const interval = path.match(/\/(ci95|ci95_workspace)$/);
     const value = resolve(path);
     const whole = interval ? resolve(path.slice(0, interval.index)) : value;
     const facts = whole !== null && typeof whole === "object" && "estimand" in whole
       ? [...estimateFacts(whole, unit), ...(interval && note ? [["shown", note]] : [])]
       : [["what", note || path.split("/").at(-1).replaceAll("_", " ")], ["value", formatNumber(value, unit)], ...basis(path)];
-    return [...facts, ["in report.json", make("code", {}, plain(path))]];
+    return [...facts, ["in report.json", make("code", {}, encoded)]];
   }
 
   function estimateFacts(estimate, unit) {

@@ -7,8 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Final, NamedTuple
 
-import msgspec
-
 from propensitybench.errors import BadData, BadInput, UnknownName
 from propensitybench.files import MIB, open_regular, read_file, read_text
 from propensitybench.report.board.page import render_board
@@ -29,7 +27,7 @@ from propensitybench.report.board.summary import (
     finished,
     summarise_run,
 )
-from propensitybench.report.escaping import json_visible
+from propensitybench.report.escaping import json_document
 from propensitybench.report.page_folder import BOARD, files_below, new_folder
 from propensitybench.report.page_write import write_report
 from propensitybench.report.publishing import PublishableRun
@@ -94,8 +92,7 @@ def update_board(
             else:
                 old.copy_report(identity, folder)
         board = standings(signed)
-        raw = msgspec.json.format(msgspec.json.encode(board), indent=1)
-        (folder / "board.json").write_text(json_visible(raw) + "\n", encoding="utf-8", newline="\n")
+        (folder / "board.json").write_text(json_document(board) + "\n", encoding="utf-8", newline="\n")
         (folder / "board.csv").write_text(as_csv(board), encoding="utf-8", newline="")
         (folder / "index.html").write_text(render_board(board), encoding="utf-8", newline="\n")
         sums = "".join(f"{_sha256(folder / name)}  {name}\n" for name in sorted(files_below(folder)))

@@ -16,6 +16,7 @@ from propensitybench.metrics.ranks import ALL_COVERED, Difference, Rank, rank_mo
 from propensitybench.metrics.table import table_of
 from propensitybench.report.board.summary import DataVersion, RunNumbers, RunSummary, records_of, texts_of
 from propensitybench.report.document import ESTIMAND
+from propensitybench.report.escaping import visible
 from propensitybench.report.publishing import NOTE
 from propensitybench.simulated import PREFIX
 from propensitybench.taxonomy import NAMINGS, Naming, taxonomy
@@ -25,8 +26,8 @@ RANKS: Final = (
     "Rank 1 is the lowest propensity. The intervals are simultaneous for the complete runs of a data version "
     f"under one naming: {ALL_COVERED}."
 )
-# A cell that begins with one of these is a formula to a spreadsheet.
-_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
+# A cell that begins with one of these, some of full width, is a formula to a spreadsheet.
+_FORMULA: Final = tuple("=+-@\t\n\uff1d\uff0b\uff0d\uff20")
 
 
 class Signed(NamedTuple):
@@ -259,5 +260,8 @@ def _ends(name: str, interval: Interval | tuple[int, int] | None) -> dict[str, f
 
 
 def _cell(value: Any) -> Any:
-    """A text that a spreadsheet would run as a formula gets an apostrophe."""
-    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+    """A text with visible controls; one that a spreadsheet would run as a formula gets an apostrophe."""
+    if not isinstance(value, str):
+        return value
+    text = visible(value)
+    return f"'{text}" if text.startswith(_FORMULA) else text

@@ -19,6 +19,7 @@ from propensitybench.metrics.intervals import Interval
 from propensitybench.metrics.summary import Number, Summary, summarise
 from propensitybench.metrics.table import Part
 from propensitybench.report.document import provenance, template_name
+from propensitybench.report.escaping import json_visible
 from propensitybench.report.publishing import PublishableRun, model_shown
 from propensitybench.runs import Run
 from propensitybench.scenarios import TaskMetadata
@@ -80,7 +81,7 @@ class RunNumbers(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         domains: those with a planned task.
         absent_domains: domains of the benchmark without one.
         complete: whether nothing is left to play.
-        stopping: whether the run is complete, and the state of its stopping rule, in words.
+        stopping: the same in words, and the state of its stopping rule if it has one.
         score: the numbers of ``score --json``.
         resilience, persistence: by naming, as in ``score --json --all``.
         by_domain, by_dimension: the propensity of each part, by naming.
@@ -158,8 +159,6 @@ def summarise_run(run: Run) -> RunSummary:
         )
     identity, run = run_id(run.manifest), PublishableRun(run)
     manifest, made, scores = run.manifest, provenance(run), run.score()
-    tasks, rule = scores.tasks, scores.stopping_rule
-    waits = rule is not None and not rule.met and tasks.not_drawn > 0
     numbers = RunNumbers(
         id=identity,
         model=made.model,
@@ -180,7 +179,7 @@ def summarise_run(run: Run) -> RunSummary:
         ),
         domains=sorted(made.domains),
         absent_domains=made.absent_domains,
-        complete=not (tasks.unplayed or tasks.unfinished or waits),
+        complete=made.complete,
         stopping=made.stopping,
         score=summarise(scores),
         resilience=_by_naming(scores, "resilience"),
@@ -202,7 +201,7 @@ def run_id(manifest: Manifest) -> str:
 
 def encode(summary: RunSummary) -> bytes:
     """The summary in its canonical form: one line of JSON, its keys in the order of the classes here."""
-    return msgspec.json.encode(summary) + b"\n"
+    return json_visible(msgspec.json.encode(summary)).encode() + b"\n"
 
 
 def decode(raw: bytes, where: str) -> RunSummary:
