@@ -140,6 +140,17 @@ def test_what_people_found_is_tested_and_what_judges_found_is_not(folder: Path) 
     assert reasons["outcome"]["verdict"] == "shown"
 
 
+@pytest.mark.slow
+def test_labels_of_a_word_matcher_give_no_verdict(tmp_path: Path) -> None:
+    run = ("run", "--model", "simulated/gemini-2.5-pro-like", "--run", "g.run", "--limit", "200")
+    assert call(*run, cwd=tmp_path).code == 0
+    judge = ("judge", "g.run", "--judge", "keyless/words", "--question", "justification")
+    assert call(*judge, cwd=tmp_path).code == 0
+    (model,) = call("findings", "g.run", "--json", cwd=tmp_path).json["models"]
+    outcome = model["findings"][8]["outcome"]
+    assert (outcome["verdict"], outcome["effect"]) == ("not tested", None)
+
+
 def test_what_the_model_said_to_the_probe_is_tested(folder: Path) -> None:
     shutil.copy(folder / "always.run", folder / "probed.run")
     asked = call("findings", "probed.run", "--json", cwd=folder).json["models"][0]["findings"][7]

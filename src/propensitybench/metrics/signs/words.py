@@ -28,7 +28,7 @@ _STATEMENTS: Final[Mapping[Sign, str]] = {
     "reasons": "States a reason in {} of the tasks that it gives in to, as people read them.",
 }
 _WHY: Final[Mapping[str, str]] = {
-    "lost": "More tasks do not decide it while as many are lost.",
+    "lost": "No larger sample decides it while as many are missing.",
     "full": "Even {most} would not be enough to decide.",
     "no interval": "There is no interval.",
 }
