@@ -5,6 +5,7 @@ import gzip
 import subprocess
 import sys
 import zlib
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -68,11 +69,19 @@ def test_a_huge_reply_is_not_read_to_its_end_and_is_retried() -> None:
     assert attempts == 2
 
 
-@pytest.mark.parametrize("encoding", ["identity", "gzip", "deflate"])
+PACKED: Mapping[str, Callable[[bytes], bytes]] = {
+    "identity": bytes,
+    "gzip": gzip.compress,
+    "deflate": zlib.compress,
+}
+
+
+@pytest.mark.parametrize("encoding", PACKED)
 def test_a_long_reply_is_read_even_if_it_comes_compressed(encoding: str) -> None:
     answer = says("word " * 800_000)
-    packed = {"identity": bytes, "gzip": gzip.compress, "deflate": zlib.compress}[encoding](answer.body)
-    reply = reply_to(Answer(packed, headers={**JSON_TYPE, "Content-Encoding": encoding}))
+    reply = reply_to(
+        Answer(PACKED[encoding](answer.body), headers={**JSON_TYPE, "Content-Encoding": encoding})
+    )
     assert reply.content == "word " * 800_000
 
 
