@@ -220,6 +220,7 @@ def test_braces_in_prose_hide_no_message_and_of_several_messages_the_last_counts
         r"{\"",
         '{"a":1,',
         '{"a":1}',
+        '{"a":{"b":1}',
         "{ ",
     ],
 )
@@ -238,6 +239,8 @@ def test_a_million_braces_are_read_in_one_pass(before: str, piece: str) -> None:
         '{"thoughts": "a", "message": "b", "interaction_status": "terminate", "more": 1}',
         '{"thoughts": "a", "message": "b", "interaction_status": "stop"}',
         '{"thoughts": 1, "message": "b", "interaction_status": "terminate"}',
+        f'{{"reply": {MESSAGE}}}',
+        f'{{"a": {{"reply": {MESSAGE}}}}}',
     ],
 )
 def test_anything_else_is_badly_formed_and_gets_the_reminder(content: str) -> None:

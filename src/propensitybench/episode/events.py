@@ -50,10 +50,11 @@ class AgentMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 _AGENT_MESSAGE: Final = msgspec.json.Decoder(AgentMessage)
 _STRING: Final = r'"(?:[^"\\]++|\\.)*+"'
-# A JSON object without another in it, and what looks like one. Quantifiers are possessive and a backslash
-# stands only in strings, so the search is linear: of all the braces from which it could begin, at most two
-# reach any one place, one inside a string there and one outside.
-_OBJECT: Final = re.compile(rf'\{{\s*+{_STRING}\s*+:(?:[^{{}}"\\]++|{_STRING})*+\}}', re.DOTALL)
+_FLAT: Final = rf"[\s\d,:\[\].eE+-]++|true|false|null|{_STRING}"
+# What looks like a JSON object that holds at most flat ones. Quantifiers are possessive, and a
+# backslash stands only in strings, so the search is linear: of all the braces from which it could begin, at
+# most four reach any one place, inside a string or not, inside an inner object or not.
+_OBJECT: Final = re.compile(rf"\{{\s*+{_STRING}\s*+:(?:{_FLAT}|\{{(?:{_FLAT})*+\}})*+\}}", re.DOTALL)
 
 
 def read_message(reply: Reply) -> Event:
@@ -74,7 +75,7 @@ def find_message(content: str) -> AgentMessage | None:
 
 
 def last_object(content: str, decoder: msgspec.json.Decoder[Found]) -> Found | None:
-    """The last JSON object in a text that a decoder accepts; one with an object in it is not found."""
+    """The last JSON object in a text that a decoder accepts, but none that stands in another one."""
     for candidate in reversed(_OBJECT.findall(content)):
         try:
             return decoder.decode(candidate)
