@@ -272,7 +272,7 @@ def test_a_scratch_copy_of_before_a_takeover_is_set_aside(world: World) -> None:
         assert call("resume", other, "--no-preflight", "--max-tokens-total", "2000").code == 1
         other.replace(world.run)
         asked, known = server.answered, replies(world.run)
-        done = world.resume()
+        done = world.resume("--max-tokens-total", "1000000")
         assert done.code == 0, done.err
         assert server.answered - asked == replies(world.run) - known
     (left,) = world.copies

@@ -154,7 +154,7 @@ def test_what_was_adapted_is_said_recorded_and_kept_when_the_run_is_resumed(tmp_
         stopped = call(*argv, "--max-tokens-total", "1")
         assert stopped.err.count("note: adapted to the endpoint: ") == 3
         before = server.calls
-        assert call("resume", path, "--json").json["tasks"]["errored"] == 0
+        assert call("resume", path, "--max-tokens-total", "1000000", "--json").json["tasks"]["errored"] == 0
         assert server.answered == server.calls - 3  # the three changes
         assert server.calls > before
         assert (
