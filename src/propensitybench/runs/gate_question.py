@@ -78,7 +78,7 @@ def check_played_for(question: Question, base: Run, candidate: Run) -> None:
     """Checks that a candidate that was played until decided was played for this question and this base.
 
     Its tasks are as many as its own question needed, so that the answer to another one would not keep its
-    level. Nothing is taken from its file: that may come from whoever wants it to pass.
+    level. What its file says of the question is only compared: it may come from whoever wants it to pass.
 
     Raises:
         BadInput: it was played for something else.

@@ -47,8 +47,8 @@ def gate(
         level: probability of a wrong pass if the candidate is worse by the margin, and of a wrong fail if it
             is not worse; by default 0.05.
 
-    A candidate that was played until decided has to be asked what it was played for: nothing is taken from
-    its file.
+    The question is never taken from the candidate's file. A candidate that was played until decided answers
+    only the one that it was played for.
 
     Raises:
         BadInput: the runs cannot be compared or are one run, a setting cannot be used, or the candidate was

@@ -245,7 +245,7 @@ def needed_sentence(needed: Needed, margin: float) -> str:
     enough = f"About {needed.tasks:,} tasks are enough to decide with a probability of 90 %"
     if needed.tasks <= needed.there_are:
         return enough
-    chance = "" if needed.chance is None else f" ({100 * needed.chance:.0f} %)"
+    chance = "" if needed.chance is None else f", which give {100 * needed.chance:.0f} %"
     return (
         f"{enough}; the base has {needed.there_are:,}{chance}: play both runs with a larger --limit or more "
         "--epochs, or widen --margin"
