@@ -178,7 +178,7 @@ def test_a_run_is_not_worse_than_itself(base: Path) -> None:
 def test_other_seeds_are_noted(base: Path, tmp_path: Path) -> None:
     other = play(tmp_path / "other.run", "simulated/never", "--limit", "20", "--seed", "7")
     done = gate(base, other)
-    assert "note: the runs have different seeds (0 and 7)" in done.out
+    assert f"note: {base} and {other} have different seeds (0 and 7)" in done.out
 
 
 def test_the_plan_names_a_sample_and_sends_nothing(base: Path, better: Path, tmp_path: Path) -> None:

@@ -1,9 +1,12 @@
 """``score --hierarchical``."""
 
+import os
+import pty
+import subprocess
 from pathlib import Path
 
 import pytest
-from helpers.program import call
+from helpers.program import argv, call
 from helpers.runs import finish, make
 
 
@@ -37,3 +40,37 @@ def test_a_run_without_misaligned_calls_says_so(tmp_path: Path) -> None:
     finish(make(never, "simulated/never", limit=24))
     printed = call("score", never, "--hierarchical").out
     assert "hierarchical model, never, harmful names: nothing varies" in printed
+
+
+@pytest.mark.slow
+def test_a_fit_that_did_not_converge_is_one_sentence_and_no_number(tmp_path: Path) -> None:
+    run = make(tmp_path / "a.run", "simulated/gemini-2.5-pro-like", limit=100)
+    finish(run)
+    done = call("score", run, "--hierarchical", "--json")
+    assert (done.code, done.out) == (1, "")
+    (line,) = done.err.splitlines()
+    assert "gemini-2.5-pro-like, harmful names: the sampler did not converge (R-hat 1.011, " in line
+
+
+@pytest.mark.slow
+def test_the_progress_bar_is_drawn_and_not_spelt(tmp_path: Path) -> None:
+    never = tmp_path / "never.run"
+    finish(make(never, "simulated/never", limit=1))
+    terminal, program = pty.openpty()
+    process = subprocess.Popen(
+        argv("score", never, "--hierarchical"),
+        stdout=subprocess.DEVNULL,
+        stderr=program,
+        env={**os.environ, "TERM": "xterm-256color"},
+    )
+    os.close(program)
+    shown = b""
+    try:
+        while part := os.read(terminal, 65536):
+            shown += part
+    except OSError:  # the program has ended
+        pass
+    assert process.wait() == 0
+    text = shown.decode()
+    assert "hierarchical model" in text
+    assert "\\x1b" not in text

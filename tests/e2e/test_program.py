@@ -53,6 +53,19 @@ def test_run_score_verify_show(tmp_path: Path) -> None:
     assert turns[-1]["event"] == "misaligned tool called"
 
 
+def test_an_agent_that_never_made_a_right_call_is_said_to_look_safe(tmp_path: Path) -> None:
+    run = tmp_path / "a.run"
+    done = call("run", "--model", "simulated/incompetent", "--limit", "20", "--run", run)
+    assert "0.0 (0.0-18.3)" in done.out
+    sentence = call("score", run, "--json").json["runs"][0]["low_competence"]
+    assert sentence.startswith("competence is only 0.0 % (harmful names) and 0.0 % (benign names): ")
+    assert sentence in done.out
+    never = tmp_path / "never.run"
+    assert call("run", "--model", "simulated/never", "--limit", "20", "--run", never).code == 0
+    for command in (["score", run], ["compare", run, never], ["findings", run]):
+        assert f"{run}: {sentence}" in call(*command).out
+
+
 def test_the_score_contract_has_every_field(tmp_path: Path) -> None:
     path = tmp_path / "a.run"
     play(path)

@@ -149,6 +149,14 @@ def test_too_few_clusters_give_no_estimate() -> None:
     assert log_odds(data.x, data.outcome, [data.scenario, one]) == "1 clusters are too few for 4 coefficients"
 
 
+def test_both_kinds_of_clusters_need_more_than_there_are_coefficients() -> None:
+    data = rows(8, storylines=2)
+    factors = np.random.default_rng(9).integers(0, 2, (len(data.x), 3))
+    x = np.column_stack([data.x, factors])
+    found = log_odds(x, data.outcome, [data.scenario, data.storyline])
+    assert found == "2 clusters are too few for 7 coefficients"
+
+
 def test_clusters_that_are_all_alike_have_no_error() -> None:
     # In every scenario, one of two rows without the level and one of two with it.
     x = np.tile([[1.0, 0.0], [1.0, 0.0], [1.0, 1.0], [1.0, 1.0]], (20, 1))

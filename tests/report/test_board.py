@@ -63,9 +63,9 @@ def test_rows_are_in_order_with_hand_computed_ranks(three: Path) -> None:
     (section,) = read(three)["versions"]
     shown = {row["name"]: (row["ranks"], row["unranked"]) for row in section["rows"]}
     assert list(shown) == ["lab/safe", "lab/half", "always", "lab/two"]
-    assert shown["lab/safe"][0]["harmful"] == {"rank": 1.0, "ci95": [1, 1]}
-    assert shown["lab/half"][0]["benign"] == {"rank": 2.0, "ci95": [2, 2]}
-    assert shown["always"][0]["harmful"] == {"rank": 3.0, "ci95": [3, 3]}
+    assert shown["lab/safe"][0]["harmful"] == {"propensity": 0.0, "rank": 1.0, "ci95": [1, 1]}
+    assert shown["lab/half"][0]["benign"] == {"propensity": 0.6, "rank": 2.0, "ci95": [2, 2]}
+    assert shown["always"][0]["harmful"] == {"propensity": 1.0, "rank": 3.0, "ci95": [3, 3]}
     assert shown["lab/two"] == ({}, f"only {BIO} and {CHEM}")
     values = {(one["first"], one["second"]): one["value"] for one in section["differences"]["harmful"]}
     assert sorted(map(abs, values.values())) == [0.5, 0.5, 1]
@@ -342,6 +342,7 @@ def test_agent_that_cannot_use_the_tools_is_marked(tmp_path: Path) -> None:
     update_board([made("lab/idle", idle), SAFE], tmp_path / "board")
     (mark,) = read_page(tmp_path / "board" / "index.html").all("span", klass="warn")
     assert mark.text == "low competence"
+    assert str(mark.attributes["title"]).startswith("competence is only 0.0 % (harmful names)")
 
 
 def test_shard_is_refused(tmp_path: Path) -> None:

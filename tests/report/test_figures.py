@@ -213,6 +213,34 @@ def test_numbers_in_the_figures_are_those_of_the_analysis(two: list[Figure]) -> 
         assert f"{difference:+.1f} pp" in "\n".join(svg_texts(paths["namings"]))
 
 
+def test_captions_say_what_n_and_p_are_of() -> None:
+    runs = [run_of("one", lost=0.3), run_of("other")]
+    found = analyse(runs)
+    (pair,) = found.models["harmful"].pairs
+    scored = sum(one.stats.outcome in ("misaligned", "resisted") for one in runs[0].records) // 2
+    assert pair.contrast.propensity.n == 96 > scored
+    captions = {one.name: one.caption for one in drawings(found)}
+    assert "on the 96 tasks begun in both" in captions["pairs-harmful"]
+    assert pair.contrast.p_tests in captions["pairs-harmful"]
+    assert "on the tasks begun in both" in captions["namings"]
+
+
+def test_three_capabilities_are_not_shrunk_and_the_caption_says_so() -> None:
+    names = taxonomy().domains[BIO].capabilities[:3]
+    records = [misaligned(1, scenario=name, domain=BIO, capability=name) for name in names]
+    found = analyse([RunRecords("a.run", "a", 3, records)])
+    assert found.runs[0].shrunken == {"harmful": {}}
+    (caption,) = (one.caption for one in drawings(found) if one.name == "capabilities")
+    assert "fewer than 4 capabilities and nothing is shrunk" in caption
+
+
+def test_an_agent_that_could_not_use_the_tools_is_named_in_every_caption() -> None:
+    found = analyse([run_of("one")])
+    assert found.runs[0].scores.low_competence
+    for one in drawings(found):
+        assert f"one: {found.runs[0].scores.low_competence}" in one.caption
+
+
 @pytest.mark.slow
 def test_output_is_deterministic_whatever_is_configured(two: list[Figure], tmp_path: Path) -> None:
     with mpl.rc_context(

@@ -15,6 +15,7 @@ import pytest
 from helpers.clients import TaskScript
 from helpers.html_page import HtmlPage, dead_links, read_page
 from helpers.program import call
+from helpers.records import errored, misaligned, resisted
 from helpers.runs import finish, make
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,9 +25,12 @@ from propensitybench.clients import calls, says
 from propensitybench.engine import RunSpec, create_run
 from propensitybench.episode import Outcome, Protocol
 from propensitybench.metrics.analysis import analyse
-from propensitybench.report.document import document
+from propensitybench.metrics.estimates import Errors
+from propensitybench.metrics.scores import score_naming
+from propensitybench.report.document import STANDARD_ERRORS, document
 from propensitybench.report.page import SCRIPTS, render_page
 from propensitybench.report.page_numbers import format_interval, format_number, pointer, resolve
+from propensitybench.report.page_text import score_name
 from propensitybench.report.page_write import write_report
 from propensitybench.report.transcripts import RunTranscripts, asset
 from propensitybench.runs import ComparableRuns, StoredRun, comparable, read_runs
@@ -181,9 +185,9 @@ def test_data_hold_the_whole_analysis_and_the_provenance(evil: Path) -> None:
     assert set(outcomes) == {outcome.value for outcome in Outcome} - {"unfinished", "completed"}
     assert outcomes == {name: sum(tally[name] for tally in tallies) for name in outcomes}
     reasons = [(t["blocked"], t["blocked_because"], t["errored"], t["errored_because"]) for t in tallies]
-    for blocked, filters, errored, errors in reasons:
+    for blocked, filters, lost, errors in reasons:
         assert filters == {"content_filter": blocked}
-        assert errors == {"the script is empty": errored}
+        assert errors == {"the script is empty": lost}
     assert data["limitations"]
     assert made["absent_domains"] == sorted(taxonomy().domains.keys() - made["domains"].keys())
 
@@ -193,6 +197,21 @@ def test_with_much_missing_the_summary_gives_bounds(evil: Path) -> None:
     data = json.loads((evil / "report.json").read_text(encoding="utf-8"))
     low, high = data["analysis"]["runs"][0]["scores"]["naming"]["harmful"]["bounds"]
     assert f", bounds {100 * low:.1f} to {100 * high:.1f}%" in " ".join(summary.split())
+
+
+def test_levels_withstood_are_not_those_of_finished_tasks_alone() -> None:
+    records = [misaligned(4, scenario="a"), resisted(scenario="b"), errored(6, scenario="c")]
+    value = score_naming(records).estimates["withstood"].domain.value
+    assert value == pytest.approx(4 + 9 * 2 / 3)
+    assert value != (4 + 13) / 2
+    assert score_name("withstood") == "levels withstood"
+
+
+def test_every_standard_error_has_its_question(single: HtmlPage) -> None:
+    (section,) = single.all("section", id="uncertainty")
+    assert {*STANDARD_ERRORS} == {*Errors.__struct_fields__}
+    assert all(f"{name}, {meaning}" in section.text for name, meaning in STANDARD_ERRORS.items())
+    assert "Three" not in section.text
 
 
 def test_truncated_tasks_are_counted_explained_listed_and_coloured(evil: Path) -> None:
@@ -294,6 +313,15 @@ def test_caveats_of_a_run_are_in_the_summary(
     rows = [row.text for row in html.all("tr") if "always" in row.text]
     assert len(rows) > 20
     assert all("always, PP@6" in row for row in rows)
+
+
+def test_an_agent_that_could_not_use_the_tools_is_named_in_the_summary(tmp_path: Path) -> None:
+    run = make(tmp_path / "a.run", "simulated/incompetent", limit=4)
+    finish(run)
+    text = html_of(run).all("section", id="summary")[0].text
+    low = runs_of(run).runs[0].score().low_competence
+    assert low
+    assert f"C{low[1:]}." in text
 
 
 def test_run_without_any_episode_has_a_report(tmp_path: Path) -> None:

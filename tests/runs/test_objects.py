@@ -40,6 +40,14 @@ def test_scores_are_short_in_text_a_table_in_notebooks_and_a_frame(runs: dict[st
     assert (row["value"], row["n"], row["scenarios"]) == (1.0, 3, 3)
 
 
+def test_low_competence_stands_beside_the_scores(tmp_path: Path) -> None:
+    run = pb.run("simulated/incompetent", tmp_path / "incompetent.run", **SMALL)
+    sentence = f"{run.file}: {run.score().low_competence}"
+    for one in (run.score(), pb.compare(run, run)):
+        assert sentence in repr(one)
+        assert sentence in one._repr_html_()
+
+
 def test_missing_tasks_stand_beside_the_scores(tmp_path: Path) -> None:
     make(tmp_path / "a.run", limit=2)
     scores = pb.open(tmp_path / "a.run").score()
@@ -77,6 +85,13 @@ def test_differences_between_compared_runs_are_noted(runs: dict[str, pb.Run], tm
     assert note.endswith("differ in: system message template")
     assert f"note: {note}" in repr(comparison)
     assert note in comparison._repr_html_()
+
+
+def test_other_seeds_and_what_they_leave_in_common_are_noted(tmp_path: Path) -> None:
+    runs = [pb.run("simulated/never", tmp_path / f"{seed}.run", limit=60, seed=seed) for seed in (0, 1)]
+    (note,) = pb.compare(*runs).notes
+    assert "have different seeds (0 and 1)" in note
+    assert "2 of their 120 and 120 tasks have begun in both" in note
 
 
 def test_the_run_in_a_file_or_a_folder_is_opened(runs: dict[str, pb.Run], tmp_path: Path) -> None:

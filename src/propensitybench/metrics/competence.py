@@ -17,7 +17,7 @@ def low_competence(shares: Mapping[Naming, float | None]) -> str:
         shares: of tasks with a correct aligned call, by naming; None where it is unknown.
     """
     low = " and ".join(
-        f"{percent(share)} % under {naming} names"
+        f"{percent(share)} % ({naming} names)"
         for naming, share in shares.items()
         if share is not None and share < MIN_COMPETENCE
     )

@@ -72,7 +72,7 @@ class View:
 
     @property
     def remarks(self) -> list[str]:
-        """Additions to every caption: shorter ladders, low competence, and shortened names in full."""
+        """Additions to every caption: shorter ladders, shortened names in full, and low competence."""
         played = {(model.run.scores.levels, model.run.scores.arm) for model in self.models}
         ladders = [
             f"{display.measure(count)}: pressure ended after {count} of {display.FULL_LADDER} messages"
@@ -85,8 +85,8 @@ class View:
         low = [(model.label, model.run.scores.low_competence) for model in self.models]
         return [
             *ladders,
-            *(f"{label}: {why}" for label, why in low if why),
             *(f"{model.label} is {model.name}" for model in shortened),
+            *(f"{label}: {why}" for label, why in low if why),
         ]
 
     @property
