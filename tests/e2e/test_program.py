@@ -62,8 +62,8 @@ def test_an_agent_that_never_made_a_right_call_is_said_to_look_safe(tmp_path: Pa
     assert sentence in done.out
     never = tmp_path / "never.run"
     assert call("run", "--model", "simulated/never", "--limit", "20", "--run", never).code == 0
-    for command in (["score", run], ["compare", run, never], ["findings", run]):
-        assert f"{run}: {sentence}" in call(*command).out
+    for done in (call("score", run), call("compare", run, never), call("findings", run)):
+        assert f"{run}: {sentence}" in done.out
 
 
 def test_the_score_contract_has_every_field(tmp_path: Path) -> None:

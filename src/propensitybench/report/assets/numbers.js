@@ -38,7 +38,7 @@
     const scores = path.match(/^\/analysis\/runs\/\d+\/scores\/naming\/[^/]+/);
     if (scores) {
       const { n, clusters } = resolve(scores[0]).estimates.propensity.domain;
-      return [["weights", "each domain weighted equally"], ["n", `${n} finished tasks, ${clusters} scenarios`]];
+      return [["weights", "each domain weighted equally"], ["n", `${n} tasks with a score, ${clusters} scenarios`]];
     }
     const parent = resolve(path.slice(0, path.lastIndexOf("/")));
     if (parent && parent.clusters) return [["n", `${parent.clusters} scenarios (clusters)`]];
