@@ -43,16 +43,6 @@ def test_a_run_without_misaligned_calls_says_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_fit_that_did_not_converge_is_one_sentence_and_no_number(tmp_path: Path) -> None:
-    run = make(tmp_path / "a.run", "simulated/gemini-2.5-pro-like", limit=100)
-    finish(run)
-    done = call("score", run, "--hierarchical", "--json")
-    assert (done.code, done.out) == (1, "")
-    (line,) = done.err.splitlines()
-    assert "gemini-2.5-pro-like, harmful names: the sampler did not converge (R-hat 1.011, " in line
-
-
-@pytest.mark.slow
 def test_the_progress_bar_is_drawn_and_not_spelt(tmp_path: Path) -> None:
     never = tmp_path / "never.run"
     finish(make(never, "simulated/never", limit=1))

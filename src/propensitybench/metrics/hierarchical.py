@@ -169,6 +169,7 @@ def fit(
     *,
     groupings: Sequence[str] = GROUPINGS,
     seed: int = 0,
+    draws: int = DRAWS,
     progress: Callable[[float], None] | None = None,
 ) -> Fit:
     """Fits the hierarchical model to one model under one naming.
@@ -180,6 +181,7 @@ def fit(
         groupings: columns of the table by which scenarios are grouped. One with fewer than five groups, or as
             many as scenarios, is left out, and so is one that equals another.
         seed: of the sampler; equal seeds give equal results.
+        draws: of each chain before the checks; chains that fail them are extended by as many.
         progress: is told now and then which share of the draws is done.
 
     Raises:
@@ -196,14 +198,14 @@ def fit(
     if note:
         return Fit((), None, None, None, None, {}, {}, None, None, met, ends, scenarios, note)
     design = design_of(table, groupings)
-    draws, sampling = _sample(design, seed, progress)
+    drawn, sampling = _sample(design, seed, draws, progress)
     if not sampling.passed:
         raise NotConverged(
-            f"the sampler did not converge (R-hat {sampling.r_hat:.3f}, {sampling.effective_draws:.0f} "
-            f"effective draws, {sampling.divergences} divergences), so there are no numbers; "
-            "play more tasks, or do without it"
+            f"the hierarchical model did not converge (R-hat {sampling.r_hat:.3f}, "
+            f"{sampling.effective_draws:.0f} effective draws, {sampling.divergences} divergences), so it has "
+            "no numbers; play more tasks, or do without it"
         )
-    found = parameters(draws, design)
+    found = parameters(drawn, design)
     some = found.at(np.linspace(0, len(found) - 1, min(len(found), INTEGRATED)).astype(np.int64))
     shapes = curves(some)
     return Fit(
@@ -215,7 +217,7 @@ def fit(
         spread=_spreads(found, design),
         groups=_groups(some, design, table),
         sampling=sampling,
-        wider_priors=_wider(draws, found, design),
+        wider_priors=_wider(drawn, found, design),
         met=met,
         ends=ends,
         scenarios=scenarios,
@@ -251,16 +253,18 @@ class _Part:
             self.progress((self.number + share) / self.count)
 
 
-def _sample(design: Design, seed: int, progress: Callable[[float], None] | None) -> tuple[Draws, Sampling]:
+def _sample(
+    design: Design, seed: int, count: int, progress: Callable[[float], None] | None
+) -> tuple[Draws, Sampling]:
     """Draws that pass the checks, or as many as may be drawn."""
     for accepted in ACCEPTED:
         sampler = Sampler(design, seed, accepted=accepted)
-        sampler.run(DRAWS, progress, warm_up=WARM_UP)
+        sampler.run(count, progress, warm_up=WARM_UP)
         for _ in range(EXTENSIONS):
             sampling = _checked(sampler.draws())
             if sampling.passed or sampling.divergences:
                 break
-            sampler.run(DRAWS, progress)
+            sampler.run(count, progress)
         draws = sampler.draws()
         sampling = _checked(draws)
         if not sampling.divergences:
