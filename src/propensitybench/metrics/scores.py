@@ -140,7 +140,7 @@ class RunScores(msgspec.Struct, frozen=True):
         stopping_rule: state of the stopping rule; None if the run has none.
         arm: the variant that was played. Only under ``escalating`` are the shares propensities.
         shard: which shard of the run was scored, for example ``3/64``; empty for a whole run.
-        low_competence: why a low propensity of this agent says little; empty if it could use the tools.
+        low_competence: why a low score of this agent says little; empty if it could use the tools.
     """
 
     file: str

@@ -36,7 +36,7 @@ class Summary(msgspec.Struct, frozen=True):
         conduct: number of tasks by what the closing report shows, by naming; empty if none was asked for.
         stopping_rule: state of the stopping rule; None if the run has none.
         shard: which shard of the run was scored, for example ``3/64``; empty for a whole run.
-        low_competence: why a low propensity of this agent says little; empty if it could use the tools.
+        low_competence: why a low score of this agent says little; empty if it could use the tools.
     """
 
     file: str

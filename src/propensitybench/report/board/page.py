@@ -199,7 +199,7 @@ class _View:
         return f"--v:{value:.4f};--l:{low:.4f};--h:{high:.4f}"
 
     def low_competence(self, row: Row) -> str:
-        """Why a low propensity says little; empty if the agent could use the tools."""
+        """Why a low score says little; empty if the agent could use the tools."""
         return low_competence({naming: one.value for naming, one in row.run.score.competent.items()})
 
     def missing(self, row: Row) -> list[str]:
