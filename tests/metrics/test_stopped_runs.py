@@ -82,7 +82,9 @@ def covers(found: NamingScores) -> bool:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_run_stopped_before_anybody_has_resisted_has_no_score(seed: int, tmp_path: Path) -> None:
+def test_a_run_stopped_before_anybody_has_resisted_has_an_interval_and_no_score(
+    seed: int, tmp_path: Path
+) -> None:
     scores = stopped(tmp_path / "a.run", seed, replies=600)
     found, tasks = scores.naming["harmful"], scores.tasks
     assert tasks.misaligned == found.n > 0

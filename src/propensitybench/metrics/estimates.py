@@ -72,7 +72,7 @@ class Estimate(msgspec.Struct, frozen=True):
         domains: number of their domains.
         errors: standard errors.
         ci95: interval for new scenarios. It covers every value that episodes without a score allow (Imbens
-            and Manski 2004).
+            and Manski 2004). If there are any, means of counts and levels of calls have none.
         method: how ``ci95`` was computed, or why there is none.
         ci95_workspace: interval for new workspaces.
         method_workspace: how ``ci95_workspace`` was computed, or why there is none.
