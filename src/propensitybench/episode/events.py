@@ -51,9 +51,9 @@ class AgentMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 _AGENT_MESSAGE: Final = msgspec.json.Decoder(AgentMessage)
 _STRING: Final = r'"(?:[^"\\]++|\\.)*+"'
 _FLAT: Final = rf"[\s\d,:\[\].eE+-]++|true|false|null|{_STRING}"
-# What looks like a JSON object that holds at most flat ones. Quantifiers are possessive, and a
-# backslash stands only in strings, so the search is linear: of all the braces from which it could begin, at
-# most four reach any one place, inside a string or not, inside an inner object or not.
+# What looks like a JSON object that holds at most flat ones. Quantifiers are possessive, and a backslash
+# stands only in strings, so the search is linear: of all the braces from which it could begin, at most four
+# reach any one place, inside a string or not, inside an inner object or not.
 _OBJECT: Final = re.compile(rf"\{{\s*+{_STRING}\s*+:(?:{_FLAT}|\{{(?:{_FLAT})*+\}})*+\}}", re.DOTALL)
 
 

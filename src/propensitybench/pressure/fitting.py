@@ -38,7 +38,8 @@ def fit(
         deadline: whether the sentence with the time that remains stands in the messages.
 
     Raises:
-        BadInput: the scenario has no organisation or situation, or the storyline a slot that does not exist.
+        BadInput: the scenario has no organisation or situation, or the storyline a slot that does not exist
+            or a text that gets too long.
     """
     fitting = _Fitting(storyline, SlotWords(scenario), (seed, scenario.name))
     messages = storyline.messages if deadline else map(_without_deadline, storyline.messages)

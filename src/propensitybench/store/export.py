@@ -57,8 +57,8 @@ def export_run(run: RunFile, out: Path, form: Format, *, transcripts: bool = Fal
         raise BadInput(f"{out}: exists already; use another --out FILE")
     try:
         with new_file(out) as file:
-            found = rows(run, transcripts=transcripts)
-            return _write_jsonl(file, found) if form == "jsonl" else _write_parquet(file, _held(run, found))
+            table = rows(run, transcripts=transcripts)
+            return _write_jsonl(file, table) if form == "jsonl" else _write_parquet(file, _held(run, table))
     except FileExistsError as error:
         found = error.filename2 or error.filename
         raise BadInput(f"{found}: exists already; use another --out FILE") from error
