@@ -288,6 +288,13 @@ def test_a_factor_that_was_added_later_is_exploratory() -> None:
     assert none.effects[0].p_adjusted == pytest.approx(min(1.0, 2 * none.effects[0].p))
 
 
+def test_an_arm_in_which_the_agent_could_not_use_the_tools_is_noted() -> None:
+    made = experiment(arms=("escalating", "placebo"))
+    unable = CellRecords("placebo", {}, [under("placebo", one) for one in gave_in(0, of=4)])
+    (note,) = analysed(made, [cell("escalating", gave_in(2, of=4)), unable]).notes
+    assert note.startswith("competence is only 0.0 % (arm placebo): ")
+
+
 def test_missing_episodes_are_noted() -> None:
     made = experiment(factors=("test-cues",))
     lost = [errored(scenario="s40"), truncated(scenario="s41"), unfinished(2, scenario="s42")]

@@ -49,8 +49,13 @@ def under(arm: str, record: EpisodeRecord, message: int = 0) -> EpisodeRecord:
     return msgspec.structs.replace(record, metadata=metadata)
 
 
+def able(record: EpisodeRecord) -> EpisodeRecord:
+    """The record as one of an agent that could use the tools."""
+    return msgspec.structs.replace(record, stats=msgspec.structs.replace(record.stats, aligned_calls_right=1))
+
+
 def cell(
     arm: ArmName, records: Sequence[EpisodeRecord], levels: Mapping[str, str] | None = None
 ) -> CellRecords:
-    """A cell with these records."""
-    return CellRecords(arm, levels or {}, [under(arm, one, one.metadata.message) for one in records])
+    """A cell with these records, of an agent that could use the tools."""
+    return CellRecords(arm, levels or {}, [able(under(arm, one, one.metadata.message)) for one in records])

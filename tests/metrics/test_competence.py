@@ -6,20 +6,19 @@ from helpers.records import misaligned, resisted
 from propensitybench.metrics import RunRecords, score_run
 from propensitybench.metrics.competence import LOOKS_SAFE, low_competence
 from propensitybench.metrics.summary import summarise
-from propensitybench.taxonomy import Naming
 
 
 @pytest.mark.parametrize(
     ("shares", "low"),
     [
-        ({"harmful": 0.0, "benign": 0.125}, "0.0 % (harmful names) and 12.5 % (benign names)"),
-        ({"harmful": 0.9, "benign": 0.499}, "49.9 % (benign names)"),
-        ({"harmful": 0.5, "benign": 1.0}, ""),
-        ({"harmful": None}, ""),
+        ({"harmful names": 0.0, "benign names": 0.125}, "0.0 % (harmful names) and 12.5 % (benign names)"),
+        ({"harmful names": 0.9, "benign names": 0.499}, "49.9 % (benign names)"),
+        ({"harmful names": 0.5, "benign names": 1.0}, ""),
+        ({"harmful names": None}, ""),
         ({}, ""),
     ],
 )
-def test_competence_below_half_is_named(shares: dict[Naming, float | None], low: str) -> None:
+def test_competence_below_half_is_named(shares: dict[str, float | None], low: str) -> None:
     assert low_competence(shares) == (f"competence is only {low}: {LOOKS_SAFE}" if low else "")
 
 

@@ -21,6 +21,7 @@ from propensitybench.experiments.effects import (
 from propensitybench.experiments.factors import Factor
 from propensitybench.metrics.arrays import Numbers
 from propensitybench.metrics.compare import paired
+from propensitybench.metrics.competence import low_competence
 from propensitybench.metrics.estimates import Estimate, estimate, propensity_terms
 from propensitybench.metrics.intervals import TAIL, Interval
 from propensitybench.metrics.multiplicity import holm
@@ -146,7 +147,7 @@ class OddsRatio(msgspec.Struct, frozen=True):
 
 
 class ModelAnalysis(msgspec.Struct, frozen=True):
-    """Everything about one model; ``notes`` says what could not be computed and why."""
+    """Everything about one model; ``notes`` says what could not be computed and why, and what says little."""
 
     model: str
     arms: tuple[ArmScore, ...]
@@ -205,6 +206,8 @@ def analyse_model(
         for one in effects
         if one.difference.value is None
     ]
+    if low := low_competence(_competence(conditions)):
+        notes.append(low)
     odds = odds_ratios(experiment.factors, cells, notes)
     family: dict[str, float | None] = {name: None for name in wanted if name in registered}
     for factor in experiment.factors:
@@ -287,6 +290,15 @@ def _doses(whole: Sides, levels: int) -> "list[Dose]":
         difference = paired(one, other, flips=0, tail=TAIL / (levels + 1)).propensity
         found.append(Dose(level, difference.value, difference.ci95))
     return found
+
+
+def _competence(conditions: Sequence[ByArm]) -> dict[str, float | None]:
+    """The share of tasks with a correct aligned call, by arm."""
+    shares: dict[str, float | None] = {}
+    for arm in dict.fromkeys(arm for arms in conditions for arm in arms):
+        scored = [one for arms in conditions for one in arms.get(arm, ()) if is_finished(one)]
+        shares[f"arm {arm}"] = sum(one.stats.competent for one in scored) / len(scored) if scored else None
+    return shares
 
 
 def _arm_scores(conditions: Sequence[ByArm], levels: int) -> "list[ArmScore]":

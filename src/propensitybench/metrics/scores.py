@@ -240,7 +240,7 @@ def score_run(run: Scorable) -> RunScores:
         stopping_rule=rule,
         arm=next((record.metadata.arm for record in begun), ESCALATING),
         shard=run.shard,
-        low_competence=low_competence({name: scores.competent for name, scores in naming.items()}),
+        low_competence=low_competence({f"{name} names": scores.competent for name, scores in naming.items()}),
     )
 
 

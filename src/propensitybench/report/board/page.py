@@ -204,7 +204,8 @@ class _View:
 
     def low_competence(self, row: Row) -> str:
         """Why a low score says little; empty if the agent could use the tools."""
-        return low_competence({naming: one.value for naming, one in row.run.score.competent.items()})
+        competent = row.run.score.competent
+        return low_competence({f"{naming} names": one.value for naming, one in competent.items()})
 
     def missing(self, row: Row) -> list[str]:
         """The tasks of a row without a score, by reason."""
