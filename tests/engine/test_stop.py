@@ -11,6 +11,7 @@ from helpers.runs import finish, journal, make
 from propensitybench.chat import Reply, Request
 from propensitybench.clients import Conversation
 from propensitybench.engine import Result, StopCause, StopSignal, run_tasks_async
+from propensitybench.engine.stop import stopped_by_cancelling
 from propensitybench.errors import ModelError
 from propensitybench.scenarios import TaskMetadata
 from propensitybench.simulated import SimulatedClient
@@ -133,3 +134,16 @@ def test_a_callback_that_comes_late_is_called_at_once(cause: StopCause) -> None:
     called: list[StopCause | None] = []
     stop.on_stop_requested(lambda: called.append(stop.cause))
     assert called == [cause]
+
+
+def test_cancelling_after_a_request_to_stop_waits_for_nothing() -> None:
+    async def main() -> None:
+        stop = StopSignal()
+        task = asyncio.create_task(stopped_by_cancelling(asyncio.Event().wait(), stop))
+        await asyncio.sleep(0)
+        stop.request_stop()
+        task.cancel()
+        await asyncio.wait_for(task, 10)
+
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(main())

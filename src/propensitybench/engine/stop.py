@@ -69,13 +69,15 @@ def in_loop(loop: asyncio.AbstractEventLoop, callback: Callable[[], None]) -> No
 async def stopped_by_cancelling(work: Coroutine[Any, Any, T], stop: StopSignal) -> T:
     """Waits for work that ends by itself soon after a request to stop.
 
-    Cancelling requests a stop, waits for the end, and then raises `CancelledError`. Cancelling again ends the
-    work at once.
+    Cancelling requests a stop, waits for the end, and then raises `CancelledError`. If a stop was requested
+    before, cancelling ends the work at once.
     """
     working = asyncio.ensure_future(work)
     try:
         return await asyncio.shield(working)
     except asyncio.CancelledError:
+        if stop.stop_requested:
+            working.cancel()
         stop.request_stop()
         await working
         raise

@@ -82,7 +82,9 @@ def run(
         RunStopped: the provider can no longer answer; the same call resumes the run.
         KeyboardInterrupt: Ctrl-C; the same call resumes the run.
     """
-    spec, path, options = _settings_of(model, file, settings)
+    spec = read_settings(model, settings).spec
+    path = default_file(spec) if file is None else Path(file)
+    options = read_execution(with_kept(path, settings))
     stop = StopSignal()
     try:
         result = block_on(lambda: execute(spec, path, options, client, on_progress, stop), stop)
@@ -104,16 +106,10 @@ async def run_async(
     Cancelling it stops the run as Ctrl-C stops `run`, and raises `CancelledError` once it has stopped. To
     stop it on a signal, cancel its task in your handler of that signal.
     """
-    spec, path, options = _settings_of(model, file, settings)
-    return _opened(path, await execute(spec, path, options, client, on_progress))
-
-
-def _settings_of(
-    model: str, file: str | os.PathLike[str] | None, settings: Settings
-) -> tuple[RunSpec, Path, ExecutionOptions]:
     spec = read_settings(model, settings).spec
     path = default_file(spec) if file is None else Path(file)
-    return spec, path, read_execution(with_kept(path, settings))
+    options = read_execution(with_kept(path, settings))
+    return _opened(path, await execute(spec, path, options, client, on_progress))
 
 
 async def execute(

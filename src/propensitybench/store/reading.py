@@ -18,7 +18,7 @@ from propensitybench.store.rows import (
     ExecutionSetting,
     NumberedTask,
     Rows,
-    read_execution,
+    read_kept,
     read_manifest,
     read_pressure,
     read_record,
@@ -90,7 +90,7 @@ class RunReader:
         found = self.rows.all((str,), "SELECT body FROM execution LIMIT 2")
         if len(found) > 1:
             raise BadInput("there are several")
-        return read_execution(found[0][0]) if found else {}
+        return read_kept(found[0][0]) if found else {}
 
     @property
     def planned(self) -> int:

@@ -133,7 +133,7 @@ def read_manifest(body: str) -> Manifest:
     return manifest
 
 
-def read_execution(body: str) -> dict[str, ExecutionSetting]:
+def read_kept(body: str) -> dict[str, ExecutionSetting]:
     """How a run was played, from its JSON; whoever uses it checks names and numbers."""
     return _EXECUTION.decode(body)
 
