@@ -109,8 +109,8 @@ def test_a_conversation_without_end_errors_its_task_and_no_other(tmp_path: Path)
         again = call("resume", path, "--no-preflight")
         assert server.calls == calls
     why = (
-        "its replies have more than 8,000,000 characters together, so it cannot be finished; in a new run "
-        "give a lower --max-tokens"
+        "its conversation has more than 8,388,608 characters, so it cannot be finished; in a new run give a "
+        "lower --max-tokens"
     )
     for done in (first, again):
         assert done.code == 1

@@ -2,22 +2,19 @@
 
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field
-from typing import Final
 
 from propensitybench.chat import ConversationContext, Reply, Request
 from propensitybench.clients import Client, Conversation
 from propensitybench.engine.prices import Spending
 from propensitybench.engine.stop import StopCause, StopSignal
 from propensitybench.episode import EpisodeJob, replay
+from propensitybench.episode.length import MAX_CONVERSATION
 from propensitybench.errors import ModelError, RunStopped
 from propensitybench.scenarios import TaskMetadata
 from propensitybench.simulated import TaskAware
 from propensitybench.store import JournalEntry, OutcomeEntry, encode_reply
 
 Entry = JournalEntry | OutcomeEntry
-# Characters of the replies in one episode, with the reasoning: about two million tokens, or 12,000 in each of
-# 156 turns. Hardly any context window holds as much; replies without end must not fill memory and disk.
-MAX_CONVERSATION: Final = 8_000_000
 
 
 class Stopped(Exception):
@@ -55,12 +52,11 @@ async def run_episode(context: RunContext, job: EpisodeJob) -> AsyncGenerator[tu
     conversation = None
     pending: tuple[Entry, ...] = ()
     error = ""
-    held = sum(len(encode_reply(reply)) for reply in job.replies)
     while request is not None:
-        if held > MAX_CONVERSATION:
+        if episode.is_too_long:
             error = (
-                f"its replies have more than {MAX_CONVERSATION:,} characters together, so it cannot be "
-                "finished; in a new run give a lower --max-tokens"
+                f"its conversation has more than {MAX_CONVERSATION:,} characters, so it cannot be finished; "
+                "in a new run give a lower --max-tokens"
             )
             break
         if pending:
@@ -71,9 +67,7 @@ async def run_episode(context: RunContext, job: EpisodeJob) -> AsyncGenerator[tu
         try:
             conversation = conversation or open_conversation(context.client, episode.metadata, turn)
             reply = await _reply(context, job.task.key, conversation, request)
-            body = encode_reply(reply)
-            held += len(body)
-            pending = (JournalEntry(job.number, turn, body),)
+            pending = (JournalEntry(job.number, turn, encode_reply(reply)),)
         except ModelError as raised:
             error = str(raised)
             break

@@ -5,10 +5,12 @@ from typing import Final
 
 from propensitybench.chat import Message, Reply
 from propensitybench.episode.prompt import NOT_EXECUTED
-from propensitybench.errors import ModelError
 
-# Some four million tokens: more than models take, and little enough for a thousand episodes in flight.
-MAX_CONVERSATION: Final = 2**24
+# About two million tokens; hardly any context window holds as much. Nothing more is asked for in such an
+# episode, so that replies without end fill neither memory nor disk.
+MAX_CONVERSATION: Final = 2**23
+# No episode that was played gets longer: it ends with the reply that exceeds the bound above.
+MAX_REPLAYED: Final = 2**24
 
 
 class ConversationLength:
@@ -20,19 +22,15 @@ class ConversationLength:
         self._characters = 0
         self._counted = 0
 
-    def check(self, messages: Sequence[Message], reply: Reply) -> None:
-        """Checks that a reply may follow.
-
-        Raises:
-            ModelError: the conversation with the reply has more than `MAX_CONVERSATION` characters.
-        """
-        self._characters += sum(map(_characters, messages[self._counted :]))
+    def of(self, messages: Sequence[Message]) -> int:
+        """The characters of the conversation so far."""
+        self._characters += sum(map(characters, messages[self._counted :]))
         self._counted = len(messages)
-        if self._characters + _characters(reply) > MAX_CONVERSATION:
-            raise ModelError(f"the conversation has more than {MAX_CONVERSATION} characters with this reply")
+        return self._characters
 
 
-def _characters(part: Message | Reply) -> int:
+def characters(part: Message | Reply) -> int:
+    """What a message or a reply adds to a conversation, with the answers to its calls."""
     # Each call is answered, if only by `NOT_EXECUTED`.
     calls = sum(
         len(call.id) + len(call.name) + len(call.arguments) + len(NOT_EXECUTED) for call in part.tool_calls

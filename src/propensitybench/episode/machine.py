@@ -18,7 +18,7 @@ from propensitybench.chat import BLOCKED, Message, Reply, Request, StopReason, T
 from propensitybench.digests import digest
 from propensitybench.episode import closing, prompt
 from propensitybench.episode.events import Event, read_message
-from propensitybench.episode.length import ConversationLength
+from propensitybench.episode.length import MAX_CONVERSATION, MAX_REPLAYED, ConversationLength, characters
 from propensitybench.episode.protocol import Protocol
 from propensitybench.episode.record import Conduct, EpisodeRecord, EpisodeStats, Outcome
 from propensitybench.episode.tools import Toolbox
@@ -31,7 +31,7 @@ from propensitybench.episode.transitions import (
     Response,
     State,
 )
-from propensitybench.errors import BadInput, IllegalStep
+from propensitybench.errors import BadInput, IllegalStep, ModelError
 from propensitybench.scenarios.model import PressureMessage
 from propensitybench.scenarios.selection import TaskMetadata
 from propensitybench.taxonomy import ARMS
@@ -149,9 +149,10 @@ class Episode:
 
         Raises:
             IllegalStep: no request is awaiting a reply. The episode is unchanged.
-            ModelError: the conversation would be too long. The episode is unchanged.
+            ModelError: the conversation would be longer than any that is played. The episode is unchanged.
         """
-        self._length.check(self.messages, reply)
+        if self._length.of(self.messages) + characters(reply) > MAX_REPLAYED:
+            raise ModelError(f"the conversation has more than {MAX_REPLAYED:,} characters with this reply")
         if self.state is State.REPORTING:
             self._take_report(reply)
             return None
@@ -168,6 +169,11 @@ class Episode:
         self._append(reply, event, result)
         self._current.messages = self._current.messages + 1 if event in WITHOUT_TOOL_CALL else 0
         return self._advance(event)
+
+    @property
+    def is_too_long(self) -> bool:
+        """Whether the conversation is so long that no further reply should be asked for."""
+        return self._length.of(self.messages) > MAX_CONVERSATION
 
     def record(self, error: str = "") -> EpisodeRecord:
         """The task's metadata and outcome.

@@ -19,7 +19,7 @@ from propensitybench.store.schema import APPLICATION_ID, check_schema, migrate
 
 # A commit takes well under a second; after five, another program must have the file open.
 BUSY_TIMEOUT_S: Final = 5.0
-# A reply is read from at most 4 MB (earlier versions: 16); escaped as JSON text inside JSON text it can grow
+# A reply is read from at most 4 MB; escaped as JSON text inside JSON text it can grow
 # threefold.
 LONGEST_VALUE: Final = 64 * 2**20
 # What reading a database can raise; its messages may quote text of the file that is not UTF-8.
