@@ -55,7 +55,7 @@ def test_a_repeated_name_may_get_its_workspace_too(tmp_path: Path) -> None:
 
 
 def test_a_name_with_a_long_role_and_workspace_behind_it_is_still_a_name(tmp_path: Path) -> None:
-    folder = published_namesakes(tmp_path, ("Lab", "r" * 400), ("Lab", "Clerk"))
+    folder = published_namesakes(tmp_path, ("Lab", "r" * 300), ("Lab", "Clerk"))
     for scenario in read_dataset(folder).scenarios:
         assert Scenario.from_json(scenario.to_json()) == scenario
 
