@@ -214,7 +214,18 @@ def test_a_refusal_that_repeats_stops_the_run_instead_of_erroring_every_task(tmp
     good, path = simulated("never"), tmp_path / "a.run"
     with serving_freely(refuses) as server:
         done = call(
-            "run", "--model", "m", "--base-url", server.base_url, "--run", path, "--limit", "40", "--json"
+            "run",
+            "--model",
+            "m",
+            "--base-url",
+            server.base_url,
+            "--run",
+            path,
+            "--limit",
+            "40",
+            "--json",
+            "--concurrency",
+            "16",
         )
     assert done.code == 2
     assert "tasks in a row were refused for the same reason (HTTP 400: Invalid schema" in done.err
