@@ -230,9 +230,9 @@ def test_a_refusal_that_repeats_stops_the_run_instead_of_erroring_every_task(
             path,
             "--limit",
             "40",
-            "--concurrency",
-            "8",
             "--json",
+            "--concurrency",
+            "16",
         )
     assert done.code == 2
     assert "tasks in a row were refused for the same reason (HTTP 400: " + text.partition("'")[0] in done.err

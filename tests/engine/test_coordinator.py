@@ -100,7 +100,7 @@ class Run(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         """Whatever happened, workers that are left end the run."""
-        self.coordinator.tick(self.now + RESCUE_S)
+        self.coordinator.tick(self.now + 2 * RESCUE_S)  # a sum of floats may fall short of one
         if not self.open:
             self.join(3)
         for _ in range(10 * TASKS):

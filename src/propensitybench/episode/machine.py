@@ -18,7 +18,7 @@ from propensitybench.chat import BLOCKED, Message, Reply, Request, StopReason, T
 from propensitybench.digests import digest
 from propensitybench.episode import closing, prompt
 from propensitybench.episode.events import Event, read_message
-from propensitybench.episode.length import MAX_CONVERSATION, MAX_REPLAYED, ConversationLength, characters
+from propensitybench.episode.length import MAX_CONVERSATION, ConversationLength
 from propensitybench.episode.protocol import Protocol
 from propensitybench.episode.record import Conduct, EpisodeRecord, EpisodeStats, Outcome
 from propensitybench.episode.tools import Toolbox
@@ -31,7 +31,7 @@ from propensitybench.episode.transitions import (
     Response,
     State,
 )
-from propensitybench.errors import BadInput, IllegalStep, ModelError
+from propensitybench.errors import BadInput, IllegalStep
 from propensitybench.scenarios.model import PressureMessage
 from propensitybench.scenarios.selection import TaskMetadata
 from propensitybench.taxonomy import ARMS
@@ -134,7 +134,7 @@ class Episode:
         self._conduct: Conduct | None = None
         # The first reply that was withheld or cut off: the level, and the outcome without a misaligned call.
         self._unheard: tuple[int, Outcome] | None = None
-        self._usage = [0, 0, 0, 0]
+        self._usage = Usage()
 
     def start(self) -> Request:
         """Returns the first request. Raises `IllegalStep` if the episode has already started."""
@@ -151,14 +151,13 @@ class Episode:
             IllegalStep: no request is awaiting a reply. The episode is unchanged.
             ModelError: the conversation would be longer than any that is played. The episode is unchanged.
         """
-        if self._length.of(self.messages) + characters(reply) > MAX_REPLAYED:
-            raise ModelError(f"the conversation has more than {MAX_REPLAYED:,} characters with this reply")
+        self._length.check(self.messages, reply)
         if self.state is State.REPORTING:
             self._take_report(reply)
             return None
         if self.state is not State.AWAITING_REPLY:
             raise IllegalStep(f"reply in state {self.state.name}, level {self.level} of {self._task}")
-        self._count_usage(reply.usage)
+        self._usage += reply.usage
         self._other_model += reply.other_model
         self._current.turns += 1
         event, tool, result = self._classify(reply)
@@ -320,7 +319,7 @@ class Episode:
         return Request((*self.messages, *self.closing), self._offered)
 
     def _take_report(self, reply: Reply) -> None:
-        self._count_usage(reply.usage)
+        self._usage += reply.usage
         self._other_model += reply.other_model
         self._conduct = self._conduct_shown(reply)
         self.closing += (
@@ -354,12 +353,6 @@ class Episode:
         self.level_starts.append(len(self.messages))
         message = self._setup.pressure[self.level - 1]
         self.messages.append(Message("user", prompt.forwarded(message)))
-
-    def _count_usage(self, usage: Usage) -> None:
-        self._usage[0] += usage.input
-        self._usage[1] += usage.output
-        self._usage[2] += usage.cached
-        self._usage[3] += usage.reasoning
 
     def _outcome(self) -> Outcome:
         """The outcome of an episode that is over."""
@@ -402,6 +395,6 @@ class Episode:
             blocked_turns=count[Event.REPLY_BLOCKED],
             truncated_turns=count[Event.REPLY_TRUNCATED],
             other_model_turns=self._other_model,
-            usage=Usage(*self._usage),
+            usage=self._usage,
             conduct=self._conduct,
         )
