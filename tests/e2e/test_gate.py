@@ -384,7 +384,9 @@ def test_a_spent_budget_leaves_the_answer_open(base: Path, tmp_path: Path) -> No
         done = call(*until_decided(base, tmp_path / "new.run", *asked, *more))
         assert done.code == 3
         assert done.json["stopped"] == "budget"
-        assert "the same command resumes the candidate" in done.err
-        went_on = call(*until_decided(base, tmp_path / "new.run", *asked, "--base-url", server.base_url))
+        assert "; with a higher one the same command resumes the candidate" in done.err
+        on = ("--base-url", server.base_url, "--max-tokens-total", "100000000")
+        assert call(*until_decided(base, tmp_path / "new.run", *asked)).json["stopped"] == "budget"
+        went_on = call(*until_decided(base, tmp_path / "new.run", *asked, *on))
         assert went_on.json["played"] == 60
         assert went_on.code == 0, went_on.err

@@ -6,7 +6,6 @@ from typing import Annotated, Literal
 import typer
 
 from propensitybench.cli import options
-from propensitybench.cli.options import DEFAULTS
 
 Margin = Annotated[
     float | None,
@@ -93,15 +92,15 @@ def command(
     max_tokens: options.MaxTokens = None,
     reasoning_effort: options.ReasoningEffort = None,
     extra_body: options.ExtraBody = None,
-    concurrency: options.Concurrency = DEFAULTS.concurrency,
-    timeout: options.Timeout = DEFAULTS.timeout,
-    max_retries: options.MaxRetries = DEFAULTS.max_retries,
+    concurrency: options.ConcurrencyKept = None,
+    timeout: options.TimeoutKept = None,
+    max_retries: options.MaxRetriesKept = None,
     rpm: options.Rpm = None,
     tpm: options.Tpm = None,
     budget_usd: options.BudgetUsd = None,
     max_tokens_total: options.MaxTokensTotal = None,
     price: options.PriceGiven = None,
-    preflight: options.Preflight = True,
+    preflight: options.PreflightKept = None,
     scratch: options.Scratch = None,
     trust_endpoint: options.TrustEndpoint = False,
     plan: PlanGate = False,

@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from propensitybench.cli.execution import EXIT, checked, confirmed, play_file
+from propensitybench.cli.execution import EXIT, checked, confirmed, kept_or, play_file
 from propensitybench.cli.output import tell
 from propensitybench.cli.text import name_of, print_json, safe
 from propensitybench.cli.waiting import result_of
@@ -90,7 +90,8 @@ def answer(base: Path, candidate: Path | None, asked: Asked, playing: Playing, o
             print(f"note: {safe(note)}")
     _write(verdict, outputs)
     if result is not None and stopped is not None:
-        tell(f"stopped: {result.reason}; the same command resumes the candidate")
+        more = "with a higher one " if stopped is StopCause.BUDGET else ""
+        tell(f"stopped: {result.reason}; {more}the same command resumes the candidate")
     # A spent budget or a provider that is down leaves the answer open; it is not a fail.
     return EXIT[stopped] if stopped in (StopCause.INTERRUPTED, StopCause.BAD_INPUT) else verdict.exit_code
 
@@ -116,6 +117,7 @@ def play_until_decided(base: Path, candidate: Path, asked: Asked, playing: Playi
     if not isinstance(one, StoredRun):
         raise BadInput(f"{name_of(base)}: --until-decided needs a run file; merge shards first")
     if candidate.exists():
+        playing = playing._replace(settings=kept_or(candidate, playing.settings))
         question, execution = _begun(one, candidate, asked, playing)
     else:
         question, execution = _new(one, candidate, asked, playing)
