@@ -28,9 +28,9 @@ class FinishReasons(NamedTuple):
 
 FINISH_REASONS: Final = (
     FinishReasons(
-        ("stop", "end_turn", "stop_sequence", "eos"),
+        ("stop", "end_turn", "stop_sequence", "eos", "eos_token"),
         StopReason.STOP,
-        "all; Anthropic, Together",
+        "all; Anthropic, Together, TGI",
         "the model ended its reply",
     ),
     FinishReasons(

@@ -30,7 +30,6 @@ _ALLOWED: Final = (
     nodes.Getattr,
     nodes.Getitem,
     nodes.Const,
-    nodes.TemplateData,
     nodes.If,
     nodes.CondExpr,
     nodes.Compare,
