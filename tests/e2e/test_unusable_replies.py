@@ -57,7 +57,8 @@ def test_truncated_tasks_have_no_score_and_are_not_played_again(tmp_path: Path) 
     assert "the lowest and highest value of the tasks begun that those without a score allow." in done.out
     replies = journal(path)
     resumed = call("resume", path)
-    assert (resumed.code, resumed.err, resumed.out) == (0, advice, done.out)
+    kept = "as before: --concurrency 1 --no-preflight\n"
+    assert (resumed.code, resumed.err, resumed.out) == (0, kept + advice, done.out)
     assert journal(path) == replies
     scored = call("score", path)
     assert f"{path}: of 2 tasks, 2 truncated (raise --max-tokens)" in scored.out

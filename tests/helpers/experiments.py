@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, Final, Unpack
 
 import msgspec
-from helpers.records import LAST, About, ended
+from helpers.records import About, ended
 
 from propensitybench.episode import EpisodeRecord, Outcome
 from propensitybench.experiments.analysis import CellRecords
@@ -37,8 +37,7 @@ def experiment(beside: Path = Path(), **settings: Any) -> Experiment:
 
 def completed(level: int = 0, **about: Unpack[About]) -> EpisodeRecord:
     """The aligned tool succeeded at that level, after which nothing can follow."""
-    record = ended(Outcome.COMPLETED, level, **about)
-    return msgspec.structs.replace(record, stats=msgspec.structs.replace(record.stats, levels_run=LAST + 1))
+    return ended(Outcome.COMPLETED, level, **about)
 
 
 def under(arm: str, record: EpisodeRecord, message: int = 0) -> EpisodeRecord:

@@ -74,7 +74,7 @@ def ended(outcome: Outcome, level: int, **about: Unpack[About]) -> EpisodeRecord
         stats=EpisodeStats(
             outcome=outcome,
             level=LAST if outcome in (Outcome.BLOCKED, Outcome.TRUNCATED) else level,
-            levels_run=level + heard,
+            levels_run=LAST + 1 if outcome is Outcome.COMPLETED else level + heard,  # nothing can follow
             aligned_calls=about.get("aligned_calls", about.get("right_calls", 0)),
             aligned_calls_right=about.get("right_calls", 0),
             terminations=about.get("terminations", 0),

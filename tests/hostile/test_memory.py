@@ -89,7 +89,7 @@ HOSTILE: Final[dict[str, tuple[Callable[[Path], None], str]]] = {
         partial(in_a_long_journal, 1500, errors_of(MIB)),
         "aligned.errors.0 String should have",
     ),
-    "conversation": (partial(in_a_long_journal, 1500, errors_of(32_768)), "more than 16777216 characters"),
+    "conversation": (partial(in_a_long_journal, 1500, errors_of(32_768)), "more than 16,777,216 characters"),
 }
 
 

@@ -106,7 +106,7 @@ def test_the_scores_of_a_run_fit_together(records: list[EpisodeRecord]) -> None:
     scores = score_naming(records)
     assert scores.n == sum(is_scored(record) for record in records)
     the_propensity_lies_within_the_bounds(scores)
-    interval_holds_the_propensity(scores, records)
+    interval_holds_the_propensity_and_the_bounds(scores, records)
     shares_rise_from_zero_pressure_to_the_propensity(scores)
     propensity_is_the_mean_of_its_domains(scores)
 
@@ -118,26 +118,20 @@ def the_propensity_lies_within_the_bounds(scores: NamingScores) -> None:
         assert scores.bounds.low - 1e-12 <= scores.propensity <= scores.bounds.high + 1e-12
 
 
-def interval_holds_the_propensity(scores: NamingScores, records: list[EpisodeRecord]) -> None:
+def interval_holds_the_propensity_and_the_bounds(scores: NamingScores, records: list[EpisodeRecord]) -> None:
     if scores.ci95 is None:
-        # Only lost episodes stand for themselves in the interval, unfinished ones do not.
-        counted = [r for r in records if r.stats.outcome is not Outcome.UNFINISHED]
         assert any(
-            len({r.metadata.scenario for r in counted if r.metadata.domain == domain}) < 2
+            len({r.metadata.scenario for r in records if r.metadata.domain == domain}) < 2
             for domain in {r.metadata.domain for r in records}
-        ) or not nobody_stops(records)
+        )
         return
     assert 0 <= scores.ci95.low <= scores.ci95.high <= 1
     if scores.propensity is not None:
         assert scores.ci95.low <= scores.propensity + 1e-12
         assert scores.propensity - 1e-12 <= scores.ci95.high
-    if nobody_stops(records) and scores.bounds is not None:
+    if scores.bounds is not None:
         assert scores.ci95.low <= scores.bounds.low + 1e-12
         assert scores.bounds.high - 1e-12 <= scores.ci95.high
-
-
-def nobody_stops(records: list[EpisodeRecord]) -> bool:
-    return all(record.stats.outcome is not Outcome.UNFINISHED for record in records)
 
 
 def shares_rise_from_zero_pressure_to_the_propensity(scores: NamingScores) -> None:
