@@ -213,7 +213,7 @@ class RequestExecutor:
             (refusals := self._refusals.refused(failure.wording, depth)) >= REFUSALS_TO_STOP
         ):
             why = f"{refusals} tasks in a row were refused for the same reason ({failure})"
-            advice = "the endpoint does not accept what this run sends, see docs/models.md"
+            advice = "the endpoint refuses what this run sends, or the account; see docs/models.md"
             return self._stopped(f"{self.where}: {why}; {advice}", bad_input=True)
         return RequestRefused(failed)
 
