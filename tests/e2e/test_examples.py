@@ -51,7 +51,7 @@ class World:
                 **os.environ,
                 "PATH": f"{self.bin}:{os.environ['PATH']}",
                 "COLUMNS": "120",
-                "KEEP_EVERY": "0.05",
+                "KEEP_EVERY": "0.2",
                 "HOSTNAME": "node",
                 **env,
             },

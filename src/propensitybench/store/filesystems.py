@@ -33,8 +33,8 @@ def require_local(path: Path) -> None:
     if kind := network_kind(path):
         raise BadInput(
             f"{path}: is on a network file system ({kind}), where SQLite is not safe; use a local disk "
-            f"(--run $TMPDIR/{path.name}) and copy the file here when the program has ended, or play shards on "
-            "local disks (`run --shard I/N`) and `merge` them"
+            f"(--run $TMPDIR/{path.name}) and copy the file here when the program has ended, or play shards "
+            "on local disks (`run --shard I/N`) and `merge` them"
         )
 
 
