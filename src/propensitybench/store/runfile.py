@@ -20,8 +20,8 @@ from propensitybench.errors import BadInput, ModelError
 from propensitybench.pressure import Chain
 from propensitybench.scenarios.model import Scenario, scenario_id
 from propensitybench.scenarios.selection import Task
+from propensitybench.store.atomic import remove_stale
 from propensitybench.store.creating import new_run_file
-from propensitybench.store.drafts import remove_stale_drafts
 from propensitybench.store.filesystems import require_local
 from propensitybench.store.lock import RunLock
 from propensitybench.store.manifest import Manifest
@@ -136,7 +136,7 @@ class RunFile(RunReader):
             db, steps = connect(path, write=write)
             try:
                 if write:
-                    remove_stale_drafts(path)
+                    remove_stale(path)
                 return cls(path, db, steps, lock)
             except BaseException:
                 db.close()
