@@ -67,11 +67,11 @@ def test_the_lock_of_another_process_ends_with_it(finished: Path) -> None:
     ready, wait = os.pipe(), os.pipe()
     child = os.fork()
     if child == 0:
-        RunFile.open(finished, write=True)
-        os.write(ready[1], b"x")
-        os.close(wait[1])
-        os.read(wait[0], 1)
-        os.kill(os.getpid(), signal.SIGKILL)
+        with RunFile.open(finished, write=True):
+            os.write(ready[1], b"x")
+            os.close(wait[1])
+            os.read(wait[0], 1)
+            os.kill(os.getpid(), signal.SIGKILL)
     os.read(ready[0], 1)
     try:
         with pytest.raises(BadInput, match="is in use by another program"):
