@@ -13,7 +13,7 @@ def with_share(folder: Path, kind: str = "nfs4", *more: tuple[Path | str, str]) 
         more: further mounts: place and type.
     """
     path = folder.with_name("mounts")
-    mounts = (("/", "ext4"), (folder.resolve(), kind), *more)
+    mounts: list[tuple[Path | str, str]] = [("/", "ext4"), (folder.resolve(), kind), *more]
     path.write_bytes(b"".join(b"server:/x %s %s rw 0 0\n" % (_escaped(p), k.encode()) for p, k in mounts))
     return path
 
