@@ -4,7 +4,8 @@
 #   export OPENAI_API_KEY=...
 #   ./submit.sh /shared/study openai/o4-mini 64 --limit 2000 --rpm 6000
 #
-# The folder may be on a network disk. The same command again continues what is unfinished.
+# The folder may be on a network disk. The same command again, when these jobs have ended, continues
+# what is unfinished.
 set -eu
 [ $# -ge 3 ] || { echo "usage: $0 FOLDER MODEL SHARDS [OPTION OF run]..." >&2; exit 2; }
 

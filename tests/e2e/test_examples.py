@@ -5,16 +5,17 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 import yaml  # type: ignore[import-untyped]
+from helpers.installing import install
 from helpers.openai_server import STALL, Answer, Json, Server, serving, simulated
 from helpers.program import call, hear_interrupts, until
 from helpers.runs import journal, scores
-from helpers.scratch import install
 
 from propensitybench.store import RunFile
 
@@ -46,7 +47,14 @@ class World:
         process = subprocess.Popen(
             list(map(str, program)),
             cwd=self.tmp,
-            env={**os.environ, "PATH": f"{self.bin}:{os.environ['PATH']}", "COLUMNS": "120", **env},
+            env={
+                **os.environ,
+                "PATH": f"{self.bin}:{os.environ['PATH']}",
+                "COLUMNS": "120",
+                "KEEP_EVERY": "0.2",
+                "HOSTNAME": "node",
+                **env,
+            },
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -153,10 +161,10 @@ def test_slurm_requeues_what_was_stopped_and_merges(world: World) -> None:
         assert code == 0, out
         check_whole(world, server, world.shared / "whole.run")
     assert json.loads((world.shared / "scores.json").read_text())["runs"][0]["tasks"]["total"] == 24
-    # The node may have died while it copied; for a minute, a draft could be that of another machine.
-    left = {path.name for path in world.shared.iterdir() if path.suffix != ".draft"}
+    left = {path.name for path in world.shared.iterdir()}
     assert left == {"scores.json", "shard-0.run", "shard-1.run", "shard-2.run", "whole.run"}
     assert not list(world.tmp.glob("merge.*"))
+    assert [path.parent.name for path in world.tmp.glob("node-*/*")] == ["node-1-1"], "only of the dead node"
 
 
 def objects(name: str) -> Any:
@@ -172,18 +180,27 @@ def test_kubernetes_plays_a_shard_in_each_pod_and_merges(world: World) -> None:
     install(world.bin)
     shards, merge = container(objects("shards.yaml")), container(objects("merge.yaml"))
     with serving(world.answer) as server:
-        for one, indices in ((shards, (0, 1)), (merge, (0,))):
+
+        def pod(one: Any, index: int) -> "subprocess.Popen[str]":
             given = {variable["name"]: variable["value"] for variable in one["env"]}
             assert given["RESULTS"] != given["SCRATCH"]
-            for index in indices:
-                scratch = world.tmp / f"{one['name']}-{index}"
-                scratch.mkdir()
-                env = {**given, "RESULTS": str(world.shared), "SCRATCH": str(scratch), "MODEL": "m"}
-                env |= {"SHARDS": "2", "OPTIONS": " ".join(options(server))}
-                code, out = world.run(
-                    [*one["command"], *one["args"]], {**env, "JOB_COMPLETION_INDEX": str(index)}
-                )
-                assert code == 0, out
+            scratch = tempfile.mkdtemp(dir=world.tmp)
+            env = {**given, "RESULTS": str(world.shared), "SCRATCH": scratch, "MODEL": "m", "SHARDS": "2"}
+            env |= {"OPTIONS": " ".join(options(server)), "JOB_COMPLETION_INDEX": str(index)}
+            return world.start([*one["command"], *one["args"]], env)
+
+        world.answers = 5
+        evicted = pod(shards, 0)
+        until(evicted, lambda: server.calls == 5 + CONCURRENCY)
+        evicted.send_signal(signal.SIGTERM)  # the first process of the pod only
+        evicted.communicate(timeout=60)
+        assert evicted.returncode == 130
+        world.answers = 10**9
+        for one, index in ((shards, 0), (shards, 1), (merge, 0)):
+            process = pod(one, index)
+            out = process.communicate(timeout=300)[0]
+            assert process.returncode == 0, out
+        assert server.calls == world.played() + CONCURRENCY, "a reply was asked for again"
         check_whole(world, server, world.shared / "whole.run")
 
 

@@ -11,9 +11,9 @@ from typing import Any, Final
 
 import pytest
 import yaml  # type: ignore[import-untyped]
+from helpers.installing import install
 from helpers.openai_server import serving, simulated
 from helpers.program import call
-from helpers.scratch import install
 
 EXAMPLES: Final = Path(__file__).parents[2] / "examples"
 KEY: Final = "sk-0123456789abcdefsecret"

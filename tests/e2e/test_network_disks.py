@@ -54,8 +54,9 @@ def test_writing_on_a_share_is_refused_with_one_sentence(arguments: tuple[str, .
     done = on(share, *arguments)
     assert done.code == 2, done.err
     assert len(done.err.splitlines()) == 1, done.err
-    assert ": is on a network file system (nfs4), where SQLite's write-ahead log is not safe; use" in done.err
-    assert "--scratch DIR" in done.err
+    assert ": is on a network file system (nfs4), where SQLite is not safe; use a local disk" in done.err
+    assert "(--run $TMPDIR/" in done.err
+    assert "(`run --shard I/N`) and `merge` them" in done.err
     assert {path: path.read_bytes() for path in share.glob("*.run")} == before
 
 
@@ -65,23 +66,16 @@ def test_nothing_is_sent_for_a_run_that_could_not_be_stored(share: Path) -> None
     assert "is on a network file system" in done.err
 
 
-@pytest.mark.parametrize("command", [("score",), ("verify",), ("show",), ("export", "--out", "rows.jsonl")])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("score",),
+        ("verify",),
+        ("show",),
+        ("report", "--out", "page", "--no-figures"),
+        ("export", "--out", "rows.jsonl"),
+    ],
+)
 def test_reading_on_a_share_works(command: tuple[str, ...], share: Path) -> None:
     done = on(share, command[0], "a.run", *command[1:])
     assert (done.code, done.err) == (0, "")
-
-
-def test_a_run_is_played_in_a_scratch_folder(share: Path) -> None:
-    done = on(share, *NEW, "b.run", "--scratch", "../scratch")
-    assert done.code == 0, done.err
-    assert on(share, "verify", "b.run").code == 0
-    assert on(share, "resume", "new.run", "--scratch", "../scratch").code == 0
-    assert sorted(path.name for path in share.iterdir()) == ["a.run", "b.run", "new.run"]
-    assert list((share / "../scratch").iterdir()) == []
-
-
-def test_a_scratch_folder_on_a_share_is_refused(share: Path) -> None:
-    done = on(share, *NEW, "b.run", "--scratch", "scratch")
-    complaint = "--scratch scratch: is on a network file system (nfs4); give a local folder"
-    assert (done.code, done.err) == (2, f"propensitybench: {complaint}\n")
-    assert not (share / "b.run").exists()

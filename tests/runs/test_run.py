@@ -380,7 +380,6 @@ def test_every_setting_reaches_the_run() -> None:
         "engine": "ray",
         "ray_address": "h:1",
         "workers": 3,
-        "scratch": "local",
     }
     # A file of endpoints takes the place of `base_url`.
     assert settings.keys() | {"endpoints"} == Settings.__required_keys__ | Settings.__optional_keys__
@@ -408,10 +407,3 @@ def test_every_setting_reaches_the_run() -> None:
         assert getattr(transport, name) != getattr(usual_transport, name), name
     assert execution.price is not None
     assert (execution.price.input, execution.price.output, execution.price.cached) == (14, 15, 16)
-
-
-def test_a_run_in_a_scratch_folder_is_the_same_run(folder: Path) -> None:
-    plain = pb.run("simulated/o3-like", "plain.run", **SMALL)
-    played = pb.run("simulated/o3-like", "played.run", scratch="local", **SMALL)
-    assert played.records == plain.records
-    assert sorted(path.name for path in folder.rglob("*")) == ["local", "plain.run", "played.run"]

@@ -15,6 +15,7 @@ from helpers.runs import finish, make, scores, scripted
 from propensitybench.errors import BadInput, NotARunFile
 from propensitybench.runs import read_runs
 from propensitybench.store import RunFile, is_run_file, verify
+from propensitybench.store.creating import new_run_file
 
 
 def names(folder: Path) -> list[str]:
@@ -131,24 +132,6 @@ def test_a_link_in_the_place_of_a_journal_is_not_followed(finished: Path, suffix
     assert mine.read_text() == "mine"
 
 
-def test_a_journal_that_names_another_file_does_not_delete_it(finished: Path, tmp_path: Path) -> None:
-    """SQLite deletes the super-journal that a hot journal names."""
-    victim = tmp_path / "victim"
-    victim.write_bytes(b"mine")
-    magic = bytes.fromhex("d9d505f920a163d7")
-    name = str(victim).encode()
-    pages = (finished.stat().st_size // 4096).to_bytes(4, "big")
-    header = magic + bytes(4) + bytes(4) + pages + (512).to_bytes(4, "big") + (4096).to_bytes(4, "big")
-    checksum = sum(name).to_bytes(4, "big")
-    lock_page = (0x40000000 // 4096 + 1).to_bytes(4, "big")
-    journal = header.ljust(512, b"\0") + lock_page + name + len(name).to_bytes(4, "big") + checksum + magic
-    finished.with_name("a.run-journal").write_bytes(journal)
-    for write in (False, True):
-        with pytest.raises(BadInput, match=r"a\.run-journal is not a journal of a run file"):
-            RunFile.open(finished, write=write)
-    assert victim.exists()
-
-
 def kill_while_writing(path: Path) -> None:
     """Leaves a run file as a kill in the middle of a run leaves it."""
     child = os.fork()
@@ -209,26 +192,17 @@ def test_a_log_of_a_file_that_is_gone_is_not_written_into_a_new_one(tmp_path: Pa
     assert names(tmp_path) == ["a.run", "moved.run", "moved.run-wal"]
 
 
-def test_drafts_of_killed_processes_are_removed(finished: Path) -> None:
-    child = os.fork()
-    if child == 0:
-        os._exit(0)
-    os.waitpid(child, 0)
-    folder = finished.parent
-    old = [f".a.run.{child}.draft", f".a.run.{child}.draft-journal"]
-    kept = [f".a.run.{os.getppid()}.draft", f".b.run.{child}.draft", ".a.run.mine.draft"]
-    for name in (*old, *kept):
-        (folder / name).write_text("")
-        os.utime(folder / name, (1, 1))
-    young = f".a.run.{child}1.draft"  # perhaps of a process on another machine
-    (folder / young).write_text("")
-    RunFile.open(finished, write=True).close()
-    assert names(folder) == sorted(["a.run", *kept, young])
-    (folder / old[0]).write_text("")
-    os.utime(folder / old[0], (1, 1))
-    finished.unlink()
-    make(finished)
-    assert names(folder) == sorted(["a.run", *kept, young])
+def test_the_draft_of_a_program_that_was_killed_while_it_made_a_run_file_is_removed(tmp_path: Path) -> None:
+    path = tmp_path / "a.run"
+    for next_writer in (lambda: make(path), lambda: RunFile.open(path, write=True).close()):
+        child = os.fork()
+        if child == 0:
+            with new_run_file(path):
+                os.kill(os.getpid(), signal.SIGKILL)
+        os.waitpid(child, 0)
+        assert any(name.endswith(".draft") for name in names(tmp_path))
+        next_writer()
+        assert names(tmp_path) == ["a.run"]
 
 
 def test_a_column_of_another_type_is_damage(finished: Path) -> None:

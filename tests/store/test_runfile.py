@@ -1,6 +1,8 @@
 """The run file: created whole, appended to safely, and safe to read whoever wrote it."""
 
+import os
 import shutil
+import signal
 import sqlite3
 from pathlib import Path
 
@@ -59,6 +61,28 @@ def test_only_one_program_at_a_time_adds_to_a_file_and_others_may_read_it(finish
         assert scores(finished).tasks.total == 12
     with RunFile.open(finished, write=True):
         pass
+
+
+def test_the_lock_of_another_process_ends_with_it(finished: Path) -> None:
+    ready, wait = os.pipe(), os.pipe()
+    child = os.fork()
+    if child == 0:
+        with RunFile.open(finished, write=True):
+            os.write(ready[1], b"x")
+            os.close(wait[1])
+            os.read(wait[0], 1)
+            os.kill(os.getpid(), signal.SIGKILL)
+    os.read(ready[0], 1)
+    try:
+        with pytest.raises(BadInput, match="is in use by another program"):
+            RunFile.open(finished, write=True)
+    finally:
+        os.close(wait[1])
+        os.waitpid(child, 0)
+        for number in (*ready, wait[0]):
+            os.close(number)
+    RunFile.open(finished, write=True).close()
+    assert [path.name for path in finished.parent.iterdir()] == ["a.run"]
 
 
 @pytest.mark.parametrize(

@@ -170,7 +170,7 @@ def export(
     """
     from propensitybench.pressure.export import write_own, write_published
     from propensitybench.scenarios import read_dataset
-    from propensitybench.store.whole_files import new_entries, remove_stale
+    from propensitybench.store.atomic import new_entries, remove_stale
 
     dataset = read_dataset(data)
     remove_stale(out)

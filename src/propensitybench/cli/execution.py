@@ -36,7 +36,7 @@ from propensitybench.runs.settings import Settings, read_model_options, with_kep
 from propensitybench.runs.trust import OPTION, check_trusted, destination, distrusted, moved
 from propensitybench.simulated import PREFIX
 from propensitybench.store import RunFile
-from propensitybench.store.scratch import check_place
+from propensitybench.store.filesystems import require_local
 
 EXIT = {StopCause.INTERRUPTED: 130, StopCause.BUDGET: 1, StopCause.PROVIDER: 1, StopCause.BAD_INPUT: 2}
 LEFT_ERRORED = 1
@@ -97,11 +97,11 @@ def read_template(given: str | None) -> str | None:
 
 def create(spec: RunSpec, path: Path, execution: ExecutionOptions) -> None:
     """Creates a run file after a check of its model, unless the file exists."""
-    check_place(path, execution.scratch)
+    require_local(path)
     is_new = not path.exists()
     if is_new:  # a model that cannot be used leaves no file behind
         spec = checked(spec, execution)
-    for warning in create_run(spec, path, scratch=execution.scratch).warnings:
+    for warning in create_run(spec, path).warnings:
         tell(f"note: {warning}")
     if not is_new:
         result_of(check_moved(path, typed_by_user(spec, execution)))
@@ -126,7 +126,7 @@ def resume(path: Path, execution: ExecutionOptions, *, as_json: bool) -> int:
     with RunFile.open(path) as run:
         complete = is_complete(run)
     if not complete and not used_up(path, execution):
-        check_place(path, execution.scratch)
+        require_local(path)
         execution = confirmed(path, execution)
     return play_and_print(path, execution, as_json=as_json)
 
@@ -230,8 +230,6 @@ def _options_to_resume(path: Path, execution: ExecutionOptions) -> str:
         words += endpoints.typed
     elif distrusted(manifest.model, asked):
         words.append(OPTION)
-    if execution.scratch is not None:
-        words += ["--scratch", str(execution.scratch)]
     if execution.engine != "local":
         words += ["--engine", execution.engine]
     if execution.ray_address is not None:

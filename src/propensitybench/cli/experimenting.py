@@ -23,7 +23,7 @@ from propensitybench.metrics import display
 from propensitybench.report.experiment import write_experiment_page
 from propensitybench.runs import StoredRun
 from propensitybench.runs.execute import typed_by_user
-from propensitybench.store.whole_files import new_file
+from propensitybench.store.atomic import new_file
 
 DESIGN: Final = """\
 # Is it the pressure? docs/experiments.md explains every line.

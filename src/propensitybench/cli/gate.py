@@ -101,7 +101,6 @@ def command(
     max_tokens_total: options.MaxTokensTotal = None,
     price: options.PriceGiven = None,
     preflight: options.PreflightKept = None,
-    scratch: options.Scratch = None,
     trust_endpoint: options.TrustEndpoint = False,
     plan: PlanGate = False,
     icc: BaseIcc = None,
@@ -124,7 +123,7 @@ def command(
         base_url=base_url, endpoints=endpoints, temperature=temperature, top_p=top_p, max_tokens=max_tokens,
         reasoning_effort=reasoning_effort, extra_body=read_extra_body(extra_body), concurrency=concurrency,
         timeout=timeout, max_retries=max_retries, rpm=rpm, tpm=tpm, budget_usd=budget_usd,
-        max_tokens_total=max_tokens_total, price=read_price(price), preflight=preflight, scratch=scratch,
+        max_tokens_total=max_tokens_total, price=read_price(price), preflight=preflight,
     )  # fmt: skip
     playing = Playing(until_decided, max_tasks, model, settings, trust_endpoint)
     raise typer.Exit(answer(base, candidate, asked, playing, Outputs(junit, markdown, as_json)))

@@ -23,7 +23,7 @@ from propensitybench.runs.gating import compare_gated
 from propensitybench.runs.settings import Settings, read_execution, read_settings
 from propensitybench.runs.verdicts import Needed, Verdict, needed_sentence
 from propensitybench.store import GateRule, RunFile
-from propensitybench.store.scratch import check_place
+from propensitybench.store.filesystems import require_local
 from propensitybench.taxonomy import Naming
 
 # Settings that belong to the candidate's model, and are in its run file once it is begun.
@@ -99,7 +99,7 @@ def answer(base: Path, candidate: Path | None, asked: Asked, playing: Playing, o
 def _refuse_playing(playing: Playing) -> None:
     """Raises `BadInput` for options that only a candidate to be played can use."""
     given = {"model": playing.model, "max_tasks": playing.max_tasks, **playing.settings}
-    for name in ("model", "max_tasks", "endpoints", "scratch", *MODEL_OPTIONS, *LIMITS):
+    for name in ("model", "max_tasks", "endpoints", *MODEL_OPTIONS, *LIMITS):
         if given.get(name):
             raise BadInput(f"gate: {name}: is for --until-decided; play the candidate with `run`, or add it")
 
@@ -133,9 +133,9 @@ def _new(
     question = question_of(*asked)
     rule = rule_for(base, question, playing.max_tasks)
     spec, execution = _settings(playing.model, playing, question)
-    check_place(candidate, execution.scratch)
+    require_local(candidate)
     spec = checked(spec, execution)
-    create_same_tasks(spec, base.path, rule, candidate, scratch=execution.scratch)
+    create_same_tasks(spec, base.path, rule, candidate)
     return question, typed_by_user(spec, execution)
 
 

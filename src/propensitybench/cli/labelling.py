@@ -32,7 +32,7 @@ from propensitybench.judging.sampling import Size
 from propensitybench.report.labelling import LabellingPage, render_labelling
 from propensitybench.runs import StoredRun
 from propensitybench.store import RunFile
-from propensitybench.store.whole_files import new_file
+from propensitybench.store.atomic import new_file
 
 HELP: Final = "1 to {last}: the answer; b: back, to correct the last one; s: skip; r: read again; q: quit"
 BACK, SKIP, AGAIN, QUIT = "b", "s", "r", "q"

@@ -299,12 +299,3 @@ Workers = Annotated[
         "each CPU of this machine, or for each machine of the cluster.",
     ),
 ]
-Scratch = Annotated[
-    Path | None,
-    typer.Option(
-        "--scratch",
-        metavar="DIR",
-        help="Play the run in this local folder and copy it back every few minutes and at the end; for a run "
-        "file on a network file system.",
-    ),
-]

@@ -89,7 +89,7 @@ def styled(name: Literal["stdout", "stderr"]) -> TextIO:
 
 def write_new(path: Path, text: str) -> None:
     """Writes the file of an option ``--out``; raises `BadInput` if it exists or cannot be written."""
-    from propensitybench.store.whole_files import new_file
+    from propensitybench.store.atomic import new_file
 
     try:
         with new_file(path) as file:

@@ -18,7 +18,6 @@ def command(
     max_tokens_total: options.MaxTokensTotal = None,
     price: options.PriceGiven = None,
     preflight: options.PreflightKept = None,
-    scratch: options.Scratch = None,
     trust_endpoint: options.TrustEndpoint = False,
     engine: options.Engine = "local",
     ray_address: options.RayAddress = None,
@@ -32,7 +31,6 @@ def command(
         base_url=base_url, endpoints=endpoints, concurrency=concurrency, timeout=timeout, rpm=rpm, tpm=tpm,
         max_retries=max_retries, budget_usd=budget_usd, max_tokens_total=max_tokens_total,
         price=read_price(price), preflight=preflight, engine=engine, ray_address=ray_address, workers=workers,
-        scratch=scratch,
     )  # fmt: skip
     execution = read_execution(kept_or(file, given), trust_endpoint=trust_endpoint)
     raise typer.Exit(resume(file, execution, as_json=as_json))

@@ -46,7 +46,6 @@ def command(
     engine: options.Engine = "local",
     ray_address: options.RayAddress = None,
     workers: options.Workers = None,
-    scratch: options.Scratch = None,
     plan: options.PlanOnly = False,
     propensities: options.AssumePropensity = None,
     icc: options.AssumeIcc = 0.25,
@@ -68,7 +67,7 @@ def command(
         extra_body=read_extra_body(extra_body), concurrency=concurrency, timeout=timeout, rpm=rpm, tpm=tpm,
         max_retries=max_retries, budget_usd=budget_usd, max_tokens_total=max_tokens_total,
         price=read_price(price), preflight=preflight, shard=shard, engine=engine, ray_address=ray_address,
-        workers=workers, scratch=scratch,
+        workers=workers,
     )  # fmt: skip
     assumed = (propensities, icc, correlation) if plan else None
     raise typer.Exit(start_or_plan(read_settings(model, kept_or(run, given)), run, assumed, as_json=as_json))

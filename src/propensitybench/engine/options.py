@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Final, Literal
 
 import msgspec
@@ -32,7 +31,6 @@ class ExecutionOptions(msgspec.Struct, frozen=True):
         engine: where tasks are played: in this process, or by the workers of a Ray cluster.
         ray_address: of the cluster; None is what ``RAY_ADDRESS`` says, or a cluster on this machine.
         workers: None is one for each CPU of this machine, or for each machine of a given cluster.
-        scratch: a local folder in which the run file is played; None plays it where it is.
         draw: the number of tasks to draw once all drawn so far have ended; None is what the run file says.
 
     Raises:
@@ -48,7 +46,6 @@ class ExecutionOptions(msgspec.Struct, frozen=True):
     engine: Literal["local", "ray"] = "local"
     ray_address: str | None = None
     workers: int | None = None
-    scratch: Path | None = None
     draw: Callable[[RunFile], int] | None = None
 
     def __post_init__(self) -> None:

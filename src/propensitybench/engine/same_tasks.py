@@ -11,7 +11,6 @@ from propensitybench.errors import BadInput, RunMismatch
 from propensitybench.scenarios import Selection
 from propensitybench.scenarios.selection import Task
 from propensitybench.store import GateRule, Manifest, RunFile, differences
-from propensitybench.store.scratch import create_by_way_of
 from propensitybench.taxonomy import Naming
 
 
@@ -33,7 +32,6 @@ def create_same_tasks(
     rule: GateRule,
     path: Path,
     *,
-    scratch: Path | None = None,
     clock: Clock = now,
 ) -> None:
     """Creates the run file of a candidate, unless it exists already.
@@ -46,7 +44,6 @@ def create_same_tasks(
         base: the base's run file.
         rule: decides how many tasks are drawn; the last look is at all of them.
         path: the run file.
-        scratch: a local folder in which the file is made; None makes it where it is.
         clock: returns the creation time.
 
     Raises:
@@ -75,14 +72,7 @@ def create_same_tasks(
     manifest = manifest_of(spec, was.data, scenarios, pressure, about)
     manifest = msgspec.structs.replace(manifest, overlays=was.overlays, gate=rule)
     rows = [(*pair, chain) for pair, chain in pressure.items()]
-
-    def make(place: Path) -> None:
-        RunFile.create(place, manifest, scenarios, rows, chosen)
-
-    if scratch is None:
-        make(path)
-    else:
-        create_by_way_of(scratch, path, make)
+    RunFile.create(path, manifest, scenarios, rows, chosen)
 
 
 def _selection(was: Selection, namings: Sequence[Naming]) -> Selection:

@@ -30,7 +30,6 @@ from propensitybench.scenarios.overlay import Overlay
 from propensitybench.scenarios.selection import Selection, Task, tasks
 from propensitybench.store import Manifest, RunFile, StoppingRule, data_digest, differences
 from propensitybench.store.manifest import RUN_FORMAT, check_protocol, check_seed
-from propensitybench.store.scratch import create_by_way_of
 from propensitybench.store.shards import Shard
 
 Clock = Callable[[], datetime]
@@ -138,14 +137,13 @@ def _overlaid(dataset: Dataset, overlays: Sequence[Overlay]) -> Dataset:
     return dataset
 
 
-def create_run(spec: RunSpec, path: Path, *, clock: Clock = now, scratch: Path | None = None) -> Dataset:
+def create_run(spec: RunSpec, path: Path, *, clock: Clock = now) -> Dataset:
     """Creates the run file of a run, unless it exists already.
 
     Args:
         spec: the run.
         path: the run file.
         clock: returns the creation time.
-        scratch: a local folder in which the file is made; None makes it where it is.
 
     Returns:
         The data set, with its warnings.
@@ -180,14 +178,7 @@ def create_run(spec: RunSpec, path: Path, *, clock: Clock = now, scratch: Path |
             spec.overlaid_template, scenarios[0], naming
         )  # so that a broken template fails before the run starts
     rows = ((*pair, chain) for pair, chain in pressure.items())
-
-    def make(place: Path) -> None:
-        RunFile.create(place, manifest, scenarios, rows, chosen, spec.shard)
-
-    if scratch is None:
-        make(path)
-    else:
-        create_by_way_of(scratch, path, make)
+    RunFile.create(path, manifest, scenarios, rows, chosen, spec.shard)
     return dataset
 
 

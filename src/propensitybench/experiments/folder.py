@@ -15,7 +15,7 @@ from propensitybench.experiments.design import LARGEST_FILE, Cell, Design, Exper
 from propensitybench.files import read_file
 from propensitybench.runs import StoredRun
 from propensitybench.store import RunFile, differences
-from propensitybench.store.whole_files import new_file
+from propensitybench.store.atomic import new_file
 
 REGISTRATION: Final = "registration.json"
 DESIGN: Final = "design.json"

@@ -18,7 +18,7 @@ from propensitybench.scenarios.dataset import CARD
 from propensitybench.scenarios.model import Scenario
 from propensitybench.scenarios.rolefile import load_json, write_role_file
 from propensitybench.scenarios.storyline import Storyline, write_storyline
-from propensitybench.store.whole_files import new_entries, remove_stale
+from propensitybench.store.atomic import new_entries, remove_stale
 
 CARD_FORMAT: Final = "propensitybench-card/1"
 CARD_TEXT: Final = "card.md"

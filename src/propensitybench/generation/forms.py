@@ -16,7 +16,7 @@ from propensitybench.digests import digest
 from propensitybench.errors import BadData, BadInput
 from propensitybench.files import MIB, read_text
 from propensitybench.generation.items import Item
-from propensitybench.store.whole_files import new_entries, remove_stale
+from propensitybench.store.atomic import new_entries, remove_stale
 
 CRITERIA: Final[Mapping[str, str]] = {
     "R": "realism",

@@ -10,8 +10,8 @@ from typing import Final, Self
 import msgspec
 
 from propensitybench.chat import Usage
-from propensitybench.errors import BadData
-from propensitybench.store.filesystems import require_local
+from propensitybench.errors import BadData, BadInput
+from propensitybench.store.filesystems import network_kind
 
 _SCHEMA: Final = (
     "CREATE TABLE IF NOT EXISTS reply "
@@ -41,7 +41,11 @@ class Journal:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        require_local(path)
+        if kind := network_kind(path):
+            raise BadInput(
+                f"{path}: is on a network file system ({kind}), where SQLite is not safe; give a folder on a "
+                "local disk, and copy it when the command has ended"
+            )
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._database = sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None)

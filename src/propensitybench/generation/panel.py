@@ -39,7 +39,7 @@ from propensitybench.generation.panel_scores import (
     storyline_file,
 )
 from propensitybench.scenarios.rolefile import load_json
-from propensitybench.store.whole_files import new_entries, remove_stale
+from propensitybench.store.atomic import new_entries, remove_stale
 
 PANEL: Final = "panel"
 KEY: Final = "key.json"

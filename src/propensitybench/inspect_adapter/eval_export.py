@@ -41,7 +41,7 @@ from propensitybench.metrics.sequential import StoppingState
 from propensitybench.runs.settings import read_model_options
 from propensitybench.runs.stored import file_name
 from propensitybench.store import Manifest, RunFile
-from propensitybench.store.whole_files import new_entries, remove_stale
+from propensitybench.store.atomic import new_entries, remove_stale
 from propensitybench.taxonomy import NAMINGS, Naming
 
 TASK: Final = "propensitybench/propensity"

@@ -20,7 +20,7 @@ from propensitybench.records.facts import Facts
 from propensitybench.records.instances import instance, texts
 from propensitybench.records.measures import SHARE, Measured
 from propensitybench.report.escaping import json_visible
-from propensitybench.store.whole_files import new_entries
+from propensitybench.store.atomic import new_entries
 
 SCHEMA: Final = "0.3.0"
 COLLECTION: Final = "propensitybench"

@@ -12,7 +12,7 @@ from propensitybench.metrics import display
 from propensitybench.metrics.noninferiority import Answer
 from propensitybench.report.escaping import html, visible
 from propensitybench.runs.verdicts import NamingVerdict, Verdict
-from propensitybench.store.whole_files import draft_folder
+from propensitybench.store.atomic import draft_folder
 
 SUITE: Final = "propensitybench gate"
 _HEAD: Final = f'<testsuites name="{SUITE}"'.encode()

@@ -7,7 +7,7 @@ from pathlib import Path, PurePosixPath
 from typing import Final, NamedTuple
 
 from propensitybench.errors import BadInput
-from propensitybench.store.whole_files import NEW, OLD, draft_folder
+from propensitybench.store.atomic import NEW, OLD, draft_folder
 
 
 class Kind(NamedTuple):

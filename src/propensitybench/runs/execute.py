@@ -32,7 +32,6 @@ from propensitybench.engine import (
 )
 from propensitybench.engine.local import price_of, spending_of
 from propensitybench.errors import BadInput, RunStopped
-from propensitybench.runs.scratch import played_in
 from propensitybench.runs.settings import (
     Settings,
     default_file,
@@ -45,8 +44,7 @@ from propensitybench.runs.stored import StoredRun, file_name
 from propensitybench.runs.trust import client_of_run, moved
 from propensitybench.simulated import PREFIX
 from propensitybench.store import RunFile, Shard
-from propensitybench.store.claims import find
-from propensitybench.store.scratch import check_place
+from propensitybench.store.filesystems import require_local
 
 OnProgress = Callable[[Progress], None]
 # Somebody waits for the preflight: a wrong address must not take minutes to show.
@@ -121,7 +119,7 @@ async def execute(
     stop: StopSignal | None = None,
 ) -> Result:
     """Creates a run file, unless it exists, and plays its unfinished tasks; raises as `run` does."""
-    check_place(path, options.scratch)
+    require_local(path)
     is_new = not path.exists()
     options = typed_by_user(spec, options)
     if client is None and is_new:
@@ -129,7 +127,7 @@ async def execute(
         for change in wire.adapted if wire else ():
             warnings.warn(f"adapted to the endpoint: {change}", stacklevel=2)
         spec = msgspec.structs.replace(spec, wire=wire)
-    for warning in create_run(spec, path, scratch=options.scratch).warnings:
+    for warning in create_run(spec, path).warnings:
         warnings.warn(warning, stacklevel=2)
     if client is None and not is_new:
         await check_moved(path, options)
@@ -219,15 +217,13 @@ async def finish(
     """
     with RunFile.open(path) as file:
         manifest, shard, total = file.manifest, file.shard, tasks_drawn(file)
-        left_in_scratch = options.scratch is not None and find(path.resolve()) is not None
         to_draw = total if options.draw is None or not is_complete(file) else options.draw(file)
-        if is_complete(file) and to_draw == total and not left_in_scratch:
+        if is_complete(file) and to_draw == total:
             return Result(total, total, None, "")
         finished = file.finished()
     stop = stop or StopSignal()
     if reason := used_up(path, options):
-        async with played_in(path, options.scratch, stop) as played:
-            _keep(played, options)
+        _keep(path, options)
         return Result(finished, to_draw, StopCause.BUDGET, reason)
     if client is not None and options.engine == "ray":
         raise BadInput(
@@ -238,14 +234,13 @@ async def finish(
     if client is None:
         asked = read_model_options(manifest.options, file_name(path), manifest.package)
         client = client_of_run(file_name(path), manifest.model, asked, own)
-    async with played_in(path, options.scratch, stop) as played:
-        _keep(played, options)
-        if options.engine == "ray":
-            from propensitybench.engine.on_ray import run_on_ray
+    _keep(path, options)
+    if options.engine == "ray":
+        from propensitybench.engine.on_ray import run_on_ray
 
-            return await run_on_ray(played, asked, own, on_progress, stop)
-        with RunFile.open(played, write=True) as file:
-            return await run_tasks_async(file, client, own, on_progress=on_progress, stop=stop)
+        return await run_on_ray(path, asked, own, on_progress, stop)
+    with RunFile.open(path, write=True) as file:
+        return await run_tasks_async(file, client, own, on_progress=on_progress, stop=stop)
 
 
 def _keep(path: Path, options: ExecutionOptions) -> None:

@@ -87,8 +87,7 @@ class Settings(_Checked, total=False):
     cached input. ``arm`` is one of `propensitybench.taxonomy.ARMS`; ``succeeds_at`` is the right call of the
     safe tool that succeeds in the arm ``open``; ``ask`` adds a tool to ask those who may decide; ``report``
     asks for a closing report. ``shard`` is text like ``3/64``: play only the third of 64 shards of the run,
-    in a run file of its own. ``scratch`` is a local folder in which to play a run whose file is on a network
-    file system.
+    in a run file of its own.
 
     None is as if a setting were left out. How a run was played is kept in its run file: of ``concurrency``,
     ``timeout``, ``max_retries``, ``rpm``, ``tpm``, ``budget_usd``, ``max_tokens_total``, ``price`` and
@@ -97,7 +96,6 @@ class Settings(_Checked, total=False):
 
     data: str | os.PathLike[str] | None
     endpoints: str | os.PathLike[str] | None
-    scratch: str | os.PathLike[str] | None
 
 
 class RunSettings(NamedTuple):
@@ -150,7 +148,6 @@ def read_execution(settings: Settings, *, trust_endpoint: bool = False) -> Execu
         workers=given.get("workers"),
         endpoints=_endpoints(given.get("base_url"), settings.get("endpoints")),
         trust_endpoint=trust_endpoint,
-        scratch=None if (scratch := settings.get("scratch")) is None else Path(scratch),
     )
 
 

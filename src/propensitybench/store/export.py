@@ -11,9 +11,9 @@ from propensitybench.episode import EpisodeRecord, EpisodeStats, Outcome, replay
 from propensitybench.errors import BadInput
 from propensitybench.scenarios import TaskMetadata
 from propensitybench.scenarios.model import scenario_id
+from propensitybench.store.atomic import new_file
 from propensitybench.store.rows import NumberedTask
 from propensitybench.store.runfile import RunFile
-from propensitybench.store.whole_files import new_file
 
 Format = Literal["jsonl", "parquet"]
 # Our outcomes in the terms of survival analysis.

@@ -118,7 +118,7 @@ def blank_copy(source: Path, to: Path) -> None:
 
 
 def _check_at_rest(path: Path) -> None:
-    if path.exists() and is_locked(path):
+    if is_locked(path):
         raise BadInput(f"{path}: is being written to by another program; wait for it to finish, or stop it")
 
 

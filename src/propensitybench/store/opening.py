@@ -5,7 +5,6 @@ before any of its tables is read. Reading never changes the file, except that SQ
 kill interrupted.
 """
 
-import os
 import sqlite3
 import stat
 from contextlib import closing, suppress
@@ -14,7 +13,7 @@ from typing import Final
 
 from propensitybench.errors import BadInput, NotARunFile
 from propensitybench.store.filesystems import network_kind
-from propensitybench.store.lock import RunLock, is_locked
+from propensitybench.store.lock import RunLock
 from propensitybench.store.schema import APPLICATION_ID, check_schema, migrate
 
 # A commit takes well under a second; after five, another program must have the file open.
@@ -26,8 +25,6 @@ LONGEST_VALUE: Final = 64 * 2**20
 SQLITE_ERRORS: Final = (sqlite3.DatabaseError, UnicodeDecodeError)
 # SQLite's journals, which lie beside the file.
 _BESIDE: Final = ("-wal", "-shm", "-journal")
-# The last bytes of a rollback journal that names a further file, which SQLite would delete.
-_SUPER_JOURNAL: Final = bytes.fromhex("d9d505f920a163d7")
 _STEPS: Final = 10_000
 # Virtual machine steps: our queries take about one for every byte of the file, whatever it holds.
 _LEAST_STEPS: Final = 2_000_000
@@ -72,21 +69,12 @@ def check_path(path: Path) -> None:
         with suppress(FileNotFoundError):
             if not stat.S_ISREG(beside.lstat().st_mode):
                 raise BadInput(f"{path}: {beside.name}, its journal, is not an ordinary file; remove it")
-            if beside.name.endswith("-journal") and _names_another_file(beside):
-                raise BadInput(f"{path}: {beside.name} is not a journal of a run file; remove it")
 
 
 def besides(path: Path) -> list[Path]:
     """The journals that SQLite may keep beside a file."""
     whole = path.resolve()
     return [whole.with_name(whole.name + suffix) for suffix in _BESIDE]
-
-
-def _names_another_file(journal: Path) -> bool:
-    with journal.open("rb") as file:
-        size = file.seek(0, os.SEEK_END)
-        file.seek(max(0, size - len(_SUPER_JOURNAL)))
-        return file.read() == _SUPER_JOURNAL
 
 
 def connect(path: Path, *, write: bool) -> tuple[sqlite3.Connection, Steps]:
@@ -121,8 +109,6 @@ def _bad_file(path: Path, error: Exception) -> BadInput:
 
 
 def _connect(path: Path, *, write: bool) -> tuple[sqlite3.Connection, Steps]:
-    if write:
-        _refuse_without_log(path)
     db = sqlite3.connect(
         f"{path.resolve().as_uri()}?{'mode=rw' if write else _read_mode(path)}",
         uri=True,
@@ -160,15 +146,10 @@ def _size(path: Path) -> int:
 
 def _read_mode(path: Path) -> str:
     """How to open a file for reading without leaving anything beside it."""
-    if not _is_without_its_log(path):
-        # On a network file system SQLite's locks may fail, and files are only replaced as a whole.
-        alone = not any(beside.exists() for beside in besides(path))
-        return "mode=ro&immutable=1" if alone and network_kind(path) else "mode=ro"
-    if path.stat().st_nlink > 1 and is_locked(path):
-        raise BadInput(
-            f"{path}: is in use under another name; use that name, or wait until the run has ended"
-        )
-    return "mode=ro&immutable=1"
+    # On a network file system SQLite's locks may fail, and nobody writes to a file there.
+    alone = not any(beside.exists() for beside in besides(path))
+    is_at_rest = _is_without_its_log(path) or (alone and network_kind(path))
+    return "mode=ro&immutable=1" if is_at_rest else "mode=ro"
 
 
 def _is_without_its_log(path: Path) -> bool:
@@ -177,14 +158,6 @@ def _is_without_its_log(path: Path) -> bool:
         return False
     with path.open("rb") as file:
         return file.read(20)[18:20] == b"\x02\x02"
-
-
-def _refuse_without_log(path: Path) -> None:
-    """Refuses a file whose newest replies may be in a log that goes by another name."""
-    if path.stat().st_nlink > 1 and _is_without_its_log(path):
-        raise BadInput(
-            f"{path}: was last written to under another name (it has hard links); resume it by that name"
-        )
 
 
 def _undo_interrupted_write(path: Path) -> None:

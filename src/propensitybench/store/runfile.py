@@ -20,15 +20,13 @@ from propensitybench.errors import BadInput, ModelError
 from propensitybench.pressure import Chain
 from propensitybench.scenarios.model import Scenario, scenario_id
 from propensitybench.scenarios.selection import Task
-from propensitybench.store.claims import refuse_claimed
+from propensitybench.store.atomic import remove_stale
 from propensitybench.store.creating import new_run_file
-from propensitybench.store.drafts import remove_stale_drafts
 from propensitybench.store.filesystems import require_local
-from propensitybench.store.lock import RunLock, identity
+from propensitybench.store.lock import RunLock
 from propensitybench.store.manifest import Manifest
 from propensitybench.store.opening import SQLITE_ERRORS, Steps, check_path, connect
 from propensitybench.store.reading import RunReader
-from propensitybench.store.rescue import is_in_place, rescue
 from propensitybench.store.rows import Annotation, ExecutionSetting, check_reply, read_manifest
 from propensitybench.store.shards import Shard, share_of
 
@@ -71,9 +69,6 @@ class RunFile(RunReader):
     def __init__(self, path: Path, db: sqlite3.Connection, steps: Steps, lock: RunLock | None) -> None:
         super().__init__(path, db, steps)
         self._lock = lock
-        self._place = path.resolve()
-        self._identity = identity(self._place)
-        self._lost = ""
 
     @classmethod
     def create(
@@ -131,19 +126,17 @@ class RunFile(RunReader):
         Raises:
             NotARunFile: the file is not a run file, is damaged, or was written by a later version.
             BadInput: the file does not exist, or another program is writing to it; or it is to be written
-                to, and is on a network file system or played in a scratch folder.
+                to, and is on a network file system.
         """
         check_path(path)
         if write:
             require_local(path)
         lock = RunLock(path) if write else None
         try:
-            if write:
-                refuse_claimed(path)
             db, steps = connect(path, write=write)
             try:
                 if write:
-                    remove_stale_drafts(path)
+                    remove_stale(path)
                 return cls(path, db, steps, lock)
             except BaseException:
                 db.close()
@@ -178,7 +171,7 @@ class RunFile(RunReader):
 
         Raises:
             BadInput: the file cannot be written to, for example because the disk is full, and nothing is
-                added; or the file was deleted, moved or replaced. Then the message says where its content is.
+                added.
         """
         rows = [(e.task, e.record.stats.outcome, _encode(e.record).decode(), e.fingerprint) for e in outcomes]
         errors = [(e.task, e.record.stats.turns, e.record.error) for e in outcomes if e.record.error]
@@ -230,8 +223,6 @@ class RunFile(RunReader):
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
-        if self._lost:
-            raise BadInput(self._lost)
         self.rows.start()
         self._db.execute("BEGIN IMMEDIATE")
         try:
@@ -246,9 +237,6 @@ class RunFile(RunReader):
                     f"continue with: propensitybench resume {self.path}"
                 ) from error
             raise
-        if self._lock is not None and not is_in_place(self._place, self._identity):
-            self._lost = rescue(self._place, self._db, self._lock)
-            raise BadInput(self._lost)
 
 
 def _manifest_body(manifest: Manifest) -> str:

@@ -20,7 +20,7 @@ from propensitybench.report.figures.pairs import pair_drawing
 from propensitybench.report.figures.selection import selection_drawing
 from propensitybench.report.figures.view import view_of
 from propensitybench.report.style import styled
-from propensitybench.store.whole_files import draft_folder
+from propensitybench.store.atomic import draft_folder
 from propensitybench.taxonomy import Naming
 
 Format = Literal["svg", "png"]

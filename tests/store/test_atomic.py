@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from propensitybench.store.whole_files import NEW, OLD, draft_folder, new_entries, new_file, remove_stale
+from propensitybench.store.atomic import NEW, OLD, draft_folder, new_entries, new_file, remove_stale
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="drafts of killed programs stay there")
 
@@ -15,12 +15,12 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="drafts of kille
 HALF = """
 import sys, time
 from pathlib import Path
-from propensitybench.store.whole_files import *
-from propensitybench.store import whole_files
+from propensitybench.store.atomic import *
+from propensitybench.store import atomic
 out = Path(sys.argv[1])
 with new_file(out / "file") as file, new_entries(out / "new") as new, new_entries(out / "old") as old:
     with draft_folder(out / "moved") as draft:
-        (out / "moved").rename(draft / whole_files.OLD)
+        (out / "moved").rename(draft / atomic.OLD)
         for path in (new / "a", old / "a", draft / "a"):
             path.write_text("half")
         file.write(b"half")
