@@ -132,6 +132,24 @@ def test_a_link_in_the_place_of_a_journal_is_not_followed(finished: Path, suffix
     assert mine.read_text() == "mine"
 
 
+def test_a_journal_that_names_another_file_does_not_delete_it(finished: Path, tmp_path: Path) -> None:
+    """SQLite deletes the super-journal that a hot journal names."""
+    victim = tmp_path / "victim"
+    victim.write_bytes(b"mine")
+    magic = bytes.fromhex("d9d505f920a163d7")
+    name = str(victim).encode()
+    pages = (finished.stat().st_size // 4096).to_bytes(4, "big")
+    header = magic + bytes(4) + bytes(4) + pages + (512).to_bytes(4, "big") + (4096).to_bytes(4, "big")
+    checksum = sum(name).to_bytes(4, "big")
+    lock_page = (0x40000000 // 4096 + 1).to_bytes(4, "big")
+    journal = header.ljust(512, b"\0") + lock_page + name + len(name).to_bytes(4, "big") + checksum + magic
+    finished.with_name("a.run-journal").write_bytes(journal)
+    for write in (False, True):
+        with pytest.raises(BadInput, match=r"a\.run-journal is not a journal of a run file"):
+            RunFile.open(finished, write=write)
+    assert victim.exists()
+
+
 def kill_while_writing(path: Path) -> None:
     """Leaves a run file as a kill in the middle of a run leaves it."""
     child = os.fork()

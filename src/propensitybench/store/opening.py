@@ -5,6 +5,7 @@ before any of its tables is read. Reading never changes the file, except that SQ
 kill interrupted.
 """
 
+import os
 import sqlite3
 import stat
 from contextlib import closing, suppress
@@ -18,13 +19,15 @@ from propensitybench.store.schema import APPLICATION_ID, check_schema, migrate
 
 # A commit takes well under a second; after five, another program must have the file open.
 BUSY_TIMEOUT_S: Final = 5.0
-# A reply is read from at most 4 MB; escaped as JSON text inside JSON text it can grow
-# threefold.
+# A reply is read from at most 4 MB; escaped as JSON text inside JSON text it can grow threefold.
 LONGEST_VALUE: Final = 64 * 2**20
 # What reading a database can raise; its messages may quote text of the file that is not UTF-8.
 SQLITE_ERRORS: Final = (sqlite3.DatabaseError, UnicodeDecodeError)
 # SQLite's journals, which lie beside the file.
 _BESIDE: Final = ("-wal", "-shm", "-journal")
+# The last bytes of a rollback journal that names a further file, which SQLite would delete: a stranger's
+# journal must not do that to a user's file.
+_SUPER_JOURNAL: Final = bytes.fromhex("d9d505f920a163d7")
 _STEPS: Final = 10_000
 # Virtual machine steps: our queries take about one for every byte of the file, whatever it holds.
 _LEAST_STEPS: Final = 2_000_000
@@ -69,12 +72,21 @@ def check_path(path: Path) -> None:
         with suppress(FileNotFoundError):
             if not stat.S_ISREG(beside.lstat().st_mode):
                 raise BadInput(f"{path}: {beside.name}, its journal, is not an ordinary file; remove it")
+            if beside.name.endswith("-journal") and _names_another_file(beside):
+                raise BadInput(f"{path}: {beside.name} is not a journal of a run file; remove it")
 
 
 def besides(path: Path) -> list[Path]:
     """The journals that SQLite may keep beside a file."""
     whole = path.resolve()
     return [whole.with_name(whole.name + suffix) for suffix in _BESIDE]
+
+
+def _names_another_file(journal: Path) -> bool:
+    with journal.open("rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - len(_SUPER_JOURNAL)))
+        return file.read() == _SUPER_JOURNAL
 
 
 def connect(path: Path, *, write: bool) -> tuple[sqlite3.Connection, Steps]:
