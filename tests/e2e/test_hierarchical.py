@@ -1,12 +1,10 @@
 """``score --hierarchical``."""
 
-import os
-import pty
 import subprocess
 from pathlib import Path
 
 import pytest
-from helpers.program import argv, call
+from helpers.program import call, in_terminal
 from helpers.runs import finish, make
 
 
@@ -46,21 +44,6 @@ def test_a_run_without_misaligned_calls_says_so(tmp_path: Path) -> None:
 def test_the_progress_bar_is_drawn_and_not_spelt(tmp_path: Path) -> None:
     never = tmp_path / "never.run"
     finish(make(never, "simulated/never", limit=1))
-    terminal, program = pty.openpty()
-    process = subprocess.Popen(
-        argv("score", never, "--hierarchical"),
-        stdout=subprocess.DEVNULL,
-        stderr=program,
-        env={**os.environ, "TERM": "xterm-256color"},
-    )
-    os.close(program)
-    shown = b""
-    try:
-        while part := os.read(terminal, 65536):
-            shown += part
-    except OSError:  # the program has ended
-        pass
-    assert process.wait() == 0
-    text = shown.decode()
+    text = in_terminal("score", never, "--hierarchical", stdout=subprocess.DEVNULL)
     assert "hierarchical model" in text
     assert "\\x1b" not in text

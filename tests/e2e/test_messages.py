@@ -1,11 +1,8 @@
 """No character that the program prints takes effect on a terminal, wherever its text comes from."""
 
 import json
-import os
-import pty
 import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +10,7 @@ from pathlib import Path
 import pytest
 from helpers.hostile_runs import CHANGES, CONTROLS, hostile
 from helpers.openai_server import Answer, error, serving
-from helpers.program import Done, argv, call
+from helpers.program import Done, call, in_terminal
 from helpers.runs import finish, make
 from helpers.scenario_data import SOUND
 
@@ -134,18 +131,7 @@ def test_json_keeps_the_text_and_has_no_such_character_itself(good: Path, tmp_pa
 @pytest.mark.slow
 def test_a_terminal_gets_colours_and_no_controls_of_others(good: Path, tmp_path: Path) -> None:
     path = hostile(good, tmp_path / "a.run", "manifest model", f"model{CONTROLS}")
-    terminal, program = pty.openpty()
-    environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "100"}
-    process = subprocess.Popen(argv("score", path), stdout=program, stderr=program, env=environment)
-    os.close(program)
-    shown = b""
-    try:
-        while part := os.read(terminal, 65536):
-            shown += part
-    except OSError:  # the program has ended
-        pass
-    assert process.wait() == 0
-    text = shown.decode()
+    text = in_terminal("score", path)
     assert "\x1b[" in text, "rich styles its tables"
     assert not re.search("\x1b\\[31m|\x1b\\]|\x07|\x9b|\u202e|\u2066", text)
 

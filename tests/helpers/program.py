@@ -33,6 +33,27 @@ def argv(*arguments: str | Path) -> list[str]:
     return [sys.executable, "-c", program, *map(str, arguments)]
 
 
+def in_terminal(*arguments: str | Path, **stdio: int) -> str:
+    """What the program writes to a terminal; ``stdio`` takes streams away from it, as in `subprocess.Popen`.
+
+    It must end with code 0.
+    """
+    import pty  # not on Windows
+
+    terminal, program = pty.openpty()
+    environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "100"}
+    streams: dict[str, Any] = {"stdout": program, "stderr": program, **stdio}
+    process = subprocess.Popen(argv(*arguments), env=environment, **streams)
+    os.close(program)
+    shown = b""
+    with suppress(OSError):  # the program has ended
+        while part := os.read(terminal, 65536):
+            shown += part
+    os.close(terminal)
+    assert process.wait() == 0
+    return shown.decode()
+
+
 def call(
     *arguments: str | Path, typed: str = "", cwd: Path | None = None, env: dict[str, str] | None = None
 ) -> Done:

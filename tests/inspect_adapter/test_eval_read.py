@@ -114,9 +114,7 @@ def test_logs_of_two_runs_in_one_folder_are_two_runs(tmp_path: Path) -> None:
     assert len({log.file for log in found}) == 2
     runs, notes = read_comparable([tmp_path / "logs"])
     assert len(runs) == 2
-    assert ["no finished task in common" in note or "have different seeds" in note for note in notes] == [
-        True
-    ] * len(notes)
+    assert all("no finished task in common" in note or "have different seeds" in note for note in notes)
 
 
 def test_a_name_says_nothing_of_the_content(run: Path, logs: list[Path], tmp_path: Path) -> None:

@@ -266,7 +266,7 @@ def _as_before(option: Any, first: object) -> OptionInfo:
     return info
 
 
-# Of `run` and `resume`.
+# Of `run`, `resume` and `gate`.
 ConcurrencyKept = Annotated[int | None, _as_before(Concurrency, DEFAULTS.concurrency)]
 TimeoutKept = Annotated[float | None, _as_before(Timeout, f"{DEFAULTS.timeout:g}")]
 MaxRetriesKept = Annotated[int | None, _as_before(MaxRetries, DEFAULTS.max_retries)]

@@ -310,15 +310,15 @@ def _explanation(decoded: Any) -> Explanation:
     error = decoded.get("error", decoded) if isinstance(decoded, dict) else decoded
     if not isinstance(error, dict):
         return Explanation(_line(_text(error)))
-    inner = _object(error.get("innererror")) or _object(
-        _object(error.get("provider_specific_fields")).get("innererror")
+    inner = as_object(error.get("innererror")) or as_object(
+        as_object(error.get("provider_specific_fields")).get("innererror")
     )
     message = _words(error.get("message"))
     named = [error.get("code"), error.get("type"), inner.get("code")]
     words = [*named[:2], message, _words(error.get("detail")), named[2]]
     return Explanation(
         _line(" ".join(_text(word) for word in words if word)),
-        frozenset(code.lower() for code in _codes(named, message, _object(error.get("metadata")))),
+        frozenset(code.lower() for code in _codes(named, message, as_object(error.get("metadata")))),
     )
 
 
@@ -331,7 +331,8 @@ def _codes(named: Iterable[Any], message: str, metadata: Mapping[str, Any]) -> I
         yield "flagged_input"
 
 
-def _object(value: Any) -> Mapping[str, Any]:
+def as_object(value: Any) -> dict[str, Any]:
+    """A decoded value if it is a JSON object, otherwise an empty one."""
     return value if isinstance(value, dict) else {}
 
 

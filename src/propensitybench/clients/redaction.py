@@ -52,6 +52,8 @@ class Redactor:
         Raises:
             Failure: of kind KEY_REPEATED.
         """
+        if not self._issued:
+            return
         calls = [part for call in reply.tool_calls for part in (call.id, call.name, call.arguments)]
         stored = "\n".join((reply.content, reply.model, reply.provider_fields, *calls))
         if any(key in stored for key in self._issued):

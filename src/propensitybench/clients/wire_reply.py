@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from propensitybench.chat import Reply, StopReason, ToolCall, ToolSpec, Usage, is_object
-from propensitybench.clients.failures import Failure, FailureKind
+from propensitybench.clients.failures import Failure, FailureKind, as_object
 from propensitybench.clients.finish_reasons import meaning_of
 from propensitybench.clients.usage import usage_of
 from propensitybench.clients.wire_tools import without_nothing
@@ -336,18 +336,14 @@ def _has_other_chunks(content: list[Any]) -> bool:
 
 def _usage(raw: msgspec.Raw) -> Usage:
     try:
-        stated = _object(_decode(raw))
+        stated = as_object(_decode(raw))
     except (msgspec.DecodeError, RecursionError):  # a number out of range
         return Usage()
-    prompt = _object(stated.get("prompt_tokens_details"))
-    completion = _object(stated.get("completion_tokens_details"))
+    prompt = as_object(stated.get("prompt_tokens_details"))
+    completion = as_object(stated.get("completion_tokens_details"))
     return usage_of(
         stated.get("prompt_tokens"),
         stated.get("completion_tokens"),
         prompt.get("cached_tokens"),
         completion.get("reasoning_tokens"),
     )
-
-
-def _object(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}

@@ -1,9 +1,7 @@
 """Reads a run file. Every value is checked: what is read here is all that any command sees of the file."""
 
-import os
 import sqlite3
 from collections.abc import Iterator, Mapping
-from contextlib import closing
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -44,9 +42,6 @@ _COUNTED: Final = {
     "annotation": "number",
     "share": "task",
 }
-# Two bytes of the header of a SQLite file say whether it has a write-ahead log (2) or not (1).
-_VERSIONS_AT: Final = 18
-_NO_LOG: Final = b"\1\1"
 _NO_OUTCOME: Final = "number NOT IN (SELECT task FROM outcome)"
 _IN_SHARE: Final = "number IN (SELECT task FROM share)"
 
@@ -294,23 +289,6 @@ class RunReader:
         for task, asked, variant, rater, body in self.rows.each((int, str, str, str, str), query, question):
             with self.rows.decoding(f"an annotation of task {task}"):
                 yield Annotation(task, asked, variant, rater, read_reply(body))
-
-    def copy_to(self, path: Path) -> None:
-        """Writes everything, including what is still in the log, to a new file in journal mode DELETE.
-
-        The copy is one moment of a file that may be written to meanwhile. SQLite takes no locks on it, so it
-        may be on any file system. Raises `OSError` or `sqlite3.Error` if it cannot be written.
-        """
-        uri = f"{path.resolve().as_uri()}?nolock=1"
-        with closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as copy:
-            copy.execute("PRAGMA journal_mode = OFF")
-            copy.execute("PRAGMA synchronous = OFF")
-            self._db.backup(copy)
-        with path.open("r+b") as file:
-            file.seek(_VERSIONS_AT)
-            file.write(_NO_LOG)
-            file.flush()
-            os.fsync(file.fileno())
 
     def integrity(self) -> str:
         """The result of SQLite's own integrity check: ``ok``, or what is wrong."""

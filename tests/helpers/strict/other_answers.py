@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from random import Random
 from typing import Any, Final, Literal, NamedTuple
 
-from helpers.openai_server import Answer, Behaviour, Json, a_call, completion, error
+from helpers.openai_server import JSON_TYPE, Answer, Behaviour, Json, a_call, completion, error
 from helpers.strict.anthropic_wire import as_events
 from helpers.strict.endpoint import EVENTS, Strict
 
@@ -39,7 +39,7 @@ def _choice(**choice: Any) -> Answer:
 
 
 def _body(status: int, body: Any) -> Answer:
-    return Answer(json.dumps(body).encode(), status, {"Content-Type": "application/json", **_SOON})
+    return Answer(json.dumps(body).encode(), status, {**JSON_TYPE, **_SOON})
 
 
 def _google(status: int, name: str, message: str) -> Answer:
