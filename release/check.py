@@ -31,7 +31,7 @@ IN_DIST_INFO: Final = {
     "RECORD",
     "entry_points.txt",
     "licenses/LICENSE",
-    "licenses/src/propensitybench/report/assets/vendor/LICENSES.txt",
+    "licenses/src/propensitybench/pages/assets/vendor/LICENSES.txt",
 }
 
 

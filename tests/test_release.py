@@ -22,7 +22,7 @@ INFO: Final = (
     "RECORD",
     "entry_points.txt",
     "licenses/LICENSE",
-    "licenses/src/propensitybench/report/assets/vendor/LICENSES.txt",
+    "licenses/src/propensitybench/pages/assets/vendor/LICENSES.txt",
 )
 METADATA: Final = """\
 Metadata-Version: 2.4

@@ -10,7 +10,7 @@ from helpers.boards import failing, made, played, without_last
 from helpers.browser import BROWSER, Tab, tab_of
 from helpers.records import BIO, CHEM
 
-from propensitybench.report.board.folder import update_board
+from propensitybench.pages.board.folder import update_board
 from propensitybench.runs import Run, read_runs
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed")]

@@ -11,7 +11,7 @@ from helpers.signs import CLEAR, EDGE, subject_of
 
 from propensitybench.metrics.capability_index import IndexEntry
 from propensitybench.metrics.signs import Subject, find
-from propensitybench.report.findings import document, write_findings
+from propensitybench.pages.findings import document, write_findings
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed")]
 SIGNS = "document.querySelectorAll('.signs > li > details')"

@@ -15,8 +15,8 @@ from helpers.runs import finish, make
 from propensitybench.chat import Reply, StopReason
 from propensitybench.judging.labels import Items, episodes_about
 from propensitybench.judging.questions import Question, read_question
-from propensitybench.report.page_numbers import resolve
-from propensitybench.report.page_write import write_report
+from propensitybench.pages.page_numbers import resolve
+from propensitybench.pages.page_write import write_report
 from propensitybench.runs import StoredRun, comparable, read_runs
 from propensitybench.store import RunFile
 

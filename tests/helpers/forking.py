@@ -29,8 +29,8 @@ PRELOADED: Final = (
     "propensitybench.curation.validate",
     "propensitybench.experiments.simulation",
     "propensitybench.pressure.export",
-    "propensitybench.report.figures",
-    "propensitybench.report.page_write",
+    "propensitybench.pages.figures",
+    "propensitybench.pages.page_write",
     "scipy.optimize",
     "scipy.stats",
 )

@@ -10,9 +10,9 @@ from records.sample_runs import create, whole_run
 
 from propensitybench.engine import RunSpec
 from propensitybench.episode import Protocol
+from propensitybench.pages.page_numbers import resolve
 from propensitybench.records.facts import facts
 from propensitybench.records.measures import Measured, all_measures, measured
-from propensitybench.report.page_numbers import resolve
 from propensitybench.runs import StoredRun
 from propensitybench.scenarios import Selection
 

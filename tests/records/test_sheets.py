@@ -16,11 +16,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from records.sample_runs import EVIL
 
+from propensitybench.pages.board.summary import summarise_run
 from propensitybench.records.escapes import code, markdown, tex, yaml
 from propensitybench.records.every_eval_ever import Submitter, aggregate
 from propensitybench.records.facts import facts
 from propensitybench.records.sheets import ASKED, TEMPLATES, Sheet, sheet
-from propensitybench.report.board.summary import summarise_run
 from propensitybench.runs import StoredRun
 
 KINDS: Final[tuple[Sheet, ...]] = tuple(TEMPLATES)

@@ -19,7 +19,7 @@ from propensitybench.judging import keyless
 from propensitybench.judging.asking import judge_run
 from propensitybench.judging.plan import Judging
 from propensitybench.judging.questions import read_question
-from propensitybench.report.judged import answers_in
+from propensitybench.pages.judged import answers_in
 from propensitybench.runs import ShardedRun, StoredRun, read_runs
 from propensitybench.runs.execute import transport_of
 from propensitybench.runs.read import run_files

@@ -39,7 +39,7 @@ def command(
     from propensitybench.cli.output import tell
     from propensitybench.cli.reading import read
     from propensitybench.cli.text import name_of, print_json, safe
-    from propensitybench.report.board.folder import update_board
+    from propensitybench.pages.board.folder import update_board
 
     written = update_board(read(files) if files else [], out, remove or [], transcripts)
     changes = {"added": written.added, "replaced": written.replaced, "removed": written.removed}

@@ -20,7 +20,7 @@ from propensitybench.experiments.design import Cell, read_experiment
 from propensitybench.experiments.folder import Opened, analyse, open_folder, register, shared_budget
 from propensitybench.experiments.planning import ExperimentPlan, plan_experiment
 from propensitybench.metrics import display
-from propensitybench.report.experiment import write_experiment_page
+from propensitybench.pages.experiment import write_experiment_page
 from propensitybench.runs import StoredRun
 from propensitybench.runs.execute import typed_by_user
 from propensitybench.store.atomic import new_file

@@ -26,7 +26,7 @@ def command(
     from propensitybench.cli.reading import read_comparable
     from propensitybench.cli.text import safe
     from propensitybench.metrics.analysis import analyse
-    from propensitybench.report.figures import FORMATS, write_figures
+    from propensitybench.pages.figures import FORMATS, write_figures
 
     if out.exists() and not out.is_dir():
         raise BadInput(f"--out {out}: is a file; give a folder")

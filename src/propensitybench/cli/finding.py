@@ -19,8 +19,8 @@ from propensitybench.metrics.analysis import run_names
 from propensitybench.metrics.signs import ModelFindings, Read, Subject, find, words
 from propensitybench.metrics.signs.declared import declared
 from propensitybench.metrics.stated import QUESTIONS, Answer, Stated
-from propensitybench.report.findings import FindingsDocument, document, write_findings
-from propensitybench.report.judged import answers_to, policy_in
+from propensitybench.pages.findings import FindingsDocument, document, write_findings
+from propensitybench.pages.judged import answers_to, policy_in
 from propensitybench.runs import Run, comparable
 from propensitybench.runs.comparison import changed_scenarios, first_of
 from propensitybench.runs.read import needs_inspect

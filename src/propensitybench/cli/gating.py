@@ -12,7 +12,7 @@ from propensitybench.cli.waiting import result_of
 from propensitybench.engine import ExecutionOptions, Result, RunSpec, StopCause, is_complete
 from propensitybench.engine.same_tasks import create_same_tasks
 from propensitybench.errors import BadInput
-from propensitybench.report.gate_files import append_markdown, check_junit_place, write_junit
+from propensitybench.pages.gate_files import append_markdown, check_junit_place, write_junit
 from propensitybench.runs import StoredRun
 from propensitybench.runs import open as open_run
 from propensitybench.runs.candidates import draw_until_decided, rule_for

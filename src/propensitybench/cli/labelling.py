@@ -29,7 +29,7 @@ from propensitybench.judging.people import (
 )
 from propensitybench.judging.questions import Question
 from propensitybench.judging.sampling import Size
-from propensitybench.report.labelling import LabellingPage, render_labelling
+from propensitybench.pages.labelling import LabellingPage, render_labelling
 from propensitybench.runs import StoredRun
 from propensitybench.store import RunFile
 from propensitybench.store.atomic import new_file

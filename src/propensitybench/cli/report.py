@@ -38,8 +38,8 @@ def command(
     from propensitybench.cli.output import tell
     from propensitybench.cli.reading import read
     from propensitybench.cli.text import safe
-    from propensitybench.report.page_write import write_report
-    from propensitybench.report.publishing import PublishableRun
+    from propensitybench.pages.page_write import write_report
+    from propensitybench.pages.publishing import PublishableRun
     from propensitybench.runs import comparable
 
     runs = read(files)

@@ -15,7 +15,7 @@ from propensitybench.episode import Conduct
 from propensitybench.metrics import RunScores, display
 from propensitybench.metrics.estimates import Estimate
 from propensitybench.metrics.table import Part
-from propensitybench.report.escaping import visible
+from propensitybench.pages.escaping import visible
 from propensitybench.taxonomy import ARMS, ESCALATING
 
 PIPE_WIDTH: Final = 110

@@ -16,10 +16,10 @@ import msgspec
 from propensitybench.episode import SCORED
 from propensitybench.errors import BadInput
 from propensitybench.metrics.intervals import Interval
+from propensitybench.pages.escaping import json_visible
 from propensitybench.records.facts import Facts
 from propensitybench.records.instances import instance, texts
 from propensitybench.records.measures import SHARE, Measured
-from propensitybench.report.escaping import json_visible
 from propensitybench.store.atomic import new_entries
 
 SCHEMA: Final = "0.3.0"

@@ -9,9 +9,9 @@ import msgspec
 
 from propensitybench.digests import digest
 from propensitybench.metrics import RunScores
+from propensitybench.pages.document import Provenance, provenance
+from propensitybench.pages.publishing import PublishableRun
 from propensitybench.records.measures import Measured, measured
-from propensitybench.report.document import Provenance, provenance
-from propensitybench.report.publishing import PublishableRun
 from propensitybench.runs import Run
 
 BUILT_IN: Final = "built-in"

@@ -11,7 +11,7 @@ from propensitybench.metrics import RunScores
 from propensitybench.metrics.display import FULL_LADDER
 from propensitybench.metrics.display import measure as share_name
 from propensitybench.metrics.estimates import Estimate
-from propensitybench.report.page_numbers import pointer
+from propensitybench.pages.page_numbers import pointer
 from propensitybench.taxonomy import ESCALATING, Naming
 
 CONTRAST: Final = "naming_sensitivity"

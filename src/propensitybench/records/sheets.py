@@ -8,10 +8,10 @@ from typing import Final, Literal, NamedTuple
 import jinja2
 
 from propensitybench.metrics import NamingScores, display
+from propensitybench.pages.document import LIMITATIONS, STANDARD_ERRORS
 from propensitybench.records.escapes import Written, code, escaper, markdown, tex, yaml
 from propensitybench.records.facts import Facts
 from propensitybench.records.measures import Measured
-from propensitybench.report.document import LIMITATIONS, STANDARD_ERRORS
 from propensitybench.taxonomy import taxonomy
 
 Sheet = Literal["stream", "nist", "model-card", "bibtex"]

@@ -1,0 +1,237 @@
+"""The board's folder: adds runs to it, takes runs from it, and checks what it keeps."""
+
+import hashlib
+import re
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path, PurePosixPath
+from typing import Final, NamedTuple
+
+from propensitybench.errors import BadData, BadInput, UnknownName
+from propensitybench.files import MIB, open_regular, read_file, read_text
+from propensitybench.pages.board.page import render_board
+from propensitybench.pages.board.standings import (
+    Board,
+    Signed,
+    as_csv,
+    report_folder,
+    standings,
+    summary_file,
+)
+from propensitybench.pages.board.summary import (
+    ROW_ID,
+    RunSummary,
+    contradict,
+    decode,
+    encode,
+    finished,
+    summarise_run,
+)
+from propensitybench.pages.escaping import json_document
+from propensitybench.pages.page_folder import BOARD, files_below, new_folder
+from propensitybench.pages.page_write import write_report
+from propensitybench.pages.publishing import PublishableRun
+from propensitybench.pages.transcripts import TranscriptChoice
+from propensitybench.runs import ComparableRuns, Run
+from propensitybench.simulated import PREFIX
+
+# In the format of sha256sum, which can check the folder: `sha256sum --check SHA256SUMS`.
+SUMS: Final = "SHA256SUMS"
+LARGEST: Final = 64 * MIB
+# From the folder of a report.
+BACK: Final = "../../index.html"
+_LINE: Final = re.compile(r"([0-9a-f]{64})  (.+)")
+
+
+class Written(NamedTuple):
+    """A written board.
+
+    Attributes:
+        page: its path.
+        board: what it shows.
+        added, replaced, removed: names of rows.
+        sha256: digest of the file ``SHA256SUMS``, and so of everything in the folder.
+    """
+
+    page: Path
+    board: Board
+    added: list[str]
+    replaced: list[str]
+    removed: list[str]
+    sha256: str
+
+
+def update_board(
+    runs: Sequence[Run], out: Path, remove: Sequence[str] = (), choice: TranscriptChoice = "none"
+) -> Written:
+    """Makes a board, or adds runs to the one that is there and removes runs from it.
+
+    Args:
+        runs: a run that is on the board already replaces its own row.
+        out: a folder that does not exist yet, is empty, or holds a board.
+        remove: models, or ids of runs, to take off first.
+        choice: which transcripts the new reports have.
+
+    Raises:
+        BadInput: the folder cannot be used, something in it was changed, a run cannot be added, or there is
+            no such run to remove.
+    """
+    with new_folder(out, BOARD) as folder:
+        old = _Old.read(out)
+        gone = _chosen(old.summaries, remove, out)
+        kept = {key: one for key, one in old.summaries.items() if key not in gone}
+        new = _summaries(runs, kept)
+        if not (runs or remove or old.summaries):
+            raise BadInput(f"--out {out}: holds no board; give a run")
+        signed: list[Signed] = []
+        for identity, summary in {**kept, **{key: one for key, (_, one) in new.items()}}.items():
+            signed.append(_write_summary(folder, summary))
+            if identity in new:
+                run, report = PublishableRun(new[identity][0]), folder / report_folder(identity)
+                write_report(ComparableRuns([run], []), report, choice, figures=False, board=BACK)
+            else:
+                old.copy_report(identity, folder)
+        board = standings(signed)
+        (folder / "board.json").write_text(json_document(board) + "\n", encoding="utf-8", newline="\n")
+        (folder / "board.csv").write_text(as_csv(board), encoding="utf-8", newline="")
+        (folder / "index.html").write_text(render_board(board), encoding="utf-8", newline="\n")
+        sums = "".join(f"{_sha256(folder / name)}  {name}\n" for name in sorted(files_below(folder)))
+        (folder / SUMS).write_text(sums, encoding="utf-8", newline="\n")
+        if _Old.sums_text(out) != old.text:
+            raise BadInput(f"--out {out}: another program has changed the board meanwhile; try again")
+    return Written(
+        out / "index.html",
+        board,
+        [one.run.model for key, (_, one) in new.items() if key not in kept],
+        [one.run.model for key, (_, one) in new.items() if key in kept],
+        [old.summaries[key].run.model for key in gone],
+        hashlib.sha256(sums.encode()).hexdigest(),
+    )
+
+
+def _summaries(runs: Sequence[Run], kept: Mapping[str, RunSummary]) -> dict[str, tuple[Run, RunSummary]]:
+    """The summaries of runs, by id."""
+    found: dict[str, tuple[Run, RunSummary]] = {}
+    for run in runs:
+        summary = summarise_run(run)
+        identity = summary.run.id
+        if identity in found:
+            raise BadInput(
+                f"{found[identity][0].file} and {run.file}: are the same run, or were created with the same "
+                "settings in the same second; give one of them"
+            )
+        if identity in kept and contradict(kept[identity], summary):
+            raise BadInput(
+                f"{run.file}: was created with the same settings and in the same second as {identity} on the "
+                "board, and tasks ended differently; take that one off with --remove first"
+            )
+        if identity in kept and finished(summary) < finished(kept[identity]):
+            raise BadInput(
+                f"{run.file}: has {finished(summary)} finished tasks, and {finished(kept[identity])} are on "
+                f"the board; give the newer file, or take the row off with --remove {identity} first"
+            )
+        found[identity] = run, summary
+    return found
+
+
+def _chosen(summaries: Mapping[str, RunSummary], names: Iterable[str], out: Path) -> list[str]:
+    """The ids of the runs to remove."""
+    known = {key: (key, one.run.model, one.run.model.removeprefix(PREFIX)) for key, one in summaries.items()}
+    chosen: dict[str, None] = {}
+    for name in names:
+        matching = [key for key, own in known.items() if name in own]
+        if not matching:
+            raise UnknownName(
+                "run", name, sorted({*known, *(own[1] for own in known.values())}), f"--out {out}"
+            )
+        chosen |= dict.fromkeys(matching)
+    return list(chosen)
+
+
+def _write_summary(folder: Path, summary: RunSummary) -> Signed:
+    path, raw = folder / summary_file(summary.run.id), encode(summary)
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(raw)
+    return Signed(summary, hashlib.sha256(raw).hexdigest())
+
+
+class _Old(NamedTuple):
+    """The board that is there.
+
+    Attributes:
+        out: its folder.
+        text: its file of digests; empty without a board.
+        digests: digest of each file, by its path.
+        summaries: by the id of the run.
+    """
+
+    out: Path
+    text: str
+    digests: dict[str, str]
+    summaries: dict[str, RunSummary]
+
+    @staticmethod
+    def sums_text(out: Path) -> str:
+        """The file of digests."""
+        path = out / SUMS
+        if not (out / BOARD.marker).exists():
+            return ""
+        return read_text(path, str(path), LARGEST)
+
+    @classmethod
+    def read(cls, out: Path) -> "_Old":
+        """Reads the summaries of a board and checks them against their digests."""
+        text = cls.sums_text(out)
+        digests: dict[str, str] = {}
+        for line in text.splitlines():
+            match = _LINE.fullmatch(line)
+            if match is None:
+                raise BadData(str(out / SUMS), f"has a line that is not a digest and a path ({line[:60]!r})")
+            digests[match[2]] = match[1]
+        old = cls(out, text, digests, {})
+        for name in digests:
+            path = PurePosixPath(name)
+            if path.parent.as_posix() == "summaries":
+                old.summaries[path.stem] = old._summary(name)
+        return old
+
+    def _summary(self, name: str) -> RunSummary:
+        path = self.out / name
+        if ROW_ID.fullmatch(path.stem) is None or name != summary_file(path.stem):
+            raise BadData(str(self.out / SUMS), f"names {name!r}, which is not a summary")
+        raw = read_file(path, str(path), LARGEST)
+        self._must_match(name, hashlib.sha256(raw).hexdigest())
+        summary = decode(raw, str(path))
+        if summary.run.id != path.stem:
+            raise BadData(str(path), f"is the summary of {summary.run.id}")
+        return summary
+
+    def copy_report(self, identity: str, folder: Path) -> None:
+        """Copies a run's report into a new folder, unchanged."""
+        for name in self.digests:
+            parts = PurePosixPath(name).parts
+            if parts[:2] != ("reports", identity):
+                continue
+            source, target = self.out / name, folder / name
+            if ".." in parts or source.resolve() != self.out.resolve() / name:
+                raise BadData(str(self.out / SUMS), f"names {name!r}, which is not a file of this board")
+            target.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                with open_regular(source) as file, target.open("wb") as copy:
+                    shutil.copyfileobj(file, copy)
+            except OSError as error:
+                raise BadData(str(source), f"cannot be read ({error.strerror or error})") from error
+            self._must_match(name, _sha256(target))
+
+    def _must_match(self, name: str, sha256: str) -> None:
+        if self.digests[name] != sha256:
+            raise BadData(
+                str(self.out / name),
+                f"was changed since the board was written: its SHA-256 is not the one in {SUMS}; put the "
+                "original back, or make the board again from the run files",
+            )
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,291 @@
+"""The board's page: a self-contained HTML file that works offline and on any static host."""
+
+from collections.abc import Sequence
+from math import ceil
+from typing import Final, NamedTuple
+
+from markupsafe import Markup
+
+from propensitybench.metrics.competence import LOOKS_SAFE, MIN_COMPETENCE, low_competence
+from propensitybench.metrics.intervals import Interval
+from propensitybench.metrics.ranks import Rank
+from propensitybench.metrics.summary import Number
+from propensitybench.pages.board.standings import Board, Row, Section
+from propensitybench.pages.page_numbers import Unit, format_interval, format_number
+from propensitybench.pages.template import page_template
+from propensitybench.pages.transcripts import asset, policy
+from propensitybench.taxonomy import ESCALATING, NAMINGS, Naming, taxonomy
+
+SCRIPTS: Final = ("board.js", "theme.js")
+STYLES: Final = ("base.css", "board.css")
+# Characters shown of a name; the whole name is in board.json and in the report.
+LONGEST_NAME: Final = 80
+NOTHING: Final = "\u2013"
+# The chart's scale ends at a multiple of this share.
+STEP: Final = 0.1
+MISSING: Final = ("blocked", "truncated", "errored", "unfinished", "unplayed")
+
+
+class Line(NamedTuple):
+    """What a cell says of one naming; ``key`` is what the column is sorted by, empty without a value."""
+
+    naming: Naming
+    text: str
+    more: str = ""
+    key: float | None = None
+
+
+class Column(NamedTuple):
+    """A column of numbers: its key, its title, what it is, and its lines for a row."""
+
+    key: str
+    title: str
+    hint: str
+
+
+COLUMNS: Final = (
+    Column(
+        "propensity",
+        "Propensity",
+        "Share of tasks with a call of the prohibited tool, with its 95 % interval.",
+    ),
+    Column("chart", "", ""),
+    Column("zero", "Zero-pressure", "The same before any pressure."),
+    Column(
+        "sensitivity",
+        "Naming sensitivity",
+        "Propensity under benign minus under harmful names, in percentage points.",
+    ),
+    Column("withstood", "Levels withstood", "Mean number of levels, over all tasks."),
+    Column("resilience", "Resilience", "Mean level of the prohibited call, among tasks that had one."),
+    Column("competent", "Competence", "Share of tasks with a right call of the safe tool."),
+    Column(
+        "bounds",
+        "Bounds",
+        "Lowest and highest propensity of the tasks begun that those without a score allow.",
+    ),
+    Column("tasks", "Tasks", "Tasks with a score, and those without one."),
+)
+
+
+def render_board(board: Board) -> str:
+    """The HTML of the page."""
+    scripts = [asset(name) for name in SCRIPTS]
+    sections = [_View(section) for section in board.versions]
+    return page_template("board.html.j2").render(
+        board=board,
+        sections=sections,
+        runs=sum(len(section.rows) for section in board.versions),
+        models=len({row.run.model for section in board.versions for row in section.rows}),
+        columns=COLUMNS,
+        namings=NAMINGS,
+        domains=[name for name in taxonomy().domains if any(name in one.domains for one in sections)],
+        dimensions=[
+            name for name in taxonomy().dimensions if any(name in one.dimensions for one in sections)
+        ],
+        escalating=ESCALATING,
+        shorten=name_shown,
+        min_competence=format_number(MIN_COMPETENCE, "%"),
+        looks_safe=LOOKS_SAFE,
+        policy=policy(scripts),
+        styles=Markup("\n".join(map(asset, STYLES))),
+        scripts=[Markup(script) for script in scripts],
+    )
+
+
+class _View:
+    """A section as the template sees it."""
+
+    def __init__(self, section: Section) -> None:
+        self.section = section
+        self.ranked = [row for row in section.rows if not row.run.absent_domains]
+        self.partial = [row for row in section.rows if row.run.absent_domains]
+        played = {
+            name
+            for row in section.rows
+            for parts in (row.run.domains, *row.run.by_domain.values(), *row.run.by_dimension.values())
+            for name in parts
+        }
+        self.domains = [name for name in taxonomy().domains if name in played]
+        self.dimensions = [name for name in taxonomy().dimensions if name in played]
+        self.top = _top(section.rows)
+        self.ticks = [0.0, self.top / 2, self.top]
+
+    @property
+    def first(self) -> Row:
+        """A row from which facts of the whole section are taken."""
+        return self.section.rows[0]
+
+    def rank(self, row: Row) -> list[Line]:
+        """The ranks of a row."""
+        return [
+            _rank_line(naming, row.ranks.get(naming))
+            for naming in NAMINGS
+            if naming in row.run.score.propensity
+        ]
+
+    def lines(self, row: Row, column: str) -> list[Line]:
+        """The numbers of a row in a column."""
+        run, score = row.run, row.run.score
+        match column:
+            case "propensity":
+                return [_line(naming, one) for naming, one in score.propensity.items()]
+            case "zero":
+                return [_value(naming, one) for naming, one in score.propensity_zero.items()]
+            case "withstood":
+                return [_value(naming, one, "") for naming, one in score.withstood.items()]
+            case "resilience":
+                return [_value(naming, one, "") for naming, one in run.resilience.items()]
+            case "competent":
+                return [_value(naming, one) for naming, one in score.competent.items()]
+            case _:
+                return [_bounds(naming, one) for naming, one in score.bounds.items()]
+
+    def sensitivity(self, row: Row) -> Line:
+        """The difference between the namings; it belongs to both."""
+        found = row.run.score.naming_sensitivity
+        return _line("harmful", found or Number(None, None), "pp")
+
+    def parts(self, row: Row, name: str) -> list[tuple[Line, str]]:
+        """The propensity in a domain or under a dimension, and the style of its cell."""
+        run = row.run
+        parts = run.by_domain if name in taxonomy().domains else run.by_dimension
+        found = []
+        for naming in run.score.propensity:
+            one = parts.get(naming, {}).get(name)
+            number = Number(None, None) if one is None else Number(one.value, one.ci95)
+            found.append((_line(naming, number), "" if number.value is None else self._style(number)))
+        return found
+
+    def chart(self, row: Row) -> Markup:
+        """Both propensities with intervals, bounds and zero-pressure values: an image with a text."""
+        score = row.run.score
+        marks, words = [], []
+        for place, (naming, number) in enumerate(score.propensity.items()):
+            middle = 50 if len(score.propensity) == 1 else (30, 70)[place]
+            marks.append(self._marks(row, naming, middle))
+            words.append(f"{naming} names: {_in_words(number)}")
+        grid = Markup("").join(
+            Markup('<line class="grid" x1="{0}%" x2="{0}%" y1="0" y2="100%"/>').format(self._x(tick))
+            for tick in self.ticks
+        )
+        return Markup('<svg class="plot" role="img" aria-label="{}">{}{}</svg>').format(
+            "; ".join(words), grid, Markup("").join(marks)
+        )
+
+    def _marks(self, row: Row, naming: Naming, middle: int) -> Markup:
+        score = row.run.score
+        number, zero, bounds = score.propensity[naming], score.propensity_zero[naming], score.bounds[naming]
+        drawn = Markup("")
+        if bounds is not None and bounds.high > bounds.low:
+            drawn += Markup('<rect class="bounds" x="{}%" width="{}%" y="{}%" height="30%"/>').format(
+                self._x(bounds.low), self._x(bounds.high) - self._x(bounds.low), middle - 15
+            )
+        if number.ci95 is not None:
+            drawn += Markup('<line class="ci" x1="{}%" x2="{}%" y1="{}%" y2="{}%"/>').format(
+                self._x(number.ci95[0]), self._x(number.ci95[1]), middle, middle
+            )
+        if zero.value is not None:
+            drawn += Markup('<line class="zero" x1="{0}%" x2="{0}%" y1="{1}%" y2="{2}%"/>').format(
+                self._x(zero.value), middle - 14, middle + 14
+            )
+        if number.value is not None:
+            drawn += Markup('<circle cx="{}%" cy="{}%" r="4.5"/>').format(self._x(number.value), middle)
+        return Markup('<g class="{}">{}</g>').format(naming, drawn)
+
+    def _x(self, share: float) -> float:
+        """Where a share is drawn, in percent of the width; the ends leave room for a mark."""
+        return round(2 + 96 * min(share / self.top, 1.0), 2)
+
+    def _style(self, number: Number) -> str:
+        value = number.value or 0.0
+        low, high = number.ci95 or (value, value)
+        return f"--v:{value:.4f};--l:{low:.4f};--h:{high:.4f}"
+
+    def low_competence(self, row: Row) -> str:
+        """Why a low score says little; empty if the agent could use the tools."""
+        competent = row.run.score.competent
+        return low_competence({f"{naming} names": one.value for naming, one in competent.items()})
+
+    def missing(self, row: Row) -> list[str]:
+        """The tasks of a row without a score, by reason."""
+        tasks = row.run.score.tasks
+        words = {"unplayed": "not begun"}
+        return [f"{count:,} {words.get(name, name)}" for name in MISSING if (count := getattr(tasks, name))]
+
+    def scored(self, row: Row) -> int:
+        """The number of tasks with a score."""
+        tasks = row.run.score.tasks
+        return tasks.misaligned + tasks.resisted + tasks.completed
+
+    def facts(self) -> list[tuple[str, str]]:
+        """What was played, as names and values."""
+        played, run = self.section.version, self.first.run
+        protocol = played.protocol
+        return [
+            ("data", f"{run.scenarios:,} scenarios, {played.data_digest}"),
+            ("sampling", run.sampling),
+            ("random seed", str(run.seed)),
+            ("pressure", f"{protocol.levels} messages, arm {protocol.arm}"),
+            (
+                "protocol",
+                f"at most {protocol.turns_per_level} turns, {protocol.messages_in_a_row} messages in a row "
+                f"and {protocol.calls_per_tool} calls of a tool per level; parallel calls: "
+                f"{protocol.parallel_calls}",
+            ),
+            ("system message", played.template),
+            ("rules", f"version {played.rules}"),
+            ("version", self.section.id),
+        ]
+
+
+def name_shown(name: str) -> str:
+    """A name of bounded length; of a longer one both ends."""
+    half = LONGEST_NAME // 2
+    return name if len(name) <= LONGEST_NAME else f"{name[:half]}\u2026{name[-half:]}"
+
+
+def _top(rows: Sequence[Row]) -> float:
+    """The end of the chart's scale: what it must show, rounded up."""
+    highest = STEP
+    for row in rows:
+        score = row.run.score
+        ends = [one.ci95[1] if one.ci95 else one.value for one in score.propensity.values()]
+        ends += [one.high for one in score.bounds.values() if one is not None]
+        highest = max([highest, *(end for end in ends if end is not None)])
+    return min(1.0, STEP * ceil(round(highest / STEP, 9)))
+
+
+def _line(naming: Naming, number: Number, unit: Unit = "%") -> Line:
+    value = number.value
+    if value is None:
+        return Line(naming, NOTHING)
+    more = "" if number.ci95 is None else format_interval(number.ci95, unit)
+    return Line(naming, format_number(value, unit), more, value)
+
+
+def _value(naming: Naming, number: Number, unit: Unit = "%") -> Line:
+    """The value without its interval, which is in ``board.json``: the table has no room for it."""
+    return _line(naming, number, unit)._replace(more="")
+
+
+def _bounds(naming: Naming, bounds: Interval | None) -> Line:
+    if bounds is None:
+        return Line(naming, NOTHING)
+    alike = bounds.low == bounds.high
+    text = format_number(bounds.low, "%") if alike else f"{format_interval(bounds, '%')}%"
+    return Line(naming, text, "", bounds.high)
+
+
+def _rank_line(naming: Naming, rank: Rank | None) -> Line:
+    if rank is None:
+        return Line(naming, NOTHING)
+    low, high = rank.ci95
+    return Line(naming, f"{rank.rank:g}", f"{low} to {high}", rank.rank)
+
+
+def _in_words(number: Number) -> str:
+    if number.value is None:
+        return "unknown"
+    interval = f", 95% interval {format_interval(number.ci95, '%')}%" if number.ci95 else ""
+    return f"{format_number(number.value, '%')}{interval}"

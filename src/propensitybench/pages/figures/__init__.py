@@ -1,0 +1,5 @@
+"""Figures for papers, drawn with matplotlib; slow to import."""
+
+from propensitybench.pages.figures.writing import FORMATS, Figure, Format, write_figures
+
+__all__ = ["FORMATS", "Figure", "Format", "write_figures"]

@@ -1,0 +1,226 @@
+"""The page of findings: every sign of every model on one screen, each opening to its figure."""
+
+from collections.abc import Iterator, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from propensitybench.metrics.display import percent, span
+from propensitybench.metrics.signs import Declaration, Findings, ModelFindings, words
+from propensitybench.metrics.signs.findings import Finding, Outcome
+from propensitybench.metrics.signs.tested import Part
+from propensitybench.metrics.signs.verdicts import Verdict
+from propensitybench.pages.document import SIMULATED
+from propensitybench.pages.escaping import html, json_document
+from propensitybench.pages.figures.inline import inline_svg
+from propensitybench.pages.figures.signs import sign_drawing
+from propensitybench.pages.page_folder import new_folder
+from propensitybench.pages.transcripts import asset, policy
+from propensitybench.simulated import PREFIX
+
+FORMAT: Final = "propensitybench-findings/2"
+# The small drawing of an interval, in its own units.
+WIDE: Final = 180.0
+TALL: Final = 22.0
+MARGIN: Final = 6.0
+ADJUSTED: Final = (
+    "Verdicts of one model are adjusted together (Holm, 5 %). Intervals are for new scenarios and cover "
+    "every value that lost tasks allow."
+)
+LIMITS: Final = (
+    "Simulated workplaces, proxy tools, and a safe tool that always fails: a sign is a fact about the model "
+    "in these, not a forecast of what it would do elsewhere.",
+    "Signs 2 and 3 compare with the placebo arm; the others are observational: they say that, not why.",
+    "Not shown is not safe: the effect is smaller than the smallest one that was declared to matter.",
+)
+
+
+class FindingsDocument(msgspec.Struct, frozen=True):
+    """The contents of ``findings.json``.
+
+    Attributes:
+        declared: the signs as they were tested.
+        models: their findings.
+        notes: what a reader has to know of the runs.
+        adjusted: how verdicts are adjusted.
+        limits: what is not claimed.
+    """
+
+    format: str
+    package: str
+    adjusted: str
+    limits: tuple[str, ...]
+    notes: tuple[str, ...]
+    declared: tuple[Declaration, ...]
+    models: tuple[ModelFindings, ...]
+
+
+def document(found: Findings, notes: Sequence[str] = ()) -> FindingsDocument:
+    """The findings with what is needed to read them."""
+    simulated = [model.name for model in found.models if model.model.startswith(PREFIX)]
+    about = [f"{', '.join(simulated)}: {SIMULATED}"] if simulated else []
+    return FindingsDocument(
+        FORMAT, version("propensitybench"), ADJUSTED, LIMITS, (*about, *notes), found.declared, found.models
+    )
+
+
+def write_findings(page: FindingsDocument, out: Path) -> Path:
+    """Writes the page and the findings as JSON into a folder; the page's path.
+
+    Raises:
+        BadInput: the folder holds other files, or cannot be written.
+    """
+    with new_folder(out) as folder:
+        (folder / "findings.json").write_text(json_document(page), encoding="utf-8", newline="\n")
+        (folder / "index.html").write_text(render(page), encoding="utf-8", newline="\n")
+    return out / "index.html"
+
+
+def render(page: FindingsDocument) -> str:
+    """The page: one HTML file that works offline and without scripts."""
+    return "".join(_page(page))
+
+
+def _page(page: FindingsDocument) -> Iterator[str]:
+    names = [model.name for model in page.models]
+    title = f"Signs of propensity: {names[0] if len(names) == 1 else f'{len(names)} models'}"
+    yield '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+    yield f'<meta http-equiv="Content-Security-Policy" content="{html(policy([]))}">'
+    yield '<meta name="viewport" content="width=device-width, initial-scale=1">'
+    yield f"<style>{asset('base.css')}{asset('findings.css')}</style>"
+    yield f"<title>{html(title)}</title></head><body>"
+    yield f"<header><h1>{html(title)}</h1></header><main>"
+    yield "".join(f'<p class="caveat">{html(note)}</p>' for note in page.notes)
+    if len(names) > 1:
+        yield from _matrix(page)
+    for place, model in enumerate(page.models, 1):
+        yield from _model(page, model, place)
+    yield '<section class="notes"><h2>How to read this</h2>'
+    yield f"<p>{html(page.adjusted)}</p><ul>"
+    yield "".join(f"<li>{html(one)}</li>" for one in page.limits)
+    yield f"</ul><p>PropensityBench {html(page.package)}; the numbers: "
+    yield '<a href="findings.json">findings.json</a></p>'
+    yield "</section></main></body></html>\n"
+
+
+def _chip(verdict: Verdict) -> str:
+    kind = verdict.replace(" ", "-")
+    mark = f'<span aria-hidden="true">{words.MARKS[verdict]}</span>'
+    return f'<span class="verdict {kind}">{mark}&nbsp;{verdict}</span>'
+
+
+def _matrix(page: FindingsDocument) -> Iterator[str]:
+    yield '<section><h2>Signs by model</h2><div class="wide" role="region" aria-label="Signs by model" '
+    yield 'tabindex="0"><table class="matrix"><thead><tr><th scope="col">model</th>'
+    yield "".join(f'<th scope="col">{one.number} {html(one.title)}</th>' for one in page.declared)
+    yield "</tr></thead><tbody>"
+    for place, model in enumerate(page.models, 1):
+        yield f'<tr><th scope="row"><a href="#m{place}">{html(model.name)}</a></th>'
+        for finding in model.findings:
+            own = finding.outcome
+            verdict = own.over_models or own.verdict
+            also = "" if verdict == own.verdict else f"<br><small>{html(own.verdict)} by itself</small>"
+            yield f"<td>{_chip(verdict)}{also}</td>"
+        yield "</tr>"
+    yield "</tbody></table></div><p>Here the signs of all models are adjusted together, below those of each "
+    yield "model by themselves; the relation to capability is one test over all models.</p></section>"
+
+
+def _model(page: FindingsDocument, model: ModelFindings, place: int) -> Iterator[str]:
+    yield f'<section aria-labelledby="m{place}"><h2 id="m{place}">{html(model.name)}</h2>'
+    facts = [f"{words.tasks(model.tasks)} under {model.naming} names, {model.levels} pressure messages"]
+    facts += [f"{model.lost:,} lost"] if model.lost else []
+    facts += [f"preliminary: {words.tasks(model.unended)} not ended"] if model.unended else []
+    facts += [f"without pressure: {model.placebo}"] if model.placebo else []
+    yield f'<p class="facts">{html(model.file)}: {html("; ".join(facts))}.</p><ol class="signs">'
+    for sign, finding in zip(page.declared, model.findings, strict=True):
+        yield from _sign(sign, finding, place)
+    yield "</ol></section>"
+
+
+def _sign(sign: Declaration, finding: Finding, place: int) -> Iterator[str]:
+    outcome = finding.outcome
+    effect = words.number(outcome.effect, sign) if outcome.effect is not None else ""
+    interval = f"<small>{html(words.span(outcome.interval, sign))}</small>" if outcome.interval else ""
+    text = " ".join(filter(None, (words.sentence(finding, sign), finding.fact)))
+    yield f'<li><details id="m{place}-{sign.sign}"><summary><span class="row">'
+    yield f'<span class="name"><b>{sign.number}</b> {html(sign.title)}</span>{_chip(outcome.verdict)}'
+    yield f'<span class="drawing">{_interval(outcome, sign)}</span>'
+    yield f'<span class="effect">{html(effect)} {interval}</span><span class="sentence">{html(text)}</span>'
+    yield f'</span></summary><div class="opened">{_figure(sign, finding, place)}<dl>'
+    for term, what in _declared(sign, outcome):
+        yield f"<div><dt>{html(term)}</dt><dd>{html(what)}</dd></div>"
+    yield "</dl>"
+    if finding.parts:
+        yield from _numbers(finding.parts)
+    if finding.supply:
+        yield f'<p>To test it:</p><pre tabindex="0">{html(finding.supply)}</pre>'
+    yield "</div></details></li>"
+
+
+def _figure(sign: Declaration, finding: Finding, place: int) -> str:
+    drawing = sign_drawing(sign, finding)
+    return (
+        ""
+        if drawing is None
+        else f'<figure tabindex="0">{inline_svg(drawing, f"m{place}-{sign.number}")}</figure>'
+    )
+
+
+def _declared(sign: Declaration, outcome: Outcome) -> Iterator[tuple[str, str]]:
+    yield "Question", sign.question
+    yield "Effect", sign.estimand
+    changed = ""
+    if sign.changed_from is not None:
+        changed = f" (changed by the user; declared as {words.number(sign.changed_from, sign)})"
+    yield "Matters if", words.threshold(sign) + changed
+    yield "Test", sign.test
+    if not outcome.size:
+        return
+    if outcome.interval is not None and outcome.confidence is not None:
+        level = f"at {100 * outcome.confidence:.2f} %"
+        yield "Interval", f"{words.span(outcome.interval, sign)}, {level} ({outcome.method})"
+    else:
+        yield "Interval", outcome.method
+    yield "Sample", f"{outcome.size:,} {sign.unit}"
+    if outcome.bounds is not None and outcome.bounds.low < outcome.bounds.high:
+        yield "Lost tasks allow", words.span(outcome.bounds, sign)
+    if outcome.over_models is not None:
+        yield "With all models as one family", outcome.over_models
+
+
+def _numbers(parts: Sequence[Part]) -> Iterator[str]:
+    grouped = any(part.group for part in parts)
+    yield '<details class="numbers"><summary>Numbers of the figure</summary><table><thead><tr>'
+    yield '<th scope="col">part</th>' + ('<th scope="col">series</th>' if grouped else "")
+    yield '<th scope="col">percent</th><th scope="col">95 %, not adjusted</th></tr></thead><tbody>'
+    for part in parts:
+        series = f"<td>{html(part.group)}</td>" if grouped else ""
+        yield f'<tr><th scope="row">{html(part.label)}</th>{series}<td>{percent(part.value)}</td>'
+        yield f"<td>{span(part.ci95)}</td></tr>"
+    yield "</tbody></table></details>"
+
+
+def _interval(outcome: Outcome, sign: Declaration) -> str:
+    """The effect and its interval as a line, with the smallest effect that matters."""
+    if outcome.effect is None:
+        return ""
+    ends = outcome.interval or (outcome.effect, outcome.effect)
+    low = min(0.0, outcome.effect, ends[0])
+    high = max(2 * sign.relevant, outcome.effect, ends[1])
+
+    def x(value: float) -> str:
+        return f"{MARGIN + (WIDE - 2 * MARGIN) * (value - low) / (high - low):.1f}"
+
+    label = f"{words.number(outcome.effect, sign)}, interval {words.span(outcome.interval, sign)}"
+    label += f", matters if {words.threshold(sign)}"
+    middle = TALL / 2
+    return (
+        f'<svg viewBox="0 0 {WIDE:g} {TALL:g}" role="img" aria-label="{html(label)}">'
+        f'<line class="zero" x1="{x(0)}" x2="{x(0)}" y1="3" y2="{TALL - 3:g}"/>'
+        f'<line class="matters" x1="{x(sign.relevant)}" x2="{x(sign.relevant)}" y1="1" y2="{TALL - 1:g}"/>'
+        f'<line class="span" x1="{x(ends[0])}" x2="{x(ends[1])}" y1="{middle:g}" y2="{middle:g}"/>'
+        f'<circle cx="{x(outcome.effect)}" cy="{middle:g}" r="3.6"/></svg>'
+    )

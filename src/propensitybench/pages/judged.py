@@ -1,0 +1,192 @@
+"""What readers said of a run's transcripts, as the report shows it."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import chain, zip_longest
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final, Literal, NamedTuple
+
+import msgspec
+
+from propensitybench.judging.episodes import by_episode, told
+from propensitybench.judging.labels import Answers, Labelled, read_labels
+from propensitybench.judging.probed import stated_policy
+from propensitybench.judging.results import Answered, Results, read_results
+from propensitybench.judging.sampling import Sample, stored_sample
+from propensitybench.metrics.stated import Answer
+from propensitybench.pages.publishing import PublishableRun, RaterNames
+from propensitybench.runs import Run, ShardedRun, StoredRun
+from propensitybench.store import RunFile, merge
+
+# Quotes shown of each category, and characters of each.
+MOST_QUOTES: Final = 8
+LONGEST_QUOTE: Final = 400
+
+
+class Quote(msgspec.Struct, frozen=True):
+    """Words of the agent, the place where they stand, and who reads them as the category."""
+
+    category: str
+    task: str
+    domain: str
+    level: int
+    turn: int
+    text: str
+    readers: tuple[str, ...]
+
+
+class JudgedQuestion(msgspec.Struct, frozen=True):
+    """A question about the transcripts of a run.
+
+    Attributes:
+        run: index of the run in the report.
+        about: which episodes it is about.
+        results: its numbers.
+        quoted: number of episodes with a quote, for each of its categories.
+        quotes: some of these, evenly over the domains.
+    """
+
+    run: int
+    about: Literal["misaligned", "scored"]
+    results: Results
+    quoted: tuple[int, ...]
+    quotes: tuple[Quote, ...]
+
+
+class Reading(NamedTuple):
+    """A quote in a transcript, as all who read it alike gave it.
+
+    Attributes:
+        question: title of the question.
+        message: index of its message in the conversation.
+        text: the quoted words.
+    """
+
+    question: str
+    category: str
+    message: int
+    text: str
+    readers: tuple[str, ...]
+
+
+class Readings(NamedTuple):
+    """What readers said of one transcript: for each question its title and all answers, and the quotes."""
+
+    answers: tuple[tuple[str, str], ...] = ()
+    quotes: tuple[Reading, ...] = ()
+
+
+def answers_in(run: Run) -> list[Answered]:
+    """Each question that has answers in a run; Inspect logs have none."""
+    with _annotated_file(run) as path:
+        if path is None:
+            return []
+        return read_results(path, RaterNames()) if isinstance(run, PublishableRun) else read_results(path)
+
+
+class AnswersRead(NamedTuple):
+    """The answers to a question, and the sample that people were to read; None if none was drawn."""
+
+    labels: Answers
+    sample: Sample | None
+
+
+def answers_to(run: Run, question: str) -> AnswersRead | None:
+    """The answers to one question in a run; None without any."""
+    with _annotated_file(run) as path:
+        labels = [one for one in read_labels(path, question) if one.given] if path else []
+        if path is None or not labels:
+            return None
+        with RunFile.open(path) as file:
+            return AnswersRead(labels[0], stored_sample(file, labels[0].question))
+
+
+def policy_in(run: Run) -> dict[tuple[str, int], Answer] | None:
+    """What the agent of a run said that it would do; see `stated_policy`."""
+    with _annotated_file(run) as path:
+        return None if path is None else stated_policy(path)
+
+
+@contextmanager
+def _annotated_file(run: Run) -> Iterator[Path | None]:
+    """A file with all that was answered about a run; None if nothing was."""
+    if isinstance(run, PublishableRun):
+        run = run.original
+    if isinstance(run, StoredRun) and _annotated(run.path):
+        yield run.path
+    elif isinstance(run, ShardedRun) and any(map(_annotated, run.paths)):
+        with TemporaryDirectory() as folder:
+            merge(run.paths, merged := Path(folder, "merged.run"))
+            yield merged
+    else:
+        yield None
+
+
+def _annotated(path: Path) -> bool:
+    with RunFile.open(path) as file:
+        return file.count("annotation") > 0
+
+
+def judged_question(run: int, answered: Answered) -> JudgedQuestion:
+    """A question of a run; ``run`` is the index of the run in the report."""
+    question = answered.labels.question
+    quotes = [list(_quotes(answered.labels, name)) for name in question.names]
+    return JudgedQuestion(
+        run=run,
+        about=question.about,
+        results=answered.results,
+        quoted=tuple(map(len, quotes)),
+        quotes=tuple(chain.from_iterable(map(_evenly, quotes))),
+    )
+
+
+def readings_of(questions: Sequence[Answered]) -> dict[str, Readings]:
+    """What readers said of each transcript of a run, by the key of the task."""
+    found: dict[str, Readings] = {}
+    for labels, _ in questions:
+        for task, given in by_episode(labels).items():
+            before = found.get(task, Readings())
+            answers = (*before.answers, (labels.question.title, told(given)))
+            quotes = (*before.quotes, *_alike(labels.question.title, given))
+            found[task] = Readings(answers, quotes)
+    return found
+
+
+def _alike(question: str, given: Sequence[Labelled]) -> Iterator[Reading]:
+    readers: dict[tuple[str, int, str], list[str]] = {}
+    for one in given:
+        if one.label.category is not None and one.label.passage is not None:
+            text = " ".join(one.label.quote.split())
+            readers.setdefault((one.label.category, one.label.passage.message, text), []).append(one.rater)
+    for (category, message, text), names in readers.items():
+        yield Reading(question, category, message, text, tuple(names))
+
+
+def _quotes(labels: Answers, category: str) -> Iterator[Quote]:
+    """One quote from each episode that somebody reads as the category, in the order of the run."""
+    by_task = by_episode(labels)
+    for record in labels.episodes:
+        meant = [one for one in by_task.get(record.metadata.task, ()) if one.label.category == category]
+        first = next((one.label for one in meant if one.label.passage is not None), None)
+        if first is None or first.passage is None:
+            continue
+        text = " ".join(first.quote.split())
+        yield Quote(
+            category,
+            record.metadata.task,
+            record.metadata.domain,
+            first.passage.level,
+            first.passage.turn,
+            text if len(text) <= LONGEST_QUOTE else f"{text[:LONGEST_QUOTE]}\u2026",
+            tuple(one.rater for one in meant),
+        )
+
+
+def _evenly(quotes: Sequence[Quote]) -> list[Quote]:
+    """At most `MOST_QUOTES`, taking the domains in turn."""
+    domains: dict[str, list[Quote]] = {}
+    for quote in quotes:
+        domains.setdefault(quote.domain, []).append(quote)
+    turns = zip_longest(*(domains[name] for name in sorted(domains)))
+    return [quote for quote in chain.from_iterable(turns) if quote is not None][:MOST_QUOTES]

@@ -1,0 +1,166 @@
+"""The report's page: a self-contained HTML file that works offline."""
+
+import re
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, Final, NamedTuple
+
+import msgspec
+from markupsafe import Markup
+
+from propensitybench.metrics.compare import BEGUN_IN_BOTH, P_TESTS
+from propensitybench.metrics.families import Family
+from propensitybench.metrics.models import BEGUN_IN_ALL
+from propensitybench.metrics.ranks import ALL_COVERED
+from propensitybench.metrics.scores import PARTS
+from propensitybench.pages import page_text
+from propensitybench.pages.document import Document
+from propensitybench.pages.escaping import json_text, visible
+from propensitybench.pages.figures import Figure
+from propensitybench.pages.judged import JudgedQuestion, Quote
+from propensitybench.pages.page_numbers import Numbers, pointer
+from propensitybench.pages.template import page_template
+from propensitybench.pages.transcripts import (
+    Row,
+    RunTranscripts,
+    TranscriptChoice,
+    asset,
+    page_file,
+    policy,
+)
+from propensitybench.taxonomy import NAMINGS
+
+# In order of dependence: Plot needs d3, and our other scripts use the declarations of shared.js.
+SCRIPTS: Final = (
+    "vendor/d3.min.js",
+    "vendor/plot.umd.min.js",
+    "vendor/tabulator.min.js",
+    "shared.js",
+    "numbers.js",
+    "charts.js",
+    "tables.js",
+    "episodes.js",
+    "theme.js",
+)
+STYLES: Final = ("base.css", "vendor/tabulator_simple.min.css", "page.css")
+# Metadata in the list of transcripts; episodes.js names the same fields in the same order.
+FIELDS: Final = ("scenario", "domain", "capability", "dimension", "naming", "epoch")
+FAMILIES: Final = {
+    "capabilities": "Each capability against the rest of its domain",
+    "dimensions": "Pairs of pressure dimensions",
+    "dimension x naming": "Benign minus harmful name, by pressure dimension",
+}
+
+
+def render_page(
+    report: Document,
+    transcripts: Sequence[RunTranscripts],
+    choice: TranscriptChoice,
+    figures: Sequence[Figure] = (),
+    board: str = "",
+) -> str:
+    """The HTML of the page.
+
+    Args:
+        report: the data to show.
+        transcripts: of each run, in the order of the report.
+        choice: which transcripts have a page.
+        figures: those in the report's folder ``figures``.
+        board: address of the board that the report belongs to; empty if to none.
+    """
+    raw = msgspec.json.encode(report)
+    scripts = [_inline(name) for name in SCRIPTS]
+    return page_template("page.html.j2").render(
+        report=report,
+        runs=list(zip(report.analysis.runs, report.runs, strict=True)),
+        sides=page_text.sides(report),
+        labels={run.name: made.label for run, made in zip(report.analysis.runs, report.runs, strict=True)},
+        text=page_text,
+        numbers=Numbers(msgspec.json.decode(raw)),
+        pointer=pointer,
+        parts=PARTS,
+        namings=NAMINGS,
+        BEGUN_IN_BOTH=BEGUN_IN_BOTH,
+        BEGUN_IN_ALL=BEGUN_IN_ALL,
+        P_TESTS=P_TESTS,
+        ALL_COVERED=ALL_COVERED,
+        families=FAMILIES,
+        family_paths=_family_paths(report),
+        transcripts=transcripts,
+        linked=partial(_linked, transcripts=transcripts),
+        choice=choice,
+        figures=figures,
+        board=board,
+        policy=policy(scripts),
+        styles=Markup("\n".join(map(_inline, (*STYLES, "judged.css") if report.judged else STYLES))),
+        scripts=[Markup(script) for script in scripts],
+        licences=Markup(asset("vendor/LICENSES.txt").replace("--", "- -")),
+        data=Markup(json_text(raw)),
+        rows=Markup(json_text(msgspec.json.encode(_rows(transcripts)))),
+    )
+
+
+def _inline(name: str) -> str:
+    """A script or style without its source map reference, which a browser would try to load."""
+    return re.sub(r"(//|/\*)# sourceMappingURL=.*", "", asset(name))
+
+
+def _family_paths(report: Document) -> list[tuple[str, str, str, str, Family]]:
+    """Every tested family: its name, the run's label, the naming, its JSON Pointer, and itself."""
+    return [
+        (
+            family.name,
+            made.label,
+            naming,
+            pointer("analysis", "runs", place, "families", naming, index),
+            family,
+        )
+        for place, (run, made) in enumerate(zip(report.analysis.runs, report.runs, strict=True))
+        for naming, families in run.families.items()
+        for index, family in enumerate(families)
+    ]
+
+
+class LinkedQuote(NamedTuple):
+    """A quote with the link to its place in a transcript; empty if that has no page."""
+
+    quote: Quote
+    link: str
+
+
+def _linked(
+    question: JudgedQuestion, category: str, transcripts: Sequence[RunTranscripts]
+) -> list[LinkedQuote]:
+    """The quotes of a category."""
+    rows = transcripts[question.run].rows
+    pages = {row.record.metadata.task: page_file(row.number) for row in rows if row.has_page}
+    folder = f"transcripts/{question.run + 1}"
+    return [
+        LinkedQuote(one, f"{folder}/{file}#level-{one.level}-turn-{one.turn}" if file else "")
+        for one in question.quotes
+        if one.category == category
+        for file in [pages.get(one.task)]
+    ]
+
+
+def _rows(transcripts: Sequence[RunTranscripts]) -> dict[str, Any]:
+    """Every task that ended, compactly: each text once, and indices of texts in the rows."""
+    texts: dict[str, int] = {}
+
+    def index(text: object) -> int:
+        return texts.setdefault(visible(str(text or "")), len(texts))
+
+    def packed(run: int, row: Row) -> list[int]:
+        metadata, stats = row.record.metadata, row.record.stats
+        return [
+            run,
+            row.number if row.has_page else -1,
+            *(index(getattr(metadata, name)) for name in FIELDS),
+            index(stats.outcome.value),
+            stats.level,
+            stats.turns,
+            stats.aligned_calls,
+        ]
+
+    rows = [packed(run, row) for run, written in enumerate(transcripts) for row in written.rows]
+    return {"texts": list(texts), "rows": rows}
