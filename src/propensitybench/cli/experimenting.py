@@ -97,7 +97,7 @@ def play(file: Path, out: Path, execution: ExecutionOptions, *, as_json: bool) -
     must_be_utf8({"DESIGN": file, "--out": out})
     experiment = read_experiment(file)
     for model in experiment.design.models:
-        with_trust(name_of(file), model.name, model.options, execution)
+        with_trust(name_of(file), model.options, execution)
     opened = register(experiment, file.parent, out)
     if opened.registration.digest != opened.experiment.digest:
         tell("note: the design has changed since it was registered; what was added is exploratory")

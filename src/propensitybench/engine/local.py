@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing, suppress
 from typing import Any, Final, TypeVar
 
-from propensitybench.clients import Client, Stoppable
+from propensitybench.clients import Client
 from propensitybench.engine.agents import adopt
 from propensitybench.engine.episodes import Entry, RunContext, Stopped, run_episode
 from propensitybench.engine.journal import JournalWriter
@@ -142,10 +142,10 @@ class LocalPlayer:
         self._context = context
         self._journal = JournalWriter(run)
         self._concurrency = concurrency
-        if isinstance(context.client, Stoppable):  # its requests need connections
+        if context.client.has_endpoint:  # its requests need connections
             self._concurrency = within_open_files(concurrency)
-            loop, stop_requests = asyncio.get_running_loop(), context.client.stop_requests
-            context.stop.on_stop_requested(lambda: in_loop(loop, stop_requests))
+        loop, stop_requests = asyncio.get_running_loop(), context.client.stop_requests
+        context.stop.on_stop_requested(lambda: in_loop(loop, stop_requests))
 
     @property
     def calls(self) -> int:

@@ -310,6 +310,4 @@ def _nodes() -> int:
 
 def _anywhere(endpoints: Endpoints | None) -> Endpoints | None:
     """The endpoints as workers find them: a file of them by its whole path, on every machine."""
-    if endpoints is None or endpoints.file is None:
-        return endpoints
-    return Endpoints(file=endpoints.file.resolve())
+    return endpoints

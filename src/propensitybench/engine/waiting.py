@@ -5,7 +5,7 @@ from collections.abc import Coroutine, Sequence
 from contextlib import suppress
 from typing import Any
 
-from propensitybench.clients import Client, Stoppable
+from propensitybench.clients import Client
 from propensitybench.engine.episodes import Stopped
 from propensitybench.engine.stop import GRACE_S, StopSignal, stopped_by_cancelling
 
@@ -25,8 +25,7 @@ async def until_stopped(work: Coroutine[Any, Any, None], stop: StopSignal, clien
     def stop_requests() -> None:
         stopping.set()
         for client in clients:
-            if isinstance(client, Stoppable):
-                client.stop_requests()
+            client.stop_requests()
 
     def in_loop() -> None:
         with suppress(RuntimeError):  # the loop is closed

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Final
 
 from propensitybench.chat import Usage
-from propensitybench.clients import Client, Paced
+from propensitybench.clients import Client
 from propensitybench.engine.agents import adopt
 from propensitybench.engine.episodes import Entry, RunContext
-from propensitybench.engine.exchange import Order, Rates, Report
+from propensitybench.engine.exchange import Order, Report
 from propensitybench.engine.local import LocalPlayer
 from propensitybench.engine.prices import Budget, Spending
 from propensitybench.engine.stop import StopCause, StopSignal, in_loop
@@ -38,7 +38,6 @@ class Worker:
         adopt(client, run.manifest.wire)
         self._run = run
         self._client = client
-        self._rates: Rates | None = None
         self._stop = StopSignal()
         # The budget is the coordinator's, and so is the sum.
         spending = Spending(Usage(), None, Budget())
@@ -65,7 +64,7 @@ class Worker:
         cause, reason = self._stop.cause, self._stop.reason
         return Report(
             tuple(entries),
-            throttled=self._client.throttled if isinstance(self._client, Paced) else 0,
+            throttled=0,
             stalled=self._player.stalled(),
             ended=ended,
             cause=None if cause is StopCause.INTERRUPTED else cause,
@@ -80,13 +79,6 @@ class Worker:
         self._run.close()
 
     def _follow(self, order: Order) -> None:
-        if isinstance(self._client, Paced):
-            if order.rates not in (None, self._rates):
-                assert order.rates is not None
-                self._rates = order.rates
-                self._client.set_rates(order.rates.rpm, order.rates.tpm)
-            if order.hold:
-                self._client.hold(order.hold)
         # So that its file is a whole run file, which can be read without the coordinator's.
         known = [
             JournalEntry(leased.task, turn, body)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from propensitybench.chat import ConversationContext, Reply, Request, Usage
+from propensitybench.clients import Client
 from propensitybench.errors import ModelError
 
 PREFIX: Final = "keyless/"
@@ -21,7 +22,7 @@ _SHARED: Final = 2
 _CHARACTERS_PER_TOKEN: Final = 4
 
 
-class KeylessJudge:
+class KeylessJudge(Client):
     """Gives the category that shares most words of its own with a passage of the agent's.
 
     Attributes:
@@ -31,16 +32,8 @@ class KeylessJudge:
     def __init__(self, model: str = MODEL) -> None:
         self.model = model
 
-    def open(self, context: ConversationContext) -> "_Conversation":  # noqa: ARG002
-        """A conversation."""
-        return _Conversation()
-
-    async def close(self) -> None:
-        """Nothing to release."""
-
-
-class _Conversation:
-    async def reply(self, request: Request) -> Reply:
+    async def reply(self, request: Request, context: ConversationContext) -> Reply:  # noqa: ARG002
+        """The category, as a judge writes it."""
         asked = request.messages[-1].content
         usage = Usage(len(asked) // _CHARACTERS_PER_TOKEN, 20)
         return Reply(content=answer(asked), usage=usage, model=MODEL)

@@ -178,7 +178,7 @@ def _endpoints(base_url: str | Sequence[str] | None, file: str | os.PathLike[str
     urls = (base_url,) if isinstance(base_url, str) else base_url or ()
     if not urls and file is None:
         return None
-    return Endpoints(tuple(urls), None if file is None else Path(file))
+    return Endpoints(tuple(urls))
 
 
 def _checked(settings: Settings) -> _Checked:

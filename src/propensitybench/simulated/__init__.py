@@ -3,7 +3,7 @@
 They test the engine, the scoring and the intervals. They say nothing about any model.
 """
 
-from propensitybench.simulated.agent import PREFIX, Moment, SimulatedClient, TaskAware, gives_in_at
+from propensitybench.simulated.agent import PREFIX, Moment, SimulatedClient, gives_in_at
 from propensitybench.simulated.profile import Profile, profile, profile_names
 
 __all__ = [
@@ -11,7 +11,6 @@ __all__ = [
     "Moment",
     "Profile",
     "SimulatedClient",
-    "TaskAware",
     "gives_in_at",
     "profile",
     "profile_names",
