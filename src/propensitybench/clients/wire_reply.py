@@ -171,10 +171,12 @@ def _reply(answer: _Answer, choice: _Choice, tools: tuple[ToolSpec, ...], contex
         calls, content = _calls_in_text(content, tools, context)
         repairs = ["call left in the text"] if calls else []
     stop = _stop(choice, is_empty=not calls and not content.strip())
-    native = _native(choice.message, fields)
+    provider_fields = _native(choice.message, fields)
     usage = _usage(answer.usage)
     if context.sent:
-        received = len(content) + len(native) + sum(len(call.name) + len(call.arguments) for call in calls)
+        received = (
+            len(content) + len(provider_fields) + sum(len(call.name) + len(call.arguments) for call in calls)
+        )
         usage, is_estimated = with_estimates(usage, context.sent, received)
         repairs += [ESTIMATED] if is_estimated else []
     served = answer.model or ""
@@ -184,7 +186,7 @@ def _reply(answer: _Answer, choice: _Choice, tools: tuple[ToolSpec, ...], contex
         stop=StopReason.TOOL_CALLS if calls and stop is StopReason.STOP else stop,
         usage=usage,
         model=served,
-        provider_fields=native,
+        provider_fields=provider_fields,
         repairs=tuple(dict.fromkeys(repairs)) if repairs else (),
         latency_ms=context.latency_ms,
         attempts=context.attempts,
