@@ -15,7 +15,6 @@ from helpers.worker_processes import Processes
 from propensitybench.chat import Reply, Usage
 from propensitybench.clients import Client, Conversation, ScriptedClient, says
 from propensitybench.engine import Budget, Result, StopCause, StopSignal
-from propensitybench.engine.coordinator import HOLD_S
 from propensitybench.engine.episodes import Entry
 from propensitybench.engine.exchange import Order, Rates, Report
 from propensitybench.engine.local import begin
@@ -25,7 +24,6 @@ from propensitybench.engine.worker import Worker, rest_of
 from propensitybench.engine.workers import Cluster, WorkerLost, WorkersPlayer, slots_of
 from propensitybench.errors import ModelError, RunStopped
 from propensitybench.scenarios import TaskMetadata
-from propensitybench.simulated import SimulatedClient
 from propensitybench.store import JournalEntry, RunFile, blank_copy, encode_reply, verify
 
 UNLIMITED: Final = Rates()
@@ -101,22 +99,6 @@ class Failing(ByTask):
         """There is nothing to close."""
 
 
-class PacedClient(SimulatedClient):
-    """A simulated client that notes the rates that it is given."""
-
-    def __init__(self, throttled: int) -> None:
-        super().__init__("o3-like")
-        self.throttled = throttled
-        self.rates: list[tuple[float | None, float | None]] = []
-        self.held: list[float] = []
-
-    def set_rates(self, rpm: float | None, tpm: float | None) -> None:
-        self.rates.append((rpm, tpm))
-
-    def hold(self, seconds: float) -> None:
-        self.held.append(seconds)
-
-
 def test_the_budget_is_of_all_workers_together(tmp_path: Path) -> None:
     path, blank = new(tmp_path)
     options = ExecutionOptions(budget=Budget(tokens=0))
@@ -165,14 +147,6 @@ def test_errored_tasks_are_retried_from_where_their_journals_end(tmp_path: Path)
     play(path, Here(blank, lambda _: client_of("simulated/o3-like")), [3, 3])
     assert scores(path) == scores(whole)
     assert journal(path) == journal(whole)
-
-
-def test_rates_are_divided_and_one_that_is_refused_makes_the_other_hold(tmp_path: Path) -> None:
-    path, blank = new(tmp_path)
-    clients = [PacedClient(1), PacedClient(0)]
-    play(path, Here(blank, clients.__getitem__), [3, 3], rates=Rates(rpm=100))
-    assert clients[0].rates[-1] == clients[1].rates[-1] == (50, None)
-    assert (clients[0].held, clients[1].held) == ([], [HOLD_S])
 
 
 def test_the_slots_of_all_workers_are_the_concurrency() -> None:
