@@ -32,6 +32,7 @@ from propensitybench.engine import (
 )
 from propensitybench.engine.local import price_of, spending_of
 from propensitybench.errors import BadInput, RunStopped
+from propensitybench.files import file_name
 from propensitybench.runs.settings import (
     Settings,
     default_file,
@@ -40,7 +41,7 @@ from propensitybench.runs.settings import (
     read_settings,
     with_kept,
 )
-from propensitybench.runs.stored import StoredRun, file_name
+from propensitybench.runs.stored import StoredRun
 from propensitybench.runs.trust import client_of_run, moved
 from propensitybench.simulated import PREFIX
 from propensitybench.store import RunFile, Shard

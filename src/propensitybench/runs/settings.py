@@ -14,7 +14,7 @@ from propensitybench.digests import digest
 from propensitybench.engine import Budget, Endpoints, ExecutionOptions, Price, RunSpec
 from propensitybench.episode import Protocol, built_in_template
 from propensitybench.errors import BadInput, UnknownName
-from propensitybench.runs.stored import file_name
+from propensitybench.files import file_name
 from propensitybench.scenarios import Selection
 from propensitybench.simulated import PREFIX
 from propensitybench.store import RunFile, StoppingRule

@@ -195,6 +195,10 @@ def _depth(value: Any) -> int:
 _INCIDENTAL: Final = ("created", "package", "data", "wire")
 
 
+# What determines which texts are taken from the data.
+_CHOOSING: Final = ("selection", "seed", "protocol", "overlays")
+
+
 def differences(old: Manifest, new: Manifest) -> list[str]:
     """Describes each setting that makes two manifests different runs."""
     found = []
@@ -204,6 +208,8 @@ def differences(old: Manifest, new: Manifest) -> list[str]:
         was, now = getattr(old, field), getattr(new, field)
         if was == now or (field == "options" and _without_address(was) == _without_address(now)):
             continue
+        if field == "data_digest" and any(getattr(old, one) != getattr(new, one) for one in _CHOOSING):
+            continue  # other texts were taken from the data, which says nothing about the data
         if field in ("selection", "protocol"):
             parts = [part for part in was.__struct_fields__ if getattr(was, part) != getattr(now, part)]
             found += [f"{part} (was {getattr(was, part)!r}, now {getattr(now, part)!r})" for part in parts]

@@ -20,7 +20,7 @@ from propensitybench.store.schema import APPLICATION_ID, check_schema, migrate
 # A commit takes well under a second; after five, another program must have the file open.
 BUSY_TIMEOUT_S: Final = 5.0
 # A reply is read from at most 4 MB; escaped as JSON text inside JSON text it can grow threefold.
-LONGEST_VALUE: Final = 64 * 2**20
+MAX_VALUE: Final = 64 * 2**20
 # What reading a database can raise; its messages may quote text of the file that is not UTF-8.
 SQLITE_ERRORS: Final = (sqlite3.DatabaseError, UnicodeDecodeError)
 # SQLite's journals, which lie beside the file.
@@ -28,25 +28,25 @@ _BESIDE: Final = ("-wal", "-shm", "-journal")
 # The last bytes of a rollback journal that names a further file, which SQLite would delete: a stranger's
 # journal must not do that to a user's file.
 _SUPER_JOURNAL: Final = bytes.fromhex("d9d505f920a163d7")
-_STEPS: Final = 10_000
+_STEPS_AT_ONCE: Final = 10_000
 # Virtual machine steps: our queries take about one for every byte of the file, whatever it holds.
-_LEAST_STEPS: Final = 2_000_000
+_MIN_STEPS: Final = 2_000_000
 _WRITER_STEPS: Final = 500_000_000
 
 
-class Steps:
+class QueryBudget:
     """Ends a query that takes more steps than a sound file can need.
 
-    The pages of a damaged B-tree can refer to each other, and then a query never ends.
+    The pages of a B-tree that somebody forged can refer to each other, and then a query never ends.
     """
 
-    def __init__(self, db: sqlite3.Connection, most: int) -> None:
-        self._most = most // _STEPS
+    def __init__(self, db: sqlite3.Connection, steps: int) -> None:
+        self._most = steps // _STEPS_AT_ONCE
         self._taken = 0
-        db.set_progress_handler(self._step, _STEPS)
+        db.set_progress_handler(self._step, _STEPS_AT_ONCE)
 
-    def start(self) -> None:
-        """Counts from zero again."""
+    def restart(self) -> None:
+        """Grants the next statement its full number of steps."""
         self._taken = 0
 
     def _step(self) -> int:
@@ -89,7 +89,7 @@ def _names_another_file(journal: Path) -> bool:
         return file.read() == _SUPER_JOURNAL
 
 
-def connect(path: Path, *, write: bool) -> tuple[sqlite3.Connection, Steps]:
+def connect(path: Path, *, write: bool) -> tuple[sqlite3.Connection, QueryBudget]:
     """Opens the database of a run file and checks its schema; raises as `RunFile.open` does."""
     check_path(path)
     try:
@@ -120,7 +120,7 @@ def _bad_file(path: Path, error: Exception) -> BadInput:
     return NotARunFile(f"{path}: is not a run file of propensitybench ({error})")
 
 
-def _connect(path: Path, *, write: bool) -> tuple[sqlite3.Connection, Steps]:
+def _connect(path: Path, *, write: bool) -> tuple[sqlite3.Connection, QueryBudget]:
     db = sqlite3.connect(
         f"{path.resolve().as_uri()}?{'mode=rw' if write else _read_mode(path)}",
         uri=True,
@@ -129,8 +129,8 @@ def _connect(path: Path, *, write: bool) -> tuple[sqlite3.Connection, Steps]:
         check_same_thread=False,  # may be opened in one thread and used in another, one at a time
     )
     try:
-        steps = Steps(db, _WRITER_STEPS if write else max(_LEAST_STEPS, 2 * _size(path)))
-        db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_VALUE)
+        budget = QueryBudget(db, _WRITER_STEPS if write else max(_MIN_STEPS, 2 * _size(path)))
+        db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_VALUE)
         db.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
         for pragma in ("trusted_schema = OFF", "cell_size_check = ON", "mmap_size = 0"):
             db.execute(f"PRAGMA {pragma}")
@@ -145,7 +145,7 @@ def _connect(path: Path, *, write: bool) -> tuple[sqlite3.Connection, Steps]:
     except BaseException:
         db.close()
         raise
-    return db, steps
+    return db, budget
 
 
 def _size(path: Path) -> int:

@@ -1,17 +1,70 @@
-"""The run file's tables, as a list of migrations to which new ones are appended."""
+"""The run file's tables: how they came about, as a list that only grows, and the types of their columns."""
 
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from propensitybench.errors import NotARunFile
 from propensitybench.files import open_regular
 
 # "PBnc": distinguishes a run file from other SQLite files.
 APPLICATION_ID: Final = 0x50426E63
+
+
+class Table(NamedTuple):
+    """A table as the latest migration leaves it.
+
+    Attributes:
+        name: its name.
+        columns: the Python type of each column, in their order.
+        counted: whether the first column only counts the rows; a row without it gets the next number.
+    """
+
+    name: str
+    columns: Mapping[str, type]
+    counted: bool = False
+
+    @property
+    def insert(self) -> str:
+        """The statement that adds a row."""
+        return f"INSERT INTO {self.name} VALUES ({', '.join('?' * len(self.columns))})"
+
+
+MANIFEST: Final = Table("manifest", {"body": str})
+SCENARIO: Final = Table("scenario", {"name": str, "id": str, "body": str})
+PRESSURE: Final = Table("pressure", {"scenario": str, "dimension": str, "body": str})
+TASK: Final = Table(
+    "task",
+    {
+        "number": int,
+        "key": str,
+        "scenario": str,
+        "dimension": str,
+        "naming": str,
+        "epoch": int,
+        "message": int,
+    },
+)
+REPLY: Final = Table("reply", {"task": int, "turn": int, "body": str})
+ERROR: Final = Table("error", {"number": int, "task": int, "turn": int, "body": str}, counted=True)
+OUTCOME: Final = Table("outcome", {"task": int, "outcome": str, "record": str, "fingerprint": str})
+QUESTION: Final = Table("question", {"digest": str, "body": str})
+RATER: Final = Table("rater", {"name": str, "body": str})
+ANNOTATION: Final = Table(
+    "annotation",
+    {"number": int, "task": int, "question": str, "variant": str, "rater": str, "body": str},
+    counted=True,
+)
+SHARD: Final = Table("shard", {"number": int, "count": int})
+SHARE: Final = Table("share", {"task": int})
+EXECUTION: Final = Table("execution", {"body": str})
+# What is planned: the tasks and the texts that they are played with.
+PLAN: Final = (SCENARIO, PRESSURE, TASK)
+# What there is of the tasks that have begun.
+PLAYED: Final = (REPLY, OUTCOME, ERROR, ANNOTATION)
 
 
 def is_run_file(path: Path) -> bool:
