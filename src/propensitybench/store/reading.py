@@ -278,9 +278,8 @@ class RunReader:
 
     def annotations(self, question: str) -> Iterator[Annotation]:
         """The replies to a question, by its digest, in the order in which they came."""
-        for _, task, _, *asked, body in self.rows.of(
-            ANNOTATION, "WHERE question = ? ORDER BY number", question
-        ):
+        rows = self.rows.of(ANNOTATION, "WHERE question = ? ORDER BY number", question)
+        for _, task, _, variant, rater, body in rows:
             with self.rows.decoding(f"an annotation of task {task}"):
                 reply = read_reply(body)
             yield Annotation(task, question, variant, rater, reply)
