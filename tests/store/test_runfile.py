@@ -15,8 +15,8 @@ from helpers.runs import finish, journal, make, scores, scripted
 from propensitybench.clients import ScriptedClient
 from propensitybench.episode import RULES_VERSION
 from propensitybench.errors import BadInput, NotARunFile, RunMismatch
-from propensitybench.store import JournalEntry, RunFile, differences, schema, verify
-from propensitybench.store.schema import MIGRATIONS, migrate, schema_version
+from propensitybench.store import JournalEntry, RunFile, differences, verify
+from propensitybench.store.schema import SCHEMA_VERSION
 
 
 def test_a_finished_run_verifies_and_stays_one_file(finished: Path) -> None:
@@ -108,7 +108,7 @@ def test_a_database_of_another_program_is_left_unchanged(tmp_path: Path) -> None
 
 
 def test_a_file_of_a_later_version_says_so(finished: Path) -> None:
-    edit_version(finished, len(MIGRATIONS) + 1)
+    edit_version(finished, SCHEMA_VERSION + 1)
     with pytest.raises(NotARunFile, match="later version of propensitybench"):
         RunFile.open(finished)
 
@@ -117,32 +117,6 @@ def edit_version(path: Path, version: int) -> None:
     with sqlite3.connect(path) as db:
         db.execute(f"PRAGMA user_version = {version}")
     db.close()
-
-
-def test_a_migration_that_fails_half_way_changes_nothing() -> None:
-    db = sqlite3.connect(":memory:", isolation_level=None)
-    db.execute("CREATE TABLE reply (in_the_way)")
-    with pytest.raises(sqlite3.OperationalError, match="already exists"):
-        migrate(db, "x")
-    tables = [name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-    assert tables == ["reply"]
-    assert schema_version(db) == 0
-
-
-def test_the_columns_are_those_of_the_latest_schema() -> None:
-    types = {"INTEGER": int, "TEXT": str}
-    with sqlite3.connect(":memory:", isolation_level=None) as db:
-        migrate(db, "x")
-        found = [
-            (
-                name,
-                [(column, types[kind]) for _, column, kind, *_ in db.execute(f"PRAGMA table_info({name})")],
-            )
-            for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
-        ]
-    db.close()
-    declared = [one for one in vars(schema).values() if isinstance(one, schema.Table)]
-    assert found == [(table.name, list(table.columns.items())) for table in declared]
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,8 @@ from propensitybench.store.lock import is_locked
 from propensitybench.store.manifest import differences
 from propensitybench.store.runfile import RunFile
 from propensitybench.store.schema import (
+    ANNOTATION,
+    ERROR,
     EXECUTION,
     MANIFEST,
     PLAN,
@@ -32,6 +34,7 @@ from propensitybench.store.schema import (
 )
 from propensitybench.store.shards import Shard
 
+_COUNTED = (ERROR, ANNOTATION)
 _BEGUN = " UNION ".join(f"SELECT task FROM {table.name}" for table in PLAYED)
 
 
@@ -119,8 +122,8 @@ def _as_damage(run: RunFile) -> Iterator[None]:
 def _copy(run: RunFile, db: sqlite3.Connection, *tables: Table) -> None:
     for table in tables:
         rows = run.rows.of(table)
-        # Each file counts its rows from 1.
-        db.executemany(table.insert, ([None, *row[1:]] for row in rows) if table.counted else rows)
+        # Each file counts its errors and annotations from 1.
+        db.executemany(table.insert, ([None, *row[1:]] for row in rows) if table in _COUNTED else rows)
 
 
 def _copy_asked(run: RunFile, db: sqlite3.Connection) -> None:

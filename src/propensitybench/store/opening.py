@@ -15,7 +15,7 @@ from typing import Final
 from propensitybench.errors import BadInput, NotARunFile
 from propensitybench.store.filesystems import network_kind
 from propensitybench.store.lock import RunLock
-from propensitybench.store.schema import APPLICATION_ID, check_schema, migrate
+from propensitybench.store.schema import APPLICATION_ID, check_schema
 
 # A commit takes well under a second; after five, another program must have the file open.
 BUSY_TIMEOUT_S: Final = 5.0
@@ -93,12 +93,12 @@ def connect(path: Path, *, write: bool) -> tuple[sqlite3.Connection, QueryBudget
     """Opens the database of a run file and checks its schema; raises as `RunFile.open` does."""
     check_path(path)
     try:
-        return _connect(path, write=write)
-    except SQLITE_ERRORS as error:
-        if write or _name(error) != "SQLITE_READONLY_ROLLBACK":
-            raise _bad_file(path, error) from error
-    _undo_interrupted_write(path)
-    try:
+        try:
+            return _connect(path, write=write)
+        except SQLITE_ERRORS as error:
+            if write or _name(error) != "SQLITE_READONLY_ROLLBACK":
+                raise
+        _undo_interrupted_write(path)
         return _connect(path, write=write)
     except SQLITE_ERRORS as error:
         raise _bad_file(path, error) from error
@@ -141,7 +141,6 @@ def _connect(path: Path, *, write: bool) -> tuple[sqlite3.Connection, QueryBudge
         if write:
             db.execute("PRAGMA journal_mode = WAL")
             db.execute("PRAGMA synchronous = NORMAL")
-            migrate(db, str(path))
     except BaseException:
         db.close()
         raise
@@ -174,16 +173,10 @@ def _is_without_its_log(path: Path) -> bool:
 
 def _undo_interrupted_write(path: Path) -> None:
     """Lets SQLite undo a write that was interrupted by a kill; the file cannot be read before."""
-    lock = RunLock(path)
-    try:
-        uri = f"{path.resolve().as_uri()}?mode=rw"
-        with closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as db:
-            db.execute("PRAGMA trusted_schema = OFF")
-            db.execute("PRAGMA schema_version").fetchone()
-    except SQLITE_ERRORS as error:
-        raise _bad_file(path, error) from error
-    finally:
-        lock.release()
+    with closing(RunLock(path)):
+        db, _ = _connect(path, write=True)
+        db.execute("PRAGMA journal_mode = DELETE")
+        db.close()
 
 
 def remove_leftovers(path: Path) -> None:

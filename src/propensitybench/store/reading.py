@@ -34,13 +34,10 @@ from propensitybench.store.schema import (
     SHARD,
     TASK,
     Table,
-    schema_version,
 )
 from propensitybench.store.shards import Shard
 
 TASKS_AT_ONCE: Final = 256
-# Earlier run files do not have the table.
-EXECUTION_SINCE: Final = 2
 _NO_OUTCOME: Final = "number NOT IN (SELECT task FROM outcome)"
 _IN_SHARE: Final = "number IN (SELECT task FROM share)"
 
@@ -77,8 +74,6 @@ class RunReader:
         return shard
 
     def _execution(self) -> Mapping[str, ExecutionSetting]:
-        if schema_version(self._db) < EXECUTION_SINCE:
-            return {}
         found = self._at_most_one(EXECUTION)
         return read_kept(found[0]) if found else {}
 

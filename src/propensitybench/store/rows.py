@@ -80,7 +80,7 @@ class Rows:
     def of(self, table: Table, condition: str = "", *values: str | int) -> Iterator[list[Any]]:
         """The rows of a table, one at a time; raises as `each` does."""
         query = f"SELECT {', '.join(table.columns)} FROM {table.name} {condition}"
-        return self.each(tuple(table.columns.values()), query, *values)
+        return self.each(table.types, query, *values)
 
     def each(self, kinds: ColumnTypes, query: str, *values: str | int) -> Iterator[list[Any]]:
         """The rows of a query, one at a time; raises `NotARunFile` if a column has another type."""

@@ -152,7 +152,7 @@ class RunFile(RunReader):
                 raise
         except BaseException:
             if lock is not None:
-                lock.release()
+                lock.close()
             raise
 
     def close(self) -> None:
@@ -165,7 +165,7 @@ class RunFile(RunReader):
                 self._db.execute("PRAGMA journal_mode = DELETE")
         self._db.close()
         if self._lock is not None:
-            self._lock.release()
+            self._lock.close()
 
     def __enter__(self) -> "RunFile":
         return self
