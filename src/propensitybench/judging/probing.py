@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from propensitybench.chat import ConversationContext, Request, Usage
+from propensitybench.chat import CHARACTERS_PER_TOKEN, ConversationContext, Request, Usage
 from propensitybench.clients import Client, Conversation, Stoppable
 from propensitybench.digests import seed_from
 from propensitybench.engine import (
@@ -41,7 +41,6 @@ from propensitybench.store import Annotation, NumberedTask, RunFile
 
 AGENT: Final = "agent"
 """The rater of every answer to a probe."""
-_CHARACTERS_PER_TOKEN: Final = 4
 _TOKENS_ANSWERED: Final = 5
 
 
@@ -116,7 +115,7 @@ def plan_probing(path: Path, probing: Probing, price: Price | None = None) -> Es
             for probe, variant in moment.asked:
                 request = _request(episode, probe, variant)
                 calls += 1
-                tokens += known or _characters(request) // _CHARACTERS_PER_TOKEN
+                tokens += known or _characters(request) // CHARACTERS_PER_TOKEN
         answered = round(calls * (_TOKENS_ANSWERED + reasoning))
         usd = None if rate is None else rate.of(Usage(tokens, answered))
         return Estimate(left.episodes, calls, tokens, answered, usd)
