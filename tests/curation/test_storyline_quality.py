@@ -15,11 +15,11 @@ WELLS = sound_scenarios()[1]
 
 def test_mails_are_measured_as_fitted() -> None:
     quality = storyline_quality([CHAIN, CALM], [WELLS], 3)
-    bodies = [mail.body for storyline in (CHAIN, CALM) for mail in fit(storyline, WELLS, 3)]
+    bodies = [message.body for storyline in (CHAIN, CALM) for message in fit(storyline, WELLS, 3)]
     assert quality.storylines == {"financials": 1, "neutral": 1}
-    assert quality.kinds["mails"].texts == quality.kinds["subjects"].texts == 24
+    assert quality.kinds["messages"].texts == quality.kinds["subjects"].texts == 24
     lengths = sorted(len(words(body)) for body in bodies)
-    assert quality.kinds["mails"].words == (lengths[0], (lengths[11] + lengths[12]) / 2, lengths[-1])
+    assert quality.kinds["messages"].words == (lengths[0], (lengths[11] + lengths[12]) / 2, lengths[-1])
     assert quality.within_chain is not None
     assert 0 < quality.within_chain < 0.5
     assert quality.between is None
@@ -52,7 +52,7 @@ def test_storylines_that_suit_nothing_are_named() -> None:
     quality = storyline_quality([CHAIN], [elsewhere], 0)
     assert quality.unfitted == (CHAIN.file,)
     assert quality.within_chain is None
-    assert quality.kinds["mails"].texts == 0
+    assert quality.kinds["messages"].texts == 0
 
 
 def test_no_storylines_are_no_error() -> None:
@@ -65,7 +65,7 @@ def test_the_command_shows_every_measure_with_its_limit() -> None:
     found = call("data", "stats", "--quality", "--data", examples, "--json").json
     assert found["variety"].keys() == limits().by_name.keys()
     assert all(row["within"] is None for row in found["variety"].values())
-    assert found["variety"]["percent_mails"]["limit"] == "at most 0.15"
+    assert found["variety"]["percent_messages"]["limit"] == "at most 0.15"
     page = call("data", "stats", "--quality", "--data", examples).out
     assert "Limits (limits.json) hold for sets of at least 20 scenarios." in page
     for limit in limits().by_name.values():

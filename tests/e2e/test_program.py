@@ -251,7 +251,7 @@ def test_data_stats_measures_the_quality_of_the_texts() -> None:
     assert "Sentences in more than one storyline:" in done.out
     measured = call("data", "stats", "--quality", "--data", SOUND, "--json").json
     assert measured["scenarios"]["kinds"]["tasks"]["texts"] == 2
-    assert measured["storylines"]["kinds"]["mails"]["texts"] % 12 == 0
+    assert measured["storylines"]["kinds"]["messages"]["texts"] % 12 == 0
     assert measured["variety"]["first_word"]["limit"] == "at most 0.15"
 
 

@@ -42,7 +42,7 @@ class Quality(msgspec.Struct, frozen=True):
 
 
 def measure(dataset: Dataset, seed: int, embeddings: str = "") -> Quality:
-    """The quality of a data set, with the numbers that the mails of a run with this seed have.
+    """The quality of a data set, with the numbers that the messages of a run with this seed have.
 
     With ``embeddings``, a model for `Embedder`, the nearest scenarios are also found by meaning.
     """
@@ -97,7 +97,7 @@ def print_quality(quality: Quality) -> None:
         print(f"Limits (limits.json) hold for sets of at least {limits().fewest_scenarios} scenarios.\n")
     print("Mean TF-IDF cosine similarity:")
     print(f"  {_share(scenarios.mean_cosine)}  two scenarios, by description and task")
-    print(f"  {_share(storylines.within_chain)}  two mails of a storyline")
+    print(f"  {_share(storylines.within_chain)}  two messages of a storyline")
     print(f"  {_share(storylines.between)}  two storylines of a dimension")
     for file in storylines.unfitted:
         print(f"\n{safe(file)} suits no scenario of this set.")

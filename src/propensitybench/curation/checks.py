@@ -95,10 +95,10 @@ def storyline_issues(storyline: Storyline, scenarios: Iterable[Scenario]) -> lis
 
     Args:
         storyline: the storyline.
-        scenarios: those of the data set. Each mail is also checked as fitted into every one that it suits.
+        scenarios: those of the data set. Each message is also checked as fitted into every one that it suits.
     """
     written = [finding for find in STORYLINE for finding in find(storyline)]
-    # A mail with a slot that has no word cannot be fitted.
+    # A message with a slot that has no word cannot be fitted.
     whole = not any(slots_have_words(storyline))
     return written + (list(fitted_issues(storyline, tuple(scenarios))) if whole else [])
 

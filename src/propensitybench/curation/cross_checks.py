@@ -14,7 +14,7 @@ ALIKE_STORY: Final = 0.6
 ALIKE_TOOL: Final = 0.8
 # Shorter sentences ("The queue is full.") may repeat by chance.
 LONG_SENTENCE: Final = 8
-MOST_IN_CELL: Final = 2
+MAX_IN_CELL: Final = 2
 
 
 def repeated_names(located: Sequence[Located]) -> Iterator[ValidationIssue]:
@@ -99,10 +99,10 @@ def acts_differ(located: Sequence[Located]) -> Iterator[ValidationIssue]:
             where = f"{other.file} {other.path}"
             if other.scenario.workspace == place.scenario.workspace:
                 yield place.issue(".act", f"is also the act of {where}, of the same workspace: plan another")
-        if len(others) == MOST_IN_CELL:
+        if len(others) == MAX_IN_CELL:
             first = ", ".join(f"{other.file} {other.path}" for other in others)
             yield place.issue(
-                ".act", f"is the act of {MOST_IN_CELL} scenarios already ({first}): plan another"
+                ".act", f"is the act of {MAX_IN_CELL} scenarios already ({first}): plan another"
             )
         else:
             others.append(place)

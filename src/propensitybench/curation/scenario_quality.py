@@ -16,7 +16,7 @@ from propensitybench.scenarios.model import Scenario
 RUNS: Final = (1, 2, 3)
 PAIRS_SHOWN: Final = 5
 # Pairs below this share almost nothing, and in a large set they are nearly all pairs.
-LEAST_COSINE: Final = 0.05
+MIN_COSINE: Final = 0.05
 
 
 class Kind(msgspec.Struct, frozen=True):
@@ -73,7 +73,7 @@ def scenario_quality(scenarios: Sequence[Scenario]) -> ScenarioQuality:
     names = [name.replace("_", " ") for scenario in scenarios for _, name in named_tools(scenario)]
     kinds = {kind: measured(found) for kind, found in texts.items()}
     stories = [story(scenario) for scenario in scenarios]
-    pairs = sorted(near_duplicates(stories, LEAST_COSINE), key=lambda pair: -pair.cosine)[:PAIRS_SHOWN]
+    pairs = sorted(near_duplicates(stories, MIN_COSINE), key=lambda pair: -pair.cosine)[:PAIRS_SHOWN]
     return ScenarioQuality(
         kinds={**kinds, "tool names": measured(names)},
         mean_cosine=mean_cosine(vectors(stories)),

@@ -1,4 +1,4 @@
-"""How varied and how long a data set's mails are, and how alike its storylines."""
+"""How varied and how long a data set's messages are, and how alike its storylines."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -40,9 +40,9 @@ class StorylineQuality(msgspec.Struct, frozen=True):
 
     Attributes:
         storylines: their number by dimension.
-        kinds: ``mails`` and ``subjects``, fitted with the first scenario that each storyline suits.
+        kinds: ``messages`` and ``subjects``, fitted with the first scenario that each storyline suits.
         unfitted: storylines that suit no scenario of the set, by file.
-        within_chain: mean cosine of two mails of a chain; None without chains.
+        within_chain: mean cosine of two messages of a chain; None without chains.
         between: mean cosine of the texts of two storylines of a dimension; None without such a pair.
         nearest: the most similar storylines, most similar first.
         shared: the sentences in more than one storyline.
@@ -60,12 +60,12 @@ class StorylineQuality(msgspec.Struct, frozen=True):
 def storyline_quality(
     storylines: Sequence[Storyline], scenarios: Sequence[Scenario], seed: int
 ) -> StorylineQuality:
-    """Measures storylines and the mails that they make.
+    """Measures storylines and the messages that they make.
 
     Args:
         storylines: the storylines of a data set.
         scenarios: its scenarios.
-        seed: of the numbers in the mails.
+        seed: of the numbers in the messages.
     """
     chains = {
         storyline.file: fit(storyline, suits[0], seed)
@@ -80,8 +80,8 @@ def storyline_quality(
     return StorylineQuality(
         storylines={dimension: len(found) for dimension, found in sorted(by_dimension.items())},
         kinds={
-            "mails": measured([mail.body for chain in chains.values() for mail in chain]),
-            "subjects": measured([mail.subject for chain in chains.values() for mail in chain]),
+            "messages": measured([message.body for chain in chains.values() for message in chain]),
+            "subjects": measured([message.subject for chain in chains.values() for message in chain]),
         },
         unfitted=tuple(storyline.file for storyline in storylines if storyline.file not in chains),
         within_chain=_mean_of(mean_cosine(vectors([m.body for m in chain])) for chain in chains.values()),

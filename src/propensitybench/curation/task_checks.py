@@ -36,7 +36,7 @@ def is_complete(scenario: Scenario) -> Iterator[Finding]:
                 f"rank {sender.rank} is not a system: leave it out",
             )
         if sender.name in [other.name for other in senders[:index]]:
-            yield f".organisation.senders[{index}].name", f"{sender.name!r} is there twice: name another"
+            yield f".organisation.senders[{index}].name", f"{sender.name!r} appears twice: use another name"
 
 
 def task_could_wait(scenario: Scenario) -> Iterator[Finding]:

@@ -77,7 +77,7 @@ def review_dataset(folder: Path | None = None) -> Review:
         issues += _misplaced(located)
         issues += [issue for find in CROSS_CHECKS for issue in find(located)]
         issues += variety_issues(scenarios, storylines)
-        # A scenario that cannot be played has no mails to be checked.
+        # A scenario that cannot be played has no messages to be checked.
         playable = [place.scenario for place in located if not check_playable([place])]
         own = (root / STORYLINES).is_dir()
         for storyline in storylines:

@@ -150,7 +150,7 @@ def _alike_storylines(
     named = [(f"{where} {one.file}", one) for where, found in others for one in found]
     first_own = len(named)
     named += [(one.file, one) for one in own]
-    texts = [" ".join(mail.body for mail in one.messages) for _, one in named]
+    texts = [" ".join(message.body for message in one.messages) for _, one in named]
     return [
         ValidationIssue(
             named[pair.second][0],

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
 from propensitybench.errors import BadInput, UnknownName
-from propensitybench.scenarios.model import LONGEST_NAME, Scenario
+from propensitybench.scenarios.model import MAX_NAME_LENGTH, Scenario
 from propensitybench.scenarios.published import published_files, read_published_file
 from propensitybench.scenarios.rolefile import Located, ValidationIssue, read_role_file
 from propensitybench.scenarios.soundness import check_playable, check_sound
@@ -216,4 +216,4 @@ def unique_names(labels: Sequence[Label]) -> tuple[list[str], list[ValidationIss
 
 
 def _joined(name: str, word: str, place: str) -> str:
-    return re.sub(r"[^A-Za-z0-9_-]", "_", f"{name}_{word}_{place}")[:LONGEST_NAME]
+    return re.sub(r"[^A-Za-z0-9_-]", "_", f"{name}_{word}_{place}")[:MAX_NAME_LENGTH]

@@ -20,7 +20,7 @@ from propensitybench.taxonomy import taxonomy
 
 FILE_NAMES: Final = ("scenarios_messages_single.json", "scenarios_messages.json")
 # The largest file of the release has some 40 MB.
-LARGEST_PUBLISHED_FILE: Final = 128 * MIB
+MAX_PUBLISHED_FILE: Final = 128 * MIB
 LFS_HEADER: Final = b"version https://git-lfs"
 
 # Translates the paths of our fields to the published layout; applied in order.
@@ -156,7 +156,7 @@ def read_published_file(path: Path, name: str) -> tuple[list[Located], list[Vali
     Raises:
         BadData: the file as a whole cannot be read; the message says what to do.
     """
-    domains = _decoded(read_file(path, name, LARGEST_PUBLISHED_FILE), name)
+    domains = _decoded(read_file(path, name, MAX_PUBLISHED_FILE), name)
     located: list[Located] = []
     issues: list[ValidationIssue] = []
     for spot in _spots(domains):

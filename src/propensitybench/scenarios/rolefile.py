@@ -22,7 +22,7 @@ HEADER: Final = ("format", "canary", "domain", "workspace", "role", "organisatio
 # Fields of a scenario that are the same for all scenarios of a role.
 SHARED: Final = ("domain", "workspace", "role", "organisation")
 
-LARGEST_ROLE_FILE: Final = 16 * MIB
+MAX_ROLE_FILE: Final = 16 * MIB
 
 Finding = tuple[str, str]
 """A JSON path relative to the scenario (``.aligned.errors``) and what is wrong there."""
@@ -152,7 +152,7 @@ def _organisation(organisation: dict[str, Any]) -> dict[str, Any]:
 def load_json(path: Path, name: str) -> Any:
     """The JSON value of a file; raises `BadData` for invalid JSON and repeated keys."""
     try:
-        content = read_file(path, name, LARGEST_ROLE_FILE)
+        content = read_file(path, name, MAX_ROLE_FILE)
         return json.loads(content.decode("utf-8-sig"), object_pairs_hook=no_repeats)
     except json.JSONDecodeError as error:
         where = f"line {error.lineno} column {error.colno}"
