@@ -63,8 +63,8 @@ class Setup(msgspec.Struct, frozen=True):
     options: ModelOptions
     wire: Mapping[str, Any]
     transport: Transport
-    endpoints: Endpoints | None
-    variables: dict[str, str]
+    endpoints: Endpoints | None = None
+    variables: dict[str, str] = {}
 
     def __repr__(self) -> str:
         return f"Setup({self.model}, {len(self.variables)} variables)"
