@@ -30,7 +30,7 @@ from propensitybench.engine import (
     run_tasks_async,
     tasks_drawn,
 )
-from propensitybench.engine.local import price_of, spending_of
+from propensitybench.engine.session import price_of, spending_of
 from propensitybench.errors import BadInput, RunStopped
 from propensitybench.files import file_name
 from propensitybench.runs.resolve import (
