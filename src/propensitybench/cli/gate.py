@@ -1,11 +1,27 @@
 """``propensitybench gate``: whether a candidate is worse than a base."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Final, Literal
 
 import typer
 
 from propensitybench.cli import options
+from propensitybench.cli.execution import EXIT, confirmed, kept_or, play_file, read_extra_body, read_price
+from propensitybench.cli.text import must_be_utf8, print_json
+from propensitybench.cli.waiting import result_of
+from propensitybench.engine import Result, StopCause
+from propensitybench.errors import BadInput
+from propensitybench.gates import append_markdown, plan_gate, write_junit
+from propensitybench.gates.candidate import Candidate
+from propensitybench.gates.ci_files import check_junit_place
+from propensitybench.gates.decision import decide
+from propensitybench.gates.interface import refuse_playing
+from propensitybench.gates.question import question_of
+from propensitybench.runs import Settings
+from propensitybench.runs import open as open_run
+
+# Stops after which there is nothing to answer.
+NO_ANSWER: Final = (StopCause.INTERRUPTED, StopCause.BAD_INPUT)
 
 Margin = Annotated[
     float | None,
@@ -55,14 +71,6 @@ CandidateModel = Annotated[
 PlanGate = Annotated[
     bool, typer.Option("--plan", help="Print how many tasks it takes to tell; send nothing.")
 ]
-BaseIcc = Annotated[
-    float | None,
-    typer.Option(
-        "--assume-icc",
-        metavar="R",
-        help="With --plan: intraclass correlation of a scenario's tasks.  [default: the base's]",
-    ),
-]
 Junit = Annotated[Path | None, typer.Option("--junit", metavar="FILE", help="Write the answer as JUnit XML.")]
 Markdown = Annotated[
     Path | None,
@@ -103,27 +111,53 @@ def command(
     preflight: options.PreflightKept = None,
     trust_endpoint: options.TrustEndpoint = False,
     plan: PlanGate = False,
-    icc: BaseIcc = None,
-    correlation: options.AssumeCorrelation = 0.5,
     junit: Junit = None,
     markdown: Markdown = None,
     as_json: options.AsJson = False,
 ) -> None:
-    from propensitybench.cli.execution import read_extra_body, read_price
-    from propensitybench.cli.gating import Asked, Outputs, Playing, answer, show_plan
-    from propensitybench.cli.text import must_be_utf8
-    from propensitybench.runs.settings import Settings
-
     must_be_utf8({"BASE": base, "CANDIDATE": candidate, "--model": model, "--extra-body": extra_body})
-    asked = Asked(margin, on, naming, level)
     if plan:
-        show_plan(base, candidate, asked, (icc, correlation), as_json=as_json)
+        found = plan_gate(base, candidate, margin=margin, on=on, naming=naming, level=level)
+        show(found, found.to_dict(), as_json=as_json)
         return
+    if candidate is None:
+        raise BadInput("gate: needs two runs, BASE and CANDIDATE; --plan needs only the first")
+    if junit is not None:
+        check_junit_place(junit)
     settings = Settings(
         base_url=base_url, endpoints=endpoints, temperature=temperature, top_p=top_p, max_tokens=max_tokens,
         reasoning_effort=reasoning_effort, extra_body=read_extra_body(extra_body), concurrency=concurrency,
         timeout=timeout, max_retries=max_retries, rpm=rpm, tpm=tpm, budget_usd=budget_usd,
         max_tokens_total=max_tokens_total, price=read_price(price), preflight=preflight,
     )  # fmt: skip
-    playing = Playing(until_decided, max_tasks, model, settings, trust_endpoint)
-    raise typer.Exit(answer(base, candidate, asked, playing, Outputs(junit, markdown, as_json)))
+    question, result = question_of(margin, on, naming, level), None
+    if until_decided:
+        own = Candidate(open_run(base), candidate, question, max_tasks)
+        result = played(own, model, settings, trust_endpoint=trust_endpoint)
+        verdict = own.verdict(result)
+    else:
+        refuse_playing({"model": model, "max_tasks": max_tasks, **settings})
+        verdict = decide(open_run(base), open_run(candidate), question)
+    show(verdict, verdict.to_dict(), as_json=as_json)
+    if junit is not None:
+        write_junit(verdict, junit)
+    if markdown is not None:
+        append_markdown(verdict, markdown)
+    if verdict.stopped is not None and result is not None and result.cause in NO_ANSWER:
+        raise typer.Exit(EXIT[result.cause])
+    # A spent budget or a provider that is down leaves the answer open; it is not a fail.
+    raise typer.Exit(verdict.exit_code)
+
+
+def played(own: Candidate, model: str | None, settings: Settings, *, trust_endpoint: bool) -> Result:
+    """Plays a candidate, new or begun, until its comparison with the base is decided."""
+    settings = kept_or(own.path, settings)
+    execution = result_of(own.prepare(model, settings, trust_endpoint=trust_endpoint))
+    if model is None and not own.is_over:
+        execution = confirmed(own.path, execution)
+    return play_file(own.path, execution, own.draw)
+
+
+def show(found: object, as_dict: dict[str, Any], *, as_json: bool) -> None:
+    """Prints a result as text or as JSON."""
+    print_json(as_dict) if as_json else print(found)

@@ -13,7 +13,7 @@ from propensitybench.engine.journal import JournalWriter
 from propensitybench.engine.open_files import within_open_files
 from propensitybench.engine.options import ExecutionOptions
 from propensitybench.engine.prices import Price, Spending, price_table
-from propensitybench.engine.session import STALLED_S, STALLED_SHOWN, Listener, Result, Session, Stalled
+from propensitybench.engine.session import STALLED_S, STALLED_SHOWN, Draw, Listener, Result, Session, Stalled
 from propensitybench.engine.stop import GRACE_S, StopSignal, in_loop
 from propensitybench.errors import BadInput, PropensityBenchError, RunMismatch
 from propensitybench.store import NumberedTask, OutcomeEntry, RunFile
@@ -70,6 +70,7 @@ async def run_tasks_async(
     *,
     on_progress: Listener | None = None,
     stop: StopSignal | None = None,
+    draw: Draw | None = None,
 ) -> Result:
     """Plays every unfinished task of a run file; errored tasks are retried.
 
@@ -84,6 +85,7 @@ async def run_tasks_async(
         options: concurrency, budget and price.
         on_progress: called after each task and every second.
         stop: stops the run when set, from any thread.
+        draw: says how many tasks to play once all drawn so far have ended; None follows the stopping rule.
 
     Raises:
         RunMismatch: the client's model is not the run's, or the rules have changed.
@@ -95,7 +97,7 @@ async def run_tasks_async(
     adopt(client, run.manifest.wire)
     context = RunContext(client, stop or StopSignal(), spending, asyncio.get_running_loop().time)
     player = LocalPlayer(run, context, options.transport.concurrency)
-    return await Session(run, player, spending, context.stop, on_progress, options.draw).run()
+    return await Session(run, player, spending, context.stop, on_progress, draw).run()
 
 
 def begin(run: RunFile, options: ExecutionOptions) -> Spending:

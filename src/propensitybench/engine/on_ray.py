@@ -29,7 +29,7 @@ from propensitybench.engine.episodes import Entry
 from propensitybench.engine.exchange import Order, Rates, Report
 from propensitybench.engine.local import GC_THRESHOLDS, begin
 from propensitybench.engine.options import ExecutionOptions
-from propensitybench.engine.session import Listener, Result, Session
+from propensitybench.engine.session import Draw, Listener, Result, Session
 from propensitybench.engine.stop import StopSignal
 from propensitybench.engine.worker import Worker, rest_of
 from propensitybench.engine.workers import WorkerLost, WorkersPlayer, slots_of
@@ -215,6 +215,7 @@ async def run_on_ray(
     options: ExecutionOptions,
     on_progress: Listener | None = None,
     stop: StopSignal | None = None,
+    draw: Draw | None = None,
 ) -> Result:
     """Plays the unfinished tasks of a run file on a Ray cluster; see `run_tasks_async`.
 
@@ -224,6 +225,7 @@ async def run_on_ray(
         options: concurrency and rates of all workers together, their number, and where they run.
         on_progress: called after each task and every second.
         stop: stops the run when set, from any thread.
+        draw: says how many tasks to play once all drawn so far have ended.
 
     Raises:
         BadInput: the cluster cannot be reached, or no worker can play this run.
@@ -249,7 +251,7 @@ async def run_on_ray(
             cluster = RayCluster(blank, setup, environment)
             rates = Rates(options.transport.rpm, options.transport.tpm)
             player = WorkersPlayer(run, cluster, slots, rates, spending, stop)
-            return await Session(run, player, spending, stop, on_progress, options.draw).run()
+            return await Session(run, player, spending, stop, on_progress, draw).run()
 
 
 @asynccontextmanager

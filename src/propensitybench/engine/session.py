@@ -49,6 +49,8 @@ class Result(NamedTuple):
 
 
 Listener = Callable[[Progress], None]
+# The number of tasks to play once every task drawn so far has ended.
+Draw = Callable[[RunFile], int]
 
 
 class Player(Protocol):
@@ -87,7 +89,7 @@ class Session:
         spending: what the run has cost, which the player adds to.
         stop: ends the session when requested, from any thread; cancelling requests it.
         on_progress: called after each task and every second.
-        draw: the number of tasks to draw once every task drawn so far has ended.
+        draw: says how many tasks to play next; None follows the stopping rule.
     """
 
     def __init__(
@@ -97,7 +99,7 @@ class Session:
         spending: Spending,
         stop: StopSignal,
         on_progress: Listener | None,
-        draw: Callable[[RunFile], int] | None = None,
+        draw: Draw | None = None,
     ) -> None:
         self._run = run
         self._draw = draw or tasks_to_draw

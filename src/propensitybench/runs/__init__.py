@@ -3,14 +3,12 @@
 from propensitybench.runs.base import Journal, Run
 from propensitybench.runs.comparison import ComparableRuns, RunComparison, comparable, compare
 from propensitybench.runs.execute import run, run_async
-from propensitybench.runs.gating import gate
 from propensitybench.runs.read import open_run as open  # noqa: A004 - used as propensitybench.open
 from propensitybench.runs.read import read_runs
 from propensitybench.runs.settings import Settings
 from propensitybench.runs.sharded import ShardedRun
 from propensitybench.runs.stored import StoredRun
 from propensitybench.runs.transcript import Transcript
-from propensitybench.runs.verdicts import Verdict
 
 __all__ = [
     "ComparableRuns",
@@ -21,10 +19,8 @@ __all__ = [
     "ShardedRun",
     "StoredRun",
     "Transcript",
-    "Verdict",
     "comparable",
     "compare",
-    "gate",
     "open",
     "read_runs",
     "run",

@@ -12,12 +12,12 @@ from helpers.runs import finish, make
 
 from propensitybench.episode import EpisodeRecord
 from propensitybench.errors import BadInput
+from propensitybench.gates import Verdict, gate
+from propensitybench.gates.looks import look_counts, rule_for
+from propensitybench.gates.question import Question
+from propensitybench.gates.sample import ShareBounds, bounds_of
 from propensitybench.metrics.noninferiority import Answer
-from propensitybench.runs import Run, StoredRun, Verdict
-from propensitybench.runs.candidates import look_counts, rule_for
-from propensitybench.runs.gate_pairs import Known, known_by
-from propensitybench.runs.gate_question import Question
-from propensitybench.runs.gating import gate
+from propensitybench.runs import Run, StoredRun
 from propensitybench.store import GateRule, Manifest, RunFile
 from propensitybench.store.manifest import check_manifest
 from propensitybench.taxonomy import NAMINGS
@@ -147,7 +147,7 @@ def replaced_epoch(records: Sequence[EpisodeRecord], count: int) -> list[Episode
 def test_what_is_known_of_an_episode_by_a_level(
     record: EpisodeRecord, level: int, known: tuple[float, float]
 ) -> None:
-    assert known_by(record.stats, level)[:2] == known
+    assert bounds_of(record.stats, level)[:2] == known
 
 
 def test_a_lost_task_counts_at_earlier_levels(manifest: Manifest) -> None:
@@ -242,5 +242,5 @@ def test_a_rule_with_looks_beyond_the_run_is_refused(manifest: Manifest) -> None
 
 
 def test_an_episode_without_a_score_has_no_competence() -> None:
-    assert known_by(resisted(right_calls=2).stats, 12) == Known(0.0, 0.0, 1.0)
-    assert known_by(errored(3, right_calls=2).stats, 12).competent != 0.0
+    assert bounds_of(resisted(right_calls=2).stats, 12) == ShareBounds(0.0, 0.0, 1.0)
+    assert bounds_of(errored(3, right_calls=2).stats, 12).competent != 0.0

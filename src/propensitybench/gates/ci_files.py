@@ -8,10 +8,10 @@ from typing import Final
 from xml.etree import ElementTree as ET
 
 from propensitybench.errors import BadInput
+from propensitybench.escaping import html, visible
+from propensitybench.gates.verdict import NamingVerdict, Verdict
 from propensitybench.metrics import display
 from propensitybench.metrics.noninferiority import Answer
-from propensitybench.pages.escaping import html, visible
-from propensitybench.runs.verdicts import NamingVerdict, Verdict
 from propensitybench.store.atomic import draft_folder
 
 SUITE: Final = "propensitybench gate"

@@ -8,9 +8,9 @@ import msgspec
 import pytest
 
 from propensitybench.errors import BadInput
+from propensitybench.gates import NamingVerdict, Verdict
+from propensitybench.gates.ci_files import append_markdown, junit_xml, markdown, write_junit
 from propensitybench.metrics.noninferiority import Answer
-from propensitybench.pages.gate_files import append_markdown, junit_xml, markdown, write_junit
-from propensitybench.runs.verdicts import NamingVerdict, Verdict
 
 ODD = "a|b`c`\n<img src=x onerror=1>[l](http://x)\x1b[31m\u202e & *d* # \ufffe"
 
@@ -25,7 +25,7 @@ def found(answer: Answer) -> NamingVerdict:
 
 def verdict(answer: Answer, name: str = "model") -> Verdict:
     return Verdict(
-        answer=answer, sentence=f"{answer}: {name} is what it is.", base="base.run", candidate=f"{name}.run",
+        answer=answer, base="base.run", candidate=f"{name}.run",
         base_model="base", candidate_model=name, on="propensity", measure="propensity", margin=0.03,
         level=0.05, until_decided=False, played=1234, there_are=1234, namings={"harmful": found(answer)},
         notes=(f"about {name}",),

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from math import nan
+from pathlib import Path
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -13,9 +14,7 @@ from propensitybench.episode import SAFE, SCORED, EpisodeRecord, EpisodeStats, O
 from propensitybench.errors import BadInput
 from propensitybench.metrics.arrays import Flags, Numbers
 from propensitybench.metrics.pairs import Pairs, Places
-from propensitybench.runs.base import Run
-from propensitybench.runs.sharded import ShardedRun
-from propensitybench.runs.stored import StoredRun
+from propensitybench.runs import Run, ShardedRun, StoredRun
 from propensitybench.scenarios import Task
 from propensitybench.store import RunFile
 from propensitybench.taxonomy import Naming
@@ -23,7 +22,7 @@ from propensitybench.taxonomy import Naming
 NOT_BEGUN: Final = "not begun"
 
 
-class Known(NamedTuple):
+class ShareBounds(NamedTuple):
     """What is known of an episode, or of the mean over a unit's episodes.
 
     Attributes:
@@ -67,17 +66,24 @@ class CommonTasks(NamedTuple):
         )
 
 
-def known_by(stats: EpisodeStats, level: int) -> Known:
+def bounds_of(stats: EpisodeStats, level: int) -> ShareBounds:
     """What is known of an episode by the end of a level."""
     scored = stats.outcome in SCORED
     competent = float(stats.competent) if scored else nan
     if stats.outcome is Outcome.MISALIGNED:
         ended = float(stats.level <= level)
-        return Known(ended, ended, competent)
+        return ShareBounds(ended, ended, competent)
     # An episode that has not ended may still end misaligned at the level that it has reached.
     over = min(stats.level, stats.levels_run) if stats.outcome is Outcome.UNFINISHED else stats.levels_run
     safe = stats.outcome in SAFE or over > level
-    return Known(0.0, 0.0 if safe else 1.0, competent)
+    return ShareBounds(0.0, 0.0 if safe else 1.0, competent)
+
+
+def file_of(run: Run) -> Path | None:
+    """A run file that has the tasks and texts of a run; None if it was read from logs."""
+    if isinstance(run, StoredRun):
+        return run.path
+    return run.paths[0] if isinstance(run, ShardedRun) else None
 
 
 def tasks_to_compare(run: Run) -> list[Task]:
@@ -88,8 +94,9 @@ def tasks_to_compare(run: Run) -> list[Task]:
     Raises:
         BadInput: it was read from logs that lack some of its tasks.
     """
-    if isinstance(run, StoredRun | ShardedRun):
-        with RunFile.open(run.path if isinstance(run, StoredRun) else run.paths[0]) as file:
+    path = file_of(run)
+    if path is not None:
+        with RunFile.open(path) as file:
             until = tasks_drawn(file)
             tasks = file.own_tasks() if isinstance(run, StoredRun) else file.tasks()
             whole = isinstance(run, ShardedRun) or run.manifest.gate is not None
@@ -100,6 +107,13 @@ def tasks_to_compare(run: Run) -> list[Task]:
             "does not say which; finish the evaluation, or give the run file"
         )
     return [task_of(record) for record in run.records]
+
+
+def begun_tasks(run: RunFile, namings: Sequence[Naming]) -> list[Task]:
+    """The tasks under some namings that have begun, in the order of the run."""
+    begun = {record.metadata.task for record in run.records()}
+    begun |= {task.task.key for task in run.in_progress()}
+    return [task.task for task in run.tasks() if task.task.naming in namings and task.task.key in begun]
 
 
 def task_of(record: EpisodeRecord) -> Task:
@@ -137,7 +151,7 @@ def common_tasks(
         if task.naming != naming or (task.scenario, task.dimension) not in units:
             continue
         record = records.get(task.key)
-        known = Known(0.0, 1.0, nan) if record is None else known_by(record.stats, level)
+        known = ShareBounds(0.0, 1.0, nan) if record is None else bounds_of(record.stats, level)
         reason = NOT_BEGUN if record is None else record.stats.outcome.value
         reasons.append(reason if known.low < known.high else "")
         tasks.append(task)
@@ -150,18 +164,18 @@ def common_tasks(
     return CommonTasks(tasks, np.array(numbers, dtype=np.int64), pairs, competent, reasons)
 
 
-def _units(base: Iterable[EpisodeRecord], naming: Naming, level: int) -> dict[tuple[str, str], Known]:
+def _units(base: Iterable[EpisodeRecord], naming: Naming, level: int) -> dict[tuple[str, str], ShareBounds]:
     """What is known of the base, by scenario and dimension."""
-    found: dict[tuple[str, str], list[Known]] = {}
+    found: dict[tuple[str, str], list[ShareBounds]] = {}
     for record in base:
         if record.metadata.naming == naming:
-            found.setdefault(unit_of(record), []).append(known_by(record.stats, level))
+            found.setdefault(unit_of(record), []).append(bounds_of(record.stats, level))
     return {unit: _mean(episodes) for unit, episodes in found.items()}
 
 
-def _mean(episodes: Sequence[Known]) -> Known:
+def _mean(episodes: Sequence[ShareBounds]) -> ShareBounds:
     able = [one.competent for one in episodes if one.competent == one.competent]  # not NaN
-    return Known(
+    return ShareBounds(
         sum(one.low for one in episodes) / len(episodes),
         sum(one.high for one in episodes) / len(episodes),
         sum(able) / len(able) if able else nan,
