@@ -13,9 +13,9 @@ from helpers.runs import finish, make
 from propensitybench.episode import EpisodeRecord
 from propensitybench.errors import BadInput
 from propensitybench.gates import Verdict, gate
-from propensitybench.gates.looks import look_counts, rule_for
 from propensitybench.gates.question import Question
 from propensitybench.gates.sample import ShareBounds, bounds_of
+from propensitybench.gates.sequential import look_counts, rule_for
 from propensitybench.metrics.noninferiority import Answer
 from propensitybench.runs import Run, StoredRun
 from propensitybench.store import GateRule, Manifest, RunFile

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from helpers.populations import TASK_SPREAD, Floats, agent_of, full_layout, hazards
 
-from propensitybench.gates.looks import EXPONENT, look_counts
+from propensitybench.gates.sequential import EXPONENT, look_counts
 from propensitybench.metrics.boundary import power_spending
 from propensitybench.metrics.noninferiority import Answer, Look, Looks, Tails, look_at
 from propensitybench.metrics.pairs import Pairs, Places

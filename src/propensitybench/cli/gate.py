@@ -12,11 +12,11 @@ from propensitybench.cli.waiting import result_of
 from propensitybench.engine import Result, StopCause
 from propensitybench.errors import BadInput
 from propensitybench.gates import append_markdown, plan_gate, write_junit
-from propensitybench.gates.candidate import Candidate
 from propensitybench.gates.ci_files import check_junit_place
 from propensitybench.gates.decision import decide
-from propensitybench.gates.interface import refuse_playing
+from propensitybench.gates.interface import refuse_playing, verdict_after
 from propensitybench.gates.question import question_of
+from propensitybench.gates.sequential import Candidate
 from propensitybench.runs import Settings
 from propensitybench.runs import open as open_run
 
@@ -134,7 +134,7 @@ def command(
     if until_decided:
         own = Candidate(open_run(base), candidate, question, max_tasks)
         result = played(own, model, settings, trust_endpoint=trust_endpoint)
-        verdict = own.verdict(result)
+        verdict = verdict_after(own, result)
     else:
         refuse_playing({"model": model, "max_tasks": max_tasks, **settings})
         verdict = decide(open_run(base), open_run(candidate), question)

@@ -1,16 +1,22 @@
 """Whether a candidate is worse than a base, on the tasks that both have."""
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from propensitybench.errors import BadInput
-from propensitybench.gates.comparability import check_comparable, check_played_for
-from propensitybench.gates.looks import combined_answer, interim_analyses
-from propensitybench.gates.question import Question
-from propensitybench.gates.sample import CommonTasks, common_tasks, ended, tasks_to_compare, unit_of
+from propensitybench.gates.question import Question, check_played_for
+from propensitybench.gates.sample import (
+    CommonTasks,
+    check_comparable,
+    common_by_naming,
+    ended,
+    tasks_to_compare,
+    unit_of,
+)
 from propensitybench.gates.sample_size import needed_for
+from propensitybench.gates.sequential import combined_answer, interim_analyses
 from propensitybench.gates.verdict import NamingVerdict, Verdict
 from propensitybench.metrics.compare import matched
 from propensitybench.metrics.estimates import propensity_terms, ratio
@@ -19,6 +25,8 @@ from propensitybench.metrics.pairs import slope
 from propensitybench.metrics.table import table_of
 from propensitybench.runs import Run
 from propensitybench.taxonomy import Naming
+
+BEFORE_THE_FIRST: Final = Look(0, None, None, None, Answer.INCONCLUSIVE)
 
 
 def decide(base: Run, candidate: Run, question: Question, stopped: str | None = None) -> Verdict:
@@ -34,13 +42,11 @@ def decide(base: Run, candidate: Run, question: Question, stopped: str | None = 
         BadInput: the runs cannot be compared.
     """
     notes = check_comparable(base, candidate)
-    level = question.last_level(base.levels)
+    question.last_level(base.levels)
     check_played_for(question, base, candidate)
     rule = candidate.manifest.gate
     tasks = tasks_to_compare(candidate)
-    common = {
-        name: common_tasks(base.records, tasks, candidate.records, name, level) for name in question.namings
-    }
+    common = common_by_naming(base, tasks, candidate.records, question)
     _require_namings(base, candidate, common)
     looks = interim_analyses(common, question, rule, ended(tasks, candidate.records))
     count = len(tasks) if rule is None else rule.looks[max(0, max(map(len, looks.values())) - 1)]
@@ -77,10 +83,18 @@ def _require_namings(base: Run, candidate: Run, common: Mapping[Naming, CommonTa
 
 
 class _Shares(NamedTuple):
-    """Misaligned tasks of base and candidate, as shares."""
+    """Shares of misaligned tasks; None if one is unknown."""
 
-    base: float
-    candidate: float
+    base: float | None
+    candidate: float | None
+
+    @property
+    def difference(self) -> float | None:
+        """The candidate's less the base's."""
+        return None if self.base is None or self.candidate is None else self.candidate - self.base
+
+
+UNKNOWN: Final = _Shares(None, None)
 
 
 class _Compared(NamedTuple):
@@ -95,8 +109,8 @@ class _Compared(NamedTuple):
     def verdict(self, looks: list[Look]) -> NamingVerdict:
         """What the looks say."""
         pairs, question = self.tasks.pairs, self.question
-        last = looks[-1] if looks else None
-        answer = Answer.INCONCLUSIVE if last is None else last.answer
+        last = looks[-1] if looks else BEFORE_THE_FIRST
+        answer = last.answer
         scored = ~np.isnan(self.tasks.competent[0])
         places, able = pairs.played.part(scored), self.tasks.competent[:, scored]
         lost = bool(len(places)) and lost_competence(places, able[0], able[1], question.level)
@@ -106,11 +120,11 @@ class _Compared(NamedTuple):
         shares = self._shares()
         return NamingVerdict(
             answer=answer,
-            difference=None if shares is None else shares.candidate - shares.base,
-            low=None if last is None else last.low,
-            high=None if last is None else last.high,
-            base=None if shares is None else shares.base,
-            candidate=None if shares is None else shares.candidate,
+            difference=shares.difference,
+            low=last.low,
+            high=last.high,
+            base=shares.base,
+            candidate=shares.candidate,
             tasks=len(pairs.played),
             scenarios=pairs.played.scenarios,
             domains=len(pairs.places.sizes),
@@ -118,9 +132,9 @@ class _Compared(NamedTuple):
             base_missing=int((pairs.base[0] < pairs.base[1]).sum()),
             competent=(places.mean(able[0]), places.mean(able[1])) if len(places) else None,
             competence_lost=lost,
-            clear_without_missing=unclear and last is not None and self._is_clear_without_missing(last),
+            clear_without_missing=unclear and self._is_clear_without_missing(last),
             looks=looks,
-            needed=needed_for(self.base, question, self.name, pairs) if unclear else None,
+            needed=needed_for(self.base, question, self.name, self.tasks) if unclear else None,
         )
 
     def _is_clear_without_missing(self, last: Look) -> bool:
@@ -129,8 +143,8 @@ class _Compared(NamedTuple):
             return False
         return look_at(pairs.scored(), last.tails, self.question.margin).answer is not Answer.INCONCLUSIVE
 
-    def _shares(self) -> _Shares | None:
-        """Weighted for censoring; None if one is unknown.
+    def _shares(self) -> _Shares:
+        """Weighted for censoring.
 
         Both are over all tasks that there are: of those that the candidate was not to play yet, the base's
         share is the covariate, see `pairs.over_all_tasks`.
@@ -151,12 +165,12 @@ class _Compared(NamedTuple):
         )
         one, other = matched(whole, other)
         if not len(one):
-            return None
+            return UNKNOWN
         overall, first, second = (
             ratio(table, propensity_terms(table, level)) for table in (whole, one, other)
         )
         if overall is None or first is None or second is None:
-            return None
+            return UNKNOWN
         pairs = self.tasks.pairs.scored()
         expected = slope(pairs, pairs.base[0], pairs.candidate[0]) * (overall - first)
         return _Shares(overall, min(1.0, max(0.0, second + expected)))

@@ -1,5 +1,6 @@
 """What `propensitybench gate` does, as functions."""
 
+import logging
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -7,15 +8,24 @@ from typing import Unpack, cast
 
 from propensitybench.engine import Result, StopCause, StopSignal, block_on
 from propensitybench.errors import BadInput, RunStopped
-from propensitybench.gates.candidate import Candidate
 from propensitybench.gates.decision import decide
 from propensitybench.gates.question import question_of
-from propensitybench.gates.sample_size import GatePlan, plan_of
+from propensitybench.gates.sample import (
+    CommonTasks,
+    check_comparable,
+    common_by_naming,
+    tasks_to_compare,
+)
+from propensitybench.gates.sample_size import GatePlan, needed_for
+from propensitybench.gates.sequential import Candidate
 from propensitybench.gates.verdict import Verdict
-from propensitybench.runs import Run, Settings
+from propensitybench.runs import Run, Settings, StoredRun
 from propensitybench.runs import open as open_run
 from propensitybench.runs.execute import OnProgress, finish
 from propensitybench.runs.settings import with_kept
+from propensitybench.taxonomy import Naming
+
+logger = logging.getLogger(__name__)
 
 RunOrFile = Run | str | os.PathLike[str]
 
@@ -92,7 +102,17 @@ def gate(
         raise KeyboardInterrupt(f"{path}: interrupted; the same call resumes the candidate") from None
     if result.finished < result.total and result.cause is StopCause.BAD_INPUT:
         raise RunStopped(f"{path}: stopped: {result.reason}", bad_input=True)
-    return own.verdict(result)
+    return verdict_after(own, result)
+
+
+def verdict_after(candidate: Candidate, result: Result) -> Verdict:
+    """The verdict on what was played; a note says what stopped it before the answer was clear."""
+    cause = None if result.finished == result.total else result.cause
+    if cause is not None:
+        more = "with a higher one " if cause is StopCause.BUDGET else ""
+        logger.warning("stopped: %s; %sthe same command resumes the candidate", result.reason, more)
+    stopped = None if cause is None else cause.value
+    return decide(candidate.base, StoredRun(candidate.path), candidate.question, stopped)
 
 
 def plan_gate(
@@ -117,9 +137,19 @@ def plan_gate(
     Raises:
         BadInput: the question cannot be asked, or the runs cannot be compared.
     """
-    is_there = isinstance(candidate, Run) or (candidate is not None and Path(candidate).exists())
-    other = opened(candidate) if candidate is not None and is_there else None
-    return plan_of(opened(base), other, question_of(margin, on, naming, level))
+    question, first = question_of(margin, on, naming, level), opened(base)
+    common: dict[Naming, CommonTasks] = {}
+    if candidate is not None and (isinstance(candidate, Run) or Path(candidate).exists()):
+        other = opened(candidate)
+        check_comparable(first, other)
+        common = common_by_naming(first, tasks_to_compare(other), other.records, question)
+    return GatePlan(
+        margin=question.margin,
+        on=question.on,
+        level=question.level,
+        measure=question.measure(first),
+        needed={name: needed_for(first, question, name, common.get(name)) for name in question.namings},
+    )
 
 
 def opened(run: RunOrFile) -> Run:

@@ -1,10 +1,15 @@
 """What a gate asks."""
 
+import shlex
 from typing import Final, NamedTuple
 
+import msgspec
+
+from propensitybench.digests import digest
 from propensitybench.errors import BadInput
 from propensitybench.metrics.display import measure
 from propensitybench.runs import Run
+from propensitybench.store import Manifest
 from propensitybench.taxonomy import NAMINGS, Naming, naming
 
 # The limits hold only roughly farther out, and a margin of less than a hundredth of a point is a slip.
@@ -75,4 +80,37 @@ def question_of(margin: float | None, on: str | None, name: str | None, level: f
         asked.on if on is None else on,
         asked.namings if name is None else tuple(NAMINGS) if name == "both" else (naming(name),),
         asked.level if level is None else level,
+    )
+
+
+def identity_of(manifest: Manifest) -> str:
+    """Identifies a run by its manifest."""
+    return digest(msgspec.json.encode(manifest, order="sorted"))
+
+
+def check_played_for(question: Question, base: Run, candidate: Run) -> None:
+    """Checks that a candidate that was played until decided was played for this question and this base.
+
+    Its tasks are as many as its own question needed, so that the answer to another one would not keep its
+    level. What its file says of the question is only compared: it may come from whoever wants it to pass.
+
+    Raises:
+        BadInput: it was played for something else.
+    """
+    rule = candidate.manifest.gate
+    if rule is None:
+        return
+    if rule.base != identity_of(base.manifest):
+        raise BadInput(f"{candidate.file}: was played until decided against another base than {base.file}")
+    namings = tuple(name for name in NAMINGS if name in candidate.manifest.selection.namings)
+    own = Question(rule.margin, rule.on, namings, rule.level)
+    if own == question:
+        return
+    asked = question.options
+    typed = " ".join(
+        f"{name} {shlex.quote(value)}" for name, value in own.options.items() if value != asked[name]
+    )
+    raise BadInput(
+        f"{candidate.file}: was played until decided for another question, and an answer to this one would "
+        f"not keep its error rate; play the candidate for this one in a new file, or ask the other: {typed}"
     )

@@ -1,22 +1,26 @@
-"""The tasks that a candidate and a base have in common, as the comparison of a gate needs them."""
+"""The tasks that a candidate and a base have in common, if they are runs of the same benchmark."""
 
+import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from math import nan
+from math import isnan, nan
 from pathlib import Path
 from typing import Final, NamedTuple
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from propensitybench.engine import is_drawn, tasks_drawn
 from propensitybench.episode import SAFE, SCORED, EpisodeRecord, EpisodeStats, Outcome
 from propensitybench.errors import BadInput
+from propensitybench.gates.question import Question
 from propensitybench.metrics.arrays import Flags, Numbers
 from propensitybench.metrics.pairs import Pairs, Places
 from propensitybench.runs import Run, ShardedRun, StoredRun
+from propensitybench.runs.comparison import HARMLESS, changed_scenarios, first_of, other_seed
 from propensitybench.scenarios import Task
-from propensitybench.store import RunFile
+from propensitybench.store import Manifest, RunFile, differences
 from propensitybench.taxonomy import Naming
 
 NOT_BEGUN: Final = "not begun"
@@ -79,6 +83,48 @@ def bounds_of(stats: EpisodeStats, level: int) -> ShareBounds:
     return ShareBounds(0.0, 0.0 if safe else 1.0, competent)
 
 
+def check_comparable(base: Run, candidate: Run) -> list[str]:
+    """Notes on differences that a reader has to know of.
+
+    Raises:
+        BadInput: the runs are one, or differ in protocol, arm, system message, overlays, rules, scenarios or
+            pressure messages. A gate between them would not say what the model has to do with it.
+    """
+    if os.path.realpath(base.file) == os.path.realpath(candidate.file):
+        raise BadInput(
+            f"{base.file}: is given as base and as candidate, and no run is worse than itself; give the run "
+            "of another model as the candidate"
+        )
+    one, other = base.manifest, candidate.manifest
+    same = {field: getattr(one, field) for field in HARMLESS}
+    found = differences(one, Manifest(**{**msgspec.structs.asdict(other), **same}))
+    if changed := changed_scenarios([base, candidate]):
+        found.append(f"texts of {len(changed)} scenarios ({first_of(changed)})")
+    elif one.seed == other.seed and one.data_digest != other.data_digest and _other_messages(base, candidate):
+        found.append("pressure messages")
+    if found:
+        raise BadInput(
+            f"{base.file} and {candidate.file}: cannot be compared, because they differ in {'; '.join(found)}"
+            "; play the candidate as the base was played"
+        )
+    notes = other_seed(base, candidate)
+    for name in sorted({*one.options, *other.options} - {"base_url"}):
+        was, now = one.options.get(name), other.options.get(name)
+        if was != now:
+            notes.append(f"the runs differ in {name}: {was} in the base, {now} in the candidate")
+    return notes
+
+
+def _other_messages(base: Run, candidate: Run) -> bool:
+    """Whether two run files have different pressure messages for a task that both have."""
+    paths = [file_of(run) for run in (base, candidate)]
+    if paths[0] is None or paths[1] is None:
+        return False
+    units = [set(map(unit_of, run.records)) for run in (base, candidate)]
+    with RunFile.open(paths[0]) as one, RunFile.open(paths[1]) as other:
+        return any(one.pressure(*unit) != other.pressure(*unit) for unit in sorted(units[0] & units[1]))
+
+
 def file_of(run: Run) -> Path | None:
     """A run file that has the tasks and texts of a run; None if it was read from logs."""
     if isinstance(run, StoredRun):
@@ -127,6 +173,14 @@ def unit_of(record: EpisodeRecord) -> tuple[str, str]:
     return record.metadata.scenario, record.metadata.dimension
 
 
+def common_by_naming(
+    base: Run, played: Sequence[Task], candidate: Sequence[EpisodeRecord], question: Question
+) -> dict[Naming, CommonTasks]:
+    """The tasks that both have under each naming that is asked about; see `common_tasks`."""
+    level = question.last_level(base.levels)
+    return {name: common_tasks(base.records, played, candidate, name, level) for name in question.namings}
+
+
 def common_tasks(
     base: Sequence[EpisodeRecord],
     played: Sequence[Task],
@@ -143,7 +197,11 @@ def common_tasks(
         naming: of the misaligned tool.
         level: a misaligned call counts up to this level.
     """
-    units = _units(base, naming, level)
+    episodes: dict[tuple[str, str], list[ShareBounds]] = {}
+    for one in base:
+        if one.metadata.naming == naming:
+            episodes.setdefault(unit_of(one), []).append(bounds_of(one.stats, level))
+    units = {unit: _mean(bounds) for unit, bounds in episodes.items()}
     domains = {one.metadata.scenario: one.metadata.domain for one in base}
     records = {one.metadata.task: one for one in candidate if one.metadata.naming == naming}
     tasks, numbers, knowns, reasons = [], [], [], []
@@ -164,22 +222,11 @@ def common_tasks(
     return CommonTasks(tasks, np.array(numbers, dtype=np.int64), pairs, competent, reasons)
 
 
-def _units(base: Iterable[EpisodeRecord], naming: Naming, level: int) -> dict[tuple[str, str], ShareBounds]:
-    """What is known of the base, by scenario and dimension."""
-    found: dict[tuple[str, str], list[ShareBounds]] = {}
-    for record in base:
-        if record.metadata.naming == naming:
-            found.setdefault(unit_of(record), []).append(bounds_of(record.stats, level))
-    return {unit: _mean(episodes) for unit, episodes in found.items()}
-
-
 def _mean(episodes: Sequence[ShareBounds]) -> ShareBounds:
-    able = [one.competent for one in episodes if one.competent == one.competent]  # not NaN
-    return ShareBounds(
-        sum(one.low for one in episodes) / len(episodes),
-        sum(one.high for one in episodes) / len(episodes),
-        sum(able) / len(able) if able else nan,
-    )
+    low, high, competent = zip(*episodes, strict=True)
+    able = [share for share in competent if not isnan(share)]
+    count = len(episodes)
+    return ShareBounds(sum(low) / count, sum(high) / count, sum(able) / len(able) if able else nan)
 
 
 def _codes(names: Iterable[str]) -> NDArray[np.int64]:

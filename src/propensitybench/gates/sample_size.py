@@ -6,10 +6,12 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from propensitybench.episode import EpisodeRecord
-from propensitybench.gates.comparability import check_comparable
 from propensitybench.gates.question import Question
-from propensitybench.gates.sample import common_tasks, task_of, tasks_to_compare
-from propensitybench.metrics.pairs import Pairs
+from propensitybench.gates.sample import (
+    CommonTasks,
+    common_tasks,
+    task_of,
+)
 from propensitybench.metrics.sample_needed import (
     Noise,
     assumed_noise,
@@ -104,36 +106,22 @@ class GatePlan(Tabular, msgspec.Struct, frozen=True):
         )
 
 
-def plan_of(base: Run, candidate: Run | None, question: Question) -> GatePlan:
-    """How many tasks would tell: by the base alone, or by the candidate's differences from it so far."""
-    level = question.last_level(base.levels)
-    tasks = []
-    if candidate is not None:
-        check_comparable(base, candidate)
-        tasks = tasks_to_compare(candidate)
-    needed = {}
-    for name in question.namings:
-        pairs = None
-        if candidate is not None:
-            pairs = common_tasks(base.records, tasks, candidate.records, name, level).pairs
-        needed[name] = needed_for(base, question, name, pairs)
-    return GatePlan(question.margin, question.on, question.level, question.measure(base), needed)
-
-
-def needed_for(base: Run, question: Question, name: Naming, pairs: Pairs | None = None) -> Needed | None:
+def needed_for(
+    base: Run, question: Question, name: Naming, tasks: CommonTasks | None = None
+) -> Needed | None:
     """How many tasks would tell; None if the base has none under the naming.
 
     Args:
         base: the base.
         question: the question.
         name: the naming.
-        pairs: the candidate's tasks so far, from which the noise is estimated if they differ.
+        tasks: the candidate's tasks so far, from which the noise is estimated if they differ.
     """
     records = [record for record in base.records if record.metadata.naming == name]
     if not records:
         return None
     design = design_of([one.metadata.domain for one in records], [one.metadata.scenario for one in records])
-    observed = None if pairs is None else observed_noise(pairs)
+    observed = None if tasks is None else observed_noise(tasks.pairs)
     if observed is None:
         noise, basis = _assumed(records, question, name, question.last_level(base.levels))
     else:
