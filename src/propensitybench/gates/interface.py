@@ -22,7 +22,7 @@ from propensitybench.gates.verdict import Verdict
 from propensitybench.runs import Run, Settings, StoredRun
 from propensitybench.runs import open as open_run
 from propensitybench.runs.execute import OnProgress, finish
-from propensitybench.runs.settings import with_kept
+from propensitybench.runs.resolve import with_kept
 from propensitybench.taxonomy import Naming
 
 logger = logging.getLogger(__name__)
@@ -160,5 +160,5 @@ def opened(run: RunOrFile) -> Run:
 def refuse_playing(settings: Mapping[str, object]) -> None:
     """Raises `BadInput` for a setting that only a candidate to be played can use."""
     for name, value in settings.items():
-        if value:
+        if value is not None and value is not False:
             raise BadInput(f"gate: {name}: is for --until-decided; play the candidate with `run`, or add it")

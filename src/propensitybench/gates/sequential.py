@@ -7,8 +7,16 @@ from typing import Final
 
 import msgspec
 
-from propensitybench.clients.options import ModelOptions
-from propensitybench.engine import ExecutionOptions, RunSpec, is_complete, tasks_drawn
+from propensitybench.clients.options import ModelOptions, Transport
+from propensitybench.engine import (
+    Budget,
+    Endpoints,
+    ExecutionOptions,
+    Price,
+    RunSpec,
+    is_complete,
+    tasks_drawn,
+)
 from propensitybench.engine.spec import manifest_of, now
 from propensitybench.errors import BadInput, RunMismatch
 from propensitybench.gates.question import Question, check_played_for, identity_of
@@ -18,7 +26,8 @@ from propensitybench.metrics.boundary import power_spending
 from propensitybench.metrics.noninferiority import Answer, Look, Looks, Tails, look_at
 from propensitybench.runs import Run, Settings, StoredRun
 from propensitybench.runs.execute import check_model, check_moved, typed_by_user
-from propensitybench.runs.settings import read_execution, read_settings
+from propensitybench.runs.resolve import read_execution, read_settings
+from propensitybench.runs.settings import SETTINGS
 from propensitybench.runs.stored import file_name
 from propensitybench.store import GateRule, RunFile, differences
 from propensitybench.store.filesystems import require_local
@@ -36,12 +45,12 @@ MIN_BATCH: Final = 80
 # Pairs before the first look: with fewer, the limits rest on too few misaligned tasks.
 MIN_PAIRS: Final = 200
 # Of the model, which are in its run file once it is begun.
-MODEL_SETTINGS: Final = frozenset(ModelOptions.__struct_fields__) - {"base_url"}
+MODEL_SETTINGS: Final = tuple(name for name, setting in SETTINGS.items() if setting.of is ModelOptions)
 # Of a candidate; all others are those of its base.
-CANDIDATE_SETTINGS: Final = (
-    MODEL_SETTINGS
-    | {"base_url", "endpoints", "engine", "ray_address", "workers"}
-    | ExecutionOptions().numbers().keys()
+CANDIDATE_SETTINGS: Final = tuple(
+    name
+    for name, setting in SETTINGS.items()
+    if setting.of in (ModelOptions, Endpoints, Transport, Budget, Price, ExecutionOptions)
 )
 
 
@@ -202,10 +211,11 @@ class Candidate:
     def _check_resumed(self, settings: Settings) -> None:
         if self.is_new:
             raise BadInput(f"{file_name(self.path)}: does not exist; give the candidate's --model to play it")
-        if given := sorted(MODEL_SETTINGS & {name for name, value in settings.items() if value}):
-            raise BadInput(
-                f"gate: {given[0]} belongs to --model; give both, or neither to resume the candidate"
-            )
+        for name in MODEL_SETTINGS:
+            if settings.get(name) is not None:
+                raise BadInput(
+                    f"gate: {name} belongs to --model; give both, or neither to resume the candidate"
+                )
 
     def _create(self, spec: RunSpec) -> None:
         count = self.rule.looks[-1]
