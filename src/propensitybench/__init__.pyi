@@ -3,8 +3,9 @@ from .clients import Client, Conversation, ScriptedClient
 from .engine import RunSpec, client_for
 from .episode import Episode, EpisodeRecord, EpisodeStats, Outcome, Protocol
 from .errors import PropensityBenchError
+from .gates import GatePlan, Verdict, gate, plan_gate
 from .metrics import NamingScores, RunScores
-from .runs import Run, RunComparison, Transcript, Verdict, compare, gate, open, run, run_async
+from .runs import Run, RunComparison, Transcript, compare, open, run, run_async
 from .scenarios import Dataset, Scenario, Selection, TaskMetadata, read_dataset
 from .store import RunFile, verify
 
@@ -16,6 +17,7 @@ __all__ = [
     "Episode",
     "EpisodeRecord",
     "EpisodeStats",
+    "GatePlan",
     "Message",
     "NamingScores",
     "Outcome",
@@ -40,6 +42,7 @@ __all__ = [
     "compare",
     "gate",
     "open",
+    "plan_gate",
     "read_dataset",
     "run",
     "run_async",
