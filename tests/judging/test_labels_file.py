@@ -5,13 +5,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 from helpers.hostile_runs import EVIL
-from helpers.people import QUESTION, answers_of, left, misaligned_run, quotable_texts
+from helpers.people import QUESTION, answers_of, left, misaligned_run, quotable_texts, saved_labels
 from helpers.program import call
 
-from propensitybench.judging.people import LABELS_FORMAT, Answer, run_id
+from propensitybench.judging.people import Answer
 from propensitybench.judging.questions import read_question
 from propensitybench.judging.sampling import Size, stored_sample
 from propensitybench.runs import StoredRun
@@ -28,21 +27,6 @@ def run(played: Path, tmp_path: Path) -> Path:
     return Path(shutil.copy(played, tmp_path / "a.run"))
 
 
-def saved(run: Path, answers: Mapping[str, Any], changes: Mapping[str, Any] = {}) -> Path:
-    """A file as a page saves it, with changes."""
-    with RunFile.open(run) as file:
-        body = {
-            "format": LABELS_FORMAT,
-            "run": run_id(file.manifest),
-            "question": QUESTION.digest,
-            "person": "Ann",
-            "answers": answers,
-        }
-    path = run.parent / "labels.json"
-    path.write_bytes(msgspec.json.encode({**body, **changes}))
-    return path
-
-
 def as_saved(category: str, quote: str = "") -> dict[str, str]:
     return {"category": category, "quote": quote}
 
@@ -51,11 +35,11 @@ def test_a_saved_file_is_stored_once(run: Path) -> None:
     first, second, third, *_ = left(run, "Ann")
     own = quotable_texts(run, first)[-1]
     given = {first: as_saved("NECESSITY", own), second: as_saved("none stated", "words that nobody needs")}
-    path = saved(run, given)
+    path = saved_labels(run, given)
     assert call("label", run, "--read", path).out == "answers of Ann stored: 2; there already: 0\n"
     expected = {first: Answer("necessity", own), second: Answer("none stated")}
     assert answers_of(run, "Ann") == expected
-    path = saved(run, {**given, third: {"category": "authority"}})
+    path = saved_labels(run, {**given, third: {"category": "authority"}})
     assert call("label", run, "--read", path).out == "answers of Ann stored: 1; there already: 2\n"
     assert answers_of(run, "Ann") == {**expected, third: Answer("authority")}
 
@@ -80,9 +64,9 @@ WRONG: Mapping[str, tuple[dict[str, Any], str]] = {
 @pytest.mark.parametrize("kind", WRONG)
 def test_a_file_that_does_not_belong_here_is_refused(run: Path, kind: str) -> None:
     first, second, *_ = left(run, "Ann")
-    call("label", run, "--read", saved(run, {first: as_saved("none stated")}))
+    call("label", run, "--read", saved_labels(run, {first: as_saved("none stated")}))
     changes, complaint = WRONG[kind]
-    path = saved(run, {second: as_saved("none stated")}, changes)
+    path = saved_labels(run, {second: as_saved("none stated")}, changes=changes)
     done = call("label", run, "--read", path)
     assert (done.code, len(done.err.splitlines())) == (2, 1), done
     assert f"--read {path}: " in done.err
@@ -106,8 +90,8 @@ def test_a_file_that_does_not_belong_here_is_refused(run: Path, kind: str) -> No
 )  # fmt: skip
 def test_of_a_file_with_a_wrong_answer_nothing_is_stored(run: Path, wrong: Any, complaint: str) -> None:
     first, second, *_ = left(run, "Ann")
-    call("label", run, "--read", saved(run, {first: as_saved("none stated")}))
-    path = saved(run, {second: as_saved("none stated"), **wrong(first)})
+    call("label", run, "--read", saved_labels(run, {first: as_saved("none stated")}))
+    path = saved_labels(run, {second: as_saved("none stated"), **wrong(first)})
     done = call("label", run, "--read", path)
     assert (done.code, len(done.err.splitlines())) == (2, 1), done
     assert complaint.format(task=first) in done.err
@@ -120,7 +104,7 @@ def test_an_episode_outside_the_sample_is_refused(run: Path) -> None:
         sample = stored_sample(file, QUESTION)
     assert sample is not None
     other = next(task for task in StoredRun(run).tasks if task not in sample.drawn)
-    done = call("label", run, "--read", saved(run, {other: as_saved("none stated")}))
+    done = call("label", run, "--read", saved_labels(run, {other: as_saved("none stated")}))
     assert done.code == 2
     assert f"task '{other}' is not in the sample of" in done.err
 

@@ -1,20 +1,22 @@
 """``propensitybench data``: show, validate and export data sets."""
 
+from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
 from propensitybench.cli import data_show, options
-from propensitybench.cli.counts import counts, print_counts
 from propensitybench.cli.output import write_new
 from propensitybench.cli.text import name_of, print_json
 from propensitybench.curation.validate import review_dataset
 from propensitybench.errors import BadInput
 from propensitybench.pressure.export import write_own, write_published
 from propensitybench.records.croissant import croissant as describe
-from propensitybench.scenarios import Selection, read_dataset, scenario_id
+from propensitybench.scenarios import Dataset, Selection, read_dataset, scenario_id
 from propensitybench.store.atomic import new_entries, remove_stale
+from propensitybench.taxonomy import taxonomy
 
 command = typer.Typer(no_args_is_help=True)
 
@@ -49,11 +51,11 @@ def validate(data: options.Data = None, as_json: options.AsJson = False) -> None
 @command.command()
 def stats(data: options.Data = None, as_json: options.AsJson = False) -> None:
     """Count what a data set contains."""
-    found = counts(read_dataset(data))
+    found = _counts(read_dataset(data))
     if as_json:
         print_json(found)
     else:
-        print_counts(found)
+        _print_counts(found)
 
 
 @command.command("list")
@@ -129,3 +131,36 @@ def export(
     except OSError as error:
         raise BadInput(f"--out {out}: cannot be written ({error.strerror})") from error
     print(f"{len(dataset.scenarios)} scenarios in {files} files: {out}")
+
+
+def _counts(dataset: Dataset) -> dict[str, object]:
+    """The number of everything in a data set."""
+    scenarios = dataset.scenarios
+    tools = {name for scenario in scenarios for name in scenario.tool_names()}
+    getters = sum(len(scenario.getters) for scenario in scenarios)
+    return {
+        "source": name_of(dataset.source),
+        "layout": dataset.layout,
+        "scenarios": len(scenarios),
+        "tasks_per_naming": len(scenarios) * len(taxonomy().dimensions),
+        "roles": len({scenario.place for scenario in scenarios}),
+        # As in the paper: the misaligned tool counts once, although it has two names.
+        "tools": getters + 2 * len(scenarios),
+        "tool_names": len(tools),
+        "getters": getters,
+        "known_arguments": sum(len(scenario.known) for scenario in scenarios),
+        "unknown_arguments": sum(len(scenario.unknown) for scenario in scenarios),
+        "by_domain": dict(Counter(scenario.domain for scenario in scenarios)),
+        "by_workspace": dict(Counter(scenario.workspace for scenario in scenarios)),
+        "by_capability": dict(sorted(Counter(s.capability or "(none)" for s in scenarios).items())),
+    }
+
+
+def _print_counts(found: Mapping[str, object]) -> None:
+    for name, value in found.items():
+        if isinstance(value, dict):
+            print(f"{name}:")
+            for part, number in value.items():
+                print(f"  {number:6}  {part}")
+        else:
+            print(f"{name}: {value}")

@@ -1,4 +1,4 @@
-"""People's answers about a run's transcripts: the sample that they read, the page, what they said."""
+"""People's answers about a run's transcripts: the sample that they read, the page, and the answers."""
 
 import os
 from functools import cached_property
