@@ -11,6 +11,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from propensitybench.cli import options, tables
+from propensitybench.cli.generate_write import settings_of
 from propensitybench.cli.output import tell
 from propensitybench.cli.progress import progress_bar
 from propensitybench.cli.text import must_be_utf8, name_of, print_json
@@ -39,6 +40,7 @@ from propensitybench.generation.panel import (
 )
 from propensitybench.generation.panel_scores import PanelScores, panel_limits, returned
 from propensitybench.metrics.display import NOTHING
+from propensitybench.runs.settings import Settings
 from propensitybench.simulated import PREFIX
 
 NOT_DONE: Final = 1
@@ -84,6 +86,17 @@ Out = Annotated[
 Batch = Annotated[int, typer.Option("--batch", min=1, max=8, help="Items in a request.")]
 
 
+@options.takes(
+    "base_url",
+    "temperature",
+    "max_tokens",
+    "concurrency",
+    "timeout",
+    "max_retries",
+    "rpm",
+    "tpm",
+    concurrency="Requests in flight.  [default: 8]",
+)
 def command(
     work: Work,
     judge: Judges = None,
@@ -95,23 +108,16 @@ def command(
     seed: options.Seed = 0,
     out: Out = None,
     batch: Batch = 1,
-    base_url: options.BaseUrl = None,
-    temperature: options.Temperature = None,
-    max_tokens: options.MaxTokens = None,
-    concurrency: options.Concurrency = 8,
-    timeout: options.Timeout = options.DEFAULTS.timeout,
-    max_retries: options.MaxRetries = options.DEFAULTS.max_retries,
-    rpm: options.Rpm = None,
-    tpm: options.Tpm = None,
+    *,
+    settings: Settings,
     as_json: options.AsJson = False,
 ) -> None:
     """Have scenarios and their messages read and scored by models or people who don't know their source."""
-    must_be_utf8({"WORK": work, "--base-url": base_url, "--out": out, "--forms": forms})
-    asked = ModelOptions(base_url=base_url, temperature=temperature, max_tokens=max_tokens)
-    transport = Transport(timeout=timeout, max_retries=max_retries, rpm=rpm, tpm=tpm, concurrency=concurrency)
+    must_be_utf8({"WORK": work, "--out": out, "--forms": forms})
+    spec, execution = settings_of("", settings, 8)
     drawn = Draw(draw, known_draw, seed)
     request = PanelRequest(work, tuple(known or ()), drawn, output_folder(work, out), round_)
-    judges = [(model, asked, transport) for model in judge or ()]
+    judges = [(model, spec.options, execution.transport) for model in judge or ()]
     raise typer.Exit(read_panel(request, judges, forms, batch, as_json=as_json))
 
 

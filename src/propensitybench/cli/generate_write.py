@@ -6,8 +6,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from propensitybench.cli import options
-from propensitybench.cli.execution import EXIT, cost, read_extra_body, read_price
-from propensitybench.cli.options import DEFAULTS
+from propensitybench.cli.execution import EXIT, cost
 from propensitybench.cli.output import tell
 from propensitybench.cli.progress import progress_bar
 from propensitybench.cli.text import must_be_utf8, name_of, print_json
@@ -18,7 +17,8 @@ from propensitybench.generation.estimating import estimate
 from propensitybench.generation.execution import Models, Written, write
 from propensitybench.generation.workfolder import SET_ASIDE, WorkFolder
 from propensitybench.generation.writing import Progress
-from propensitybench.runs.settings import Settings, read_settings
+from propensitybench.runs.resolve import RunSettings, read_settings
+from propensitybench.runs.settings import Settings
 
 NOT_DONE: Final = 1
 Work = Annotated[Path, typer.Argument(metavar="WORK", help="A working folder.", show_default=False)]
@@ -30,6 +30,7 @@ Judges = Annotated[
 ]
 
 
+@options.takes("base_url", *options.MODEL, *options.LIMITS, concurrency="Requests in flight.  [default: 16]")
 def command(
     work: Work,
     model: Annotated[
@@ -43,36 +44,18 @@ def command(
     again: Annotated[
         bool, typer.Option("--again", help="Also write again what was set aside or failed the last check.")
     ] = False,
-    base_url: options.BaseUrl = None,
-    temperature: options.Temperature = None,
-    top_p: options.TopP = None,
-    max_tokens: options.MaxTokens = None,
-    reasoning_effort: options.ReasoningEffort = None,
-    extra_body: options.ExtraBody = None,
-    concurrency: Annotated[int, typer.Option("--concurrency", help="Requests in flight.", min=1)] = 16,
-    timeout: options.Timeout = DEFAULTS.timeout,
-    max_retries: options.MaxRetries = DEFAULTS.max_retries,
-    rpm: options.Rpm = None,
-    tpm: options.Tpm = None,
-    budget_usd: options.BudgetUsd = None,
-    max_tokens_total: options.MaxTokensTotal = None,
-    price: options.PriceGiven = None,
+    *,
+    settings: Settings,
     plan: options.CostOnly = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Write what is missing with a model, or take texts that people wrote; resumes where it was stopped."""
-    must_be_utf8({"WORK": work, "--model": model, "--base-url": base_url, "--drafts": drafts})
+    must_be_utf8({"WORK": work, "--model": model, "--drafts": drafts})
     if (model is None) == (drafts is None):
         raise BadInput("generate write: give either --model, who writes, or --drafts, what people wrote")
     if drafts is not None:
         raise typer.Exit(_take(work, drafts, as_json=as_json))
-    settings = Settings(
-        base_url=base_url, temperature=temperature, top_p=top_p, max_tokens=max_tokens,
-        reasoning_effort=reasoning_effort, extra_body=read_extra_body(extra_body), concurrency=concurrency,
-        timeout=timeout, max_retries=max_retries, rpm=rpm, tpm=tpm, budget_usd=budget_usd,
-        max_tokens_total=max_tokens_total, price=read_price(price),
-    )  # fmt: skip
-    spec, execution = read_settings(model or "", settings)
+    spec, execution = settings_of(model or "", settings, 16)
     models = Models(
         spec.model, tuple(judge or ()), spec.options, execution.transport, execution.budget, execution.price
     )
@@ -80,6 +63,13 @@ def command(
         _print_estimate(work, models, as_json=as_json)
         return
     raise typer.Exit(write_texts(work, models, again=again, as_json=as_json))
+
+
+def settings_of(model: str, settings: Settings, concurrency: int) -> RunSettings:
+    """The settings of a model that writes or reads; ``concurrency`` is that unless it was typed."""
+    if len(settings.get("base_url") or ()) > 1:
+        raise BadInput("--base-url: give it once; texts are asked for at one endpoint")
+    return read_settings(model, {"concurrency": concurrency, **settings})
 
 
 def _print_estimate(path: Path, models: Models, *, as_json: bool) -> None:

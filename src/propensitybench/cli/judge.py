@@ -10,10 +10,8 @@ from rich.table import Table
 
 from propensitybench.cli import options, tables
 from propensitybench.cli.asked import print_ending, print_estimate, shown
-from propensitybench.cli.execution import read_extra_body, read_price
-from propensitybench.cli.options import DEFAULTS
 from propensitybench.cli.output import tell
-from propensitybench.cli.text import must_be_utf8, print_json, typed
+from propensitybench.cli.text import print_json, typed
 from propensitybench.cli.waiting import result_until_stopped
 from propensitybench.errors import BadInput
 from propensitybench.judging.asking import judge_run, plan_judging
@@ -72,52 +70,35 @@ Scout = Annotated[
         "one of its Parquet files.",
     ),
 ]
-Episodes = Annotated[
-    int | None,
-    typer.Option("--limit", min=1, help="At most N episodes for each question, evenly over the domains."),
-]
-Concurrency = Annotated[int, typer.Option("--concurrency", help="Requests in flight for each judge.", min=1)]
 
 
+@options.takes(
+    "limit",
+    "base_url",
+    *options.MODEL,
+    *options.LIMITS,
+    limit="At most N episodes for each question, evenly over the domains.",
+    concurrency=f"Requests in flight for each judge.  [default: {CONCURRENCY}]",
+)
 def command(
     run: options.RunPath,
     question: Questions = None,
     judge: Judges = None,
     consequence: Consequences = None,
-    limit: Episodes = None,
     read_scout: Scout = None,
-    base_url: options.BaseUrl = None,
-    temperature: options.Temperature = None,
-    top_p: options.TopP = None,
-    max_tokens: options.MaxTokens = None,
-    reasoning_effort: options.ReasoningEffort = None,
-    extra_body: options.ExtraBody = None,
-    concurrency: Concurrency = CONCURRENCY,
-    timeout: options.Timeout = DEFAULTS.timeout,
-    max_retries: options.MaxRetries = DEFAULTS.max_retries,
-    rpm: options.Rpm = None,
-    tpm: options.Tpm = None,
-    budget_usd: options.BudgetUsd = None,
-    max_tokens_total: options.MaxTokensTotal = None,
-    price: options.PriceGiven = None,
+    *,
+    settings: Settings,
     plan: options.CostOnly = False,
     as_json: options.AsJson = False,
 ) -> None:
-    must_be_utf8({"--base-url": base_url})
     questions = question or ()
     if read_scout is not None:
         _store_scout(run, read_scout, questions)
     if not judge or read_scout is not None:
         _print(run, questions, as_json=as_json)
         return
-    settings = Settings(
-        base_url=base_url, temperature=temperature, top_p=top_p, max_tokens=max_tokens,
-        reasoning_effort=reasoning_effort, extra_body=read_extra_body(extra_body), concurrency=concurrency,
-        timeout=timeout, max_retries=max_retries, rpm=rpm, tpm=tpm, budget_usd=budget_usd,
-        max_tokens_total=max_tokens_total, price=read_price(price),
-    )  # fmt: skip
     questions = questions or question_names()
-    asked = asked_of(judge, questions, settings, consequence=consequence or (), limit=limit)
+    asked = asked_of(judge, questions, consequence or (), settings)
     if plan:
         print_estimate(plan_judging(run, *asked), "without reasoning", as_json=as_json)
         return

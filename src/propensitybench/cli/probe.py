@@ -9,8 +9,7 @@ import typer
 
 from propensitybench.cli import options, tables
 from propensitybench.cli.asked import print_ending, print_estimate, shown
-from propensitybench.cli.execution import confirmed, read_price
-from propensitybench.cli.options import DEFAULTS
+from propensitybench.cli.execution import confirmed
 from propensitybench.cli.text import name_of, print_json
 from propensitybench.cli.waiting import result_until_stopped
 from propensitybench.judging.probe import probing_of, read_answers
@@ -29,7 +28,8 @@ from propensitybench.metrics.display import (
 )
 from propensitybench.metrics.estimates import Estimate
 from propensitybench.metrics.stated import StatedAgainstActual
-from propensitybench.runs.settings import Settings, read_execution
+from propensitybench.runs.resolve import read_execution
+from propensitybench.runs.settings import Settings
 
 LEGEND: Final = """\
 Asked on side branches: scores and transcripts stay as they are. majority: percent of tasks in which more
@@ -63,40 +63,30 @@ Levels = Annotated[
         "those that the probe names.",
     ),
 ]
-Limit = Annotated[
-    int | None,
-    typer.Option("--limit", min=1, help="Only in the first N tasks that have ended: a balanced sample."),
-]
 Show = Annotated[bool, typer.Option("--show", help="Only print what was answered so far; send nothing.")]
 
 
+@options.takes(
+    "limit",
+    "base_url",
+    "endpoints",
+    *options.LIMITS,
+    "preflight",
+    limit="Only in the first N tasks that have ended: a balanced sample.",
+    base_url="Send requests to this endpoint instead of the one that the run file names; may be repeated.",
+)
 def command(
     run: options.RunPath,
     probe: Probes = None,
     level: Levels = None,
-    limit: Limit = None,
+    *,
+    settings: Settings,
     plan: options.CostOnly = False,
     show: Show = False,
-    base_url: options.GoesOnAt = None,
-    endpoints: options.EndpointsFile = None,
-    concurrency: options.Concurrency = DEFAULTS.concurrency,
-    timeout: options.Timeout = DEFAULTS.timeout,
-    max_retries: options.MaxRetries = DEFAULTS.max_retries,
-    rpm: options.Rpm = None,
-    tpm: options.Tpm = None,
-    budget_usd: options.BudgetUsd = None,
-    max_tokens_total: options.MaxTokensTotal = None,
-    price: options.PriceGiven = None,
-    preflight: options.Preflight = True,
     trust_endpoint: options.TrustEndpoint = False,
     as_json: options.AsJson = False,
 ) -> None:
-    asked = probing_of(probe or (), level or (), limit)
-    settings = Settings(
-        base_url=base_url, endpoints=endpoints, concurrency=concurrency, timeout=timeout,
-        max_retries=max_retries, rpm=rpm, tpm=tpm, budget_usd=budget_usd,
-        max_tokens_total=max_tokens_total, price=read_price(price), preflight=preflight,
-    )  # fmt: skip
+    asked = probing_of(probe or (), level or (), settings.get("limit"))
     execution = read_execution(settings, trust_endpoint=trust_endpoint)
     digests = [one.digest for one in asked.probes]
     if plan:

@@ -4,22 +4,23 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, NamedTuple, Unpack, cast
+from typing import Any, Final, NamedTuple, Unpack
 
 import msgspec
 
-from propensitybench.engine import ExecutionOptions
+from propensitybench.clients.options import ModelOptions, Transport
+from propensitybench.engine import Budget, Endpoints, ExecutionOptions, Price
 from propensitybench.errors import BadInput
 from propensitybench.judging.asking import judge_run
 from propensitybench.judging.plan import Judging
 from propensitybench.judging.questions import question_names, read_question
 from propensitybench.judging.results import CategoryShare, Results, read_results
-from propensitybench.judging.session import Listener, wait_for
+from propensitybench.judging.session import Listener, check_settings, wait_for
 from propensitybench.metrics.corrected import LabelShare
 from propensitybench.metrics.display import percent
 from propensitybench.runs import Run, Settings
 from propensitybench.runs.read import run_file_of
-from propensitybench.runs.settings import read_settings
+from propensitybench.runs.resolve import read_settings
 from propensitybench.runs.stored import file_name
 from propensitybench.tabular import Tabular
 
@@ -64,7 +65,6 @@ def judge(
     *judges: str,
     question: str | Sequence[str] = (),
     consequence: Sequence[str] = (),
-    limit: int | None = None,
     on_progress: Listener | None = None,
     **settings: Unpack[Settings],
 ) -> Judgement:
@@ -80,9 +80,9 @@ def judge(
             all three, or without judges all that have answers.
         consequence: ask once more, telling judges what follows from their answer: ``none-follow``,
             ``agent-retrained``, ``team-held-up``.
-        limit: at most so many episodes for each question, evenly over the domains.
         on_progress: called after each reply.
-        settings: of `Settings`, how judges are asked; ``concurrency`` is for each judge, 16 by default.
+        settings: of `Settings`, how judges are asked; ``concurrency`` is for each judge, 16 by default, and
+            ``limit`` the number of episodes for each question, evenly over the domains.
 
     Raises:
         BadInput: a question or judge cannot be used, was asked with other options before, or there are no
@@ -94,7 +94,7 @@ def judge(
     questions = (question,) if isinstance(question, str) else tuple(question)
     if judges:
         questions = questions or tuple(question_names())
-        asked = asked_of(judges, questions, settings, consequence=consequence, limit=limit)
+        asked = asked_of(judges, questions, consequence, settings)
         wait_for(lambda stop: judge_run(path, *asked, on_progress, stop), path)
     return read_judgement(path, questions)
 
@@ -102,15 +102,14 @@ def judge(
 def asked_of(
     judges: Sequence[str],
     questions: Sequence[str],
+    consequences: Sequence[str],
     settings: Settings,
-    *,
-    consequence: Sequence[str] = (),
-    limit: int | None = None,
 ) -> Asked:
     """The settings of a session, checked; raises `BadInput` for what cannot be used."""
-    spec, execution = read_settings(judges[0], cast(Settings, {"concurrency": CONCURRENCY, **settings}))
-    read = tuple(map(read_question, questions))
-    return Asked(Judging(read, tuple(judges), spec.options, tuple(consequence), limit), execution)
+    check_settings(settings, Endpoints, ModelOptions, Transport, Budget, Price)
+    spec, execution = read_settings(judges[0], {"concurrency": CONCURRENCY, **settings})
+    read, limit = tuple(map(read_question, questions)), settings.get("limit")
+    return Asked(Judging(read, tuple(judges), spec.options, tuple(consequences), limit), execution)
 
 
 def read_judgement(path: Path, questions: Sequence[str] = ()) -> Judgement:

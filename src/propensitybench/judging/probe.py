@@ -9,15 +9,17 @@ from typing import Any, Unpack
 import msgspec
 
 from propensitybench.clients import Client
+from propensitybench.clients.options import Transport
+from propensitybench.engine import Budget, Endpoints, Price
 from propensitybench.judging.probed import AtLevel, ProbeNumbers, probe_numbers, read_probed
 from propensitybench.judging.probes import Level, probe_names, read_level, read_probe
 from propensitybench.judging.probing import Probing, probe_run
-from propensitybench.judging.session import Listener, wait_for
+from propensitybench.judging.session import Listener, check_settings, wait_for
 from propensitybench.metrics.display import percent
 from propensitybench.metrics.estimates import Estimate
 from propensitybench.runs import Run, Settings
 from propensitybench.runs.read import run_file_of
-from propensitybench.runs.settings import read_execution
+from propensitybench.runs.resolve import read_execution
 from propensitybench.tabular import Tabular
 
 
@@ -52,7 +54,6 @@ def probe(
     run: Run | str | os.PathLike[str],
     *probes: str,
     level: int | str | Sequence[int | str] = (),
-    limit: int | None = None,
     trust_endpoint: bool = False,
     client: Client | None = None,
     on_progress: Listener | None = None,
@@ -67,11 +68,11 @@ def probe(
         probes: ``awareness``, ``stated-policy``, or files of your own (.toml); by default both.
         level: ask before the first reply at these levels, or after the ``end`` of the task; by default where
             the probe says.
-        limit: only in the first so many tasks that have ended: a balanced sample.
         trust_endpoint: send requests and the key to the endpoint that the file names, whatever it is.
         client: answers in the model's place; ``client.model`` must be the run's.
         on_progress: called after each reply.
-        settings: of `Settings`, how requests are sent; ``base_url`` or ``endpoints`` if the model has moved.
+        settings: of `Settings`, how requests are sent; ``base_url`` if the model has moved, and ``limit`` to
+            ask only in the first tasks that have ended: a balanced sample.
 
     Raises:
         BadInput: a probe or level cannot be used, or the run's model cannot be asked.
@@ -79,7 +80,9 @@ def probe(
         KeyboardInterrupt: Ctrl-C; likewise.
     """
     path = run_file_of(run)
-    asked = probing_of(probes, (level,) if isinstance(level, int | str) else level, limit)
+    check_settings(settings, Endpoints, Transport, Budget, Price)
+    levels = (level,) if isinstance(level, int | str) else level
+    asked = probing_of(probes, levels, settings.get("limit"))
     execution = read_execution(settings, trust_endpoint=trust_endpoint)
     wait_for(lambda stop: probe_run(path, asked, execution, client, on_progress, stop), path)
     return read_answers(path, [one.digest for one in asked.probes], asked.levels)

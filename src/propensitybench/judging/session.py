@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 from propensitybench.engine import StopCause, StopSignal, block_on
 from propensitybench.engine.prices import Costs
-from propensitybench.errors import ModelError, RunStopped
+from propensitybench.errors import ModelError, RunStopped, UnknownName
+from propensitybench.runs.settings import SETTINGS, Settings
 from propensitybench.runs.stored import file_name
 from propensitybench.store import Annotation, RunFile
 
@@ -46,6 +47,14 @@ class Judged(NamedTuple):
 
 Listener = Callable[[Progress], None]
 logger = logging.getLogger(__name__)
+
+
+def check_settings(settings: Settings, *kinds: type) -> None:
+    """Raises `BadInput` for a setting that is neither ``limit`` nor of one of these kinds."""
+    known = [name for name, setting in SETTINGS.items() if setting.of in kinds or name == "limit"]
+    for name in settings:
+        if name not in known:
+            raise UnknownName("setting", name, known)
 
 
 def wait_for(work: Callable[[StopSignal], Coroutine[Any, Any, Judged]], path: Path) -> Judged:
