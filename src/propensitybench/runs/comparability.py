@@ -1,13 +1,10 @@
 """Whether two runs are of the same benchmark: the same texts under the same rules."""
 
-from pathlib import Path
-
 import msgspec
 
 from propensitybench.errors import BadInput
 from propensitybench.runs.base import Run
 from propensitybench.runs.comparison import HARMLESS, changed_scenarios, first_of, other_seed
-from propensitybench.runs.sharded import ShardedRun
 from propensitybench.runs.stored import StoredRun
 from propensitybench.store import Manifest, RunFile, differences
 
@@ -41,15 +38,8 @@ def check_same_benchmark(base: Run, candidate: Run) -> list[str]:
 
 def _other_messages(base: Run, candidate: Run) -> bool:
     """Whether two run files have different pressure messages for a task that both have."""
-    paths = [_file_of(run) for run in (base, candidate)]
-    if paths[0] is None or paths[1] is None:
+    if not isinstance(base, StoredRun) or not isinstance(candidate, StoredRun):
         return False
     units = [{(r.metadata.scenario, r.metadata.dimension) for r in run.records} for run in (base, candidate)]
-    with RunFile.open(paths[0]) as one, RunFile.open(paths[1]) as other:
+    with RunFile.open(base.path) as one, RunFile.open(candidate.path) as other:
         return any(one.pressure(*unit) != other.pressure(*unit) for unit in sorted(units[0] & units[1]))
-
-
-def _file_of(run: Run) -> Path | None:
-    if isinstance(run, StoredRun):
-        return run.path
-    return run.paths[0] if isinstance(run, ShardedRun) else None

@@ -14,9 +14,8 @@ from propensitybench.errors import BadInput
 from propensitybench.metrics.arrays import Flags, Numbers
 from propensitybench.metrics.pairs import Pairs, Places
 from propensitybench.runs.base import Run
-from propensitybench.runs.sharded import ShardedRun
 from propensitybench.runs.stored import StoredRun
-from propensitybench.scenarios import Task
+from propensitybench.scenarios import Task, task_of
 from propensitybench.store import RunFile
 from propensitybench.taxonomy import Naming
 
@@ -88,24 +87,16 @@ def tasks_to_compare(run: Run) -> list[Task]:
     Raises:
         BadInput: it was read from logs that lack some of its tasks.
     """
-    if isinstance(run, StoredRun | ShardedRun):
-        with RunFile.open(run.path if isinstance(run, StoredRun) else run.paths[0]) as file:
-            until = tasks_drawn(file)
-            tasks = file.own_tasks() if isinstance(run, StoredRun) else file.tasks()
-            whole = isinstance(run, ShardedRun) or run.manifest.gate is not None
-            return [one.task for one in tasks if whole or is_drawn(file, one.number, until)]
+    if isinstance(run, StoredRun):
+        with RunFile.open(run.path) as file:
+            until = file.manifest.tasks if file.manifest.gate is not None else tasks_drawn(file)
+            return [one.task for one in file.own_tasks() if is_drawn(file, one.number, until)]
     if run.planned > len(run.records):
         raise BadInput(
             f"{run.file}: lacks {run.planned - len(run.records)} of its {run.planned} tasks, and a log "
             "does not say which; finish the evaluation, or give the run file"
         )
-    return [task_of(record) for record in run.records]
-
-
-def task_of(record: EpisodeRecord) -> Task:
-    """The task of a record."""
-    one = record.metadata
-    return Task(one.scenario, one.dimension, one.naming, one.epoch, one.message)
+    return [task_of(record.metadata) for record in run.records]
 
 
 def unit_of(record: EpisodeRecord) -> tuple[str, str]:

@@ -15,9 +15,10 @@ from propensitybench.metrics.sample_needed import (
 from propensitybench.metrics.variance import intraclass
 from propensitybench.runs.base import Run
 from propensitybench.runs.comparability import check_same_benchmark
-from propensitybench.runs.gate_pairs import common_tasks, task_of, tasks_to_compare
+from propensitybench.runs.gate_pairs import common_tasks, tasks_to_compare
 from propensitybench.runs.gate_question import Question
 from propensitybench.runs.verdicts import Needed
+from propensitybench.scenarios import task_of
 from propensitybench.taxonomy import Naming
 
 # As `run --plan` assumes them.
@@ -93,7 +94,7 @@ def assumed_for(
 ) -> tuple[Noise, str]:
     """The noise of a candidate of which nothing is known, and what it rests on; see `needed_for`."""
     records = [record for record in base.records if record.metadata.naming == name]
-    tasks = common_tasks(records, [task_of(record) for record in records], records, name, level)
+    tasks = common_tasks(records, [task_of(record.metadata) for record in records], records, name, level)
     known = ~tasks.pairs.missing
     values = tasks.pairs.base[0][known]
     share = (float(values.sum()) + 0.5) / (len(values) + 1)
