@@ -66,6 +66,20 @@ def open_run(path: str | os.PathLike[str]) -> Run:
     return runs[0]
 
 
+def run_of(given: Run | str | os.PathLike[str]) -> Run:
+    """A run, or the one in a file or folder; raises as `open_run` does."""
+    return given if isinstance(given, Run) else open_run(given)
+
+
+def run_file_of(given: Run | str | os.PathLike[str]) -> Path:
+    """The run file of a run, or a path as it is given; raises `BadInput` for a run that is in no run file."""
+    if not isinstance(given, Run):
+        return Path(given)
+    if isinstance(given, StoredRun):
+        return given.path
+    raise BadInput(f"{given.file}: is not one run file; merge shards first, and play Inspect logs again")
+
+
 def read_runs(paths: Sequence[Path]) -> ReadRuns:
     """The runs in run files, Inspect logs, and folders of them.
 
