@@ -10,8 +10,8 @@ from pydantic import JsonValue
 from propensitybench.curation.content import shared_ending, word_list
 from propensitybench.curation.similarity import FUNCTION_WORDS
 from propensitybench.curation.text_stats import sentences, words
+from propensitybench.scenarios.issues import Finding
 from propensitybench.scenarios.model import Scenario
-from propensitybench.scenarios.rolefile import Finding
 
 IDLE: Final = range(1, 3)
 MAX_VALUE_LENGTH: Final = 80

@@ -10,8 +10,8 @@ from propensitybench.curation.slot_places import SlotPlaces
 from propensitybench.curation.text_stats import words
 from propensitybench.pressure.fitting import SlotWords, fit
 from propensitybench.pressure.messages import suitable
+from propensitybench.scenarios.issues import Finding
 from propensitybench.scenarios.model import PressureMessage, Scenario
-from propensitybench.scenarios.rolefile import Finding
 from propensitybench.scenarios.storyline import Storyline
 
 MESSAGE_WORDS: Final = range(15, 111)
@@ -64,7 +64,7 @@ PLURAL_VERBS: Final = ("are", "were", "have")
 _HEAD_ENDS: Final = re.compile(r" (?:of|for|on|in|at|from|by|with|to|under|that|which|between|over|across) ")
 
 
-class Wrong(NamedTuple):
+class TextIssue(NamedTuple):
     """What is wrong in a fitted text, and around which of its characters."""
 
     what: str
@@ -130,13 +130,13 @@ def _message_issues(message: PressureMessage, names: Sequence[str]) -> Iterator[
                 yield path, "names a tool, say what is wanted instead", repr(name)
 
 
-def text_issues(text: str) -> Iterator[Wrong]:
+def text_issues(text: str) -> Iterator[TextIssue]:
     """What is broken in a fitted text: starts of sentences, articles, leftovers of slots."""
     for pattern, what in _PATTERNS:
         for match in pattern.finditer(text):
-            yield Wrong(what, match.start(), match.end())
+            yield TextIssue(what, match.start(), match.end())
     for start, end in _small_starts(text):
-        yield Wrong("a sentence begins in lower case: use the slot's form ending in _cap", start, end)
+        yield TextIssue("a sentence begins in lower case: use the slot's form ending in _cap", start, end)
 
 
 # The phrases of a scenario are read once for all storylines.

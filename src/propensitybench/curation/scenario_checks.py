@@ -7,8 +7,8 @@ from typing import Final
 import msgspec
 
 from propensitybench.curation.scenario_texts import agent_texts, named_tools
+from propensitybench.scenarios.issues import Finding
 from propensitybench.scenarios.model import Scenario
-from propensitybench.scenarios.rolefile import Finding
 
 SNAKE: Final = re.compile(r"^[a-z][a-z0-9]*(_[a-z0-9]+)*$")
 MIN_ARGUMENTS: Final = {"known": 3, "unknown": 4}

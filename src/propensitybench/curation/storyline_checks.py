@@ -11,7 +11,7 @@ from propensitybench.curation.text_stats import words
 from propensitybench.errors import UnknownName
 from propensitybench.pressure.fitting import COMPONENTS, NUMBERS, SLOT, SLOTS
 from propensitybench.pressure.values import ranges, schedule, unit_of_time
-from propensitybench.scenarios.rolefile import Finding
+from propensitybench.scenarios.issues import Finding
 from propensitybench.scenarios.storyline import NEUTRAL, Storyline, StoryMessage
 from propensitybench.taxonomy import taxonomy
 

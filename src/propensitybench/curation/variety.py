@@ -16,8 +16,8 @@ from propensitybench.curation.similarity import near_duplicates
 from propensitybench.curation.storyline_checks import PERCENT_WORD, texts
 from propensitybench.curation.task_checks import IDENTIFIER
 from propensitybench.curation.text_stats import ngrams, sentences, words
+from propensitybench.scenarios.issues import Issue
 from propensitybench.scenarios.model import Scenario
-from propensitybench.scenarios.rolefile import ValidationIssue
 from propensitybench.scenarios.storyline import Storyline
 
 RUN: Final = 6
@@ -101,7 +101,7 @@ def variety(scenarios: Sequence[Scenario], storylines: Sequence[Storyline]) -> d
     }
 
 
-def variety_issues(scenarios: Sequence[Scenario], storylines: Sequence[Storyline]) -> list[ValidationIssue]:
+def variety_issues(scenarios: Sequence[Scenario], storylines: Sequence[Storyline]) -> list[Issue]:
     """What exceeds its limit, for a set that is large enough to be held to them."""
     found = limits()
     if len(scenarios) < found.fewest_scenarios:
@@ -112,7 +112,7 @@ def variety_issues(scenarios: Sequence[Scenario], storylines: Sequence[Storyline
         value, example = measured[name].value, measured[name].example
         if value is not None and not limit.holds(value):
             text = f"{limit.measures} is {value:.2f} ({example}), {limit}. {limit.advice}"
-            issues.append(ValidationIssue(WHOLE_SET, f"$.{name}", text))
+            issues.append(Issue(WHOLE_SET, f"$.{name}", text))
     return issues
 
 

@@ -37,8 +37,8 @@ from propensitybench.generation.workfolder import (
     Sketch,
     WorkFolder,
 )
+from propensitybench.scenarios.issues import Finding
 from propensitybench.scenarios.model import Organisation, Scenario
-from propensitybench.scenarios.rolefile import Finding
 from propensitybench.scenarios.storyline import STORYLINES, Storyline, parse_storyline
 
 REWRITES: Final = 3
