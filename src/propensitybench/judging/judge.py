@@ -11,6 +11,7 @@ import msgspec
 from propensitybench.clients.options import ModelOptions, Transport
 from propensitybench.engine import Budget, Endpoints, ExecutionOptions, Price
 from propensitybench.errors import BadInput
+from propensitybench.files import file_name
 from propensitybench.judging.asking import judge_run
 from propensitybench.judging.plan import Judging
 from propensitybench.judging.questions import question_names, read_question
@@ -21,7 +22,6 @@ from propensitybench.metrics.display import percent
 from propensitybench.runs import Run, Settings
 from propensitybench.runs.read import run_file_of
 from propensitybench.runs.resolve import read_settings
-from propensitybench.runs.stored import file_name
 from propensitybench.tabular import Tabular
 
 CONCURRENCY: Final = 16

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from propensitybench.errors import BadInput
+from propensitybench.files import file_name
 from propensitybench.runs import Run
 from propensitybench.runs.read import needs_inspect, run_file_of
-from propensitybench.runs.stored import file_name
 from propensitybench.store import RunFile
 from propensitybench.store.export import export_run
 

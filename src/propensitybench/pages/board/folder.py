@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Final, NamedTuple
 
 from propensitybench.errors import BadData, BadInput, UnknownName
-from propensitybench.files import MIB, open_regular, read_file, read_text
+from propensitybench.files import MIB, file_name, open_regular, read_file, read_text
 from propensitybench.pages.board.page import render_board
 from propensitybench.pages.board.standings import (
     Board,
@@ -37,7 +37,6 @@ from propensitybench.pages.publishing import PublishableRun
 from propensitybench.pages.transcripts import TranscriptChoice
 from propensitybench.runs import ComparableRuns, Run
 from propensitybench.runs.read import run_of
-from propensitybench.runs.stored import file_name
 from propensitybench.simulated import PREFIX
 from propensitybench.tabular import Tabular
 
