@@ -28,8 +28,8 @@ from propensitybench.curation.variety import limits, variety
 from propensitybench.generation.embeddings import ALIKE, Embedder
 from propensitybench.metrics.display import NOTHING, percent
 from propensitybench.pressure.fitting import SLOT, fit
-from propensitybench.pressure.messages import PressureMessage
 from propensitybench.scenarios import Dataset, Scenario, read_dataset
+from propensitybench.scenarios.model import PressureMessage
 from propensitybench.scenarios.storyline import NEUTRAL, Storyline
 
 WIDTH: Final = 100
