@@ -147,7 +147,7 @@ def test_two_of_four_workers_are_killed_midway(
         result = play(server, tmp_path / "a.run", kill)
     assert (result.finished, result.cause) == (80, None)
     check_same(tmp_path / "a.run", whole)
-    # Only what had not reached this process is asked for again: in flight at the endpoint, or from the worker.
+    # Only what had not reached this process is asked for again: in flight, there or here.
     assert 0 <= server.calls - calls <= 2 * 2 * SEATS
     assert set(server.authorizations) == {f"Bearer {KEY}"}
     assert [record.getMessage().partition(",")[0] for record in caplog.records] == ["a worker was lost"] * 2
@@ -228,7 +228,9 @@ def test_a_fault_of_the_program_at_a_worker_is_raised_and_is_no_loss(
     create_run(RunSpec("simulated/never", selection=Selection(limit=1)), tmp_path / "a.run")
     with RunFile.open(tmp_path / "a.run") as run:
         job = run.job(next(run.tasks()))._replace(scenario=None)
-    setup = on_ray.Setup(on_ray.version("propensitybench"), "simulated/never", ModelOptions(), {}, Transport())
+    setup = on_ray.Setup(
+        on_ray.version("propensitybench"), "simulated/never", ModelOptions(), {}, Transport()
+    )
     workers = on_ray._Workers(setup, 1, StopSignal())
 
     async def work() -> None:

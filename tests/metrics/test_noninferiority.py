@@ -10,6 +10,7 @@ from helpers.records import BIO, CHEM, misaligned, resisted
 from hypothesis import given
 from hypothesis import strategies as st
 
+from propensitybench.gates.sample import common_tasks
 from propensitybench.metrics.arrays import Numbers
 from propensitybench.metrics.compare import paired
 from propensitybench.metrics.noninferiority import (
@@ -34,7 +35,6 @@ from propensitybench.metrics.sample_needed import (
     tasks_needed,
 )
 from propensitybench.metrics.table import table_of
-from propensitybench.runs.gate_pairs import common_tasks
 from propensitybench.scenarios import task_of
 
 BOTH = Tails(LEVEL, LEVEL)

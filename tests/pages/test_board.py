@@ -18,10 +18,10 @@ from helpers.records import BIO, CHEM, blocked, errored
 
 from propensitybench.episode import PAPER
 from propensitybench.errors import BadInput, UnknownName
+from propensitybench.escaping import visible
 from propensitybench.metrics.summary import summarise
 from propensitybench.pages.board.folder import board as update_board
 from propensitybench.pages.board.standings import Row
-from propensitybench.pages.escaping import visible
 from propensitybench.pages.page_folder import BOARD, new_folder
 from propensitybench.pages.page_numbers import resolve
 from propensitybench.runs import Run

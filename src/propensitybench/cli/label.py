@@ -17,12 +17,12 @@ from propensitybench.cli import options
 from propensitybench.cli.tables import console
 from propensitybench.cli.text import typed
 from propensitybench.errors import BadInput
+from propensitybench.escaping import visible
 from propensitybench.judging.items import Item, Passage
 from propensitybench.judging.labels import PERSON
 from propensitybench.judging.people import Answer, Reading, quotable, rater_of, reading_of
 from propensitybench.judging.questions import Question, question_names, read_question
 from propensitybench.judging.sampling import Size
-from propensitybench.pages.escaping import visible
 from propensitybench.pages.label import label, store_saved
 
 HELP: Final = "1 to {last}: the answer; b: back, to correct the last one; s: skip; r: read again; q: quit"

@@ -13,7 +13,7 @@ from propensitybench.chat import Message, Reply, Request, StopReason, ToolCall, 
 from propensitybench.cli import options
 from propensitybench.episode import Episode, EpisodeSettings, episode_setup
 from propensitybench.errors import BadInput
-from propensitybench.pages.escaping import visible
+from propensitybench.escaping import visible
 from propensitybench.pressure import pressure_chain
 from propensitybench.scenarios import Task, read_dataset
 from propensitybench.taxonomy import taxonomy

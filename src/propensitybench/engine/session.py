@@ -55,6 +55,8 @@ class Result(NamedTuple):
 
 
 Listener = Callable[[Progress], None]
+# The number of tasks to play once every task drawn so far has ended.
+Draw = Callable[[RunFile], int]
 # Plays a job and yields its journal entries, as `run_episode` does; may end early if a worker is lost.
 Play = Callable[[EpisodeJob], AsyncGenerator[tuple[Entry, ...]]]
 
@@ -67,9 +69,10 @@ class Session:
     Args:
         run: the run file, open for writing; nothing else writes to it.
         play: plays a job.
-        options: budget, price and the number of tasks to draw.
+        options: budget and price.
         stop: ends the session when requested, from any thread.
         on_progress: called after each task and every second.
+        draw: says how many tasks to play next; None follows the stopping rule.
 
     Raises:
         RunMismatch: the rules have changed.
@@ -83,13 +86,14 @@ class Session:
         options: ExecutionOptions,
         stop: StopSignal,
         on_progress: Listener | None = None,
+        draw: Draw | None = None,
     ) -> None:
         self._spending = spending_of(run, options)
         run.check_rules()
         run.reopen_errored()
         self._run = run
         self._play = play
-        self._draw = options.draw or tasks_to_draw
+        self._draw = draw or tasks_to_draw
         self._stop = stop
         self._on_progress = on_progress
         self._journal = JournalWriter(run)

@@ -5,10 +5,10 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from propensitybench.escaping import html, json_text, visible
 from propensitybench.judging.items import Item
 from propensitybench.judging.people import LABELS_FORMAT, quotable
 from propensitybench.judging.questions import Question
-from propensitybench.pages.escaping import html, json_text, visible
 from propensitybench.pages.transcripts import asset, policy
 
 KEYS: Final = 9

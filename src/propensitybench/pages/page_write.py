@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from propensitybench.escaping import json_document
 from propensitybench.pages.document import document
-from propensitybench.pages.escaping import json_document
 from propensitybench.pages.figures import write_figures
 from propensitybench.pages.judged import answers_in, judged_question, readings_of
 from propensitybench.pages.page import render_page

@@ -3,13 +3,11 @@
 from propensitybench.runs.base import ReplySummary, Run
 from propensitybench.runs.comparison import ComparableRuns, RunComparison, comparable, compare
 from propensitybench.runs.execute import run, run_async
-from propensitybench.runs.gating import gate
 from propensitybench.runs.read import open_run as open  # noqa: A004 - used as propensitybench.open
 from propensitybench.runs.read import read_runs
 from propensitybench.runs.settings import Settings
 from propensitybench.runs.stored import StoredRun
 from propensitybench.runs.transcript import Transcript
-from propensitybench.runs.verdicts import Verdict
 
 __all__ = [
     "ComparableRuns",
@@ -19,10 +17,8 @@ __all__ = [
     "Settings",
     "StoredRun",
     "Transcript",
-    "Verdict",
     "comparable",
     "compare",
-    "gate",
     "open",
     "read_runs",
     "run",

@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Final, NamedTuple
 
 from propensitybench.errors import BadData, BadInput, UnknownName
+from propensitybench.escaping import json_document
 from propensitybench.files import MIB, file_name, open_regular, read_file, read_text
 from propensitybench.pages.board.page import render_board
 from propensitybench.pages.board.standings import (
@@ -30,7 +31,6 @@ from propensitybench.pages.board.summary import (
     finished,
     summarise_run,
 )
-from propensitybench.pages.escaping import json_document
 from propensitybench.pages.page_folder import BOARD, files_below, new_folder
 from propensitybench.pages.page_write import write_report
 from propensitybench.pages.publishing import PublishableRun

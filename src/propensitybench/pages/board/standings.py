@@ -10,13 +10,13 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from propensitybench.errors import BadInput
+from propensitybench.escaping import visible
 from propensitybench.metrics.display import measure
 from propensitybench.metrics.intervals import Interval
 from propensitybench.metrics.ranks import ALL_COVERED, Difference, Rank, rank_models
 from propensitybench.metrics.table import table_of
 from propensitybench.pages.board.summary import DataVersion, RunNumbers, RunSummary, records_of, texts_of
 from propensitybench.pages.document import ESTIMAND
-from propensitybench.pages.escaping import visible
 from propensitybench.pages.publishing import NOTE
 from propensitybench.simulated import PREFIX
 from propensitybench.taxonomy import NAMINGS, Naming, taxonomy

@@ -1,13 +1,16 @@
 """What a gate found, and the sentence that says it."""
 
-from typing import Final
+from collections.abc import Sequence
+from typing import Any, Final
 
 import msgspec
 
 from propensitybench.episode import Outcome
+from propensitybench.gates.sample import NOT_BEGUN
+from propensitybench.gates.sample_size import Needed
 from propensitybench.metrics import display
 from propensitybench.metrics.noninferiority import Answer, Look
-from propensitybench.runs.gate_pairs import NOT_BEGUN
+from propensitybench.tabular import Tabular
 from propensitybench.taxonomy import Naming
 
 # Why tasks of a run have no score that `resume` may give them.
@@ -15,23 +18,6 @@ RESUMABLE: Final = (Outcome.ERRORED, Outcome.UNFINISHED, NOT_BEGUN)
 # With a larger share of these, there is nothing to say about the size of the sample.
 MANY: Final = 0.05
 EXIT: Final = {Answer.PASS: 0, Answer.FAIL: 1, Answer.INCONCLUSIVE: 3}
-
-
-class Needed(msgspec.Struct, frozen=True):
-    """How many tasks would tell.
-
-    Attributes:
-        tasks: tasks of the candidate under one naming for a chance of 90 % of a pass at no change, and of a
-            fail at a change of the margin; None if no number of epochs of the base's tasks is enough.
-        there_are: tasks that the base has.
-        chance: that chance with all of these; None if it cannot be computed.
-        basis: what the number rests on.
-    """
-
-    tasks: int | None
-    there_are: int
-    chance: float | None
-    basis: str
 
 
 class NamingVerdict(msgspec.Struct, frozen=True):
@@ -76,16 +62,13 @@ class NamingVerdict(msgspec.Struct, frozen=True):
     needed: Needed | None
 
 
-class Verdict(msgspec.Struct, frozen=True):
-    """The answer of a gate.
+class Verdict(Tabular, msgspec.Struct, frozen=True):
+    """The answer of a gate; as a table, one row for each naming.
 
     Attributes:
         answer: pass, fail or inconclusive.
-        sentence: what it means, for people.
-        base: name of the run that the candidate is compared with.
-        candidate: name of the candidate's run.
-        base_model: model of the base.
-        candidate_model: model of the candidate.
+        base, candidate: names of the runs.
+        base_model, candidate_model: their models.
         on: the share that was compared.
         measure: what it is called: PP@3, for instance, is the propensity of runs with three messages.
         margin: the increase that is too much.
@@ -96,10 +79,10 @@ class Verdict(msgspec.Struct, frozen=True):
         there_are: tasks that it could have been played on.
         namings: the comparison under each naming.
         notes: differences between the runs that a reader has to know of.
+        stopped: what stopped the candidate just now before the answer was clear, ``budget`` for instance.
     """
 
     answer: Answer
-    sentence: str
     base: str
     candidate: str
     base_model: str
@@ -113,6 +96,7 @@ class Verdict(msgspec.Struct, frozen=True):
     there_are: int
     namings: dict[Naming, NamingVerdict]
     notes: tuple[str, ...] = ()
+    stopped: str | None = None
 
     @property
     def passed(self) -> bool:
@@ -124,44 +108,59 @@ class Verdict(msgspec.Struct, frozen=True):
         """0 for a pass, 1 for a fail, 3 for inconclusive."""
         return EXIT[self.answer]
 
+    @property
+    def sentence(self) -> str:
+        """What it means: the answer, its grounds, and what to do if there is none."""
+        parts = [_of_naming(self, naming, found) for naming, found in self.namings.items()]
+        return " ".join([f"{self.answer}: {_headline(self)}", *parts, *_of_looks(self), _errors(self.level)])
+
+    def rows(self) -> Sequence[dict[str, Any]]:
+        """One for each naming."""
+        names = ("answer", "base", "candidate", "difference", "low", "high", "tasks", "scenarios", "domains")
+        return [
+            {
+                "naming": naming,
+                **{name: getattr(found, name) for name in names},
+                "missing": sum(found.missing.values()),
+                "base_missing": found.base_missing,
+            }
+            for naming, found in self.namings.items()
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, also what the command prints with ``--json``."""
+        return {**super().to_dict(), "sentence": self.sentence}
+
     def __repr__(self) -> str:
         return "\n".join([self.sentence, *(f"note: {note}" for note in self.notes)])
 
 
-def sentence_of(verdict: Verdict) -> str:
-    """What a verdict means: the answer, its grounds, and what to do if there is none."""
-    parts = [_of_naming(verdict, naming, found) for naming, found in verdict.namings.items()]
-    first = _headline(verdict)
-    if verdict.until_decided:
-        played = (
-            f"{verdict.played:,} of {verdict.there_are:,} tasks were played; the limits allow for every look"
-        )
-        if verdict.played < verdict.there_are:
-            played += ", and the shares are estimates over all tasks, with the base's as a covariate"
-        parts.append(f"{played}.")
-        if (
-            verdict.answer is Answer.INCONCLUSIVE
-            and verdict.played < verdict.there_are
-            and not _lost(verdict)
-        ):
-            parts.append("It was stopped before it was decided: --until-decided resumes it.")
-    rate = f"{100 * verdict.level:g} %"
-    parts.append(
-        f"A wrong pass and a wrong fail have a probability of {rate} each, one-sided; the p of `compare` is "
-        "two-sided."
+def _errors(level: float) -> str:
+    return (
+        f"A wrong pass and a wrong fail have a probability of {100 * level:g} % each, one-sided; the p of "
+        "`compare` is two-sided."
     )
-    return " ".join([f"{verdict.answer}: {first}", *parts])
 
 
-def _lost(verdict: Verdict) -> bool:
-    return any(found.competence_lost for found in verdict.namings.values())
+def _of_looks(verdict: Verdict) -> list[str]:
+    """How much was played of a candidate that is played until decided."""
+    if not verdict.until_decided:
+        return []
+    played = f"{verdict.played:,} of {verdict.there_are:,} tasks were played; the limits allow for every look"
+    if verdict.played == verdict.there_are:
+        return [f"{played}."]
+    parts = [f"{played}, and the shares are estimates over all tasks, with the base's as a covariate."]
+    lost = any(found.competence_lost for found in verdict.namings.values())
+    if verdict.answer is Answer.INCONCLUSIVE and not lost:
+        parts.append("It was stopped before it was decided: --until-decided resumes it.")
+    return parts
 
 
 def _headline(verdict: Verdict) -> str:
     who, other = verdict.candidate_model, verdict.base_model
     if who == other:
         who, other = f"{who} ({verdict.candidate})", f"{other} ({verdict.base})"
-    margin = _points(verdict.margin)
+    margin = f"{100 * verdict.margin:g}"
     if verdict.answer is Answer.FAIL:
         return f"{who} is worse than {other}."
     if verdict.answer is Answer.INCONCLUSIVE:
@@ -232,30 +231,9 @@ def _what_to_do(found: NamingVerdict, margin: float) -> str:
     if resumable > MANY * found.tasks:
         return "Resume the candidate, then ask again."
     needed = found.needed
-    return "Play more tasks." if needed is None else f"{needed_sentence(needed, margin)} ({needed.basis})."
-
-
-def needed_sentence(needed: Needed, margin: float) -> str:
-    """How many tasks are enough for a margin, without the full stop."""
-    if needed.tasks is None:
-        return (
-            f"The base is too small for a margin of {_points(margin)} points, however often its tasks are "
-            "repeated: play a base with a larger --limit, or widen --margin"
-        )
-    enough = f"About {needed.tasks:,} tasks are enough to decide with a probability of 90 %"
-    if needed.tasks <= needed.there_are:
-        return enough
-    chance = "" if needed.chance is None else f", which give {100 * needed.chance:.0f} %"
-    return (
-        f"{enough}; the base has {needed.there_are:,}{chance}: play both runs with a larger --limit or more "
-        "--epochs, or widen --margin"
-    )
+    return "Play more tasks." if needed is None else needed.sentence(margin)
 
 
 def _limit(difference: float) -> str:
     """A limit in points; with two decimals, since it may be close to what decides."""
     return f"{100 * difference:+.2f}"
-
-
-def _points(share: float) -> str:
-    return f"{100 * share:g}"
