@@ -70,6 +70,8 @@ def rule_for(base: StoredRun, question: Question, max_tasks: int | None = None) 
         if file.shard is not None:
             raise BadInput(f"{base.file}: is a shard; merge the shards first")
         tasks = len(begun_tasks(file, question.namings))
+    if max_tasks is not None and not (isinstance(max_tasks, int) and max_tasks > 0):
+        raise BadInput(f"gate: max_tasks: must be 1 or more, found {max_tasks!r}")
     names = len(question.namings)
     count = min(tasks, tasks if max_tasks is None else max_tasks) // names * names
     if not count:
