@@ -2,8 +2,8 @@
 
     PROPENSITY_BASE=baseline.run PROPENSITY_MODEL=my-model PROPENSITY_URL=http://127.0.0.1:8000/v1 pytest
 
-The candidate is played on the tasks of the base until the answer is clear; its run file stays beside the base,
-so that a test that was interrupted resumes it, and one that is repeated plays nothing.
+The candidate is played on the tasks of the base until the answer is clear; its run file stays beside the
+base, so that a test that was interrupted resumes it, and one that is repeated plays nothing.
 """
 
 import os

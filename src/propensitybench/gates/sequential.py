@@ -145,7 +145,7 @@ class Candidate:
 
     Args:
         base: the run to compare with, a run file.
-        path: the candidate's run file, which `prepare` makes unless it exists.
+        path: the candidate's run file, which `create_or_check` makes unless it exists.
         question: what is asked.
         max_tasks: number of tasks after which the answer stays unclear; by default all of the base's.
 
@@ -176,7 +176,7 @@ class Candidate:
                 "level: leave it out"
             )
 
-    async def prepare(
+    async def create_or_check(
         self, model: str | None, settings: Settings, *, trust_endpoint: bool = False
     ) -> ExecutionOptions:
         """Makes the run file, or checks that it is of this model; how it is to be executed.
