@@ -4,7 +4,14 @@ from .engine import RunSpec, client_for
 from .episode import Episode, EpisodeRecord, EpisodeStats, Outcome, Protocol
 from .errors import PropensityBenchError
 from .gates import GatePlan, Verdict, gate, plan_gate
+from .generation.reviewing import check_generated
+from .judging.judge import judge
+from .judging.probe import probe
 from .metrics import NamingScores, RunScores
+from .pages.board.folder import board
+from .pages.label import label
+from .pages.page_write import report
+from .records.export import export
 from .runs import Run, RunComparison, Transcript, compare, open, run, run_async
 from .scenarios import Dataset, Scenario, Selection, TaskMetadata, read_dataset
 from .store import RunFile, verify
@@ -38,12 +45,19 @@ __all__ = [
     "ToolSpec",
     "Transcript",
     "Verdict",
+    "board",
+    "check_generated",
     "client_for",
     "compare",
+    "export",
     "gate",
+    "judge",
+    "label",
     "open",
     "plan_gate",
+    "probe",
     "read_dataset",
+    "report",
     "run",
     "run_async",
     "verify",

@@ -4,7 +4,6 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from math import isnan, nan
-from pathlib import Path
 from typing import Final, NamedTuple
 
 import msgspec
@@ -17,9 +16,9 @@ from propensitybench.errors import BadInput
 from propensitybench.gates.question import Question
 from propensitybench.metrics.arrays import Flags, Numbers
 from propensitybench.metrics.pairs import Pairs, Places
-from propensitybench.runs import Run, ShardedRun, StoredRun
+from propensitybench.runs import Run, StoredRun
 from propensitybench.runs.comparison import HARMLESS, changed_scenarios, first_of, other_seed
-from propensitybench.scenarios import Task
+from propensitybench.scenarios import Task, task_of
 from propensitybench.store import Manifest, RunFile, differences
 from propensitybench.taxonomy import Naming
 
@@ -117,19 +116,11 @@ def check_comparable(base: Run, candidate: Run) -> list[str]:
 
 def _other_messages(base: Run, candidate: Run) -> bool:
     """Whether two run files have different pressure messages for a task that both have."""
-    paths = [file_of(run) for run in (base, candidate)]
-    if paths[0] is None or paths[1] is None:
+    if not isinstance(base, StoredRun) or not isinstance(candidate, StoredRun):
         return False
-    units = [set(map(unit_of, run.records)) for run in (base, candidate)]
-    with RunFile.open(paths[0]) as one, RunFile.open(paths[1]) as other:
+    units = [{(r.metadata.scenario, r.metadata.dimension) for r in run.records} for run in (base, candidate)]
+    with RunFile.open(base.path) as one, RunFile.open(candidate.path) as other:
         return any(one.pressure(*unit) != other.pressure(*unit) for unit in sorted(units[0] & units[1]))
-
-
-def file_of(run: Run) -> Path | None:
-    """A run file that has the tasks and texts of a run; None if it was read from logs."""
-    if isinstance(run, StoredRun):
-        return run.path
-    return run.paths[0] if isinstance(run, ShardedRun) else None
 
 
 def tasks_to_compare(run: Run) -> list[Task]:
@@ -140,19 +131,16 @@ def tasks_to_compare(run: Run) -> list[Task]:
     Raises:
         BadInput: it was read from logs that lack some of its tasks.
     """
-    path = file_of(run)
-    if path is not None:
-        with RunFile.open(path) as file:
-            until = tasks_drawn(file)
-            tasks = file.own_tasks() if isinstance(run, StoredRun) else file.tasks()
-            whole = isinstance(run, ShardedRun) or run.manifest.gate is not None
-            return [one.task for one in tasks if whole or is_drawn(file, one.number, until)]
+    if isinstance(run, StoredRun):
+        with RunFile.open(run.path) as file:
+            until = file.manifest.tasks if file.manifest.gate is not None else tasks_drawn(file)
+            return [one.task for one in file.own_tasks() if is_drawn(file, one.number, until)]
     if run.planned > len(run.records):
         raise BadInput(
             f"{run.file}: lacks {run.planned - len(run.records)} of its {run.planned} tasks, and a log "
             "does not say which; finish the evaluation, or give the run file"
         )
-    return [task_of(record) for record in run.records]
+    return [task_of(record.metadata) for record in run.records]
 
 
 def begun_tasks(run: RunFile, namings: Sequence[Naming]) -> list[Task]:
@@ -160,12 +148,6 @@ def begun_tasks(run: RunFile, namings: Sequence[Naming]) -> list[Task]:
     begun = {record.metadata.task for record in run.records()}
     begun |= {task.task.key for task in run.in_progress()}
     return [task.task for task in run.tasks() if task.task.naming in namings and task.task.key in begun]
-
-
-def task_of(record: EpisodeRecord) -> Task:
-    """The task of a record."""
-    one = record.metadata
-    return Task(one.scenario, one.dimension, one.naming, one.epoch, one.message)
 
 
 def unit_of(record: EpisodeRecord) -> tuple[str, str]:

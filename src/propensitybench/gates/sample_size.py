@@ -10,7 +10,6 @@ from propensitybench.gates.question import Question
 from propensitybench.gates.sample import (
     CommonTasks,
     common_tasks,
-    task_of,
 )
 from propensitybench.metrics.sample_needed import (
     Noise,
@@ -22,6 +21,7 @@ from propensitybench.metrics.sample_needed import (
 )
 from propensitybench.metrics.variance import intraclass
 from propensitybench.runs import Run
+from propensitybench.scenarios import task_of
 from propensitybench.tabular import Tabular
 from propensitybench.taxonomy import Naming
 
@@ -136,7 +136,9 @@ def needed_for(
 
 def _assumed(records: Sequence[EpisodeRecord], question: Question, name: Naming, level: int) -> _Basis:
     """For a candidate of which nothing is known."""
-    pairs = common_tasks(records, [task_of(record) for record in records], records, name, level).pairs
+    pairs = common_tasks(
+        records, [task_of(record.metadata) for record in records], records, name, level
+    ).pairs
     known = ~pairs.missing
     values = pairs.base[0][known]
     share = (float(values.sum()) + 0.5) / (len(values) + 1)

@@ -19,6 +19,7 @@ from propensitybench.engine import (
 )
 from propensitybench.engine.spec import manifest_of, now
 from propensitybench.errors import BadInput, RunMismatch
+from propensitybench.files import file_name
 from propensitybench.gates.question import Question, check_played_for, identity_of
 from propensitybench.gates.sample import CommonTasks, begun_tasks, common_by_naming, ended
 from propensitybench.metrics.arrays import Flags
@@ -28,7 +29,6 @@ from propensitybench.runs import Run, Settings, StoredRun
 from propensitybench.runs.execute import check_model, check_moved, typed_by_user
 from propensitybench.runs.resolve import read_execution, read_settings
 from propensitybench.runs.settings import SETTINGS
-from propensitybench.runs.stored import file_name
 from propensitybench.store import GateRule, RunFile, differences
 from propensitybench.store.filesystems import require_local
 from propensitybench.taxonomy import Naming

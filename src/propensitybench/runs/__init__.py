@@ -1,22 +1,20 @@
 """Runs as objects: executed, opened, scored, compared and read, whatever file they are in."""
 
-from propensitybench.runs.base import Journal, Run
+from propensitybench.runs.base import ReplySummary, Run
 from propensitybench.runs.comparison import ComparableRuns, RunComparison, comparable, compare
 from propensitybench.runs.execute import run, run_async
 from propensitybench.runs.read import open_run as open  # noqa: A004 - used as propensitybench.open
 from propensitybench.runs.read import read_runs
 from propensitybench.runs.settings import Settings
-from propensitybench.runs.sharded import ShardedRun
 from propensitybench.runs.stored import StoredRun
 from propensitybench.runs.transcript import Transcript
 
 __all__ = [
     "ComparableRuns",
-    "Journal",
+    "ReplySummary",
     "Run",
     "RunComparison",
     "Settings",
-    "ShardedRun",
     "StoredRun",
     "Transcript",
     "comparable",

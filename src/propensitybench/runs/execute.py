@@ -30,9 +30,9 @@ from propensitybench.engine import (
     run_tasks_async,
     tasks_drawn,
 )
-from propensitybench.engine.local import price_of, spending_of
-from propensitybench.engine.session import Draw
+from propensitybench.engine.session import Draw, price_of, spending_of
 from propensitybench.errors import BadInput, RunStopped
+from propensitybench.files import file_name
 from propensitybench.runs.resolve import (
     default_file,
     read_execution,
@@ -41,7 +41,7 @@ from propensitybench.runs.resolve import (
     with_kept,
 )
 from propensitybench.runs.settings import Settings
-from propensitybench.runs.stored import StoredRun, file_name
+from propensitybench.runs.stored import StoredRun
 from propensitybench.runs.trust import client_of_run, moved
 from propensitybench.simulated import PREFIX
 from propensitybench.store import RunFile, Shard

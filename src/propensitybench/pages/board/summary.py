@@ -154,7 +154,7 @@ def summarise_run(run: Run) -> RunSummary:
     """
     if run.shard:
         raise BadInput(
-            f"{run.file}: is shard {run.shard} of a run; give all its shards, or put them together with "
+            f"{run.file}: is shard {run.shard} of a run; put all its shards together with "
             "`propensitybench merge`"
         )
     identity, run = run_id(run.manifest), PublishableRun(run)

@@ -3,20 +3,43 @@
 import json
 from collections.abc import Iterator, Mapping
 from textwrap import wrap
-from typing import Final
+from typing import Annotated, Final
 
-from propensitybench.cli.text import safe
-from propensitybench.pressure import Chain, schedule
-from propensitybench.scenarios import Scenario, scenario_id
+import typer
+
+from propensitybench.cli import options
+from propensitybench.cli.text import print_json
+from propensitybench.pressure import Chain, pressure_chain, schedule
+from propensitybench.scenarios import Scenario, read_dataset, scenario_id
+from propensitybench.scenarios.storyline import NEUTRAL
 from propensitybench.taxonomy import taxonomy
 
 WIDTH: Final = 88
 INDENT: Final = "  "
 
 
-def page(scenario: Scenario, dimension: str, chain: Chain) -> str:
-    """The scenario, then its pressure messages under one dimension."""
-    return "\n".join(safe(line) for line in (*_scenario(scenario), *_messages(dimension, chain)))
+def command(
+    scenario: Annotated[
+        str, typer.Argument(metavar="SCENARIO", help="A scenario's name.", show_default=False)
+    ],
+    dimension: Annotated[str, typer.Option("--dimension", help="Pressure dimension.")] = "time",
+    data: options.Data = None,
+    seed: options.Seed = 0,
+    as_json: options.AsJson = False,
+) -> None:
+    """Print a scenario and its 12 pressure messages."""
+    if dimension != NEUTRAL:
+        taxonomy().dimension(dimension)
+    dataset = read_dataset(data)
+    found = dataset.scenario(scenario)
+    chain = pressure_chain(found, dimension, dataset.storylines, seed)
+    if as_json:
+        rows = [message._asdict() for message in chain.messages]
+        about = {"dimension": dimension, "storyline": chain.storyline, "messages": rows}
+        print_json({"scenario": found.model_dump(), **about})
+        return
+    for line in (*_scenario(found), *_messages(dimension, chain)):
+        print(line)
 
 
 def _scenario(scenario: Scenario) -> Iterator[str]:
