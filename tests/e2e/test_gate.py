@@ -263,6 +263,8 @@ def test_python_plays_until_decided_too(base: Path, decided: Path, tmp_path: Pat
         pb.gate(base, tmp_path / "other.run", until_decided=True, model=MODEL, limit=3)
     with pytest.raises(UnknownName, match="concurency"):
         pb.gate(base, tmp_path / "other.run", until_decided=True, model=MODEL, concurency=3)  # type: ignore[call-arg]
+    with pytest.raises(BadInput, match="max_tasks: must be 1 or more, found 'x'"):
+        pb.gate(base, tmp_path / "other.run", until_decided=True, model=MODEL, max_tasks="x")  # type: ignore[arg-type]
     with pytest.raises(BadInput, match="concurrency: is for --until-decided"):
         pb.gate(base, decided, concurrency=3)
     assert not (tmp_path / "other.run").exists()

@@ -115,7 +115,7 @@ def command(
 def played(own: Candidate, model: str | None, settings: Settings, *, trust_endpoint: bool) -> Result:
     """Plays a candidate, new or begun, until its comparison with the base is decided."""
     settings = kept_or(own.path, settings)
-    execution = result_of(own.prepare(model, settings, trust_endpoint=trust_endpoint))
+    execution = result_of(own.create_or_check(model, settings, trust_endpoint=trust_endpoint))
     if model is None and not own.is_over:
         execution = confirmed(own.path, execution)
     return play_file(own.path, execution, own.draw)

@@ -93,7 +93,7 @@ def gate(
     given = with_kept(path, cast(Settings, settings))
 
     async def play() -> Result:
-        options = await own.prepare(model, given, trust_endpoint=trust)
+        options = await own.create_or_check(model, given, trust_endpoint=trust)
         return await finish(path, options, None, on_progress, stop, own.draw)
 
     try:

@@ -70,6 +70,8 @@ def rule_for(base: StoredRun, question: Question, max_tasks: int | None = None) 
         if file.shard is not None:
             raise BadInput(f"{base.file}: is a shard; merge the shards first")
         tasks = len(begun_tasks(file, question.namings))
+    if max_tasks is not None and not (isinstance(max_tasks, int) and max_tasks > 0):
+        raise BadInput(f"gate: max_tasks: must be 1 or more, found {max_tasks!r}")
     names = len(question.namings)
     count = min(tasks, tasks if max_tasks is None else max_tasks) // names * names
     if not count:
@@ -143,7 +145,7 @@ class Candidate:
 
     Args:
         base: the run to compare with, a run file.
-        path: the candidate's run file, which `prepare` makes unless it exists.
+        path: the candidate's run file, which `create_or_check` makes unless it exists.
         question: what is asked.
         max_tasks: number of tasks after which the answer stays unclear; by default all of the base's.
 
@@ -174,7 +176,7 @@ class Candidate:
                 "level: leave it out"
             )
 
-    async def prepare(
+    async def create_or_check(
         self, model: str | None, settings: Settings, *, trust_endpoint: bool = False
     ) -> ExecutionOptions:
         """Makes the run file, or checks that it is of this model; how it is to be executed.
