@@ -93,12 +93,13 @@ def main() -> None:
     with serving(arguments.latency) as url:
         one = measure(url, 1, arguments.concurrency, arguments.seconds)
         many = measure(url, arguments.workers, arguments.concurrency, arguments.seconds)
-    ideal = arguments.concurrency / arguments.latency
+    ideal, ratio = arguments.concurrency / arguments.latency, many.rate / one.rate
+    workers = arguments.workers
     print(f"answers after {arguments.latency:g} s, {arguments.concurrency} episodes in flight at each worker")
     print(f"1 worker     {one.rate:8.1f} calls/s ({one.rate / ideal:.1%} of the endpoint's)")
-    print(f"{arguments.workers} workers    {many.rate:8.1f} calls/s ({many.rate / ideal / arguments.workers:.1%})")
-    print(f"ratio        {many.rate / one.rate:8.2f} of {arguments.workers} ({many.rate / one.rate / arguments.workers:.1%})")
-    print(f"driver       {1e6 * one.cpu:8.0f} us a reply of 1 worker, {1e6 * many.cpu:.0f} of {arguments.workers}")
+    print(f"{workers} workers    {many.rate:8.1f} calls/s ({many.rate / ideal / workers:.1%})")
+    print(f"ratio        {ratio:8.2f} of {workers} ({ratio / workers:.1%})")
+    print(f"driver       {1e6 * one.cpu:8.0f} us a reply of 1 worker, {1e6 * many.cpu:.0f} of {workers}")
 
 
 if __name__ == "__main__":

@@ -109,7 +109,7 @@ class _Actor:
         gc.set_threshold(*GC_THRESHOLDS)
         self._news: asyncio.Queue[News] = asyncio.Queue()
         self._stop = StopSignal()
-        notes = QueueHandler(self._news)  # type: ignore[arg-type]
+        notes = QueueHandler(self._news)
         notes.setLevel(logging.WARNING)
         logging.getLogger("propensitybench").addHandler(notes)
 

@@ -12,10 +12,9 @@ from propensitybench.clients.options import ModelOptions
 from propensitybench.digests import digest, seed_from, shuffled
 from propensitybench.engine import ExecutionOptions, StopSignal, client_for
 from propensitybench.engine.asking import ask as send
-from propensitybench.engine.stop import Stopped
 from propensitybench.engine.open_files import within_open_files
 from propensitybench.engine.prices import Costs
-from propensitybench.engine.stop import until_stopped
+from propensitybench.engine.stop import Stopped, until_stopped
 from propensitybench.errors import BadInput, ModelError
 from propensitybench.judging.items import item_of
 from propensitybench.judging.keyless import PREFIX, KeylessJudge

@@ -17,10 +17,9 @@ from propensitybench.engine import (
     price_table,
 )
 from propensitybench.engine.asking import send
-from propensitybench.engine.stop import Stopped
 from propensitybench.engine.open_files import within_open_files
 from propensitybench.engine.prices import Costs
-from propensitybench.engine.stop import until_stopped
+from propensitybench.engine.stop import Stopped, until_stopped
 from propensitybench.episode import (
     Episode,
     EpisodeJob,
