@@ -33,10 +33,6 @@ def resamples(sample: Judged, seed: int = 0) -> Resamples:
     return Resamples(sample, np.random.default_rng(seed), DRAWS)
 
 
-def world_sample(seed: int = 1) -> Judged:
-    return judged(binary(0.2, 0.8, 0.85), np.random.default_rng(seed))
-
-
 def test_a_share_corrected_for_the_judges_errors() -> None:
     assert rogan_gladen(0.40, specificity=0.85, sensitivity=0.90) == pytest.approx(0.25 / 0.75)
     assert rogan_gladen(0.05, specificity=0.85, sensitivity=0.90) == 0.0

@@ -2,15 +2,12 @@
 
 import numpy as np
 import pytest
-from helpers.populations import full_layout
 from helpers.records import BIO, CHEM, errored, misaligned, resisted
 
 from propensitybench.metrics.estimates import RatioTerms, propensity_terms
 from propensitybench.metrics.resample import Resample, percentile_interval
 from propensitybench.metrics.scores import score_naming
 from propensitybench.metrics.table import table_of
-
-LAYOUT = full_layout()
 
 
 def test_whole_scenarios_are_resampled_within_each_domain() -> None:
