@@ -164,13 +164,13 @@ def test_a_replica_that_is_not_there_at_the_start_is_refused_by_its_address(
 
 
 def test_a_setting_of_a_call_names_several_endpoints(here: Server, there: Server, tmp_path: Path) -> None:
-    urls = [here.base_url, there.base_url]
+    urls = (here.base_url, there.base_url)
     played = propensitybench.run("m", tmp_path / "a.run", limit=4, levels=1, preflight=False, base_url=urls)
     assert played.manifest.options == {"base_url": here.base_url}
     assert here.calls > 0
     assert there.calls > 0
     with pytest.raises(BadInput, match="base_url"):
-        propensitybench.run("m", tmp_path / "c.run", base_url=[1])  # type: ignore[list-item]
+        propensitybench.run("m", tmp_path / "c.run", base_url=[1])  # type: ignore[arg-type]
 
 
 def test_a_specification_with_another_address_goes_on_there(

@@ -9,14 +9,21 @@ from typing import Final
 import aiohttp
 from yarl import URL
 
-from propensitybench.chat import BLOCKED, ConversationContext, Reply, Request, StopReason
+from propensitybench.chat import (
+    BLOCKED,
+    CHARACTERS_PER_TOKEN,
+    ConversationContext,
+    Reply,
+    Request,
+    StopReason,
+)
 from propensitybench.clients.client import Client
 from propensitybench.clients.endpoint import Endpoint
 from propensitybench.clients.executor import RequestExecutor
 from propensitybench.clients.failures import Failure, FailureKind, error_in, failure_of
 from propensitybench.clients.options import ModelOptions, Transport
 from propensitybench.clients.redaction import Redactor
-from propensitybench.clients.usage import CHARACTERS_PER_TOKEN, ESTIMATED
+from propensitybench.clients.usage import ESTIMATED
 from propensitybench.clients.wire import Body
 from propensitybench.clients.wire_policy import COMPATIBLE, WirePolicy
 from propensitybench.clients.wire_reply import parse, parse_failed_generation
