@@ -6,6 +6,7 @@ from .errors import PropensityBenchError
 from .metrics import NamingScores, RunScores
 from .runs import Run, RunComparison, Transcript, Verdict, compare, gate, open, run, run_async
 from .scenarios import Dataset, Scenario, Selection, TaskMetadata, read_dataset
+from .signs import Findings, findings
 from .store import RunFile, verify
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "Episode",
     "EpisodeRecord",
     "EpisodeStats",
+    "Findings",
     "Message",
     "NamingScores",
     "Outcome",
@@ -38,6 +40,7 @@ __all__ = [
     "Verdict",
     "client_for",
     "compare",
+    "findings",
     "gate",
     "open",
     "read_dataset",

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from propensitybench.cli import tables
 from propensitybench.cli.execution import exit_code, play_file, print_ending
+from propensitybench.cli.score import print_overview
 from propensitybench.cli.text import print_json, safe, typed
 from propensitybench.engine import ExecutionOptions, RunSpec, create_run
 from propensitybench.episode import Outcome
@@ -31,8 +31,8 @@ def demonstrate(out: Path, seed: int, *, as_json: bool) -> int:
     if as_json:
         print_json({"runs": [summarise(one) for one in scores]})
         return 0
-    tables.show(tables.overview(scores))
-    print(f"{tables.legend(scores)}\n")
+    print_overview(scores)
+    print()
     for one in scores:
         print(meaning(one))
     print(clustering(scores))

@@ -52,7 +52,7 @@ def command(
 
 
 def _export_logs(file: Path, out: Path) -> list[Path]:
-    from propensitybench.runs.read import needs_inspect
+    from propensitybench.runs.readers import needs_inspect
     from propensitybench.store import RunFile
 
     try:

@@ -16,7 +16,7 @@ from propensitybench.judging.plan import Judging
 from propensitybench.judging.questions import read_question
 from propensitybench.judging.results import read_results
 from propensitybench.runs import StoredRun
-from propensitybench.runs.read import needs_inspect
+from propensitybench.runs.readers import needs_inspect
 from propensitybench.store import RunFile
 
 

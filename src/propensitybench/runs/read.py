@@ -2,20 +2,18 @@
 
 import os
 import re
-from collections.abc import Callable, Sequence
-from importlib.metadata import entry_points
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Final, NamedTuple, cast
+from typing import Final, NamedTuple
 
 from propensitybench.errors import BadInput
 from propensitybench.files import open_regular
 from propensitybench.runs.base import Run
+from propensitybench.runs.readers import log_reader
 from propensitybench.runs.sharded import ShardedRun
 from propensitybench.runs.stored import StoredRun, file_name
 from propensitybench.store import Manifest, RunFile, differences, is_run_file
 
-# Entry points that read runs from other files, named after the suffix of those files.
-READERS: Final = "propensitybench.run_readers"
 # The first bytes of an Inspect log, by the suffix that Inspect wants for its format.
 _LOG_STARTS: Final = {
     ".eval": re.compile(rb"PK\x03\x04"),
@@ -46,9 +44,6 @@ class ReadRuns(NamedTuple):
 
     runs: list[Run]
     skipped: list[str]
-
-
-RunReader = Callable[[Sequence[LogFile]], ReadRuns]
 
 
 def open_run(path: str | os.PathLike[str]) -> Run:
@@ -89,7 +84,7 @@ def read_runs(paths: Sequence[Path]) -> ReadRuns:
         if file in groups:
             runs.append(_run_in(groups[file]))
         elif logs and file is logs[0]:
-            read = _log_reader()(logs)
+            read: ReadRuns = log_reader("eval")(logs)
             runs += read.runs
             skipped += read.skipped
     if not runs:
@@ -159,14 +154,6 @@ def log_suffix(path: Path) -> str | None:
     return next((suffix for suffix, pattern in _LOG_STARTS.items() if pattern.match(start)), None)
 
 
-def needs_inspect(error: ModuleNotFoundError) -> BadInput:
-    """The error for a user without the extra ``inspect``."""
-    return BadInput(
-        f"Inspect logs: need Inspect AI, which is not installed ({error.name}); "
-        "type: pip install 'propensitybench[inspect]'"
-    )
-
-
 def _in_folder(folder: Path) -> list[LogFile]:
     """The run files below a folder, then the logs; hidden files are drafts."""
     visible = sorted(path for path in folder.rglob("*") if path.is_file() and not _is_hidden(path, folder))
@@ -179,11 +166,3 @@ def _in_folder(folder: Path) -> list[LogFile]:
 
 def _is_hidden(path: Path, folder: Path) -> bool:
     return any(part.startswith(".") for part in path.relative_to(folder).parts)
-
-
-def _log_reader() -> RunReader:
-    (reader,) = entry_points(group=READERS, name="eval")
-    try:
-        return cast(RunReader, reader.load())
-    except ModuleNotFoundError as error:
-        raise needs_inspect(error) from error
