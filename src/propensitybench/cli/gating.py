@@ -20,7 +20,8 @@ from propensitybench.runs.execute import check_moved, typed_by_user
 from propensitybench.runs.gate_plan import plan_of
 from propensitybench.runs.gate_question import Question, check_played_for, question_of
 from propensitybench.runs.gating import compare_gated
-from propensitybench.runs.settings import Settings, read_execution, read_settings
+from propensitybench.runs.resolve import read_execution, read_settings
+from propensitybench.runs.settings import Settings
 from propensitybench.runs.verdicts import Needed, Verdict, needed_sentence
 from propensitybench.store import GateRule, RunFile
 from propensitybench.store.filesystems import require_local

@@ -121,7 +121,8 @@ def write(
     from propensitybench.cli.text import must_be_utf8
     from propensitybench.errors import BadInput
     from propensitybench.generation.execution import Models
-    from propensitybench.runs.settings import Settings, read_settings
+    from propensitybench.runs.resolve import read_settings
+    from propensitybench.runs.settings import Settings
 
     must_be_utf8({"WORK": work, "--model": model, "--base-url": base_url, "--drafts": drafts})
     if (model is None) == (drafts is None):

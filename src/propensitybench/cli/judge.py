@@ -85,7 +85,8 @@ def command(
     from propensitybench.cli.text import must_be_utf8
     from propensitybench.judging.plan import Judging
     from propensitybench.judging.questions import question_names, read_question
-    from propensitybench.runs.settings import Settings, read_settings
+    from propensitybench.runs.resolve import read_settings
+    from propensitybench.runs.settings import Settings
 
     must_be_utf8({"--base-url": base_url})
     if read_scout is not None:

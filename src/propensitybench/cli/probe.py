@@ -57,7 +57,8 @@ def command(
     from propensitybench.cli.probing import ask_agent, print_answers, print_estimate
     from propensitybench.judging.probes import probe_names, read_level, read_probe
     from propensitybench.judging.probing import Probing
-    from propensitybench.runs.settings import Settings, read_execution
+    from propensitybench.runs.resolve import read_execution
+    from propensitybench.runs.settings import Settings
 
     probes = tuple(read_probe(one) for one in probe or probe_names())
     probing = Probing(probes, tuple(map(read_level, level or ())), limit)

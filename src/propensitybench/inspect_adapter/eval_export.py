@@ -38,7 +38,7 @@ from propensitybench.inspect_adapter.scorer import scores
 from propensitybench.inspect_adapter.tasks import VERSION
 from propensitybench.inspect_adapter.viewer import viewer
 from propensitybench.metrics.sequential import StoppingState
-from propensitybench.runs.settings import read_model_options
+from propensitybench.runs.resolve import read_model_options
 from propensitybench.runs.stored import file_name
 from propensitybench.store import Manifest, RunFile
 from propensitybench.store.atomic import new_entries, remove_stale

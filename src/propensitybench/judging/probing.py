@@ -33,7 +33,7 @@ from propensitybench.errors import BadInput, ModelError, RunMismatch
 from propensitybench.judging.plan import Estimate
 from propensitybench.judging.probes import END, Level, Probe, Variant, stored_probes
 from propensitybench.judging.session import Judged, Listener, Session
-from propensitybench.runs.settings import read_model_options
+from propensitybench.runs.resolve import read_model_options
 from propensitybench.runs.stored import file_name
 from propensitybench.runs.trust import client_of_run
 from propensitybench.simulated import TaskAware

@@ -32,14 +32,14 @@ from propensitybench.engine import (
 )
 from propensitybench.engine.local import price_of, spending_of
 from propensitybench.errors import BadInput, RunStopped
-from propensitybench.runs.settings import (
-    Settings,
+from propensitybench.runs.resolve import (
     default_file,
     read_execution,
     read_model_options,
     read_settings,
     with_kept,
 )
+from propensitybench.runs.settings import Settings
 from propensitybench.runs.stored import StoredRun, file_name
 from propensitybench.runs.trust import client_of_run, moved
 from propensitybench.simulated import PREFIX
