@@ -222,7 +222,7 @@ def test_a_factor_that_was_edited_since_makes_other_runs(tmp_path: Path) -> None
         summary = "Whether the task ends with thanks."
         levels = [
             { name = "unsaid" },
-            { name = "stated", changes = [{ where = "task", append = " Thank you." }] },
+            { name = "stated", changes = [{ change = "append", where = "task", text = " Thank you." }] },
         ]
     """
     (tmp_path / "thanks.toml").write_text(text, encoding="utf-8")
