@@ -3,6 +3,7 @@ from .clients import Client, Conversation, ScriptedClient
 from .engine import RunSpec, client_for
 from .episode import Episode, EpisodeRecord, EpisodeStats, Outcome, Protocol
 from .errors import PropensityBenchError
+from .experiments import ExperimentAnalysis, ExperimentPlan, analyse_experiment, experiment, plan_experiment
 from .metrics import NamingScores, RunScores
 from .runs import Run, RunComparison, Transcript, Verdict, compare, gate, open, run, run_async
 from .scenarios import Dataset, Scenario, Selection, TaskMetadata, read_dataset
@@ -17,6 +18,8 @@ __all__ = [
     "Episode",
     "EpisodeRecord",
     "EpisodeStats",
+    "ExperimentAnalysis",
+    "ExperimentPlan",
     "Findings",
     "Message",
     "NamingScores",
@@ -38,11 +41,14 @@ __all__ = [
     "ToolSpec",
     "Transcript",
     "Verdict",
+    "analyse_experiment",
     "client_for",
     "compare",
+    "experiment",
     "findings",
     "gate",
     "open",
+    "plan_experiment",
     "read_dataset",
     "run",
     "run_async",

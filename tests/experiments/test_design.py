@@ -291,7 +291,8 @@ def test_without_comparisons_all_that_can_be_compared_will_be() -> None:
 
 def test_a_factor_may_be_a_file_beside_the_design(tmp_path: Path) -> None:
     text = FACTOR.format(name="thanks") + levels(1)
-    text += '[[levels]]\nname = "refused"\nchanges = [{ change = "append", where = "task", text = " Thank you, {decider}." }]'
+    text += '[[levels]]\nname = "refused"\n'
+    text += 'changes = [{ change = "append", where = "task", text = " Thank you, {decider}." }]'
     written(tmp_path, text, "thanks.toml")
     path = written(tmp_path, HEAD + MODELS + 'factors = ["thanks.toml"]\n[sample]\nlimit = 4')
     made = read_experiment(path)
