@@ -21,7 +21,7 @@ from propensitybench.experiments.design import Experiment, read_experiment
 from propensitybench.experiments.factors import read_factor
 from propensitybench.experiments.odds import odds_ratios
 from propensitybench.experiments.results import CellRecords
-from propensitybench.experiments.simulation import prepare, simulate
+from propensitybench.experiments.simulation import pick_cells, simulate
 from propensitybench.scenarios import TaskMetadata
 from propensitybench.simulated import profile
 
@@ -58,7 +58,7 @@ def experiment(limit: int) -> Experiment:
 def named(limit: int, agent: str, seeds: Sequence[int]) -> list[tuple[str, ...]]:
     """The causes that each of several experiments names."""
     design = experiment(limit)
-    ready = prepare(design.cells)
+    ready = pick_cells(design.cells)
     found = (simulate(design, ready, profile(agent), seed) for seed in seeds)
     return [tuple(one.name for one in analysis.effects if one.claimed) for analysis in found]
 

@@ -14,7 +14,7 @@ from propensitybench.episode import Conduct, EpisodeRecord, Outcome
 from propensitybench.experiments.analysis import analyse_model
 from propensitybench.experiments.design import Experiment
 from propensitybench.experiments.results import CellRecords, ModelAnalysis, OddsRatio
-from propensitybench.experiments.simulation import prepare, simulate
+from propensitybench.experiments.simulation import pick_cells, simulate
 from propensitybench.simulated import profile
 from propensitybench.taxonomy import ArmName
 
@@ -420,7 +420,7 @@ def test_what_is_planted_is_claimed_and_nothing_else(name: str) -> None:
         comparisons=("pressure", "time", "length", "blockage"),
         sample={"limit": 120},
     )
-    ready = prepare(made.cells)
+    ready = pick_cells(made.cells)
     claims: Counter[str] = Counter()
     for seed in range(8):
         found = simulate(made, ready, profile(name), seed)

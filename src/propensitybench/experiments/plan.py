@@ -11,7 +11,7 @@ import msgspec
 from propensitybench.engine.plan import Range, plan_run
 from propensitybench.errors import BadInput
 from propensitybench.experiments.design import Experiment, read_experiment
-from propensitybench.experiments.simulation import SimulatedCell, prepare
+from propensitybench.experiments.simulation import SimulatedCell, pick_cells
 from propensitybench.experiments.simulation import simulate as simulate_experiment
 from propensitybench.runs.resolve import read_execution
 from propensitybench.runs.settings import Settings
@@ -55,6 +55,10 @@ class ExperimentPlan(msgspec.Struct, Tabular, frozen=True):
 
     Attributes:
         digest: of the design, which is registered before the first call.
+        cells: the plan of each.
+        tasks: of all cells.
+        calls: likewise.
+        usd: likewise; None if a price is unknown.
         power: of the arms' effects; empty if nothing was simulated.
         notes: what could not be estimated, and why.
     """
@@ -126,7 +130,7 @@ def _power(experiment: Experiment, replicates: int, notes: list[str]) -> list[Ca
     first = experiment.cells[0].model
     if not replicates:
         return []
-    ready = prepare([cell for cell in experiment.cells if cell.model == first])
+    ready = pick_cells([cell for cell in experiment.cells if cell.model == first])
     try:
         return [_claims(experiment, ready, agent, replicates) for agent in AGENTS]
     except BadInput as error:

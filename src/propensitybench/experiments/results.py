@@ -145,7 +145,8 @@ class ExperimentAnalysis(msgspec.Struct, Tabular, frozen=True):
     """The analysis of an experiment; as a table, a row for each effect and odds ratio of each model.
 
     Attributes:
-        name, question: of the design.
+        name: of the design.
+        question: likewise.
         digest: of the design as registered before the first call; empty if it was not.
         models: one analysis for each.
     """

@@ -40,7 +40,7 @@ class SimulatedCell:
         return task_metadata(task, scenario, seed, name, arm)
 
 
-def prepare(cells: Sequence[Cell]) -> list[SimulatedCell]:
+def pick_cells(cells: Sequence[Cell]) -> list[SimulatedCell]:
     """The cells of an experiment, ready to be simulated; raises `BadInput` if one cannot be played."""
     return [SimulatedCell(cell, *pick(cell.spec)) for cell in cells]
 
