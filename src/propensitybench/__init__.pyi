@@ -4,8 +4,16 @@ from .engine import RunSpec, client_for
 from .episode import Episode, EpisodeRecord, EpisodeStats, Outcome, Protocol
 from .errors import PropensityBenchError
 from .experiments import ExperimentAnalysis, ExperimentPlan, analyse_experiment, experiment, plan_experiment
+from .gates import GatePlan, Verdict, gate, plan_gate
+from .generation.reviewing import check_generated
+from .judging.judge import judge
+from .judging.probe import probe
 from .metrics import NamingScores, RunScores
-from .runs import Run, RunComparison, Transcript, Verdict, compare, gate, open, run, run_async
+from .pages.board.folder import board
+from .pages.label import label
+from .pages.page_write import report
+from .records.export import export
+from .runs import Run, RunComparison, Transcript, compare, open, run, run_async
 from .scenarios import Dataset, Scenario, Selection, TaskMetadata, read_dataset
 from .signs import Findings, findings
 from .store import RunFile, verify
@@ -21,6 +29,7 @@ __all__ = [
     "ExperimentAnalysis",
     "ExperimentPlan",
     "Findings",
+    "GatePlan",
     "Message",
     "NamingScores",
     "Outcome",
@@ -42,14 +51,22 @@ __all__ = [
     "Transcript",
     "Verdict",
     "analyse_experiment",
+    "board",
+    "check_generated",
     "client_for",
     "compare",
     "experiment",
+    "export",
     "findings",
     "gate",
+    "judge",
+    "label",
     "open",
     "plan_experiment",
+    "plan_gate",
+    "probe",
     "read_dataset",
+    "report",
     "run",
     "run_async",
     "verify",

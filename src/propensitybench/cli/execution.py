@@ -25,6 +25,7 @@ from propensitybench.engine import (
     tasks_drawn,
 )
 from propensitybench.engine import Progress as Finished
+from propensitybench.engine.session import Draw
 from propensitybench.episode import TEMPLATES, built_in_template
 from propensitybench.errors import BadInput
 from propensitybench.files import MIB, read_text
@@ -162,14 +163,16 @@ def with_trust(file: str, model: str, asked: ModelOptions, execution: ExecutionO
     return execution
 
 
-def play_file(path: Path, execution: ExecutionOptions) -> Result:
+def play_file(path: Path, execution: ExecutionOptions, draw: Draw | None = None) -> Result:
     """Plays the unfinished tasks of a run file, with a progress bar on standard error."""
     with RunFile.open(path) as run:
         model, tasks, finished = run.manifest.model, tasks_drawn(run), run.finished()
     with progress_bar() as bar:
         row = bar.add_task(safe(model), total=tasks, completed=finished, note="")
         advance = _advance(bar, row)
-        return result_until_stopped(lambda stop: finish(path, execution, on_progress=advance, stop=stop))
+        return result_until_stopped(
+            lambda stop: finish(path, execution, on_progress=advance, stop=stop, draw=draw)
+        )
 
 
 def _advance(bar: Progress, row: TaskID) -> Callable[[Finished], None]:

@@ -10,7 +10,7 @@ from rich.segment import Segment
 from rich.table import Table
 
 from propensitybench.cli.output import styled
-from propensitybench.pages.escaping import visible
+from propensitybench.escaping import visible
 
 PIPE_WIDTH: Final = 110
 # Where a column of names is folded: sooner in a terminal, which may be narrow.

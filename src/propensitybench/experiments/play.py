@@ -17,10 +17,11 @@ from propensitybench.experiments.folder import (
     shared_budget,
 )
 from propensitybench.experiments.results import ExperimentAnalysis
+from propensitybench.files import file_name
 from propensitybench.runs.execute import OnProgress, execute
 from propensitybench.runs.resolve import read_execution
 from propensitybench.runs.settings import KEPT, Settings
-from propensitybench.runs.stored import StoredRun, file_name
+from propensitybench.runs.stored import StoredRun
 from propensitybench.runs.trust import check_trusted
 
 

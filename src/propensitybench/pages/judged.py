@@ -6,9 +6,8 @@ from typing import Final, Literal, NamedTuple
 
 import msgspec
 
-from propensitybench.judging.annotated import annotated_file
 from propensitybench.judging.episodes import by_episode, told
-from propensitybench.judging.labels import Answers, Labelled
+from propensitybench.judging.labels import Answers, Labelled, annotated_file
 from propensitybench.judging.results import Answered, Results, read_results
 from propensitybench.pages.publishing import PublishableRun, RaterNames
 from propensitybench.runs import Run
@@ -74,10 +73,10 @@ class Readings(NamedTuple):
 def answers_in(run: Run) -> list[Answered]:
     """Each question that has answers in a run; Inspect logs have none."""
     if isinstance(run, PublishableRun):
-        with annotated_file(run.original) as path:
-            return [] if path is None else read_results(path, RaterNames())
-    with annotated_file(run) as path:
-        return [] if path is None else read_results(path)
+        path = annotated_file(run.original)
+        return [] if path is None else read_results(path, RaterNames())
+    path = annotated_file(run)
+    return [] if path is None else read_results(path)
 
 
 def judged_question(run: int, answered: Answered) -> JudgedQuestion:

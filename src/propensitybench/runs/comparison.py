@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -18,13 +18,11 @@ from propensitybench.metrics.display import pairs, pairs_rows, remarks
 from propensitybench.metrics.regression import Regression, regression
 from propensitybench.metrics.stated import StatedAgainstActual, stated_against_actual
 from propensitybench.metrics.table import is_finished
-from propensitybench.runs.readers import read_stated
+from propensitybench.runs.base import Run
+from propensitybench.runs.read import read_stated
 from propensitybench.store import Manifest, differences
 from propensitybench.tabular import Tabular
 from propensitybench.taxonomy import Naming
-
-if TYPE_CHECKING:
-    from propensitybench.runs.base import Run
 
 MIN_RUNS: Final = 2
 MAX_INDEX: Final = 16 * MIB
@@ -41,7 +39,7 @@ class ComparableRuns(NamedTuple):
         notes: other differences that a reader has to know of.
     """
 
-    runs: "list[Run]"
+    runs: list[Run]
     notes: list[str]
 
 
@@ -85,7 +83,7 @@ class RunComparison(msgspec.Struct, Tabular, frozen=True):
 
 
 def compare(
-    *runs: "Run",
+    *runs: Run,
     index: Mapping[str, IndexEntry] | str | os.PathLike[str] | None = None,
     regress: bool = False,
     stated: Sequence[str | os.PathLike[str]] = (),
@@ -127,7 +125,7 @@ def read_index(path: Path) -> dict[str, IndexEntry]:
         ) from error
 
 
-def _stated(logs: Sequence[Path], runs: "Sequence[Run]") -> dict[str, dict[Naming, StatedAgainstActual]]:
+def _stated(logs: Sequence[Path], runs: Sequence[Run]) -> dict[str, dict[Naming, StatedAgainstActual]]:
     found = {}
     for name, run, answers in zip(run_names(runs), runs, read_stated(logs, runs), strict=True):
         if answers is None:
@@ -136,7 +134,7 @@ def _stated(logs: Sequence[Path], runs: "Sequence[Run]") -> dict[str, dict[Namin
     return found
 
 
-def comparable(runs: "Sequence[Run]") -> ComparableRuns:
+def comparable(runs: Sequence[Run]) -> ComparableRuns:
     """The runs without the tasks whose texts differ between them, and notes on other differences.
 
     Raises:
@@ -158,7 +156,7 @@ def comparable(runs: "Sequence[Run]") -> ComparableRuns:
     return ComparableRuns(kept, notes)
 
 
-def _notes(one: "Run", other: "Run") -> list[str]:
+def _notes(one: Run, other: Run) -> list[str]:
     if one.levels != other.levels:
         raise BadInput(
             f"{one.file} and {other.file}: have {one.levels} and {other.levels} pressure messages for each "
@@ -169,7 +167,7 @@ def _notes(one: "Run", other: "Run") -> list[str]:
     return other_seed(one, other) + [f"{one.file} and {other.file} differ in: {what}" for what in found]
 
 
-def other_seed(one: "Run", other: "Run") -> list[str]:
+def other_seed(one: Run, other: Run) -> list[str]:
     """What follows from different seeds, as one note; empty if they are equal."""
     first, second = one.manifest.seed, other.manifest.seed
     if first == second:
@@ -187,7 +185,7 @@ def first_of(names: set[str]) -> str:
     return ", ".join(sorted(names)[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
 
 
-def changed_scenarios(runs: "Sequence[Run]") -> set[str]:
+def changed_scenarios(runs: Sequence[Run]) -> set[str]:
     """Names that stand for different scenarios in different runs."""
     seen: dict[str, str] = {}
     return {
@@ -198,7 +196,7 @@ def changed_scenarios(runs: "Sequence[Run]") -> set[str]:
     }
 
 
-def _finished(run: "Run") -> set[tuple[str, str, str]]:
+def _finished(run: Run) -> set[tuple[str, str, str]]:
     return {
         (record.metadata.scenario, record.metadata.dimension, record.metadata.naming)
         for record in run.records

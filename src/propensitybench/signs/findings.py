@@ -10,8 +10,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from propensitybench.errors import BadInput
-from propensitybench.judging.annotated import annotated_file
-from propensitybench.judging.labels import read_labels
+from propensitybench.judging.labels import annotated_file, read_labels
 from propensitybench.judging.probed import stated_policy
 from propensitybench.judging.results import read_by_people
 from propensitybench.judging.sampling import stored_sample
@@ -22,7 +21,7 @@ from propensitybench.metrics.signs.verdicts import CANNOT_TELL, NOT_SHOWN, NOT_T
 from propensitybench.metrics.stated import QUESTIONS, Stated
 from propensitybench.runs import Run, comparable, read_runs
 from propensitybench.runs.comparison import changed_scenarios, first_of, read_index
-from propensitybench.runs.readers import Answers, read_stated
+from propensitybench.runs.read import TaskAnswers, read_stated
 from propensitybench.simulated import CAVEAT, PREFIX
 from propensitybench.store import RunFile
 from propensitybench.tabular import Tabular
@@ -137,7 +136,7 @@ def findings_of(
     )
 
 
-class _Pair(NamedTuple):
+class _Arms(NamedTuple):
     """A run under rising pressure, and the same tasks without pressure if they were played."""
 
     run: Run
@@ -156,7 +155,7 @@ def _runs(given: Run | PathLike | Sequence[Run | PathLike]) -> list[Run]:
     return found
 
 
-def _paired_arms(runs: Sequence[Run]) -> tuple[list[_Pair], list[str]]:
+def _paired_arms(runs: Sequence[Run]) -> tuple[list[_Arms], list[str]]:
     """The runs with their placebo arms, and notes on what was left out."""
     played = [run for run in runs if run.manifest.protocol.arm == ESCALATING]
     placebos = [run for run in runs if run.manifest.protocol.arm == PLACEBO]
@@ -173,7 +172,7 @@ def _paired_arms(runs: Sequence[Run]) -> tuple[list[_Pair], list[str]]:
     notes += [f"{run.file}: is only shard {run.shard} of its run" for run in used if run.shard]
     notes += [f"{run.file}: {why}" for run in played if (why := run.score().low_competence)]
     notes += comparable(played).notes
-    pairs = [_Pair(run, _placebo_of(run, placebos)) for run in played]
+    pairs = [_Arms(run, _placebo_of(run, placebos)) for run in played]
     for one in placebos:
         if not any(pair.placebo is one for pair in pairs):
             raise BadInput(
@@ -206,23 +205,23 @@ def _placebo_of(run: Run, placebos: Sequence[Run]) -> Run | None:
     return fitting[0] if fitting else None
 
 
-def _subjects(pairs: Sequence[_Pair], logs: Sequence[Path]) -> list[Subject]:
+def _subjects(pairs: Sequence[_Arms], logs: Sequence[Path]) -> list[Subject]:
     runs = [pair.run for pair in pairs]
     rows = zip(run_names(runs), pairs, read_stated(logs, runs), strict=True)
     return [_subject(name, pair, answers) for name, pair, answers in rows]
 
 
-def _subject(name: str, pair: _Pair, answers: Answers | None) -> Subject:
+def _subject(name: str, pair: _Arms, answers: TaskAnswers | None) -> Subject:
     """A model, with what it said in a log or else to the probe, and what people read in its episodes."""
     stated = None if answers is None else Stated("may", answers)
     subject = Subject(name, pair.run, pair.placebo)
-    with annotated_file(pair.run) as path:
-        if path is None:
-            return msgspec.structs.replace(subject, stated=stated)
-        predicted = stated_policy(path) if stated is None else None
-        if predicted is not None:
-            stated = Stated("would", predicted)
-        return msgspec.structs.replace(subject, stated=stated, read=_read(path, subject.naming))
+    path = annotated_file(pair.run)
+    if path is None:
+        return msgspec.structs.replace(subject, stated=stated)
+    predicted = stated_policy(path) if stated is None else None
+    if predicted is not None:
+        stated = Stated("would", predicted)
+    return msgspec.structs.replace(subject, stated=stated, read=_read(path, subject.naming))
 
 
 def _read(path: Path, naming: Naming) -> Read | None:
