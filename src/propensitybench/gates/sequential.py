@@ -15,7 +15,6 @@ from propensitybench.engine import (
     Price,
     RunSpec,
     is_complete,
-    tasks_drawn,
 )
 from propensitybench.engine.spec import manifest_of, now
 from propensitybench.errors import BadInput, RunMismatch
@@ -29,7 +28,7 @@ from propensitybench.runs import Run, Settings, StoredRun
 from propensitybench.runs.execute import check_model, check_moved, typed_by_user
 from propensitybench.runs.resolve import read_execution, read_settings
 from propensitybench.runs.settings import SETTINGS
-from propensitybench.store import GateRule, RunFile, differences
+from propensitybench.store import GateRule, RunFile, differences, scheduled
 from propensitybench.store.filesystems import require_local
 from propensitybench.taxonomy import Naming
 
@@ -249,7 +248,7 @@ class Candidate:
 
     def draw(self, file: RunFile) -> int:
         """The number of tasks to play once all so far have ended: up to the next look, if none decides."""
-        until = tasks_drawn(file)
+        until = scheduled(file)
         tasks = [one.task for one in file.tasks()]
         records = list(file.records())
         common = common_by_naming(self.base, tasks, records, self.question)
@@ -263,4 +262,4 @@ class Candidate:
     def is_over(self) -> bool:
         """Whether the run file has all the tasks that it takes."""
         with RunFile.open(self.path) as file:
-            return is_complete(file) and self.draw(file) == tasks_drawn(file)
+            return is_complete(file) and self.draw(file) == scheduled(file)
