@@ -41,6 +41,7 @@ from propensitybench.scenarios import Selection
 from propensitybench.store import JournalEntry, RunFile, encode_reply, verify
 
 ray = pytest.importorskip("ray")
+cluster_utils = pytest.importorskip("ray.cluster_utils")
 on_ray = pytest.importorskip("propensitybench.engine.on_ray")
 
 pytestmark = [
@@ -94,7 +95,8 @@ def play(
         Transport(concurrency=SEATS * workers), engine="ray", workers=workers, **options
     )
     stop = StopSignal()
-    return block_on(lambda: on_ray.run_on_ray(path, asked, execution, on_progress, stop), stop)
+    result: Result = block_on(lambda: on_ray.run_on_ray(path, asked, execution, on_progress, stop), stop)
+    return result
 
 
 def actors() -> list[int]:
@@ -147,16 +149,17 @@ def test_two_of_four_workers_are_killed_midway(
         result = play(server, tmp_path / "a.run", kill)
     assert (result.finished, result.cause) == (80, None)
     check_same(tmp_path / "a.run", whole)
-    # Only what had not reached this process is asked for again: in flight, there or here.
+    assert server.most_at_once <= CONCURRENCY
+    # Asked for again is only what had not reached this process: in flight at the endpoint or from the worker.
     assert 0 <= server.calls - calls <= 2 * 2 * SEATS
     assert set(server.authorizations) == {f"Bearer {KEY}"}
     assert [record.getMessage().partition(",")[0] for record in caplog.records] == ["a worker was lost"] * 2
 
 
 def test_a_machine_is_lost_midway(tmp_path: Path, whole: Path) -> None:
-    from ray.cluster_utils import Cluster
-
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 2, "include_dashboard": False})
+    cluster: Any = cluster_utils.Cluster(
+        initialize_head=True, head_node_args={"num_cpus": 2, "include_dashboard": False}
+    )
     try:
         machine = cluster.add_node(num_cpus=2)
         calls = len(journal(whole))
@@ -194,9 +197,9 @@ def test_an_interrupted_run_has_every_reply_and_goes_on_without_ray(tmp_path: Pa
 def test_a_budget_stops_all_workers(tmp_path: Path) -> None:
     path, limit = tmp_path / "a.run", 100
     with serving(slow(simulated("at-level-3"))) as server:
-        result = play(server, path, budget=Budget(tokens=110 * limit))
+        result = play(server, path, workers=2, budget=Budget(tokens=110 * limit))
     assert result.cause is StopCause.BUDGET
-    assert limit <= len(journal(path)) == server.answered == server.calls < limit + 2 * CONCURRENCY
+    assert limit <= len(journal(path)) == server.answered == server.calls < limit + CONCURRENCY
 
 
 @pytest.mark.usefixtures("connected")
@@ -204,18 +207,18 @@ def test_what_stops_a_worker_stops_the_run_and_is_no_loss(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     with serving(always(STOPS_RUN["401"])) as server:
-        result = play(server, tmp_path / "a.run")
+        result = play(server, tmp_path / "a.run", workers=1)
         assert result.cause is StopCause.BAD_INPUT
         assert "wrong or missing API key" in result.reason or "401" in result.reason
         assert server.calls <= CONCURRENCY
     with serving(always(says("no"))) as server:
         path = tmp_path / "b.run"
-        play(server, path, budget=Budget(tokens=1000))
+        play(server, path, workers=1, budget=Budget(tokens=1000))
         with RunFile.open(path, write=True) as run:
             reply = run.replies(0)[0]
             turns = range(len(run.replies(0)), 100)
             run.append([JournalEntry(0, turn, encode_reply(reply)) for turn in turns])
-        result = play(server, path)
+        result = play(server, path, workers=1)
     assert result.cause is StopCause.BAD_INPUT
     assert "is damaged" in result.reason
     assert caplog.records == []
@@ -227,7 +230,7 @@ def test_a_fault_of_the_program_at_a_worker_is_raised_and_is_no_loss(
 ) -> None:
     create_run(RunSpec("simulated/never", selection=Selection(limit=1)), tmp_path / "a.run")
     with RunFile.open(tmp_path / "a.run") as run:
-        job = run.job(next(run.tasks()))._replace(scenario=None)
+        job = run.job(next(run.tasks()))._replace(scenario=None)  # type: ignore[arg-type]
     setup = on_ray.Setup(
         on_ray.version("propensitybench"), "simulated/never", ModelOptions(), {}, Transport()
     )

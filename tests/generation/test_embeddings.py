@@ -18,8 +18,8 @@ from propensitybench.curation.cross_checks import alike_stories, story
 from propensitybench.curation.similarity import FUNCTION_WORDS, alike_pairs
 from propensitybench.errors import BadInput
 from propensitybench.generation.embeddings import Embedder, alike_in_meaning
+from propensitybench.scenarios.issues import Located
 from propensitybench.scenarios.model import Scenario
-from propensitybench.scenarios.rolefile import Located
 
 WORD = re.compile(r"[a-z]+")
 

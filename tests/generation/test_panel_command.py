@@ -321,21 +321,6 @@ def test_a_judge_that_wrote_the_texts_is_noted(call: Call, tmp_path: Path) -> No
     assert loaded(work / "panel/1/scores.json")["who"]["judge-2"]["wrote"] == 1
 
 
-def test_another_known_set_is_another_round(call: Call, tmp_path: Path) -> None:
-    work = working_folder(tmp_path / "work", sound=2)
-    known = [data_folder(tmp_path / name, sound=2, layout="published") for name in ("set-a", "set-b")]
-    call(work, "--forms", tmp_path / "forms", "--draw", 2, "--known", known[0])
-    assert loaded(work / "panel/1/key.json")["settings"] == {
-        "source": "work",
-        "draw": 2,
-        "known": ["set-a"],
-        "known-draw": 8,
-        "seed": 0,
-    }
-    with pytest.raises(BadInput, match=r'this round was begun with known \["set-a"\]'):
-        call(work, "--forms", tmp_path / "forms", "--draw", 2, "--known", known[1])
-
-
 def test_a_round_that_another_command_has_finished_keeps_its_results(tmp_path: Path) -> None:
     work = working_folder(tmp_path / "work", sound=2)
     found = open_round(PanelRequest(work, (), Draw(2, 0, 0), work))

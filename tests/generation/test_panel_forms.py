@@ -110,10 +110,6 @@ def test_forms_are_read_as_spreadsheets_save_them(
     )
 
 
-def _drop(rows: Rows, **_: object) -> None:
-    del rows[1]
-
-
 def _cell(column: str, text: str) -> Callable[[Rows], None]:
     return lambda rows: rows[0].update({column: text})
 

@@ -10,7 +10,7 @@ import gc
 import logging
 import os
 from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Mapping
-from contextlib import aclosing, asynccontextmanager
+from contextlib import asynccontextmanager
 from importlib.metadata import version
 from logging.handlers import QueueHandler
 from math import ceil
@@ -109,7 +109,7 @@ class _Actor:
         gc.set_threshold(*GC_THRESHOLDS)
         self._news: asyncio.Queue[News] = asyncio.Queue()
         self._stop = StopSignal()
-        notes = QueueHandler(self._news)  # type: ignore[arg-type]
+        notes = QueueHandler(self._news)
         notes.setLevel(logging.WARNING)
         logging.getLogger("propensitybench").addHandler(notes)
 
@@ -138,9 +138,8 @@ class _Actor:
     async def play(self, job: EpisodeJob) -> None:
         """Plays a job; what comes of it is news."""
         try:
-            async with aclosing(run_episode(self._client, self._stop, job)) as episode:
-                async for entries in episode:
-                    self._news.put_nowait(Step(job.number, entries))
+            async for entries in run_episode(self._client, self._stop, job):
+                self._news.put_nowait(Step(job.number, entries))
         except (Stopped, BadInput) as error:
             self._stop.request_stop(StopCause.BAD_INPUT, str(error))  # unless it was stopped before
             assert self._stop.cause is not None
@@ -158,7 +157,7 @@ class _Worker:
     """A worker as its run sees it.
 
     Attributes:
-        steps: of its unfinished tasks, as they come; None once it is lost.
+        steps: of its unfinished tasks, as they come; None at the end if it was lost.
     """
 
     def __init__(self, seats: int) -> None:
