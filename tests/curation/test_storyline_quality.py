@@ -55,11 +55,6 @@ def test_storylines_that_suit_nothing_are_named() -> None:
     assert quality.kinds["mails"].texts == 0
 
 
-def test_no_storylines_are_no_error() -> None:
-    quality = storyline_quality([], [], 0)
-    assert (quality.nearest, quality.shared, quality.between) == ((), (), None)
-
-
 def test_the_command_shows_every_measure_with_its_limit() -> None:
     examples = ROOT / "tests" / "curation" / "examples"
     found = call("data", "stats", "--quality", "--data", examples, "--json").json
