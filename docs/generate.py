@@ -1,8 +1,8 @@
 """Writes the generated parts of the documents; with ``--check``, fails if they are out of date.
 
 They are docs/cli.md, the Croissant description of the built-in data, and every block between
-``<!-- begin: NAME -->`` and ``<!-- end -->`` in README.md, docs/rules.md and docs/dataset.md; `BLOCKS` names
-their sources.
+``<!-- begin: NAME -->`` and ``<!-- end -->`` in README.md, docs/rules.md, docs/dataset.md and
+docs/api/running.md; `BLOCKS` names their sources.
 """
 
 import contextlib
@@ -22,6 +22,7 @@ from propensitybench.clients.failures import ERRORS, FATAL, TRANSIENT, WITHOUT_E
 from propensitybench.clients.finish_reasons import FINISH_REASONS
 from propensitybench.episode.transitions import LIMITS, RESPONSES, TRANSITIONS
 from propensitybench.records.croissant import croissant
+from propensitybench.runs.settings import SETTINGS, default_of, must_be
 from propensitybench.scenarios.dataset import CROISSANT, built_in_folder
 
 ROOT = Path(__file__).parents[1]
@@ -35,8 +36,13 @@ BLOCK = re.compile(r"(<!-- begin: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 def program(*arguments: str, cwd: Path = ROOT) -> str:
     """The output of the program."""
     code = "import sys; from propensitybench.cli import main; sys.argv[0] = 'propensitybench'; main()"
+    return output_of("-c", code, *arguments, cwd=cwd)
+
+
+def output_of(*arguments: str, cwd: Path = ROOT) -> str:
+    """What Python prints when it is called with these arguments."""
     done = subprocess.run(
-        [sys.executable, "-c", code, *arguments],
+        [sys.executable, *arguments],
         capture_output=True,
         text=True,
         check=True,
@@ -117,6 +123,16 @@ def rules() -> str:
     return out.getvalue()
 
 
+def settings() -> str:
+    """The arguments of `propensitybench.run`, for docs/api/running.md."""
+    rows = ["| argument | must be | default | |", "| --- | --- | --- | --- |"]
+    for name, setting in SETTINGS.items():
+        kept = " Kept by the run file." if setting.kept else ""
+        about = " ".join(f"{setting.help}{kept}".split()).replace("|", "\\|")
+        rows.append(f"| `{name}` | {must_be(name)} | {default_of(name)} | {about} |")
+    return "\n".join(rows) + "\n"
+
+
 def demo() -> str:
     """The output of `make demo`."""
     with tempfile.TemporaryDirectory() as folder:
@@ -130,12 +146,13 @@ def counts() -> str:
 
 
 def quality() -> str:
-    """The output of `data stats --quality`."""
-    return f"```text\n{program('data', 'stats', '--quality')}\n```\n"
+    """The output of perf/text_quality.py."""
+    return f"```text\n{output_of(str(ROOT / 'perf' / 'text_quality.py'))}\n```\n"
 
 
 BLOCKS: Mapping[str, Callable[[], str]] = {
     "rules": rules,
+    "settings": settings,
     "endings": endings,
     "demo": demo,
     "counts": counts,
@@ -152,7 +169,7 @@ def main() -> None:
     """Writes or checks the documents."""
     described = built_in_folder() / CROISSANT
     wanted = {ROOT / "docs" / "cli.md": cli_reference(), described: croissant(None)}
-    for name in ("README.md", "docs/rules.md", "docs/dataset.md"):
+    for name in ("README.md", "docs/rules.md", "docs/dataset.md", "docs/api/running.md"):
         path = ROOT / name
         wanted[path] = filled(path.read_text(encoding="utf-8"))
     stale = [p for p, text in wanted.items() if not p.exists() or p.read_text(encoding="utf-8") != text]

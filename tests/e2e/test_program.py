@@ -245,16 +245,6 @@ def test_data_show_prints_a_scenario_and_its_messages() -> None:
     assert "did you mean" in call("data", "show", "storefront_capacity_celing").err
 
 
-def test_data_stats_measures_the_quality_of_the_texts() -> None:
-    done = call("data", "stats", "--quality", "--data", SOUND)
-    assert "Nearest neighbours" in done.out
-    assert "Sentences in more than one storyline:" in done.out
-    measured = call("data", "stats", "--quality", "--data", SOUND, "--json").json
-    assert measured["scenarios"]["kinds"]["tasks"]["texts"] == 2
-    assert measured["storylines"]["kinds"]["mails"]["texts"] % 12 == 0
-    assert measured["variety"]["first_word"]["limit"] == "at most 0.15"
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("layout", "model"),
@@ -342,26 +332,6 @@ def test_help_names_every_command_and_needs_no_heavy_import() -> None:
         [*argv()[:2], program], capture_output=True, text=True, check=True, env=dict(os.environ)
     )
     assert loaded.stdout.strip() == "[]"
-
-
-@pytest.mark.parametrize(
-    ("options", "complaint"),
-    [
-        (["--price", "nan,nan", "--budget-usd", "1"], "--price nan,nan: must be like"),
-        (["--temperature", "nan"], "--temperature: must be 0 or more"),
-        (["--top-p", "7"], "--top-p: must be above 0"),
-        (["--extra-body", '{"a": NaN}'], "--extra-body: is not valid JSON"),
-        (["--timeout", "inf"], "--timeout"),
-        (["--base-url", "http://[bad/v1"], "must be like http://127.0.0.1:8000/v1"),
-        (["--epochs", "100000000000"], "--epochs"),
-    ],
-)
-def test_impossible_numbers_are_bad_input(options: list[str], complaint: str, tmp_path: Path) -> None:
-    base = [] if "--base-url" in options else ["--base-url", "http://127.0.0.1:9/v1"]
-    done = call("run", "--model", "m", *base, "--run", tmp_path / "a.run", "--limit", "1", *options)
-    assert done.code == 2
-    assert complaint in done.err
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_template_that_fails_when_it_is_rendered_is_bad_input(tmp_path: Path) -> None:

@@ -252,18 +252,3 @@ def test_fewer_scenarios_than_asked_for_and_none_with_messages_are_noted(call: C
     _, output, _ = read(call, work, judge())
     assert "has only 2 scenarios, and all of them are read" in output
     assert "2 of the 2 drawn scenarios have no messages" in output
-
-
-def test_another_known_set_is_another_round(call: Call, tmp_path: Path) -> None:
-    work = working_folder(tmp_path / "work", sound=2)
-    known = [data_folder(tmp_path / name, sound=2, layout="published") for name in ("set-a", "set-b")]
-    call(work, "--forms", tmp_path / "forms", "--draw", 2, "--known", known[0])
-    assert loaded(work / "panel/1/key.json")["settings"] == {
-        "source": "work",
-        "draw": 2,
-        "known": ["set-a"],
-        "known-draw": 8,
-        "seed": 0,
-    }
-    with pytest.raises(BadInput, match=r'this round was begun with known \["set-a"\]'):
-        call(work, "--forms", tmp_path / "forms", "--draw", 2, "--known", known[1])

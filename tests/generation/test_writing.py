@@ -183,25 +183,25 @@ def test_a_text_that_breaks_a_rule_is_set_aside_with_path_and_reason(rule: str, 
 
 
 def silence(text: Json) -> None:
-    for mail in text["messages"][:9]:
-        mail["voices"] = []
+    for message in text["messages"][:9]:
+        message["voices"] = []
 
 
 KILLS = 5
-MAILS = {
+MESSAGES = {
     "unknown slot": (added("messages", 4, "body", text=" {weather}"), "$.messages[4].body", "weather"),
-    "no voice": (silence, "$.messages", "mails voice no component"),
+    "no voice": (silence, "$.messages", "messages voice no component"),
     "names a rule": (added("messages", 8, "body", text=" Bypass it."), "$.messages[8].body", "Bypass"),
     "another dimension": (set_in("dimension", to="financials"), "$.dimension", "must be 'time'"),
     "another domain": (set_in("domains", to=["bio-security"]), "$.domains", "must contain"),
-    "eleven mails": (lambda text: text["messages"].pop(), "$.messages", "at least 12 items"),
+    "eleven messages": (lambda text: text["messages"].pop(), "$.messages", "at least 12 items"),
     "format": (set_in("format", to="mine/1"), "$.format", "propensitybench-storyline/1"),
 }
 
 
-@pytest.mark.parametrize("rule", MAILS)
+@pytest.mark.parametrize("rule", MESSAGES)
 def test_a_storyline_that_breaks_a_rule_is_set_aside(rule: str, tmp_path: Path) -> None:
-    change, path, reason = MAILS[rule]
+    change, path, reason = MESSAGES[rule]
     work = small_plan(tmp_path, 2, time=1, neutral=1)
 
     def behave(body: Json, _number: int) -> Answer:

@@ -20,7 +20,7 @@ from propensitybench.clients import Client, Conversation, says
 from propensitybench.engine import Progress
 from propensitybench.errors import BadInput, RunMismatch, RunStopped
 from propensitybench.runs import Settings
-from propensitybench.runs.settings import read_settings
+from propensitybench.runs.resolve import read_settings
 from propensitybench.store import verify
 
 SMALL: dict[str, Any] = {"limit": 3, "levels": 1}
@@ -293,25 +293,27 @@ def test_truncated_replies_have_no_score_and_say_what_to_do() -> None:
 @pytest.mark.parametrize(
     ("settings", "complaint"),
     [
-        ({"limt": 5}, "run: unknown setting 'limt'; did you mean 'limit'"),
-        ({"limit": "many"}, "run: limit: expected `int | null`, got `str`"),
-        ({"limit": 1.5}, "run: limit: expected `int | null`, got `float`"),
-        ({"limit": 0}, "limit: must be 1 or more, found 0"),
-        ({"seed": 1.5}, "run: seed: expected `int`, got `float`"),
-        ({"levels": "abc"}, "run: levels: expected `int`, got `str`"),
-        ({"levels": 13}, "levels: must be from 0 to 12, found 13"),
-        ({"precision": "small"}, "run: precision: expected `float | null`, got `str`"),
-        ({"precision": 2}, "precision: must be between 0 and 1"),
-        ({"naming": "nice"}, "run: naming: invalid enum value 'nice'"),
-        ({"dimensions": "time"}, "run: dimensions: expected `array`, got `str`"),
+        ({"limt": 5}, "unknown setting 'limt'; did you mean 'limit'"),
+        ({"limit": "many"}, "limit: must be a whole number of 1 or more, found many"),
+        ({"limit": 1.5}, "limit: must be a whole number of 1 or more, found 1.5"),
+        ({"limit": 0}, "limit: must be a whole number of 1 or more, found 0"),
+        ({"seed": 1.5}, "seed: must be a whole number of at most 64 bits, found 1.5"),
+        ({"levels": 13}, "levels: must be a whole number from 0 to 12, found 13"),
+        ({"precision": 2}, "precision: must be above 0 and below 1, found 2"),
+        ({"naming": "nice"}, "naming: must be one of harmful, benign, both, found nice"),
+        ({"dimensions": "time"}, "dimensions: must be a list of texts, found time"),
         ({"dimensions": ["tme"]}, "unknown dimension 'tme'; did you mean 'time'"),
-        ({"domains": [1]}, "run: domains[0]: expected `str`, got `int`"),
-        ({"price": (1,)}, "price: expected US dollars per million tokens like (2.5, 10), got (1.0,)"),
-        ({"price": (1, float("nan"))}, "price: expected US dollars"),
+        ({"domains": [1]}, "domains: must be a list of texts"),
+        ({"ask": 1}, "ask: must be true or false, found 1"),
+        ({"price": (1,)}, "price: must be US dollars per million tokens, like 2.5,10 or 2.5,10,1.25"),
+        ({"price": (1, float("nan"))}, "price: must be US dollars"),
+        ({"price": (1, -1)}, "price: must be US dollars"),
+        ({"extra_body": []}, "extra_body: must be a JSON object"),
+        ({"data": 7}, "data: must be text, found 7"),
         ({"data": "nowhere"}, "nowhere: is no"),
         ({"temperature": 0.5}, "takes no base URL and no sampling options"),
-        ({"timeout": float("nan")}, "run: timeout: must be 1 or more, found nan"),
-        ({"concurrency": 0}, "run: concurrency: must be 1 or more, found 0"),
+        ({"timeout": float("nan")}, "timeout: must be from 1 to 86400, found nan"),
+        ({"rpm": float("inf")}, "rpm: must be 1 or more, found inf"),
     ],
 )
 def test_wrong_settings_are_one_sentence(settings: dict[str, Any], complaint: str, folder: Path) -> None:
@@ -327,7 +329,7 @@ def test_wrong_settings_are_one_sentence(settings: dict[str, Any], complaint: st
     [
         ("simulated/nver", "did you mean 'never'"),
         ("gpt", "give provider/name"),
-        (7, "run: model: expected a name like 'simulated/o3-like', got int"),
+        (7, "model: must be a name like 'simulated/o3-like', found 7"),
     ],
 )
 def test_wrong_models_are_one_sentence(model: Any, complaint: str, folder: Path) -> None:
@@ -358,7 +360,6 @@ def test_every_setting_reaches_the_run() -> None:
         "precision": 0.5,
         "template": "t",
         "arm": "open",
-        "succeeds_at": 2,
         "ask": True,
         "report": True,
         "base_url": "http://x/v1",

@@ -25,6 +25,7 @@ from propensitybench.engine import (
     tasks_drawn,
 )
 from propensitybench.engine import Progress as Finished
+from propensitybench.engine.session import Draw
 from propensitybench.episode import TEMPLATES, built_in_template
 from propensitybench.errors import BadInput
 from propensitybench.files import MIB, read_text
@@ -32,7 +33,8 @@ from propensitybench.metrics import RunScores
 from propensitybench.metrics.summary import summarise
 from propensitybench.runs import StoredRun
 from propensitybench.runs.execute import check_model, check_moved, finish, typed_by_user, used_up
-from propensitybench.runs.settings import Settings, read_model_options, with_kept
+from propensitybench.runs.resolve import read_model_options, with_kept
+from propensitybench.runs.settings import Settings, as_typed
 from propensitybench.runs.trust import OPTION, check_trusted, destination, distrusted, moved
 from propensitybench.simulated import PREFIX
 from propensitybench.store import RunFile
@@ -72,18 +74,10 @@ def read_price(text: str | None) -> tuple[float, ...] | None:
 def kept_or(path: Path, given: Settings) -> Settings:
     """The options given and, of the others, those that the run file keeps, which are printed."""
     settings = with_kept(path, given)
-    kept = [_option(name, value) for name, value in settings.items() if given.get(name) is None]
+    kept = [as_typed(name, value) for name, value in settings.items() if given.get(name) is None]
     if kept:
         tell(f"as before: {' '.join(kept)}")
     return settings
-
-
-def _option(name: str, value: Any) -> str:
-    """A setting that a run file keeps, as it is typed."""
-    if isinstance(value, bool):
-        return f"--{'' if value else 'no-'}{name}"
-    numbers = value if isinstance(value, list) else [value]
-    return f"--{name.replace('_', '-')} {','.join(f'{number:.12g}' for number in numbers)}"
 
 
 def read_template(given: str | None) -> str | None:
@@ -169,14 +163,16 @@ def with_trust(file: str, model: str, asked: ModelOptions, execution: ExecutionO
     return execution
 
 
-def play_file(path: Path, execution: ExecutionOptions) -> Result:
+def play_file(path: Path, execution: ExecutionOptions, draw: Draw | None = None) -> Result:
     """Plays the unfinished tasks of a run file, with a progress bar on standard error."""
     with RunFile.open(path) as run:
         model, tasks, finished = run.manifest.model, tasks_drawn(run), run.finished()
     with progress_bar() as bar:
         row = bar.add_task(safe(model), total=tasks, completed=finished, note="")
         advance = _advance(bar, row)
-        return result_until_stopped(lambda stop: finish(path, execution, on_progress=advance, stop=stop))
+        return result_until_stopped(
+            lambda stop: finish(path, execution, on_progress=advance, stop=stop, draw=draw)
+        )
 
 
 def _advance(bar: Progress, row: TaskID) -> Callable[[Finished], None]:

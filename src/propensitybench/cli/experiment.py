@@ -44,7 +44,8 @@ def plan(
     """Print tasks, calls, cost and power; send nothing."""
     from propensitybench.cli.execution import read_price
     from propensitybench.cli.experimenting import show_plan
-    from propensitybench.runs.settings import Settings, read_execution
+    from propensitybench.runs.resolve import read_execution
+    from propensitybench.runs.settings import Settings
 
     show_plan(file, simulate, read_execution(Settings(price=read_price(price))).price, as_json=as_json)
 
@@ -79,7 +80,8 @@ def run(
     """Register the design and play its cells, one run file each; resumes what is there."""
     from propensitybench.cli.execution import read_price
     from propensitybench.cli.experimenting import play
-    from propensitybench.runs.settings import Settings, read_execution
+    from propensitybench.runs.resolve import read_execution
+    from propensitybench.runs.settings import Settings
 
     settings = Settings(
         concurrency=concurrency, timeout=timeout, max_retries=max_retries, rpm=rpm, tpm=tpm,

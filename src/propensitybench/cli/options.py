@@ -1,17 +1,35 @@
 """Options that several commands share."""
 
+from collections.abc import Callable, Mapping
 from copy import copy
+from functools import wraps
+from inspect import Parameter, signature
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, get_args
+from typing import Annotated, Any, Final, Literal, cast, get_args, get_origin
 
 import typer
 from typer.models import OptionInfo
 
-from propensitybench.clients.options import Transport
+from propensitybench.cli.text import must_be_utf8
+from propensitybench.clients.options import ModelOptions, Transport
+from propensitybench.engine import Budget, ExecutionOptions, Price
+from propensitybench.errors import BadData, BadInput
+from propensitybench.runs.resolve import MAX_SHOWN, checked
+from propensitybench.runs.settings import (
+    SETTINGS,
+    TYPES,
+    Names,
+    Settings,
+    bounds,
+    default_of,
+    must_be,
+    option_of,
+)
 from propensitybench.taxonomy import ArmName
 
 DEFAULTS: Final = Transport()
 LEVELS: Final = 12
+Command = Callable[..., None]
 
 Data = Annotated[
     Path | None,
@@ -163,21 +181,6 @@ AssumePropensity = Annotated[
         help="With --plan: the model's propensity; may be repeated. Default: 0.1 and 0.5.",
     ),
 ]
-AssumeIcc = Annotated[
-    float,
-    typer.Option(
-        "--assume-icc", metavar="R", help="With --plan: intraclass correlation of a scenario's tasks."
-    ),
-]
-AssumeCorrelation = Annotated[
-    float,
-    typer.Option(
-        "--assume-correlation",
-        metavar="C",
-        help="With --plan: correlation of a scenario's propensities between two namings or two models.",
-    ),
-]
-
 # Sampling options: part of what a run is.
 BaseUrl = Annotated[
     str | None,
@@ -299,3 +302,82 @@ Workers = Annotated[
         "each CPU of this machine, or for each machine of the cluster.",
     ),
 ]
+
+
+def settings_of(*kinds: type) -> tuple[str, ...]:
+    """The names of the settings that belong to some types, see `Setting.of`."""
+    return tuple(name for name, setting in SETTINGS.items() if setting.of in kinds)
+
+
+# Of a model that is asked something; how requests are sent, and when to stop; where tasks are played.
+MODEL: Final = settings_of(ModelOptions)
+LIMITS: Final = settings_of(Transport, Budget, Price)
+PLACES: Final = settings_of(ExecutionOptions)
+
+
+def takes(*names: str, kept: bool = False, **texts: str) -> Callable[[Command], Command]:
+    """Gives a command the options of settings; it gets those that were typed as its argument ``settings``.
+
+    Args:
+        names: of the settings.
+        kept: whether what is left out is as the run file says.
+        texts: help of settings, where the usual one is not true of this command.
+    """
+
+    def decorate(command: Command) -> Command:
+        parameters = []
+        for parameter in signature(command, eval_str=True).parameters.values():
+            if parameter.name == "settings":
+                parameters += [_parameter(name, texts.get(name), kept=kept) for name in names]
+            else:
+                parameters.append(parameter.replace(kind=Parameter.KEYWORD_ONLY))
+
+        @wraps(command)
+        def run(**arguments: Any) -> None:
+            given = {name: arguments.pop(name) for name in names}
+            command(**arguments, settings=read_typed(given))
+
+        run.__signature__ = signature(command).replace(parameters=parameters)  # type: ignore[attr-defined]
+        run.__annotations__ = {one.name: one.annotation for one in parameters}
+        return run
+
+    return decorate
+
+
+def _parameter(name: str, text: str | None, *, kept: bool) -> Parameter:
+    setting, kind = SETTINGS[name], TYPES[name]
+    if get_origin(kind) is Annotated:
+        kind = get_args(kind)[0]
+    if setting.typed is not None:
+        kind = str
+    elif kind == Names:
+        kind = list[str]
+    notes = [bounds(name)] if bounds(name) else []
+    if default := default_of(name):
+        notes.append(
+            f"default: as before, at first {default}" if kept and setting.kept else f"default: {default}"
+        )
+    if text is None:
+        text = setting.help + (f"  [{'; '.join(notes)}]" if notes else "")
+    declared = setting.option or option_of(name)
+    option = typer.Option(declared, metavar=setting.metavar, help=text, show_default=False)
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[kind | None, option])
+
+
+def read_typed(given: Mapping[str, Any]) -> Settings:
+    """The settings that were typed; raises `BadInput` for a value that cannot be used."""
+    found: dict[str, Any] = {}
+    for name, value in given.items():
+        if value is None or value == []:
+            continue
+        for text in value if isinstance(value, list) else [value]:
+            must_be_utf8({option_of(name): text})
+        read = SETTINGS[name].typed
+        try:
+            found |= checked({name: read(value) if read else value})
+        except (BadInput, ValueError) as error:
+            if isinstance(error, BadData):
+                raise
+            shown = f"{value:g}" if isinstance(value, float) else str(value)[:MAX_SHOWN]
+            raise BadInput(f"{option_of(name)} {shown}: must be {must_be(name)}") from error
+    return cast(Settings, found)

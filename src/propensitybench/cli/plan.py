@@ -1,36 +1,27 @@
 """``propensitybench run --plan``: what a run would cost, and what it could detect."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
-from propensitybench.cli.execution import start
 from propensitybench.cli.text import print_json
 from propensitybench.engine import Price, RunSpec
 from propensitybench.engine.plan import plan_run
-from propensitybench.metrics.power import PROPENSITIES, Assumptions, Power
-from propensitybench.runs.settings import RunSettings
-
-Assumed = tuple[list[float] | None, float, float]
+from propensitybench.metrics.power import Assumptions, Power
 
 
-def start_or_plan(settings: RunSettings, path: Path, assumed: Assumed | None, *, as_json: bool) -> int:
-    """Plays a run, or only prints its plan; the exit code.
+def show_plan(
+    spec: RunSpec, path: Path, price: Price | None, propensities: Sequence[float], *, as_json: bool
+) -> None:
+    """Prints the plan of a run; an upper limit where a stopping rule may end it earlier.
 
     Args:
-        settings: of the run.
-        path: its run file.
-        assumed: propensities, intraclass correlation and correlation, for the power in the plan; None plays.
+        spec: the run.
+        path: its run file, which may exist.
+        price: of the model; None looks it up.
+        propensities: that are assumed for the power.
         as_json: prints JSON instead.
     """
-    if assumed is None:
-        return start(settings.spec, path, settings.execution, as_json=as_json)
-    _show_plan(settings.spec, path, settings.execution.price, assumed, as_json=as_json)
-    return 0
-
-
-def _show_plan(spec: RunSpec, path: Path, price: Price | None, assumed: Assumed, *, as_json: bool) -> None:
-    """Prints the plan of a run; an upper limit where a stopping rule may end it earlier."""
-    propensities, icc, correlation = assumed
-    assumptions = Assumptions(tuple(propensities or PROPENSITIES), icc, correlation)
+    assumptions = Assumptions(tuple(propensities))
     plan = plan_run(spec, path, price, assumptions)
     if as_json:
         print_json(plan)

@@ -1,8 +1,9 @@
-"""The rules of play as tables.
+"""What follows from an event, as tables; `Episode` looks every step up here.
 
-The machine looks every step up here and has no rules of its own. ``TRANSITIONS`` maps a state and an event
-to the next state; a pair that is missing is an `IllegalStep`. ``RESPONSES`` gives the kind of text that the
-agent gets back. ``LIMITS`` lists the events that follow from counting, in the order they are checked.
+``TRANSITIONS`` maps a state and an event to the next state; a pair that is missing is an `IllegalStep`.
+``RESPONSES`` gives the kind of text that the agent gets back. ``LIMITS`` lists the events that follow from
+counting, in the order they are checked. Which event a reply is (the order of the checks, the repeated tool,
+parallel calls, cut replies, the call that succeeds) is decided in `machine`.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,263 +1,344 @@
-"""The settings of a run, as `propensitybench.run` takes them."""
+"""The settings of a run: what `propensitybench.run` takes, and what options of commands are made from.
+
+A setting is one entry of `Settings`: its type, its bounds and what is said of it.
+"""
 
 import os
-import re
-from collections.abc import Mapping, Sequence
-from math import inf
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple, TypedDict, TypeVar, cast
+from typing import (
+    Annotated,
+    Any,
+    Final,
+    Literal,
+    NamedTuple,
+    TypedDict,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import msgspec
+from msgspec import Meta
 
 from propensitybench.clients.options import ModelOptions, Transport
-from propensitybench.digests import digest
 from propensitybench.engine import Budget, Endpoints, ExecutionOptions, Price, RunSpec
-from propensitybench.episode import Protocol, built_in_template
-from propensitybench.errors import BadInput, UnknownName
-from propensitybench.runs.stored import file_name
+from propensitybench.episode import TEMPLATES, Protocol, built_in_template
+from propensitybench.files import MIB, read_text
 from propensitybench.scenarios import Selection
-from propensitybench.simulated import PREFIX
-from propensitybench.store import RunFile, StoppingRule
-from propensitybench.store.shards import read_shard
-from propensitybench.taxonomy import NAMINGS, ArmName, naming
+from propensitybench.store import StoppingRule
+from propensitybench.taxonomy import ArmName
 
-FOLDER: Final = Path("propensitybench-runs")
-LEAST: Final[Mapping[str, int]] = {
-    "concurrency": 1,
-    "timeout": 1,
-    "max_retries": 0,
-    "rpm": 1,
-    "tpm": 1,
-    "max_tokens": 1,
-    "succeeds_at": 1,
-    "max_tokens_total": 1,
-    "budget_usd": 0,
-    "workers": 1,
-}
-# A day; as for `--timeout`.
-MAX_TIMEOUT_S: Final = 86_400.0
 # More than any provider needs, and well below the limit of the JSON encoder.
-DEEPEST_BODY: Final = 64
-T = TypeVar("T")
+MAX_NESTED: Final = 64
+
+Count = Annotated[int, Meta(ge=1)]
+Rate = Annotated[float, Meta(ge=1)]
+Dollars = Annotated[float, Meta(ge=0)]
+Names = tuple[str, ...]
 
 
-class _Checked(TypedDict, total=False):
-    domains: tuple[str, ...]
-    workspaces: tuple[str, ...]
-    roles: tuple[str, ...]
-    capabilities: tuple[str, ...]
-    dimensions: tuple[str, ...]
-    naming: Literal["harmful", "benign", "both"]
-    limit: int | None
-    epochs: int
-    seed: int
-    levels: int
-    precision: float | None
-    template: str | None
-    arm: ArmName
-    succeeds_at: int
-    ask: bool
-    report: bool
-    base_url: str | Sequence[str] | None
-    temperature: float | None
-    top_p: float | None
-    max_tokens: int | None
-    reasoning_effort: str | None
-    extra_body: dict[str, Any]
-    concurrency: int | None
-    timeout: float | None
-    max_retries: int | None
-    rpm: float | None
-    tpm: float | None
-    budget_usd: float | None
-    max_tokens_total: int | None
-    price: tuple[float, ...] | None
-    preflight: bool | None
-    shard: str | None
-    engine: Literal["local", "ray"]
-    ray_address: str | None
-    workers: int | None
+class Setting(NamedTuple):
+    """What a type does not say of a setting.
 
-
-class Settings(_Checked, total=False):
-    """Settings of a run, named after the options of ``propensitybench run``.
-
-    Several base URLs, or ``endpoints``, a file of them, are replicas of one model. ``template`` is the text
-    of a system message template; ``price`` is US dollars per million tokens: input, output and, optionally,
-    cached input. ``arm`` is one of `propensitybench.taxonomy.ARMS`; ``succeeds_at`` is the right call of the
-    safe tool that succeeds in the arm ``open``; ``ask`` adds a tool to ask those who may decide; ``report``
-    asks for a closing report. ``shard`` is text like ``3/64``: play only the third of 64 shards of the run,
-    in a run file of its own.
-
-    None is as if a setting were left out. How a run was played is kept in its run file: of ``concurrency``,
-    ``timeout``, ``max_retries``, ``rpm``, ``tpm``, ``budget_usd``, ``max_tokens_total``, ``price`` and
-    ``preflight``, what is left out is as it was when the run was played last.
+    Attributes:
+        of: what the setting belongs to. Its default is that of the field of the same name, if there is one.
+        help: what it does.
+        option: how it is typed on the command line, if that is not its name.
+        metavar: what stands for its value in the help.
+        typed: makes the value of the text that is typed; raises `ValueError` if it cannot.
+        must_be: what the value must be, if the type does not say it in words.
+        default: said in the help, if it is not the field's.
+        kept: whether the run file keeps it, so that what is left out later is as it was.
     """
 
-    data: str | os.PathLike[str] | None
-    endpoints: str | os.PathLike[str] | None
+    of: type
+    help: str
+    option: str = ""
+    metavar: str | None = None
+    typed: Callable[[str], Any] | None = None
+    must_be: str = ""
+    default: str = ""
+    kept: bool = False
 
 
-class RunSettings(NamedTuple):
-    """What a run is, and how it is executed."""
+def _template(given: str) -> str:
+    """The text of one of the package's templates, or of a file."""
+    if given in TEMPLATES:
+        return built_in_template(given)
+    return read_text(Path(given), f"--template {given}", MIB)
 
-    spec: RunSpec
-    execution: ExecutionOptions
+
+def _numbers(given: str) -> tuple[float, ...]:
+    return tuple(float(part) for part in given.split(","))
 
 
-def read_settings(model: str, settings: Settings) -> RunSettings:
-    """The settings of a run, checked; a missing setting has the default of the command line.
+def _json(given: str) -> Any:
+    try:
+        return msgspec.json.decode(given)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise ValueError(given) from error
 
-    Raises:
-        BadInput: a setting does not exist, or has the wrong type or an impossible value.
+
+class Settings(TypedDict, total=False):
+    """Settings of a run, named after the options of ``propensitybench run``; None is as if left out.
+
+    ``template`` is the text of a template, ``price`` has two or three numbers, and ``extra_body`` is a dict.
+
+    How a run was played is kept in its run file: what is left out of ``concurrency``, ``timeout``,
+    ``max_retries``, ``rpm``, ``tpm``, ``budget_usd``, ``max_tokens_total``, ``price`` and ``preflight`` is as
+    it was when the run was played last.
     """
-    if not isinstance(model, str):
-        raise BadInput(f"run: model: expected a name like 'simulated/o3-like', got {type(model).__name__}")
-    given = _checked(settings)
-    execution = read_execution(settings)
-    endpoints = execution.endpoints
-    given["base_url"] = None if endpoints is None else endpoints.read()[0]
-    names = given.get("naming", "both")
-    precision, data, shard = given.get("precision"), settings.get("data"), given.get("shard")
-    spec = RunSpec(
-        model=model,
-        data=None if data is None else Path(data),
-        selection=msgspec.structs.replace(
-            _convert(given, Selection), namings=NAMINGS if names == "both" else (naming(names),)
+
+    data: Annotated[
+        str | os.PathLike[str] | None,
+        Setting(
+            RunSpec,
+            "Data folder in this project's layout or the published one.",
+            metavar="DIR",
+            default="the built-in data",
         ),
-        seed=given.get("seed", 0),
-        protocol=_convert(given, Protocol),
-        template=given.get("template") or built_in_template(),
-        options=_convert(given, ModelOptions),
-        stopping_rule=None if precision is None else StoppingRule(precision),
-        shard=None if shard is None else read_shard(shard),
-    )
-    return RunSettings(spec, execution)
+    ]
+    domains: Annotated[
+        Names | None, Setting(Selection, "Only this domain; may be repeated.", option="--domain")
+    ]
+    workspaces: Annotated[
+        Names | None, Setting(Selection, "Only this workspace; may be repeated.", option="--workspace")
+    ]
+    roles: Annotated[Names | None, Setting(Selection, "Only this role; may be repeated.", option="--role")]
+    capabilities: Annotated[
+        Names | None, Setting(Selection, "Only this capability; may be repeated.", option="--capability")
+    ]
+    dimensions: Annotated[
+        Names | None,
+        Setting(Selection, "Only this pressure dimension; may be repeated.", option="--dimension"),
+    ]
+    naming: Annotated[
+        Literal["harmful", "benign", "both"] | None,
+        Setting(Selection, "Name of the misaligned tool.", default="both"),
+    ]
+    limit: Annotated[
+        Count | None,
+        Setting(
+            Selection,
+            "Play a balanced sample of N scenario-dimension pairs, each under every selected naming.",
+        ),
+    ]
+    epochs: Annotated[
+        Annotated[int, Meta(ge=1, le=10_000)] | None, Setting(Selection, "Repetitions of each task.")
+    ]
+    levels: Annotated[
+        Annotated[int, Meta(ge=0, le=12)] | None,
+        Setting(
+            Protocol,
+            "Stop each task after K pressure messages. Cheaper, but the result is PP@K, not the propensity.",
+        ),
+    ]
+    precision: Annotated[
+        Annotated[float, Meta(gt=0, lt=1)] | None,
+        Setting(
+            StoppingRule,
+            "Stop when the 95 % interval of the propensity is at most +- SHARE under every naming, e.g. "
+            "0.02. Tasks are drawn in batches of 80 pairs, at least 400. The rule looks at the width of the "
+            "interval, not at its value, so the interval keeps its coverage.",
+            metavar="SHARE",
+        ),
+    ]
+    seed: Annotated[
+        Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)] | None,
+        Setting(RunSpec, "Random seed.", must_be="a whole number of at most 64 bits"),
+    ]
+    template: Annotated[
+        str | None,
+        Setting(
+            RunSpec,
+            "System message: named (the policy names the misaligned tool), unnamed (it only forbids the "
+            "act), or a Jinja template of your own.",
+            metavar="NAME|FILE",
+            typed=_template,
+            default="named",
+        ),
+    ]
+    arm: Annotated[
+        ArmName | None,
+        Setting(
+            Protocol,
+            "The variant to play, to tell an effect of pressure from others (docs/experiments.md). Only "
+            "escalating gives the propensity.",
+        ),
+    ]
+    ask: Annotated[
+        bool | None, Setting(Protocol, "Offer a tool that puts a question to those who may decide.")
+    ]
+    report: Annotated[
+        bool | None,
+        Setting(
+            Protocol,
+            "Ask for a closing report after the end of each task, and compare it with the facts.",
+        ),
+    ]
+    shard: Annotated[
+        str | None,
+        Setting(
+            RunSpec,
+            "Play only the I-th of N shards of the run, in a run file of its own; `merge` combines them.",
+            metavar="I/N",
+        ),
+    ]
+    base_url: Annotated[
+        Names | str | None,
+        Setting(
+            Endpoints,
+            "OpenAI-compatible endpoint; --model is then the endpoint's own model name. Repeated: replicas "
+            "of the model.",
+            metavar="URL",
+        ),
+    ]
+    endpoints: Annotated[
+        str | os.PathLike[str] | None,
+        Setting(
+            Endpoints,
+            "File with one base URL on each line, instead of --base-url; may change while the run goes on.",
+            metavar="FILE",
+        ),
+    ]
+    temperature: Annotated[
+        Annotated[float, Meta(ge=0)] | None,
+        Setting(ModelOptions, "Sampling temperature.", default="the provider's"),
+    ]
+    top_p: Annotated[
+        Annotated[float, Meta(gt=0, le=1)] | None,
+        Setting(ModelOptions, "Nucleus sampling.", default="the provider's"),
+    ]
+    max_tokens: Annotated[
+        Count | None,
+        Setting(ModelOptions, "Longest reply, reasoning included.", default="the provider's"),
+    ]
+    reasoning_effort: Annotated[
+        Literal["none", "minimal", "low", "medium", "high", "xhigh"] | None,
+        Setting(ModelOptions, "For reasoning models.", default="the provider's"),
+    ]
+    extra_body: Annotated[
+        dict[str, Any] | None,
+        Setting(
+            ModelOptions,
+            "Object merged into every request body.",
+            metavar="JSON",
+            typed=_json,
+            must_be=f"a JSON object, like '{{\"seed\": 1}}', nested at most {MAX_NESTED} levels deep",
+        ),
+    ]
+    concurrency: Annotated[
+        Count | None, Setting(Transport, "Episodes, and so requests, in flight.", kept=True)
+    ]
+    timeout: Annotated[
+        Annotated[float, Meta(ge=1, le=86_400)] | None,
+        Setting(Transport, "Seconds for one attempt of a request.", kept=True),
+    ]
+    max_retries: Annotated[
+        Annotated[int, Meta(ge=0)] | None,
+        Setting(Transport, "Retries of a request after a transient error.", kept=True),
+    ]
+    rpm: Annotated[Rate | None, Setting(Transport, "Requests per minute and API key.", kept=True)]
+    tpm: Annotated[Rate | None, Setting(Transport, "Tokens per minute and API key.", kept=True)]
+    budget_usd: Annotated[Dollars | None, Setting(Budget, "Stop at this cost in US dollars.", kept=True)]
+    max_tokens_total: Annotated[Count | None, Setting(Budget, "Stop at this number of tokens.", kept=True)]
+    price: Annotated[
+        Annotated[tuple[Dollars, ...], Meta(min_length=2, max_length=3)] | None,
+        Setting(
+            Price,
+            "US dollars per million tokens, for a model that the price table does not list.",
+            metavar="IN,OUT[,CACHED]",
+            typed=_numbers,
+            must_be="US dollars per million tokens, like 2.5,10 or 2.5,10,1.25",
+            kept=True,
+        ),
+    ]
+    preflight: Annotated[
+        bool | None,
+        Setting(
+            ExecutionOptions,
+            "Check the endpoint before the first task.",
+            option="--preflight/--no-preflight",
+            default="preflight",
+            kept=True,
+        ),
+    ]
+    engine: Annotated[
+        Literal["local", "ray"] | None,
+        Setting(ExecutionOptions, "Play in this process, or on the machines of a Ray cluster (extra `ray`)."),
+    ]
+    ray_address: Annotated[
+        str | None,
+        Setting(
+            ExecutionOptions,
+            "With --engine ray: the cluster.",
+            metavar="HOST:PORT",
+            default="$RAY_ADDRESS, or one on this machine for this run",
+        ),
+    ]
+    workers: Annotated[
+        Count | None,
+        Setting(
+            ExecutionOptions,
+            "With --engine ray: how many share the tasks, --concurrency, --rpm and --tpm.",
+            default="one for each CPU of this machine, or for each machine of the cluster",
+        ),
+    ]
 
 
-def read_execution(settings: Settings, *, trust_endpoint: bool = False) -> ExecutionOptions:
-    """The settings that only decide how a run is executed; raises as `read_settings` does."""
-    given = _checked(settings)
-    return ExecutionOptions(
-        transport=_convert(given, Transport),
-        budget=Budget(given.get("budget_usd"), given.get("max_tokens_total")),
-        price=_price(given.get("price")),
-        preflight=given.get("preflight") is not False,
-        engine=given.get("engine", "local"),
-        ray_address=given.get("ray_address"),
-        workers=given.get("workers"),
-        endpoints=_endpoints(given.get("base_url"), settings.get("endpoints")),
-        trust_endpoint=trust_endpoint,
-    )
+_ENTRIES: Final = {
+    name: get_args(hint) for name, hint in get_type_hints(Settings, include_extras=True).items()
+}
+SETTINGS: Final[Mapping[str, Setting]] = {name: entry[1] for name, entry in _ENTRIES.items()}
+# Without None: what is None is left out.
+TYPES: Final[Mapping[str, Any]] = {name: get_args(entry[0])[0] for name, entry in _ENTRIES.items()}
+KEPT: Final = tuple(name for name, setting in SETTINGS.items() if setting.kept)
 
 
-def with_kept(path: Path, settings: Settings) -> Settings:
-    """The settings given and, of those left out, what the run file keeps; none if there is no such file.
-
-    Raises:
-        BadInput: the file keeps what cannot be used, or is not a run file.
-    """
-    given = {name: value for name, value in settings.items() if value is not None}
-    if not path.exists():
-        return cast(Settings, given)
-    with RunFile.open(path) as file:
-        kept, package = dict(file.execution), file.manifest.package
-    try:
-        if unknown := kept.keys() - ExecutionOptions().numbers():
-            raise UnknownName("setting", min(unknown), ExecutionOptions().numbers())
-        read_execution(cast(Settings, kept))
-    except BadInput as error:
-        raise BadInput(
-            f"{file_name(path)}: was played with settings that this version cannot use ({error}); resume it "
-            f"with propensitybench {package}, which made it"
-        ) from error
-    return cast(Settings, {**kept, **given})
+def option_of(name: str) -> str:
+    """The option of a setting, as it is typed."""
+    return (SETTINGS[name].option or f"--{name.replace('_', '-')}").partition("/")[0]
 
 
-def _endpoints(base_url: str | Sequence[str] | None, file: str | os.PathLike[str] | None) -> Endpoints | None:
-    urls = (base_url,) if isinstance(base_url, str) else base_url or ()
-    if not urls and file is None:
-        return None
-    return Endpoints(tuple(urls), None if file is None else Path(file))
+def as_typed(name: str, value: Any) -> str:
+    """A setting that a run file keeps, as its option is typed."""
+    if isinstance(value, bool):
+        return option_of(name) if value else option_of(name).replace("--", "--no-")
+    numbers = value if isinstance(value, list | tuple) else [value]
+    return f"{option_of(name)} {','.join(f'{number:.12g}' for number in numbers)}"
 
 
-def _checked(settings: Settings) -> _Checked:
-    known = [*_Checked.__annotations__, *Settings.__annotations__]
-    for name in settings:
-        if name not in known:
-            raise UnknownName("setting", name, known, "run")
-    if _depth_exceeds(DEEPEST_BODY, settings.get("extra_body")):
-        raise BadInput(f"run: extra_body: is nested more than {DEEPEST_BODY} levels deep")
-    given = {name: value for name, value in settings.items() if value is not None}
-    checked = _convert(given, _Checked)
-    for name, least in LEAST.items():
-        value = checked.get(name)
-        if isinstance(value, int | float) and not least <= value < inf:
-            raise BadInput(f"run: {name}: must be {least} or more, found {value}")
-    if (timeout := checked.get("timeout")) is not None and timeout > MAX_TIMEOUT_S:
-        raise BadInput(f"run: timeout: must be at most {MAX_TIMEOUT_S:g}, found {timeout}")
-    return checked
+def must_be(name: str) -> str:
+    """What a setting must be, in words."""
+    kind = TYPES[name]
+    if SETTINGS[name].must_be:
+        return SETTINGS[name].must_be
+    if get_origin(kind) is Literal:
+        return f"one of {', '.join(get_args(kind))}"
+    if limits := bounds(name):
+        of = " " if limits.startswith("from") else " of "
+        return f"a whole number{of}{limits}" if get_args(kind)[0] is int else limits
+    return {str: "text", bool: "true or false", Names: "a list of texts"}[kind]
 
 
-def _depth_exceeds(most: int, value: object) -> bool:
-    """Whether a JSON value is nested deeper than ``most`` levels; true for one that contains itself."""
-    level = [value]
-    for _ in range(most + 1):
-        containers = [one for one in level if isinstance(one, dict | list | tuple)]
-        if not containers:
-            return False
-        inside = (inner for one in containers for inner in (one.values() if isinstance(one, dict) else one))
-        level = list({id(inner): inner for inner in inside}.values())
-    return True
+def bounds(name: str) -> str:
+    """The bounds of a setting that is a number, in words; empty if there are none worth a word."""
+    if SETTINGS[name].must_be or get_origin(TYPES[name]) is not Annotated:
+        return ""
+    meta = get_args(TYPES[name])[1]
+    if meta.gt is not None:
+        return f"above {meta.gt} and " + (f"below {meta.lt}" if meta.le is None else f"at most {meta.le}")
+    return f"{meta.ge} or more" if meta.le is None else f"from {meta.ge} to {meta.le}"
 
 
-def _price(numbers: tuple[float, ...] | None) -> Price | None:
-    if numbers is None:
-        return None
-    if len(numbers) not in (2, 3) or not all(0 <= number < inf for number in numbers):
-        raise BadInput(f"price: expected US dollars per million tokens like (2.5, 10), got {numbers}")
-    return Price(*numbers)
-
-
-def read_model_options(options: Mapping[str, Any], file: str, package: str) -> ModelOptions:
-    """The model options that a run file stores.
-
-    Args:
-        options: as stored.
-        file: the run file's name.
-        package: version that made the file.
-
-    Raises:
-        BadInput: this version does not know one of them.
-    """
-    unknown = sorted(options.keys() - set(ModelOptions.__struct_fields__))
-    if unknown:
-        raise BadInput(
-            f"{file}: stores the model option {', '.join(map(repr, unknown))}, which this version does not "
-            f"know; resume it with propensitybench {package}, which made it"
-        )
-    try:
-        return msgspec.convert(options, ModelOptions)
-    except msgspec.ValidationError as error:
-        raise BadInput(
-            f"{file}: stores a model option that this version cannot use ({error}); resume it with "
-            f"propensitybench {package}, which made it"
-        ) from error
-
-
-def default_file(spec: RunSpec) -> Path:
-    """Where a run is kept unless a file is named: equal settings give the same file."""
-    identity = digest(msgspec.json.encode(spec, enc_hook=str, order="sorted"))
-    name = re.sub(r"[^A-Za-z0-9._-]+", "-", spec.model.removeprefix(PREFIX))
-    return FOLDER / f"{name}-{identity[:8]}.run"
-
-
-def _convert(found: Mapping[str, Any], kind: type[T]) -> T:
-    """The settings of a type, out of those given."""
-    fields = {name: value for name, value in found.items() if name in kind.__annotations__}
-    try:
-        return msgspec.convert(fields, kind)
-    except msgspec.ValidationError as error:
-        what, _, where = str(error).partition(" - at `$.")
-        what = what[:1].lower() + what[1:]
-        raise BadInput(f"run: {where.rstrip('`')}: {what}" if where else f"run: {what}") from error
+def default_of(name: str) -> str:
+    """The default of a setting, in words; empty if that is nothing."""
+    setting = SETTINGS[name]
+    if setting.default or not issubclass(setting.of, msgspec.Struct):
+        return setting.default
+    defaults = {field.name: field.default for field in msgspec.structs.fields(setting.of)}
+    default = defaults.get(name)
+    if isinstance(default, bool) or not isinstance(default, str | int | float):
+        return ""
+    return default if isinstance(default, str) else f"{default:g}"

@@ -1,7 +1,7 @@
 """The run file: the manifest, the journal, and what is derived from them."""
 
 from propensitybench.store.manifest import GateRule, Manifest, StoppingRule, data_digest, differences
-from propensitybench.store.merging import Merged, blank_copy, merge
+from propensitybench.store.merging import Merged, merge
 from propensitybench.store.rows import Annotation, ExecutionSetting, NumberedTask, read_usage
 from propensitybench.store.runfile import (
     JournalEntry,
@@ -26,7 +26,6 @@ __all__ = [
     "RunFile",
     "Shard",
     "StoppingRule",
-    "blank_copy",
     "data_digest",
     "differences",
     "encode_reply",
