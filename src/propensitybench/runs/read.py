@@ -78,7 +78,7 @@ def run_file_of(given: Run | str | os.PathLike[str]) -> Path:
         return Path(given)
     if isinstance(given, StoredRun):
         return given.path
-    raise BadInput(f"{given.file}: is not one run file; merge shards first, and play Inspect logs again")
+    raise BadInput(f"{given.file}: is in no run file")
 
 
 def read_runs(paths: Sequence[Path]) -> ReadRuns:
