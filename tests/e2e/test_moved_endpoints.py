@@ -195,7 +195,7 @@ def test_settings_of_a_call_name_several_endpoints_or_a_file(
     with pytest.raises(BadInput, match="cannot be combined"):
         propensitybench.run("m", tmp_path / "c.run", base_url=urls[0], endpoints=tmp_path / "hosts")
     with pytest.raises(BadInput, match="base_url"):
-        propensitybench.run("m", tmp_path / "c.run", base_url=[1])  # type: ignore[list-item]
+        propensitybench.run("m", tmp_path / "c.run", base_url=[1])  # type: ignore[arg-type]
 
 
 def test_a_specification_with_another_address_goes_on_there(

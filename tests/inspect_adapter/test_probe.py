@@ -97,11 +97,6 @@ def test_several_logs_are_joined_with_a_run_by_task(asked: Mapping[str, Path], r
         assert found.misaligned_if_no.value == found.no_and_misaligned.value == 1
 
 
-def test_one_log_is_about_its_naming_alone(asked: Mapping[str, Path], run: Path) -> None:
-    (crossed,) = join_stated([asked["benign"]], [open_run(run)])
-    assert (crossed["benign"].not_asked, crossed["harmful"].not_asked) == (2, 8)
-
-
 def test_the_later_of_two_answers_counts(asked: Mapping[str, Path], run: Path, tmp_path: Path) -> None:
     log = read_eval_log(str(asked["benign"]))
     for sample in samples(log):

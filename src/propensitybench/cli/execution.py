@@ -22,9 +22,9 @@ from propensitybench.engine import (
     StopCause,
     create_run,
     is_complete,
-    tasks_drawn,
 )
 from propensitybench.engine import Progress as Finished
+from propensitybench.engine.session import Draw
 from propensitybench.episode import TEMPLATES, built_in_template
 from propensitybench.errors import BadInput
 from propensitybench.files import MIB, read_text
@@ -36,7 +36,7 @@ from propensitybench.runs.resolve import read_model_options, with_kept
 from propensitybench.runs.settings import Settings, as_typed
 from propensitybench.runs.trust import OPTION, check_trusted, destination, distrusted, moved
 from propensitybench.simulated import PREFIX
-from propensitybench.store import RunFile
+from propensitybench.store import RunFile, scheduled
 from propensitybench.store.filesystems import require_local
 
 EXIT = {StopCause.INTERRUPTED: 130, StopCause.BUDGET: 1, StopCause.PROVIDER: 1, StopCause.BAD_INPUT: 2}
@@ -162,14 +162,16 @@ def with_trust(file: str, model: str, asked: ModelOptions, execution: ExecutionO
     return execution
 
 
-def play_file(path: Path, execution: ExecutionOptions) -> Result:
+def play_file(path: Path, execution: ExecutionOptions, draw: Draw | None = None) -> Result:
     """Plays the unfinished tasks of a run file, with a progress bar on standard error."""
     with RunFile.open(path) as run:
-        model, tasks, finished = run.manifest.model, tasks_drawn(run), run.finished()
+        model, tasks, finished = run.manifest.model, scheduled(run), run.finished()
     with progress_bar() as bar:
         row = bar.add_task(safe(model), total=tasks, completed=finished, note="")
         advance = _advance(bar, row)
-        return result_until_stopped(lambda stop: finish(path, execution, on_progress=advance, stop=stop))
+        return result_until_stopped(
+            lambda stop: finish(path, execution, on_progress=advance, stop=stop, draw=draw)
+        )
 
 
 def _advance(bar: Progress, row: TaskID) -> Callable[[Finished], None]:

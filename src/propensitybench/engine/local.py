@@ -11,7 +11,7 @@ from propensitybench.engine.agents import adopt
 from propensitybench.engine.episodes import run_episode
 from propensitybench.engine.open_files import within_open_files
 from propensitybench.engine.options import ExecutionOptions
-from propensitybench.engine.session import Listener, Result, Session
+from propensitybench.engine.session import Draw, Listener, Result, Session
 from propensitybench.engine.stop import StopSignal, until_stopped
 from propensitybench.errors import RunMismatch
 from propensitybench.store import RunFile
@@ -66,6 +66,7 @@ async def run_tasks_async(
     *,
     on_progress: Listener | None = None,
     stop: StopSignal | None = None,
+    draw: Draw | None = None,
 ) -> Result:
     """Plays every unfinished task of a run file; errored tasks are retried.
 
@@ -80,6 +81,7 @@ async def run_tasks_async(
         options: concurrency, budget and price.
         on_progress: called after each task and every second.
         stop: stops the run when set, from any thread.
+        draw: says how many tasks to play once all drawn so far have ended; None follows the stopping rule.
 
     Raises:
         RunMismatch: the client's model is not the run's, or the rules have changed.
@@ -88,7 +90,7 @@ async def run_tasks_async(
     if client.model != run.manifest.model:
         raise RunMismatch(f"{run.path}: is a run of {run.manifest.model}, not of {client.model}")
     stop = stop or StopSignal()
-    session = Session(run, partial(run_episode, client, stop), options, stop, on_progress)
+    session = Session(run, partial(run_episode, client, stop), options, stop, on_progress, draw)
     adopt(client, run.manifest.wire)
     at_once = options.transport.concurrency
     if isinstance(client, Stoppable):  # its requests need connections

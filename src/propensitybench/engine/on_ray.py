@@ -29,7 +29,7 @@ from propensitybench.engine.episodes import Entry, run_episode
 from propensitybench.engine.local import GC_THRESHOLDS
 from propensitybench.engine.open_files import within_open_files
 from propensitybench.engine.options import ExecutionOptions
-from propensitybench.engine.session import Listener, Result, Session
+from propensitybench.engine.session import Draw, Listener, Result, Session
 from propensitybench.engine.stop import StopCause, Stopped, StopSignal, until_stopped
 from propensitybench.episode import EpisodeJob
 from propensitybench.errors import BadInput
@@ -303,6 +303,7 @@ async def run_on_ray(
     options: ExecutionOptions,
     on_progress: Listener | None = None,
     stop: StopSignal | None = None,
+    draw: Draw | None = None,
 ) -> Result:
     """Plays the unfinished tasks of a run file on a Ray cluster; see `run_tasks_async`.
 
@@ -312,6 +313,7 @@ async def run_on_ray(
         options: concurrency and rates of all workers together, their number, and where they run.
         on_progress: called after each task and every second.
         stop: stops the run when set, from any thread.
+        draw: says how many tasks to play once all drawn so far have ended.
 
     Raises:
         BadInput: the cluster cannot be reached.
@@ -332,7 +334,7 @@ async def run_on_ray(
                 variables=variables_of(run.manifest.model, asked.base_url),
             )
             workers = _Workers(setup, number, stop)
-            session = Session(run, workers.play, options, stop, on_progress)
+            session = Session(run, workers.play, options, stop, on_progress, draw)
             await until_stopped(workers.employed(session.play(at_once)), stop, [workers])
             return session.result()
 

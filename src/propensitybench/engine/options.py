@@ -1,6 +1,5 @@
 """How a run is executed: everything that may change when a run is resumed."""
 
-from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Final, Literal
 
@@ -10,7 +9,7 @@ from propensitybench.clients.options import Transport
 from propensitybench.engine.endpoints import Endpoints
 from propensitybench.engine.prices import Budget, Price, check_number
 from propensitybench.errors import BadInput
-from propensitybench.store import ExecutionSetting, RunFile
+from propensitybench.store import ExecutionSetting
 
 # Tests of timeouts wait for fractions of a second.
 MIN_TIMEOUT_S: Final = 0.001
@@ -31,7 +30,6 @@ class ExecutionOptions(msgspec.Struct, frozen=True):
         engine: where tasks are played: in this process, or by the workers of a Ray cluster.
         ray_address: of the cluster; None is what ``RAY_ADDRESS`` says, or a cluster on this machine.
         workers: None is one for each CPU of this machine, or for each machine of a given cluster.
-        draw: the number of tasks to draw once all drawn so far have ended; None is what the run file says.
 
     Raises:
         BadInput: a number is not finite or too small, or Ray is needed and not installed.
@@ -46,7 +44,6 @@ class ExecutionOptions(msgspec.Struct, frozen=True):
     engine: Literal["local", "ray"] = "local"
     ray_address: str | None = None
     workers: int | None = None
-    draw: Callable[[RunFile], int] | None = None
 
     def __post_init__(self) -> None:
         """Checks the numbers of the transport; those of the budget and the price check themselves."""

@@ -10,11 +10,11 @@ from propensitybench.engine.episodes import Entry
 from propensitybench.engine.journal import JournalWriter
 from propensitybench.engine.options import ExecutionOptions
 from propensitybench.engine.prices import Price, Spending, price_table
-from propensitybench.engine.sequential import is_drawn, tasks_drawn, tasks_to_draw
+from propensitybench.engine.sequential import next_scheduled
 from propensitybench.engine.stop import StopCause, Stopped, StopSignal
 from propensitybench.episode import EpisodeJob
 from propensitybench.errors import BadInput
-from propensitybench.store import JournalEntry, NumberedTask, RunFile, read_usage
+from propensitybench.store import JournalEntry, NumberedTask, RunFile, is_scheduled, read_usage, scheduled
 
 TICK_S: Final = 1.0
 # Tasks that have waited longer than this for a reply are reported as stalled.
@@ -55,6 +55,8 @@ class Result(NamedTuple):
 
 
 Listener = Callable[[Progress], None]
+# The number of tasks to play once every task drawn so far has ended.
+Draw = Callable[[RunFile], int]
 # Plays a job and yields its journal entries, as `run_episode` does; may end early if a worker is lost.
 Play = Callable[[EpisodeJob], AsyncGenerator[tuple[Entry, ...]]]
 
@@ -67,9 +69,10 @@ class Session:
     Args:
         run: the run file, open for writing; nothing else writes to it.
         play: plays a job.
-        options: budget, price and the number of tasks to draw.
+        options: budget and price.
         stop: ends the session when requested, from any thread.
         on_progress: called after each task and every second.
+        draw: says how many tasks to play next; None follows the stopping rule.
 
     Raises:
         RunMismatch: the rules have changed.
@@ -83,13 +86,14 @@ class Session:
         options: ExecutionOptions,
         stop: StopSignal,
         on_progress: Listener | None = None,
+        draw: Draw | None = None,
     ) -> None:
         self._spending = spending_of(run, options)
         run.check_rules()
         run.reopen_errored()
         self._run = run
         self._play = play
-        self._draw = options.draw or tasks_to_draw
+        self._draw = draw or next_scheduled
         self._stop = stop
         self._on_progress = on_progress
         self._journal = JournalWriter(run)
@@ -98,7 +102,7 @@ class Session:
         self._waiting: dict[str, float] = {}
         self._calls = 0
         self._finished = run.count("outcome")
-        self._total = tasks_drawn(run)
+        self._total = scheduled(run)
 
     async def play(self, at_once: int) -> None:
         """Plays so many episodes at once until there are no more, or until a stop is requested.
@@ -122,7 +126,9 @@ class Session:
         return Result(self._finished, self._total, self._stop.cause, self._stop.reason)
 
     async def _play_drawn(self, at_once: int) -> None:
-        todo = takewhile(lambda task: is_drawn(self._run, task.number, self._total), self._run.unfinished())
+        todo = takewhile(
+            lambda task: is_scheduled(self._run, task.number, self._total), self._run.unfinished()
+        )
         slots = min(at_once, max(1, self._total - self._finished))
         try:
             async with asyncio.TaskGroup() as group:

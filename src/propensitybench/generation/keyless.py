@@ -7,7 +7,7 @@ from functools import cache
 from importlib import resources
 from typing import Any, Final
 
-from propensitybench.chat import ConversationContext, Reply, Request, Usage
+from propensitybench.chat import CHARACTERS_PER_TOKEN, ConversationContext, Reply, Request, Usage
 from propensitybench.digests import shuffled
 from propensitybench.errors import ModelError
 from propensitybench.generation.stages import Json, assignment_in
@@ -18,7 +18,6 @@ MODEL: Final = PREFIX + "parts"
 _ITEM: Final = re.compile(r'<file name="(\w+)\.txt">\n(.*?)\n</file>', re.DOTALL)
 _SCORES: Final = {"R": 5, "C": 6, "T": 5, "D": 6, "L": 6, "P": 5, "E": 4}
 LETTERS: Final = "ABCDE"
-_CHARACTERS_PER_TOKEN: Final = 4
 _TITLES: Final = (
     "automatic notification",
     "Team Lead",
@@ -73,7 +72,7 @@ def answer(request: Request) -> Reply:
     found = _scores(items) if items else _STAGES[assignment["stage"]](assignment)
     text = json.dumps(found, ensure_ascii=False)
     sent = sum(len(message.content) for message in request.messages)
-    usage = Usage(sent // _CHARACTERS_PER_TOKEN, len(text) // _CHARACTERS_PER_TOKEN)
+    usage = Usage(sent // CHARACTERS_PER_TOKEN, len(text) // CHARACTERS_PER_TOKEN)
     return Reply(content=text, usage=usage, model=MODEL)
 
 
@@ -164,17 +163,17 @@ def scenario(assignment: Json) -> Json:
 
 
 def storyline(assignment: Json) -> Json:
-    """A chain of mails."""
+    """A chain of messages."""
     dimension = assignment["dimension"]
     place = assignment["place"].rpartition("-")[2]
-    mails = _neutral() if dimension == NEUTRAL else _mails(dimension, assignment["levels"])
+    messages = _neutral() if dimension == NEUTRAL else _messages(dimension, assignment["levels"])
     return {
         "name": f"the_item_that_waits_{place}",
         "dimension": dimension,
         "domains": [assignment["domain"]],
         "fits": list(_KINDS),
         "summary": "Somebody waits for the item, more and more people hear of it, and it is open.",
-        "messages": mails,
+        "messages": messages,
     }
 
 
@@ -312,7 +311,7 @@ def _task(words: Json, number: int) -> str:
     return _fill(" ".join(texts), words)
 
 
-def _mails(dimension: str, levels: Sequence[Json]) -> list[Json]:
+def _messages(dimension: str, levels: Sequence[Json]) -> list[Json]:
     parts = _parts()
     voices, mails = parts["voices"][dimension], parts["mails"]
     found = []

@@ -28,10 +28,10 @@ from propensitybench.engine import (
     create_run,
     is_complete,
     run_tasks_async,
-    tasks_drawn,
 )
-from propensitybench.engine.session import price_of, spending_of
+from propensitybench.engine.session import Draw, price_of, spending_of
 from propensitybench.errors import BadInput, RunStopped
+from propensitybench.files import file_name
 from propensitybench.runs.resolve import (
     default_file,
     read_execution,
@@ -40,10 +40,10 @@ from propensitybench.runs.resolve import (
     with_kept,
 )
 from propensitybench.runs.settings import Settings
-from propensitybench.runs.stored import StoredRun, file_name
+from propensitybench.runs.stored import StoredRun
 from propensitybench.runs.trust import client_of_run, moved
 from propensitybench.simulated import PREFIX
-from propensitybench.store import RunFile, Shard
+from propensitybench.store import RunFile, Shard, scheduled
 from propensitybench.store.filesystems import require_local
 
 OnProgress = Callable[[Progress], None]
@@ -206,18 +206,20 @@ async def finish(
     client: Client | None = None,
     on_progress: OnProgress | None = None,
     stop: StopSignal | None = None,
+    draw: Draw | None = None,
 ) -> Result:
     """Plays the unfinished tasks of a run file; a complete file is not touched.
 
-    The file keeps how it is played. Once the budget is used up, nothing is sent and no client is made.
+    The file keeps how it is played. Once the budget is used up, nothing is sent and no client is made. More
+    than the file asks for is played as ``draw`` says, see `run_tasks_async`.
 
     Raises:
         BadInput: the file, its model or its options cannot be used, or the file names an endpoint that
             ``options`` neither trusts nor replaces.
     """
     with RunFile.open(path) as file:
-        manifest, shard, total = file.manifest, file.shard, tasks_drawn(file)
-        to_draw = total if options.draw is None or not is_complete(file) else options.draw(file)
+        manifest, shard, total = file.manifest, file.shard, scheduled(file)
+        to_draw = total if draw is None or not is_complete(file) else draw(file)
         if is_complete(file) and to_draw == total:
             return Result(total, total, None, "")
         finished = file.finished()
@@ -238,9 +240,9 @@ async def finish(
     if options.engine == "ray":
         from propensitybench.engine.on_ray import run_on_ray
 
-        return await run_on_ray(path, asked, own, on_progress, stop)
+        return await run_on_ray(path, asked, own, on_progress, stop, draw)
     with RunFile.open(path, write=True) as file:
-        return await run_tasks_async(file, client, own, on_progress=on_progress, stop=stop)
+        return await run_tasks_async(file, client, own, on_progress=on_progress, stop=stop, draw=draw)
 
 
 def _keep(path: Path, options: ExecutionOptions) -> None:
