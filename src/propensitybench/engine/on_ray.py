@@ -99,7 +99,7 @@ class End(msgspec.Struct, frozen=True):
     reason: str
 
 
-# An exception is a fault of this program, and a log record a note for the user.
+# An exception is an error of this program, and a log record a note for the user.
 News = Step | End | Exception | logging.LogRecord
 
 
@@ -131,10 +131,10 @@ class _Actor:
             news = [await self._news.get()]
             while not self._news.empty():
                 news.append(self._news.get_nowait())
-            faults = [one for one in news if isinstance(one, Exception)]
-            yield [one for one in news if one not in faults]
-            for fault in faults:
-                raise fault
+            errors = [one for one in news if isinstance(one, Exception)]
+            yield [one for one in news if one not in errors]
+            for error in errors:
+                raise error
 
     async def play(self, job: EpisodeJob) -> None:
         """Plays a job; what comes of it is news."""
@@ -146,8 +146,8 @@ class _Actor:
             assert self._stop.cause is not None
             self._news.put_nowait(End(self._stop.cause, self._stop.reason))
             self._news.put_nowait(Step(job.number, ()))
-        except Exception as fault:  # noqa: BLE001 - raised where the run is
-            self._news.put_nowait(fault)
+        except Exception as error:  # noqa: BLE001 - raised where the run is
+            self._news.put_nowait(error)
 
     async def stop(self) -> None:
         """Sends no more requests; replies in flight may arrive."""
@@ -212,7 +212,7 @@ class _Workers:
             self._free.put_nowait(worker)
 
     async def employed(self, work: Coroutine[Any, Any, None]) -> None:
-        """Waits for work that needs the workers; raises what it or a fault of theirs raises."""
+        """Waits for work that needs the workers; raises what it or they raise."""
         try:
             async with asyncio.TaskGroup() as group:
                 employing = [group.create_task(self._employ()) for _ in range(self._number)]
@@ -248,7 +248,7 @@ class _Workers:
             self._workers.add(worker)
             try:
                 await self._follow(worker, seats)
-            except RayTaskError as error:  # a fault of this program, no loss
+            except RayTaskError as error:  # an error of this program, no loss
                 raise error.cause from error
             except RayError as error:
                 if isinstance(error, RayActorError) and error.actor_init_failed:
