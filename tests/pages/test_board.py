@@ -351,7 +351,7 @@ def test_agent_that_cannot_use_the_tools_is_marked(tmp_path: Path) -> None:
 def test_shard_is_refused(tmp_path: Path) -> None:
     shard: Run = made("lab/part", failing((0.1, 0.1)))
     shard.shard = "1/3"
-    with pytest.raises(BadInput, match="is shard 1/3 of a run; give all its shards"):
+    with pytest.raises(BadInput, match="is shard 1/3 of a run; put all its shards together"):
         update_board([shard], tmp_path / "board")
 
 
