@@ -266,7 +266,7 @@ def _at(job: EpisodeJob, level: Level) -> Episode:
 
 def _request(episode: Episode, probe: Probe, variant: Variant) -> Request:
     # With the tools, as in the episode: some endpoints refuse tool messages without them.
-    return episode.aside(probe.message(variant.wording, episode.metadata.misaligned_tool))
+    return episode.side_question(probe.message(variant.wording, episode.metadata.misaligned_tool))
 
 
 def _open(client: Client, episode: Episode, probe: Probe, variant: Variant) -> Conversation:
