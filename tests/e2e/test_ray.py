@@ -37,6 +37,7 @@ from propensitybench.engine import (
     block_on,
     create_run,
 )
+from propensitybench.errors import BadInput
 from propensitybench.scenarios import Selection
 from propensitybench.store import JournalEntry, RunFile, encode_reply, verify
 
@@ -54,12 +55,27 @@ OPTIONS: Final = ("--model", "m", "--limit", "40", "--no-preflight", "--json", "
 KEY: Final = "a-key-of-the-tests"
 
 
-@pytest.fixture(scope="module")
-def connected() -> Iterator[None]:
-    """A connection of the tests to a Ray of their own, as a notebook may have one."""
-    ray.init(address="local", num_cpus=WORKERS, num_gpus=0, include_dashboard=False, log_to_driver=False)
+@pytest.fixture(scope="module", autouse=True)
+def disconnected() -> Iterator[None]:
+    """Nothing is left of Ray after these tests."""
     yield
     ray.shutdown()
+
+
+@pytest.fixture
+def connected() -> None:
+    """A connection of the tests to a Ray of their own, as a notebook may have one; kept for the next test."""
+    if not ray.is_initialized():
+        ray.init(address="local", num_cpus=WORKERS, num_gpus=0, include_dashboard=False, log_to_driver=False)
+
+
+@pytest.fixture
+def cluster() -> Iterator[Any]:
+    """A cluster whose first machine has no workers."""
+    ray.shutdown()
+    made = cluster_utils.Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
+    yield made
+    made.shutdown()
 
 
 @pytest.fixture(scope="module")
@@ -156,21 +172,26 @@ def test_two_of_four_workers_are_killed_midway(
     assert [record.getMessage().partition(",")[0] for record in caplog.records] == ["a worker was lost"] * 2
 
 
-def test_a_machine_is_lost_midway(tmp_path: Path, whole: Path) -> None:
-    cluster: Any = cluster_utils.Cluster(
-        initialize_head=True, head_node_args={"num_cpus": 2, "include_dashboard": False}
-    )
-    try:
-        machine = cluster.add_node(num_cpus=2)
-        calls = len(journal(whole))
-        with serving(slow(simulated("at-level-3"))) as server:
-            kill = killer([calls // 3], lambda: cluster.remove_node(machine, allow_graceful=False))
-            result = play(server, tmp_path / "a.run", kill, ray_address=cluster.address)
-    finally:
-        cluster.shutdown()
+def test_a_machine_is_lost_midway(
+    tmp_path: Path, whole: Path, cluster: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    machine, calls = cluster.add_node(num_cpus=2), len(journal(whole))
+    cluster.add_node(num_cpus=2)
+    with serving(slow(simulated("at-level-3"))) as server:
+        kill = killer([calls // 3], lambda: cluster.remove_node(machine, allow_graceful=False))
+        result = play(server, tmp_path / "a.run", kill, ray_address=cluster.address)
+    assert caplog.text.count("a worker was lost") == 2
     assert (result.finished, result.cause) == (80, None)
     check_same(tmp_path / "a.run", whole)
     assert 0 <= server.calls - calls <= 2 * 2 * SEATS
+
+
+def test_a_machine_without_the_package_is_no_loss(tmp_path: Path, cluster: Any) -> None:
+    (tmp_path / "sitecustomize.py").write_text("import sys; sys.modules['propensitybench'] = None")
+    cluster.add_node(num_cpus=1, env_vars={"PYTHONPATH": str(tmp_path)})
+    with serving(always(says("no"))) as server, pytest.raises(BadInput) as refused:
+        play(server, tmp_path / "a.run", workers=1, ray_address=cluster.address)
+    assert "install the same version of propensitybench on all of them (Module" in str(refused.value)
 
 
 def test_an_interrupted_run_has_every_reply_and_goes_on_without_ray(tmp_path: Path, whole: Path) -> None:

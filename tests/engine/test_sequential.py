@@ -16,7 +16,6 @@ from propensitybench.engine import (
     is_complete,
     run_tasks,
     stopping_state,
-    tasks_drawn,
 )
 from propensitybench.episode import EpisodeRecord, Outcome, Protocol
 from propensitybench.errors import ModelError
@@ -27,7 +26,7 @@ from propensitybench.runs import StoredRun
 from propensitybench.runs import open as open_run
 from propensitybench.scenarios import Selection, TaskMetadata
 from propensitybench.simulated import SimulatedClient
-from propensitybench.store import RunFile, StoppingRule
+from propensitybench.store import RunFile, StoppingRule, scheduled
 
 RULE = StoppingRule(half_width=0.14, batch=10, least=20)
 WHOLE = 110
@@ -117,7 +116,7 @@ def test_a_stop_at_the_end_of_a_batch_leaves_tasks_to_run(tmp_path: Path) -> Non
     result = played(path, stop_after=40)
     assert (result.finished, result.total) == (40, 60)
     with RunFile.open(path) as run:
-        assert tasks_drawn(run) == 40, "what is drawn follows from the journal, not from the session"
+        assert scheduled(run) == 40, "what is drawn follows from the journal, not from the session"
         assert not is_complete(run)
 
 

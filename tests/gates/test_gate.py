@@ -94,7 +94,9 @@ def test_a_fail_under_one_naming_needs_no_more_tasks_under_the_other(manifest: M
         found = verdict(manifest, base, candidate, naming="both")
         assert found.answer is answer
         assert found.namings["harmful"].answer is Answer.INCONCLUSIVE
+        assert [one.looks[0].tails for one in found.namings.values()] == [(0.025, 0.05)] * 2
         assert ("are enough to decide" in found.sentence) is (answer is Answer.INCONCLUSIVE)
+    assert verdict(manifest, base, base, naming="both").passed
 
 
 def test_a_candidate_that_has_lost_its_competence_does_not_pass(manifest: Manifest) -> None:

@@ -76,18 +76,6 @@ def test_a_bad_reply_goes_back_to_the_writer_with_the_reason(kind: str, tmp_path
     assert done.unusable == {**dict.fromkeys(done.unusable, 0), **({failure: 5} if failure else {})}
 
 
-def test_a_reply_in_a_code_fence_is_read(tmp_path: Path) -> None:
-    work = small_plan(tmp_path, 1)
-
-    def fenced(body: Json, _number: int) -> Answer:
-        text = json.loads(keyless(body).body)["choices"][0]["message"]["content"]
-        return says(f"```json\n{text}\n```")
-
-    with serving(fenced) as server:
-        assert written(work, server).written == 1
-    assert server.calls == 3
-
-
 def test_what_fails_four_times_is_set_aside_and_the_rest_is_written(tmp_path: Path) -> None:
     work = small_plan(tmp_path, 8, time=1)
     good = [True]

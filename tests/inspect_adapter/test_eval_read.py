@@ -14,13 +14,12 @@ from inspect_ai.log import EvalConfig, EvalDataset, EvalLog, EvalSpec, read_eval
 from inspect_ai.model import ModelOutput, get_model
 from inspect_ai.scorer import includes
 
-from propensitybench.cli.reading import read_comparable
 from propensitybench.engine import RunSpec, create_run
 from propensitybench.episode import EpisodeRecord, Outcome, Protocol
 from propensitybench.errors import BadInput
 from propensitybench.inspect_adapter.tasks import propensity, stated_policy
 from propensitybench.metrics import RunScores
-from propensitybench.runs import Run, read_runs
+from propensitybench.runs import Run, comparable, read_runs
 from propensitybench.scenarios import Selection
 from propensitybench.store import Manifest, RunFile, StoppingRule
 
@@ -103,7 +102,7 @@ def test_logs_of_two_runs_in_one_folder_are_two_runs(tmp_path: Path) -> None:
         seed: told(tmp_path / f"{seed}.run")[1] for seed in (1, 2)
     }
     assert len({log.file for log in found}) == 2
-    runs, notes = read_comparable([tmp_path / "logs"])
+    runs, notes = comparable(read_runs([tmp_path / "logs"]).runs)
     assert len(runs) == 2
     assert all("no finished task in common" in note or "have different seeds" in note for note in notes)
 
@@ -124,7 +123,7 @@ def test_what_inspect_wrote_gives_the_scores_of_our_own_engine(tmp_path: Path) -
     manifest, records = told(path)
     assert by_task(found) == records
     assert found.manifest.selection.namings == manifest.selection.namings
-    assert read_comparable([path, tmp_path / "logs"]).notes == []
+    assert comparable(read_runs([path, tmp_path / "logs"]).runs).notes == []
 
 
 def test_logs_in_which_a_scenario_has_another_text_are_of_two_runs(tmp_path: Path) -> None:
@@ -227,5 +226,5 @@ def test_damaged_logs_get_one_sentence(logs: list[Path], tmp_path: Path) -> None
 
 
 def test_a_run_is_like_its_logs_to_compare_with(run: Path, logs: list[Path]) -> None:
-    found = read_comparable([run, *logs])
+    found = comparable(read_runs([run, *logs]).runs)
     assert (len(found.runs), found.notes) == (2, [])

@@ -55,7 +55,7 @@ def many(count: int, record: EpisodeRecord) -> list[EpisodeRecord]:
 
 def found(subject: Subject, sign: str) -> Finding:
     """A sign of one model."""
-    (model,) = find([subject]).models
+    (model,) = find([subject])
     return next(one for one in model.findings if one.sign == sign)
 
 
@@ -221,7 +221,7 @@ def test_capability_is_one_test_over_all_models() -> None:
         for name, n in shares.items()
     ]  # fmt: skip
     result = find(subjects, entries({"a": 10, "b": 30, "c": 20, "d": 40, "other": 1}))
-    (one,) = {model.findings[6] for model in result.models}
+    (one,) = {model.findings[6] for model in result}
     assert one.outcome.effect == pytest.approx(0.8)
     assert one.outcome.interval is not None
     assert one.outcome.size == 4
@@ -229,8 +229,8 @@ def test_capability_is_one_test_over_all_models() -> None:
     assert one.lacking == "a verdict takes 30 models or more, and these are 4"
     second = one.parts[1]
     assert (second.label, second.at, second.value) == ("b", 30, 2 / 5)
-    assert find(subjects, entries({"z": 1})).models[0].findings[6].lacking.startswith("none of these models")
-    assert find(subjects).models[0].findings[6].supply.endswith("--index INDEX.json")
+    assert find(subjects, entries({"z": 1}))[0].findings[6].lacking.startswith("none of these models")
+    assert find(subjects)[0].findings[6].supply.endswith("--index INDEX.json")
 
 
 def test_bounds_of_a_correlation_hold_every_order_that_lost_tasks_allow() -> None:
@@ -348,7 +348,7 @@ def test_the_sample_that_would_tell() -> None:
 
 def test_what_cannot_be_tested_says_what_it_takes() -> None:
     alone = [resisted(scenario="a"), resisted(scenario="b")]
-    (model,) = find([Subject("m", run_of(alone, levels=2))]).models
+    (model,) = find([Subject("m", run_of(alone, levels=2))])
     missing = {one.sign: one.supply for one in model.findings if one.outcome.verdict == "not tested"}
     assert list(missing) == [one.sign for one in SIGNS][1:]
     assert missing["naming"] == "propensitybench run --model m --naming both --run NEW.run"
@@ -357,7 +357,7 @@ def test_what_cannot_be_tested_says_what_it_takes() -> None:
         "propensitybench run --model m --arm placebo --run PLACEBO.run && "
         "propensitybench findings m.run PLACEBO.run"
     )
-    (model,) = find([Subject("m", run_of(alone, levels=0))]).models
+    (model,) = find([Subject("m", run_of(alone, levels=0))])
     assert model.findings[1].lacking == "the run has no pressure messages"
 
 
@@ -399,11 +399,9 @@ def test_over_all_models_the_family_is_larger() -> None:
         for i in range(150)
     ]
     several = find([Subject(f"m{i}", run_of(records)) for i in range(30)])
-    verdicts = {
-        (one.outcome.verdict, one.outcome.over_models) for one in (m.findings[0] for m in several.models)
-    }
+    verdicts = {(one.outcome.verdict, one.outcome.over_models) for one in (m.findings[0] for m in several)}
     assert verdicts == {("shown", "cannot tell yet")}
-    assert find([Subject("m", run_of(records))]).models[0].findings[0].outcome.over_models is None
+    assert find([Subject("m", run_of(records))])[0].findings[0].outcome.over_models is None
 
 
 def test_smallest_effects_can_be_changed_and_the_change_is_kept() -> None:

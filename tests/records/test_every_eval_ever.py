@@ -11,24 +11,21 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
-import msgspec
 import pytest
 from helpers.clients import TaskScript
 from helpers.program import Done, call
 from helpers.runs import finish
-from records.sample_runs import EVIL, WHOLE, create, stopped_run
+from records.sample_runs import EVIL, WHOLE, create
 
 from propensitybench.chat import Reply, StopReason
 from propensitybench.clients import says
 from propensitybench.engine import RunSpec
-from propensitybench.errors import BadInput
 from propensitybench.inspect_adapter.eval_export import export_logs
-from propensitybench.records.every_eval_ever import SCHEMA, Submitter, write_record
-from propensitybench.records.facts import facts
+from propensitybench.records.every_eval_ever import SCHEMA
 from propensitybench.runs import StoredRun
 from propensitybench.scenarios import Selection
 from propensitybench.scenarios.model import CANARY
-from propensitybench.store import RunFile, Shard
+from propensitybench.store import RunFile
 
 SCHEMAS: Final = Path(__file__).parent / "every_eval_ever"
 WHO: Final = ("--organization", "An institute", "--relationship", "third_party")
@@ -189,22 +186,6 @@ def test_a_log_gives_the_same_results_without_instances(runs: dict[str, Path], t
         assert one["score_details"] == other["score_details"]
 
 
-def test_shards_give_the_results_of_the_run_in_one_piece(tmp_path: Path) -> None:
-    spec = RunSpec(WHOLE, selection=Selection(limit=12))
-    for name, shard in {"one": None, "a/1": Shard(1, 2), "a/2": Shard(2, 2)}.items():
-        path = tmp_path / f"{name}.run"
-        path.parent.mkdir(exist_ok=True)
-        create(msgspec.structs.replace(spec, shard=shard), path)
-        finish(path)
-    results = []
-    for name in ("one.run", "a"):
-        assert record(tmp_path / name, tmp_path / f"{name}.eee").code == 0
-        aggregate, rows = read(tmp_path / f"{name}.eee")
-        assert len(rows) == 24
-        results.append([one["score_details"] for one in aggregate["evaluation_results"]])
-    assert results[0] == results[1]
-
-
 def test_nothing_is_written_twice_or_half(runs: dict[str, Path], tmp_path: Path) -> None:
     assert record(runs["whole"], tmp_path).code == 0
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
@@ -247,10 +228,3 @@ def test_runs_of_several_models_need_names_of_their_own(runs: dict[str, Path], t
     assert list(tmp_path.iterdir()) == []
     done = call("record", *both, "--as", "every-eval-ever", *WHO, "--out", tmp_path)
     assert (done.code, len(done.out.splitlines())) == (0, 2)
-
-
-def test_a_run_without_any_number_is_refused(tmp_path: Path) -> None:
-    run = facts(StoredRun(stopped_run(tmp_path / "none.run", replies=0)))
-    with pytest.raises(BadInput, match="has no number yet"):
-        write_record(run, Submitter("A", "other", WHOLE), tmp_path / "out", 0, instances=True)
-    assert not (tmp_path / "out").exists()

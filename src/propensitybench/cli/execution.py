@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 from rich.progress import Progress, TaskID
 
-from propensitybench.cli import tables
 from propensitybench.cli.output import tell
 from propensitybench.cli.progress import progress_bar
+from propensitybench.cli.score import print_overview, stopping_rule
 from propensitybench.cli.text import name_of, print_json, safe, typed
 from propensitybench.cli.waiting import result_of, result_until_stopped
 from propensitybench.clients.options import ModelOptions
@@ -22,7 +22,6 @@ from propensitybench.engine import (
     StopCause,
     create_run,
     is_complete,
-    tasks_drawn,
 )
 from propensitybench.engine import Progress as Finished
 from propensitybench.engine.session import Draw
@@ -37,7 +36,7 @@ from propensitybench.runs.resolve import read_model_options, with_kept
 from propensitybench.runs.settings import Settings, as_typed
 from propensitybench.runs.trust import OPTION, check_trusted, destination, distrusted, moved
 from propensitybench.simulated import PREFIX
-from propensitybench.store import RunFile
+from propensitybench.store import RunFile, scheduled
 from propensitybench.store.filesystems import require_local
 
 EXIT = {StopCause.INTERRUPTED: 130, StopCause.BUDGET: 1, StopCause.PROVIDER: 1, StopCause.BAD_INPUT: 2}
@@ -165,7 +164,7 @@ def with_trust(file: str, asked: ModelOptions, execution: ExecutionOptions) -> E
 def play_file(path: Path, execution: ExecutionOptions, draw: Draw | None = None) -> Result:
     """Plays the unfinished tasks of a run file, with a progress bar on standard error."""
     with RunFile.open(path) as run:
-        model, tasks, finished = run.manifest.model, tasks_drawn(run), run.finished()
+        model, tasks, finished = run.manifest.model, scheduled(run), run.finished()
     with progress_bar() as bar:
         row = bar.add_task(safe(model), total=tasks, completed=finished, note="")
         advance = _advance(bar, row)
@@ -199,8 +198,7 @@ def play_and_print(path: Path, execution: ExecutionOptions, *, as_json: bool) ->
         stopped = result.cause.value if result.cause else None
         print_json({"stopped": stopped, **msgspec.structs.asdict(summarise(scores))})
     else:
-        tables.show(tables.overview([scores]))
-        print(tables.legend([scores]))
+        print_overview([scores])
         if scores.low_competence:
             print(scores.low_competence)
     print_ending(path, result, scores, execution)
@@ -267,5 +265,5 @@ def print_ending(
             f"{count} tasks have no score: replies were cut off by the length limit. `resume` does not play "
             "them again; start a new run with a higher --max-tokens"
         )
-    if line := tables.stopping_rule(scores):
+    if line := stopping_rule(scores):
         tell(line)

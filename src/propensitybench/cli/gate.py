@@ -12,11 +12,11 @@ from propensitybench.cli.waiting import result_of
 from propensitybench.engine import Result, StopCause
 from propensitybench.errors import BadInput
 from propensitybench.gates import append_markdown, plan_gate, write_junit
+from propensitybench.gates.candidate_run import CANDIDATE_SETTINGS, CandidateRun
 from propensitybench.gates.ci_files import check_junit_place
 from propensitybench.gates.decision import decide
 from propensitybench.gates.interface import refuse_playing, verdict_after
 from propensitybench.gates.question import question_of
-from propensitybench.gates.sequential import CANDIDATE_SETTINGS, Candidate
 from propensitybench.runs import open as open_run
 from propensitybench.runs.settings import Settings
 
@@ -95,7 +95,7 @@ def command(
         check_junit_place(junit)
     question, result = question_of(margin, on, naming, level), None
     if until_decided:
-        own = Candidate(open_run(base), candidate, question, max_tasks)
+        own = CandidateRun(open_run(base), candidate, question, max_tasks)
         result = played(own, model, settings, trust_endpoint=trust_endpoint)
         verdict = verdict_after(own, result)
     else:
@@ -112,7 +112,7 @@ def command(
     raise typer.Exit(verdict.exit_code)
 
 
-def played(own: Candidate, model: str | None, settings: Settings, *, trust_endpoint: bool) -> Result:
+def played(own: CandidateRun, model: str | None, settings: Settings, *, trust_endpoint: bool) -> Result:
     """Plays a candidate, new or begun, until its comparison with the base is decided."""
     settings = kept_or(own.path, settings)
     execution = result_of(own.create_or_check(model, settings, trust_endpoint=trust_endpoint))

@@ -28,7 +28,6 @@ from propensitybench.engine import (
     create_run,
     is_complete,
     run_tasks_async,
-    tasks_drawn,
 )
 from propensitybench.engine.session import Draw, price_of, spending_of
 from propensitybench.errors import BadInput, RunStopped
@@ -43,7 +42,7 @@ from propensitybench.runs.resolve import (
 from propensitybench.runs.settings import Settings
 from propensitybench.runs.stored import StoredRun
 from propensitybench.runs.trust import client_of_run, moved
-from propensitybench.store import RunFile, Shard
+from propensitybench.store import RunFile, Shard, scheduled
 from propensitybench.store.filesystems import require_local
 
 OnProgress = Callable[[Progress], None]
@@ -218,7 +217,7 @@ async def finish(
             ``options`` neither trusts nor replaces.
     """
     with RunFile.open(path) as file:
-        manifest, shard, total = file.manifest, file.shard, tasks_drawn(file)
+        manifest, shard, total = file.manifest, file.shard, scheduled(file)
         to_draw = total if draw is None or not is_complete(file) else draw(file)
         if is_complete(file) and to_draw == total:
             return Result(total, total, None, "")

@@ -9,6 +9,7 @@ from propensitybench.store.runfile import (
     RunFile,
     encode_reply,
 )
+from propensitybench.store.schedule import is_scheduled, scheduled
 from propensitybench.store.schema import is_run_file
 from propensitybench.store.shards import Shard, read_shard
 from propensitybench.store.verification import Difference, verify
@@ -30,8 +31,10 @@ __all__ = [
     "differences",
     "encode_reply",
     "is_run_file",
+    "is_scheduled",
     "merge",
     "read_shard",
     "read_usage",
+    "scheduled",
     "verify",
 ]
