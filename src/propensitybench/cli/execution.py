@@ -102,10 +102,10 @@ def create(spec: RunSpec, path: Path, execution: ExecutionOptions) -> None:
 
 def checked(spec: RunSpec, execution: ExecutionOptions) -> RunSpec:
     """The specification with what the check of its model found out about the endpoint."""
-    wire = result_of(check_model(spec.model, spec.options, execution))
-    for change in wire.adapted if wire else ():
+    dialect = result_of(check_model(spec.model, spec.options, execution))
+    for change in dialect.changes if dialect else ():
         tell(f"note: adapted to the endpoint: {change}")
-    return msgspec.structs.replace(spec, wire=wire)
+    return msgspec.structs.replace(spec, dialect=dialect)
 
 
 def start(spec: RunSpec, path: Path, execution: ExecutionOptions, *, as_json: bool) -> int:
@@ -135,7 +135,7 @@ def confirmed(path: Path, execution: ExecutionOptions) -> ExecutionOptions:
         tell(f"note: {note}")
     if not manifest.model.startswith(PREFIX):  # the user may never have typed it
         tell(f"asking {destination(manifest.model, asked, execution.endpoints)}")
-    result_of(check_model(manifest.model, asked, execution, manifest.wire))
+    result_of(check_model(manifest.model, asked, execution, manifest.dialect))
     return execution
 
 

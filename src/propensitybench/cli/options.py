@@ -11,7 +11,7 @@ import typer
 from typer.models import OptionInfo
 
 from propensitybench.cli.text import must_be_utf8
-from propensitybench.clients.options import ModelOptions, Transport
+from propensitybench.clients.options import ModelOptions, RequestLimits
 from propensitybench.engine import Budget, ExecutionOptions, Price
 from propensitybench.errors import BadData, BadInput
 from propensitybench.runs.resolve import MAX_SHOWN, checked
@@ -27,7 +27,7 @@ from propensitybench.runs.settings import (
 )
 from propensitybench.taxonomy import ArmName
 
-DEFAULTS: Final = Transport()
+DEFAULTS: Final = RequestLimits()
 LEVELS: Final = 12
 Command = Callable[..., None]
 
@@ -303,7 +303,7 @@ def settings_of(*kinds: type) -> tuple[str, ...]:
 
 # Of a model that is asked something; how requests are sent, and when to stop; where tasks are played.
 MODEL: Final = settings_of(ModelOptions)
-LIMITS: Final = settings_of(Transport, Budget, Price)
+LIMITS: Final = settings_of(RequestLimits, Budget, Price)
 PLACES: Final = settings_of(ExecutionOptions)
 
 

@@ -50,7 +50,7 @@ class Endpoint:
         return f", through the proxy {self.proxy.url} ({self.proxy.variable})" if self.proxy else ""
 
 
-def in_short(urls: Sequence[str]) -> str:
+def abbreviated(urls: Sequence[str]) -> str:
     """Addresses for a message, the first few of many."""
     more = f" and {len(urls) - SHOWN} more" if len(urls) > SHOWN else ""
     return ", ".join(urls[:SHOWN]) + more

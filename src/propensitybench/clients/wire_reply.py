@@ -11,16 +11,16 @@ from propensitybench.chat import Reply, StopReason, ToolCall, ToolSpec, Usage, i
 from propensitybench.clients.failures import Failure, FailureKind, as_object
 from propensitybench.clients.finish_reasons import meaning_of
 from propensitybench.clients.usage import ESTIMATED, usage_of, with_estimates
-from propensitybench.clients.wire_tools import without_nothing
+from propensitybench.clients.wire_tools import drop_placeholder_keys
 
 _encode: Final = msgspec.json.Encoder().encode
 _decode: Final = msgspec.json.Decoder().decode
 CALL_OPENS: Final = "<tool_call>"
 CALL_CLOSES: Final = "</tool_call>"
 # A model with more calls in one text is repeating itself.
-LONGEST_LIST: Final = 32
+MAX_CALLS_IN_TEXT: Final = 32
 # OpenAI allows 128 tools.
-MOST_CALLS: Final = 256
+MAX_CALLS: Final = 256
 # Ids that can be made for calls that have none.
 _IDS: Final = 100_000
 # Fields of a message that `Reply` represents; all others are kept as the provider's own.
@@ -39,7 +39,7 @@ class ReplyContext(msgspec.Struct):
 
     Attributes:
         asked: the model's name at the endpoint; empty accepts any.
-        names: full name of each tool whose name on the wire is shortened.
+        names: full name of each tool whose name on the dialect is shortened.
         ids: of the tool calls so far.
         call_id: pattern for ids; None accepts any.
         nothing: whether empty objects were given a placeholder key.
@@ -71,7 +71,7 @@ class ReplyContext(msgspec.Struct):
             free = (f"call{number % _IDS:05d}" for number in range(first, first + _IDS))
             call_id = next((made for made in free if made not in self.ids), f"c{first:08d}")
         if self.nothing:
-            arguments = without_nothing(arguments)
+            arguments = drop_placeholder_keys(arguments)
         return ToolCall(call_id, self.names.get(name, name), arguments), repair
 
 
@@ -268,8 +268,8 @@ def _tool_calls(
         found, fields = _PLAIN_CALLS.decode(raw) or [], []
     except msgspec.ValidationError:
         found, fields = _CALLS.decode(raw) or [], _own_fields(raw)
-    if len(found) > MOST_CALLS:
-        raise msgspec.ValidationError(f"{len(found)} tool calls; at most {MOST_CALLS} are read")
+    if len(found) > MAX_CALLS:
+        raise msgspec.ValidationError(f"{len(found)} tool calls; at most {MAX_CALLS} are read")
     seen: set[str] = set()
     for index, one in enumerate(found):
         arguments, repair = _arguments(one.function.arguments)
@@ -314,7 +314,7 @@ def _calls_in_text(
 ) -> tuple[list[ToolCall], str]:
     """Calls that the endpoint's parser left in the text, if all of them name offered tools."""
     offered = {tool.name for tool in tools}
-    before, *blocks = content.split(CALL_OPENS, LONGEST_LIST)
+    before, *blocks = content.split(CALL_OPENS, MAX_CALLS_IN_TEXT)
     calls, rest = [], [before]
     for index, block in enumerate(blocks):
         inside, closed, behind = block.partition(CALL_CLOSES)

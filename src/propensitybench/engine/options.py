@@ -5,7 +5,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from propensitybench.clients.options import Transport
+from propensitybench.clients.options import RequestLimits
 from propensitybench.engine.endpoints import Endpoints
 from propensitybench.engine.prices import Budget, Price, check_number
 from propensitybench.errors import BadInput
@@ -35,7 +35,7 @@ class ExecutionOptions(msgspec.Struct, frozen=True):
         BadInput: a number is not finite or too small, or Ray is needed and not installed.
     """
 
-    transport: Transport = Transport()
+    transport: RequestLimits = RequestLimits()
     budget: Budget = Budget()
     price: Price | None = None
     preflight: bool = True

@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from propensitybench.clients.options import ModelOptions, Transport
+from propensitybench.clients.options import ModelOptions, RequestLimits
 from propensitybench.engine import Budget, Endpoints, ExecutionOptions, Price, RunSpec, is_complete
 from propensitybench.engine.spec import manifest_of, now
 from propensitybench.errors import BadInput, RunMismatch
@@ -30,7 +30,7 @@ MODEL_SETTINGS: Final = tuple(name for name, setting in SETTINGS.items() if sett
 CANDIDATE_SETTINGS: Final = tuple(
     name
     for name, setting in SETTINGS.items()
-    if setting.of in (ModelOptions, Endpoints, Transport, Budget, Price, ExecutionOptions)
+    if setting.of in (ModelOptions, Endpoints, RequestLimits, Budget, Price, ExecutionOptions)
 )
 
 
@@ -102,10 +102,10 @@ class CandidateRun:
             await check_moved(self.path, options)
             return options
         require_local(self.path)
-        wire = await check_model(spec.model, spec.options, options)
-        for change in wire.adapted if wire else ():
+        dialect = await check_model(spec.model, spec.options, options)
+        for change in dialect.changes if dialect else ():
             logger.warning("adapted to the endpoint: %s", change)
-        self._create(msgspec.structs.replace(spec, wire=wire))
+        self._create(msgspec.structs.replace(spec, dialect=dialect))
         return options
 
     def _check_resumed(self, settings: Settings) -> None:

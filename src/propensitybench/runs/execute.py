@@ -9,8 +9,8 @@ from typing import Any, Unpack
 import msgspec
 
 from propensitybench.clients import Client
-from propensitybench.clients.options import ModelOptions, Transport
-from propensitybench.clients.wire_policy import WirePolicy
+from propensitybench.clients.dialect import ChatDialect
+from propensitybench.clients.options import ModelOptions, RequestLimits
 from propensitybench.engine import (
     Budget,
     Endpoints,
@@ -20,7 +20,6 @@ from propensitybench.engine import (
     RunSpec,
     StopCause,
     StopSignal,
-    adopt,
     block_on,
     check_endpoint,
     check_replicas,
@@ -28,6 +27,7 @@ from propensitybench.engine import (
     create_run,
     is_complete,
     run_tasks_async,
+    use_recorded_dialect,
 )
 from propensitybench.engine.session import Draw, price_of, spending_of
 from propensitybench.errors import BadInput, RunStopped
@@ -122,10 +122,10 @@ async def execute(
     is_new = not path.exists()
     options = typed_by_user(spec, options)
     if client is None and is_new:
-        wire = await check_model(spec.model, spec.options, options)
-        for change in wire.adapted if wire else ():
+        dialect = await check_model(spec.model, spec.options, options)
+        for change in dialect.changes if dialect else ():
             warnings.warn(f"adapted to the endpoint: {change}", stacklevel=2)
-        spec = msgspec.structs.replace(spec, wire=wire)
+        spec = msgspec.structs.replace(spec, dialect=dialect)
     for warning in create_run(spec, path).warnings:
         warnings.warn(warning, stacklevel=2)
     if client is None and not is_new:
@@ -156,7 +156,7 @@ async def check_moved(path: Path, options: ExecutionOptions) -> None:
     if note:
         warnings.warn(note, stacklevel=2)
         if not complete and not used_up(path, options):
-            await check_model(manifest.model, asked, options, manifest.wire)
+            await check_model(manifest.model, asked, options, manifest.dialect)
 
 
 async def check_model(
@@ -164,7 +164,7 @@ async def check_model(
     options: ModelOptions,
     execution: ExecutionOptions,
     recorded: Mapping[str, Any] | None = None,
-) -> WirePolicy | None:
+) -> ChatDialect | None:
     """Checks that a model can be used; with preflight, that its endpoint answers as a run needs.
 
     Args:
@@ -192,7 +192,7 @@ async def check_model(
     if not execution.preflight or not all(client.has_endpoint for client in clients.values()):
         return None
     for client in clients.values():
-        adopt(client, recorded or {})
+        use_recorded_dialect(client, recorded or {})
     if len(clients) > 1:
         return await check_replicas(clients, adapt=recorded is None)
     (client,) = clients.values()
@@ -261,7 +261,7 @@ def used_up(path: Path, options: ExecutionOptions) -> str:
         return spending_of(file, options).exhausted()
 
 
-def transport_of(shard: Shard | None, transport: Transport) -> Transport:
+def transport_of(shard: Shard | None, transport: RequestLimits) -> RequestLimits:
     """The part of the rates that one shard has: all of them may send at the same time."""
     return transport if shard is None else transport.divided(shard.of)
 
