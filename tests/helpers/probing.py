@@ -8,6 +8,7 @@ from typing import Any
 from helpers.openai_server import Answer, Behaviour, Json, Server, simulated
 from helpers.runs import finish
 
+from propensitybench.clients.compatible import dialects
 from propensitybench.clients.endpoint import Endpoint
 from propensitybench.clients.openai_chat import OpenAIChatClient
 from propensitybench.clients.options import ModelOptions, RequestLimits

@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from propensitybench.chat import Reply, StopReason, ToolCall, ToolSpec, Usage, is_object
+from propensitybench.clients.endpoint import same_model
 from propensitybench.clients.failures import Failure, FailureKind, as_object
 from propensitybench.clients.finish_reasons import meaning_of
 from propensitybench.clients.usage import ESTIMATED, usage_of, with_estimates
@@ -193,18 +193,6 @@ def _reply(answer: _Answer, choice: _Choice, tools: tuple[ToolSpec, ...], contex
         attempts=context.attempts,
         other_model=served != context.asked and not same_model(context.asked, served),
     )
-
-
-@lru_cache
-def same_model(asked: str, served: str) -> bool:
-    """Whether a served id names the requested model: equal, or with a date or path added."""
-    if not asked or not served:
-        return True
-    asked, served = asked.lower(), served.lower()
-    if served.endswith("/" + asked) or asked.endswith("/" + served):
-        return True
-    dated = re.compile(re.escape(asked.rpartition("/")[2]) + r"([-@:_](\d[\d.-]*|latest))?")
-    return dated.fullmatch(served.rpartition("/")[2]) is not None
 
 
 def _stop(choice: _Choice, *, is_empty: bool) -> StopReason:
