@@ -15,7 +15,8 @@ from propensitybench.clients.compatible import dialects
 from propensitybench.clients.dialect import DEFAULT_DIALECT, ChatDialect
 from propensitybench.clients.options import ModelOptions
 from propensitybench.clients.wire import Body, encode_message
-from propensitybench.clients.wire_reply import NO_CONTEXT, ReplyContext, parse
+from propensitybench.clients.wire_calls import NO_CONTEXT, ReplyContext
+from propensitybench.clients.wire_reply import parse
 from propensitybench.clients.wire_tools import (
     PLACEHOLDER_KEY,
     drop_placeholder_keys,

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from propensitybench.chat import Message, Reply, StopReason, ToolCall, ToolSpec, Usage
 from propensitybench.clients.failures import Failure, FailureKind
 from propensitybench.clients.finish_reasons import FINISH_REASONS
-from propensitybench.clients.wire_reply import MAX_CALLS, ReplyContext, parse, parse_failed_generation
+from propensitybench.clients.wire_calls import MAX_CALLS, ReplyContext
+from propensitybench.clients.wire_reply import parse, parse_failed_generation
 
 LOOK = ToolSpec("look", "Looks.", {"type": "object", "properties": {"at": {"type": "integer"}}})
 TAKE = ToolSpec("take", "Takes.", {"type": "object", "properties": {}, "required": []})

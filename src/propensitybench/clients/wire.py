@@ -9,7 +9,7 @@ import msgspec
 from propensitybench.chat import Message, Request, ToolCall, ToolSpec, is_object
 from propensitybench.clients.dialect import DEFAULT_DIALECT, ChatDialect
 from propensitybench.clients.options import ModelOptions
-from propensitybench.clients.wire_reply import ReplyContext
+from propensitybench.clients.wire_calls import ReplyContext
 from propensitybench.clients.wire_tools import encode_tool, wire_name
 
 _encode: Final = msgspec.json.Encoder().encode
