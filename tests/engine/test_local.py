@@ -224,6 +224,11 @@ def test_an_error_of_a_run_is_raised_whichever_loop_runs(tmp_path: Path) -> None
             play()
 
 
+def test_what_is_no_client_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match=r"must be a propensitybench.Client, found object"):
+        finish(make(tmp_path / "a.run", limit=1), object())  # type: ignore[arg-type]
+
+
 def test_work_is_blocked_on_in_this_thread_or_beside_a_running_loop() -> None:
     async def where() -> int:
         return get_ident()

@@ -13,7 +13,7 @@ from propensitybench.engine.open_files import within_open_files
 from propensitybench.engine.options import ExecutionOptions
 from propensitybench.engine.session import Draw, Listener, Result, Session
 from propensitybench.engine.stop import StopSignal, until_stopped
-from propensitybench.errors import RunMismatch
+from propensitybench.errors import BadInput, RunMismatch
 from propensitybench.store import RunFile
 
 # For processes of our own, the program and Ray's workers. By default Python's garbage collector walks every
@@ -85,8 +85,10 @@ async def run_tasks_async(
 
     Raises:
         RunMismatch: the client's model is not the run's, or the rules have changed.
-        BadInput: the options are invalid, or the file cannot be written to.
+        BadInput: the client is no `Client`, the options are invalid, or the file cannot be written to.
     """
+    if not isinstance(client, Client):
+        raise BadInput(f"client: must be a propensitybench.Client, found {type(client).__name__}")
     if client.model != run.manifest.model:
         raise RunMismatch(f"{run.path}: is a run of {run.manifest.model}, not of {client.model}")
     stop = stop or StopSignal()
