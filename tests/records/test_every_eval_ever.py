@@ -15,7 +15,7 @@ import pytest
 from helpers.clients import TaskScript
 from helpers.program import Done, call
 from helpers.runs import finish
-from records.sample_runs import EVIL, WHOLE, create
+from records.sample_runs import EVIL, create
 
 from propensitybench.chat import Reply, StopReason
 from propensitybench.clients import says
