@@ -115,8 +115,8 @@ class Worker:
                 news.append(self._news.get_nowait())
             errors = [one for one in news if isinstance(one, Exception)]
             yield [one for one in news if one not in errors]
-            for error in errors:
-                raise error
+            if errors:
+                raise errors[0]
 
     async def play(self, job: EpisodeJob) -> None:
         """Plays a job; what comes of it is news."""
