@@ -130,7 +130,7 @@ def confirmed(path: Path, execution: ExecutionOptions) -> ExecutionOptions:
         manifest = run.manifest
     asked = read_model_options(manifest.options, name_of(path), manifest.package)
     if execution.endpoints is None:
-        execution = with_trust(name_of(path), manifest.model, asked, execution)
+        execution = with_trust(name_of(path), asked, execution)
     elif note := moved(name_of(path), asked, execution.endpoints):
         tell(f"note: {note}")
     if not manifest.model.startswith(PREFIX):  # the user may never have typed it
@@ -139,26 +139,25 @@ def confirmed(path: Path, execution: ExecutionOptions) -> ExecutionOptions:
     return execution
 
 
-def with_trust(file: str, model: str, asked: ModelOptions, execution: ExecutionOptions) -> ExecutionOptions:
+def with_trust(file: str, asked: ModelOptions, execution: ExecutionOptions) -> ExecutionOptions:
     """The execution options, with the user's confirmation of the endpoint; asks for it in a terminal.
 
     Args:
         file: the name of the file that names the endpoint.
-        model: the model's address, from that file.
-        asked: its options, from that file.
+        asked: the model's options, from that file.
         execution: may have the confirmation already.
 
     Raises:
         BadInput: the endpoint needs to be confirmed, and is not.
     """
-    why = "" if execution.trust_endpoint else distrusted(model, asked)
+    why = "" if execution.trust_endpoint else distrusted(asked)
     if why and sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty():
         tell(f"{file}: {why}.")
         print("Continue? [y/N] ", end="", file=sys.stderr, flush=True)
         if sys.stdin.readline().strip().lower() in ("y", "yes"):
             return msgspec.structs.replace(execution, trust_endpoint=True)
     if why:
-        check_trusted(file, model, asked)
+        check_trusted(file, asked)
     return execution
 
 
@@ -222,7 +221,7 @@ def _options_to_resume(path: Path, execution: ExecutionOptions) -> str:
     words: list[str] = []
     if endpoints is not None and endpoints.urls != (asked.base_url,):
         words += endpoints.typed
-    elif distrusted(manifest.model, asked):
+    elif distrusted(asked):
         words.append(OPTION)
     if execution.engine != "local":
         words += ["--engine", execution.engine]

@@ -145,7 +145,7 @@ def run(
     execution = read_execution(settings, trust_endpoint=trust_endpoint)
     made = read_experiment(file)
     for model in made.design.models:
-        with_trust(name_of(file), model.name, model.options, execution)
+        with_trust(name_of(file), model.options, execution)
     opened = register(made, file.parent, out)
     for cell in made.cells:
         if code := _play_cell(opened, cell, execution):

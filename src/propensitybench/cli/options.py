@@ -199,14 +199,6 @@ BaseUrls = Annotated[
         "replicas of the model.",
     ),
 ]
-EndpointsFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--endpoints",
-        metavar="FILE",
-        help="File with one base URL on each line, instead of --base-url; may change while the run goes on.",
-    ),
-]
 GoesOnAt = Annotated[
     list[str] | None,
     typer.Option(

@@ -69,7 +69,6 @@ Show = Annotated[bool, typer.Option("--show", help="Only print what was answered
 @options.takes(
     "limit",
     "base_url",
-    "endpoints",
     *options.LIMITS,
     "preflight",
     limit="Only in the first N tasks that have ended: a balanced sample.",

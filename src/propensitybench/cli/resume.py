@@ -10,7 +10,6 @@ from propensitybench.runs.settings import Settings
 
 @options.takes(
     "base_url",
-    "endpoints",
     *options.LIMITS,
     *options.PLACES,
     kept=True,

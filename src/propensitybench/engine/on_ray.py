@@ -21,7 +21,7 @@ import msgspec
 import ray
 from ray.exceptions import RayActorError, RayError, RayTaskError
 
-from propensitybench.clients import Client, Stoppable
+from propensitybench.clients import Client
 from propensitybench.clients.options import ModelOptions, Transport
 from propensitybench.engine.agents import adopt, variables_of
 from propensitybench.engine.endpoints import Endpoints, client_at
@@ -99,7 +99,7 @@ class End(msgspec.Struct, frozen=True):
     reason: str
 
 
-# An exception is a fault of this program, and a log record a note for the user.
+# An exception is an error of this program, and a log record a note for the user.
 News = Step | End | Exception | logging.LogRecord
 
 
@@ -124,17 +124,16 @@ class _Actor:
         except BadInput as error:
             yield [End(StopCause.BAD_INPUT, str(error))]
             return
-        if isinstance(self._client, Stoppable):
-            self._stop.on_stop_requested(self._client.stop_requests)
+        self._stop.on_stop_requested(self._client.stop_requests)
         yield []
         while True:
             news = [await self._news.get()]
             while not self._news.empty():
                 news.append(self._news.get_nowait())
-            faults = [one for one in news if isinstance(one, Exception)]
-            yield [one for one in news if one not in faults]
-            for fault in faults:
-                raise fault
+            errors = [one for one in news if isinstance(one, Exception)]
+            yield [one for one in news if one not in errors]
+            if errors:
+                raise errors[0]
 
     async def play(self, job: EpisodeJob) -> None:
         """Plays a job; what comes of it is news."""
@@ -146,8 +145,8 @@ class _Actor:
             assert self._stop.cause is not None
             self._news.put_nowait(End(self._stop.cause, self._stop.reason))
             self._news.put_nowait(Step(job.number, ()))
-        except Exception as fault:  # noqa: BLE001 - raised where the run is
-            self._news.put_nowait(fault)
+        except Exception as error:  # noqa: BLE001 - raised where the run is
+            self._news.put_nowait(error)
 
     async def stop(self) -> None:
         """Sends no more requests; replies in flight may arrive."""
@@ -212,7 +211,7 @@ class _Workers:
             self._free.put_nowait(worker)
 
     async def employed(self, work: Coroutine[Any, Any, None]) -> None:
-        """Waits for work that needs the workers; raises what it or a fault of theirs raises."""
+        """Waits for work that needs the workers; raises what it or they raise."""
         try:
             async with asyncio.TaskGroup() as group:
                 employing = [group.create_task(self._employ()) for _ in range(self._number)]
@@ -248,7 +247,7 @@ class _Workers:
             self._workers.add(worker)
             try:
                 await self._follow(worker, seats)
-            except RayTaskError as error:  # a fault of this program, no loss
+            except RayTaskError as error:  # an error of this program, no loss
                 raise error.cause from error
             except RayError as error:
                 if isinstance(error, RayActorError) and error.actor_init_failed:
@@ -330,7 +329,7 @@ async def run_on_ray(
                 transport=msgspec.structs.replace(
                     options.transport.divided(number), concurrency=ceil(at_once / number)
                 ),
-                endpoints=_anywhere(options.endpoints),
+                endpoints=options.endpoints,
                 variables=variables_of(run.manifest.model, asked.base_url),
             )
             workers = _Workers(setup, number, stop)
@@ -393,10 +392,3 @@ def _nodes() -> int:
     """Number of machines of the cluster that can have a worker."""
     nodes: list[dict[str, Any]] = ray.nodes()  # type: ignore[no-untyped-call]
     return max(1, len([node for node in nodes if node["Alive"] and node["Resources"].get("CPU", 0) >= 1]))
-
-
-def _anywhere(endpoints: Endpoints | None) -> Endpoints | None:
-    """The endpoints as workers find them: a file of them by its whole path, on every machine."""
-    if endpoints is None or endpoints.file is None:
-        return endpoints
-    return Endpoints(file=endpoints.file.resolve())

@@ -42,7 +42,6 @@ from propensitybench.runs.resolve import (
 from propensitybench.runs.settings import Settings
 from propensitybench.runs.stored import StoredRun
 from propensitybench.runs.trust import client_of_run, moved
-from propensitybench.simulated import PREFIX
 from propensitybench.store import RunFile, Shard, scheduled
 from propensitybench.store.filesystems import require_local
 
@@ -190,7 +189,7 @@ async def check_model(
         url or "": client_for(model, msgspec.structs.replace(options, base_url=url), transport)
         for url in urls
     }
-    if not execution.preflight or model.startswith(PREFIX):
+    if not execution.preflight or not all(client.has_endpoint for client in clients.values()):
         return None
     for client in clients.values():
         adopt(client, recorded or {})

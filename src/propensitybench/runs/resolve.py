@@ -69,16 +69,13 @@ def read_settings(model: str, settings: Settings) -> RunSettings:
 def read_execution(settings: Settings, *, trust_endpoint: bool = False) -> ExecutionOptions:
     """The settings that only decide how a run is executed; raises as `read_settings` does."""
     given = checked(settings)
-    price, urls, file = given.get("price"), given.get("base_url"), given.get("endpoints")
-    endpoints = None
-    if urls is not None or file is not None:
-        endpoints = Endpoints(tuple(urls or ()), None if file is None else Path(file))
+    price, urls = given.get("price"), given.get("base_url")
     fields = {
         **given,
         "transport": _made(Transport, given),
         "budget": Budget(given.get("budget_usd"), given.get("max_tokens_total")),
         "price": None if price is None else Price(*price),
-        "endpoints": endpoints,
+        "endpoints": None if urls is None else Endpoints(tuple(urls)),
         "trust_endpoint": trust_endpoint,
     }
     return _made(ExecutionOptions, fields)

@@ -194,14 +194,6 @@ class Settings(TypedDict, total=False):
             metavar="URL",
         ),
     ]
-    endpoints: Annotated[
-        str | os.PathLike[str] | None,
-        Setting(
-            Endpoints,
-            "File with one base URL on each line, instead of --base-url; may change while the run goes on.",
-            metavar="FILE",
-        ),
-    ]
     temperature: Annotated[
         Annotated[float, Meta(ge=0)] | None,
         Setting(ModelOptions, "Sampling temperature.", default="the provider's"),
