@@ -2,8 +2,9 @@
 
 A server in a process of its own answers at once, or after a set time (`perf/server.py`). Every episode has
 its full length (13 levels of 12 turns), every reply is journaled. Each measurement has a fresh process of
-its own. Beside ours, in the same run: aiohttp alone posting bodies of the same sizes, and the same
-conversations through Inspect AI and LiteLLM, if environments that have them are given.
+its own, with the garbage collector set as the command line sets it. Beside ours, in the same run: aiohttp
+alone posting the same bodies, and the same conversations through Inspect AI and LiteLLM, if environments that
+have them are given.
 
     .venv/bin/python perf/http_cost.py
     .venv/bin/python perf/http_cost.py --inspect-python ONE/bin/python --litellm-python OTHER/bin/python
@@ -13,6 +14,7 @@ The peers need an environment each: they ask for versions of the openai package 
 
 import argparse
 import asyncio
+import gc
 import resource
 import statistics
 import subprocess
@@ -41,6 +43,7 @@ from propensitybench.clients.openai_chat import OpenAIChatClient
 from propensitybench.clients.options import ModelOptions, Transport
 from propensitybench.clients.wire import Body
 from propensitybench.engine import ExecutionOptions, Progress, RunSpec, StopSignal, create_run, run_tasks
+from propensitybench.engine.local import GC_THRESHOLDS
 from propensitybench.episode import PAPER, replay
 from propensitybench.scenarios import Selection, read_dataset
 from propensitybench.scenarios.selection import tasks
@@ -54,7 +57,7 @@ HERE: Final = Path(__file__).parent
 CALLS_A_TASK: Final = (PAPER.levels + 1) * PAPER.turns_per_level
 # For starting the episodes, on a machine that is shared.
 RAMP_S: Final = 10.0
-# Tasks whose sizes stand for all.
+# Tasks whose bodies stand for all.
 VARIETY: Final = 8
 # Name of each peer and what its environment needs.
 PEERS: Final = {"inspect": ("Inspect AI", "inspect-ai openai"), "litellm": ("LiteLLM", "litellm[mcp]")}
@@ -198,15 +201,14 @@ def starved() -> float | None:
 
 
 def aiohttp_alone(load: Load) -> Cost:
-    """What it takes to post bodies of the same sizes and read the answers, with nothing around it."""
+    """What it takes to post the same bodies and read the answers, with nothing around it."""
     with new_run(load.tasks) as run:
-        sizes = [sizes_of(run, task) for task, _ in zip(run.tasks(), range(VARIETY), strict=False)]
-    paper = b" " * max(max(each) for each in sizes)
+        bodies = [bodies_of(run, task) for task, _ in zip(run.tasks(), range(VARIETY), strict=False)]
 
     async def talk(session: aiohttp.ClientSession, todo: Iterator[int]) -> None:
         for number in todo:
-            for size in sizes[number % len(sizes)]:
-                async with session.post(load.url + "/chat/completions", data=paper[:size]) as response:
+            for body in bodies[number % len(bodies)]:
+                async with session.post(load.url + "/chat/completions", data=body) as response:
                     await response.read()
 
     async def everything() -> None:
@@ -228,10 +230,10 @@ def played(run: RunFile, task: NumberedTask) -> Iterator[Request]:
         request = episode.receive(calls("look_around", where="everywhere"))
 
 
-def sizes_of(run: RunFile, task: NumberedTask) -> list[int]:
-    """The length of each request body of a task."""
+def bodies_of(run: RunFile, task: NumberedTask) -> list[bytes]:
+    """Each request body of a task."""
     body = Body(NAME, ModelOptions())
-    return [len(body.of(request)) for request in played(run, task)]
+    return [body.of(request) for request in played(run, task)]
 
 
 def conversation(run: RunFile, task: NumberedTask) -> dict[str, Any]:
@@ -287,7 +289,8 @@ def count(url: str) -> Count:
 
 def fresh(measure: Callable[[Load], Measured], load: Load) -> Measured:
     """A measurement in a process of its own."""
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+    context = get_context("spawn")
+    with ProcessPoolExecutor(1, context, gc.set_threshold, GC_THRESHOLDS) as pool:
         return pool.submit(measure, load).result()
 
 

@@ -62,7 +62,6 @@ def test_only_what_the_client_needs_leaves_this_machine() -> None:
     environment = {
         "OPENAI_API_KEY": "a",
         "OPENAI_BASE_URL": "b",
-        "ANTHROPIC_API_KEY": "c",
         "PROPENSITYBENCH_API_KEY": "d",
         "HTTPS_PROXY": "e",
     }
@@ -70,6 +69,5 @@ def test_only_what_the_client_needs_leaves_this_machine() -> None:
         "OPENAI_API_KEY": "a",
         "OPENAI_BASE_URL": "b",
     }
-    assert variables_of("anthropic/x", None, environment) == {"ANTHROPIC_API_KEY": "c"}
     assert variables_of("openai/x", "http://h/v1", environment) == {"PROPENSITYBENCH_API_KEY": "d"}
     assert variables_of("simulated/never", None, environment) == {}

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -194,6 +195,7 @@ def _reply(answer: _Answer, choice: _Choice, tools: tuple[ToolSpec, ...], contex
     )
 
 
+@lru_cache
 def same_model(asked: str, served: str) -> bool:
     """Whether a served id names the requested model: equal, or with a date or path added."""
     if not asked or not served:
