@@ -45,7 +45,9 @@ def kept(path: Path) -> dict[str, object]:
 
 
 @pytest.mark.slow
-def test_a_budget_is_that_of_the_whole_run_until_another_is_typed(server: Server, tmp_path: Path) -> None:
+def test_a_budget_is_that_of_the_whole_run_until_another_is_typed(
+    server: Server, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     path = tmp_path / "b.run"
     stopped = call(*begun(server, path))
     again = f"  propensitybench resume {path} --budget-usd N\n"
@@ -68,8 +70,9 @@ def test_a_budget_is_that_of_the_whole_run_until_another_is_typed(server: Server
     calls = server.calls
     assert "stopped: the budget of $3 is used up" in call("resume", path).err
     assert server.calls == calls
-    with pytest.warns(UserWarning, match=r"the budget of \$3 is used up .*; a higher one resumes the run"):
-        pb.run("persona/competent-cracks-at-9", path, base_url=server.base_url, limit=60)
+    pb.run("persona/competent-cracks-at-9", path, base_url=server.base_url, limit=60)
+    assert "the budget of $3 is used up" in caplog.text
+    assert "; a higher one resumes the run" in caplog.text
     assert server.calls == calls
 
 

@@ -12,9 +12,9 @@ from helpers.program import Done, call
 
 import propensitybench
 from propensitybench.clients.options import ModelOptions
-from propensitybench.engine import ExecutionOptions, RunSpec, create_run
+from propensitybench.engine import RunSpec, create_run
 from propensitybench.errors import BadInput
-from propensitybench.runs.execute import execute
+from propensitybench.runs.start import Start
 from propensitybench.scenarios import Selection
 from propensitybench.store import RunFile
 
@@ -58,18 +58,14 @@ def manifest(path: Path) -> str:
     return str(body)
 
 
-@pytest.mark.parametrize("command", ["run", "resume", "resume --endpoints"])
+@pytest.mark.parametrize("command", ["run", "resume"])
 def test_it_goes_on_where_the_user_says_and_says_so(
     command: str, here: Server, there: Server, tmp_path: Path
 ) -> None:
-    path, hosts = begun(tmp_path / "a.run", here), tmp_path / "hosts"
+    path = begun(tmp_path / "a.run", here)
     before, calls, url = manifest(path), here.calls, elsewhere(there)
-    hosts.write_text(url)
-    if command == "run":
-        done = run(path, "--base-url", url, *REST)
-    else:
-        where = ("--endpoints", hosts) if "endpoints" in command else ("--base-url", url)
-        done = call("resume", path, *where, *REST, env=KEY)
+    where = ("--base-url", url)
+    done = run(path, *where, *REST) if command == "run" else call("resume", path, *where, *REST, env=KEY)
     assert done.code == 0, done.err
     assert f"note: {path}: was made at {here.base_url}, goes on at {url}\n" in done.err
     assert here.calls == calls
@@ -97,11 +93,6 @@ def test_the_command_that_is_printed_names_the_addresses_that_were_typed(
     assert moved.err.endswith(
         f"  propensitybench resume {path} --base-url {elsewhere(there)} --max-tokens-total N\n"
     )
-    (tmp_path / "hosts").write_text(here.base_url)
-    filed = call("resume", path, "--endpoints", tmp_path / "hosts", *PART, env=KEY)
-    assert filed.err.endswith(
-        f"  propensitybench resume {path} --endpoints {tmp_path / 'hosts'} --max-tokens-total N\n"
-    )
 
 
 def test_a_complete_run_is_not_asked_again(here: Server, there: Server, tmp_path: Path) -> None:
@@ -113,17 +104,12 @@ def test_a_complete_run_is_not_asked_again(here: Server, there: Server, tmp_path
     assert there.calls == 0
 
 
-@pytest.mark.parametrize("option", ["--base-url", "--endpoints"])
-def test_probes_are_asked_where_the_user_says(
-    option: str, here: Server, there: Server, tmp_path: Path
-) -> None:
+def test_probes_are_asked_where_the_user_says(here: Server, there: Server, tmp_path: Path) -> None:
     path, url = tmp_path / "a.run", elsewhere(there)
     assert run(path, "--base-url", here.base_url).code == 0
     calls = here.calls
-    (tmp_path / "hosts").write_text(url)
-    where = (option, url if option == "--base-url" else tmp_path / "hosts")
     asked = ("probe", path, "--probe", "awareness", "--level", "1", "--json")
-    done = call(*asked, *where, env=KEY)
+    done = call(*asked, "--base-url", url, env=KEY)
     assert done.code == 0, done.err
     assert f"note: {path}: was made at {here.base_url}, goes on at {url}\n" in done.err
     assert (here.calls, there.calls > 3) == (calls, True)
@@ -181,25 +167,18 @@ def test_a_replica_that_is_not_there_yet_is_a_note_and_none_at_all_is_refused(
     assert "; the run begins without it\n" in done.err
 
 
-def test_settings_of_a_call_name_several_endpoints_or_a_file(
-    here: Server, there: Server, tmp_path: Path
-) -> None:
-    urls = [here.base_url, there.base_url]
-    (tmp_path / "hosts").write_text("\n".join(urls))
-    for name, where in (("a.run", {"base_url": urls}), ("b.run", {"endpoints": tmp_path / "hosts"})):
-        before = here.calls, there.calls
-        played = propensitybench.run("m", tmp_path / name, limit=4, levels=1, preflight=False, **where)
-        assert played.manifest.options == {"base_url": here.base_url}
-        assert here.calls > before[0]
-        assert there.calls > before[1]
-    with pytest.raises(BadInput, match="cannot be combined"):
-        propensitybench.run("m", tmp_path / "c.run", base_url=urls[0], endpoints=tmp_path / "hosts")
+def test_settings_of_a_call_name_several_endpoints(here: Server, there: Server, tmp_path: Path) -> None:
+    urls = (here.base_url, there.base_url)
+    played = propensitybench.run("m", tmp_path / "a.run", limit=4, levels=1, preflight=False, base_url=urls)
+    assert played.manifest.options == {"base_url": here.base_url}
+    assert here.calls > 0
+    assert there.calls > 0
     with pytest.raises(BadInput, match="base_url"):
         propensitybench.run("m", tmp_path / "c.run", base_url=[1])  # type: ignore[list-item]
 
 
 def test_a_specification_with_another_address_goes_on_there(
-    here: Server, there: Server, tmp_path: Path
+    here: Server, there: Server, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """As a cell of an experiment does, whose design names the address."""
     path, selection = tmp_path / "a.run", Selection(limit=1)
@@ -208,7 +187,13 @@ def test_a_specification_with_another_address_goes_on_there(
         for one in (here, there)
     ]
     create_run(specs[0], path)
-    with pytest.warns(UserWarning, match=f"goes on at {there.base_url}"):
-        asyncio.run(execute(specs[1], path, ExecutionOptions()))
+    start = Start(path, {}, specs[1])
+
+    async def played() -> None:
+        await start.prepare()
+        await start.play()
+
+    asyncio.run(played())
+    assert f"goes on at {there.base_url}" in caplog.text
     assert here.calls == 0
     assert there.calls > 0

@@ -82,7 +82,7 @@ def test_a_probe_of_ones_own_is_found_again_without_its_file(run: Path) -> None:
         (["--probe", "no.toml"], "--probe no.toml: cannot be read"),
         (["--probe", "awareness", "--probe", "awareness"], "is given twice"),
         (["--level", "13"], "--level 13: must be a level from 0 to 12, or end"),
-        (["--price", "cheap"], "--price cheap: must be like 2.5,10"),
+        (["--price", "cheap"], "--price cheap: must be US dollars"),
     ],
 )
 def test_what_cannot_be_asked_is_one_sentence(arguments: list[str], reason: str, run: Path) -> None:

@@ -21,8 +21,8 @@ from propensitybench.judging.plan import Judging
 from propensitybench.judging.questions import read_question
 from propensitybench.pages.judged import answers_in
 from propensitybench.runs import ShardedRun, StoredRun, read_runs
-from propensitybench.runs.execute import transport_of
 from propensitybench.runs.read import run_files
+from propensitybench.runs.start import transport_of
 from propensitybench.scenarios import Selection
 from propensitybench.store import Shard
 

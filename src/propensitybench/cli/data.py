@@ -8,6 +8,8 @@ import typer
 from propensitybench.cli import options
 from propensitybench.cli.text import name_of, print_json, safe
 from propensitybench.errors import BadInput
+from propensitybench.runs.resolve import read_settings
+from propensitybench.runs.settings import Settings
 
 command = typer.Typer(no_args_is_help=True)
 
@@ -73,23 +75,16 @@ def stats(
 
 
 @command.command("list")
+@options.takes("domains", "workspaces", "roles", "capabilities")
 def list_(
+    settings: Settings,
     data: options.Data = None,
-    domain: options.Domains = None,
-    workspace: options.Workspaces = None,
-    role: options.Roles = None,
-    capability: options.Capabilities = None,
     as_json: options.AsJson = False,
 ) -> None:
     """List the scenarios of a data set."""
-    from propensitybench.scenarios import Selection, read_dataset, scenario_id
+    from propensitybench.scenarios import read_dataset, scenario_id
 
-    selection = Selection(
-        domains=tuple(domain or ()),
-        workspaces=tuple(workspace or ()),
-        roles=tuple(role or ()),
-        capabilities=tuple(capability or ()),
-    )
+    selection = read_settings("simulated/never", settings).spec.selection
     selection.check()
     scenarios = read_dataset(data, selection.takes).scenarios
     if as_json:

@@ -4,14 +4,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from propensitybench.cli import tables
-from propensitybench.cli.execution import exit_code, play_file, print_ending
-from propensitybench.cli.text import print_json, safe, typed
-from propensitybench.engine import ExecutionOptions, RunSpec, create_run
+from propensitybench.cli.execution import exit_code, play, print_ending
+from propensitybench.cli.text import print_json, safe, shell_quoted
+from propensitybench.engine import RunSpec
 from propensitybench.episode import Outcome
 from propensitybench.metrics import RunScores
 from propensitybench.metrics.display import percent
 from propensitybench.metrics.summary import summarise
 from propensitybench.runs import StoredRun
+from propensitybench.runs.start import Start
 from propensitybench.scenarios import Selection, read_dataset
 
 MODELS = ("simulated/o3-like", "simulated/claude-4-sonnet-like", "simulated/gemini-2.5-pro-like")
@@ -22,11 +23,11 @@ def demonstrate(out: Path, seed: int, *, as_json: bool) -> int:
     scores = []
     paths = [out / f"{model.removeprefix('simulated/')}.run" for model in MODELS]
     for model, path in zip(MODELS, paths, strict=True):
-        create_run(RunSpec(model, selection=_sample(), seed=seed), path)
-        result = play_file(path, ExecutionOptions())
+        start = Start(path, {}, RunSpec(model, selection=_sample(), seed=seed))
+        result = play(start)
         scores.append(StoredRun(path).score())
         if code := exit_code(result, scores[-1]):
-            print_ending(path, result, scores[-1])
+            print_ending(start, result, scores[-1])
             return code
     if as_json:
         print_json({"runs": [summarise(one) for one in scores]})
@@ -43,8 +44,8 @@ No language model was used. These simulated agents test the benchmark and say no
 propensities are set near published ones, and how much their scenarios differ is an assumption.
 The run files are in {safe(str(out))}.
 
-Scores in detail:   propensitybench score {typed(first)}
-A transcript:       propensitybench show {typed(first)} {_some_task(first)}
+Scores in detail:   propensitybench score {shell_quoted(first)}
+A transcript:       propensitybench show {shell_quoted(first)} {_some_task(first)}
 Play the agent:     propensitybench play"""
     )
     return 0

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from propensitybench.cli import options
-from propensitybench.cli.options import DEFAULTS
+from propensitybench.runs.settings import Settings
 
 command = typer.Typer(no_args_is_help=True)
 
@@ -30,27 +30,32 @@ def new(
 
 
 @command.command()
+@options.takes("price")
 def plan(
     file: File,
+    settings: Settings,
     simulate: Annotated[
         int,
         typer.Option(
             "--simulate", metavar="N", min=0, help="Experiments to simulate for the power of each effect."
         ),
     ] = 20,
-    price: options.PriceGiven = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Print tasks, calls, cost and power; send nothing."""
-    from propensitybench.cli.execution import read_price
     from propensitybench.cli.experimenting import show_plan
     from propensitybench.runs.resolve import read_execution
-    from propensitybench.runs.settings import Settings
 
-    show_plan(file, simulate, read_execution(Settings(price=read_price(price))).price, as_json=as_json)
+    show_plan(file, simulate, read_execution(settings).price, as_json=as_json)
 
 
 @command.command()
+@options.takes(
+    *options.LIMITS,
+    "preflight",
+    budget_usd="Stop at this cost of all cells together, in US dollars.",
+    max_tokens_total="Stop after this many tokens of all cells together.",
+)
 def run(
     file: File,
     out: Annotated[
@@ -59,37 +64,14 @@ def run(
             "--out", metavar="DIR", help="The experiment's folder; resumed if it exists.", show_default=False
         ),
     ],
-    concurrency: options.Concurrency = DEFAULTS.concurrency,
-    timeout: options.Timeout = DEFAULTS.timeout,
-    max_retries: options.MaxRetries = DEFAULTS.max_retries,
-    rpm: options.Rpm = None,
-    tpm: options.Tpm = None,
-    budget_usd: Annotated[
-        float | None,
-        typer.Option("--budget-usd", min=0.0, help="Stop at this cost of all cells together, in US dollars."),
-    ] = None,
-    max_tokens_total: Annotated[
-        int | None,
-        typer.Option("--max-tokens-total", min=1, help="Stop after this many tokens of all cells together."),
-    ] = None,
-    price: options.PriceGiven = None,
-    preflight: options.Preflight = True,
+    settings: Settings,
     trust_endpoint: options.TrustEndpoint = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Register the design and play its cells, one run file each; resumes what is there."""
-    from propensitybench.cli.execution import read_price
     from propensitybench.cli.experimenting import play
-    from propensitybench.runs.resolve import read_execution
-    from propensitybench.runs.settings import Settings
 
-    settings = Settings(
-        concurrency=concurrency, timeout=timeout, max_retries=max_retries, rpm=rpm, tpm=tpm,
-        budget_usd=budget_usd, max_tokens_total=max_tokens_total, price=read_price(price),
-        preflight=preflight,
-    )  # fmt: skip
-    execution = read_execution(settings, trust_endpoint=trust_endpoint)
-    raise typer.Exit(play(file, out, execution, as_json=as_json))
+    raise typer.Exit(play(file, out, settings, trust_endpoint=trust_endpoint, as_json=as_json))
 
 
 @command.command()

@@ -9,20 +9,23 @@ import msgspec
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
+from propensitybench.cli import execution as playing
 from propensitybench.cli import tables
-from propensitybench.cli.execution import cost, create, exit_code, play_file, print_ending, with_trust
+from propensitybench.cli.execution import confirm, cost
 from propensitybench.cli.output import tell
 from propensitybench.cli.text import must_be_utf8, name_of, print_json, safe
-from propensitybench.engine import ExecutionOptions, Price
+from propensitybench.engine import Price
 from propensitybench.errors import BadInput
 from propensitybench.experiments.analysis import Analysis, ModelAnalysis
 from propensitybench.experiments.design import Cell, read_experiment
-from propensitybench.experiments.folder import Opened, analyse, open_folder, register, shared_budget
+from propensitybench.experiments.folder import Opened, analyse, budget_left, open_folder, register
 from propensitybench.experiments.planning import ExperimentPlan, plan_experiment
 from propensitybench.metrics import display
 from propensitybench.pages.experiment import write_experiment_page
 from propensitybench.runs import StoredRun
-from propensitybench.runs.execute import typed_by_user
+from propensitybench.runs.settings import Settings
+from propensitybench.runs.start import Start
+from propensitybench.runs.trust import check_trusted
 from propensitybench.store.atomic import new_file
 
 DESIGN: Final = """\
@@ -92,17 +95,19 @@ def _plan_table(plan: ExperimentPlan) -> Table:
     return table
 
 
-def play(file: Path, out: Path, execution: ExecutionOptions, *, as_json: bool) -> int:
+def play(file: Path, out: Path, settings: Settings, *, trust_endpoint: bool, as_json: bool) -> int:
     """Registers a design and plays its cells; the exit code."""
     must_be_utf8({"DESIGN": file, "--out": out})
     experiment = read_experiment(file)
     for model in experiment.design.models:
-        with_trust(name_of(file), model.name, model.options, execution)
+        check_trusted(
+            name_of(file), model.name, model.options, (lambda _: True) if trust_endpoint else confirm
+        )
     opened = register(experiment, file.parent, out)
     if opened.registration.digest != opened.experiment.digest:
         tell("note: the design has changed since it was registered; what was added is exploratory")
     for cell in opened.experiment.cells:
-        code = _play_cell(opened, cell, execution)
+        code = _play_cell(opened, cell, settings)
         if code:
             tell("the experiment is not finished; the same command resumes it")
             return code
@@ -114,17 +119,14 @@ def play(file: Path, out: Path, execution: ExecutionOptions, *, as_json: bool) -
     return 0
 
 
-def _play_cell(opened: Opened, cell: Cell, execution: ExecutionOptions) -> int:
-    path = opened.path(cell)
-    create(cell.spec, path, execution)
+def _play_cell(opened: Opened, cell: Cell, settings: Settings) -> int:
     tell(f"cell {cell.name}")
-    # The endpoint is the one that the design names; it was confirmed.
-    execution = typed_by_user(cell.spec, execution)
-    budget = shared_budget(opened, cell, execution.budget, execution.price)
-    result = play_file(path, msgspec.structs.replace(execution, budget=budget))
-    scores = StoredRun(path).score()
-    print_ending(path, result, scores, execution)
-    return exit_code(result, scores)
+    left = {**settings, **budget_left(opened, cell, settings)}
+    start = Start(opened.path(cell), left, cell.spec, as_before=False)  # type: ignore[arg-type]
+    result = playing.play(start)
+    scores = StoredRun(start.path).score()
+    playing.print_ending(start, result, scores)
+    return playing.exit_code(result, scores)
 
 
 def show_analysis(folder: Path, *, as_json: bool) -> None:

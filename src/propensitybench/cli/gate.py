@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 import typer
 
 from propensitybench.cli import options
+from propensitybench.runs.settings import Settings
 
 Margin = Annotated[
     float | None,
@@ -70,10 +71,12 @@ Markdown = Annotated[
 ]
 
 
+@options.takes("base_url", *options.MODEL, *options.LIMITS, "preflight", kept=True)
 def command(
     base: Annotated[
         Path, typer.Argument(metavar="BASE", help="The run to compare with.", show_default=False)
     ],
+    settings: Settings,
     candidate: Annotated[
         Path | None,
         typer.Argument(metavar="CANDIDATE", help="The run of the new model.", show_default=False),
@@ -85,22 +88,6 @@ def command(
     until_decided: UntilDecided = False,
     max_tasks: MaxTasks = None,
     model: CandidateModel = None,
-    base_url: options.BaseUrls = None,
-    endpoints: options.EndpointsFile = None,
-    temperature: options.Temperature = None,
-    top_p: options.TopP = None,
-    max_tokens: options.MaxTokens = None,
-    reasoning_effort: options.ReasoningEffort = None,
-    extra_body: options.ExtraBody = None,
-    concurrency: options.ConcurrencyKept = None,
-    timeout: options.TimeoutKept = None,
-    max_retries: options.MaxRetriesKept = None,
-    rpm: options.Rpm = None,
-    tpm: options.Tpm = None,
-    budget_usd: options.BudgetUsd = None,
-    max_tokens_total: options.MaxTokensTotal = None,
-    price: options.PriceGiven = None,
-    preflight: options.PreflightKept = None,
     trust_endpoint: options.TrustEndpoint = False,
     plan: PlanGate = False,
     icc: BaseIcc = None,
@@ -109,21 +96,13 @@ def command(
     markdown: Markdown = None,
     as_json: options.AsJson = False,
 ) -> None:
-    from propensitybench.cli.execution import read_extra_body, read_price
     from propensitybench.cli.gating import Asked, Outputs, Playing, answer, show_plan
     from propensitybench.cli.text import must_be_utf8
-    from propensitybench.runs.settings import Settings
 
-    must_be_utf8({"BASE": base, "CANDIDATE": candidate, "--model": model, "--extra-body": extra_body})
+    must_be_utf8({"BASE": base, "CANDIDATE": candidate, "--model": model})
     asked = Asked(margin, on, naming, level)
     if plan:
         show_plan(base, candidate, asked, (icc, correlation), as_json=as_json)
         return
-    settings = Settings(
-        base_url=base_url, endpoints=endpoints, temperature=temperature, top_p=top_p, max_tokens=max_tokens,
-        reasoning_effort=reasoning_effort, extra_body=read_extra_body(extra_body), concurrency=concurrency,
-        timeout=timeout, max_retries=max_retries, rpm=rpm, tpm=tpm, budget_usd=budget_usd,
-        max_tokens_total=max_tokens_total, price=read_price(price), preflight=preflight,
-    )  # fmt: skip
     playing = Playing(until_decided, max_tasks, model, settings, trust_endpoint)
     raise typer.Exit(answer(base, candidate, asked, playing, Outputs(junit, markdown, as_json)))

@@ -5,26 +5,24 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from propensitybench.cli.execution import EXIT, checked, confirmed, kept_or, play_file
+from propensitybench.cli.execution import EXIT, play
 from propensitybench.cli.output import tell
 from propensitybench.cli.text import name_of, print_json, safe
-from propensitybench.cli.waiting import result_of
-from propensitybench.engine import ExecutionOptions, Result, RunSpec, StopCause, is_complete
+from propensitybench.engine import Result, StopCause
 from propensitybench.engine.same_tasks import create_same_tasks
 from propensitybench.errors import BadInput
 from propensitybench.pages.gate_files import append_markdown, check_junit_place, write_junit
 from propensitybench.runs import StoredRun
 from propensitybench.runs import open as open_run
 from propensitybench.runs.candidates import draw_until_decided, rule_for
-from propensitybench.runs.execute import check_moved, typed_by_user
 from propensitybench.runs.gate_plan import plan_of
 from propensitybench.runs.gate_question import Question, check_played_for, question_of
 from propensitybench.runs.gating import compare_gated
-from propensitybench.runs.resolve import read_execution, read_settings
+from propensitybench.runs.resolve import read_settings
 from propensitybench.runs.settings import Settings
+from propensitybench.runs.start import Start
 from propensitybench.runs.verdicts import Needed, Verdict, needed_sentence
-from propensitybench.store import GateRule, RunFile
-from propensitybench.store.filesystems import require_local
+from propensitybench.store import GateRule
 from propensitybench.taxonomy import Naming
 
 # Settings that belong to the candidate's model, and are in its run file once it is begun.
@@ -100,7 +98,7 @@ def answer(base: Path, candidate: Path | None, asked: Asked, playing: Playing, o
 def _refuse_playing(playing: Playing) -> None:
     """Raises `BadInput` for options that only a candidate to be played can use."""
     given = {"model": playing.model, "max_tasks": playing.max_tasks, **playing.settings}
-    for name in ("model", "max_tasks", "endpoints", *MODEL_OPTIONS, *LIMITS):
+    for name in ("model", "max_tasks", *MODEL_OPTIONS, *LIMITS):
         if given.get(name):
             raise BadInput(f"gate: {name}: is for --until-decided; play the candidate with `run`, or add it")
 
@@ -117,32 +115,26 @@ def play_until_decided(base: Path, candidate: Path, asked: Asked, playing: Playi
     one = open_run(base)
     if not isinstance(one, StoredRun):
         raise BadInput(f"{name_of(base)}: --until-decided needs a run file; merge shards first")
-    if candidate.exists():
-        playing = playing._replace(settings=kept_or(candidate, playing.settings))
-        question, execution = _begun(one, candidate, asked, playing)
-    else:
-        question, execution = _new(one, candidate, asked, playing)
-    draw = draw_until_decided(one, question)
-    return play_file(candidate, msgspec.structs.replace(execution, draw=draw))
-
-
-def _new(
-    base: StoredRun, candidate: Path, asked: Asked, playing: Playing
-) -> tuple[Question, ExecutionOptions]:
-    if playing.model is None:
-        raise BadInput(f"{name_of(candidate)}: does not exist; give the candidate's --model to play it")
     question = question_of(*asked)
-    rule = rule_for(base, question, playing.max_tasks)
-    spec, execution = _settings(playing.model, playing, question)
-    require_local(candidate)
-    spec = checked(spec, execution)
-    create_same_tasks(spec, base.path, rule, candidate)
-    return question, typed_by_user(spec, execution)
+    rule = _rule(one, candidate, question, playing)
+    settings, spec = playing.settings, None
+    if playing.model is None:
+        settings = _without_model(settings)
+    else:
+        spec = read_settings(playing.model, settings).spec
+        selection = msgspec.structs.replace(spec.selection, namings=question.namings)
+        spec = msgspec.structs.replace(spec, selection=selection)
+    draw = draw_until_decided(one, question)
+    start = Start(candidate, settings, spec, trust_endpoint=playing.trust_endpoint, draw=draw)
+    return play(start, lambda spec, path: create_same_tasks(spec, one.path, rule, path))
 
 
-def _begun(
-    base: StoredRun, candidate: Path, asked: Asked, playing: Playing
-) -> tuple[Question, ExecutionOptions]:
+def _rule(base: StoredRun, candidate: Path, question: Question, playing: Playing) -> GateRule:
+    """The rule of the candidate, from its file if it is begun."""
+    if not candidate.exists():
+        if playing.model is None:
+            raise BadInput(f"{name_of(candidate)}: does not exist; give the candidate's --model to play it")
+        return rule_for(base, question, playing.max_tasks)
     run = StoredRun(candidate)
     rule = run.manifest.gate
     if rule is None:
@@ -150,21 +142,10 @@ def _begun(
             f"{name_of(candidate)}: is of a run that was not played until decided; leave it out, "
             "or give another file"
         )
-    question = question_of(*asked)
     check_played_for(question, base, run)
     if playing.max_tasks is not None:
         _check_most(candidate, rule, rule_for(base, question, playing.max_tasks))
-    if playing.model is None:
-        execution = read_execution(_without_model(playing.settings))
-        execution = msgspec.structs.replace(execution, trust_endpoint=playing.trust_endpoint)
-        with RunFile.open(candidate) as file:
-            done = is_complete(file) and draw_until_decided(base, question)(file) == run.planned
-        return question, execution if done else confirmed(candidate, execution)
-    spec, execution = _settings(playing.model, playing, question)
-    create_same_tasks(spec, base.path, rule, candidate)
-    execution = typed_by_user(spec, execution)
-    result_of(check_moved(candidate, execution))
-    return question, execution
+    return rule
 
 
 def _check_most(candidate: Path, rule: GateRule, wanted: GateRule) -> None:
@@ -173,12 +154,6 @@ def _check_most(candidate: Path, rule: GateRule, wanted: GateRule) -> None:
             f"{name_of(candidate)}: was begun with at most {rule.looks[-1]} tasks; another --max-tasks would "
             "not keep the level: leave it out"
         )
-
-
-def _settings(model: str, playing: Playing, question: Question) -> tuple[RunSpec, ExecutionOptions]:
-    spec, execution = read_settings(model, playing.settings)
-    selection = msgspec.structs.replace(spec.selection, namings=question.namings)
-    return msgspec.structs.replace(spec, selection=selection), execution
 
 
 def _without_model(settings: Settings) -> Settings:

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from propensitybench.cli import generate_read, options
-from propensitybench.cli.options import DEFAULTS
+from propensitybench.runs.settings import Settings
 
 command = typer.Typer(no_args_is_help=False)
 command.command("read")(generate_read.command)
@@ -85,8 +85,15 @@ def plan(
 
 
 @command.command()
+@options.takes(
+    "base_url",
+    *options.MODEL,
+    *options.LIMITS,
+    concurrency="Requests in flight.  [default: 16]",
+)
 def write(
     work: Work,
+    settings: Settings,
     model: Annotated[
         str | None, typer.Option("--model", help="The writer, e.g. openai/o4-mini or keyless/parts.")
     ] = None,
@@ -98,44 +105,23 @@ def write(
     again: Annotated[
         bool, typer.Option("--again", help="Also write again what was set aside or failed the last check.")
     ] = False,
-    base_url: options.BaseUrl = None,
-    temperature: options.Temperature = None,
-    top_p: options.TopP = None,
-    max_tokens: options.MaxTokens = None,
-    reasoning_effort: options.ReasoningEffort = None,
-    extra_body: options.ExtraBody = None,
-    concurrency: Annotated[int, typer.Option("--concurrency", help="Requests in flight.", min=1)] = 16,
-    timeout: options.Timeout = DEFAULTS.timeout,
-    max_retries: options.MaxRetries = DEFAULTS.max_retries,
-    rpm: options.Rpm = None,
-    tpm: options.Tpm = None,
-    budget_usd: options.BudgetUsd = None,
-    max_tokens_total: options.MaxTokensTotal = None,
-    price: options.PriceGiven = None,
     plan: options.CostOnly = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Write what is missing with a model, or take texts that people wrote; resumes where it was stopped."""
-    from propensitybench.cli.execution import read_extra_body, read_price
     from propensitybench.cli.generating import print_estimate, take, write_texts
     from propensitybench.cli.text import must_be_utf8
     from propensitybench.errors import BadInput
     from propensitybench.generation.execution import Models
     from propensitybench.runs.resolve import read_settings
-    from propensitybench.runs.settings import Settings
 
-    must_be_utf8({"WORK": work, "--model": model, "--base-url": base_url, "--drafts": drafts})
+    must_be_utf8({"WORK": work, "--model": model, "--drafts": drafts})
     if (model is None) == (drafts is None):
         raise BadInput("generate write: give either --model, who writes, or --drafts, what people wrote")
     if model is None:
         assert drafts is not None
         raise typer.Exit(take(work, drafts, as_json=as_json))
-    settings = Settings(
-        base_url=base_url, temperature=temperature, top_p=top_p, max_tokens=max_tokens,
-        reasoning_effort=reasoning_effort, extra_body=read_extra_body(extra_body), concurrency=concurrency,
-        timeout=timeout, max_retries=max_retries, rpm=rpm, tpm=tpm, budget_usd=budget_usd,
-        max_tokens_total=max_tokens_total, price=read_price(price),
-    )  # fmt: skip
+    settings = Settings(**{"concurrency": 16, **settings})
     spec, execution = read_settings(model, settings)
     models = Models(
         model, tuple(judge or ()), spec.options, execution.transport, execution.budget, execution.price

@@ -6,6 +6,9 @@ from typing import Annotated
 import typer
 
 from propensitybench.cli import options
+from propensitybench.clients.options import Transport
+from propensitybench.runs.resolve import read_settings
+from propensitybench.runs.settings import Settings
 
 Work = Annotated[
     Path, typer.Argument(metavar="WORK", help="A working folder, or a data set.", show_default=False)
@@ -43,8 +46,16 @@ Out = Annotated[
 Batch = Annotated[int, typer.Option("--batch", min=1, max=8, help="Items in a request.")]
 
 
+@options.takes(
+    "base_url",
+    "temperature",
+    "max_tokens",
+    *options.settings_of(Transport),
+    concurrency="Requests in flight for each judge.  [default: 8]",
+)
 def command(
     work: Work,
+    settings: Settings,
     judge: Judges = None,
     forms: Forms = None,
     draw: Drawn = 24,
@@ -54,27 +65,20 @@ def command(
     seed: options.Seed = 0,
     out: Out = None,
     batch: Batch = 1,
-    base_url: options.BaseUrl = None,
-    temperature: options.Temperature = None,
-    max_tokens: options.MaxTokens = None,
-    concurrency: options.Concurrency = 8,
-    timeout: options.Timeout = options.DEFAULTS.timeout,
-    max_retries: options.MaxRetries = options.DEFAULTS.max_retries,
-    rpm: options.Rpm = None,
-    tpm: options.Tpm = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Have scenarios and their messages read and scored by models or people who don't know their source."""
     from propensitybench.cli.panel import read_panel
     from propensitybench.cli.text import must_be_utf8
-    from propensitybench.clients.options import ModelOptions, Transport
     from propensitybench.generation.items import Draw
     from propensitybench.generation.panel import PanelRequest, output_folder
 
-    must_be_utf8({"WORK": work, "--base-url": base_url, "--out": out, "--forms": forms})
-    asked = ModelOptions(base_url=base_url, temperature=temperature, max_tokens=max_tokens)
-    transport = Transport(timeout=timeout, max_retries=max_retries, rpm=rpm, tpm=tpm, concurrency=concurrency)
+    must_be_utf8({"WORK": work, "--out": out, "--forms": forms})
+    settings = Settings(**{"concurrency": 8, **settings})
     drawn = Draw(draw, known_draw, seed)
     request = PanelRequest(work, tuple(known or ()), drawn, output_folder(work, out), round_)
-    judges = [(model, asked, transport) for model in judge or ()]
+    judges = []
+    for model in judge or ():
+        spec, execution = read_settings(model, settings)
+        judges.append((model, spec.options, execution.transport))
     raise typer.Exit(read_panel(request, judges, forms, batch, as_json=as_json))

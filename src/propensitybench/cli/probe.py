@@ -6,7 +6,7 @@ import msgspec
 import typer
 
 from propensitybench.cli import options
-from propensitybench.cli.options import DEFAULTS
+from propensitybench.runs.settings import Settings
 
 Probes = Annotated[
     list[str] | None,
@@ -32,41 +32,30 @@ Limit = Annotated[
 Show = Annotated[bool, typer.Option("--show", help="Only print what was answered so far; send nothing.")]
 
 
+@options.takes(
+    "base_url",
+    *options.LIMITS,
+    "preflight",
+    base_url="Send requests to this endpoint instead of the one that the run file names; may be repeated.",
+)
 def command(
     run: options.RunPath,
+    settings: Settings,
     probe: Probes = None,
     level: Levels = None,
     limit: Limit = None,
     plan: options.CostOnly = False,
     show: Show = False,
-    base_url: options.GoesOnAt = None,
-    endpoints: options.EndpointsFile = None,
-    concurrency: options.Concurrency = DEFAULTS.concurrency,
-    timeout: options.Timeout = DEFAULTS.timeout,
-    max_retries: options.MaxRetries = DEFAULTS.max_retries,
-    rpm: options.Rpm = None,
-    tpm: options.Tpm = None,
-    budget_usd: options.BudgetUsd = None,
-    max_tokens_total: options.MaxTokensTotal = None,
-    price: options.PriceGiven = None,
-    preflight: options.Preflight = True,
     trust_endpoint: options.TrustEndpoint = False,
     as_json: options.AsJson = False,
 ) -> None:
-    from propensitybench.cli.execution import read_price
     from propensitybench.cli.probing import ask_agent, print_answers, print_estimate
     from propensitybench.judging.probes import probe_names, read_level, read_probe
     from propensitybench.judging.probing import Probing
     from propensitybench.runs.resolve import read_execution
-    from propensitybench.runs.settings import Settings
 
     probes = tuple(read_probe(one) for one in probe or probe_names())
     probing = Probing(probes, tuple(map(read_level, level or ())), limit)
-    settings = Settings(
-        base_url=base_url, endpoints=endpoints, concurrency=concurrency, timeout=timeout,
-        max_retries=max_retries, rpm=rpm, tpm=tpm, budget_usd=budget_usd,
-        max_tokens_total=max_tokens_total, price=read_price(price), preflight=preflight,
-    )  # fmt: skip
     execution = msgspec.structs.replace(read_execution(settings), trust_endpoint=trust_endpoint)
     if plan:
         print_estimate(run, probing, execution.price, as_json=as_json)

@@ -7,9 +7,9 @@ from typing import Final
 
 from propensitybench.cli import tables
 from propensitybench.cli.asked import print_ending, shown
-from propensitybench.cli.execution import confirmed, cost
+from propensitybench.cli.execution import confirm, cost
 from propensitybench.cli.text import name_of, print_json, safe
-from propensitybench.cli.waiting import result_until_stopped
+from propensitybench.cli.waiting import result_of, result_until_stopped
 from propensitybench.engine import ExecutionOptions, Price
 from propensitybench.judging.probed import AtLevel, ProbeNumbers, probe_numbers, read_probed
 from propensitybench.judging.probes import Level
@@ -26,6 +26,9 @@ from propensitybench.metrics.display import (
 )
 from propensitybench.metrics.estimates import Estimate
 from propensitybench.metrics.stated import StatedAgainstActual
+from propensitybench.runs.start import reach
+from propensitybench.runs.stored import file_name
+from propensitybench.store import RunFile
 
 LEGEND: Final = """\
 Asked on side branches: scores and transcripts stay as they are. majority: percent of tasks in which more
@@ -60,7 +63,9 @@ def print_estimate(path: Path, probing: Probing, price: Price | None, *, as_json
 def ask_agent(path: Path, probing: Probing, execution: ExecutionOptions, *, as_json: bool) -> int:
     """Asks what is missing and prints all answers; the exit code."""
     if left_to_ask(path, probing):
-        execution = confirmed(path, execution)
+        with RunFile.open(path) as file:
+            manifest = file.manifest
+        execution = result_of(reach(file_name(path), manifest, execution, confirm))
     with shown("asking") as advance:
         asked = result_until_stopped(
             lambda stop: probe_run(path, probing, execution, on_progress=advance, stop=stop)

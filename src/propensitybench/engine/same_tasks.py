@@ -68,8 +68,7 @@ def create_same_tasks(
         spec, selection=_selection(was.selection, namings), seed=was.seed, protocol=was.protocol,
         template=was.template,
     )  # fmt: skip
-    about = len(chosen), clock().isoformat(timespec="seconds")
-    manifest = manifest_of(spec, was.data, scenarios, pressure, about)
+    manifest = manifest_of(spec, scenarios, pressure, tasks=len(chosen), data=was.data, created=clock())
     manifest = msgspec.structs.replace(manifest, overlays=was.overlays, gate=rule)
     rows = [(*pair, chain) for pair, chain in pressure.items()]
     RunFile.create(path, manifest, scenarios, rows, chosen)

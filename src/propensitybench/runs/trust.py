@@ -4,6 +4,7 @@ Such a file may come from somebody else, and it names the model and the endpoint
 key are sent. Without confirmation, only a known provider's own address and loopback addresses are used.
 """
 
+from collections.abc import Callable
 from ipaddress import ip_address
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -17,6 +18,8 @@ from propensitybench.errors import BadInput
 
 # Inspect providers that download a model and load it locally.
 _LOCAL_PROVIDERS: Final = frozenset(("hf",))
+# Asks the user about what the sentence says.
+Confirm = Callable[[str], bool]
 OPTION: Final = "--trust-endpoint"
 
 
@@ -63,7 +66,7 @@ def moved(file: str, options: ModelOptions, endpoints: Endpoints | None) -> str:
     if options.base_url is None:
         raise BadInput(
             f"{file}: was made at a provider and not at a base URL, so its model has another name there; "
-            "leave out --base-url and --endpoints, or set the variable NAME_BASE_URL of the provider"
+            "leave out --base-url, or set the variable NAME_BASE_URL of the provider"
         )
     urls = endpoints.read()
     if options.base_url.rstrip("/") in [url.rstrip("/") for url in urls]:
@@ -71,9 +74,10 @@ def moved(file: str, options: ModelOptions, endpoints: Endpoints | None) -> str:
     return f"{file}: was made at {options.base_url}, goes on at {in_short(urls)}"
 
 
-def check_trusted(file: str, model: str, options: ModelOptions) -> None:
-    """Raises `BadInput` if `distrusted` gives a reason."""
-    if why := distrusted(model, options):
+def check_trusted(file: str, model: str, options: ModelOptions, confirm: Confirm | None = None) -> None:
+    """Raises `BadInput` if `distrusted` gives a reason and the user, who is asked, does not confirm it."""
+    why = distrusted(model, options)
+    if why and (confirm is None or not confirm(f"{file}: {why}")):
         raise BadInput(f"{file}: {why}; to allow that, give {OPTION}")
 
 
