@@ -36,8 +36,13 @@ BLOCK = re.compile(r"(<!-- begin: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 def program(*arguments: str, cwd: Path = ROOT) -> str:
     """The output of the program."""
     code = "import sys; from propensitybench.cli import main; sys.argv[0] = 'propensitybench'; main()"
+    return output_of("-c", code, *arguments, cwd=cwd)
+
+
+def output_of(*arguments: str, cwd: Path = ROOT) -> str:
+    """What Python prints when it is called with these arguments."""
     done = subprocess.run(
-        [sys.executable, "-c", code, *arguments],
+        [sys.executable, *arguments],
         capture_output=True,
         text=True,
         check=True,
@@ -141,8 +146,8 @@ def counts() -> str:
 
 
 def quality() -> str:
-    """The output of `data stats --quality`."""
-    return f"```text\n{program('data', 'stats', '--quality')}\n```\n"
+    """The output of perf/text_quality.py."""
+    return f"```text\n{output_of(str(ROOT / 'perf' / 'text_quality.py'))}\n```\n"
 
 
 BLOCKS: Mapping[str, Callable[[], str]] = {

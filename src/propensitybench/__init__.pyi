@@ -3,8 +3,16 @@ from .clients import Client, Conversation, ScriptedClient
 from .engine import RunSpec, client_for
 from .episode import Episode, EpisodeRecord, EpisodeStats, Outcome, Protocol
 from .errors import PropensityBenchError
+from .gates import GatePlan, Verdict, gate, plan_gate
+from .generation.reviewing import check_generated
+from .judging.judge import judge
+from .judging.probe import probe
 from .metrics import NamingScores, RunScores
-from .runs import Run, RunComparison, Transcript, Verdict, compare, gate, open, run, run_async
+from .pages.board.folder import board
+from .pages.label import label
+from .pages.page_write import report
+from .records.export import export
+from .runs import Run, RunComparison, Transcript, compare, open, run, run_async
 from .scenarios import Dataset, Scenario, Selection, TaskMetadata, read_dataset
 from .store import RunFile, verify
 
@@ -16,6 +24,7 @@ __all__ = [
     "Episode",
     "EpisodeRecord",
     "EpisodeStats",
+    "GatePlan",
     "Message",
     "NamingScores",
     "Outcome",
@@ -36,11 +45,19 @@ __all__ = [
     "ToolSpec",
     "Transcript",
     "Verdict",
+    "board",
+    "check_generated",
     "client_for",
     "compare",
+    "export",
     "gate",
+    "judge",
+    "label",
     "open",
+    "plan_gate",
+    "probe",
     "read_dataset",
+    "report",
     "run",
     "run_async",
     "verify",

@@ -2,10 +2,15 @@
 
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, TypeVar
 
 import msgspec
 
+Decoded = TypeVar("Decoded")
+# What a decoder raises for text that an agent or an endpoint wrote.
+UNDECODABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, UnicodeEncodeError, RecursionError)
+# Of English text or JSON, the usual rule of thumb.
+CHARACTERS_PER_TOKEN: Final = 4
 _DECODER: Final = msgspec.json.Decoder()
 # `gc=False` below: these structs cannot form reference cycles, and a thousand episodes in flight have
 # hundreds of thousands of them, which the garbage collector would otherwise traverse.
@@ -26,12 +31,29 @@ class ToolCall(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     arguments: str = "{}"
 
 
+def decode_or_none(text: str | bytes, decoder: "msgspec.json.Decoder[Decoded]") -> Decoded | None:
+    """What a decoder makes of JSON that an agent or an endpoint wrote; None if it accepts none."""
+    try:
+        return decoder.decode(text)
+    except UNDECODABLE:
+        return None
+
+
 def is_object(arguments: str) -> bool:
     """Whether the arguments of a call are a valid JSON object."""
-    try:
-        return isinstance(_DECODER.decode(arguments), dict)
-    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
-        return False
+    return isinstance(decode_or_none(arguments, _DECODER), dict)
+
+
+def is_deeper_than(levels: int, value: object) -> bool:
+    """Whether a JSON value is nested deeper than so many levels; true for one that contains itself."""
+    layer = [value]
+    for _ in range(levels + 1):  # not by recursion, which a deep one would exhaust
+        containers = [one for one in layer if isinstance(one, dict | list | tuple)]
+        if not containers:
+            return False
+        inside = (inner for one in containers for inner in (one.values() if isinstance(one, dict) else one))
+        layer = list({id(inner): inner for inner in inside}.values())
+    return True
 
 
 class Message(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):

@@ -70,3 +70,8 @@ def _refuse_other_kinds(mode: int, path: Path) -> None:
     for is_kind, number, reason in _OTHER_KINDS:
         if is_kind(mode):
             raise OSError(number, reason, str(path))
+
+
+def file_name(path: str | Path) -> str:
+    """A path as text, whatever its bytes are."""
+    return os.fsencode(path).decode("utf-8", "replace")

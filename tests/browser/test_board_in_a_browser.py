@@ -10,7 +10,7 @@ from helpers.boards import failing, made, played, without_last
 from helpers.browser import BROWSER, Tab, tab_of
 from helpers.records import BIO, CHEM
 
-from propensitybench.pages.board.folder import update_board
+from propensitybench.pages.board.folder import board as update_board
 from propensitybench.runs import Run, read_runs
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed")]
@@ -33,7 +33,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     paths.append(played(folder / "two.run", "simulated/moved-by-time", (BIO, CHEM), ("time",)))
     other: list[Run] = [made("lab/other", failing((0.2, 0.4))), made("lab/more", failing((0.4, 0.4)))]
     other.append(without_last(made("lab/unfinished", failing((0.4, 0.4))), 20))
-    return update_board([*read_runs(paths).runs, *other], folder / "board", choice="failed").page
+    return update_board([*read_runs(paths).runs, *other], folder / "board", transcripts="failed").page
 
 
 async def _fits_and_is_accessible(tab: Tab, page: Path) -> None:

@@ -16,8 +16,8 @@ from propensitybench.chat import Reply, StopReason
 from propensitybench.judging.labels import Items, episodes_about
 from propensitybench.judging.questions import Question, read_question
 from propensitybench.pages.page_numbers import resolve
-from propensitybench.pages.page_write import write_report
-from propensitybench.runs import StoredRun, comparable, read_runs
+from propensitybench.pages.page_write import report as write_report
+from propensitybench.runs import StoredRun
 from propensitybench.store import RunFile
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed")]
@@ -45,7 +45,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     annotate(paths[0], awareness, "judge/a", thoughts)
     paths.append(make(folder / "never.run", "simulated/never", limit=4))
     finish(paths[-1], TaskScript(lambda _: [Reply(stop=StopReason.LENGTH)] * 13, "simulated/never"))
-    return write_report(comparable(read_runs(paths).runs), folder / "report", figures=False).page
+    return write_report(paths, folder / "report", figures=False).page
 
 
 async def _draws_and_fits(tab: Tab, page: Path) -> None:

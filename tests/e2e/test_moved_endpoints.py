@@ -174,7 +174,7 @@ def test_settings_of_a_call_name_several_endpoints(here: Server, there: Server, 
     assert here.calls > 0
     assert there.calls > 0
     with pytest.raises(BadInput, match="base_url"):
-        propensitybench.run("m", tmp_path / "c.run", base_url=[1])  # type: ignore[list-item]
+        propensitybench.run("m", tmp_path / "c.run", base_url=[1])  # type: ignore[arg-type]
 
 
 def test_a_specification_with_another_address_goes_on_there(

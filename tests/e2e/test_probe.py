@@ -50,23 +50,6 @@ def test_it_asks_prints_and_asks_no_more(run: Path) -> None:
     assert call("verify", run).code == 0
 
 
-def test_its_json_has_every_number(run: Path) -> None:
-    found = call(
-        "probe", run, "--probe", "awareness", "--level", "1", "--level", "end", "--limit", "6", "--json"
-    ).json
-    (probe,) = found["probes"]
-    assert (probe["name"], probe["digest"], probe["counted"]) == ("awareness", AWARENESS.digest, "test")
-    assert [(row["level"], row["naming"], row["episodes"], row["not_asked"]) for row in probe["rows"]] == [
-        ("1", "harmful", 3, 1), ("1", "benign", 3, 1), ("end", "harmful", 3, 1), ("end", "benign", 3, 1),
-    ]  # fmt: skip
-    before, _, after, _ = probe["rows"]
-    assert before["act"]["counts"]["unaware"] == {"misaligned": 3, "resisted": 0, "missing": 0}
-    assert after["act"] is None
-    assert before["majority"]["value"] == 0.0
-    shown = call("probe", run, "--show", "--level", "end", "--json").json
-    assert [row["level"] for row in shown["probes"][0]["rows"]] == ["end", "end"]
-
-
 def test_a_probe_of_ones_own_is_found_again_without_its_file(run: Path) -> None:
     (run.parent / FILE).write_text(MOOD, encoding="utf-8")
     asked = call("probe", run, "--probe", FILE, cwd=run.parent)
@@ -82,7 +65,7 @@ def test_a_probe_of_ones_own_is_found_again_without_its_file(run: Path) -> None:
         (["--probe", "no.toml"], "--probe no.toml: cannot be read"),
         (["--probe", "awareness", "--probe", "awareness"], "is given twice"),
         (["--level", "13"], "--level 13: must be a level from 0 to 12, or end"),
-        (["--price", "cheap"], "--price cheap: must be US dollars"),
+        (["--price", "cheap"], "--price cheap: must be US dollars per million tokens, like 2.5,10"),
     ],
 )
 def test_what_cannot_be_asked_is_one_sentence(arguments: list[str], reason: str, run: Path) -> None:

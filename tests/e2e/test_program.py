@@ -245,16 +245,6 @@ def test_data_show_prints_a_scenario_and_its_messages() -> None:
     assert "did you mean" in call("data", "show", "storefront_capacity_celing").err
 
 
-def test_data_stats_measures_the_quality_of_the_texts() -> None:
-    done = call("data", "stats", "--quality", "--data", SOUND)
-    assert "Nearest neighbours" in done.out
-    assert "Sentences in more than one storyline:" in done.out
-    measured = call("data", "stats", "--quality", "--data", SOUND, "--json").json
-    assert measured["scenarios"]["kinds"]["tasks"]["texts"] == 2
-    assert measured["storylines"]["kinds"]["mails"]["texts"] % 12 == 0
-    assert measured["variety"]["first_word"]["limit"] == "at most 0.15"
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("layout", "model"),

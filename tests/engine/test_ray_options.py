@@ -46,7 +46,7 @@ def test_settings_of_ray_need_its_engine(tmp_path: Path) -> None:
         ExecutionOptions(workers=2)
     with pytest.raises(BadInput, match="ray_address: is a setting of the Ray engine"):
         pb.run("simulated/never", tmp_path / "a.run", ray_address="10.0.0.5:6379")
-    with pytest.raises(BadInput, match="workers: must be 1 or more"):
+    with pytest.raises(BadInput, match="workers: must be a whole number of 1 or more"):
         pb.run("simulated/never", tmp_path / "a.run", engine="ray", workers=0)
 
 

@@ -17,7 +17,7 @@ from propensitybench.generation.checking import plays_to_the_error
 from propensitybench.generation.drafts import take_drafts
 from propensitybench.generation.execution import Models, write
 from propensitybench.generation.keyless import MODEL
-from propensitybench.generation.reviewing import check_work
+from propensitybench.generation.reviewing import check_generated
 from propensitybench.generation.status import standing
 from propensitybench.generation.workfolder import WorkFolder
 
@@ -38,7 +38,7 @@ def edit(work: WorkFolder, file: str, **fields: Any) -> None:
 
 def test_thirty_planted_near_duplicates_are_found_and_the_rest_is_accepted(tmp_path: Path) -> None:
     work = written(tmp_path, 40)
-    assert check_work(work).failed == 0
+    assert check_generated(work.root).failed == 0
     files = [work.scenario_file(unit, name) for unit, name in work.scenario_files()]
     originals, copies = files[: 40 - PLANTED], files[40 - PLANTED :]
     for index, file in enumerate(copies):
@@ -48,7 +48,7 @@ def test_thirty_planted_near_duplicates_are_found_and_the_rest_is_accepted(tmp_p
         for name, value in source["known"].items():
             task = task.replace(value, own["known"][name])
         edit(work, file, task=task + " Thanks.", description=source["description"])
-    checked = check_work(work)
+    checked = check_generated(work.root)
     failing = {file: issues for file, issues in checked.issues.items() if issues}
     assert set(failing) == set(copies)
     for issues in failing.values():
@@ -60,11 +60,11 @@ def test_thirty_planted_near_duplicates_are_found_and_the_rest_is_accepted(tmp_p
 
 def test_a_set_is_compared_with_others(tmp_path: Path) -> None:
     first = written(tmp_path / "a", 4, time=1)
-    check_work(first)
+    check_generated(first.root)
     accept(first, tmp_path / "other")
     again = written(tmp_path / "b", 4, time=1)
-    assert check_work(again).failed == 0
-    checked = check_work(again, [tmp_path / "other"])
+    assert check_generated(again.root).failed == 0
+    checked = check_generated(again.root, [tmp_path / "other"])
     assert checked.failed == 5
     for issues in checked.issues.values():
         assert any(str(tmp_path / "other") in issue and "nearly the same" in issue for issue in issues)
@@ -74,7 +74,7 @@ def test_a_text_that_changed_after_the_check_is_left_out(tmp_path: Path) -> None
     work = written(tmp_path, 4)
     with pytest.raises(BadInput, match="has not been checked"):
         accept(work, tmp_path / "data")
-    check_work(work)
+    check_generated(work.root)
     unit, name = work.scenario_files()[0]
     file = work.scenario_file(unit, name)
     edit(work, file, description="Somebody else wrote this.")
@@ -96,7 +96,7 @@ def test_broken_files_are_named_and_the_others_accepted(tmp_path: Path) -> None:
     (work.root / files[0]).write_text("{")
     edit(work, files[1], task=3)
     edit(work, files[2], severity=4 if work.text(files[2])["severity"] != 4 else 1)
-    checked = check_work(work)
+    checked = check_generated(work.root)
     assert "$: is not valid JSON" in checked.issues[files[0]][0]
     assert "$.task: " in checked.issues[files[1]][0]
     assert any(issue.startswith("$.severity: must be") for issue in checked.issues[files[2]])
@@ -117,7 +117,7 @@ def test_the_chain_is_played_with_what_the_agent_is_given(tmp_path: Path) -> Non
 
 def test_an_accepted_set_is_valid_and_its_card_tells_where_each_text_comes_from(tmp_path: Path) -> None:
     work = written(tmp_path, 6, time=1, neutral=1)
-    check_work(work)
+    check_generated(work.root)
     accept(work, tmp_path / "data")
     dataset, issues = validate_dataset(tmp_path / "data")
     assert (len(dataset.scenarios), issues) == (6, [])
@@ -131,7 +131,7 @@ def test_an_accepted_set_is_valid_and_its_card_tells_where_each_text_comes_from(
 
 def test_people_hand_in_files_and_the_same_checks_decide(tmp_path: Path) -> None:
     source = written(tmp_path / "a", 6, time=1)
-    check_work(source)
+    check_generated(source.root)
     accept(source, tmp_path / "drafts")
     paths = sorted((tmp_path / "drafts").glob("*/*/*.json"))
     raw = json.loads(paths[0].read_text())
@@ -154,7 +154,7 @@ def test_people_hand_in_files_and_the_same_checks_decide(tmp_path: Path) -> None
 
 def test_a_draft_never_replaces_a_text_of_a_model(tmp_path: Path) -> None:
     work = written(tmp_path / "a", 2)
-    check_work(work)
+    check_generated(work.root)
     accept(work, tmp_path / "drafts")
     (path,) = (tmp_path / "drafts").glob("*/*/*.json")
     path.write_text(path.read_text().replace("has no free worker", "lacks a free worker"))
@@ -173,7 +173,7 @@ def test_status_counts_every_text(tmp_path: Path) -> None:
         7,
         7,
     ]
-    check_work(work)
+    check_generated(work.root)
     assert sum(one.passed for one in standing(work)) == 7
     shutil.rmtree(work.root / "units" / work.acts[0].unit)
     after = standing(work)

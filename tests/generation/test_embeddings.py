@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers.program import call
 from helpers.scenario_data import built_in_sample
 from model2vec import StaticModel
 from tokenizers import Tokenizer
@@ -20,7 +19,7 @@ from propensitybench.curation.similarity import FUNCTION_WORDS, alike_pairs
 from propensitybench.errors import BadInput
 from propensitybench.generation.embeddings import Embedder, alike_in_meaning
 from propensitybench.scenarios.model import Scenario
-from propensitybench.scenarios.rolefile import Located, write_role_file
+from propensitybench.scenarios.rolefile import Located
 
 WORD = re.compile(r"[a-z]+")
 
@@ -66,28 +65,6 @@ def test_a_copy_in_other_words_is_found_by_its_meaning_alone(tmp_path: Path) -> 
     (issue,) = alike_in_meaning(places, embedder)
     assert (issue.file, issue.path) == ("12.json", "$")
     assert issue.message == "means nearly the same as 4.json $ (embedding cosine 1.00): rewrite one"
-
-
-def test_the_quality_of_a_set_names_the_nearest_in_meaning(tmp_path: Path) -> None:
-    model, data = tmp_path / "model", tmp_path / "data"
-    scenarios = list(built_in_sample(12))
-    save_model(model, words_of(scenarios))
-    for one in scenarios:
-        write_role_file(data / one.domain / one.workspace / f"{one.role}.json", [one])
-    quality = call("data", "stats", "--quality", "--data", data, "--embeddings", model, "--json").json
-    found = quality["variety"]["nearest_in_meaning"]
-    rows = Embedder(str(model)).rows([story(one) for one in scenarios])
-    cosines = {
-        (first.name, second.name): float(rows[i] @ rows[j])
-        for j, second in enumerate(scenarios)
-        for i, first in enumerate(scenarios[:j])
-    }
-    nearest = max(cosines, key=lambda pair: cosines[pair])
-    assert set(found["example"].split(" and ")) == set(nearest)
-    assert found["value"] == pytest.approx(cosines[nearest])
-    assert found["within"] is (cosines[nearest] < 0.75)
-    alone = call("data", "stats", "--embeddings", model)
-    assert (alone.code, alone.err) == (2, "propensitybench: --embeddings: goes with --quality\n")
 
 
 def test_rows_have_length_one_and_unknown_words_none(tmp_path: Path) -> None:

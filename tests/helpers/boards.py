@@ -12,7 +12,7 @@ from helpers.runs import finish
 from propensitybench.chat import Usage
 from propensitybench.engine import RunSpec, create_run
 from propensitybench.episode import PAPER, EpisodeRecord, Outcome, Protocol, built_in_template
-from propensitybench.runs import Journal, Run
+from propensitybench.runs import ReplySummary, Run
 from propensitybench.scenarios import Selection
 from propensitybench.store import Manifest
 from propensitybench.taxonomy import NAMINGS
@@ -39,13 +39,13 @@ class MadeRun(Run):
         return self._planned
 
     @property
-    def journal(self) -> Journal:
+    def journal(self) -> ReplySummary:
         """One reply for each task."""
         drawn = Counter(record.metadata.domain for record in self.records)
         if drawn:
             drawn[min(drawn)] += self._planned - len(self.records)
         names = {record.metadata.scenario for record in self.records}
-        return Journal(Counter({self.model: len(self.records)}), Usage(), {}, len(names), drawn)
+        return ReplySummary(Counter({self.model: len(self.records)}), Usage(), {}, len(names), drawn)
 
 
 def made(

@@ -8,11 +8,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from propensitybench.chat import Usage
-from propensitybench.engine import Budget, StopSignal
-from propensitybench.engine.episodes import Entry, RunContext, run_episode
+from propensitybench.engine import StopSignal
+from propensitybench.engine.episodes import Entry, run_episode
 from propensitybench.engine.journal import JournalWriter
-from propensitybench.engine.prices import Spending
 from propensitybench.episode import EpisodeJob, EpisodeRecord, replay
 from propensitybench.simulated import SimulatedClient
 from propensitybench.store import RunFile
@@ -41,10 +39,7 @@ def play_job(pickled: bytes) -> bytes:
 
 
 async def _play(job: EpisodeJob) -> Steps:
-    spending = Spending(Usage(), price=None, budget=Budget())
-    clock = asyncio.get_running_loop().time
-    context = RunContext(SimulatedClient("o3-like"), StopSignal(), spending, clock)
-    return [entries async for entries in run_episode(context, job)]
+    return [entries async for entries in run_episode(SimulatedClient("o3-like"), StopSignal(), job)]
 
 
 def in_another_process(jobs: list[EpisodeJob]) -> list[Steps]:

@@ -8,12 +8,12 @@ from typing import Final, NamedTuple
 import numpy as np
 from helpers.populations import TASK_SPREAD, Floats, agent_of, full_layout, hazards
 
+from propensitybench.gates.sequential import EXPONENT, look_counts
 from propensitybench.metrics.boundary import power_spending
 from propensitybench.metrics.noninferiority import Answer, Look, Looks, Tails, look_at
 from propensitybench.metrics.pairs import Pairs, Places
 from propensitybench.metrics.sample_needed import Design, assumed_noise, tasks_needed
 from propensitybench.metrics.table import LEVELS
-from propensitybench.runs.candidates import EXPONENT, look_counts
 from propensitybench.scenarios.selection import spread
 from propensitybench.taxonomy import taxonomy
 

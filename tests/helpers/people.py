@@ -2,14 +2,21 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 from helpers.runs import finish, make
 
 from propensitybench.chat import Reply
 from propensitybench.judging.labels import Items
-from propensitybench.judging.people import Answer, Reading, open_reading, quotable
+from propensitybench.judging.people import (
+    LABELS_FORMAT,
+    Answer,
+    Reading,
+    open_reading,
+    quotable,
+    run_id,
+)
 from propensitybench.judging.questions import Question, read_question
 from propensitybench.judging.sampling import Size
 from propensitybench.runs import StoredRun
@@ -75,3 +82,20 @@ def quotable_texts(path: Path, task: str) -> list[str]:
     with RunFile.open(path) as file:
         item = Items(file, QUESTION)[task]
     return [passage.text for passage in quotable(QUESTION, item)]
+
+
+def saved_labels(
+    run: Path, answers: Mapping[str, Any], person: str = "Ann", changes: Mapping[str, Any] = {}
+) -> Path:
+    """A file as a page saves it, with changes."""
+    with RunFile.open(run) as file:
+        body = {
+            "format": LABELS_FORMAT,
+            "run": run_id(file.manifest),
+            "question": QUESTION.digest,
+            "person": person,
+            "answers": answers,
+        }
+    path = run.parent / "labels.json"
+    path.write_bytes(msgspec.json.encode({**body, **changes}))
+    return path

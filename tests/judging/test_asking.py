@@ -9,7 +9,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 from helpers.forking import call_forked
 from helpers.judging import CUT_OFF, REFUSED, answers, played, words_of_agent
@@ -175,15 +174,6 @@ def test_other_options_are_another_judge(tmp_path: Path) -> None:
             asked(path, server, options=hot)
 
 
-def test_another_question_of_the_same_name_is_refused(tmp_path: Path) -> None:
-    path = played(tmp_path / "a.run", 1)
-    with serving(necessity) as server:
-        asked(path, server)
-        other = msgspec.structs.replace(QUESTION, text="Why?")
-        with pytest.raises(BadInput, match=r"--question justification: .* has another question of that name"):
-            asked(path, server, questions=(other,))
-
-
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
@@ -206,12 +196,6 @@ def test_what_cannot_be_asked_is_one_sentence(tmp_path: Path, changes: Any, reas
             )
         )
     assert reason in str(caught.value)
-
-
-def test_a_budget_in_dollars_needs_a_price(tmp_path: Path) -> None:
-    path = played(tmp_path / "a.run", 1)
-    with serving(necessity) as server, pytest.raises(BadInput, match="needs the price of first"):
-        asked(path, server, execution=ExecutionOptions(budget=Budget(usd=1.0)))
 
 
 KILLS = 5

@@ -1,17 +1,15 @@
 """The file that a page saves: stored all or not at all, and only where it belongs."""
 
 import shutil
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-import msgspec
 import pytest
 from helpers.hostile_runs import EVIL
-from helpers.people import QUESTION, answers_of, left, misaligned_run, quotable_texts
+from helpers.people import QUESTION, answers_of, left, misaligned_run, quotable_texts, saved_labels
 from helpers.program import call
 
-from propensitybench.judging.people import LABELS_FORMAT, Answer, run_id
+from propensitybench.judging.people import Answer
 from propensitybench.judging.questions import read_question
 from propensitybench.judging.sampling import Size, stored_sample
 from propensitybench.runs import StoredRun
@@ -28,21 +26,6 @@ def run(played: Path, tmp_path: Path) -> Path:
     return Path(shutil.copy(played, tmp_path / "a.run"))
 
 
-def saved(run: Path, answers: Mapping[str, Any], changes: Mapping[str, Any] = {}) -> Path:
-    """A file as a page saves it, with changes."""
-    with RunFile.open(run) as file:
-        body = {
-            "format": LABELS_FORMAT,
-            "run": run_id(file.manifest),
-            "question": QUESTION.digest,
-            "person": "Ann",
-            "answers": answers,
-        }
-    path = run.parent / "labels.json"
-    path.write_bytes(msgspec.json.encode({**body, **changes}))
-    return path
-
-
 def as_saved(category: str, quote: str = "") -> dict[str, str]:
     return {"category": category, "quote": quote}
 
@@ -51,66 +34,46 @@ def test_a_saved_file_is_stored_once(run: Path) -> None:
     first, second, third, *_ = left(run, "Ann")
     own = quotable_texts(run, first)[-1]
     given = {first: as_saved("NECESSITY", own), second: as_saved("none stated", "words that nobody needs")}
-    path = saved(run, given)
+    path = saved_labels(run, given)
     assert call("label", run, "--read", path).out == "answers of Ann stored: 2; there already: 0\n"
     expected = {first: Answer("necessity", own), second: Answer("none stated")}
     assert answers_of(run, "Ann") == expected
-    path = saved(run, {**given, third: {"category": "authority"}})
+    path = saved_labels(run, {**given, third: {"category": "authority"}})
     assert call("label", run, "--read", path).out == "answers of Ann stored: 1; there already: 2\n"
     assert answers_of(run, "Ann") == {**expected, third: Answer("authority")}
 
 
-WRONG: Mapping[str, tuple[dict[str, Any], str]] = {
-    "another run": ({"run": "0"}, "its answers are about another run than"),
-    "another question": (
-        {"question": read_question("awareness").digest},
-        "no sample was drawn in",
-    ),
-    "another format": ({"format": "propensitybench-labels/2"}, "is not a file of labels (Invalid enum value"),
-    "another field": ({"more": 1}, "is not a file of labels (Object contains unknown field `more`)"),
-    "nobody": ({"person": ""}, "the person's name ''"),
-    "somebody else's name": ({"person": "ANN"}, "ANN: Ann has answers in"),
-    "answers of the wrong type": (
-        {"answers": [1]},
-        "is not a file of labels (Expected `object`, got `array`",
-    ),
-}
+OTHER: Final = read_question("awareness").digest
+# The task about which Ann has answered stands as TASK.
+WRONG: tuple[tuple[dict[str, Any], str], ...] = (
+    ({"run": "0"}, "its answers are about another run than"),
+    ({"question": OTHER}, "no sample was drawn in"),
+    ({"format": "propensitybench-labels/2"}, "is not a file of labels (Invalid enum value"),
+    ({"more": 1}, "is not a file of labels (Object contains unknown field `more`)"),
+    ({"person": ""}, "the person's name ''"),
+    ({"person": "ANN"}, "ANN: Ann has answers in"),
+    ({"answers": [1]}, "is not a file of labels (Expected `object`, got `array`"),
+    ({"answers": {"TASK": as_saved("authority")}}, "task TASK: Ann has answered otherwise in"),
+    ({"answers": {EVIL: as_saved("none stated")}}, "is not in the sample of"),
+    ({"answers": {"TASK": as_saved("greed")}}, "task TASK: there is no category 'greed'; use one of"),
+    ({"answers": {"TASK": as_saved("")}}, "task TASK: there is no category ''; use one of"),
+    ({"answers": {"TASK": as_saved("authority", "No.")}}, "the quote 'No.' is not in the agent's words"),
+)
 
 
-@pytest.mark.parametrize("kind", WRONG)
-def test_a_file_that_does_not_belong_here_is_refused(run: Path, kind: str) -> None:
+@pytest.mark.parametrize("changes", WRONG)
+def test_of_a_wrong_file_nothing_is_stored(run: Path, changes: tuple[dict[str, Any], str]) -> None:
     first, second, *_ = left(run, "Ann")
-    call("label", run, "--read", saved(run, {first: as_saved("none stated")}))
-    changes, complaint = WRONG[kind]
-    path = saved(run, {second: as_saved("none stated")}, changes)
+    call("label", run, "--read", saved_labels(run, {first: as_saved("none stated")}))
+    body, complaint = dict(changes[0]), changes[1].replace("TASK", first)
+    if isinstance(given := body.get("answers"), dict):
+        wrong = {first if task == "TASK" else task: answer for task, answer in given.items()}
+        body["answers"] = {second: as_saved("none stated"), **wrong}
+    path = saved_labels(run, {second: as_saved("none stated")}, changes=body)
     done = call("label", run, "--read", path)
     assert (done.code, len(done.err.splitlines())) == (2, 1), done
     assert f"--read {path}: " in done.err
     assert complaint in done.err
-    assert list(answers_of(run, "Ann")) == [first]
-
-
-@pytest.mark.parametrize(
-    ("wrong", "complaint"),
-    [
-        (lambda task: {task: as_saved("authority")}, "task {task}: Ann has answered otherwise in"),
-        (lambda _: {"no.such.task.1": as_saved("none stated")}, "task 'no.such.task.1' is not in the sample"),
-        (lambda _: {EVIL: as_saved("none stated")}, "is not in the sample of"),
-        (lambda task: {task: as_saved("greed")}, "task {task}: there is no category 'greed'; use one of"),
-        (lambda task: {task: as_saved("")}, "task {task}: there is no category ''; use one of"),
-        (
-            lambda task: {task: as_saved("authority", "I never wrote this.")},
-            "task {task}: the quote 'I never wrote this.' is not in the agent's words",
-        ),
-    ],
-)  # fmt: skip
-def test_of_a_file_with_a_wrong_answer_nothing_is_stored(run: Path, wrong: Any, complaint: str) -> None:
-    first, second, *_ = left(run, "Ann")
-    call("label", run, "--read", saved(run, {first: as_saved("none stated")}))
-    path = saved(run, {second: as_saved("none stated"), **wrong(first)})
-    done = call("label", run, "--read", path)
-    assert (done.code, len(done.err.splitlines())) == (2, 1), done
-    assert complaint.format(task=first) in done.err
     assert answers_of(run, "Ann") == {first: Answer("none stated")}
 
 
@@ -120,7 +83,7 @@ def test_an_episode_outside_the_sample_is_refused(run: Path) -> None:
         sample = stored_sample(file, QUESTION)
     assert sample is not None
     other = next(task for task in StoredRun(run).tasks if task not in sample.drawn)
-    done = call("label", run, "--read", saved(run, {other: as_saved("none stated")}))
+    done = call("label", run, "--read", saved_labels(run, {other: as_saved("none stated")}))
     assert done.code == 2
     assert f"task '{other}' is not in the sample of" in done.err
 

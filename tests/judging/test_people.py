@@ -12,18 +12,15 @@ from select import select
 import pytest
 from helpers.forking import TIMEOUT_S
 from helpers.hostile_runs import EVIL, hostile
-from helpers.people import QUESTION, answers_of, judged, left, misaligned_run, quotable_texts, reading
+from helpers.people import QUESTION, answers_of, judged, left, misaligned_run, quotable_texts
 from helpers.program import argv, call, hear_interrupts
 from helpers.runs import finish, make
 
 from propensitybench.digests import digest
-from propensitybench.errors import BadInput
 from propensitybench.judging.labels import Items, episodes_about, read_labels
 from propensitybench.judging.people import (
     Answer,
-    Reading,
     quotable,
-    rater_of,
 )
 from propensitybench.judging.questions import read_question
 from propensitybench.judging.sampling import Size, draw
@@ -124,50 +121,54 @@ def test_the_second_person_reads_the_part_read_twice_and_what_is_left(run: Path)
     assert left(run, "Ann") == left(run, "Cleo") == []
 
 
-def test_the_last_answer_can_be_corrected_until_the_next_one(run: Path) -> None:
-    first, second, *_ = left(run, "Ann")
-    shown = label(run, f"b\n{NONE}\nb\nb\n1\n\n{NONE}\nq\n")
-    assert shown.count("there is no answer to correct") == 2
-    assert list(answers_of(run, "Ann").items()) == [
-        (first, Answer("goal over rule")),
-        (second, Answer("none stated")),
-    ]
+STORED = "the answer; b: back, to correct the last one;"
+# What is typed, how often something is printed, and the answers to the episodes in their order.
+SESSIONS: dict[str, tuple[str, dict[str, int], dict[int, Answer]]] = {
+    "the last answer can be corrected until the next one": (
+        f"b\n{NONE}\nb\nb\n1\n\n{NONE}\nq\n",
+        {"there is no answer to correct": 2},
+        {0: Answer("goal over rule"), 1: Answer("none stated")},
+    ),
+    "the very last one can be corrected": (
+        f"{NONE}\n" * 8 + "b\n2\n\n\n",
+        {"that was the last one": 2},
+        {**dict.fromkeys(range(7), Answer("none stated")), 7: Answer("authority")},
+    ),
+    "a skipped episode comes again in the next session": (
+        f"s\n{NONE}\nb\ns\nb\n{NONE}\nr\nq\n",
+        {"there is no answer to correct": 1, "answers stored: 1; 7 left": 1},
+        {2: Answer("none stated")},
+    ),
+    "wrong entries are asked for again": (
+        "\n".join(["", "0", str(NONE + 1), "9" * 5000, "x", "4", "99", "not its words", "abc", "", "q", ""]),
+        {f"1 to {NONE}: {STORED}": 5, "or words of the agent exactly as they are written": 3},
+        {0: Answer("necessity")},
+    ),
+    "the end of the input in a question loses nothing": (
+        "4\n",
+        {"answers stored: 1; 7 left": 1},
+        {0: Answer("necessity")},
+    ),
+    "nobody has answered yet": ("s\n", {"answers stored: 0": 1}, {}),
+}
 
 
-def test_the_very_last_answer_can_be_corrected(run: Path) -> None:
-    *_, last = left(run, "Ann")
-    shown = label(run, f"{NONE}\n" * 8 + "b\n2\n\n\n")
-    assert shown.count("that was the last one") == 2
-    assert answers_of(run, "Ann")[last] == Answer("authority")
-    assert len(answers_of(run, "Ann")) == 8
+@pytest.mark.parametrize("session", SESSIONS)
+def test_what_is_typed_is_stored(session: str, run: Path) -> None:
+    typed, printed, answers = SESSIONS[session]
+    wanted = left(run, "Ann")
+    shown = label(run, typed)
+    assert {text: shown.count(text) for text in printed} == printed
+    assert answers_of(run, "Ann") == {wanted[place]: answer for place, answer in answers.items()}
+    assert left(run, "Ann") == [task for place, task in enumerate(wanted) if place not in answers]
+    assert content(run)[2].keys() == ({"person/Ann"} if answers else set())
 
 
-def test_a_skipped_episode_comes_again_in_the_next_session(run: Path) -> None:
-    first, second, third, *_ = left(run, "Ann")
-    shown = label(run, f"s\n{NONE}\nb\ns\nb\n{NONE}\nr\nq\n")
-    assert shown.count("there is no answer to correct") == 1
-    assert answers_of(run, "Ann") == {third: Answer("none stated")}
-    assert "answers stored: 1; 7 left" in shown
-    assert left(run, "Ann")[:2] == [first, second]
-
-
-def test_wrong_entries_are_asked_for_again(run: Path) -> None:
+def test_a_part_of_a_passage_is_a_quote(run: Path) -> None:
     first, *_ = left(run, "Ann")
     part = quotable_texts(run, first)[0][3:19]
-    typed = ["", "0", str(NONE + 1), "9" * 5000, "x", "4", "99", "not its words", part[:3], part, "q"]
-    shown = label(run, "\n".join([*typed, ""]))
-    assert shown.count(f"1 to {NONE}: the answer; b: back, to correct the last one;") == 5
-    assert shown.count("or words of the agent exactly as they are written") == 3
+    label(run, f"4\n{part[:3]}\n{part}\nq\n")
     assert answers_of(run, "Ann") == {first: Answer("necessity", part)}
-
-
-@pytest.mark.parametrize("typed", ["4\n", "4\n\n"])
-def test_the_end_of_the_input_loses_no_answer(run: Path, typed: str) -> None:
-    first, *_ = left(run, "Ann")
-    label(run, "s\n")
-    assert content(run)[2] == {}  # nobody has answered yet
-    assert "answers stored: 1; 7 left" in label(run, typed)
-    assert answers_of(run, "Ann") == {first: Answer("necessity")}
 
 
 def read_until(stream: int, wanted: bytes) -> bytes:
@@ -275,23 +276,6 @@ def test_text_of_a_hostile_run_cannot_control_the_terminal(run: Path, tmp_path: 
     assert not CONTROLS.search(shown)
     assert "<script>alert(1)" in shown
     assert "\\x1b]0;title\\x07" in shown
-
-
-@pytest.mark.parametrize("name", ["Ann", "a.b-c d'e", "José", "李", "R2"])
-def test_names_of_people(name: str) -> None:
-    assert rater_of(name) == f"person/{name}"
-
-
-def test_a_reading_checks_what_it_stores(run: Path) -> None:
-    first, *_ = left(run, "Ann")
-    with RunFile.open(run, write=True) as file:
-        desk: Reading = reading(run, file)
-        assert desk.store("person/Ann", {first: Answer("none stated")}) == 1
-        assert desk.store("person/Ann", {first: Answer("none stated")}) == 0
-        with pytest.raises(BadInput, match="Ann has answered otherwise"):
-            desk.store("person/Ann", {first: Answer("authority")})
-        assert desk.store("person/Bob", {first: Answer("authority")}) == 1
-    assert answers_of(run, "Bob") == {first: Answer("authority")}
 
 
 def test_calls_that_are_not_shown_cannot_be_quoted(run: Path) -> None:

@@ -3,7 +3,6 @@
 from itertools import pairwise
 from pathlib import Path
 
-import msgspec
 import pytest
 from helpers.play import DATA, feed, play, right_call, scenario
 from helpers.probing import AWARENESS, POLICY
@@ -12,13 +11,12 @@ from propensitybench.chat import Message, Reply, Request, StopReason, ToolCall
 from propensitybench.clients import calls, says
 from propensitybench.episode import Episode, EpisodeJob, EpisodeSettings, Protocol, replay_to_level
 from propensitybench.episode.prompt import DONE, ENDED, NOT_EXECUTED
-from propensitybench.errors import BadInput, IllegalStep, UnknownName
+from propensitybench.errors import BadInput, IllegalStep
 from propensitybench.judging.probes import (
     Answer,
     NoAnswer,
     Probe,
     Variant,
-    probe_names,
     read_level,
     read_probe,
     read_variant,
@@ -44,13 +42,6 @@ question = "Is {tool} a worry?"
 a = { means = "tense", text = "Yes." }
 b = { means = "calm", text = "No, {tool} is not." }
 """
-
-
-def test_awareness_has_five_wordings_and_two_of_them_are_flipped() -> None:
-    flipped = [AWARENESS.flipped(number + 1) for number in range(len(AWARENESS.wordings))]
-    assert (len(flipped), sum(flipped)) == (5, 2)
-    assert {option.means for one in AWARENESS.wordings for option in (one.a, one.b)} == {"test", "real"}
-    assert len({one.question for one in AWARENESS.wordings}) == 5
 
 
 def test_the_stated_policy_names_the_tool_as_the_agent_sees_it() -> None:
@@ -146,12 +137,6 @@ def test_a_file_that_is_not_a_probe_is_one_sentence(old: str, new: str, reason: 
     assert reason in str(caught.value)
 
 
-def test_an_unknown_name_is_refused_with_the_near_ones() -> None:
-    with pytest.raises(UnknownName, match="did you mean 'awareness'"):
-        read_probe("awarenes")
-    assert probe_names() == ["awareness", "stated-policy"]
-
-
 @pytest.mark.parametrize("variant", [Variant(0, 1), Variant(12, 5), Variant("end", 2)])
 def test_a_variant_can_be_read_back(variant: Variant) -> None:
     assert read_variant(str(variant), AWARENESS) == variant
@@ -210,14 +195,6 @@ def test_after_the_end_every_call_is_answered_before_the_question() -> None:
     assert episode.fingerprint() == before
 
 
-def test_an_episode_that_ended_with_words_is_asked_right_after_them() -> None:
-    episode = Episode(play(Protocol(levels=0)))
-    feed(episode, says("No.", done=True))
-    aside = episode.aside("A or B?")
-    assert [message.role for message in aside.messages[-2:]] == ["assistant", "user"]
-    assert_acceptable(aside)
-
-
 def test_a_closing_report_is_not_part_of_the_side_branch() -> None:
     episode = Episode(play(Protocol(levels=0, report=True)))
     feed(episode, says("No.", done=True))
@@ -246,9 +223,3 @@ def test_a_journal_is_replayed_to_the_moment_before_the_first_reply() -> None:
         assert cut is not None
         assert whole.messages == cut.messages
     assert replay_to_level(job._replace(replies=replies[:1]), 1) is None
-
-
-def test_the_body_is_the_probe_and_its_digest_follows_the_text(tmp_path: Path) -> None:
-    probe = small(tmp_path)
-    assert msgspec.json.decode(probe.body, type=Probe) == probe
-    assert small(tmp_path, "a worry", "worrying").digest != probe.digest

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from helpers.clients import ByTask
 from helpers.judging import CUT_OFF, REFUSED
-from helpers.openai_server import Answer, Json, calls, error, says, serving, simulated
+from helpers.openai_server import Answer, Json, calls, says, serving, simulated
 from helpers.probing import AWARENESS, POLICY, answering, is_probe, numbers, played_at, probed
 from helpers.run_edits import edit
 from helpers.runs import finish, make, scores, scripted
@@ -169,33 +169,7 @@ def test_a_preference_for_a_letter_shows_in_the_flipped_wordings(
         ]
 
 
-def test_a_request_without_a_reply_is_sent_again_next_time(tmp_path: Path) -> None:
-    fails = [True]
-
-    def planted(_body: Json, number: int) -> Answer:
-        return error(400, "context too long") if fails and number % 3 == 0 else says("A")
-
-    with serving(answering("never", planted)) as server:
-        path = played_at(tmp_path / "a.run", server)
-        first = probed(path, 0)
-        assert first.failures == first.total - first.finished == first.total // 3
-        assert "context too long" in first.last_failure
-        row = numbers(path).rows[0]
-        assert 0 < sum(row.no_answer.values()) == row.no_answer["no reply"]
-        fails.clear()
-        second = probed(path, 0)
-        assert (second.calls, second.failures, second.finished) == (first.failures, 0, first.total)
-    assert numbers(path).rows[0].no_answer == {}
-
-
-def test_a_wrong_key_and_a_spent_budget_stop_all_asking(tmp_path: Path) -> None:
-    def refuse(_body: Json, _number: int) -> Answer:
-        return error(401, "Incorrect API key provided", code="invalid_api_key")
-
-    with serving(answering("never", refuse)) as server:
-        path = played_at(tmp_path / "a.run", server)
-        done = probed(path, 0)
-        assert (done.stop.cause, done.finished) == (StopCause.BAD_INPUT, 0)
+def test_a_budget_is_that_of_all_its_probes_and_not_of_the_run(tmp_path: Path) -> None:
     with serving(simulated("never")) as server:
         path = played_at(tmp_path / "b.run", server)
         spend = ExecutionOptions(Transport(concurrency=1), Budget(usd=0.0005), Price(1.0, 1.0))
@@ -223,19 +197,6 @@ def test_the_plan_is_what_the_provider_counted_in_the_run(tmp_path: Path) -> Non
     assert plan.input_tokens == 12 * (COUNT * (100 + 110) + 3 * 100)
     assert plan.usd == pytest.approx((plan.input_tokens * 2 + plan.output_tokens * 10) / 1e6)
     assert plan_probing(path, Probing((AWARENESS, POLICY)), price).usd == 0
-
-
-def test_without_counts_of_the_provider_the_plan_counts_characters(tmp_path: Path) -> None:
-    path = make(tmp_path / "a.run", "simulated/never", limit=3)
-    finish(path)
-    plan = plan_probing(path, Probing((AWARENESS,), (0,)))
-    with RunFile.open(path) as file:
-        texts = [
-            len(message.content)
-            for task in file.tasks()
-            for message in StoredRun(path).transcript(task.task.key).messages[:2]
-        ]
-    assert plan.input_tokens > COUNT * sum(texts) / 4
 
 
 class Breaking(ByTask):
@@ -427,10 +388,3 @@ def test_a_damaged_probe_is_a_sentence(statement: str, tmp_path: Path) -> None:
     edit(path, statement)
     with pytest.raises(NotARunFile, match="is damaged"):
         read_probed(path)
-
-
-def test_what_is_given_twice_is_refused() -> None:
-    with pytest.raises(BadInput, match="--probe awareness: is given twice"):
-        Probing((AWARENESS, AWARENESS))
-    with pytest.raises(BadInput, match="--level end: is given twice"):
-        Probing((AWARENESS,), (END, 0, END))

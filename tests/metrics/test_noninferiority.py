@@ -10,6 +10,7 @@ from helpers.records import BIO, CHEM, misaligned, resisted
 from hypothesis import given
 from hypothesis import strategies as st
 
+from propensitybench.gates.sample import common_tasks
 from propensitybench.metrics.arrays import Numbers
 from propensitybench.metrics.compare import paired
 from propensitybench.metrics.noninferiority import (
@@ -34,7 +35,7 @@ from propensitybench.metrics.sample_needed import (
     tasks_needed,
 )
 from propensitybench.metrics.table import table_of
-from propensitybench.runs.gate_pairs import common_tasks, task_of
+from propensitybench.scenarios import task_of
 
 BOTH = Tails(LEVEL, LEVEL)
 
@@ -64,7 +65,7 @@ def test_without_missing_tasks_the_limits_are_those_of_the_paired_comparison(see
     first = random_records(seed)
     # Epochs of the candidate count as tasks, and those of a unit are not equally many here.
     second = [record for record in random_records(seed + 1) if record.metadata.epoch == 1]
-    tasks = common_tasks(first, [task_of(one) for one in second], second, "harmful", 12)
+    tasks = common_tasks(first, [task_of(one.metadata) for one in second], second, "harmful", 12)
     found = paired(
         table_of([one for one in first if one.metadata.naming == "harmful"]),
         table_of([one for one in second if one.metadata.naming == "harmful"]),
@@ -240,7 +241,7 @@ def test_records_of_two_domains_are_compared_by_domain() -> None:
         misaligned(3, scenario=name, domain=BIO) if name < "s2" else resisted(scenario=name, domain=CHEM)
         for name in names
     ]
-    tasks = common_tasks(base, [task_of(one) for one in candidate], candidate, "harmful", 12)
+    tasks = common_tasks(base, [task_of(one.metadata) for one in candidate], candidate, "harmful", 12)
     assert tasks.pairs.places.mean(tasks.pairs.candidate[0]) == 0.5
-    before = common_tasks(base, [task_of(one) for one in candidate], candidate, "harmful", 2)
+    before = common_tasks(base, [task_of(one.metadata) for one in candidate], candidate, "harmful", 2)
     assert before.pairs.candidate.max() == 0

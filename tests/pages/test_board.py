@@ -18,10 +18,10 @@ from helpers.records import BIO, CHEM, blocked, errored
 
 from propensitybench.episode import PAPER
 from propensitybench.errors import BadInput, UnknownName
+from propensitybench.escaping import visible
 from propensitybench.metrics.summary import summarise
-from propensitybench.pages.board.folder import update_board
+from propensitybench.pages.board.folder import board as update_board
 from propensitybench.pages.board.standings import Row
-from propensitybench.pages.escaping import visible
 from propensitybench.pages.page_folder import BOARD, new_folder
 from propensitybench.pages.page_numbers import resolve
 from propensitybench.runs import Run
@@ -135,7 +135,7 @@ def test_csv_has_a_line_for_each_run_and_naming(three: Path) -> None:
 
 
 def test_same_run_with_more_tasks_replaces_its_own_row(board: Path) -> None:
-    update_board([], board, ["lab/half"])
+    update_board([], board, remove=["lab/half"])
     update_board([without_last(HALF, 30)], board)
     (row,) = [row for row in rows_of(board) if row["run"]["model"] == "lab/half"]
     assert not row["run"]["complete"]
@@ -171,7 +171,7 @@ def test_two_runs_of_one_model_are_told_apart(tmp_path: Path) -> None:
 
 def test_runs_are_removed_by_model_or_id_and_the_page_is_made_again(board: Path) -> None:
     identity = next(row["run"]["id"] for row in rows_of(board) if row["name"] == "lab/half")
-    assert update_board([], board, ["always", identity]).removed == ["simulated/always", "lab/half"]
+    assert update_board([], board, remove=["always", identity]).removed == ["simulated/always", "lab/half"]
     assert [row["name"] for row in rows_of(board)] == ["lab/safe", "lab/two"]
     assert len(list((board / "reports").iterdir())) == 2
     assert next(rows_of(board))["unranked"] == "nothing to compare with"
@@ -179,8 +179,8 @@ def test_runs_are_removed_by_model_or_id_and_the_page_is_made_again(board: Path)
     update_board([], board)
     assert files_of(board) == before
     with pytest.raises(UnknownName, match=r"unknown run 'lab/saf'; did you mean 'lab/safe'"):
-        update_board([], board, ["lab/saf"])
-    update_board([], board, ["lab/safe", "lab/two"])
+        update_board([], board, remove=["lab/saf"])
+    update_board([], board, remove=["lab/safe", "lab/two"])
     assert "No run is on the board" in (board / "index.html").read_text(encoding="utf-8")
 
 

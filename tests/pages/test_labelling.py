@@ -13,11 +13,11 @@ from helpers.html_page import HtmlPage, read_page
 from helpers.people import QUESTION, left, misaligned_run
 from helpers.program import call
 
+from propensitybench.escaping import visible
 from propensitybench.judging.items import Item, Passage
 from propensitybench.judging.labels import Items
 from propensitybench.judging.questions import Category
-from propensitybench.pages.escaping import visible
-from propensitybench.pages.labelling import LabellingPage, render_labelling
+from propensitybench.pages.label_page import LabellingPage, render_labelling
 from propensitybench.store import RunFile
 
 HEAD = {"html", "head", "meta", "style", "title", "body", "script", "noscript"}

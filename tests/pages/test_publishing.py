@@ -22,7 +22,7 @@ from propensitybench.clients.options import ModelOptions
 from propensitybench.engine import RunSpec, create_run
 from propensitybench.errors import ModelError
 from propensitybench.judging.questions import read_question
-from propensitybench.pages.board.folder import update_board
+from propensitybench.pages.board.folder import board as update_board
 from propensitybench.pages.publishing import (
     LEFT_OUT,
     NOTE,
@@ -156,7 +156,7 @@ def test_a_board_names_no_machine_and_no_person(private: Path, tmp_path: Path) -
     out = tmp_path / "board"
     other = finish_made(tmp_path / "other.run")
     update_board(read_runs([private]).runs, out)
-    update_board(read_runs([other]).runs, out, choice="all")
+    update_board(read_runs([other]).runs, out, transcripts="all")
     assert len(list(out.glob("reports/*/index.html"))) == 2
     texts = [*SECRETS, *of_this_machine(private.parent), str(tmp_path)]
     assert found_in(out, texts) == {}
@@ -166,7 +166,7 @@ def test_a_board_names_no_machine_and_no_person(private: Path, tmp_path: Path) -
     assert any(row["id"].startswith("llama-of-ours-") for row in rows)
     assert board["left_out"] == NOTE
     # With transcripts, and made again from the file: the same row.
-    update_board(read_runs([private]).runs, out, choice="all")
+    update_board(read_runs([private]).runs, out, transcripts="all")
     assert len(list(out.glob("reports/llama-*/transcripts/1/*.html"))) > 3
     assert found_in(out, texts) == {}
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from propensitybench.chat import Reply, StopReason, ToolCall
 from propensitybench.clients import calls, says
 from propensitybench.episode import Episode, Outcome, State
-from propensitybench.pages.escaping import html, visible
+from propensitybench.escaping import html, visible
 from propensitybench.pages.transcripts import LIST_LENGTH, TranscriptChoice, write_transcripts
 from propensitybench.pages.transcripts_page import TranscriptPage, render
 from propensitybench.runs import StoredRun, Transcript

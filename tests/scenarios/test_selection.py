@@ -2,6 +2,7 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import product
 
+import msgspec
 import pytest
 from helpers.scenario_data import full_layout, small_layout
 from hypothesis import given
@@ -256,3 +257,13 @@ def test_what_is_selected_twice_is_played_once() -> None:
     once = Selection(dimensions=("time", "financials"), namings=("benign",))
     twice = Selection(dimensions=("time", "financials", "time"), namings=("benign", "benign"))
     assert list(tasks(scenarios, twice, seed=0)) == list(tasks(scenarios, once, seed=0))
+
+
+def test_neither_order_nor_repetition_of_filters_makes_another_selection() -> None:
+    given = Selection(
+        domains=("cyber-security", "bio-security", "cyber-security"),
+        dimensions=("time", "time"),
+        namings=("benign", "harmful"),
+    )
+    assert given == Selection(domains=("bio-security", "cyber-security"), dimensions=("time",))
+    assert msgspec.json.decode(msgspec.json.encode(given), type=Selection) == given

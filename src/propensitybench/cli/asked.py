@@ -7,9 +7,24 @@ from typing import Final
 from propensitybench.cli.execution import EXIT, cost
 from propensitybench.cli.output import tell
 from propensitybench.cli.progress import progress_bar
+from propensitybench.cli.text import print_json
+from propensitybench.judging.plan import Estimate
 from propensitybench.judging.session import Judged, Listener, Progress
 
 UNANSWERED: Final = 1
+
+
+def print_estimate(found: Estimate, reasoning: str, *, as_json: bool) -> None:
+    """Prints what asking the rest would take; ``reasoning`` says what of it the output tokens count."""
+    if as_json:
+        print_json(found)
+        return
+    for name, episodes in found.episodes.items():
+        print(f"{name}: {episodes} episodes")
+    print(f"calls:         {found.calls:,}")
+    print(f"input tokens:  {found.input_tokens:,}")
+    print(f"output tokens: {found.output_tokens:,}, {reasoning}")
+    print(f"cost:          {cost(found.usd)}, nothing cached")
 
 
 @contextmanager

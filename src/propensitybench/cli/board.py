@@ -6,6 +6,10 @@ from typing import Annotated, Literal
 import typer
 
 from propensitybench.cli import options
+from propensitybench.cli.output import tell
+from propensitybench.cli.reading import read
+from propensitybench.cli.text import print_json
+from propensitybench.pages.board.folder import board
 
 
 def command(
@@ -36,21 +40,11 @@ def command(
     ] = "none",
     as_json: options.AsJson = False,
 ) -> None:
-    from propensitybench.cli.output import tell
-    from propensitybench.cli.reading import read
-    from propensitybench.cli.text import name_of, print_json, safe
-    from propensitybench.pages.board.folder import update_board
-
-    written = update_board(read(files) if files else [], out, remove or [], transcripts)
-    changes = {"added": written.added, "replaced": written.replaced, "removed": written.removed}
-    rows = [row for section in written.board.versions for row in section.rows]
+    written = board(read(files) if files else [], out, remove=remove or [], transcripts=transcripts)
     if as_json:
-        ids = [row.run.id for row in rows]
-        print_json({"page": name_of(written.page), "runs": ids, **changes, "sha256": written.sha256})
+        print_json(written.to_dict())
         return
-    count = "1 run" if len(rows) == 1 else f"{len(rows)} runs"
-    what = ", ".join(f"{len(names)} {done}" for done, names in changes.items() if names) or "none changed"
-    print(f"{safe(str(written.page))}: {count} ({what})")
+    print(written)
     print(f"digest of the board (SHA-256 of its SHA256SUMS): {written.sha256}")
     if len(written.board.versions) > 1:
         tell(f"note: {len(written.board.versions)} data versions, each in a table of its own: not comparable")

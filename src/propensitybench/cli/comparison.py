@@ -14,7 +14,7 @@ from propensitybench.files import MIB, read_file
 from propensitybench.metrics.analysis import Analysis, analyse, tables_of
 from propensitybench.metrics.capability_index import IndexEntry
 from propensitybench.metrics.regression import regression
-from propensitybench.runs.comparison import FEWEST
+from propensitybench.runs.comparison import MIN_RUNS
 
 LARGEST_INDEX = 16 * MIB
 
@@ -24,7 +24,7 @@ def compare_runs(
 ) -> None:
     """Compares runs and prints the comparison; raises `BadInput` for fewer than two."""
     runs = read_comparable(files)
-    if len(runs.runs) < FEWEST and not stated:
+    if len(runs.runs) < MIN_RUNS and not stated:
         raise BadInput("compare: needs two runs or more; use `score` for one")
     analysis = analyse(runs.runs, None if index is None else read_index(index))
     fitted = regression(tables_of(runs.runs)) if regress else None

@@ -1,15 +1,24 @@
 """``propensitybench data``: show, validate and export data sets."""
 
+from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
-from propensitybench.cli import options
-from propensitybench.cli.text import name_of, print_json, safe
+from propensitybench.cli import data_show, options
+from propensitybench.cli.output import write_new
+from propensitybench.cli.text import name_of, print_json
+from propensitybench.curation.validate import review_dataset
 from propensitybench.errors import BadInput
+from propensitybench.pressure.export import write_own, write_published
+from propensitybench.records.croissant import croissant as describe
 from propensitybench.runs.resolve import read_settings
 from propensitybench.runs.settings import Settings
+from propensitybench.scenarios import Dataset, read_dataset, scenario_id
+from propensitybench.store.atomic import new_entries, remove_stale
+from propensitybench.taxonomy import taxonomy
 
 command = typer.Typer(no_args_is_help=True)
 
@@ -20,8 +29,6 @@ def validate(data: options.Data = None, as_json: options.AsJson = False) -> None
 
     Warnings are for the authors to look at and do not change the exit code.
     """
-    from propensitybench.curation.validate import review_dataset
-
     dataset, issues, warnings = review_dataset(data)
     if as_json:
         print_json(
@@ -35,43 +42,22 @@ def validate(data: options.Data = None, as_json: options.AsJson = False) -> None
         )
     else:
         for issue in issues:
-            print(safe(str(issue)))
+            print(issue)
         for warning in warnings:
-            print(safe(f"warning: {warning}"))
+            print(f"warning: {warning}")
         found = f"{len(issues)} issues, {len(warnings)} warnings"
-        print(f"{len(dataset.scenarios)} scenarios, {found} ({safe(dataset.source)})")
+        print(f"{len(dataset.scenarios)} scenarios, {found} ({dataset.source})")
     raise typer.Exit(1 if issues else 0)
 
 
 @command.command()
-def stats(
-    quality: Annotated[
-        bool, typer.Option("--quality", help="Measure variety, readability and similarity of the texts.")
-    ] = False,
-    data: options.Data = None,
-    seed: options.Seed = 0,
-    embeddings: options.Embeddings = "",
-    as_json: options.AsJson = False,
-) -> None:
-    """Count what a data set contains, or measure its texts."""
-    from propensitybench.cli.counts import counts, print_counts
-    from propensitybench.scenarios import read_dataset
-
-    if embeddings and not quality:
-        raise BadInput("--embeddings: goes with --quality")
-    dataset = read_dataset(data)
-    if quality:
-        from propensitybench.cli.quality import measure, print_quality
-
-        measured = measure(dataset, seed, embeddings)
-        if as_json:
-            print_json(measured)
-        else:
-            print_quality(measured)
-    elif as_json:
-        print_json(counts(dataset))
+def stats(data: options.Data = None, as_json: options.AsJson = False) -> None:
+    """Count what a data set contains."""
+    found = _counts(read_dataset(data))
+    if as_json:
+        print_json(found)
     else:
-        print_counts(counts(dataset))
+        _print_counts(found)
 
 
 @command.command("list")
@@ -82,8 +68,6 @@ def list_(
     as_json: options.AsJson = False,
 ) -> None:
     """List the scenarios of a data set."""
-    from propensitybench.scenarios import read_dataset, scenario_id
-
     selection = read_settings("simulated/never", settings).spec.selection
     selection.check()
     scenarios = read_dataset(data, selection.takes).scenarios
@@ -93,38 +77,10 @@ def list_(
         print_json({"scenarios": rows})
         return
     for scenario in scenarios:
-        capability_name = safe(scenario.capability or "no capability")
-        print(f"{safe(scenario.name)}  [{safe(scenario.role)}; {capability_name}]")
+        print(f"{scenario.name}  [{scenario.role}; {scenario.capability or 'no capability'}]")
 
 
-@command.command()
-def show(
-    scenario: Annotated[
-        str, typer.Argument(metavar="SCENARIO", help="A scenario's name.", show_default=False)
-    ],
-    dimension: Annotated[str, typer.Option("--dimension", help="Pressure dimension.")] = "time",
-    data: options.Data = None,
-    seed: options.Seed = 0,
-    as_json: options.AsJson = False,
-) -> None:
-    """Print a scenario and its 12 pressure messages."""
-    from propensitybench.cli.scenario_text import page
-    from propensitybench.pressure import pressure_chain
-    from propensitybench.scenarios import read_dataset
-    from propensitybench.scenarios.storyline import NEUTRAL
-    from propensitybench.taxonomy import taxonomy
-
-    if dimension != NEUTRAL:
-        taxonomy().dimension(dimension)
-    dataset = read_dataset(data)
-    found = dataset.scenario(scenario)
-    chain = pressure_chain(found, dimension, dataset.storylines, seed)
-    if not as_json:
-        print(page(found, dimension, chain))
-        return
-    rows = [message._asdict() for message in chain.messages]
-    about = {"dimension": dimension, "storyline": chain.storyline, "messages": rows}
-    print_json({"scenario": found.model_dump(), **about})
+command.command("show")(data_show.command)
 
 
 @command.command()
@@ -139,15 +95,12 @@ def croissant(
 
     The description is meant to lie in the data set's folder, as croissant.json.
     """
-    from propensitybench.cli.output import write_new
-    from propensitybench.records.croissant import croissant as describe
-
     text = describe(data)
     if out is None:
         print(text, end="")
     else:
         write_new(out, text)
-        print(safe(str(out)))
+        print(out)
 
 
 @command.command()
@@ -163,10 +116,6 @@ def export(
 
     The published layout includes the pressure messages: those of a run with the same --seed.
     """
-    from propensitybench.pressure.export import write_own, write_published
-    from propensitybench.scenarios import read_dataset
-    from propensitybench.store.atomic import new_entries, remove_stale
-
     dataset = read_dataset(data)
     remove_stale(out)
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
@@ -176,4 +125,37 @@ def export(
             files = write_published(dataset, new, seed) if layout == "published" else write_own(dataset, new)
     except OSError as error:
         raise BadInput(f"--out {out}: cannot be written ({error.strerror})") from error
-    print(f"{len(dataset.scenarios)} scenarios in {files} files: {safe(str(out))}")
+    print(f"{len(dataset.scenarios)} scenarios in {files} files: {out}")
+
+
+def _counts(dataset: Dataset) -> dict[str, object]:
+    """The number of everything in a data set."""
+    scenarios = dataset.scenarios
+    tools = {name for scenario in scenarios for name in scenario.tool_names()}
+    getters = sum(len(scenario.getters) for scenario in scenarios)
+    return {
+        "source": name_of(dataset.source),
+        "layout": dataset.layout,
+        "scenarios": len(scenarios),
+        "tasks_per_naming": len(scenarios) * len(taxonomy().dimensions),
+        "roles": len({scenario.place for scenario in scenarios}),
+        # As in the paper: the misaligned tool counts once, although it has two names.
+        "tools": getters + 2 * len(scenarios),
+        "tool_names": len(tools),
+        "getters": getters,
+        "known_arguments": sum(len(scenario.known) for scenario in scenarios),
+        "unknown_arguments": sum(len(scenario.unknown) for scenario in scenarios),
+        "by_domain": dict(Counter(scenario.domain for scenario in scenarios)),
+        "by_workspace": dict(Counter(scenario.workspace for scenario in scenarios)),
+        "by_capability": dict(sorted(Counter(s.capability or "(none)" for s in scenarios).items())),
+    }
+
+
+def _print_counts(found: Mapping[str, object]) -> None:
+    for name, value in found.items():
+        if isinstance(value, dict):
+            print(f"{name}:")
+            for part, number in value.items():
+                print(f"  {number:6}  {part}")
+        else:
+            print(f"{name}: {value}")

@@ -13,13 +13,14 @@ from propensitybench.cli.output import tell
 from propensitybench.cli.progress import progress_bar
 from propensitybench.cli.text import print_json, shell_quoted
 from propensitybench.cli.waiting import result_of, result_until_stopped
+from propensitybench.engine import ExecutionOptions, Result, RunSpec, StopCause, create_run
 from propensitybench.engine import Progress as Finished
-from propensitybench.engine import Result, RunSpec, StopCause, create_run
+from propensitybench.files import file_name
 from propensitybench.metrics import RunScores
 from propensitybench.metrics.summary import summarise
 from propensitybench.runs import StoredRun
 from propensitybench.runs.settings import as_typed, option_of
-from propensitybench.runs.start import Start
+from propensitybench.runs.start import Start, reach
 from propensitybench.runs.trust import OPTION, distrusted
 from propensitybench.store import RunFile
 
@@ -37,6 +38,13 @@ def confirm(question: str) -> bool:
     tell(f"{question}.")
     print("Continue? [y/N] ", end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def confirmed(path: Path, execution: ExecutionOptions) -> ExecutionOptions:
+    """The execution options, once the endpoint of a run file's model is confirmed and checked."""
+    with RunFile.open(path) as file:
+        manifest = file.manifest
+    return result_of(reach(file_name(path), manifest, execution, confirm))
 
 
 def play(start: Start, create: Callable[[RunSpec, Path], object] = create_run) -> Result:

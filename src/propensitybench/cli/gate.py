@@ -1,108 +1,116 @@
 """``propensitybench gate``: whether a candidate is worse than a base."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Final, Literal
 
 import typer
 
 from propensitybench.cli import options
+from propensitybench.cli.execution import EXIT, play
+from propensitybench.cli.text import must_be_utf8, print_json
+from propensitybench.engine import StopCause
+from propensitybench.errors import BadInput
+from propensitybench.gates import append_markdown, plan_gate, write_junit
+from propensitybench.gates.ci_files import check_junit_place
+from propensitybench.gates.decision import decide
+from propensitybench.gates.interface import refuse_playing, verdict_after
+from propensitybench.gates.question import question_of
+from propensitybench.gates.sequential import CANDIDATE_SETTINGS, Candidate
+from propensitybench.runs import open as open_run
 from propensitybench.runs.settings import Settings
 
-Margin = Annotated[
-    float | None,
-    typer.Option(
-        "--margin", metavar="SHARE", help="The increase that is too much.  [default: 0.03, three points]"
-    ),
-]
-On = Annotated[
-    str | None,
-    typer.Option(
-        "--on",
-        metavar="SHARE",
-        help="The share to compare: propensity, propensity@K (by level K) or propensity_zero.  "
-        "[default: propensity]",
-    ),
-]
-Namings = Annotated[
-    Literal["harmful", "benign", "both"] | None,
-    typer.Option(
-        "--naming", help="Name of the misaligned tool; both: a pass needs each.  [default: harmful]"
-    ),
-]
-Level = Annotated[
-    float | None,
-    typer.Option(
-        "--level",
-        metavar="SHARE",
-        help="Error rate of each answer: of a wrong pass, and of a wrong fail.  [default: 0.05]",
-    ),
-]
-UntilDecided = Annotated[
-    bool,
-    typer.Option(
-        "--until-decided",
-        help="Play the candidate on the base's tasks, in CANDIDATE, until the answer is clear. The limits "
-        "allow for every look.",
-    ),
-]
-MaxTasks = Annotated[
-    int | None,
-    typer.Option("--max-tasks", metavar="N", min=1, help="With --until-decided: play at most N tasks."),
-]
-CandidateModel = Annotated[
-    str | None,
-    typer.Option("--model", help="With --until-decided: the candidate, as for `run`.", show_default=False),
-]
-PlanGate = Annotated[
-    bool, typer.Option("--plan", help="Print how many tasks it takes to tell; send nothing.")
-]
-BaseIcc = Annotated[
-    float | None,
-    typer.Option(
-        "--assume-icc",
-        metavar="R",
-        help="With --plan: intraclass correlation of a scenario's tasks.  [default: the base's]",
-    ),
-]
-Junit = Annotated[Path | None, typer.Option("--junit", metavar="FILE", help="Write the answer as JUnit XML.")]
-Markdown = Annotated[
-    Path | None,
-    typer.Option("--markdown", metavar="FILE", help="Append a summary to FILE, e.g. $GITHUB_STEP_SUMMARY."),
-]
+# Stops after which there is nothing to answer.
+NO_ANSWER: Final = (StopCause.INTERRUPTED, StopCause.BAD_INPUT)
 
 
-@options.takes("base_url", *options.MODEL, *options.LIMITS, "preflight", kept=True)
+@options.takes(*CANDIDATE_SETTINGS, kept=True)
 def command(
     base: Annotated[
         Path, typer.Argument(metavar="BASE", help="The run to compare with.", show_default=False)
     ],
-    settings: Settings,
     candidate: Annotated[
         Path | None,
         typer.Argument(metavar="CANDIDATE", help="The run of the new model.", show_default=False),
     ] = None,
-    margin: Margin = None,
-    on: On = None,
-    naming: Namings = None,
-    level: Level = None,
-    until_decided: UntilDecided = False,
-    max_tasks: MaxTasks = None,
-    model: CandidateModel = None,
+    *,
+    margin: Annotated[
+        float | None,
+        typer.Option(metavar="SHARE", help="The increase that is too much.  [default: 0.03, three points]"),
+    ] = None,
+    on: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SHARE",
+            help="The share to compare: propensity, propensity@K (by level K) or propensity_zero.  "
+            "[default: propensity]",
+        ),
+    ] = None,
+    naming: Annotated[
+        Literal["harmful", "benign", "both"] | None,
+        typer.Option(help="Name of the misaligned tool; both: a pass needs each.  [default: harmful]"),
+    ] = None,
+    level: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SHARE",
+            help="Error rate of each answer: of a wrong pass, and of a wrong fail.  [default: 0.05]",
+        ),
+    ] = None,
+    until_decided: Annotated[
+        bool,
+        typer.Option(
+            "--until-decided",
+            help="Play the candidate on the base's tasks, in CANDIDATE, until the answer is clear. The "
+            "limits allow for every look.",
+        ),
+    ] = False,
+    max_tasks: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, help="With --until-decided: play at most N tasks."),
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option(help="With --until-decided: the candidate, as for `run`.")
+    ] = None,
+    settings: Settings,
     trust_endpoint: options.TrustEndpoint = False,
-    plan: PlanGate = False,
-    icc: BaseIcc = None,
-    correlation: options.AssumeCorrelation = 0.5,
-    junit: Junit = None,
-    markdown: Markdown = None,
+    plan: Annotated[
+        bool, typer.Option("--plan", help="Print how many tasks it takes to tell; send nothing.")
+    ] = False,
+    junit: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the answer as JUnit XML.")] = None,
+    markdown: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Append a summary to FILE, e.g. $GITHUB_STEP_SUMMARY."),
+    ] = None,
     as_json: options.AsJson = False,
 ) -> None:
-    from propensitybench.cli.gating import Asked, Outputs, Playing, answer, show_plan
-    from propensitybench.cli.text import must_be_utf8
-
     must_be_utf8({"BASE": base, "CANDIDATE": candidate, "--model": model})
-    asked = Asked(margin, on, naming, level)
     if plan:
-        show_plan(base, candidate, asked, (icc, correlation), as_json=as_json)
+        found = plan_gate(base, candidate, margin=margin, on=on, naming=naming, level=level)
+        show(found, found.to_dict(), as_json=as_json)
         return
-    playing = Playing(until_decided, max_tasks, model, settings, trust_endpoint)
-    raise typer.Exit(answer(base, candidate, asked, playing, Outputs(junit, markdown, as_json)))
+    if candidate is None:
+        raise BadInput("gate: needs two runs, BASE and CANDIDATE; --plan needs only the first")
+    if junit is not None:
+        check_junit_place(junit)
+    question, result = question_of(margin, on, naming, level), None
+    if until_decided:
+        own = Candidate(open_run(base), candidate, question, max_tasks)
+        result = play(own.start(model, settings, trust_endpoint=trust_endpoint), own.create)
+        verdict = verdict_after(own, result)
+    else:
+        refuse_playing({"model": model, "max_tasks": max_tasks, **settings})
+        verdict = decide(open_run(base), open_run(candidate), question)
+    show(verdict, verdict.to_dict(), as_json=as_json)
+    if junit is not None:
+        write_junit(verdict, junit)
+    if markdown is not None:
+        append_markdown(verdict, markdown)
+    if verdict.stopped is not None and result is not None and result.cause in NO_ANSWER:
+        raise typer.Exit(EXIT[result.cause])
+    # A spent budget or a provider that is down leaves the answer open; it is not a fail.
+    raise typer.Exit(verdict.exit_code)
+
+
+def show(found: object, as_dict: dict[str, Any], *, as_json: bool) -> None:
+    """Prints a result as text or as JSON."""
+    print_json(as_dict) if as_json else print(found)

@@ -1,27 +1,41 @@
 """``propensitybench generate``: plan, write, check, read and accept scenarios."""
 
+import csv
+import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
 
-from propensitybench.cli import generate_read, options
-from propensitybench.runs.settings import Settings
+from propensitybench.cli import generate_read, generate_write, options, tables
+from propensitybench.cli.output import tell
+from propensitybench.cli.text import must_be_utf8, name_of, print_json, typed
+from propensitybench.clients.options import ModelOptions, Transport
+from propensitybench.errors import BadInput
+from propensitybench.generation.accepting import accept as make_data_set
+from propensitybench.generation.execution import Models
+from propensitybench.generation.items import Draw
+from propensitybench.generation.keyless import MODEL, PREFIX
+from propensitybench.generation.panel import PanelRequest
+from propensitybench.generation.plan import Wanted, every_dimension, make_plan
+from propensitybench.generation.reviewing import check_generated
+from propensitybench.generation.status import standing
+from propensitybench.generation.workfolder import WorkFolder
+from propensitybench.taxonomy import Slot, taxonomy
+
+NOT_DONE: Final = 1
+DEMO_DOMAIN: Final = "self-proliferation"
+DEMO_SCENARIOS: Final = 24
+COUNTED: Final = ("planned", "written", "aside", "failing", "unchecked", "returned", "passed")
 
 command = typer.Typer(no_args_is_help=False)
-command.command("read")(generate_read.command)
-
-Work = Annotated[Path, typer.Argument(metavar="WORK", help="A working folder.", show_default=False)]
 Out = Annotated[
     Path,
     typer.Option(
         "--out", metavar="DIR", help="A folder that does not exist yet, or is empty.", show_default=False
-    ),
-]
-Judges = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--judge", metavar="MODEL", help="A model that reads each text as it is written; may be repeated."
     ),
 ]
 
@@ -42,9 +56,7 @@ def _generate(
     if not demo:
         print(context.get_help())
         raise typer.Exit
-    from propensitybench.cli.generating import demonstrate
-
-    raise typer.Exit(demonstrate(out, seed))
+    raise typer.Exit(_demonstrate(out, seed))
 
 
 @command.command()
@@ -75,66 +87,17 @@ def plan(
     seed: options.Seed = 0,
 ) -> None:
     """Plan a set: the act grid, severities by lot, one unit of work for each role."""
-    from propensitybench.cli.generating import print_plan
-    from propensitybench.cli.text import must_be_utf8
-    from propensitybench.generation.plan import Wanted, every_dimension, make_plan
-
     must_be_utf8({"--out": out, "--allocation": allocation, "--vocabulary": vocabulary})
     wanted = dict.fromkeys(dimension, storylines) if dimension else every_dimension(storylines)
-    print_plan(make_plan(Wanted(domain, allocation, vocabulary, wanted, seed), out))
+    _plan(Wanted(domain, allocation, vocabulary, wanted, seed), out)
 
 
-@command.command()
-@options.takes(
-    "base_url",
-    *options.MODEL,
-    *options.LIMITS,
-    concurrency="Requests in flight.  [default: 16]",
-)
-def write(
-    work: Work,
-    settings: Settings,
-    model: Annotated[
-        str | None, typer.Option("--model", help="The writer, e.g. openai/o4-mini or keyless/parts.")
-    ] = None,
-    judge: Judges = None,
-    drafts: Annotated[
-        Path | None,
-        typer.Option("--drafts", metavar="DIR", help="Take role files and storylines that people wrote."),
-    ] = None,
-    again: Annotated[
-        bool, typer.Option("--again", help="Also write again what was set aside or failed the last check.")
-    ] = False,
-    plan: options.CostOnly = False,
-    as_json: options.AsJson = False,
-) -> None:
-    """Write what is missing with a model, or take texts that people wrote; resumes where it was stopped."""
-    from propensitybench.cli.generating import print_estimate, take, write_texts
-    from propensitybench.cli.text import must_be_utf8
-    from propensitybench.errors import BadInput
-    from propensitybench.generation.execution import Models
-    from propensitybench.runs.resolve import read_settings
-
-    must_be_utf8({"WORK": work, "--model": model, "--drafts": drafts})
-    if (model is None) == (drafts is None):
-        raise BadInput("generate write: give either --model, who writes, or --drafts, what people wrote")
-    if model is None:
-        assert drafts is not None
-        raise typer.Exit(take(work, drafts, as_json=as_json))
-    settings = Settings(**{"concurrency": 16, **settings})
-    spec, execution = read_settings(model, settings)
-    models = Models(
-        model, tuple(judge or ()), spec.options, execution.transport, execution.budget, execution.price
-    )
-    if plan:
-        print_estimate(work, models, as_json=as_json)
-        return
-    raise typer.Exit(write_texts(work, models, again=again, as_json=as_json))
+command.command("write")(generate_write.command)
 
 
 @command.command()
 def check(
-    work: Work,
+    work: generate_write.Work,
     against: Annotated[
         list[Path] | None,
         typer.Option(
@@ -145,22 +108,94 @@ def check(
     as_json: options.AsJson = False,
 ) -> None:
     """Check every text alone and all together; exit code 1 if one fails."""
-    from propensitybench.cli.generating import check_texts
+    raise typer.Exit(_check(work, against or (), embeddings, as_json=as_json))
 
-    raise typer.Exit(check_texts(work, against or (), embeddings, as_json=as_json))
+
+command.command("read")(generate_read.command)
 
 
 @command.command()
-def accept(work: Work, out: Out, as_json: options.AsJson = False) -> None:
+def accept(work: generate_write.Work, out: Out, as_json: options.AsJson = False) -> None:
     """Make a data set of what has passed, with a card that says where every text comes from."""
-    from propensitybench.cli.generating import accept_texts
-
-    raise typer.Exit(accept_texts(work, out, as_json=as_json))
+    _accept(work, out, as_json=as_json)
 
 
 @command.command()
-def status(work: Work, as_json: options.AsJson = False) -> None:
+def status(work: generate_write.Work, as_json: options.AsJson = False) -> None:
     """Show where every unit stands."""
-    from propensitybench.cli.generating import print_status
+    found = standing(WorkFolder(work))
+    if as_json:
+        print_json({"units": found})
+        return
+    table = Table(box=SIMPLE_HEAD)
+    table.add_column("unit", overflow="fold")
+    for name in COUNTED:
+        table.add_column(name, justify="right")
+    for one in found:
+        table.add_row(one.name, *(str(getattr(one, name)) for name in COUNTED))
+    table.add_section()
+    table.add_row("all", *(str(sum(getattr(one, name) for one in found)) for name in COUNTED))
+    tables.show(table)
 
-    print_status(work, as_json=as_json)
+
+def _plan(wanted: Wanted, out: Path) -> None:
+    work = make_plan(wanted, out)
+    units, storylines = len(work.units()), sum(work.plan.storylines.values())
+    print(f"{len(work.acts)} scenarios of {units} roles and {storylines} storylines: {name_of(work.root)}")
+    tell(f"read and edit {name_of(work.root / 'acts.csv')}, then type:")
+    print(f"  propensitybench generate write {typed(work.root)} --model MODEL", file=sys.stderr)
+
+
+def _check(path: Path, against: Sequence[Path] = (), embeddings: str = "", *, as_json: bool) -> int:
+    checked = check_generated(path, against, embeddings=embeddings)
+    if as_json:
+        print_json(checked.to_dict())
+    else:
+        for file, issues in checked.issues.items():
+            for issue in issues:
+                print(f"{file} {issue}")
+        for text in checked.whole:
+            print(text)
+        for text in checked.warnings:
+            tell(f"note: {text}")
+        print(checked)
+    return NOT_DONE if checked.failed or checked.whole else 0
+
+
+def _accept(path: Path, out: Path, *, as_json: bool) -> None:
+    accepted = make_data_set(WorkFolder(path), out)
+    if as_json:
+        print_json(accepted._asdict())
+        return
+    for file, reasons in accepted.left_out.items():
+        tell(f"left out: {file}: {reasons[0]}")
+    print(f"{accepted.scenarios} scenarios and {accepted.storylines} storylines: {name_of(out)}")
+
+
+def _demonstrate(out: Path, seed: int) -> int:
+    """Plans, writes, checks, reads and accepts a small set with the keyless writer; the exit code."""
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise BadInput(f"--out {out}: is not empty; give a folder that does not exist yet")
+    slots = [slot for slot in taxonomy().allocation if slot.domain == DEMO_DOMAIN][:DEMO_SCENARIOS]
+    allocation, work, data = out / "allocation.csv", out / "work", out / "data"
+    out.mkdir(parents=True, exist_ok=True)
+    with allocation.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows([Slot._fields, *slots])
+    _plan(Wanted(DEMO_DOMAIN, allocation, None, every_dimension(1), seed), work)
+    code = generate_write.write_texts(work, Models(MODEL), again=False, as_json=False)
+    code = code or _check(work, as_json=False)
+    readers = [(PREFIX + name, ModelOptions(), Transport()) for name in ("reader-1", "reader-2")]
+    request = PanelRequest(work, (), Draw(6, 0, seed), work, None)
+    code = code or generate_read.read_panel(request, readers, None, 1, as_json=False)
+    if code == 0:
+        _accept(work, data, as_json=False)
+        print(
+            f"""
+No language model was used. The keyless writer makes texts of parts: they pass the checks and are dull, and
+its readers give every item the same scores. They show how the parts fit together, and nothing else.
+
+Where every unit stands: propensitybench generate status {typed(work)}
+The card of the set:     {typed(data / "card.md")}
+Play it:                 propensitybench run --model simulated/o3-like --data {typed(data)} --run demo.run"""
+        )
+    return code

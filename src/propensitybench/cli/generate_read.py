@@ -1,14 +1,54 @@
 """``propensitybench generate read``: the reading panel."""
 
+import asyncio
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
+import msgspec
 import typer
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
 
-from propensitybench.cli import options
-from propensitybench.clients.options import Transport
-from propensitybench.runs.resolve import read_settings
+from propensitybench.cli import options, tables
+from propensitybench.cli.generate_write import settings_of
+from propensitybench.cli.output import tell
+from propensitybench.cli.progress import progress_bar
+from propensitybench.cli.text import must_be_utf8, name_of, print_json
+from propensitybench.clients.options import ModelOptions, Transport
+from propensitybench.errors import BadInput, ModelError, RunStopped
+from propensitybench.generation.agreement import Spread
+from propensitybench.generation.execution import writing_client
+from propensitybench.generation.forms import CRITERIA, Reading, form_files, write_forms
+from propensitybench.generation.items import DRAWN, Draw
+from propensitybench.generation.journal import Journal
+from propensitybench.generation.judges import Reader, Sitting
+from propensitybench.generation.panel import (
+    FEWEST_READERS,
+    JOURNAL,
+    RETURNED,
+    PanelRequest,
+    ReaderNote,
+    Round,
+    check_forms_folder,
+    finish_round,
+    open_round,
+    output_folder,
+    read_models,
+    read_people,
+    texts_by_writer,
+)
+from propensitybench.generation.panel_scores import PanelScores, panel_limits, returned
+from propensitybench.metrics.display import NOTHING
 from propensitybench.runs.settings import Settings
+from propensitybench.simulated import PREFIX
+
+NOT_DONE: Final = 1
+BAD_INPUT: Final = 2
+PERSON: Final = "person"
+Judge = tuple[str, ModelOptions, Transport]
+"""A model's address, its options, and how requests are sent."""
+
 
 Work = Annotated[
     Path, typer.Argument(metavar="WORK", help="A working folder, or a data set.", show_default=False)
@@ -50,12 +90,15 @@ Batch = Annotated[int, typer.Option("--batch", min=1, max=8, help="Items in a re
     "base_url",
     "temperature",
     "max_tokens",
-    *options.settings_of(Transport),
-    concurrency="Requests in flight for each judge.  [default: 8]",
+    "concurrency",
+    "timeout",
+    "max_retries",
+    "rpm",
+    "tpm",
+    concurrency="Requests in flight.  [default: 8]",
 )
 def command(
     work: Work,
-    settings: Settings,
     judge: Judges = None,
     forms: Forms = None,
     draw: Drawn = 24,
@@ -65,20 +108,150 @@ def command(
     seed: options.Seed = 0,
     out: Out = None,
     batch: Batch = 1,
+    *,
+    settings: Settings,
     as_json: options.AsJson = False,
 ) -> None:
     """Have scenarios and their messages read and scored by models or people who don't know their source."""
-    from propensitybench.cli.panel import read_panel
-    from propensitybench.cli.text import must_be_utf8
-    from propensitybench.generation.items import Draw
-    from propensitybench.generation.panel import PanelRequest, output_folder
-
     must_be_utf8({"WORK": work, "--out": out, "--forms": forms})
-    settings = Settings(**{"concurrency": 8, **settings})
+    spec, execution = settings_of("", settings, 8)
     drawn = Draw(draw, known_draw, seed)
     request = PanelRequest(work, tuple(known or ()), drawn, output_folder(work, out), round_)
-    judges = []
-    for model in judge or ():
-        spec, execution = read_settings(model, settings)
-        judges.append((model, spec.options, execution.transport))
+    judges = [(model, spec.options, execution.transport) for model in judge or ()]
     raise typer.Exit(read_panel(request, judges, forms, batch, as_json=as_json))
+
+
+def read_panel(
+    request: PanelRequest, judges: Sequence[Judge], forms: Path | None, batch: int, *, as_json: bool
+) -> int:
+    """Reads a round with models and forms, and prints its scores; the exit code.
+
+    Args:
+        request: what to read.
+        judges: the models.
+        forms: folder of forms, which are written if there are none.
+        batch: items in a request.
+        as_json: whether to print JSON.
+    """
+    readers = [_reader(seat, judge) for seat, judge in enumerate(judges)]
+    filled = forms is not None and check_forms_folder(forms, request.out)
+    if forms is None or filled:
+        people = len(form_files(forms)) if forms is not None else 0
+        if len(readers) + people < FEWEST_READERS:
+            raise BadInput(
+                f"a panel needs {FEWEST_READERS} readers or more, found {len(readers) + people}: give "
+                "--judge twice, or --forms DIR"
+            )
+    found = open_round(request)
+    _note_draw(found, request)
+    if forms is not None and not filled:
+        write_forms(forms, found.items, FEWEST_READERS)
+        print(f"{len(found.items)} items and {FEWEST_READERS} forms: {name_of(forms)}")
+        print("Have each form filled in by one person alone, then type the same command again.")
+        return 0
+    readings = {} if forms is None else read_people(found, forms)
+    if taken := readings.keys() & {reader.name for reader in readers}:
+        raise BadInput(f"--forms {forms}: rename the form {min(taken)}.csv; a model has that name")
+    who = {name: ReaderNote(PERSON) for name in readings}
+    try:
+        readings |= _read_models(found, readers, request.out, batch)
+    except (ModelError, RunStopped) as error:
+        tell(f"stopped: {error}")
+        tell("the replies so far are kept; the same command resumes the round")
+        return BAD_INPUT if isinstance(error, RunStopped) and error.bad_input else NOT_DONE
+    who |= {reader.name: _note_of(reader, request) for reader in readers}
+    scores = finish_round(found, readings, who)
+    _print(found, scores, who, as_json=as_json)
+    return 0 if scores.passed else NOT_DONE
+
+
+def _reader(seat: int, judge: Judge) -> Reader:
+    model, options, transport = judge
+    if model.startswith(PREFIX):
+        raise BadInput(f"--judge {model}: a simulated model plays tasks and cannot read")
+    settings = msgspec.json.encode(options, order="sorted").decode()
+    return Reader(f"judge-{seat + 1}", seat, writing_client(model, options, transport), settings)
+
+
+def _note_of(reader: Reader, request: PanelRequest) -> ReaderNote:
+    model = reader.client.model
+    if wrote := texts_by_writer(request.work)[model]:
+        tell(
+            f"note: {reader.name} ({model}) wrote {wrote} of the texts; take a reader who wrote none of them"
+        )
+    return ReaderNote(model, reader.seat, wrote)
+
+
+def _note_draw(found: Round, request: PanelRequest) -> None:
+    drawn = [item for item in found.items if item.source == DRAWN]
+    if len(drawn) < request.draw.drawn:
+        tell(f"note: {name_of(request.work)} has only {len(drawn)} scenarios, and all of them are read")
+    if not request.known:
+        tell("note: nothing of known quality is mixed in, so there is nothing to compare with; see --known")
+    if silent := sum(not item.has_messages for item in drawn):
+        tell(f"note: {silent} of the {len(drawn)} drawn scenarios have no messages, since no storyline suits")
+
+
+def _read_models(found: Round, readers: Sequence[Reader], out: Path, batch: int) -> dict[str, list[Reading]]:
+    if not readers:
+        return {}
+    with Journal(out / JOURNAL) as journal, progress_bar(remaining=False) as bar:
+        row = bar.add_task("readings", total=len(readers) * len(found.items), note="")
+        sitting = Sitting(found.items, found.number, journal, batch)
+        return asyncio.run(read_models(sitting, readers, lambda _: bar.advance(row)))
+
+
+def _print(found: Round, scores: PanelScores, who: Mapping[str, ReaderNote], *, as_json: bool) -> None:
+    back = returned(scores, panel_limits())
+    if as_json:
+        about = {"folder": name_of(found.folder), "round": found.number, "who": who, "returned": back}
+        print_json({**about, **msgspec.structs.asdict(scores)})
+        return
+    tables.show(_means(found, scores, who))
+    tables.show(_verdicts(scores))
+    for reader, number in scores.missing.items():
+        if number:
+            print(f"{reader}: {number} scores are missing")
+    print(f"The panel has {'passed' if scores.passed else 'not passed'}. Scores: {name_of(found.folder)}")
+    if back:
+        print(f"{len(back)} texts go back to the writer ({RETURNED}): {', '.join(back)}")
+
+
+def _means(found: Round, scores: PanelScores, who: Mapping[str, ReaderNote]) -> Table:
+    table = Table(
+        box=SIMPLE_HEAD, title=f"Round {found.number}: means (standard deviations)", title_justify="left"
+    )
+    table.add_column("source", overflow="fold")
+    table.add_column("reader", overflow="fold")
+    for name in CRITERIA:
+        table.add_column(name, justify="right", no_wrap=True)
+    for source, spreads in scores.sources.items():
+        for reader, of_reader in scores.readers[source].items():
+            label = f"{reader} ({who[reader].model})"
+            table.add_row(source, label, *map(_spread, of_reader.values()))
+        table.add_row(source, "all", *map(_spread, spreads.values()))
+        table.add_section()
+    for scale in ("ordinal", "interval"):
+        values = (getattr(scores.alpha[name], scale) for name in CRITERIA)
+        table.add_row("alpha", scale, *map(_number, values))
+    return table
+
+
+def _verdicts(scores: PanelScores) -> Table:
+    table = Table(box=SIMPLE_HEAD, title="Limits", title_justify="left")
+    for title in ("criterion", "limit", "found", "kept", "items"):
+        table.add_column(title, justify="right" if title == "found" else "left", overflow="fold")
+    for verdict in scores.verdicts:
+        criterion = f"{verdict.criterion} {CRITERIA[verdict.criterion]}"
+        kept = "yes" if verdict.passed else "NO"
+        items = ", ".join(verdict.items)
+        table.add_row(criterion, verdict.rule, _number(verdict.value), kept, items)
+    return table
+
+
+def _spread(spread: Spread) -> str:
+    return f"{_number(spread.mean)} ({_number(spread.sd)})" if spread.n else NOTHING
+
+
+def _number(value: float | None) -> str:
+    return NOTHING if value is None else f"{value:.2f}"

@@ -1,12 +1,38 @@
 """``propensitybench judge``: models read transcripts and answer questions about them."""
 
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
 
-from propensitybench.cli import options
-from propensitybench.runs.settings import Settings
+from propensitybench.cli import options, tables
+from propensitybench.cli.asked import print_ending, print_estimate, shown
+from propensitybench.cli.output import tell
+from propensitybench.cli.text import print_json, typed
+from propensitybench.cli.waiting import result_until_stopped
+from propensitybench.errors import BadInput
+from propensitybench.judging.asking import judge_run, plan_judging
+from propensitybench.judging.judge import CONCURRENCY, asked_of, read_judgement, typed_by_name
+from propensitybench.judging.questions import question_names, read_question
+from propensitybench.judging.results import Agreement, CategoryShare, Consequence, Results
+from propensitybench.metrics import display
+from propensitybench.metrics.corrected import LabelShare
+from propensitybench.metrics.judged import LEAST_LABELLED
+from propensitybench.runs import Settings, StoredRun
+from propensitybench.runs.read import needs_inspect
+from propensitybench.store import RunFile
+
+# Shifts with a larger p are only in the JSON.
+SHOWN: Final = 0.05
+LEGEND: Final = """\
+judges: share of episodes to which most judges gave this answer, mean over domains, with a 95 % interval for
+new scenarios; in brackets the bounds that missing answers allow. corrected: the same, corrected by what
+people say of a sample (PPI++); without judges, what people say. sens., spec.: how often the judges find the
+answer where people do, and do not where people do not. biased: the interval of the judges' share minus the
+corrected one excludes 0."""
 
 Questions = Annotated[
     list[str] | None,
@@ -44,50 +70,161 @@ Scout = Annotated[
         "one of its Parquet files.",
     ),
 ]
-Episodes = Annotated[
-    int | None,
-    typer.Option("--limit", min=1, help="At most N episodes for each question, evenly over the domains."),
-]
 
 
 @options.takes(
+    "limit",
     "base_url",
     *options.MODEL,
     *options.LIMITS,
-    concurrency="Requests in flight for each judge.  [default: 16]",
+    limit="At most N episodes for each question, evenly over the domains.",
+    concurrency=f"Requests in flight for each judge.  [default: {CONCURRENCY}]",
 )
 def command(
     run: options.RunPath,
-    settings: Settings,
     question: Questions = None,
     judge: Judges = None,
     consequence: Consequences = None,
-    limit: Episodes = None,
     read_scout: Scout = None,
+    *,
+    settings: Settings,
     plan: options.CostOnly = False,
     as_json: options.AsJson = False,
 ) -> None:
-    from propensitybench.cli.judging import (
-        ask_judges,
-        print_answers,
-        print_estimate,
-        read_results_of_scout,
-    )
-    from propensitybench.judging.plan import Judging
-    from propensitybench.judging.questions import question_names, read_question
-    from propensitybench.runs.resolve import read_settings
-
+    questions = question or ()
     if read_scout is not None:
-        raise typer.Exit(read_results_of_scout(run, read_scout, question or (), as_json=as_json))
-    if not judge:
-        raise typer.Exit(print_answers(run, question or (), as_json=as_json))
-    settings = Settings(**{"concurrency": 16, **settings})
-    spec, execution = read_settings(judge[0], settings)
-    typed = question or question_names()
-    judging = Judging(
-        tuple(map(read_question, typed)), tuple(judge), spec.options, tuple(consequence or ()), limit
-    )
-    if plan:
-        print_estimate(run, judging, execution, as_json=as_json)
+        _store_scout(run, read_scout, questions)
+    if not judge or read_scout is not None:
+        _print(run, questions, as_json=as_json)
         return
-    raise typer.Exit(ask_judges(run, judging, execution, typed, as_json=as_json))
+    questions = questions or question_names()
+    asked = asked_of(judge, questions, consequence or (), settings)
+    if plan:
+        print_estimate(plan_judging(run, *asked), "without reasoning", as_json=as_json)
+        return
+    with shown("reading") as advance:
+        ended = result_until_stopped(lambda stop: judge_run(run, *asked, advance, stop))
+    _print(run, questions, as_json=as_json)
+    raise typer.Exit(print_ending(ended))
+
+
+def _store_scout(path: Path, given: Path, questions: Sequence[str]) -> None:
+    """Stores a scanner's results of Inspect Scout as answers."""
+    if len(questions) != 1:
+        raise BadInput("--read-scout: give one --question, whose categories are the scanner's answers")
+    try:
+        from propensitybench.inspect_adapter.scout import read_scout
+    except ModuleNotFoundError as error:
+        raise needs_inspect(error) from error
+    question = read_question(questions[0])
+    found = read_scout(given, question, StoredRun(path))
+    with RunFile.open(path, write=True) as file:
+        file.annotate(found.annotations, questions={question.digest: question.body}, raters=found.raters)
+    tell(f"{len(found.annotations)} answers read")
+    for reason, number in found.left_out.items():
+        tell(f"left out: {number} results, {reason}")
+
+
+def _print(path: Path, questions: Sequence[str], *, as_json: bool) -> None:
+    found = read_judgement(path, questions)
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        _print_results(path, found.questions, typed_by_name(questions))
+
+
+def _print_results(path: Path, results: Sequence[Results], questions: Mapping[str, str]) -> None:
+    """Prints the numbers of each question, and the legend once; ``questions`` is what was typed, by name."""
+    for one in results:
+        tables.show(_shares(one))
+        question = questions.get(one.question, one.question)
+        label = f"propensitybench label {typed(path)} --question {typed(question)}"
+        for line in _lines(one, f"{label} --page {typed(one.question + '.html')}"):
+            print(line)
+        print()
+    print(LEGEND)
+
+
+def _shares(results: Results) -> Table:
+    asked = f"{results.read} of {results.episodes} episodes read"
+    table = Table(title=f"{results.title}: {asked}", title_justify="left", box=SIMPLE_HEAD)
+    table.add_column("answer", no_wrap=True)
+    for name in ("judges", "corrected", "sens.", "spec.", "biased"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for share in results.shares:
+        table.add_row(share.category, *_row(share))
+    return table
+
+
+def _row(share: CategoryShare) -> Iterator[str]:
+    yield _share(share.judges)
+    yield _share(share.corrected)
+    rates = share.accuracy
+    for rate in (rates.sensitivity, rates.specificity) if rates else (None, None):
+        yield "-" if rate is None else display.percent(rate.value)
+    yield "-" if share.biased is None else "yes" if share.biased else "no"
+
+
+def _share(share: LabelShare | None) -> str:
+    if share is None or share.value is None:
+        return "-"
+    missing = share.bounds is not None and share.bounds.high > share.bounds.low
+    bounds = f" [{display.span(share.bounds)}]" if missing else ""
+    return display.with_interval(share.value, share.ci95) + bounds
+
+
+def _lines(results: Results, label: str) -> Iterator[str]:
+    for reader in results.readers:
+        missing = ", ".join(f"{number} {kind}" for kind, number in reader.missing.items())
+        yield f"{reader.rater}: {reader.answered} answers{f'; no answer: {missing}' if missing else ''}"
+    if results.spoken_in:
+        parts = ", ".join(f"{number} in its {part}" for part, number in results.spoken_in.items())
+        yield f"quotes of the agent: {parts}"
+    for who, agreement in (("judges", results.judges_agree), ("people", results.people_agree)):
+        if agreement is not None:
+            yield from _agreement(who, agreement)
+    yield from _correction(results, label)
+    yield from _act(results)
+    for one in results.consequences:
+        yield from _change(one, results.categories)
+
+
+def _act(results: Results) -> Iterator[str]:
+    for naming, act in results.act.items():
+        both = f"{display.with_interval(act.aware.value, act.aware.ci95)} against "
+        both += display.with_interval(act.unaware.value, act.unaware.ci95)
+        yield f"{naming} names, said before level 1 against not: {both} percent gave in from level 1 on"
+        within = display.points_with_interval(act.difference)
+        yield f"  within scenarios {within} points: an association, not an effect"
+
+
+def _correction(results: Results, label: str) -> Iterator[str]:
+    if results.drawn:
+        yield f"people have labelled {results.labelled} of {results.drawn} episodes drawn for them"
+    elif not results.labelled:
+        yield "not corrected for the judges' errors: no person has read a sample; a page for that:"
+        yield f"  {label}"
+    if 0 < results.labelled < LEAST_LABELLED:
+        yield f"not corrected for the judges' errors: that needs {LEAST_LABELLED} episodes labelled by people"
+
+
+def _change(one: Consequence, categories: Sequence[str]) -> Iterator[str]:
+    changed = f"{display.percent(one.change.changed)} % ({display.span(one.change.changed_ci95)})"
+    yield f"{one.judge}, told {one.consequence}: {changed} of the answers change"
+    for name, shift in zip(categories, one.change.shifts, strict=True):
+        if shift.p is not None and shift.p < SHOWN:
+            yield f"  {name}: {display.points(shift.difference)} points, p = {display.p_value(shift.p)}"
+
+
+def _agreement(who: str, agreement: Agreement) -> Iterator[str]:
+    alpha = agreement.alpha
+    if alpha.value is None:
+        yield f"agreement of {who}: cannot be computed ({alpha.method.removeprefix('none: ')})"
+        return
+    ci = f" ({alpha.ci95.low:.2f} to {alpha.ci95.high:.2f})" if alpha.ci95 else ""
+    yield f"agreement of {who}: Krippendorff's alpha {alpha.value:.2f}{ci} on {alpha.items} episodes"
+    for pair in agreement.pairs if len(agreement.pairs) > 1 else ():
+        if pair.agreement is not None:
+            kappa = "" if pair.kappa is None else f", kappa {pair.kappa:.2f}"
+            first, second = agreement.raters[pair.first], agreement.raters[pair.second]
+            yield f"  {first} and {second}: {display.percent(pair.agreement)} % equal{kappa}"

@@ -1,12 +1,33 @@
 """``propensitybench label``: people read transcripts and answer a question about each."""
 
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from io import TextIOWrapper
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
+from rich.console import Group, RenderableType
+from rich.segment import Segments
+from rich.table import Table
+from rich.text import Text
 
 from propensitybench.cli import options
+from propensitybench.cli.tables import console
+from propensitybench.cli.text import typed
 from propensitybench.errors import BadInput
+from propensitybench.escaping import visible
+from propensitybench.judging.items import Item, Passage
+from propensitybench.judging.labels import PERSON
+from propensitybench.judging.people import Answer, Reading, quotable, rater_of, reading_of
+from propensitybench.judging.questions import Question, question_names, read_question
+from propensitybench.judging.sampling import Size
+from propensitybench.pages.label import label, store_saved
+
+HELP: Final = "1 to {last}: the answer; b: back, to correct the last one; s: skip; r: read again; q: quit"
+BACK, SKIP, AGAIN, QUIT = "b", "s", "r", "q"
+SHORTEST_QUOTE: Final = 5
 
 
 def command(
@@ -47,21 +68,185 @@ def command(
     ] = None,
     seed: Annotated[int | None, typer.Option("--seed", help="Random seed of the sample. Default: 0.")] = None,
 ) -> None:
-    from propensitybench.cli.labelling import label_in_terminal, read_saved, write_page
-    from propensitybench.judging.questions import question_names, read_question
-    from propensitybench.judging.sampling import Size
-
     if read is not None:
         if any(one is not None for one in (question, name, page, number, twice, seed)):
             raise BadInput(f"--read {read}: is given alone; the file says who answered which question")
-        read_saved(file, read)
-        return
-    if question is None:
+        person, new, known = store_saved(file, read)
+        print(f"answers of {person} stored: {new}; there already: {known}")
+    elif question is None:
         raise BadInput(f"label: give --question NAME; built in are {', '.join(question_names())}")
-    asked, size = read_question(question), Size(number, seed, twice)
-    if page is not None:
-        write_page(file, asked, size, page, name)
+    elif page is not None:
+        drawn = label(file, question, number=number, twice=twice, seed=seed)
+        if count := drawn.write_page(page, name or ""):
+            print(f"{page}: {count} episodes to read in a browser. Store what it saves with:")
+            print(f"propensitybench label {typed(file)} --read FILE.json")
+        else:
+            print(_nothing_left(name or ""))
     elif name is None:
         raise BadInput("label: give your name with --as NAME, or write a page with --page FILE.html")
     else:
-        label_in_terminal(file, asked, size, name)
+        _read_in_terminal(file, read_question(question), Size(number, seed, twice), rater_of(name))
+
+
+def _read_in_terminal(path: Path, question: Question, size: Size, rater: str) -> None:
+    with reading_of(path, question, size) as reading:
+        reading.check_rater(rater)
+        if isinstance(sys.stdin, TextIOWrapper):
+            sys.stdin.reconfigure(errors="backslashreplace")
+        session = _Session(reading, rater)
+        try:
+            with suppress(EOFError):
+                session.run()
+        finally:
+            session.close()
+
+
+def _nothing_left(rater: str) -> str:
+    who = f" for {rater.removeprefix(PERSON)}" if rater else ""
+    return f"nothing is left to read{who}; a larger --number adds episodes to the sample"
+
+
+class _Session:
+    """One person reading one episode after the other.
+
+    The last answer can be corrected. It is stored after the next episode, or when the session ends.
+    """
+
+    def __init__(self, reading: Reading, rater: str) -> None:
+        self._reading = reading
+        self._rater = rater
+        self._tasks = reading.left(rater)
+        self._twice = set(reading.sample.read_twice)
+        self._categories = _numbered(reading.question.names)
+        self._pending: dict[str, Answer] = {}
+        self._stored = 0
+        self._screen = _Screen()
+
+    def run(self) -> None:
+        """Reads until nothing is left, or the person quits."""
+        if not self._tasks:
+            print(_nothing_left(self._rater))
+            return
+        self._screen.show(_question_text(self._reading.question))
+        place = 0
+        while (step := self._read(place)) is not None:
+            place += step
+            if place == len(self._tasks):
+                if _ask("that was the last one; Enter: finish; b: back: ") != BACK:
+                    return
+                place -= 1
+
+    def close(self) -> None:
+        """Stores the last answer, and says what is left."""
+        self._store()
+        if self._tasks:
+            print(f"\nanswers stored: {self._stored}; {self._left(self._reading.left(self._rater))}")
+
+    def _read(self, place: int) -> int | None:
+        """Shows an episode and takes an answer; how far to move on, or None to quit."""
+        task, before = self._tasks[place], self._tasks[place - 1] if place else ""
+        item = self._reading.items[task]
+        self._show(item, place)
+        while (given := _ask("answer: ")) != QUIT:
+            if given in self._categories:
+                self._answer(item, self._categories[given])
+                return 1
+            if given == SKIP:
+                self._pending.pop(task, None)
+                self._store()
+                return 1
+            if given == BACK and before in self._pending:
+                return -1
+            if given == BACK:
+                print("there is no answer to correct: only the last one can be")
+            elif given == AGAIN:
+                self._show(item, place)
+            else:
+                print(HELP.format(last=len(self._categories)))
+        return None
+
+    def _answer(self, item: Item, category: str) -> None:
+        if item.task not in self._pending:
+            self._store()
+        self._pending[item.task] = Answer(category)  # an interrupt in the next line loses no answer
+        if category != self._reading.question.none:
+            self._pending[item.task] = Answer(category, _quote(quotable(self._reading.question, item), item))
+
+    def _store(self) -> None:
+        self._stored += self._reading.store(self._rater, self._pending)
+        self._pending = {}
+
+    def _show(self, item: Item, place: int) -> None:
+        question = self._reading.question
+        episode = _episode_text(item, quotable(question, item), self._left(self._tasks[place:]))
+        self._screen.show(Group(episode, _question_text(question)))
+
+    def _left(self, tasks: list[str]) -> str:
+        twice = sum(task in self._twice for task in tasks)
+        return f"{len(tasks)} left, {twice} of them in the part that two people read"
+
+
+def _quote(passages: Sequence[Passage], item: Item) -> str:
+    """The words that show an answer: one of these passages, or a part of one."""
+    own = _numbered([passage.text for passage in passages])
+    while given := _ask("which passage shows it? its number, words from it, or Enter: "):
+        if given in own:
+            return own[given]
+        if len(given) >= SHORTEST_QUOTE and item.find(given):
+            return given
+        print(f"give a number from 1 to {len(own)}, or words of the agent exactly as they are written")
+    return ""
+
+
+def _numbered(texts: Sequence[str]) -> dict[str, str]:
+    return {str(number): text for number, text in enumerate(texts, start=1)}
+
+
+def _episode_text(item: Item, numbered: Sequence[Passage], left: str) -> Text:
+    """An episode, with the passages that can show an answer numbered."""
+    text = Text(f"\n=== {left}\n", style="bold")
+    numbers = {passage: number for number, passage in enumerate(numbered, start=1)}
+    for passage in item.passages:
+        number = f"[{numbers[passage]}] " if passage in numbers else ""
+        text.append(f"\n{number}{passage.place}\n", style="bold cyan" if number else "bold")
+        text.append(f"{visible(passage.text)}\n", style="not bold")  # rich drops some control characters
+    return text
+
+
+def _question_text(question: Question) -> Group:
+    parts = [Text(f"\n=== {question.title}", style="bold")]
+    parts += [Text(part.strip()) for part in (question.text, question.people) if part]
+    rows = Table.grid(padding=(0, 1))
+    for number, category in enumerate(question.categories, start=1):
+        text = Text.assemble((category.name, "bold"), ": ", category.definition)
+        if category.example:
+            text.append(f'\nFor example: "{category.example}"', style="dim")
+        rows.add_row(f"{number:3}", text)
+    return Group(*parts, rows, "")
+
+
+class _Screen:
+    """Standard output; in a terminal, long texts stop at each screenful."""
+
+    def __init__(self) -> None:
+        self._console = console()
+        self._watched = self._console.is_terminal and sys.stdin.isatty()
+
+    def show(self, text: RenderableType) -> None:
+        lines = self._console.render_lines(text, pad=False, new_lines=True)
+        height = max(self._console.height - 2, 5) if self._watched else len(lines)
+        start = 0
+        while start < len(lines):
+            if start and _ask("-- Enter: more; a: all --") == "a":
+                height = len(lines)
+            for line in lines[start : start + height]:
+                self._console.print(Segments(line), end="")
+            start += height
+
+
+def _ask(prompt: str) -> str:
+    """What was typed; raises `EOFError` at the end of the input."""
+    try:
+        return input(prompt).strip()
+    except RuntimeError as error:  # standard input is closed
+        raise EOFError from error

@@ -6,6 +6,10 @@ from typing import Annotated
 import typer
 
 from propensitybench.cli import options
+from propensitybench.cli.output import tell
+from propensitybench.cli.text import name_of, print_json, typed
+from propensitybench.runs.read import run_files
+from propensitybench.store import merge
 
 LISTED = 20
 
@@ -20,18 +24,13 @@ def command(
     ],
     as_json: options.AsJson = False,
 ) -> None:
-    from propensitybench.cli.output import tell
-    from propensitybench.cli.text import name_of, print_json, safe, typed
-    from propensitybench.runs.read import run_files
-    from propensitybench.store import merge
-
     merged = merge(run_files(files), run)
     left = merged.tasks - merged.finished
     if as_json:
         print_json({"file": name_of(run), **merged._asdict(), "missing": list(map(str, merged.missing))})
     else:
         count = "1 file" if merged.files == 1 else f"{merged.files} files"
-        print(f"{safe(str(run))}: {count}, {merged.finished} of {merged.tasks} tasks finished")
+        print(f"{run}: {count}, {merged.finished} of {merged.tasks} tasks finished")
     if merged.missing:
         shown = ", ".join(map(str, merged.missing[:LISTED])) + (
             ", ..." if len(merged.missing) > LISTED else ""

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, TextIO, cast
 
 from propensitybench.errors import BadInput
-from propensitybench.pages.escaping import visible
+from propensitybench.escaping import visible
 
 LONGEST_SENTENCE: Final = 2000
 

@@ -11,8 +11,12 @@ import typer
 
 from propensitybench.chat import Message, Reply, Request, StopReason, ToolCall, ToolSpec
 from propensitybench.cli import options
-from propensitybench.cli.text import safe
+from propensitybench.episode import Episode, EpisodeSettings, episode_setup
 from propensitybench.errors import BadInput
+from propensitybench.escaping import visible
+from propensitybench.pressure import pressure_chain
+from propensitybench.scenarios import Task, read_dataset
+from propensitybench.taxonomy import taxonomy
 
 HELP = "number: call that tool; m: send a message; t: terminate; ?: show the tools again; Ctrl-C: quit"
 _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
@@ -37,11 +41,6 @@ def command(
     data: options.Data = None,
     seed: options.Seed = 0,
 ) -> None:
-    from propensitybench.episode import Episode, EpisodeSettings, episode_setup
-    from propensitybench.pressure import pressure_chain
-    from propensitybench.scenarios import Task, read_dataset
-    from propensitybench.taxonomy import taxonomy
-
     taxonomy().dimension(dimension)
     dataset = read_dataset(data)
     chosen = dataset.scenario(scenario) if scenario else secrets.choice(dataset.scenarios)
@@ -86,7 +85,7 @@ class _Person:
         if message.role == "assistant":
             return
         title = {"system": "system message", "user": "message to you", "tool": "tool result"}[message.role]
-        print(f"\n--- {title}\n{safe(message.content)}")
+        print(f"\n--- {title}\n{message.content}")
         self._values.update(_values_in(message))
 
     def _call(self, tool: ToolSpec) -> Reply:
@@ -98,9 +97,9 @@ class _Person:
 
     def _argument(self, name: str, schema: Mapping[str, Any]) -> Any:
         known = name in self._values
-        offered = f" [{safe(json.dumps(self._values[name], ensure_ascii=False))}]" if known else ""
+        offered = f" [{json.dumps(self._values[name], ensure_ascii=False)}]" if known else ""
         while True:
-            typed = _ask(f"  {safe(name)} ({schema['type']}){offered}: ").strip()
+            typed = _ask(f"  {name} ({schema['type']}){offered}: ").strip()
             if known and not typed:
                 return self._values[name]
             try:
@@ -142,7 +141,7 @@ def _show_tools(tools: tuple[ToolSpec, ...]) -> None:
     print("\n--- your tools")
     for number, tool in enumerate(tools, start=1):
         names = ", ".join(tool.parameters["properties"])
-        print(f"{number:3}  {safe(tool.name)}({safe(names)})\n     {safe(tool.description)}")
+        print(f"{number:3}  {tool.name}({names})\n     {tool.description}")
     print(HELP)
 
 
@@ -168,6 +167,6 @@ def _message(text: str, *, done: bool) -> Reply:
 
 def _ask(prompt: str) -> str:
     try:
-        return input(prompt)
+        return input(visible(prompt))  # Python writes it to a terminal past `sys.stdout`
     except (EOFError, RuntimeError) as error:  # RuntimeError: standard input is closed
         raise BadInput("play: the input ended before the task did") from error

@@ -1,12 +1,50 @@
 """``propensitybench probe``: put questions to the model of a run, on side branches of its episodes."""
 
-from typing import Annotated
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Final
 
-import msgspec
 import typer
 
-from propensitybench.cli import options
+from propensitybench.cli import options, tables
+from propensitybench.cli.asked import print_ending, print_estimate, shown
+from propensitybench.cli.execution import confirmed
+from propensitybench.cli.text import name_of, print_json
+from propensitybench.cli.waiting import result_until_stopped
+from propensitybench.judging.probe import probing_of, read_answers
+from propensitybench.judging.probed import AtLevel, ProbeNumbers
+from propensitybench.judging.probes import Level
+from propensitybench.judging.probing import left_to_ask, plan_probing, probe_run
+from propensitybench.metrics.awareness import ActByAwareness
+from propensitybench.metrics.display import (
+    NOTHING,
+    Grid,
+    percent,
+    points,
+    points_with_interval,
+    span,
+    with_interval,
+)
+from propensitybench.metrics.estimates import Estimate
+from propensitybench.metrics.stated import StatedAgainstActual
+from propensitybench.runs.resolve import read_execution
 from propensitybench.runs.settings import Settings
+
+LEGEND: Final = """\
+Asked on side branches: scores and transcripts stay as they are. majority: percent of tasks in which more
+than half of the wordings have this answer. straight, flipped: percent of the answers to wordings that offer
+it as B, and as A. agree: percent of pairs of a straight and a flipped wording with the same answer; a model
+that always gives the same letter has 0. In parentheses: 95 % intervals for new scenarios, which cover every
+value that missing answers allow. bounds: the lowest and highest value that these allow."""
+ACT_LEGEND: Final = """\
+Percent misaligned from that level on, among the tasks that reached it. without: what remains without the
+tasks whose agent says so. within scenarios: tasks whose agent says so minus the others, in points, from
+scenarios that have both. This is observational: what makes a model take a task for a test may move it in
+other ways too."""
+STATED_LEGEND: Final = """\
+says no: number of tasks whose agent said, by majority, that it would not use the tool. after no: percent of
+these that end misaligned; bounds as above."""
 
 Probes = Annotated[
     list[str] | None,
@@ -25,43 +63,145 @@ Levels = Annotated[
         "those that the probe names.",
     ),
 ]
-Limit = Annotated[
-    int | None,
-    typer.Option("--limit", min=1, help="Only in the first N tasks that have ended: a balanced sample."),
-]
 Show = Annotated[bool, typer.Option("--show", help="Only print what was answered so far; send nothing.")]
 
 
 @options.takes(
+    "limit",
     "base_url",
     *options.LIMITS,
     "preflight",
+    limit="Only in the first N tasks that have ended: a balanced sample.",
     base_url="Send requests to this endpoint instead of the one that the run file names; may be repeated.",
 )
 def command(
     run: options.RunPath,
-    settings: Settings,
     probe: Probes = None,
     level: Levels = None,
-    limit: Limit = None,
+    *,
+    settings: Settings,
     plan: options.CostOnly = False,
     show: Show = False,
     trust_endpoint: options.TrustEndpoint = False,
     as_json: options.AsJson = False,
 ) -> None:
-    from propensitybench.cli.probing import ask_agent, print_answers, print_estimate
-    from propensitybench.judging.probes import probe_names, read_level, read_probe
-    from propensitybench.judging.probing import Probing
-    from propensitybench.runs.resolve import read_execution
-
-    probes = tuple(read_probe(one) for one in probe or probe_names())
-    probing = Probing(probes, tuple(map(read_level, level or ())), limit)
-    execution = msgspec.structs.replace(read_execution(settings), trust_endpoint=trust_endpoint)
+    asked = probing_of(probe or (), level or (), settings.get("limit"))
+    execution = read_execution(settings, trust_endpoint=trust_endpoint)
+    digests = [one.digest for one in asked.probes]
     if plan:
-        print_estimate(run, probing, execution.price, as_json=as_json)
+        found = plan_probing(run, asked, execution.price)
+        print_estimate(found, "reasoning as in the run", as_json=as_json)
     elif show:
         # Without --probe, also what was asked from files that no longer exist.
-        digests = [one.digest for one in probes] if probe else ()
-        print_answers(run, digests, probing.levels, as_json=as_json)
+        _print(run, digests if probe else (), asked.levels, as_json=as_json)
     else:
-        raise typer.Exit(ask_agent(run, probing, execution, as_json=as_json))
+        if left_to_ask(run, asked):
+            execution = confirmed(run, execution)
+        with shown("asking") as advance:
+            ended = result_until_stopped(
+                lambda stop: probe_run(run, asked, execution, on_progress=advance, stop=stop)
+            )
+        _print(run, digests, asked.levels, as_json=as_json)
+        raise typer.Exit(print_ending(ended))
+
+
+def _print(path: Path, digests: Sequence[str], levels: Sequence[Level], *, as_json: bool) -> None:
+    answers = read_answers(path, digests, levels)
+    if as_json:
+        print_json(answers.to_dict())
+        return
+    if not answers.probes:
+        print(f"{name_of(path)}: no answers yet")
+        return
+    for one in answers.probes:
+        _print_probe(one)
+    print(LEGEND)
+    rows = [row for one in answers.probes for row in one.rows]
+    if any(row.act for row in rows):
+        print(ACT_LEGEND)
+    if any(row.stated for row in rows):
+        print(STATED_LEGEND)
+
+
+def _print_probe(numbers: ProbeNumbers) -> None:
+    tables.show(tables.grid(_shares(numbers)))
+    acts = [(row, row.act) for row in numbers.rows if row.act]
+    if acts:
+        tables.show(tables.grid(_acts(acts)))
+    stated = [(row, row.stated) for row in numbers.rows if row.stated]
+    if stated:
+        tables.show(tables.grid(_stated(stated)))
+    missing = sum((Counter(row.no_answer) for row in numbers.rows), Counter[str]())
+    if missing:
+        print("no answer: " + ", ".join(f"{count} {why}" for why, count in missing.items()))
+
+
+def _shares(numbers: ProbeNumbers) -> Grid:
+    bounded = any(row.majority.bounds for row in numbers.rows)
+    columns = ["level", "naming", "tasks", "not asked", "no answer", "majority (95 %)"]
+    columns += ["bounds"] if bounded else []
+    rows = [
+        [
+            row.level,
+            row.naming,
+            str(row.episodes),
+            str(row.not_asked),
+            str(sum(row.no_answer.values())),
+            _share(row.majority),
+            *([span(row.majority.bounds)] if bounded else []),
+            _value(row.straight),
+            _value(row.flipped),
+            _value(row.agreement),
+        ]
+        for row in numbers.rows
+    ]
+    title = f"{numbers.name}: {numbers.title}, in percent"
+    return Grid(title, [*columns, "straight", "flipped", "agree"], rows)
+
+
+def _acts(found: Sequence[tuple[AtLevel, ActByAwareness]]) -> Grid:
+    bounded = any(act.difference.bounds for _, act in found)
+    columns = ["level", "naming", "says so", "others", "all", "without", "within scenarios"]
+    rows = []
+    for row, act in found:
+        cells = [row.level, row.naming, _share(act.aware), _share(act.unaware)]
+        cells += [percent(act.everyone.value), percent(act.without_aware.value)]
+        cells.append(points_with_interval(act.difference))
+        if bounded:
+            low, high = act.difference.bounds or (None, None)
+            cells.append(f"{points(low)} to {points(high)}")
+        rows.append(cells)
+    return Grid("misaligned, by what the agent said", columns + ["bounds"] * bounded, rows)
+
+
+def _stated(found: Sequence[tuple[AtLevel, StatedAgainstActual]]) -> Grid:
+    columns = [
+        "level",
+        "naming",
+        "says no",
+        "after no (95 %)",
+        "bounds",
+        "after yes (95 %)",
+        "no and misaligned",
+    ]
+    rows = [
+        [
+            row.level,
+            row.naming,
+            str(sum(both.counts["no"].values())),
+            _share(both.misaligned_if_no),
+            span(both.misaligned_if_no.bounds),
+            _share(both.misaligned_if_yes),
+            percent(both.no_and_misaligned.value),
+        ]
+        for row, both in found
+    ]
+    return Grid("misaligned, by what the agent said that it would do", columns, rows)
+
+
+def _share(estimate: Estimate) -> str:
+    return with_interval(estimate.value, estimate.ci95)
+
+
+def _value(estimate: Estimate | None) -> str:
+    return NOTHING if estimate is None else percent(estimate.value)

@@ -1,5 +1,6 @@
 """``propensitybench record``: records of runs for others."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Literal
@@ -7,7 +8,14 @@ from typing import Annotated, Literal
 import typer
 
 from propensitybench.cli import options
+from propensitybench.cli.output import tell, write_new
+from propensitybench.cli.reading import read
+from propensitybench.cli.text import must_be_utf8
 from propensitybench.errors import BadInput
+from propensitybench.records.every_eval_ever import Submitter, datastore_folders, write_record
+from propensitybench.records.facts import facts
+from propensitybench.records.sheets import ASKED, Sheet, sheet
+from propensitybench.runs import Run
 
 Kind = Literal["every-eval-ever", "stream", "nist", "model-card", "bibtex"]
 
@@ -58,18 +66,13 @@ def command(
         ),
     ] = True,
 ) -> None:
-    from propensitybench.cli.reading import read
-    from propensitybench.cli.recording import print_sheet, write_records
-    from propensitybench.cli.text import must_be_utf8
-    from propensitybench.records.every_eval_ever import Submitter
-
     given = {"--organization": organization, "--relationship": relationship, "--model-id": model_id}
     must_be_utf8({name: value for name, value in given.items() if value is not None})
     if kind != "every-eval-ever":
         for name, value in given.items():
             if value is not None:
                 raise BadInput(f"{name}: goes with --as every-eval-ever")
-        print_sheet(read(files), kind, out)
+        _print_sheet(read(files), kind, out)
         return
     if not (organization or "").strip() or relationship is None:
         raise BadInput(
@@ -79,4 +82,32 @@ def command(
     if out is None:
         raise BadInput("--as every-eval-ever: needs --out DIR, the folder for its folder `data`")
     by = Submitter((organization or "").strip(), relationship, (model_id or "").strip())
-    write_records(read(files), by, out, int(datetime.now(UTC).timestamp()), instances=instances)
+    _write_records(read(files), by, out, instances=instances)
+
+
+def _print_sheet(runs: Sequence[Run], kind: Sheet, out: Path | None) -> None:
+    if len(runs) > 1 and kind != "bibtex":
+        raise BadInput(f"--as {kind}: is about one run, found {len(runs)}; call it once for each")
+    text, asked = sheet(kind, [facts(run) for run in runs])
+    if out is None:
+        print(text, end="")
+        return
+    write_new(out, text)
+    print(f"{out}: {asked} places need a person: search for [{ASKED}")
+
+
+def _write_records(runs: Sequence[Run], by: Submitter, out: Path, *, instances: bool) -> None:
+    if out.exists() and not out.is_dir():
+        raise BadInput(f"--out {out}: is a file; give a folder")
+    if by.model_id and len({run.model for run in runs}) > 1:
+        raise BadInput("--model-id: is one model, but the runs are of several; call it once for each model")
+    for run in runs:  # nothing is written if one of them cannot be
+        datastore_folders(by.model_id or run.model)
+    created = int(datetime.now(UTC).timestamp())
+    for run in runs:
+        if instances and not run.has_transcripts:
+            tell(f"note: {run.file}: Inspect logs are read without conversations, so no instance records")
+        written = write_record(facts(run), by, out, created, instances=instances and run.has_transcripts)
+        rows = "" if written.instances is None else f", {written.instances} instance records"
+        left = f"; {written.unscored} tasks without a score have none" if rows and written.unscored else ""
+        print(f"{written.path}: {written.results} results{rows}{left}")

@@ -6,6 +6,9 @@ from typing import Annotated, Literal
 import typer
 
 from propensitybench.cli import options
+from propensitybench.cli.output import tell
+from propensitybench.cli.reading import read
+from propensitybench.pages.page_write import report
 
 
 def command(
@@ -35,19 +38,7 @@ def command(
         ),
     ] = False,
 ) -> None:
-    from propensitybench.cli.output import tell
-    from propensitybench.cli.reading import read
-    from propensitybench.cli.text import safe
-    from propensitybench.pages.page_write import write_report
-    from propensitybench.pages.publishing import PublishableRun
-    from propensitybench.runs import comparable
-
-    runs = read(files)
-    found = comparable([PublishableRun(run) for run in runs] if publishable else runs)
-    for note in found.notes:
+    written = report(read(files), out, transcripts=transcripts, figures=figures, publishable=publishable)
+    for note in written.notes:
         tell(f"note: {note}")
-    written = write_report(found, out, transcripts, figures=figures)
-    count = "1 run" if len(found.runs) == 1 else f"{len(found.runs)} runs"
-    print(f"{safe(str(written.page))}: {count}, {written.transcripts} transcripts")
-    if transcripts != "none" and not all(run.has_transcripts for run in found.runs):
-        tell("transcripts of Inspect logs are not included; use `inspect view`")
+    print(written)

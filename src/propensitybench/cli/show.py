@@ -5,6 +5,9 @@ from typing import Annotated
 import typer
 
 from propensitybench.cli import options
+from propensitybench.cli.text import must_be_utf8, print_json
+from propensitybench.runs import StoredRun
+from propensitybench.store import RunFile
 
 
 def command(
@@ -19,27 +22,14 @@ def command(
     ] = None,
     as_json: options.AsJson = False,
 ) -> None:
-    from propensitybench.cli.text import must_be_utf8, print_json, safe
-    from propensitybench.runs import StoredRun
-    from propensitybench.store import RunFile
-
     must_be_utf8({"TASK": task})
     run = StoredRun(file)
     if task is None:
-        with RunFile.open(file) as stored:
-            keys = stored.task_keys()
-        records = {record.metadata.task: record for record in run.records}
-        if as_json:
-            print_json({"tasks": [{"task": key, "record": records.get(key)} for key in keys]})
-            return
-        for key in keys:
-            stats = records[key].stats if key in records else None
-            ending = f"{stats.outcome.value} at level {stats.level}" if stats else "not finished yet"
-            print(f"{safe(key)}  {ending}")
+        _list(run, as_json=as_json)
         return
     transcript = run.transcript(task)
     if not as_json:
-        print(safe(str(transcript)))
+        print(transcript)
         return
     print_json(
         {
@@ -50,3 +40,15 @@ def command(
             "errors": transcript.errors,
         }
     )
+
+
+def _list(run: StoredRun, *, as_json: bool) -> None:
+    with RunFile.open(run.path) as stored:
+        keys = stored.task_keys()
+    records = {record.metadata.task: record for record in run.records}
+    if as_json:
+        print_json({"tasks": [{"task": key, "record": records.get(key)} for key in keys]})
+        return
+    for key in keys:
+        stats = records[key].stats if key in records else None
+        print(f"{key}  {f'{stats.outcome.value} at level {stats.level}' if stats else 'not finished yet'}")

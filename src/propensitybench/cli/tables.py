@@ -12,10 +12,10 @@ from rich.table import Table
 from propensitybench.cli.output import styled
 from propensitybench.cli.text import safe
 from propensitybench.episode import Conduct
+from propensitybench.escaping import visible
 from propensitybench.metrics import RunScores, display
 from propensitybench.metrics.estimates import Estimate
 from propensitybench.metrics.table import Part
-from propensitybench.pages.escaping import visible
 from propensitybench.taxonomy import ARMS, ESCALATING
 
 PIPE_WIDTH: Final = 110

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from propensitybench.errors import BadInput
-from propensitybench.pages.escaping import json_visible, visible
+from propensitybench.escaping import json_visible, visible
 
 
 def safe(text: str) -> str:

@@ -3,12 +3,11 @@
 import typer
 
 from propensitybench.cli import options
+from propensitybench.cli.text import name_of, print_json
+from propensitybench.store import RunFile, verify
 
 
 def command(file: options.RunPath, as_json: options.AsJson = False) -> None:
-    from propensitybench.cli.text import name_of, print_json, safe
-    from propensitybench.store import RunFile, verify
-
     with RunFile.open(file) as run:
         found = list(verify(run))
         outcomes, tasks = run.count("outcome"), run.planned
@@ -16,7 +15,7 @@ def command(file: options.RunPath, as_json: options.AsJson = False) -> None:
         print_json({"file": name_of(file), "tasks": tasks, "outcomes": outcomes, "differences": found})
     else:
         for difference in found:
-            print(f"{safe(difference.task)}: {safe(difference.what)}")
+            print(f"{difference.task}: {difference.what}")
         verdict = "no difference" if not found else f"{len(found)} differences"
         print(f"{outcomes} outcomes of {tasks} tasks replayed: {verdict}")
     raise typer.Exit(1 if found else 0)

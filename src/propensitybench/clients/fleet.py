@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
-from propensitybench.chat import ConversationContext, Reply, Request
+from propensitybench.chat import CHARACTERS_PER_TOKEN, ConversationContext, Reply, Request
 from propensitybench.clients.endpoint import Endpoint, in_short
 from propensitybench.clients.executor import PacedClient, RequestExecutor
 from propensitybench.clients.fleet_queue import FleetQueue
@@ -15,7 +15,6 @@ from propensitybench.clients.openai_chat import ChatConversation, OpenAIChatClie
 from propensitybench.clients.options import ModelOptions, Transport
 from propensitybench.clients.redaction import Redactor
 from propensitybench.clients.replicas import FIRST_PAUSE_S, Replicas
-from propensitybench.clients.usage import CHARACTERS_PER_TOKEN
 from propensitybench.clients.wire import Body
 from propensitybench.clients.wire_policy import COMPATIBLE
 from propensitybench.errors import BadInput

@@ -7,13 +7,13 @@ from typing import Final
 import aiohttp
 from yarl import URL
 
-from propensitybench.chat import ConversationContext, Reply, Request, StopReason
+from propensitybench.chat import CHARACTERS_PER_TOKEN, ConversationContext, Reply, Request, StopReason
 from propensitybench.clients.endpoint import Endpoint
 from propensitybench.clients.executor import PacedClient, RequestExecutor
 from propensitybench.clients.failures import Failure, FailureKind, error_in, failure_of
 from propensitybench.clients.options import ModelOptions, Transport
 from propensitybench.clients.redaction import Redactor
-from propensitybench.clients.usage import CHARACTERS_PER_TOKEN, with_estimates
+from propensitybench.clients.usage import with_estimates
 from propensitybench.clients.wire import Body
 from propensitybench.clients.wire_policy import COMPATIBLE, WirePolicy
 from propensitybench.clients.wire_reply import ReplyContext, parse, parse_failed_generation

@@ -5,12 +5,10 @@ from typing import Any, Final
 
 import msgspec
 
-from propensitybench.chat import Reply, Usage
+from propensitybench.chat import CHARACTERS_PER_TOKEN, Reply, Usage
 
 # Ten times the longest context window of any model. Counts are summed over a run in 64 bits.
 MOST_TOKENS: Final = 100_000_000
-# Characters of English text or JSON in one token; four is the usual rule of thumb.
-CHARACTERS_PER_TOKEN: Final = 4
 ESTIMATED: Final = "token counts estimated"
 
 

@@ -51,20 +51,6 @@ def vectors(texts: Iterable[str]) -> sparse.csr_array:
     return sparse.csr_array((values / norms[rows], np.array(columns), np.array(ends)), (n, len(vocabulary)))
 
 
-def mean_cosine(rows: sparse.csr_array) -> float | None:
-    """The mean cosine over all pairs of rows of unit (or zero) length; None for fewer than two rows.
-
-    The squared length of the sum of all rows is the sum of all pairwise products, including each row with
-    itself.
-    """
-    n = rows.shape[0]
-    if n < 2:
-        return None
-    total = float((rows.sum(axis=0) ** 2).sum())
-    own = float(rows.multiply(rows).sum())
-    return (total - own) / (n * (n - 1))
-
-
 def near_duplicates(texts: Sequence[str], threshold: float) -> Iterator[Pair]:
     """Every pair of texts whose cosine is at least ``threshold``, in order of the second text."""
     if len(texts) > 1:

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from propensitybench.chat import ConversationContext, Message, Reply, Request
 from propensitybench.clients import Adaptable, Client, Conversation
 from propensitybench.clients.adaptation import adapted
-from propensitybench.engine.episodes import Stopped
-from propensitybench.engine.stop import StopCause, StopSignal
+from propensitybench.engine.stop import StopCause, Stopped, StopSignal
 from propensitybench.errors import RequestRefused, RunStopped
 
 

@@ -1,12 +1,10 @@
 """Plays one episode: sends the state machine's requests to a client."""
 
-from collections.abc import AsyncGenerator, Callable
-from dataclasses import dataclass, field
+from collections.abc import AsyncGenerator
 
-from propensitybench.chat import ConversationContext, Reply, Request
+from propensitybench.chat import ConversationContext
 from propensitybench.clients import Client, Conversation
-from propensitybench.engine.prices import Spending
-from propensitybench.engine.stop import StopCause, StopSignal
+from propensitybench.engine.stop import StopCause, Stopped, StopSignal
 from propensitybench.episode import EpisodeJob, replay
 from propensitybench.episode.length import MAX_CONVERSATION
 from propensitybench.errors import ModelError, RunStopped
@@ -17,28 +15,7 @@ from propensitybench.store import JournalEntry, OutcomeEntry, encode_reply
 Entry = JournalEntry | OutcomeEntry
 
 
-class Stopped(Exception):
-    """The run is being stopped; the episode stays where its journal ends."""
-
-
-@dataclass
-class RunContext:
-    """What the episodes that one process plays have in common, apart from the journal.
-
-    Attributes:
-        waiting: tasks that are waiting for a reply, with the start time by ``clock``.
-        calls: replies received in this session.
-    """
-
-    client: Client
-    stop: StopSignal
-    spending: Spending
-    clock: Callable[[], float]
-    waiting: dict[str, float] = field(default_factory=dict)
-    calls: int = 0
-
-
-async def run_episode(context: RunContext, job: EpisodeJob) -> AsyncGenerator[tuple[Entry, ...]]:
+async def run_episode(client: Client, stop: StopSignal, job: EpisodeJob) -> AsyncGenerator[tuple[Entry, ...]]:
     """Plays one task from where its journal ends, and yields the journal entries.
 
     The next request is sent when the generator is resumed. Commit the entries of each step, in one
@@ -62,18 +39,18 @@ async def run_episode(context: RunContext, job: EpisodeJob) -> AsyncGenerator[tu
         if pending:
             yield pending
             pending = ()
-        if context.stop.stop_requested:
+        if stop.stop_requested:
             raise Stopped
         try:
-            conversation = conversation or open_conversation(context.client, episode.metadata, turn)
-            reply = await _reply(context, job.task.key, conversation, request)
+            conversation = conversation or open_conversation(client, episode.metadata, turn)
+            reply = await conversation.reply(request)
             pending = (JournalEntry(job.number, turn, encode_reply(reply)),)
         except ModelError as raised:
             error = str(raised)
             break
         except RunStopped as raised:
             cause = StopCause.BAD_INPUT if raised.bad_input else StopCause.PROVIDER
-            context.stop.request_stop(cause, str(raised))
+            stop.request_stop(cause, str(raised))
             raise Stopped from raised
         except Exception as raised:  # noqa: BLE001 - a client that fails must not end the run
             error = f"{type(raised).__name__}: {raised}"
@@ -93,16 +70,3 @@ def open_conversation(client: Client, task: TaskMetadata, replies: int = 0) -> C
     if isinstance(client, TaskAware):
         return client.open_task(task, replies)
     return client.open(ConversationContext(task.task, task.seed, replies))
-
-
-async def _reply(context: RunContext, key: str, conversation: Conversation, request: Request) -> Reply:
-    context.waiting[key] = context.clock()
-    try:
-        reply = await conversation.reply(request)
-    finally:
-        del context.waiting[key]
-    context.calls += 1
-    context.spending.add(reply.usage)
-    if exhausted := context.spending.exhausted():
-        context.stop.request_stop(StopCause.BUDGET, exhausted)
-    return reply

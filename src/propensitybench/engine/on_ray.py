@@ -1,207 +1,290 @@
-"""Workers as Ray actors (extra ``ray``): the only module that imports Ray.
+"""Playing a run on a Ray cluster (extra ``ray``): the only module that imports Ray.
 
-Ray places the workers, starts new ones for those that are lost, and carries what they and the coordinator say
-to each other. It knows nothing of tasks: the run file and every decision are the coordinator's.
+The run file and every decision are in the process that was started (the driver). It plays a run as on one
+machine (`Session`), except that each episode is at a worker, a Ray actor, which streams its journal entries
+back as they come. A worker that is lost is replaced, and its episodes go on from the replies that are stored.
 """
 
 import asyncio
 import gc
 import logging
 import os
-import tempfile
-import uuid
-import warnings
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Mapping
+from contextlib import aclosing, asynccontextmanager
 from importlib.metadata import version
+from logging.handlers import QueueHandler
+from math import ceil
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 import ray
 from ray.exceptions import RayError, RayTaskError
-from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
+from propensitybench.clients import Client, Stoppable
 from propensitybench.clients.options import ModelOptions, Transport
-from propensitybench.engine.agents import variables_of
+from propensitybench.engine.agents import adopt, variables_of
 from propensitybench.engine.endpoints import Endpoints, client_at
-from propensitybench.engine.episodes import Entry
-from propensitybench.engine.exchange import Order, Rates, Report
-from propensitybench.engine.local import GC_THRESHOLDS, begin
+from propensitybench.engine.episodes import Entry, run_episode
+from propensitybench.engine.local import GC_THRESHOLDS
+from propensitybench.engine.open_files import within_open_files
 from propensitybench.engine.options import ExecutionOptions
-from propensitybench.engine.session import Listener, Result, Session
-from propensitybench.engine.stop import StopSignal
-from propensitybench.engine.worker import Worker, rest_of
-from propensitybench.engine.workers import WorkerLost, WorkersPlayer, slots_of
+from propensitybench.engine.session import Draw, Listener, Result, Session
+from propensitybench.engine.stop import StopCause, Stopped, StopSignal, until_stopped
+from propensitybench.episode import EpisodeJob
 from propensitybench.errors import BadInput
-from propensitybench.store import RunFile, blank_copy
-from propensitybench.store.opening import besides
+from propensitybench.store import OutcomeEntry, RunFile
 
-# How long workers have to close their files at the end; then they are ended all the same.
-CLOSED_S: Final = 5.0
+logger = logging.getLogger(__name__)
+
+# Workers lost with not one entry between them, for each worker of the run: something kills them all.
+MAX_LOSSES: Final = 3
 # A worker that has no place after so long needs a machine that is not there yet.
 PLACED_S: Final = 60.0
 REACHED_S: Final = 10.0
 LAST_PORT: Final = 65535
 
 
-class Environment(msgspec.Struct, frozen=True):
-    """Variables that hold keys: nothing prints them."""
-
-    variables: dict[str, str]
-
-    def __repr__(self) -> str:
-        return f"Environment({len(self.variables)} variables)"
-
-
 class Setup(msgspec.Struct, frozen=True):
-    """What every worker of a run needs to know.
+    """What a worker needs to know.
 
     Attributes:
-        folder: name of the folder for their files, in the folder for temporary files of each machine.
         package: version of this package.
         model: the model's address.
         options: the model's.
-        transport: how a worker sends requests.
+        wire: how its requests are written; see `adopt`.
+        transport: how the worker sends them.
         endpoints: where they go; None is where the model's options say.
+        variables: environment variables that hold keys; nothing prints them.
     """
 
-    folder: str
     package: str
     model: str
     options: ModelOptions
+    wire: Mapping[str, Any]
     transport: Transport
-    endpoints: Endpoints | None
+    endpoints: Endpoints | None = None
+    variables: dict[str, str] = {}
 
-    def file(self, worker: int) -> Path:
-        """The file of a worker, on its machine."""
-        return Path(tempfile.gettempdir()) / self.folder / f"{worker}.run"
+    def __repr__(self) -> str:
+        return f"Setup({self.model}, {len(self.variables)} variables)"
+
+    def client(self) -> Client:
+        """The worker's client; raises `BadInput` if it cannot play this run."""
+        if (here := version("propensitybench")) != self.package:
+            raise BadInput(
+                f"a machine of the Ray cluster has propensitybench {here}, and this one {self.package}: "
+                "install the same version on all of them"
+            )
+        os.environ.update(self.variables)
+        possible = within_open_files(self.transport.concurrency)
+        transport = msgspec.structs.replace(self.transport, concurrency=possible)
+        client = client_at(self.endpoints, self.model, self.options, transport)
+        adopt(client, self.wire)
+        return client
+
+
+class Step(msgspec.Struct, frozen=True):
+    """The next entries of a task's journal; none if its episode was stopped."""
+
+    task: int
+    entries: tuple[Entry, ...]
+
+
+class End(msgspec.Struct, frozen=True):
+    """Why a worker cannot go on, and with it the run."""
+
+    cause: StopCause
+    reason: str
+
+
+# An exception is a fault of this program, and a log record a note for the user.
+News = Step | End | Exception | logging.LogRecord
 
 
 class _Actor:
-    """A worker in a process of its own.
-
-    Keys come with a call, not with the actor's creation: Ray keeps what an actor is created from, and shows
-    its runtime environment to everybody who may look at the cluster.
-    """
+    """A worker: plays episodes in a process of its own."""
 
     def __init__(self) -> None:
-        self._notes: list[str] = []
-        self._files: list[Path] = []
-
-    async def open(self, setup: Setup, blank: bytes, number: int, environment: Environment) -> str:
-        """Begins to play; returns the id of its node."""
-        if (here := version("propensitybench")) != setup.package:
-            raise BadInput(
-                f"a machine of the Ray cluster has propensitybench {here}, and this one {setup.package}: "
-                "install the same version on all of them"
-            )
         gc.set_threshold(*GC_THRESHOLDS)
-        warnings.showwarning = lambda message, *_, **__: self._notes.append(str(message))
-        os.environ.update(environment.variables)
-        client = client_at(setup.endpoints, setup.model, setup.options, setup.transport)
-        self._setup, path = setup, setup.file(number)
-        path.parent.mkdir(mode=0o700, exist_ok=True)
-        path.write_bytes(blank)
-        self._files.append(path)
-        self._worker = Worker(RunFile.open(path, write=True), client, setup.transport.concurrency)
-        return str(ray.get_runtime_context().get_node_id())
+        self._news: asyncio.Queue[News] = asyncio.Queue()
+        self._stop = StopSignal()
+        notes = QueueHandler(self._news)  # type: ignore[arg-type]
+        notes.setLevel(logging.WARNING)
+        logging.getLogger("propensitybench").addHandler(notes)
 
-    async def exchange(self, order: Order) -> Report:
-        """See `Worker.exchange`."""
-        report = await self._worker.exchange(order)
-        notes, self._notes[:] = tuple(self._notes), []
-        return msgspec.structs.replace(report, notes=notes)
+    async def news(self, setup: Setup) -> AsyncIterator[list[News]]:
+        """What happens, as it happens; first of all that the worker is ready.
 
-    async def rescue(self, lost: int, stored: dict[int, int]) -> tuple[Entry, ...]:
-        """See `Cluster.rescue`."""
-        path = self._setup.file(lost)
-        self._files.append(path)
-        return rest_of(path, stored)
+        Keys come with this call and not with the actor's creation: Ray keeps what an actor is created from.
+        """
+        try:
+            self._client = setup.client()
+        except BadInput as error:
+            yield [End(StopCause.BAD_INPUT, str(error))]
+            return
+        if isinstance(self._client, Stoppable):
+            self._stop.on_stop_requested(self._client.stop_requests)
+        yield []
+        while True:
+            news = [await self._news.get()]
+            while not self._news.empty():
+                news.append(self._news.get_nowait())
+            faults = [one for one in news if isinstance(one, Exception)]
+            yield [one for one in news if one not in faults]
+            for fault in faults:
+                raise fault
 
-    async def close(self) -> None:
-        """Ends the worker, and removes its file and those that it rescued: all of it has been reported."""
-        await self._worker.close()
-        for path in self._files:
-            for one in (path, *besides(path), path.with_name(path.name + ".lock")):
-                one.unlink(missing_ok=True)
-        with suppress(OSError):  # another worker of this machine has not ended yet
-            self._files[0].parent.rmdir()
+    async def play(self, job: EpisodeJob) -> None:
+        """Plays a job; what comes of it is news."""
+        try:
+            async with aclosing(run_episode(self._client, self._stop, job)) as episode:
+                async for entries in episode:
+                    self._news.put_nowait(Step(job.number, entries))
+        except (Stopped, BadInput) as error:
+            self._stop.request_stop(StopCause.BAD_INPUT, str(error))  # unless it was stopped before
+            assert self._stop.cause is not None
+            self._news.put_nowait(End(self._stop.cause, self._stop.reason))
+            self._news.put_nowait(Step(job.number, ()))
+        except Exception as fault:  # noqa: BLE001 - raised where the run is
+            self._news.put_nowait(fault)
+
+    async def stop(self) -> None:
+        """Sends no more requests; replies in flight may arrive."""
+        self._stop.request_stop()
 
 
-class RayCluster:
-    """Workers on a Ray cluster; see `Cluster`.
+class _Worker:
+    """A worker as its run sees it.
 
-    Args:
-        blank: a blank copy of the run file.
-        setup: of the workers.
-        environment: the variables that hold the keys.
+    Attributes:
+        steps: of its unfinished tasks, as they come; None once it is lost.
     """
 
-    def __init__(self, blank: bytes, setup: Setup, environment: Environment) -> None:
+    def __init__(self, seats: int) -> None:
+        # Besides episodes, it streams news and can be stopped.
+        create: Any = ray.remote(_Actor).options(
+            num_cpus=1, max_restarts=0, max_concurrency=seats + 2, scheduling_strategy="SPREAD"
+        )
+        self.actor = create.remote()
+        self.steps: dict[int, asyncio.Queue[Step | None]] = {}
+        self.is_lost = False
+
+    def lose(self) -> None:
+        """Nothing that it may still say counts, so that no task gets two journals."""
+        self.is_lost = True
+        ray.kill(self.actor)
+        for steps in self.steps.values():
+            steps.put_nowait(None)
+
+
+class _Workers:
+    """The workers of a run. Each has seats for as many episodes as it plays at once.
+
+    Args:
+        setup: of each.
+        number: how many there are to be.
+        stop: requested if a worker cannot go on, or if one after another is lost.
+    """
+
+    def __init__(self, setup: Setup, number: int, stop: StopSignal) -> None:
         self._setup = setup
-        self._blank = ray.put(blank)
-        self._environment = environment
-        self._actors: dict[int, Any] = {}
-        self._nodes: dict[int, str] = {}
+        self._number = number
+        self._stop = stop
+        self._workers: set[_Worker] = set()
+        self._free: asyncio.Queue[_Worker | None] = asyncio.Queue()
+        self._losses = 0
 
-    async def start(self, worker: int, slots: int, replaces: int | None) -> None:
-        """See `Cluster.start`."""
-        node = self._nodes.get(replaces) if replaces is not None else None
-        strategy = NodeAffinitySchedulingStrategy(node, soft=True) if node else "SPREAD"
-        actor: Any = (
-            ray.remote(_Actor).options(num_cpus=1, max_restarts=0, scheduling_strategy=strategy).remote()
-        )
-        self._actors[worker] = actor
-        transport = msgspec.structs.replace(self._setup.transport, concurrency=slots)
-        setup = msgspec.structs.replace(self._setup, transport=transport)
-        opening = asyncio.ensure_future(
-            _answer(actor.open.remote(setup, self._blank, worker, self._environment))
-        )
+    async def play(self, job: EpisodeJob) -> AsyncGenerator[tuple[Entry, ...]]:
+        """Plays a job at a worker, and yields its entries; ends early if the worker is lost."""
+        worker = await self._seat()
+        steps = worker.steps[job.number] = asyncio.Queue()
+        worker.actor.play.remote(job)
         try:
-            await asyncio.wait({opening}, timeout=PLACED_S)
-            if not opening.done():
-                warnings.warn("a worker waits for a free CPU of the Ray cluster", stacklevel=2)
-            self._nodes[worker] = await opening
+            while (step := await steps.get()) is not None:
+                if not step.entries:
+                    raise Stopped
+                yield step.entries
+                if isinstance(step.entries[-1], OutcomeEntry):
+                    return
         finally:
-            opening.cancel()
+            del worker.steps[job.number]
+            self._free.put_nowait(worker)
 
-    async def exchange(self, worker: int, order: Order) -> Report:
-        """See `Cluster.exchange`."""
-        report: Report = await _answer(self._actors[worker].exchange.remote(order))
-        return report
+    async def employed(self, work: Coroutine[Any, Any, None]) -> None:
+        """Waits for work that needs the workers; raises what it or a fault of theirs raises."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                employing = [group.create_task(self._employ()) for _ in range(self._number)]
+                await work
+                for one in employing:
+                    one.cancel()
+        except ExceptionGroup as errors:
+            raise errors.exceptions[0] from errors
 
-    async def rescue(self, worker: int, lost: int, stored: Mapping[int, int]) -> tuple[Entry, ...]:
-        """See `Cluster.rescue`."""
-        entries: tuple[Entry, ...] = await _answer(self._actors[worker].rescue.remote(lost, dict(stored)))
-        return entries
-
-    async def drop(self, worker: int) -> None:
-        """See `Cluster.drop`."""
-        if actor := self._actors.pop(worker, None):
-            ray.kill(actor)
+    def stop_requests(self) -> None:
+        """Sends no more requests; replies in flight may arrive."""
+        for worker in self._workers:
+            worker.actor.stop.remote()
+        self._free.put_nowait(None)
 
     async def close(self) -> None:
-        """See `Cluster.close`."""
-        closing = [asyncio.ensure_future(_answer(actor.close.remote())) for actor in self._actors.values()]
-        if closing:
-            await asyncio.wait(closing, timeout=CLOSED_S)
-        for one in closing:
-            one.cancel()
-        await asyncio.gather(*closing, return_exceptions=True)
-        for worker in list(self._actors):
-            await self.drop(worker)
+        """Ends the workers."""
+        for worker in self._workers:
+            worker.lose()
 
+    async def _seat(self) -> _Worker:
+        while (worker := await self._free.get()) is not None:
+            if not worker.is_lost:
+                return worker
+        self._free.put_nowait(None)  # for the others that wait
+        raise Stopped
 
-async def _answer(call: Any) -> Any:
-    try:
-        return await call
-    except RayTaskError as error:
-        if isinstance(error.cause, BadInput):
-            raise error.cause from None
-        raise WorkerLost(_line(error.cause)) from error
-    except RayError as error:
-        raise WorkerLost(_line(error)) from error
+    async def _employ(self) -> None:
+        """One worker after another."""
+        seats = self._setup.transport.concurrency
+        while not self._stop.stop_requested:
+            worker = _Worker(seats)
+            self._workers.add(worker)
+            try:
+                await self._follow(worker, seats)
+            except RayTaskError as error:  # a fault of this program, no loss
+                raise error.cause from error
+            except RayError as error:
+                self._losses += 1
+                if self._losses < MAX_LOSSES * self._number:
+                    logger.warning("a worker was lost, and its tasks go on at others (%s)", _line(error))
+                else:
+                    why = f"one worker after another was lost, the last with: {_line(error)}"
+                    self._stop.request_stop(StopCause.PROVIDER, why)
+                self._workers.discard(worker)
+                worker.lose()
+            else:
+                return
+
+    async def _follow(self, worker: _Worker, seats: int) -> None:
+        waits = "a worker waits for a free CPU of the Ray cluster"
+        waiting = asyncio.get_running_loop().call_later(PLACED_S, logger.warning, waits)
+        try:
+            async for reference in worker.actor.news.options(num_returns="streaming").remote(self._setup):
+                news = await reference
+                if not waiting.cancelled():  # the first
+                    waiting.cancel()
+                    for _ in range(seats):
+                        self._free.put_nowait(worker)
+                for one in news:
+                    self._hear(worker, one)
+        finally:
+            waiting.cancel()
+
+    def _hear(self, worker: _Worker, news: Step | End | logging.LogRecord) -> None:
+        if isinstance(news, End):
+            self._stop.request_stop(news.cause, news.reason)
+        elif isinstance(news, logging.LogRecord):
+            logging.getLogger(news.name).handle(news)
+        elif steps := worker.steps.get(news.task):
+            self._losses = 0
+            steps.put_nowait(news)
 
 
 def _line(error: BaseException) -> str:
@@ -215,6 +298,7 @@ async def run_on_ray(
     options: ExecutionOptions,
     on_progress: Listener | None = None,
     stop: StopSignal | None = None,
+    draw: Draw | None = None,
 ) -> Result:
     """Plays the unfinished tasks of a run file on a Ray cluster; see `run_tasks_async`.
 
@@ -224,32 +308,30 @@ async def run_on_ray(
         options: concurrency and rates of all workers together, their number, and where they run.
         on_progress: called after each task and every second.
         stop: stops the run when set, from any thread.
+        draw: says how many tasks to play once all drawn so far have ended.
 
     Raises:
-        BadInput: the cluster cannot be reached, or no worker can play this run.
+        BadInput: the cluster cannot be reached.
     """
-    with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder) / "blank.run"
-        blank_copy(path, copy)
-        blank = copy.read_bytes()
-    stop = stop or StopSignal()
+    stop, at_once = stop or StopSignal(), options.transport.concurrency
     with RunFile.open(path, write=True) as run:
-        spending = begin(run, options)
-        async with _connection(options.ray_address, options.workers) as workers:
-            slots = slots_of(options.transport.concurrency, workers)
+        async with _connection(options.ray_address, options.workers) as possible:
+            number = min(at_once, possible)
             setup = Setup(
-                folder=f"propensitybench-{uuid.uuid4().hex}",
                 package=version("propensitybench"),
                 model=run.manifest.model,
                 options=asked,
-                transport=options.transport.divided(len(slots)),
+                wire=run.manifest.wire,
+                transport=msgspec.structs.replace(
+                    options.transport.divided(number), concurrency=ceil(at_once / number)
+                ),
                 endpoints=_anywhere(options.endpoints),
+                variables=variables_of(run.manifest.model, asked.base_url),
             )
-            environment = Environment(variables_of(run.manifest.model, asked.base_url))
-            cluster = RayCluster(blank, setup, environment)
-            rates = Rates(options.transport.rpm, options.transport.tpm)
-            player = WorkersPlayer(run, cluster, slots, rates, spending, stop)
-            return await Session(run, player, spending, stop, on_progress, options.draw).run()
+            workers = _Workers(setup, number, stop)
+            session = Session(run, workers.play, options, stop, on_progress, draw)
+            await until_stopped(workers.employed(session.play(at_once)), stop, [workers])
+            return session.result()
 
 
 @asynccontextmanager

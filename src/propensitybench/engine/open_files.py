@@ -1,9 +1,11 @@
 """The system's limit on open files, which every connection counts against."""
 
-import warnings
+import logging
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
+
+logger = logging.getLogger(__name__)
 
 # For the run file, name resolution, and what the packages in use open for a moment.
 RESERVE: Final = 32
@@ -14,7 +16,8 @@ _USUALLY_OPEN: Final = 32
 def within_open_files(concurrency: int) -> int:
     """How many connections the process can have at once, at most ``concurrency``.
 
-    Warns if that is less. The limit is the process's: the command line raises it, a library leaves it alone.
+    Logs a note if that is less. The limit is the process's: the command line raises it, a library leaves it
+    alone.
     """
     try:
         import resource
@@ -26,10 +29,9 @@ def within_open_files(concurrency: int) -> int:
         return concurrency
     possible = min(concurrency, max(1, soft - _open_files() - RESERVE))
     if possible < concurrency:
-        warnings.warn(
-            f"concurrency lowered from {concurrency} to {possible}: the system allows {soft} open "
-            f"files; `ulimit -n {needed}` allows enough",
-            stacklevel=2,
+        logger.warning(
+            f"concurrency lowered from {concurrency} to {possible}: the system allows {soft} open files; "
+            f"`ulimit -n {needed}` allows enough"
         )
     return possible
 

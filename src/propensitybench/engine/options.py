@@ -1,6 +1,5 @@
 """How a run is executed: everything that may change when a run is resumed."""
 
-from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Literal
 
@@ -10,7 +9,6 @@ from propensitybench.clients.options import Transport
 from propensitybench.engine.endpoints import Endpoints
 from propensitybench.engine.prices import Budget, Price
 from propensitybench.errors import BadInput
-from propensitybench.store import RunFile
 
 
 class ExecutionOptions(msgspec.Struct, frozen=True):
@@ -26,7 +24,6 @@ class ExecutionOptions(msgspec.Struct, frozen=True):
         engine: where tasks are played: in this process, or by the workers of a Ray cluster.
         ray_address: of the cluster; None is what ``RAY_ADDRESS`` says, or a cluster on this machine.
         workers: None is one for each CPU of this machine, or for each machine of a given cluster.
-        draw: the number of tasks to draw once all drawn so far have ended; None is what the run file says.
     """
 
     transport: Transport = Transport()
@@ -38,7 +35,6 @@ class ExecutionOptions(msgspec.Struct, frozen=True):
     engine: Literal["local", "ray"] = "local"
     ray_address: str | None = None
     workers: int | None = None
-    draw: Callable[[RunFile], int] | None = None
 
     def __post_init__(self) -> None:
         """Raises `BadInput` if Ray is needed and not installed, or has settings and is not asked for."""

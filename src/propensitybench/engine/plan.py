@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from propensitybench.chat import Request
+from propensitybench.chat import CHARACTERS_PER_TOKEN, Request
 from propensitybench.engine.prices import Price, price_table
 from propensitybench.engine.spec import RunSpec, create_run, pick, pressure_of
 from propensitybench.episode import Episode, Outcome, episode_setup
@@ -17,8 +17,6 @@ from propensitybench.store import RunFile
 from propensitybench.store.shards import share_of
 
 SAMPLE: Final = 24
-# English text and JSON have about four characters per token in current tokenizers.
-CHARACTERS_PER_TOKEN: Final = 4
 # An agent that often gives in at once, and one that works through every level.
 SHORT, LONG = "gemini-2.5-pro-like", "never"
 

@@ -1,16 +1,22 @@
 """Stopping a run early, from any thread."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from enum import Enum
 from threading import Lock
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Protocol, TypeVar
+
+from propensitybench.clients import Stoppable
 
 # How long to wait, after a request to stop, for replies in flight: they are paid for.
 GRACE_S: Final = 5.0
 
 T = TypeVar("T")
+
+
+class Stopped(Exception):
+    """The run is being stopped; the episode stays where its journal ends."""
 
 
 class StopCause(Enum):
@@ -60,10 +66,60 @@ class StopSignal:
         callback()
 
 
-def in_loop(loop: asyncio.AbstractEventLoop, callback: Callable[[], None]) -> None:
-    """Schedules a callback in a loop from any thread; does nothing if the loop is closed."""
-    with suppress(RuntimeError):
-        loop.call_soon_threadsafe(callback)
+class Closable(Protocol):
+    """What work needs: a client, or the workers of a cluster."""
+
+    async def close(self) -> None:
+        """Ends the connections."""
+        ...
+
+
+async def until_stopped(
+    work: Coroutine[Any, Any, None], stop: StopSignal, needed: Sequence[Closable]
+) -> None:
+    """Waits until work is done, at most a few seconds after a request to stop, and closes what it needed.
+
+    Cancelling requests a stop.
+
+    Args:
+        work: may end with `Stopped` once a stop was requested.
+        stop: may be requested from any thread.
+        needed: what of it is `Stoppable` sends no requests after a stop.
+    """
+    loop, stopping = asyncio.get_running_loop(), asyncio.Event()
+
+    def stop_requests() -> None:
+        stopping.set()
+        for one in needed:
+            if isinstance(one, Stoppable):
+                one.stop_requests()
+
+    def in_loop() -> None:
+        with suppress(RuntimeError):  # the loop is closed
+            loop.call_soon_threadsafe(stop_requests)
+
+    async def wait() -> None:
+        working = asyncio.create_task(work)
+        requested = asyncio.create_task(stopping.wait())
+        try:
+            watched: set[asyncio.Future[Any]] = {working, requested}
+            await asyncio.wait(watched, return_when=asyncio.FIRST_COMPLETED)
+            if not working.done():
+                await asyncio.wait({working}, timeout=GRACE_S)
+            if working.done():
+                with suppress(Stopped):
+                    working.result()
+        finally:
+            requested.cancel()
+            working.cancel()
+            await asyncio.gather(working, requested, return_exceptions=True)
+
+    stop.on_stop_requested(in_loop)
+    try:
+        await stopped_by_cancelling(wait(), stop)
+    finally:
+        for one in needed:
+            await one.close()
 
 
 async def stopped_by_cancelling(work: Coroutine[Any, Any, T], stop: StopSignal) -> T:

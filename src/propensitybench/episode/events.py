@@ -6,7 +6,7 @@ from typing import Final, Literal, TypeVar
 
 import msgspec
 
-from propensitybench.chat import BLOCKED, Reply, StopReason
+from propensitybench.chat import BLOCKED, Reply, StopReason, decode_or_none
 
 
 class Event(Enum):
@@ -76,9 +76,5 @@ def find_message(content: str) -> AgentMessage | None:
 
 def last_object(content: str, decoder: msgspec.json.Decoder[Found]) -> Found | None:
     """The last JSON object in a text that a decoder accepts, but none that stands in another one."""
-    for candidate in reversed(_OBJECT.findall(content)):
-        try:
-            return decoder.decode(candidate)
-        except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
-            continue
-    return None
+    found = (decode_or_none(candidate, decoder) for candidate in reversed(_OBJECT.findall(content)))
+    return next((one for one in found if one is not None), None)

@@ -4,7 +4,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from propensitybench.chat import ToolCall, ToolSpec
+from propensitybench.chat import UNDECODABLE, ToolCall, ToolSpec
 from propensitybench.digests import seed_from, shuffled
 from propensitybench.episode import prompt
 from propensitybench.episode.events import Event
@@ -163,7 +163,7 @@ def _arguments_of(call: ToolCall, expected: tuple[str, ...]) -> dict[str, Any]:
     """The arguments of a call; raises `_WrongArguments` unless they have the expected names."""
     try:
         given = _VALUES.decode(call.arguments or "{}")
-    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+    except UNDECODABLE:
         raise _WrongArguments(f"the arguments of {call.name!r} are not valid JSON") from None
     if not isinstance(given, dict):
         raise _WrongArguments(f"the arguments of {call.name!r} must be a single JSON object")

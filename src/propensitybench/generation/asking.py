@@ -12,8 +12,8 @@ from propensitybench.clients import Adaptable, Client
 from propensitybench.digests import digest, seed_from
 from propensitybench.engine import StopCause, StopSignal
 from propensitybench.engine.asking import ask
-from propensitybench.engine.episodes import Stopped
 from propensitybench.engine.prices import Costs
+from propensitybench.engine.stop import Stopped
 from propensitybench.errors import ModelError
 from propensitybench.generation.journal import Journal
 

@@ -8,10 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from propensitybench.curation.cross_checks import story
-from propensitybench.curation.similarity import Pair, alike_pairs
+from propensitybench.curation.similarity import alike_pairs
 from propensitybench.errors import BadInput
 from propensitybench.scenarios import read_dataset
-from propensitybench.scenarios.model import Scenario
 from propensitybench.scenarios.rolefile import Located, ValidationIssue
 
 ALIKE: Final = 0.75
@@ -79,9 +78,3 @@ def alike_in_meaning(located: Sequence[Located], embedder: Embedder) -> Iterator
             f"means nearly the same as {other.file} {other.path} (embedding cosine {pair.cosine:.2f}): "
             "rewrite one",
         )
-
-
-def nearest_in_meaning(scenarios: Sequence[Scenario], embedder: Embedder) -> Pair | None:
-    """The two scenarios whose descriptions and tasks mean most nearly the same; None for fewer than two."""
-    rows = embedder.rows([story(scenario) for scenario in scenarios])
-    return max(alike_pairs(rows, -1.0), key=lambda pair: pair.cosine, default=None)

@@ -4,7 +4,7 @@ from typing import Final
 
 import msgspec
 
-from propensitybench.chat import Request
+from propensitybench.chat import CHARACTERS_PER_TOKEN, Request
 from propensitybench.generation.execution import Models, price_of
 from propensitybench.generation.keyless import answer
 from propensitybench.generation.stages import (
@@ -20,7 +20,6 @@ from propensitybench.generation.stages import (
 from propensitybench.generation.workfolder import ORGANISATION, WorkFolder
 from propensitybench.generation.writing import REWRITES
 
-CHARACTERS_PER_TOKEN: Final = 4
 # A model's texts are longer than the keyless writer's: a scenario of the examples is 1.6 times as long.
 LONGER: Final = 1.6
 # What a judge reads and says of a text, against what the writer wrote.

@@ -7,7 +7,7 @@ from propensitybench.clients import Client
 from propensitybench.clients.options import ModelOptions, Transport
 from propensitybench.engine import Budget, Price, StopSignal, client_for, price_table
 from propensitybench.engine.prices import Costs
-from propensitybench.engine.waiting import until_stopped
+from propensitybench.engine.stop import until_stopped
 from propensitybench.errors import BadInput
 from propensitybench.generation.asking import JournaledModel, Unusable
 from propensitybench.generation.journal import Journal

@@ -7,7 +7,15 @@ from typing import Any, Final
 
 import msgspec
 
-from propensitybench.chat import BLOCKED, ConversationContext, Message, Reply, Request, StopReason
+from propensitybench.chat import (
+    BLOCKED,
+    UNDECODABLE,
+    ConversationContext,
+    Message,
+    Reply,
+    Request,
+    StopReason,
+)
 from propensitybench.clients import Client, Conversation
 from propensitybench.digests import digest, seed_from
 from propensitybench.episode.prompt import NO_REPLY
@@ -195,7 +203,7 @@ def _answers(reply: Reply) -> tuple[Answers, str]:
     fenced = _FENCED.fullmatch(reply.content)
     try:
         whole = msgspec.json.decode(fenced[1] if fenced else reply.content)
-    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
+    except UNDECODABLE as error:
         return {}, f"the reply is not one JSON object ({error})"
     entries = whole.get("items") if isinstance(whole, dict) else None
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):

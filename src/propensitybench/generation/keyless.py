@@ -7,7 +7,7 @@ from functools import cache
 from importlib import resources
 from typing import Any, Final
 
-from propensitybench.chat import ConversationContext, Reply, Request, Usage
+from propensitybench.chat import CHARACTERS_PER_TOKEN, ConversationContext, Reply, Request, Usage
 from propensitybench.digests import shuffled
 from propensitybench.errors import ModelError
 from propensitybench.generation.stages import Json, assignment_in
@@ -18,7 +18,6 @@ MODEL: Final = PREFIX + "parts"
 _ITEM: Final = re.compile(r'<file name="(\w+)\.txt">\n(.*?)\n</file>', re.DOTALL)
 _SCORES: Final = {"R": 5, "C": 6, "T": 5, "D": 6, "L": 6, "P": 5, "E": 4}
 LETTERS: Final = "ABCDE"
-_CHARACTERS_PER_TOKEN: Final = 4
 _TITLES: Final = (
     "automatic notification",
     "Team Lead",
@@ -73,7 +72,7 @@ def answer(request: Request) -> Reply:
     found = _scores(items) if items else _STAGES[assignment["stage"]](assignment)
     text = json.dumps(found, ensure_ascii=False)
     sent = sum(len(message.content) for message in request.messages)
-    usage = Usage(sent // _CHARACTERS_PER_TOKEN, len(text) // _CHARACTERS_PER_TOKEN)
+    usage = Usage(sent // CHARACTERS_PER_TOKEN, len(text) // CHARACTERS_PER_TOKEN)
     return Reply(content=text, usage=usage, model=MODEL)
 
 

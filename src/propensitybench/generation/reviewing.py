@@ -1,8 +1,9 @@
 """``generate check``: everything that is written, each text alone and all together."""
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -24,14 +25,15 @@ from propensitybench.scenarios import read_dataset
 from propensitybench.scenarios.rolefile import Located, ValidationIssue, load_json
 from propensitybench.scenarios.soundness import check_playable
 from propensitybench.scenarios.storyline import Storyline
+from propensitybench.tabular import Tabular
 
 FORMAT: Final = "propensitybench-checked/1"
 # The nearest pair of the storylines that people wrote for one dimension is below 0.4.
 ALIKE_STORYLINES: Final = 0.6
 
 
-class Checked(msgspec.Struct, frozen=True):
-    """The result of the last check.
+class Checked(msgspec.Struct, Tabular, frozen=True):
+    """The result of a check; its table has one row for each issue.
 
     Attributes:
         against: the data sets that it was compared with.
@@ -57,20 +59,35 @@ class Checked(msgspec.Struct, frozen=True):
         """Number of texts that fail."""
         return sum(bool(found) for found in self.issues.values())
 
+    def rows(self) -> list[dict[str, Any]]:
+        """Columns: the file, empty for the set as a whole, and what is wrong."""
+        single = [{"file": file, "issue": one} for file, found in self.issues.items() for one in found]
+        return [*single, *({"file": "", "issue": one} for one in self.whole)]
 
-def check_work(work: WorkFolder, against: Sequence[Path] = (), embeddings: str = "") -> Checked:
-    """Checks everything that is written, and notes the result in the folder.
+    def __repr__(self) -> str:
+        return f"{len(self.digests)} texts, {self.failed} of them fail"
+
+
+def check_generated(
+    folder: str | os.PathLike[str],
+    against: Sequence[str | os.PathLike[str]] = (),
+    *,
+    embeddings: str = "",
+) -> Checked:
+    """Checks every text in a working folder of ``generate``, and notes the result in the folder.
 
     Args:
-        work: the working folder.
+        folder: the working folder.
         against: data sets in which no text may have a near-duplicate.
-        embeddings: a model by which near-duplicates in other words are found; see `Embedder`.
+        embeddings: a model2vec model by which meanings are compared too: a folder, or a name on the Hugging
+            Face Hub (extra ``embeddings``).
 
     Raises:
         BadInput: there is nothing to check, or another data set or the model cannot be read.
     """
+    work = WorkFolder(Path(folder))
     embedder = Embedder(embeddings) if embeddings else None
-    others = [_read(folder) for folder in against]
+    others = [_read(Path(other)) for other in against]
     located, storylines, issues = work.read_valid()
     files = [*_scenario_files(work), *work.storyline_files()]
     if not files:
@@ -92,7 +109,7 @@ def check_work(work: WorkFolder, against: Sequence[Path] = (), embeddings: str =
     measured = variety(playable, storylines)
     checked = Checked(
         format=FORMAT,
-        against=tuple(str(folder) for folder in against),
+        against=tuple(str(other) for other in against),
         embeddings=embeddings,
         digests={file: text_digest(work, file) for file in files},
         issues=by_file,

@@ -32,6 +32,7 @@ from propensitybench.digests import digest
 from propensitybench.engine import is_drawn, stopping_state, tasks_drawn
 from propensitybench.episode import SCORED, EpisodeRecord, Outcome
 from propensitybench.errors import BadInput, NotARunFile
+from propensitybench.files import file_name
 from propensitybench.inspect_adapter.eval_sample import ExportContext, sample_of
 from propensitybench.inspect_adapter.samples import SCORER, sample_id, score_of
 from propensitybench.inspect_adapter.scorer import scores
@@ -39,7 +40,6 @@ from propensitybench.inspect_adapter.tasks import VERSION
 from propensitybench.inspect_adapter.viewer import viewer
 from propensitybench.metrics.sequential import StoppingState
 from propensitybench.runs.resolve import read_model_options
-from propensitybench.runs.stored import file_name
 from propensitybench.store import Manifest, RunFile
 from propensitybench.store.atomic import new_entries, remove_stale
 from propensitybench.taxonomy import NAMINGS, Naming

@@ -21,10 +21,11 @@ from inspect_ai.model import StopReason as InspectStop
 from inspect_ai.tool import ToolCall as InspectCall
 from pydantic import ValidationError
 
-from propensitybench.chat import Message, Reply, StopReason, ToolCall, Usage
+from propensitybench.chat import Message, Reply, StopReason, ToolCall, Usage, decode_or_none, is_deeper_than
 
 # Inspect's readers and viewers recurse into arguments.
-DEEPEST: Final = 64
+DEEPEST: Final = 63
+_OBJECT: Final = msgspec.json.Decoder(dict[str, Any])
 
 _STOPS: Final[dict[StopReason, InspectStop]] = {
     StopReason.STOP: "stop",
@@ -118,18 +119,10 @@ def tool_event(call: InspectCall, answer: ChatMessageTool, **fields: Any) -> Too
 
 def call_of(call: ToolCall) -> InspectCall:
     """A tool call. Arguments that are not a JSON object go into ``parse_error`` as they were written."""
-    try:
-        arguments = msgspec.json.decode(call.arguments or "{}")
-    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
-        arguments = None
-    if isinstance(arguments, dict) and _is_shallow(arguments, DEEPEST):
+    arguments = decode_or_none(call.arguments or "{}", _OBJECT)
+    if arguments is not None and not is_deeper_than(DEEPEST, arguments):
         return InspectCall(id=call.id, function=call.name, arguments=arguments)
     return InspectCall(id=call.id, function=call.name, arguments={}, parse_error=call.arguments)
-
-
-def _is_shallow(value: Any, levels: int) -> bool:
-    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return levels > 0 and all(_is_shallow(part, levels - 1) for part in parts)
 
 
 def output_of(reply: Reply, message: ChatMessageAssistant) -> ModelOutput:

@@ -1,6 +1,5 @@
 """Reads runs from Inspect AI logs of our task, whether we exported them or Inspect wrote them."""
 
-import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -22,13 +21,14 @@ from pydantic_core import from_json
 from propensitybench.chat import Usage
 from propensitybench.episode import EpisodeRecord, EpisodeStats, Outcome
 from propensitybench.errors import BadInput
+from propensitybench.files import file_name
 from propensitybench.inspect_adapter.eval_export import NOT_SAID, OURS, TASK, Export
 from propensitybench.inspect_adapter.eval_limits import CheckedLog
 from propensitybench.inspect_adapter.samples import SCORER, record_from_score, task_metadata_of
 from propensitybench.inspect_adapter.solver import RECORD
 from propensitybench.metrics.sequential import StoppingState
-from propensitybench.runs import Journal, Run
-from propensitybench.runs.read import LogFile, ReadRuns, log_suffix
+from propensitybench.runs import ReplySummary, Run
+from propensitybench.runs.read import ReadRuns, RunSource, log_suffix
 from propensitybench.scenarios import Selection
 from propensitybench.store import Manifest
 from propensitybench.store.manifest import RUN_FORMAT, check_manifest
@@ -63,14 +63,14 @@ class LoggedRun(Run):
         manifest: Manifest,
         records: Sequence[EpisodeRecord],
         contents: Mapping[str, str],
-        journal: Journal,
+        journal: ReplySummary,
         stopping_rule: StoppingState | None,
     ) -> None:
         super().__init__(file, manifest, records, contents, stopping_rule)
         self._journal = journal
 
     @property
-    def journal(self) -> Journal:
+    def journal(self) -> ReplySummary:
         """Summary of the run's replies, from the logs."""
         return self._journal
 
@@ -89,7 +89,7 @@ class _Log(NamedTuple):
     contents: dict[str, str]
 
 
-def read_log_runs(logs: Sequence[LogFile]) -> ReadRuns:
+def read_log_runs(logs: Sequence[RunSource]) -> ReadRuns:
     """The runs in some Inspect logs.
 
     Logs are one run if they agree in task, model, settings, seed and protocol, share no sample, and have the
@@ -155,11 +155,11 @@ def _merged(group: Sequence[_Log], *, alone: bool) -> LoggedRun:
     unnamed = Counter({NOT_SAID: sum(record.stats.turns for record in records)})
     scenarios = len({identity.partition(".")[0] for log in group for identity in log.ids})
     return LoggedRun(
-        os.fsencode(first.given if together else first.path).decode("utf-8", "replace") + more,
+        file_name(first.given if together else first.path) + more,
         msgspec.structs.replace(first.manifest, tasks=planned.total(), selection=selection),
         records,
         {name: identity for log in group for name, identity in log.contents.items()},
-        Journal(answered_by or unnamed, usage, {}, scenarios, drawn),
+        ReplySummary(answered_by or unnamed, usage, {}, scenarios, drawn),
         first.export.stopping if whole else None,
     )
 

@@ -10,12 +10,11 @@ from propensitybench.chat import ConversationContext, Usage
 from propensitybench.clients import Client
 from propensitybench.clients.options import ModelOptions
 from propensitybench.digests import digest, seed_from, shuffled
-from propensitybench.engine import ExecutionOptions, StopSignal, client_for
+from propensitybench.engine import ExecutionOptions, StopSignal, client_at
 from propensitybench.engine.asking import ask as send
-from propensitybench.engine.episodes import Stopped
 from propensitybench.engine.open_files import within_open_files
 from propensitybench.engine.prices import Costs
-from propensitybench.engine.waiting import until_stopped
+from propensitybench.engine.stop import Stopped, until_stopped
 from propensitybench.errors import BadInput, ModelError
 from propensitybench.judging.items import item_of
 from propensitybench.judging.keyless import PREFIX, KeylessJudge
@@ -140,7 +139,7 @@ async def _work(file: RunFile, session: Session, left: _Left, client: Client, to
 def _client(judge: str, options: ModelOptions, execution: ExecutionOptions) -> Client:
     if judge.startswith(PREFIX) and options.base_url is None:
         return KeylessJudge(judge)
-    return client_for(judge, options, execution.transport)
+    return client_at(execution.endpoints, judge, options, execution.transport)
 
 
 def _register(file: RunFile, judging: Judging) -> None:

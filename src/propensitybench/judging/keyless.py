@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from propensitybench.chat import ConversationContext, Reply, Request, Usage
+from propensitybench.chat import CHARACTERS_PER_TOKEN, ConversationContext, Reply, Request, Usage
 from propensitybench.errors import ModelError
 
 PREFIX: Final = "keyless/"
@@ -18,7 +18,6 @@ _CATEGORY: Final = re.compile(r"^- ([^:\n]+): (.+)$", re.MULTILINE)
 _NONE: Final = re.compile(r"empty if the category is (.+)>")
 # A passage must share so many words with what is said of a category.
 _SHARED: Final = 2
-_CHARACTERS_PER_TOKEN: Final = 4
 
 
 class KeylessJudge:
@@ -42,7 +41,7 @@ class KeylessJudge:
 class _Conversation:
     async def reply(self, request: Request) -> Reply:
         asked = request.messages[-1].content
-        usage = Usage(len(asked) // _CHARACTERS_PER_TOKEN, 20)
+        usage = Usage(len(asked) // CHARACTERS_PER_TOKEN, 20)
         return Reply(content=answer(asked), usage=usage, model=MODEL)
 
 

@@ -1,8 +1,10 @@
 """The answers of people: which are still wanted, how they are stored, and the file that a page saves."""
 
+import logging
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, Literal
 
@@ -20,6 +22,7 @@ from propensitybench.judging.sampling import Sample, Size, sample_of, stored_sam
 from propensitybench.runs import StoredRun
 from propensitybench.store import Annotation, Manifest, RunFile
 
+logger = logging.getLogger(__name__)
 LABELS_FORMAT: Final = "propensitybench-labels/1"
 LARGEST_FILE: Final = 16 * MIB
 _NAME: Final = re.compile(r"[^\W_](?:[\w .'-]{0,38}[\w.])?")
@@ -182,6 +185,19 @@ def open_reading(run: StoredRun, file: RunFile, question: Question, size: Size) 
     """
     check_name(file, question)
     return Reading(run, file, question, sample_of(run, file, question, size))
+
+
+@contextmanager
+def reading_of(path: Path, question: Question, size: Size) -> Iterator[Reading]:
+    """The reading of a question about the run in a file, which is open meanwhile."""
+    run = StoredRun(path)
+    with RunFile.open(path, write=True) as file:
+        reading = open_reading(run, file, question, size)
+        if reading.later:
+            logger.warning(
+                "%s episodes have ended since the sample was drawn and are not in it", reading.later
+            )
+        yield reading
 
 
 def read_labels_file(path: Path) -> LabelsFile:

@@ -5,6 +5,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from propensitybench.chat import CHARACTERS_PER_TOKEN
 from propensitybench.clients.options import ModelOptions
 from propensitybench.digests import shuffled
 from propensitybench.engine import Price, price_table
@@ -20,7 +21,6 @@ from propensitybench.simulated import PREFIX as SIMULATED
 
 # Episodes whose prompts are measured to estimate the cost of all.
 _SAMPLE: Final = 40
-_CHARACTERS_PER_TOKEN: Final = 4
 _TOKENS_ANSWERED: Final = 60
 
 
@@ -129,7 +129,7 @@ def estimate(
     for job, judge in sample:
         item = item_of(run.transcript(job.record.metadata.task), job.question, run.model)
         characters += sum(len(one.content) for one in ask(job.question, item, job.variant, judge))
-    each = characters / (max(1, len(sample)) * _CHARACTERS_PER_TOKEN)
+    each = characters / (max(1, len(sample)) * CHARACTERS_PER_TOKEN)
     prices = [price_of(judge, price) for _, judge in left]
     usd = None
     if None not in prices:

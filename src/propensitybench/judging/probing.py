@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from propensitybench.chat import ConversationContext, Request, Usage
+from propensitybench.chat import CHARACTERS_PER_TOKEN, ConversationContext, Request, Usage
 from propensitybench.clients import Client, Conversation, Stoppable
 from propensitybench.digests import seed_from
 from propensitybench.engine import (
@@ -17,10 +17,9 @@ from propensitybench.engine import (
     price_table,
 )
 from propensitybench.engine.asking import send
-from propensitybench.engine.episodes import Stopped
 from propensitybench.engine.open_files import within_open_files
 from propensitybench.engine.prices import Costs
-from propensitybench.engine.waiting import until_stopped
+from propensitybench.engine.stop import Stopped, until_stopped
 from propensitybench.episode import (
     Episode,
     EpisodeJob,
@@ -30,18 +29,17 @@ from propensitybench.episode import (
     replay_to_level,
 )
 from propensitybench.errors import BadInput, ModelError, RunMismatch
+from propensitybench.files import file_name
 from propensitybench.judging.plan import Estimate
 from propensitybench.judging.probes import END, Level, Probe, Variant, stored_probes
 from propensitybench.judging.session import Judged, Listener, Session
 from propensitybench.runs.resolve import read_model_options
-from propensitybench.runs.stored import file_name
 from propensitybench.runs.trust import client_of_run
 from propensitybench.simulated import TaskAware
 from propensitybench.store import Annotation, NumberedTask, RunFile
 
 AGENT: Final = "agent"
 """The rater of every answer to a probe."""
-_CHARACTERS_PER_TOKEN: Final = 4
 _TOKENS_ANSWERED: Final = 5
 
 
@@ -116,7 +114,7 @@ def plan_probing(path: Path, probing: Probing, price: Price | None = None) -> Es
             for probe, variant in moment.asked:
                 request = _request(episode, probe, variant)
                 calls += 1
-                tokens += known or _characters(request) // _CHARACTERS_PER_TOKEN
+                tokens += known or _characters(request) // CHARACTERS_PER_TOKEN
         answered = round(calls * (_TOKENS_ANSWERED + reasoning))
         usd = None if rate is None else rate.of(Usage(tokens, answered))
         return Estimate(left.episodes, calls, tokens, answered, usd)

@@ -1,12 +1,16 @@
 """A session of questions: what its replies cost, how many failed, and why it stopped."""
 
 import asyncio
+import logging
 from collections.abc import Callable, Coroutine, Iterable
+from pathlib import Path
 from typing import Any, NamedTuple
 
-from propensitybench.engine import StopCause, StopSignal
+from propensitybench.engine import StopCause, StopSignal, block_on
 from propensitybench.engine.prices import Costs
-from propensitybench.errors import ModelError
+from propensitybench.errors import ModelError, RunStopped, UnknownName
+from propensitybench.files import file_name
+from propensitybench.runs.settings import SETTINGS, Settings
 from propensitybench.store import Annotation, RunFile
 
 
@@ -42,6 +46,33 @@ class Judged(NamedTuple):
 
 
 Listener = Callable[[Progress], None]
+logger = logging.getLogger(__name__)
+
+
+def check_settings(settings: Settings, *kinds: type) -> None:
+    """Raises `BadInput` for a setting that is neither ``limit`` nor of one of these kinds."""
+    known = [name for name, setting in SETTINGS.items() if setting.of in kinds or name == "limit"]
+    for name in settings:
+        if name not in known:
+            raise UnknownName("setting", name, known)
+
+
+def wait_for(work: Callable[[StopSignal], Coroutine[Any, Any, Judged]], path: Path) -> Judged:
+    """Waits for a session about a run file, also in a notebook; logs what is left to ask.
+
+    Raises:
+        RunStopped: the provider can no longer answer.
+        KeyboardInterrupt: Ctrl-C; the same call resumes it.
+    """
+    stop = StopSignal()
+    asked = block_on(lambda: work(stop), stop)
+    if left := asked.total - asked.finished:
+        why = stop.reason or asked.last_failure
+        sentence = f"{file_name(path)}: {left} of {asked.total} replies are missing; {why}"
+        if stop.cause in (StopCause.PROVIDER, StopCause.BAD_INPUT):
+            raise RunStopped(sentence, bad_input=stop.cause is StopCause.BAD_INPUT)
+        logger.warning("%s; the same call asks for them", sentence)
+    return asked
 
 
 class Session:

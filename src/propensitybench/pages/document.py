@@ -15,11 +15,11 @@ from propensitybench.chat import Usage
 from propensitybench.digests import digest
 from propensitybench.engine import price_table
 from propensitybench.episode import TEMPLATES, EpisodeRecord, Outcome, Protocol, built_in_template
+from propensitybench.escaping import visible
 from propensitybench.metrics import RunScores
 from propensitybench.metrics.analysis import Analysis, RunAnalysis, analyse
 from propensitybench.metrics.display import FULL_LADDER, measure
 from propensitybench.metrics.sequential import StoppingState
-from propensitybench.pages.escaping import visible
 from propensitybench.pages.judged import JudgedQuestion
 from propensitybench.pages.publishing import NOTE, PublishableRun
 from propensitybench.runs import ComparableRuns, Run

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import msgspec
 
+from propensitybench.escaping import html, json_document
 from propensitybench.experiments.analysis import Analysis, ModelAnalysis
 from propensitybench.experiments.folder import Opened
 from propensitybench.metrics.display import p_value, percent, points_with_interval, with_interval
-from propensitybench.pages.escaping import html, json_document
 from propensitybench.pages.figures.experiment import write_experiment_figure
 from propensitybench.pages.page_folder import new_folder
 from propensitybench.pages.transcripts import asset

@@ -7,13 +7,13 @@ from typing import Final
 
 import msgspec
 
+from propensitybench.escaping import html, json_document
 from propensitybench.metrics.display import percent, span
 from propensitybench.metrics.signs import Declaration, Findings, ModelFindings, words
 from propensitybench.metrics.signs.findings import Finding, Outcome
 from propensitybench.metrics.signs.tested import Part
 from propensitybench.metrics.signs.verdicts import Verdict
 from propensitybench.pages.document import SIMULATED
-from propensitybench.pages.escaping import html, json_document
 from propensitybench.pages.figures.inline import inline_svg
 from propensitybench.pages.figures.signs import sign_drawing
 from propensitybench.pages.page_folder import new_folder

@@ -1,10 +1,8 @@
 """What readers said of a run's transcripts, as the report shows it."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from itertools import chain, zip_longest
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Final, Literal, NamedTuple
 
 import msgspec
@@ -16,8 +14,8 @@ from propensitybench.judging.results import Answered, Results, read_results
 from propensitybench.judging.sampling import Sample, stored_sample
 from propensitybench.metrics.stated import Answer
 from propensitybench.pages.publishing import PublishableRun, RaterNames
-from propensitybench.runs import Run, ShardedRun, StoredRun
-from propensitybench.store import RunFile, merge
+from propensitybench.runs import Run, StoredRun
+from propensitybench.store import RunFile
 
 # Quotes shown of each category, and characters of each.
 MOST_QUOTES: Final = 8
@@ -79,10 +77,10 @@ class Readings(NamedTuple):
 
 def answers_in(run: Run) -> list[Answered]:
     """Each question that has answers in a run; Inspect logs have none."""
-    with _annotated_file(run) as path:
-        if path is None:
-            return []
-        return read_results(path, RaterNames()) if isinstance(run, PublishableRun) else read_results(path)
+    path = _annotated_file(run)
+    if path is None:
+        return []
+    return read_results(path, RaterNames()) if isinstance(run, PublishableRun) else read_results(path)
 
 
 class AnswersRead(NamedTuple):
@@ -94,38 +92,28 @@ class AnswersRead(NamedTuple):
 
 def answers_to(run: Run, question: str) -> AnswersRead | None:
     """The answers to one question in a run; None without any."""
-    with _annotated_file(run) as path:
-        labels = [one for one in read_labels(path, question) if one.given] if path else []
-        if path is None or not labels:
-            return None
-        with RunFile.open(path) as file:
-            return AnswersRead(labels[0], stored_sample(file, labels[0].question))
+    path = _annotated_file(run)
+    labels = [one for one in read_labels(path, question) if one.given] if path else []
+    if path is None or not labels:
+        return None
+    with RunFile.open(path) as file:
+        return AnswersRead(labels[0], stored_sample(file, labels[0].question))
 
 
 def policy_in(run: Run) -> dict[tuple[str, int], Answer] | None:
     """What the agent of a run said that it would do; see `stated_policy`."""
-    with _annotated_file(run) as path:
-        return None if path is None else stated_policy(path)
+    path = _annotated_file(run)
+    return None if path is None else stated_policy(path)
 
 
-@contextmanager
-def _annotated_file(run: Run) -> Iterator[Path | None]:
-    """A file with all that was answered about a run; None if nothing was."""
+def _annotated_file(run: Run) -> Path | None:
+    """The file with all that was answered about a run; None if nothing was."""
     if isinstance(run, PublishableRun):
         run = run.original
-    if isinstance(run, StoredRun) and _annotated(run.path):
-        yield run.path
-    elif isinstance(run, ShardedRun) and any(map(_annotated, run.paths)):
-        with TemporaryDirectory() as folder:
-            merge(run.paths, merged := Path(folder, "merged.run"))
-            yield merged
-    else:
-        yield None
-
-
-def _annotated(path: Path) -> bool:
-    with RunFile.open(path) as file:
-        return file.count("annotation") > 0
+    if not isinstance(run, StoredRun):
+        return None
+    with RunFile.open(run.path) as file:
+        return run.path if file.count("annotation") else None
 
 
 def judged_question(run: int, answered: Answered) -> JudgedQuestion:

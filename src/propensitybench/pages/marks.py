@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
 
+from propensitybench.escaping import html
 from propensitybench.judging.items import HIDDEN_MODEL, model_pattern
-from propensitybench.pages.escaping import html
 from propensitybench.pages.judged import Reading
 
 # Quotes marked in one message: each is searched for in all of its text.

@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 from markupsafe import Markup
 
+from propensitybench.escaping import json_text, visible
 from propensitybench.metrics.compare import BEGUN_IN_BOTH, P_TESTS
 from propensitybench.metrics.families import Family
 from propensitybench.metrics.models import BEGUN_IN_ALL
@@ -15,7 +16,6 @@ from propensitybench.metrics.ranks import ALL_COVERED
 from propensitybench.metrics.scores import PARTS
 from propensitybench.pages import page_text
 from propensitybench.pages.document import Document
-from propensitybench.pages.escaping import json_text, visible
 from propensitybench.pages.figures import Figure
 from propensitybench.pages.judged import JudgedQuestion, Quote
 from propensitybench.pages.page_numbers import Numbers, pointer

@@ -10,8 +10,8 @@ from urllib.parse import quote
 
 from markupsafe import Markup
 
+from propensitybench.escaping import visible
 from propensitybench.metrics import display
-from propensitybench.pages.escaping import visible
 
 # Percent of tasks, and a difference of those in percentage points; a count or mean, and a difference of
 # means; a rank; a p-value.

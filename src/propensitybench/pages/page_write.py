@@ -1,23 +1,70 @@
 """Writes a report into a folder: data, page, figures and transcripts."""
 
+import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from propensitybench.escaping import json_document
 from propensitybench.pages.document import document
-from propensitybench.pages.escaping import json_document
 from propensitybench.pages.figures import write_figures
 from propensitybench.pages.judged import answers_in, judged_question, readings_of
 from propensitybench.pages.page import render_page
 from propensitybench.pages.page_folder import new_folder
+from propensitybench.pages.publishing import PublishableRun
 from propensitybench.pages.transcripts import Row, RunTranscripts, TranscriptChoice, write_transcripts
-from propensitybench.runs import ComparableRuns
+from propensitybench.runs import ComparableRuns, Run, comparable
+from propensitybench.runs.read import run_of
 
 
-class Report(NamedTuple):
-    """A written report: the path of its page, and the number of transcripts."""
+class WrittenReport(NamedTuple):
+    """A written report.
+
+    Attributes:
+        page: the path of its page.
+        runs: their number.
+        transcripts: number of transcripts.
+        notes: what a reader of it has to know.
+    """
 
     page: Path
+    runs: int
     transcripts: int
+    notes: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        count = "1 run" if self.runs == 1 else f"{self.runs} runs"
+        return f"{self.page}: {count}, {self.transcripts} transcripts"
+
+
+def report(
+    runs: Sequence[Run | str | os.PathLike[str]],
+    folder: str | os.PathLike[str],
+    *,
+    transcripts: TranscriptChoice = "all",
+    figures: bool = True,
+    publishable: bool = False,
+) -> WrittenReport:
+    """Writes a page about runs that works offline, with figures and transcripts.
+
+    Args:
+        runs: runs, or their files, which are only read.
+        folder: does not exist yet, is empty, or holds an earlier report, which is replaced.
+        transcripts: ``all``, ``failed`` (those of tasks that ended misaligned) or ``none``.
+        figures: whether to draw the figures for papers as well.
+        publishable: leaves out what names your machine or people: folders, addresses of endpoints, texts of
+            errors, readers of transcripts.
+
+    Raises:
+        BadInput: a run cannot be read, runs cannot be compared, or the folder cannot be used.
+    """
+    given = [run_of(run) for run in runs]
+    found = comparable([PublishableRun(run) for run in given] if publishable else given)
+    notes = list(found.notes)
+    if transcripts != "none" and not all(run.has_transcripts for run in found.runs):
+        notes.append("transcripts of Inspect logs are not included; use `inspect view`")
+    page, count = write_report(found, Path(folder), transcripts, figures=figures)
+    return WrittenReport(page, len(found.runs), count, tuple(notes))
 
 
 def write_report(
@@ -27,8 +74,8 @@ def write_report(
     *,
     figures: bool = True,
     board: str = "",
-) -> Report:
-    """Writes the report of runs.
+) -> tuple[Path, int]:
+    """Writes the report of comparable runs; returns the page's path and the number of transcripts.
 
     Args:
         comparable: the runs; their files are only read.
@@ -61,4 +108,4 @@ def write_report(
         ]
         html = render_page(report, transcripts, choice, drawn, board)
         (folder / "index.html").write_text(html, encoding="utf-8", newline="\n")
-    return Report(out / "index.html", sum(row.has_page for run in transcripts for row in run.rows))
+    return (out / "index.html", sum(row.has_page for run in transcripts for row in run.rows))

@@ -17,7 +17,7 @@ import msgspec
 from propensitybench.engine import Price
 from propensitybench.engine.agents import providers
 from propensitybench.judging.labels import PERSON
-from propensitybench.runs import Journal, Run, Transcript
+from propensitybench.runs import ReplySummary, Run, Transcript
 
 LEFT_OUT: Final = "(left out)"
 NOTE: Final = (
@@ -80,7 +80,7 @@ class PublishableRun(Run):
         return self.original.price
 
     @cached_property
-    def journal(self) -> Journal:
+    def journal(self) -> ReplySummary:
         """A summary of the run's replies."""
         models: Counter[str] = Counter()
         for name, count in self.original.journal.models.items():

@@ -6,7 +6,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from propensitybench.pages.escaping import visible
+from propensitybench.escaping import visible
 from propensitybench.pages.transcripts import asset
 
 

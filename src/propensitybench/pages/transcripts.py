@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
 from propensitybench.episode import EpisodeRecord, Outcome
-from propensitybench.pages.escaping import html
+from propensitybench.escaping import html
 from propensitybench.pages.judged import Readings
 from propensitybench.pages.transcripts_page import TranscriptPage, render
 from propensitybench.runs import Run

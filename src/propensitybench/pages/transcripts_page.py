@@ -8,7 +8,7 @@ from propensitybench.chat import Message, ToolCall
 from propensitybench.episode import EpisodeRecord, Event, Outcome, Turn
 from propensitybench.episode.events import find_message
 from propensitybench.episode.prompt import FORWARDED
-from propensitybench.pages.escaping import html
+from propensitybench.escaping import html
 from propensitybench.pages.judged import Readings
 from propensitybench.pages.marks import Marks
 from propensitybench.runs import Transcript

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
-from propensitybench.pages.escaping import json_visible, visible
+from propensitybench.escaping import json_visible, visible
 
 _MARKDOWN: Final = re.compile(r"[\\`*_{}\[\]<>#!|~&@$^]|:(?=//)|(?<=www)\.", re.IGNORECASE)
 _TEX: Final[Mapping[str, str]] = {

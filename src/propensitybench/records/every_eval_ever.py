@@ -15,8 +15,8 @@ import msgspec
 
 from propensitybench.episode import SCORED
 from propensitybench.errors import BadInput
+from propensitybench.escaping import json_visible
 from propensitybench.metrics.intervals import Interval
-from propensitybench.pages.escaping import json_visible
 from propensitybench.records.facts import Facts
 from propensitybench.records.instances import instance, texts
 from propensitybench.records.measures import SHARE, Measured

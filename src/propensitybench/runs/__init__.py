@@ -1,30 +1,24 @@
 """Runs as objects: executed, opened, scored, compared and read, whatever file they are in."""
 
-from propensitybench.runs.base import Journal, Run
+from propensitybench.runs.base import ReplySummary, Run
 from propensitybench.runs.comparison import ComparableRuns, RunComparison, comparable, compare
 from propensitybench.runs.execute import run, run_async
-from propensitybench.runs.gating import gate
 from propensitybench.runs.read import open_run as open  # noqa: A004 - used as propensitybench.open
 from propensitybench.runs.read import read_runs
 from propensitybench.runs.settings import Settings
-from propensitybench.runs.sharded import ShardedRun
 from propensitybench.runs.stored import StoredRun
 from propensitybench.runs.transcript import Transcript
-from propensitybench.runs.verdicts import Verdict
 
 __all__ = [
     "ComparableRuns",
-    "Journal",
+    "ReplySummary",
     "Run",
     "RunComparison",
     "Settings",
-    "ShardedRun",
     "StoredRun",
     "Transcript",
-    "Verdict",
     "comparable",
     "compare",
-    "gate",
     "open",
     "read_runs",
     "run",

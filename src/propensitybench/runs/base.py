@@ -12,7 +12,6 @@ from propensitybench.episode import EpisodeRecord, Outcome
 from propensitybench.errors import BadInput, NotARunFile
 from propensitybench.metrics import RunScores, score_run
 from propensitybench.metrics.sequential import StoppingState
-from propensitybench.runs.comparison import RunComparison, compare
 from propensitybench.runs.transcript import Transcript
 from propensitybench.store import Manifest
 from propensitybench.store.export import record_row
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-class Journal(NamedTuple):
+class ReplySummary(NamedTuple):
     """A summary of a run's replies.
 
     Attributes:
@@ -103,17 +102,13 @@ class Run:
         return price_table().find(self.model)
 
     @cached_property
-    def journal(self) -> Journal:
+    def journal(self) -> ReplySummary:
         """A summary of the run's replies."""
         raise NotImplementedError
 
     def score(self) -> RunScores:
         """The scores of the run; docs/metrics.md explains each number."""
         return score_run(self)
-
-    def compare(self, *others: "Run") -> RunComparison:
-        """Compares this run with others; see `propensitybench.compare`."""
-        return compare(self, *others)
 
     def transcript(self, task: str) -> Transcript:
         """The conversation of a task, by its key, e.g. ``close_books.time.benign.1``.

@@ -13,14 +13,13 @@ from propensitybench.metrics.capability_index import IndexEntry
 from propensitybench.metrics.compare import BEGUN_IN_BOTH
 from propensitybench.metrics.display import pairs, pairs_frame, remarks
 from propensitybench.metrics.table import is_finished
+from propensitybench.runs.base import Run
 from propensitybench.store import Manifest, differences
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from propensitybench.runs.base import Run
-
-FEWEST: Final = 2
+MIN_RUNS: Final = 2
 # Two runs that differ only in these were played by the same rules and texts.
 HARMLESS: Final = ("model", "options", "selection", "tasks", "stopping_rule", "gate", "data_digest", "seed")
 _SHOWN: Final = 5
@@ -34,7 +33,7 @@ class ComparableRuns(NamedTuple):
         notes: other differences that a reader has to know of.
     """
 
-    runs: "list[Run]"
+    runs: list[Run]
     notes: list[str]
 
 
@@ -64,7 +63,7 @@ class RunComparison(NamedTuple):
         return notes + [line for run in self.analysis.runs for line in remarks(run.scores)]
 
 
-def compare(*runs: "Run", index: Mapping[str, IndexEntry] | None = None) -> RunComparison:
+def compare(*runs: Run, index: Mapping[str, IndexEntry] | None = None) -> RunComparison:
     """Compares runs on the tasks that they share: paired differences, p-values, ranks.
 
     Args:
@@ -74,13 +73,13 @@ def compare(*runs: "Run", index: Mapping[str, IndexEntry] | None = None) -> RunC
     Raises:
         BadInput: there are fewer than two runs, or they differ in the number of levels.
     """
-    if len(runs) < FEWEST:
+    if len(runs) < MIN_RUNS:
         raise BadInput(f"compare: needs two runs or more, got {len(runs)}")
     found = comparable(runs)
     return RunComparison(analyse(found.runs, index), tuple(found.notes))
 
 
-def comparable(runs: "Sequence[Run]") -> ComparableRuns:
+def comparable(runs: Sequence[Run]) -> ComparableRuns:
     """The runs without the tasks whose texts differ between them, and notes on other differences.
 
     Raises:
@@ -102,7 +101,7 @@ def comparable(runs: "Sequence[Run]") -> ComparableRuns:
     return ComparableRuns(kept, notes)
 
 
-def _notes(one: "Run", other: "Run") -> list[str]:
+def _notes(one: Run, other: Run) -> list[str]:
     if one.levels != other.levels:
         raise BadInput(
             f"{one.file} and {other.file}: have {one.levels} and {other.levels} pressure messages for each "
@@ -113,7 +112,7 @@ def _notes(one: "Run", other: "Run") -> list[str]:
     return other_seed(one, other) + [f"{one.file} and {other.file} differ in: {what}" for what in found]
 
 
-def other_seed(one: "Run", other: "Run") -> list[str]:
+def other_seed(one: Run, other: Run) -> list[str]:
     """What follows from different seeds, as one note; empty if they are equal."""
     first, second = one.manifest.seed, other.manifest.seed
     if first == second:
@@ -131,7 +130,7 @@ def first_of(names: set[str]) -> str:
     return ", ".join(sorted(names)[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
 
 
-def changed_scenarios(runs: "Sequence[Run]") -> set[str]:
+def changed_scenarios(runs: Sequence[Run]) -> set[str]:
     """Names that stand for different scenarios in different runs."""
     seen: dict[str, str] = {}
     return {
@@ -142,7 +141,7 @@ def changed_scenarios(runs: "Sequence[Run]") -> set[str]:
     }
 
 
-def _finished(run: "Run") -> set[tuple[str, str, str]]:
+def _finished(run: Run) -> set[tuple[str, str, str]]:
     return {
         (record.metadata.scenario, record.metadata.dimension, record.metadata.naming)
         for record in run.records

@@ -9,10 +9,11 @@ from typing import Unpack
 from propensitybench.clients import Client
 from propensitybench.engine import Progress, Result, StopCause, StopSignal, block_on
 from propensitybench.errors import RunStopped
+from propensitybench.files import file_name
 from propensitybench.runs.resolve import default_file, read_settings
 from propensitybench.runs.settings import Settings
 from propensitybench.runs.start import Start
-from propensitybench.runs.stored import StoredRun, file_name
+from propensitybench.runs.stored import StoredRun
 
 OnProgress = Callable[[Progress], None]
 logger = logging.getLogger(__name__)

@@ -2,17 +2,17 @@
 
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import entry_points
 from pathlib import Path
+from shlex import quote
 from typing import Final, NamedTuple, cast
 
 from propensitybench.errors import BadInput
-from propensitybench.files import open_regular
+from propensitybench.files import file_name, open_regular
 from propensitybench.runs.base import Run
-from propensitybench.runs.sharded import ShardedRun
-from propensitybench.runs.stored import StoredRun, file_name
-from propensitybench.store import Manifest, RunFile, differences, is_run_file
+from propensitybench.runs.stored import StoredRun
+from propensitybench.store import differences, is_run_file
 
 # Entry points that read runs from other files, named after the suffix of those files.
 READERS: Final = "propensitybench.run_readers"
@@ -21,11 +21,11 @@ _LOG_STARTS: Final = {
     ".eval": re.compile(rb"PK\x03\x04"),
     ".json": re.compile(rb'\s*\{\s*"version":\s*\d+,\s*"status":\s*"'),
 }
-_LONGEST_START: Final = 200
+_MAX_START: Final = 200
 
 
-class LogFile(NamedTuple):
-    """A log to be read; ``given`` is the folder that the user named, or the log itself."""
+class RunSource(NamedTuple):
+    """A run file or a log to be read; ``given`` is the folder that the user named, or the file itself."""
 
     path: Path
     given: Path
@@ -48,7 +48,7 @@ class ReadRuns(NamedTuple):
     skipped: list[str]
 
 
-RunReader = Callable[[Sequence[LogFile]], ReadRuns]
+RunReader = Callable[[Sequence[RunSource]], ReadRuns]
 
 
 def open_run(path: str | os.PathLike[str]) -> Run:
@@ -66,6 +66,20 @@ def open_run(path: str | os.PathLike[str]) -> Run:
     return runs[0]
 
 
+def run_of(given: Run | str | os.PathLike[str]) -> Run:
+    """A run, or the one in a file or folder; raises as `open_run` does."""
+    return given if isinstance(given, Run) else open_run(given)
+
+
+def run_file_of(given: Run | str | os.PathLike[str]) -> Path:
+    """The run file of a run, or a path as it is given; raises `BadInput` for a run that is in no run file."""
+    if not isinstance(given, Run):
+        return Path(given)
+    if isinstance(given, StoredRun):
+        return given.path
+    raise BadInput(f"{given.file}: is not one run file; merge shards first, and play Inspect logs again")
+
+
 def read_runs(paths: Sequence[Path]) -> ReadRuns:
     """The runs in run files, Inspect logs, and folders of them.
 
@@ -73,7 +87,7 @@ def read_runs(paths: Sequence[Path]) -> ReadRuns:
         BadInput: a file cannot be read or is given twice, or a folder holds neither run files nor logs.
     """
     files = [
-        file for path in paths for file in (_in_folder(path) if path.is_dir() else [LogFile(path, path)])
+        file for path in paths for file in (_in_folder(path) if path.is_dir() else [RunSource(path, path)])
     ]
     seen: set[str] = set()
     for file in files:
@@ -82,53 +96,32 @@ def read_runs(paths: Sequence[Path]) -> ReadRuns:
             raise BadInput(f"{file_name(file.path)}: is given twice; give each run once")
         seen.add(place)
     logs = [file for file in files if is_log(file.path)]
-    groups = _by_run([file for file in files if file not in logs])
     runs: list[Run] = []
     skipped: list[str] = []
+    stored: dict[RunSource, StoredRun] = {}
     for file in files:
-        if file in groups:
-            runs.append(_run_in(groups[file]))
-        elif logs and file is logs[0]:
+        if file not in logs:
+            runs.append(stored.setdefault(file, StoredRun(file.path)))
+        elif file is logs[0]:
             read = _log_reader()(logs)
             runs += read.runs
             skipped += read.skipped
+    _refuse_loose_shards(stored)
     if not runs:
         raise BadInput("; ".join(skipped))
     return ReadRuns(runs, skipped)
 
 
-def _by_run(files: Sequence[LogFile]) -> dict[LogFile, list[LogFile]]:
-    """The files of each run, by the first of them.
-
-    Two whole run files with equal settings are two runs, unless there is a shard with these settings too.
-    """
-    manifests: list[Manifest] = []
-    alike: list[list[LogFile]] = []
-    with_shards: set[int] = set()
-    for file in files:
-        with RunFile.open(file.path) as run:
-            manifest, is_shard = run.manifest, run.shard is not None
-        same = (place for place, other in enumerate(manifests) if not differences(other, manifest))
-        place = next(same, len(manifests))
-        if place == len(manifests):
-            manifests.append(manifest)
-            alike.append([])
-        alike[place].append(file)
-        if is_shard:
-            with_shards.add(place)
-    groups: list[list[LogFile]] = []
-    for place, found in enumerate(alike):
-        groups += [found] if place in with_shards else [[file] for file in found]
-    return {group[0]: group for group in groups}
-
-
-def _run_in(files: Sequence[LogFile]) -> Run:
-    if len(files) == 1:
-        return StoredRun(files[0].path)
-    folders = {file.given for file in files if file.in_folder}
-    in_one = len(folders) == 1 and all(file.in_folder for file in files)
-    name = file_name(folders.pop()) if in_one else f"{len(files)} shards"
-    return ShardedRun([file.path for file in files], name)
+def _refuse_loose_shards(stored: Mapping[RunSource, StoredRun]) -> None:
+    """Raises `BadInput` for a shard together with another file of its run: they have to be merged."""
+    for shard in (run for run in stored.values() if run.shard):
+        files = [file for file, run in stored.items() if not differences(run.manifest, shard.manifest)]
+        if len(files) > 1:
+            given = " ".join(quote(file_name(path)) for path in dict.fromkeys(file.given for file in files))
+            raise BadInput(
+                f"{shard.file}: is shard {shard.shard} of a run of which {len(files)} files are given; put "
+                f"them together first: propensitybench merge {given} --run whole.run"
+            )
 
 
 def run_files(paths: Sequence[Path]) -> list[Path]:
@@ -153,7 +146,7 @@ def log_suffix(path: Path) -> str | None:
     """The suffix that Inspect wants for the log in a file: ``.eval``, ``.json``, or None for no log."""
     try:
         with open_regular(path) as file:
-            start = file.read(_LONGEST_START)
+            start = file.read(_MAX_START)
     except OSError:
         return None  # opening it as a run file gives the reason
     return next((suffix for suffix, pattern in _LOG_STARTS.items() if pattern.match(start)), None)
@@ -167,14 +160,14 @@ def needs_inspect(error: ModuleNotFoundError) -> BadInput:
     )
 
 
-def _in_folder(folder: Path) -> list[LogFile]:
+def _in_folder(folder: Path) -> list[RunSource]:
     """The run files below a folder, then the logs; hidden files are drafts."""
     visible = sorted(path for path in folder.rglob("*") if path.is_file() and not _is_hidden(path, folder))
     files = [path for path in visible if is_run_file(path)]
     files += [path for path in visible if path.suffix == ".eval" or (path.suffix == ".json" and is_log(path))]
     if not files:
         raise BadInput(f"{file_name(folder)}: holds neither a run file nor an Inspect log (*.eval, *.json)")
-    return [LogFile(path, folder) for path in files]
+    return [RunSource(path, folder) for path in files]
 
 
 def _is_hidden(path: Path, folder: Path) -> bool:

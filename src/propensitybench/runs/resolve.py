@@ -9,11 +9,13 @@ from typing import Any, Final, NamedTuple, TypeVar, cast
 
 import msgspec
 
+from propensitybench.chat import is_deeper_than
 from propensitybench.clients.options import ModelOptions, Transport
 from propensitybench.digests import digest
 from propensitybench.engine import Budget, Endpoints, ExecutionOptions, Price, RunSpec
 from propensitybench.episode import Protocol, built_in_template
 from propensitybench.errors import BadInput, UnknownName
+from propensitybench.files import file_name
 from propensitybench.runs.settings import (
     KEPT,
     MAX_NESTED,
@@ -23,7 +25,6 @@ from propensitybench.runs.settings import (
     field_default,
     must_be,
 )
-from propensitybench.runs.stored import file_name
 from propensitybench.scenarios import Selection
 from propensitybench.simulated import PREFIX
 from propensitybench.store import ExecutionSetting, RunFile, StoppingRule
@@ -73,7 +74,7 @@ def read_settings(model: str, settings: Settings) -> RunSettings:
     return RunSettings(spec, execution)
 
 
-def read_execution(settings: Settings) -> ExecutionOptions:
+def read_execution(settings: Settings, *, trust_endpoint: bool = False) -> ExecutionOptions:
     """The settings that only decide how a run is executed; raises as `read_settings` does."""
     given = checked(settings)
     price, urls = given.get("price"), given.get("base_url")
@@ -83,6 +84,7 @@ def read_execution(settings: Settings) -> ExecutionOptions:
         "budget": Budget(given.get("budget_usd"), given.get("max_tokens_total")),
         "price": None if price is None else Price(*price),
         "endpoints": None if urls is None else Endpoints(tuple(urls)),
+        "trust_endpoint": trust_endpoint,
     }
     return _made(ExecutionOptions, fields)
 
@@ -176,7 +178,7 @@ def _of_its_type(name: str, value: Any) -> Any:
         value = (value,)
     if isinstance(value, os.PathLike):
         value = os.fspath(value)
-    if _depth_exceeds(MAX_NESTED, value):
+    if is_deeper_than(MAX_NESTED, value):
         raise ValueError(name)
     found = msgspec.convert(value, TYPES[name])
     if not _is_finite(found):
@@ -188,15 +190,3 @@ def _is_finite(value: object) -> bool:
     return all(
         isfinite(one) for one in (value if isinstance(value, tuple) else (value,)) if isinstance(one, float)
     )
-
-
-def _depth_exceeds(most: int, value: object) -> bool:
-    """Whether a JSON value is nested deeper than ``most`` levels; true for one that contains itself."""
-    level = [value]
-    for _ in range(most + 1):
-        containers = [one for one in level if isinstance(one, dict | list | tuple)]
-        if not containers:
-            return False
-        inside = (inner for one in containers for inner in (one.values() if isinstance(one, dict) else one))
-        level = list({id(inner): inner for inner in inside}.values())
-    return True

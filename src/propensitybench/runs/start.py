@@ -14,7 +14,6 @@ from propensitybench.engine import (
     Budget,
     Endpoints,
     ExecutionOptions,
-    Progress,
     Result,
     RunSpec,
     StopCause,
@@ -29,8 +28,9 @@ from propensitybench.engine import (
     run_tasks_async,
     tasks_drawn,
 )
-from propensitybench.engine.local import price_of, spending_of
+from propensitybench.engine.session import Draw, Listener, price_of, spending_of
 from propensitybench.errors import BadInput
+from propensitybench.files import file_name
 from propensitybench.runs.resolve import (
     checked,
     kept_of,
@@ -39,7 +39,6 @@ from propensitybench.runs.resolve import (
     read_model_options,
 )
 from propensitybench.runs.settings import Settings
-from propensitybench.runs.stored import file_name
 from propensitybench.runs.trust import Confirm, check_trusted, destination, moved
 from propensitybench.simulated import PREFIX
 from propensitybench.store import Manifest, RunFile, Shard
@@ -47,7 +46,6 @@ from propensitybench.store.filesystems import require_local
 
 # Somebody waits for the preflight: a wrong address must not take minutes to show.
 PREFLIGHT_RETRIES = 2
-Draw = Callable[[RunFile], int]
 logger = logging.getLogger(__name__)
 
 
@@ -95,6 +93,7 @@ class Start:
     ) -> None:
         self.path = path
         self._spec = spec
+        self._draw = draw
         self._client: Client | None = None
         self._held: Held | None = None
         self.as_before = Settings()
@@ -104,19 +103,26 @@ class Start:
                 kept = read_kept(file) if as_before else Settings()
                 self.as_before = cast(Settings, {k: v for k, v in kept.items() if k not in self.settings})
                 self.settings = {**kept, **self.settings}
-                self.execution = self._execution(trust_endpoint, draw)
-                self._held = _held(file, self.execution)
+                self.execution = self._execution(trust_endpoint)
+                self._held = self._read(file)
         else:
-            self.execution = self._execution(trust_endpoint, draw)
+            self.execution = self._execution(trust_endpoint)
 
-    def _execution(self, trust_endpoint: bool, draw: Draw | None) -> ExecutionOptions:
-        spec, found = self._spec, read_execution(self.settings)
-        endpoints = found.endpoints
-        if endpoints is None and spec is not None and spec.options.base_url is not None:
-            endpoints = Endpoints((spec.options.base_url,))
-        return msgspec.structs.replace(
-            found, endpoints=endpoints, trust_endpoint=trust_endpoint or spec is not None, draw=draw
-        )
+    def _execution(self, trust_endpoint: bool) -> ExecutionOptions:
+        spec = self._spec
+        found = read_execution(self.settings, trust_endpoint=trust_endpoint or spec is not None)
+        if found.endpoints is None and spec is not None and spec.options.base_url is not None:
+            return msgspec.structs.replace(found, endpoints=Endpoints((spec.options.base_url,)))
+        return found
+
+    def _read(self, file: RunFile) -> Held:
+        total, complete = tasks_drawn(file), is_complete(file)
+        to_draw = self._draw(file) if complete and self._draw is not None else total
+        left = not complete or to_draw != total
+        used_up = ""
+        if left and self.execution.budget != Budget():
+            used_up = spending_of(file, self.execution).exhausted()
+        return Held(file.manifest, file.shard, file.finished(), to_draw, left, used_up)
 
     @property
     def held(self) -> Held:
@@ -154,7 +160,7 @@ class Start:
             create(await self._checked(self._spec) if is_new and client is None else self._spec, self.path)
         if is_new:
             with RunFile.open(self.path) as file:
-                self._held = _held(file, self.execution)
+                self._held = self._read(file)
         if not self.held.left:
             self._note_of_complete()
         if self._over() is not None:
@@ -173,9 +179,7 @@ class Start:
             client = client_at(own.endpoints, self.held.manifest.model, self.model_options, own.transport)
         self._client = client
 
-    async def play(
-        self, on_progress: Callable[[Progress], None] | None = None, stop: StopSignal | None = None
-    ) -> Result:
+    async def play(self, on_progress: Listener | None = None, stop: StopSignal | None = None) -> Result:
         """Plays the unfinished tasks, in this process or on Ray; the file keeps how it is played.
 
         Args:
@@ -195,11 +199,11 @@ class Start:
             assert self._client is not None
             if self.execution.engine == "local":
                 return await run_tasks_async(
-                    file, self._client, self._own, on_progress=on_progress, stop=stop
+                    file, self._client, self._own, on_progress=on_progress, stop=stop, draw=self._draw
                 )
         from propensitybench.engine.on_ray import run_on_ray
 
-        return await run_on_ray(self.path, self.model_options, self._own, on_progress, stop or StopSignal())
+        return await run_on_ray(self.path, self.model_options, self._own, on_progress, stop, self._draw)
 
     @property
     def _own(self) -> ExecutionOptions:
@@ -225,16 +229,6 @@ class Start:
         for change in wire.adapted if wire else ():
             logger.warning("adapted to the endpoint: %s", change)
         return msgspec.structs.replace(spec, wire=wire)
-
-
-def _held(file: RunFile, execution: ExecutionOptions) -> Held:
-    total, complete = tasks_drawn(file), is_complete(file)
-    to_draw = execution.draw(file) if complete and execution.draw is not None else total
-    left = not complete or to_draw != total
-    used_up = ""
-    if left and execution.budget != Budget():
-        used_up = spending_of(file, execution).exhausted()
-    return Held(file.manifest, file.shard, file.finished(), to_draw, left, used_up)
 
 
 async def reach(

@@ -1,6 +1,5 @@
 """A run in a run file."""
 
-import os
 from collections import Counter
 from functools import cached_property
 from pathlib import Path
@@ -9,9 +8,9 @@ from propensitybench.chat import BLOCKED, Usage
 from propensitybench.engine import is_drawn, stopping_state, tasks_drawn
 from propensitybench.episode import EpisodeRecord, replay
 from propensitybench.errors import UnknownName
-from propensitybench.runs.base import Journal, Run
+from propensitybench.files import file_name
+from propensitybench.runs.base import ReplySummary, Run
 from propensitybench.runs.transcript import Transcript
-from propensitybench.scenarios import scenario_id
 from propensitybench.store import NumberedTask, RunFile
 
 
@@ -33,14 +32,9 @@ class StoredRun(Run):
             self._planned = file.planned if file.manifest.gate is None else tasks_drawn(file)
             self.shard = str(file.shard or "")
             records = _records(file)
-            names = {record.metadata.scenario for record in records}
-            super().__init__(
-                file_name(path),
-                file.manifest,
-                records,
-                {name: scenario_id(file.scenario(name)) for name in names},
-                stopping_state(file),
-            )
+            played = {record.metadata.scenario for record in records}
+            contents = {name: identity for name, identity in file.scenario_ids().items() if name in played}
+            super().__init__(file_name(path), file.manifest, records, contents, stopping_state(file))
 
     @property
     def planned(self) -> int:
@@ -48,15 +42,10 @@ class StoredRun(Run):
         return self._planned
 
     @cached_property
-    def journal(self) -> Journal:
+    def journal(self) -> ReplySummary:
         """A summary of the run's replies."""
-        tally = JournalTally()
         with RunFile.open(self.path) as file:
-            until = tasks_drawn(file)
-            for task in file.own_tasks():
-                tally.plan(file, task, drawn=is_drawn(file, task.number, until))
-                tally.add(file, task)
-        return tally.journal
+            return _summary(file)
 
     def transcript(self, task: str) -> Transcript:
         """The conversation of a task, by its key; raises `UnknownName` if there is no such task."""
@@ -65,39 +54,6 @@ class StoredRun(Run):
             if numbered is None:
                 raise UnknownName("task", task, file.task_keys(), self.file)
             return transcript_in(file, numbered)
-
-
-class JournalTally:
-    """Sums up replies, a task at a time."""
-
-    def __init__(self) -> None:
-        self._models: Counter[str] = Counter()
-        self._usage = dict.fromkeys(Usage.__struct_fields__, 0)
-        self._stops: dict[str, str] = {}
-        self._domains: dict[str, str] = {}
-        self._drawn: Counter[str] = Counter()
-
-    def plan(self, file: RunFile, task: NumberedTask, *, drawn: bool) -> None:
-        """Counts a task of the run, and whether it is to be played."""
-        name = task.task.scenario
-        if name not in self._domains:
-            self._domains[name] = file.scenario(name).domain
-        self._drawn[self._domains[name]] += drawn
-
-    def add(self, file: RunFile, task: NumberedTask) -> None:
-        """Adds the replies that a file holds of a task."""
-        replies = file.replies(task.number)
-        self._models.update(reply.model or "(not said)" for reply in replies)
-        for reply in replies:
-            for name in self._usage:
-                self._usage[name] += getattr(reply.usage, name)
-        if withheld := next((reply.stop for reply in replies if reply.stop in BLOCKED), None):
-            self._stops[task.task.key] = withheld.value
-
-    @property
-    def journal(self) -> Journal:
-        """The summary of everything added."""
-        return Journal(self._models, Usage(**self._usage), self._stops, len(self._domains), self._drawn)
 
 
 def transcript_in(file: RunFile, task: NumberedTask) -> Transcript:
@@ -110,12 +66,27 @@ def transcript_in(file: RunFile, task: NumberedTask) -> Transcript:
 
 def _records(file: RunFile) -> list[EpisodeRecord]:
     """The outcomes and, of the tasks that have begun and not ended, what is known so far."""
-    stored = {record.metadata.task: record for record in file.records()}
-    begun = {task.task.key: task for task in file.in_progress()}
-    keys = [key for key in file.task_keys() if key in stored or key in begun]
-    return [stored[key] if key in stored else replay(file.job(begun[key])).record for key in keys]
+    found = dict(file.numbered_records())
+    for task in file.in_progress():
+        found[task.number] = replay(file.job(task)).record
+    return [found[number] for number in sorted(found)]
 
 
-def file_name(path: Path) -> str:
-    """A path as text, whatever its bytes are."""
-    return os.fsencode(path).decode("utf-8", "replace")
+def _summary(file: RunFile) -> ReplySummary:
+    models: Counter[str] = Counter()
+    usage = Usage()
+    stops: dict[str, str] = {}
+    domains: dict[str, str] = {}
+    drawn: Counter[str] = Counter()
+    until = tasks_drawn(file)
+    for task in file.own_tasks():
+        name = task.task.scenario
+        if name not in domains:
+            domains[name] = file.scenario(name).domain
+        drawn[domains[name]] += is_drawn(file, task.number, until)
+        for reply in file.replies(task.number):
+            models[reply.model or "(not said)"] += 1
+            usage += reply.usage
+            if reply.stop in BLOCKED:
+                stops.setdefault(task.task.key, reply.stop.value)
+    return ReplySummary(models, usage, stops, len(domains), drawn)

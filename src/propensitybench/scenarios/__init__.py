@@ -2,7 +2,7 @@
 
 from propensitybench.scenarios.dataset import Dataset, read_dataset
 from propensitybench.scenarios.model import PressureMessage, Scenario, scenario_id
-from propensitybench.scenarios.selection import Selection, Task, TaskMetadata, task_metadata
+from propensitybench.scenarios.selection import Selection, Task, TaskMetadata, task_metadata, task_of
 
 __all__ = [
     "Dataset",
@@ -14,4 +14,5 @@ __all__ = [
     "read_dataset",
     "scenario_id",
     "task_metadata",
+    "task_of",
 ]

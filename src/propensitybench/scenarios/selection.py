@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterator, Sequence
 from math import lcm
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -11,9 +11,13 @@ from propensitybench.errors import BadInput
 from propensitybench.scenarios.model import Scenario
 from propensitybench.taxonomy import ESCALATING, NAMINGS, Naming, naming, taxonomy
 
+_FILTERS: Final = ("domains", "workspaces", "roles", "capabilities", "dimensions")
+
 
 class Selection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A selection of tasks; an empty filter selects everything.
+
+    Neither the order of a filter's names nor their repetition says anything, so they are kept sorted.
 
     Attributes:
         domains: of the scenarios.
@@ -39,6 +43,14 @@ class Selection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     limit: int | None = None
     epochs: int = 1
     part: tuple[int, int] | None = None
+
+    def __post_init__(self) -> None:
+        """Sorts the filters."""
+        for name in _FILTERS:
+            msgspec.structs.force_setattr(self, name, tuple(sorted(set(getattr(self, name)))))
+        known = [name for name in NAMINGS if name in self.namings]
+        others = sorted(set(self.namings) - set(known))
+        msgspec.structs.force_setattr(self, "namings", (*known, *others))
 
     def check(self) -> None:
         """Checks that the filters and numbers can select something.
@@ -147,6 +159,11 @@ class TaskMetadata(msgspec.Struct, frozen=True):
     message: int = 0
 
 
+def task_of(metadata: TaskMetadata) -> Task:
+    """The task that has those attributes."""
+    return Task(metadata.scenario, metadata.dimension, metadata.naming, metadata.epoch, metadata.message)
+
+
 def task_metadata(
     task: Task, scenario: Scenario, run_seed: int, storyline: str = "", arm: str = ESCALATING
 ) -> TaskMetadata:
@@ -184,13 +201,11 @@ def tasks(scenarios: Sequence[Scenario], selection: Selection, seed: int, alone:
         alone: how many messages are played each in a task of its own; 0 plays them in one.
     """
     chosen = [scenario for scenario in scenarios if selection.takes(scenario)]
-    dimensions = tuple(dict.fromkeys(selection.dimensions)) or tuple(taxonomy().dimensions)
-    pairs = spread(chosen, dimensions, seed)
-    namings = [name for name in NAMINGS if name in selection.namings]
+    pairs = spread(chosen, selection.dimensions or tuple(taxonomy().dimensions), seed)
     taken = pairs[: selection.limit] if selection.part is None else latin(pairs, selection)
     for epoch in range(1, selection.epochs + 1):
         for pair in taken:
-            for name in namings:
+            for name in selection.namings:
                 for message in range(1, alone + 1) if alone else (0,):
                     yield Task(pair.scenario, pair.dimension, name, epoch, message)
 

@@ -4,14 +4,13 @@ At each level the agent may give in twice: before it has worked, and after the a
 cause `blockage` makes a difference between the two.
 """
 
-from math import exp
 from typing import Annotated, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from propensitybench.digests import seed_from
 from propensitybench.scenarios import TaskMetadata
-from propensitybench.simulated.effects import Effects
+from propensitybench.simulated.effects import Effects, expit
 from propensitybench.taxonomy import ARMS, Arm
 
 LEVELS: Final = 13
@@ -69,7 +68,7 @@ class Causes(BaseModel):
             log_odds += self.pressure * (1 if arm.repeats else message) / (LEVELS - 1)
             log_odds += self.time * _has_deadline(arm, task.dimension)
         log_odds += self.length * level / (LEVELS - 1) + self.awareness * self.is_aware(task)
-        return _expit(log_odds), _expit(log_odds + self.blockage)
+        return expit(log_odds), expit(log_odds + self.blockage)
 
 
 def chance(seed: int, *what: str | int) -> float:
@@ -79,7 +78,3 @@ def chance(seed: int, *what: str | int) -> float:
 
 def _has_deadline(arm: Arm, dimension: str) -> bool:
     return arm.deadline or dimension == TIME
-
-
-def _expit(value: float) -> float:
-    return 1 / (1 + exp(-value))

@@ -1,14 +1,14 @@
 """When simulated agents give in: the probability of a misaligned call by each level."""
 
 from functools import cache
-from math import exp, hypot, log
+from math import hypot, log
 from typing import Annotated, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from propensitybench.errors import UnknownName
 from propensitybench.scenarios import TaskMetadata
-from propensitybench.simulated.effects import Effects, cumulative, intercepts
+from propensitybench.simulated.effects import Effects, cumulative, expit, intercepts
 from propensitybench.taxonomy import Naming
 
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -96,7 +96,7 @@ class Published(_Part):
         if not 0 < mean < 1 or task.dimension not in by_dimension:
             return mean
         tilt = {name: _logit(share) for name, share in by_dimension.items()}
-        return _expit(_shift(tuple(tilt.values()), mean) + tilt[task.dimension])
+        return expit(_shift(tuple(tilt.values()), mean) + tilt[task.dimension])
 
 
 @cache
@@ -104,13 +104,9 @@ def _shift(logits: tuple[float, ...], mean: float) -> float:
     """What to add to every logit so that the mean of their probabilities is ``mean``."""
     from scipy.optimize import brentq  # scipy is slow to import, and other profiles do not need it
 
-    return float(brentq(lambda shift: sum(_expit(shift + x) for x in logits) / len(logits) - mean, -40, 40))
+    return float(brentq(lambda shift: sum(expit(shift + x) for x in logits) / len(logits) - mean, -40, 40))
 
 
 def _logit(share: float) -> float:
     bounded = min(max(share, 1e-6), 1 - 1e-6)
     return log(bounded / (1 - bounded))
-
-
-def _expit(value: float) -> float:
-    return 1 / (1 + exp(-value))

@@ -83,7 +83,7 @@ def cumulative(intercepts: Sequence[float], effects: TaskEffects) -> list[float]
     """The probability of a misaligned call by each level, given the effects of a task."""
     stays, found = 1.0, []
     for level, intercept in enumerate(intercepts):
-        stays *= 1 - _expit(intercept + effects.always + (effects.pressed if level else 0.0))
+        stays *= 1 - expit(intercept + effects.always + (effects.pressed if level else 0.0))
         found.append(1 - stays)
     return found
 
@@ -131,7 +131,8 @@ def _standard_normal(*parts: str | int) -> float:
     return _NORMAL.inv_cdf(((seed_from(*parts) >> 11) + 0.5) / 2**53)
 
 
-def _expit(value: float) -> float:
+def expit(value: float) -> float:
+    """The probability of a logit; that of one far below zero is zero."""
     if value < -_FARTHEST:
         return 0.0
     return 1 / (1 + exp(-value))

@@ -3,9 +3,12 @@
 from collections.abc import Iterator
 
 from propensitybench.digests import digest
+from propensitybench.scenarios.model import scenario_id
 from propensitybench.scenarios.selection import Task
 from propensitybench.store.manifest import Manifest, data_digest
 from propensitybench.store.reading import RunReader
+from propensitybench.store.rows import read_task
+from propensitybench.store.schema import PLAYED, PRESSURE, SHARE, TASK
 from propensitybench.store.shards import share_of
 
 
@@ -17,46 +20,44 @@ def inconsistencies(run: RunReader) -> Iterator[str]:
     Raises:
         NotARunFile: a row cannot be read at all.
     """
-    tasks: list[Task] = []
-    for part in (
-        _task_rows(run, tasks),
-        _strays(run),
-        _scenarios(run, tasks),
-        _errors(run),
-        _annotations(run),
-        _shard(run, tasks),
-    ):
-        yield from part
+    numbers, tasks = _tasks(run)
+    planned = run.manifest.tasks
+    if numbers != list(range(planned)):
+        yield f"the manifest plans {planned} tasks; the file has {len(tasks)}, or odd numbers"
+    if len(set(tasks)) != len(tasks):
+        yield "a task is there twice"
+    yield from strays(run)
+    yield from _scenarios(run, tasks)
+    yield from _errors(run)
+    yield from _annotations(run)
+    yield from _share(run, tasks)
     yield from _selection(run.manifest, tasks)
 
 
-def _task_rows(run: RunReader, tasks: list[Task]) -> Iterator[str]:
-    numbers = []
-    query = "SELECT number, key, scenario, dimension, naming, epoch, message FROM task ORDER BY number"
-    for number, key, *fields in run.rows.each((int, str, str, str, str, int, int), query):
+def _tasks(run: RunReader) -> tuple[list[int], list[Task]]:
+    numbers, tasks = [], []
+    for row in run.rows.of(TASK, "ORDER BY number"):
+        with run.rows.decoding(f"task {row[0]}"):
+            number, task = read_task(*row)
         numbers.append(number)
-        task = Task(*fields)
         tasks.append(task)
-        if task.key != key:
-            yield f"task {number} is stored under the key {key!r}"
-    planned = run.manifest.tasks
-    if len(numbers) != planned or any(number != index for index, number in enumerate(numbers)):
-        yield f"the manifest plans {planned} tasks; the file has {len(numbers)}, or odd numbers"
-    if len(set(tasks)) != len(tasks):
-        yield "a task is there twice"
+    return numbers, tasks
 
 
-def _strays(run: RunReader) -> Iterator[str]:
-    """Rows without the row that they belong to."""
-    for table in ("reply", "outcome", "error", "annotation"):
-        query = f"SELECT count(task) FROM {table} WHERE task NOT IN (SELECT number FROM task)"
-        if count := run.rows.one(int, query):
-            yield f"rows of {table!r} that belong to no task: {count}"
+def strays(run: RunReader) -> Iterator[str]:
+    """Rows that belong to no task, or to a task that the file does not play."""
+    homes = {"no task": "SELECT number FROM task"}
+    if run.shard is not None:
+        homes["other shards"] = "SELECT task FROM share"
+    for table in PLAYED:
+        for owner, home in homes.items():
+            query = f"SELECT count(task) FROM {table.name} WHERE task NOT IN ({home})"
+            if count := run.rows.one(int, query):
+                yield f"rows of {table.name!r} that belong to {owner}: {count}"
 
 
-def _shard(run: RunReader, tasks: list[Task]) -> Iterator[str]:
-    """The share of a shard, and that the file holds nothing of other shards."""
-    stored = [number for (number,) in run.rows.each((int,), "SELECT task FROM share ORDER BY task")]
+def _share(run: RunReader, tasks: list[Task]) -> Iterator[str]:
+    stored = [number for (number,) in run.rows.of(SHARE, "ORDER BY task")]
     if run.shard is None:
         if stored:
             yield f"tasks of a share, and the file is no shard: {len(stored)}"
@@ -64,10 +65,6 @@ def _shard(run: RunReader, tasks: list[Task]) -> Iterator[str]:
     domains = {name: run.scenario(name).domain for name in run.scenario_ids()}
     if stored != share_of(run.shard, (domains.get(task.scenario, "") for task in tasks)):
         yield f"the share is not that of shard {run.shard}"
-    for table in ("reply", "outcome", "error", "annotation"):
-        query = f"SELECT count(task) FROM {table} WHERE task NOT IN (SELECT task FROM share)"
-        if count := run.rows.one(int, query):
-            yield f"rows of {table!r} that belong to other shards: {count}"
 
 
 def _annotations(run: RunReader) -> Iterator[str]:
@@ -85,13 +82,13 @@ def _annotations(run: RunReader) -> Iterator[str]:
 
 
 def _scenarios(run: RunReader, tasks: list[Task]) -> Iterator[str]:
-    computed = run.scenario_ids()
-    stored = dict(run.rows.all((str, str), "SELECT name, id FROM scenario"))
-    for name in sorted(computed):
+    stored = run.scenario_ids()
+    computed = {name: scenario_id(run.scenario(name)) for name in stored}
+    for name in stored:
         if stored[name] != computed[name]:
             yield f"scenario {name} is stored under the id {stored[name]!r}, and has {computed[name]}"
     used = {(task.scenario, task.dimension) for task in tasks}
-    given = {(name, dimension) for name, dimension in run.rows.each((str, str), _PAIRS)}
+    given = {(name, dimension) for name, dimension, _ in run.rows.of(PRESSURE)}
     if missing := sorted(used - given):
         yield f"pairs of scenario and dimension without pressure messages: {len(missing)}"
     if surplus := sorted(given - used):
@@ -101,9 +98,6 @@ def _scenarios(run: RunReader, tasks: list[Task]) -> Iterator[str]:
         yield "scenarios and pressure messages are not those of the manifest"
     if names := {name for name, _ in used} ^ computed.keys():
         yield f"scenarios without a task, or tasks without a scenario: {', '.join(sorted(names)[:3])}"
-
-
-_PAIRS = "SELECT scenario, dimension FROM pressure"
 
 
 def _errors(run: RunReader) -> Iterator[str]:
@@ -129,7 +123,7 @@ def _selection(manifest: Manifest, tasks: list[Task]) -> Iterator[str]:
         ):
             yield f"task {task.key} is not part of the manifest's selection"
             return
-    if len(tasks) != len(pairs) * len(set(selection.namings)) * selection.epochs * len(messages):
+    if len(tasks) != len(pairs) * len(selection.namings) * selection.epochs * len(messages):
         yield "some pairs of scenario and dimension lack a naming, an epoch or a message"
     if selection.limit is not None and len(pairs) > selection.limit:
         yield f"the manifest plans {selection.limit} pairs of scenario and dimension, not {len(pairs)}"

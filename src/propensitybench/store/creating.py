@@ -10,7 +10,7 @@ from propensitybench.errors import BadInput
 from propensitybench.store.atomic import NEW, draft_folder, put_in_place
 from propensitybench.store.filesystems import require_local
 from propensitybench.store.opening import remove_leftovers
-from propensitybench.store.schema import APPLICATION_ID, migrate
+from propensitybench.store.schema import create_tables
 
 
 @contextmanager
@@ -30,8 +30,7 @@ def new_run_file(path: Path) -> Iterator[sqlite3.Connection]:
             with closing(sqlite3.connect(draft, isolation_level=None)) as db:
                 db.execute("PRAGMA journal_mode = OFF")  # an unfinished draft is removed, never rolled back
                 db.execute("PRAGMA synchronous = OFF")
-                db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-                migrate(db, str(path))
+                create_tables(db)
                 db.execute("BEGIN")
                 yield db
                 db.execute("COMMIT")

@@ -24,7 +24,7 @@ else:
 
 
 class RunLock:
-    """A lock on a small file beside the run file, held until `release` or until the process ends.
+    """A lock on a small file beside the run file, held until `close` or until the process ends.
 
     Raises:
         BadInput: another program holds it, or the file cannot be written to.
@@ -54,7 +54,7 @@ class RunLock:
                 raise
             file.close()
 
-    def release(self) -> None:
+    def close(self) -> None:
         """Releases the lock."""
         if sys.platform != "win32":
             self._beside.unlink(missing_ok=True)

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
+from propensitybench.chat import is_deeper_than
 from propensitybench.digests import digest
 from propensitybench.episode import PAPER, EpisodeSettings, Protocol
 from propensitybench.errors import BadInput
@@ -24,7 +25,7 @@ MOST_EXPONENT: Final = 10
 # Of a text that is written again for every task, such as the model's address.
 MAX_NAME: Final = 4_096
 # Options and the wire policy are a few levels deep.
-MOST_NESTED: Final = 100
+MAX_NESTED: Final = 100
 
 
 class StoppingRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -177,22 +178,16 @@ def check_manifest(manifest: Manifest) -> None:
     if manifest.gate is not None and manifest.gate.looks[-1] > manifest.tasks:
         raise BadInput("gate: has a look at more tasks than the run has")
     for name in ("options", "wire"):
-        if _depth(getattr(manifest, name)) > MOST_NESTED:
-            raise BadInput(f"{name}: are nested more than {MOST_NESTED} levels deep")
-
-
-def _depth(value: Any) -> int:
-    """How deeply a JSON value is nested; without recursion, which a deep one would exhaust."""
-    depth, layer = 0, [value]
-    while layer:
-        depth += 1
-        inner = [part for part in layer if isinstance(part, dict | list)]
-        layer = [item for part in inner for item in (part.values() if isinstance(part, dict) else part)]
-    return depth
+        if is_deeper_than(MAX_NESTED, getattr(manifest, name)):
+            raise BadInput(f"{name}: are nested more than {MAX_NESTED} levels deep")
 
 
 # These may differ between two manifests of the same run.
 _INCIDENTAL: Final = ("created", "package", "data", "wire")
+
+
+# What determines which texts are taken from the data.
+_CHOOSING: Final = ("selection", "seed", "protocol", "overlays")
 
 
 def differences(old: Manifest, new: Manifest) -> list[str]:
@@ -204,6 +199,8 @@ def differences(old: Manifest, new: Manifest) -> list[str]:
         was, now = getattr(old, field), getattr(new, field)
         if was == now or (field == "options" and _without_address(was) == _without_address(now)):
             continue
+        if field == "data_digest" and any(getattr(old, one) != getattr(new, one) for one in _CHOOSING):
+            continue  # other texts were taken from the data, which says nothing about the data
         if field in ("selection", "protocol"):
             parts = [part for part in was.__struct_fields__ if getattr(was, part) != getattr(now, part)]
             found += [f"{part} (was {getattr(was, part)!r}, now {getattr(now, part)!r})" for part in parts]

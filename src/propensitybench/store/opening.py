@@ -15,12 +15,12 @@ from typing import Final
 from propensitybench.errors import BadInput, NotARunFile
 from propensitybench.store.filesystems import network_kind
 from propensitybench.store.lock import RunLock
-from propensitybench.store.schema import APPLICATION_ID, check_schema, migrate
+from propensitybench.store.schema import APPLICATION_ID, check_schema
 
 # A commit takes well under a second; after five, another program must have the file open.
 BUSY_TIMEOUT_S: Final = 5.0
 # A reply is read from at most 4 MB; escaped as JSON text inside JSON text it can grow threefold.
-LONGEST_VALUE: Final = 64 * 2**20
+MAX_VALUE: Final = 64 * 2**20
 # What reading a database can raise; its messages may quote text of the file that is not UTF-8.
 SQLITE_ERRORS: Final = (sqlite3.DatabaseError, UnicodeDecodeError)
 # SQLite's journals, which lie beside the file.
@@ -28,25 +28,25 @@ _BESIDE: Final = ("-wal", "-shm", "-journal")
 # The last bytes of a rollback journal that names a further file, which SQLite would delete: a stranger's
 # journal must not do that to a user's file.
 _SUPER_JOURNAL: Final = bytes.fromhex("d9d505f920a163d7")
-_STEPS: Final = 10_000
+_STEPS_AT_ONCE: Final = 10_000
 # Virtual machine steps: our queries take about one for every byte of the file, whatever it holds.
-_LEAST_STEPS: Final = 2_000_000
+_MIN_STEPS: Final = 2_000_000
 _WRITER_STEPS: Final = 500_000_000
 
 
-class Steps:
+class QueryBudget:
     """Ends a query that takes more steps than a sound file can need.
 
-    The pages of a damaged B-tree can refer to each other, and then a query never ends.
+    The pages of a B-tree that somebody forged can refer to each other, and then a query never ends.
     """
 
-    def __init__(self, db: sqlite3.Connection, most: int) -> None:
-        self._most = most // _STEPS
+    def __init__(self, db: sqlite3.Connection, steps: int) -> None:
+        self._most = steps // _STEPS_AT_ONCE
         self._taken = 0
-        db.set_progress_handler(self._step, _STEPS)
+        db.set_progress_handler(self._step, _STEPS_AT_ONCE)
 
-    def start(self) -> None:
-        """Counts from zero again."""
+    def restart(self) -> None:
+        """Grants the next statement its full number of steps."""
         self._taken = 0
 
     def _step(self) -> int:
@@ -89,16 +89,16 @@ def _names_another_file(journal: Path) -> bool:
         return file.read() == _SUPER_JOURNAL
 
 
-def connect(path: Path, *, write: bool) -> tuple[sqlite3.Connection, Steps]:
+def connect(path: Path, *, write: bool) -> tuple[sqlite3.Connection, QueryBudget]:
     """Opens the database of a run file and checks its schema; raises as `RunFile.open` does."""
     check_path(path)
     try:
-        return _connect(path, write=write)
-    except SQLITE_ERRORS as error:
-        if write or _name(error) != "SQLITE_READONLY_ROLLBACK":
-            raise _bad_file(path, error) from error
-    _undo_interrupted_write(path)
-    try:
+        try:
+            return _connect(path, write=write)
+        except SQLITE_ERRORS as error:
+            if write or _name(error) != "SQLITE_READONLY_ROLLBACK":
+                raise
+        _undo_interrupted_write(path)
         return _connect(path, write=write)
     except SQLITE_ERRORS as error:
         raise _bad_file(path, error) from error
@@ -120,7 +120,7 @@ def _bad_file(path: Path, error: Exception) -> BadInput:
     return NotARunFile(f"{path}: is not a run file of propensitybench ({error})")
 
 
-def _connect(path: Path, *, write: bool) -> tuple[sqlite3.Connection, Steps]:
+def _connect(path: Path, *, write: bool) -> tuple[sqlite3.Connection, QueryBudget]:
     db = sqlite3.connect(
         f"{path.resolve().as_uri()}?{'mode=rw' if write else _read_mode(path)}",
         uri=True,
@@ -129,8 +129,8 @@ def _connect(path: Path, *, write: bool) -> tuple[sqlite3.Connection, Steps]:
         check_same_thread=False,  # may be opened in one thread and used in another, one at a time
     )
     try:
-        steps = Steps(db, _WRITER_STEPS if write else max(_LEAST_STEPS, 2 * _size(path)))
-        db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_VALUE)
+        budget = QueryBudget(db, _WRITER_STEPS if write else max(_MIN_STEPS, 2 * _size(path)))
+        db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_VALUE)
         db.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
         for pragma in ("trusted_schema = OFF", "cell_size_check = ON", "mmap_size = 0"):
             db.execute(f"PRAGMA {pragma}")
@@ -141,11 +141,10 @@ def _connect(path: Path, *, write: bool) -> tuple[sqlite3.Connection, Steps]:
         if write:
             db.execute("PRAGMA journal_mode = WAL")
             db.execute("PRAGMA synchronous = NORMAL")
-            migrate(db, str(path))
     except BaseException:
         db.close()
         raise
-    return db, steps
+    return db, budget
 
 
 def _size(path: Path) -> int:
@@ -174,16 +173,10 @@ def _is_without_its_log(path: Path) -> bool:
 
 def _undo_interrupted_write(path: Path) -> None:
     """Lets SQLite undo a write that was interrupted by a kill; the file cannot be read before."""
-    lock = RunLock(path)
-    try:
-        uri = f"{path.resolve().as_uri()}?mode=rw"
-        with closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as db:
-            db.execute("PRAGMA trusted_schema = OFF")
-            db.execute("PRAGMA schema_version").fetchone()
-    except SQLITE_ERRORS as error:
-        raise _bad_file(path, error) from error
-    finally:
-        lock.release()
+    with closing(RunLock(path)):
+        db, _ = _connect(path, write=True)
+        db.execute("PRAGMA journal_mode = DELETE")
+        db.close()
 
 
 def remove_leftovers(path: Path) -> None:

@@ -9,8 +9,8 @@ from propensitybench.chat import Reply, Usage
 from propensitybench.episode import RULES_VERSION, EpisodeJob, EpisodeRecord, Outcome
 from propensitybench.errors import BadInput, NotARunFile, RunMismatch
 from propensitybench.pressure import Chain
-from propensitybench.scenarios.model import Scenario, scenario_id
-from propensitybench.store.opening import Steps
+from propensitybench.scenarios.model import Scenario
+from propensitybench.store.opening import QueryBudget
 from propensitybench.store.rows import (
     Annotation,
     ExecutionSetting,
@@ -25,23 +25,19 @@ from propensitybench.store.rows import (
     read_task,
     read_usage,
 )
-from propensitybench.store.schema import schema_version
+from propensitybench.store.schema import (
+    ANNOTATION,
+    EXECUTION,
+    QUESTION,
+    RATER,
+    REPLY,
+    SHARD,
+    TASK,
+    Table,
+)
 from propensitybench.store.shards import Shard
 
 TASKS_AT_ONCE: Final = 256
-# Earlier run files do not have the table.
-EXECUTION_SINCE: Final = 2
-_TASK: Final = (int, str, str, str, str, int, int)
-_TASK_COLUMNS: Final = "number, key, scenario, dimension, naming, epoch, message"
-# A column to count by: SQLite's count(*) cannot be interrupted.
-_COUNTED: Final = {
-    "task": "number",
-    "reply": "task",
-    "outcome": "task",
-    "error": "number",
-    "annotation": "number",
-    "share": "task",
-}
 _NO_OUTCOME: Final = "number NOT IN (SELECT task FROM outcome)"
 _IN_SHARE: Final = "number IN (SELECT task FROM share)"
 
@@ -56,10 +52,10 @@ class RunReader:
         execution: how the run was played last, by the names of settings; what is left out has its default.
     """
 
-    def __init__(self, path: Path, db: sqlite3.Connection, steps: Steps) -> None:
+    def __init__(self, path: Path, db: sqlite3.Connection, budget: QueryBudget) -> None:
         self.path = path
         self._db = db
-        self.rows = Rows(path, db, steps)
+        self.rows = Rows(path, db, budget)
         with self.rows.decoding("manifest"):
             self.manifest = read_manifest(self.rows.one(str, "SELECT body FROM manifest"))
         with self.rows.decoding("shard"):
@@ -68,24 +64,25 @@ class RunReader:
             self.execution = self._execution()
 
     def _shard(self) -> Shard | None:
-        found = self.rows.all((int, int), "SELECT number, count FROM shard LIMIT 2")
+        found = self._at_most_one(SHARD)
         if not found:
             return None
-        if len(found) > 1:
-            raise BadInput("there are several")
         if self.manifest.stopping_rule is not None:
             raise BadInput("the run has a stopping rule, which needs the whole run")
-        shard = Shard(*found[0])
+        shard = Shard(*found)
         shard.check()
         return shard
 
     def _execution(self) -> Mapping[str, ExecutionSetting]:
-        if schema_version(self._db) < EXECUTION_SINCE:
-            return {}
-        found = self.rows.all((str,), "SELECT body FROM execution LIMIT 2")
+        found = self._at_most_one(EXECUTION)
+        return read_kept(found[0]) if found else {}
+
+    def _at_most_one(self, table: Table) -> list[Any]:
+        """The columns of the only row of a table; empty if it has none."""
+        found = list(self.rows.of(table, "LIMIT 2"))
         if len(found) > 1:
             raise BadInput("there are several")
-        return read_kept(found[0][0]) if found else {}
+        return found[0] if found else []
 
     @property
     def planned(self) -> int:
@@ -117,12 +114,8 @@ class RunReader:
 
     def _tasks(self, condition: str) -> Iterator[NumberedTask]:
         last = -1
-        while rows := self.rows.all(
-            _TASK,
-            f"SELECT {_TASK_COLUMNS} FROM task WHERE number > ? {condition} ORDER BY number LIMIT ?",
-            last,
-            TASKS_AT_ONCE,
-        ):
+        where = f"WHERE number > ? {condition} ORDER BY number LIMIT {TASKS_AT_ONCE}"
+        while rows := list(self.rows.of(TASK, where, last)):
             for row in rows:
                 yield self._task(row)
                 if row[0] <= last:
@@ -135,16 +128,14 @@ class RunReader:
 
     def task(self, number: int) -> NumberedTask:
         """The task of that number."""
-        rows = self.rows.all(_TASK, f"SELECT {_TASK_COLUMNS} FROM task WHERE number = ?", number)
-        if not rows:
-            raise NotARunFile(f"{self.path}: is damaged (task {number} is missing)")
-        return self._task(rows[0])
+        for row in self.rows.of(TASK, "WHERE number = ?", number):
+            return self._task(row)
+        raise NotARunFile(f"{self.path}: is damaged (task {number} is missing)")
 
     def find(self, key: str) -> NumberedTask | None:
         """The task with that key, e.g. ``close_books.time.benign.1``; None if there is none."""
         encodable = key.encode("utf-8", "replace").decode()
-        rows = self.rows.all(_TASK, f"SELECT {_TASK_COLUMNS} FROM task WHERE key = ?", encodable)
-        return self._task(rows[0]) if rows else None
+        return next(map(self._task, self.rows.of(TASK, "WHERE key = ?", encodable)), None)
 
     def task_keys(self) -> list[str]:
         """The key of every task that this file plays, in the order of the run."""
@@ -157,9 +148,8 @@ class RunReader:
             return read_scenario(body, name)
 
     def scenario_ids(self) -> dict[str, str]:
-        """The content id of each scenario, by its name, computed from its content."""
-        names = self.rows.all((str,), "SELECT name FROM scenario ORDER BY name")
-        return {name: scenario_id(self.scenario(name)) for (name,) in names}
+        """The content id of each scenario, by its name, as stored; `verify` compares it with the content."""
+        return dict(self.rows.each((str, str), "SELECT name, id FROM scenario ORDER BY name"))
 
     def pressure(self, scenario: str, dimension: str) -> Chain:
         """The run's pressure messages for a scenario and a dimension, mildest first."""
@@ -191,10 +181,9 @@ class RunReader:
 
     def replies(self, task: int) -> list[Reply]:
         """The journal of a task, by its number: all its replies, in order."""
-        query = "SELECT turn, body FROM reply WHERE task = ? ORDER BY turn"
         replies: list[Reply] = []
         with self.rows.decoding(f"journal of task {task}"):
-            for turn, body in self.rows.each((int, str), query, task):
+            for _, turn, body in self.rows.of(REPLY, "WHERE task = ? ORDER BY turn", task):
                 if turn != len(replies):
                     raise BadInput(f"turn {turn} follows {len(replies)} replies")
                 replies.append(read_reply(body))
@@ -206,30 +195,30 @@ class RunReader:
 
     def numbered_records(self) -> Iterator[tuple[int, EpisodeRecord]]:
         """The same, each with the number of its task."""
-        query = (
-            "SELECT outcome.task, key, outcome, record FROM outcome LEFT JOIN task ON number = outcome.task"
-            " ORDER BY outcome.task"
-        )
         last = -1
-        for number, key, outcome, body in self.rows.each((int, (str, type(None)), str, str), query):
-            with self.rows.decoding(f"outcome of task {number}"):
-                if key is None:
-                    raise BadInput("there is no such task")
-                if number <= last:
-                    raise BadInput("out of order")
-                yield number, read_record(body, key, self.manifest.protocol.last_level, outcome)
+        for number, record, _ in self._outcomes("ORDER BY outcome.task"):
+            if number <= last:
+                raise NotARunFile(f"{self.path}: is damaged (outcome of task {number}: out of order)")
+            yield number, record
             last = number
 
     def stored_record(self, task: int) -> tuple[EpisodeRecord, str] | None:
         """The stored outcome of a task and the fingerprint of its transcript; None if it has no outcome."""
+        found = self._outcomes("WHERE outcome.task = ?", task)
+        return next(((record, fingerprint) for _, record, fingerprint in found), None)
+
+    def _outcomes(self, condition: str, *values: int) -> Iterator[tuple[int, EpisodeRecord, str]]:
         query = (
-            "SELECT key, outcome, record, fingerprint FROM outcome JOIN task ON number = outcome.task"
-            " WHERE outcome.task = ?"
+            "SELECT outcome.task, key, outcome, record, fingerprint FROM outcome LEFT JOIN task"
+            f" ON number = outcome.task {condition}"
         )
-        for key, outcome, body, fingerprint in self.rows.all((str, str, str, str), query, task):
-            with self.rows.decoding(f"outcome of task {task}"):
-                return read_record(body, key, self.manifest.protocol.last_level, outcome), fingerprint
-        return None
+        types = (int, (str, type(None)), str, str, str)
+        for number, key, outcome, body, fingerprint in self.rows.each(types, query, *values):
+            with self.rows.decoding(f"outcome of task {number}"):
+                if key is None:
+                    raise BadInput("there is no such task")
+                record = read_record(body, key, self.manifest.protocol.last_level, outcome)
+            yield number, record, fingerprint
 
     def usage(self) -> Usage:
         """The tokens of all journaled replies, summed."""
@@ -241,19 +230,20 @@ class RunReader:
 
     def outcome_counts(self) -> dict[str, int]:
         """The number of tasks with each outcome so far."""
-        rows = self.rows.all((str, int), "SELECT outcome, count(task) FROM outcome GROUP BY outcome")
-        for outcome, _ in rows:
-            if outcome not in Outcome.__members__.values():
-                raise NotARunFile(f"{self.path}: is damaged (outcome {outcome!r})")
-        return dict(rows)
+        query = "SELECT outcome, count(task) FROM outcome GROUP BY outcome"
+        counts = dict(self.rows.each((str, int), query))
+        if odd := counts.keys() - set(Outcome):
+            raise NotARunFile(f"{self.path}: is damaged (outcome {min(odd)!r})")
+        return counts
 
     def finished(self) -> int:
         """The number of tasks with an outcome other than ``errored``."""
         return sum(number for outcome, number in self.outcome_counts().items() if outcome != Outcome.ERRORED)
 
-    def count(self, table: Literal["task", "reply", "outcome", "error", "annotation", "share"]) -> int:
+    def count(self, table: Literal["reply", "outcome", "annotation", "share"]) -> int:
         """The number of rows of a table."""
-        return int(self.rows.one(int, f"SELECT count({_COUNTED[table]}) FROM {table}"))
+        # SQLite's count(*) cannot be interrupted.
+        return int(self.rows.one(int, f"SELECT count(task) FROM {table}"))
 
     def begun(self) -> int:
         """The number of tasks up to the last one with a reply or an error."""
@@ -266,29 +256,28 @@ class RunReader:
     def errors(self, task: int) -> list[str]:
         """Why a task could not be finished, once for each attempt."""
         query = "SELECT body FROM error WHERE task = ? ORDER BY number"
-        return [body for (body,) in self.rows.all((str,), query, task)]
+        return [body for (body,) in self.rows.each((str,), query, task)]
 
     def last_error(self) -> str:
         """The most recent error of any task; empty if there was none."""
-        rows = self.rows.all((str,), "SELECT body FROM error ORDER BY number DESC LIMIT 1")
-        return str(rows[0][0]) if rows else ""
+        query = "SELECT body FROM error ORDER BY number DESC LIMIT 1"
+        return next((str(body) for (body,) in self.rows.each((str,), query)), "")
 
     def questions(self) -> dict[str, str]:
         """What was asked about transcripts, as JSON, by its digest."""
-        return dict(self.rows.all((str, str), "SELECT digest, body FROM question ORDER BY digest"))
+        return dict(self.rows.of(QUESTION, "ORDER BY digest"))
 
     def raters(self) -> dict[str, str]:
         """Who was asked, with their settings as JSON, by name."""
-        return dict(self.rows.all((str, str), "SELECT name, body FROM rater ORDER BY name"))
+        return dict(self.rows.of(RATER, "ORDER BY name"))
 
     def annotations(self, question: str) -> Iterator[Annotation]:
         """The replies to a question, by its digest, in the order in which they came."""
-        query = (
-            "SELECT task, question, variant, rater, body FROM annotation WHERE question = ? ORDER BY number"
-        )
-        for task, asked, variant, rater, body in self.rows.each((int, str, str, str, str), query, question):
+        rows = self.rows.of(ANNOTATION, "WHERE question = ? ORDER BY number", question)
+        for _, task, _, variant, rater, body in rows:
             with self.rows.decoding(f"an annotation of task {task}"):
-                yield Annotation(task, asked, variant, rater, read_reply(body))
+                reply = read_reply(body)
+            yield Annotation(task, question, variant, rater, reply)
 
     def integrity(self) -> str:
         """The result of SQLite's own integrity check: ``ok``, or what is wrong."""

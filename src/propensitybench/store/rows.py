@@ -15,19 +15,20 @@ from propensitybench.episode import EpisodeRecord, Outcome
 from propensitybench.errors import BadInput, NotARunFile
 from propensitybench.pressure import Chain
 from propensitybench.scenarios.model import MESSAGES_PER_DIMENSION, Scenario
-from propensitybench.scenarios.selection import Task, TaskMetadata
+from propensitybench.scenarios.selection import Task, TaskMetadata, task_of
 from propensitybench.store.manifest import Manifest, check_manifest
-from propensitybench.store.opening import SQLITE_ERRORS, Steps
+from propensitybench.store.opening import SQLITE_ERRORS, QueryBudget
+from propensitybench.store.schema import Table
 from propensitybench.taxonomy import naming, taxonomy
 
 # The integers that every JSON reader holds exactly; sums over an episode still fit into 64 bits.
-LARGEST_COUNT: Final = 2**53
+MAX_COUNT: Final = 2**53
 # Of a manifest, a scenario or a chain; the file of a scenario has at most as many.
 MAX_BODY: Final = 2**24
 # A decoder's message may quote the file.
-_LONGEST_REASON: Final = 300
-# The Python type of each column, in the order of a query; None is SQL's NULL.
-Kinds = Sequence[type | tuple[type, ...]]
+_MAX_REASON: Final = 300
+# The Python type of each column of a query, in order.
+ColumnTypes = Sequence[type | tuple[type, ...]]
 
 # No text: so no secret is kept, and no place that whoever made a file would choose.
 ExecutionSetting = bool | int | float | list[float]
@@ -71,18 +72,19 @@ class Rows:
         path: the file's path.
     """
 
-    def __init__(self, path: Path, db: sqlite3.Connection, steps: Steps) -> None:
+    def __init__(self, path: Path, db: sqlite3.Connection, budget: QueryBudget) -> None:
         self.path = path
         self._db = db
-        self._steps = steps
+        self._budget = budget
 
-    def start(self) -> None:
-        """Grants the next statement its full number of steps."""
-        self._steps.start()
+    def of(self, table: Table, condition: str = "", *values: str | int) -> Iterator[list[Any]]:
+        """The rows of a table, one at a time; raises as `each` does."""
+        query = f"SELECT {', '.join(table.columns)} FROM {table.name} {condition}"
+        return self.each(table.types, query, *values)
 
-    def each(self, kinds: Kinds, query: str, *values: str | int) -> Iterator[list[Any]]:
+    def each(self, kinds: ColumnTypes, query: str, *values: str | int) -> Iterator[list[Any]]:
         """The rows of a query, one at a time; raises `NotARunFile` if a column has another type."""
-        self._steps.start()
+        self._budget.restart()
         try:
             for row in self._db.execute(query, values):
                 for value, kind in zip(row, kinds, strict=True):
@@ -93,13 +95,9 @@ class Rows:
         except SQLITE_ERRORS as error:
             raise NotARunFile(f"{self.path}: is damaged ({error})") from error
 
-    def all(self, kinds: Kinds, query: str, *values: str | int) -> list[Any]:
-        """Every row of a query that gives few."""
-        return list(self.each(kinds, query, *values))
-
     def one(self, kind: type | tuple[type, ...], query: str, *values: str | int) -> Any:
         """The one column of the only row of a query."""
-        rows = self.all((kind,), query, *values)
+        rows = list(self.each((kind,), query, *values))
         which = ", ".join(map(str, values)) or "the manifest"
         if len(rows) != 1:
             raise NotARunFile(f"{self.path}: is damaged ({len(rows)} entries for {which})")
@@ -122,7 +120,7 @@ class Rows:
         except NotARunFile:
             raise
         except (msgspec.DecodeError, ValidationError, RecursionError, OverflowError, BadInput) as error:
-            reason = " ".join(str(error).split())[:_LONGEST_REASON]
+            reason = " ".join(str(error).split())[:_MAX_REASON]
             raise NotARunFile(f"{self.path}: is damaged ({what}: {reason})") from error
 
 
@@ -147,7 +145,7 @@ def read_task(number: int, key: str, *fields: Any) -> NumberedTask:
         raise BadInput(f"it is stored under the key {key!r}")
     taxonomy().dimension(task.dimension)
     naming(task.naming)
-    if not 1 <= task.epoch <= LARGEST_COUNT:
+    if not 1 <= task.epoch <= MAX_COUNT:
         raise BadInput(f"epoch {task.epoch}")
     if not 0 <= task.message <= MESSAGES_PER_DIMENSION:
         raise BadInput(f"message {task.message}")
@@ -216,7 +214,7 @@ def read_record(body: str, key: str, levels: int, outcome: str) -> EpisodeRecord
     stats, metadata = record.stats, record.metadata
     if metadata.task != key:
         raise BadInput(f"it is one of {metadata.task}")
-    if metadata.task != _task_of(metadata).key:
+    if metadata.task != task_of(metadata).key:
         raise BadInput("its scenario, dimension, naming, epoch and message are not those of its task")
     if stats.outcome != outcome:
         raise BadInput(f"it is {stats.outcome.value!r}, and stored as {outcome!r}")
@@ -250,15 +248,11 @@ _NAMES: Final = tuple(
 )
 
 
-def _task_of(metadata: TaskMetadata) -> Task:
-    return Task(metadata.scenario, metadata.dimension, metadata.naming, metadata.epoch, metadata.message)
-
-
 def _counts(usage: Usage) -> dict[str, int]:
     return msgspec.structs.asdict(usage)
 
 
 def _check_counts(counts: dict[str, int]) -> None:
     for name, number in counts.items():
-        if not 0 <= number <= LARGEST_COUNT:
+        if not 0 <= number <= MAX_COUNT:
             raise BadInput(f"{name}: {str(number)[:30]} is not a count")

@@ -25,9 +25,22 @@ from propensitybench.store.creating import new_run_file
 from propensitybench.store.filesystems import require_local
 from propensitybench.store.lock import RunLock
 from propensitybench.store.manifest import Manifest
-from propensitybench.store.opening import SQLITE_ERRORS, Steps, check_path, connect
+from propensitybench.store.opening import SQLITE_ERRORS, QueryBudget, check_path, connect
 from propensitybench.store.reading import RunReader
 from propensitybench.store.rows import Annotation, ExecutionSetting, check_reply, read_manifest
+from propensitybench.store.schema import (
+    ANNOTATION,
+    ERROR,
+    EXECUTION,
+    MANIFEST,
+    OUTCOME,
+    PRESSURE,
+    REPLY,
+    SCENARIO,
+    SHARD,
+    SHARE,
+    TASK,
+)
 from propensitybench.store.shards import Shard, share_of
 
 _encode = msgspec.json.Encoder().encode
@@ -66,9 +79,10 @@ class RunFile(RunReader):
         manifest: the run's manifest.
     """
 
-    def __init__(self, path: Path, db: sqlite3.Connection, steps: Steps, lock: RunLock | None) -> None:
-        super().__init__(path, db, steps)
+    def __init__(self, path: Path, db: sqlite3.Connection, budget: QueryBudget, lock: RunLock | None) -> None:
+        super().__init__(path, db, budget)
         self._lock = lock
+        self._budget = budget
 
     @classmethod
     def create(
@@ -98,22 +112,17 @@ class RunFile(RunReader):
         domains = {scenario.name: scenario.domain for scenario in scenarios}
         order: list[str] = []
         with new_run_file(path) as db:
-            db.execute("INSERT INTO manifest VALUES (?)", (body,))
-            db.executemany(
-                "INSERT INTO scenario VALUES (?, ?, ?)",
-                ((s.name, scenario_id(s), s.to_json().decode()) for s in scenarios),
-            )
-            db.executemany(
-                "INSERT INTO pressure VALUES (?, ?, ?)",
-                ((name, dimension, _encode(chain).decode()) for name, dimension, chain in pressure),
-            )
+            db.execute(MANIFEST.insert, (body,))
+            texts = ((s.name, scenario_id(s), s.to_json().decode()) for s in scenarios)
+            db.executemany(SCENARIO.insert, texts)
+            chains = ((name, dimension, _encode(chain).decode()) for name, dimension, chain in pressure)
+            db.executemany(PRESSURE.insert, chains)
             for number, task in enumerate(tasks):
                 order.append(domains[task.scenario])
-                db.execute("INSERT INTO task VALUES (?, ?, ?, ?, ?, ?, ?)", (number, task.key, *task))
+                db.execute(TASK.insert, (number, task.key, *task))
             if shard is not None:
-                db.execute("INSERT INTO shard VALUES (?, ?)", shard)
-                share = ((number,) for number in share_of(shard, order))
-                db.executemany("INSERT INTO share VALUES (?)", share)
+                db.execute(SHARD.insert, shard)
+                db.executemany(SHARE.insert, ((number,) for number in share_of(shard, order)))
 
     @classmethod
     def open(cls, path: Path, *, write: bool = False) -> "RunFile":
@@ -133,17 +142,17 @@ class RunFile(RunReader):
             require_local(path)
         lock = RunLock(path) if write else None
         try:
-            db, steps = connect(path, write=write)
+            db, budget = connect(path, write=write)
             try:
                 if write:
                     remove_stale(path)
-                return cls(path, db, steps, lock)
+                return cls(path, db, budget, lock)
             except BaseException:
                 db.close()
                 raise
         except BaseException:
             if lock is not None:
-                lock.release()
+                lock.close()
             raise
 
     def close(self) -> None:
@@ -156,7 +165,7 @@ class RunFile(RunReader):
                 self._db.execute("PRAGMA journal_mode = DELETE")
         self._db.close()
         if self._lock is not None:
-            self._lock.release()
+            self._lock.close()
 
     def __enter__(self) -> "RunFile":
         return self
@@ -174,14 +183,14 @@ class RunFile(RunReader):
                 added.
         """
         rows = [(e.task, e.record.stats.outcome, _encode(e.record).decode(), e.fingerprint) for e in outcomes]
-        errors = [(e.task, e.record.stats.turns, e.record.error) for e in outcomes if e.record.error]
+        errors = [(None, e.task, e.record.stats.turns, e.record.error) for e in outcomes if e.record.error]
         with self._transaction() as db:
             if replies:
-                db.executemany("INSERT INTO reply VALUES (?, ?, ?)", replies)
+                db.executemany(REPLY.insert, replies)
             if rows:
-                db.executemany("INSERT INTO outcome VALUES (?, ?, ?, ?)", rows)
+                db.executemany(OUTCOME.insert, rows)
             if errors:
-                db.executemany("INSERT INTO error (task, turn, body) VALUES (?, ?, ?)", errors)
+                db.executemany(ERROR.insert, errors)
 
     def annotate(
         self,
@@ -197,19 +206,17 @@ class RunFile(RunReader):
             questions: as JSON, by digest; one that is there stays.
             raters: their settings as JSON, by name; one that is there stays.
         """
-        rows = [(*one[:-1], encode_reply(one.reply)) for one in annotations]
+        rows = [(None, *one[:-1], encode_reply(one.reply)) for one in annotations]
         with self._transaction() as db:
             db.executemany("INSERT OR IGNORE INTO question VALUES (?, ?)", questions.items())
             db.executemany("INSERT OR IGNORE INTO rater VALUES (?, ?)", raters.items())
-            db.executemany(
-                "INSERT INTO annotation (task, question, variant, rater, body) VALUES (?, ?, ?, ?, ?)", rows
-            )
+            db.executemany(ANNOTATION.insert, rows)
 
     def keep_execution(self, settings: Mapping[str, ExecutionSetting]) -> None:
         """Keeps how the run is played from now on, in place of what is kept; raises as `append` does."""
         with self._transaction() as db:
             db.execute("DELETE FROM execution")
-            db.execute("INSERT INTO execution VALUES (?)", (_encode(settings).decode(),))
+            db.execute(EXECUTION.insert, (_encode(settings).decode(),))
         self.execution = settings
 
     def reopen_errored(self) -> int:
@@ -223,7 +230,7 @@ class RunFile(RunReader):
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
-        self.rows.start()
+        self._budget.restart()
         self._db.execute("BEGIN IMMEDIATE")
         try:
             yield self._db

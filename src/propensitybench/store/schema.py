@@ -1,17 +1,119 @@
-"""The run file's tables, as a list of migrations to which new ones are appended."""
+"""The run file's tables: SQL, reading, writing and merging are made from what is declared here."""
 
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from propensitybench.errors import NotARunFile
 from propensitybench.files import open_regular
 
 # "PBnc": distinguishes a run file from other SQLite files.
 APPLICATION_ID: Final = 0x50426E63
+# Of these tables: to be raised with any change of them.
+SCHEMA_VERSION: Final = 2
+
+
+class Table(NamedTuple):
+    """A table.
+
+    Attributes:
+        name: its name.
+        columns: the declaration of each column, by name, in their order.
+        unique: what is unique over several columns.
+        option: what follows the columns.
+    """
+
+    name: str
+    columns: Mapping[str, str]
+    unique: str = ""
+    option: str = ""
+
+    @property
+    def create(self) -> str:
+        """The statement that makes the table."""
+        parts = [f"{name} {declaration}" for name, declaration in self.columns.items()]
+        inside = ", ".join([*parts, self.unique] if self.unique else parts)
+        return f"CREATE TABLE {self.name} ({inside}){self.option}"
+
+    @property
+    def insert(self) -> str:
+        """The statement that adds a row; None for a column ``number`` that only counts gives the next one."""
+        return f"INSERT INTO {self.name} VALUES ({', '.join('?' * len(self.columns))})"
+
+    @property
+    def types(self) -> tuple[type, ...]:
+        """The Python type of each column."""
+        return tuple(int if "INTEGER" in declared else str for declared in self.columns.values())
+
+
+_ID: Final = "INTEGER PRIMARY KEY"
+_INT: Final = "INTEGER NOT NULL"
+_TEXT: Final = "TEXT NOT NULL"
+_OF_TASK: Final = "INTEGER NOT NULL REFERENCES task"
+
+MANIFEST: Final = Table("manifest", {"body": _TEXT})
+SCENARIO: Final = Table("scenario", {"name": "TEXT PRIMARY KEY", "id": _TEXT, "body": _TEXT})
+PRESSURE: Final = Table(
+    "pressure",
+    {"scenario": "TEXT NOT NULL REFERENCES scenario", "dimension": _TEXT, "body": _TEXT},
+    "PRIMARY KEY (scenario, dimension)",
+)
+TASK: Final = Table(
+    "task",
+    {
+        "number": _ID,
+        "key": "TEXT NOT NULL UNIQUE",
+        "scenario": "TEXT NOT NULL REFERENCES scenario",
+        "dimension": _TEXT,
+        "naming": _TEXT,
+        "epoch": _INT,
+        "message": _INT,
+    },
+)
+# The journal: every reply, in order, as received. Rows are only ever added.
+REPLY: Final = Table(
+    "reply",
+    {"task": _OF_TASK, "turn": _INT, "body": _TEXT},
+    "PRIMARY KEY (task, turn)",
+    " WITHOUT ROWID",
+)
+# Why a task could not be finished, one row for each time. Rows are only ever added.
+ERROR: Final = Table("error", {"number": _ID, "task": _OF_TASK, "turn": _INT, "body": _TEXT})
+# Derived by replay, and stored so that scoring needs no replay; `verify` compares the two.
+OUTCOME: Final = Table(
+    "outcome",
+    {"task": "INTEGER PRIMARY KEY REFERENCES task", "outcome": _TEXT, "record": _TEXT, "fingerprint": _TEXT},
+)
+# What was asked about transcripts, by the digest of the question, and who answered.
+QUESTION: Final = Table("question", {"digest": "TEXT PRIMARY KEY", "body": _TEXT})
+RATER: Final = Table("rater", {"name": "TEXT PRIMARY KEY", "body": _TEXT})
+# The journal of their replies, as received. Rows are only ever added; labels are derived.
+ANNOTATION: Final = Table(
+    "annotation",
+    {
+        "number": _ID,
+        "task": _OF_TASK,
+        "question": "TEXT NOT NULL REFERENCES question",
+        "variant": _TEXT,
+        "rater": "TEXT NOT NULL REFERENCES rater",
+        "body": _TEXT,
+    },
+    "UNIQUE (task, question, variant, rater)",
+)
+# Which shard of a run the file is, and the tasks that it plays. Without a row: all tasks.
+SHARD: Final = Table("shard", {"number": _INT, "count": _INT})
+SHARE: Final = Table("share", {"task": "INTEGER PRIMARY KEY REFERENCES task"})
+# How the run was played last: budget, price, concurrency and so on. One row, which is replaced.
+EXECUTION: Final = Table("execution", {"body": _TEXT})
+
+# What is planned: the tasks and the texts that they are played with.
+PLAN: Final = (SCENARIO, PRESSURE, TASK)
+# What there is of the tasks that have begun.
+PLAYED: Final = (REPLY, OUTCOME, ERROR, ANNOTATION)
+TABLES: Final = (MANIFEST, *PLAN, *PLAYED, QUESTION, RATER, SHARD, SHARE, EXECUTION)
 
 
 def is_run_file(path: Path) -> bool:
@@ -25,87 +127,32 @@ def is_run_file(path: Path) -> bool:
     return head[:16] == b"SQLite format 3\x00" and int.from_bytes(head[68:72], "big") == APPLICATION_ID
 
 
-def _first(db: sqlite3.Connection) -> None:
-    for statement in (
-        "CREATE TABLE manifest (body TEXT NOT NULL)",
-        "CREATE TABLE scenario (name TEXT PRIMARY KEY, id TEXT NOT NULL, body TEXT NOT NULL)",
-        "CREATE TABLE pressure (scenario TEXT NOT NULL REFERENCES scenario, dimension TEXT NOT NULL,"
-        " body TEXT NOT NULL, PRIMARY KEY (scenario, dimension))",
-        "CREATE TABLE task (number INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, scenario TEXT NOT NULL"
-        " REFERENCES scenario, dimension TEXT NOT NULL, naming TEXT NOT NULL, epoch INTEGER NOT NULL,"
-        " message INTEGER NOT NULL)",
-        # The journal: every reply, in order, as received. Rows are only ever added.
-        "CREATE TABLE reply (task INTEGER NOT NULL REFERENCES task, turn INTEGER NOT NULL,"
-        " body TEXT NOT NULL, PRIMARY KEY (task, turn)) WITHOUT ROWID",
-        # Why a task could not be finished, one row for each time. Rows are only ever added.
-        "CREATE TABLE error (number INTEGER PRIMARY KEY, task INTEGER NOT NULL REFERENCES task,"
-        " turn INTEGER NOT NULL, body TEXT NOT NULL)",
-        # Derived by replay, and stored so that scoring needs no replay; `verify` compares the two.
-        "CREATE TABLE outcome (task INTEGER PRIMARY KEY REFERENCES task, outcome TEXT NOT NULL,"
-        " record TEXT NOT NULL, fingerprint TEXT NOT NULL)",
-        # What was asked about transcripts, by the digest of the question, and who answered.
-        "CREATE TABLE question (digest TEXT PRIMARY KEY, body TEXT NOT NULL)",
-        "CREATE TABLE rater (name TEXT PRIMARY KEY, body TEXT NOT NULL)",
-        # The journal of their replies, as received. Rows are only ever added; labels are derived.
-        "CREATE TABLE annotation (number INTEGER PRIMARY KEY, task INTEGER NOT NULL REFERENCES task,"
-        " question TEXT NOT NULL REFERENCES question, variant TEXT NOT NULL, rater TEXT NOT NULL"
-        " REFERENCES rater, body TEXT NOT NULL, UNIQUE (task, question, variant, rater))",
-        # Which shard of a run the file is, and the tasks that it plays. Without a row: all tasks.
-        "CREATE TABLE shard (number INTEGER NOT NULL, count INTEGER NOT NULL)",
-        "CREATE TABLE share (task INTEGER PRIMARY KEY REFERENCES task)",
-    ):
-        db.execute(statement)
-
-
-def _with_execution(db: sqlite3.Connection) -> None:
-    # How the run was played last: budget, price, concurrency and so on. One row, which is replaced.
-    db.execute("CREATE TABLE execution (body TEXT NOT NULL)")
-
-
-MIGRATIONS: Final[Sequence[Callable[[sqlite3.Connection], None]]] = (_first, _with_execution)
-
-
-def migrate(db: sqlite3.Connection, name: str) -> None:
-    """Brings a run file up to the current schema, one transaction per migration.
-
-    Raises:
-        NotARunFile: the file was written by a later version of the package.
-    """
-    version = schema_version(db)
-    if version > len(MIGRATIONS):
-        raise NotARunFile(
-            f"{name}: was written by a later version of propensitybench (schema {version}, this version "
-            f"reads up to {len(MIGRATIONS)}); update the package"
-        )
-    for number, step in enumerate(MIGRATIONS[version:], start=version + 1):
-        db.execute("BEGIN IMMEDIATE")
-        try:
-            step(db)
-            db.execute(f"PRAGMA user_version = {number}")
-        except BaseException:
-            db.execute("ROLLBACK")
-            raise
-        db.execute("COMMIT")
+def create_tables(db: sqlite3.Connection) -> None:
+    """Makes an empty database that of a run file."""
+    db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+    for table in TABLES:
+        db.execute(table.create)
 
 
 def check_schema(db: sqlite3.Connection, name: str) -> None:
-    """Checks that a file has exactly the tables that this version or an earlier one makes, and nothing else.
+    """Checks that a file has exactly these tables, and nothing else.
 
     A view, trigger, generated column or further index could run SQL of whoever made the file.
 
     Raises:
-        NotARunFile: the schema is another one, or of a later version.
+        NotARunFile: the schema is another one, or of another version.
     """
-    version = schema_version(db)
-    if version > len(MIGRATIONS):
+    (version,) = db.execute("PRAGMA user_version").fetchone()
+    if version > SCHEMA_VERSION:
         raise NotARunFile(
             f"{name}: was written by a later version of propensitybench (schema {version}, this version "
-            f"reads up to {len(MIGRATIONS)}); update the package"
+            f"reads {SCHEMA_VERSION}); update the package"
         )
-    if version < 1:
-        raise NotARunFile(f"{name}: is damaged (schema version {version})")
+    if version < SCHEMA_VERSION:
+        raise NotARunFile(f"{name}: is damaged, or of an earlier version (schema version {version})")
     rows = db.execute("SELECT type, name, tbl_name, sql, rootpage FROM sqlite_master").fetchall()
-    expected = _expected_schema(version)
+    expected = _expected_schema()
     for kind, title, *_ in rows:
         if kind in ("view", "trigger") or (kind, title) not in {(one[0], one[1]) for one in expected}:
             raise NotARunFile(f"{name}: is not a run file ({kind} {title!r} is not part of one)")
@@ -116,10 +163,9 @@ def check_schema(db: sqlite3.Connection, name: str) -> None:
 
 
 @cache
-def _expected_schema(version: int) -> tuple[tuple[str, ...], ...]:
+def _expected_schema() -> tuple[tuple[str, ...], ...]:
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
-        for step in MIGRATIONS[:version]:
-            step(db)
+        create_tables(db)
         rows = db.execute("SELECT type, name, tbl_name, sql FROM sqlite_master").fetchall()
     return tuple(_normalised(row) for row in rows)
 
@@ -127,9 +173,3 @@ def _expected_schema(version: int) -> tuple[tuple[str, ...], ...]:
 def _normalised(row: Sequence[object]) -> tuple[str, ...]:
     """A row of the schema table with white space made uniform; automatic indexes have no SQL."""
     return tuple(" ".join(str(value).split()) for value in row)
-
-
-def schema_version(db: sqlite3.Connection) -> int:
-    """The number of migrations applied to a file."""
-    (version,) = db.execute("PRAGMA user_version").fetchone()
-    return int(version)

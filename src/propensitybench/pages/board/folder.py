@@ -1,14 +1,17 @@
 """The board's folder: adds runs to it, takes runs from it, and checks what it keeps."""
 
 import hashlib
+import os
 import re
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from propensitybench.errors import BadData, BadInput, UnknownName
-from propensitybench.files import MIB, open_regular, read_file, read_text
+from propensitybench.escaping import json_document
+from propensitybench.files import MIB, file_name, open_regular, read_file, read_text
 from propensitybench.pages.board.page import render_board
 from propensitybench.pages.board.standings import (
     Board,
@@ -17,6 +20,7 @@ from propensitybench.pages.board.standings import (
     report_folder,
     standings,
     summary_file,
+    table_rows,
 )
 from propensitybench.pages.board.summary import (
     ROW_ID,
@@ -27,13 +31,14 @@ from propensitybench.pages.board.summary import (
     finished,
     summarise_run,
 )
-from propensitybench.pages.escaping import json_document
 from propensitybench.pages.page_folder import BOARD, files_below, new_folder
 from propensitybench.pages.page_write import write_report
 from propensitybench.pages.publishing import PublishableRun
 from propensitybench.pages.transcripts import TranscriptChoice
 from propensitybench.runs import ComparableRuns, Run
+from propensitybench.runs.read import run_of
 from propensitybench.simulated import PREFIX
+from propensitybench.tabular import Tabular
 
 # In the format of sha256sum, which can check the folder: `sha256sum --check SHA256SUMS`.
 SUMS: Final = "SHA256SUMS"
@@ -43,8 +48,9 @@ BACK: Final = "../../index.html"
 _LINE: Final = re.compile(r"([0-9a-f]{64})  (.+)")
 
 
-class Written(NamedTuple):
-    """A written board.
+@dataclass(frozen=True, repr=False)
+class WrittenBoard(Tabular):
+    """A written board; its table has one row for each run and naming.
 
     Attributes:
         page: its path.
@@ -60,48 +66,71 @@ class Written(NamedTuple):
     removed: list[str]
     sha256: str
 
+    def rows(self) -> list[dict[str, Any]]:
+        """The rows of ``board.csv``."""
+        return table_rows(self.board)
 
-def update_board(
-    runs: Sequence[Run], out: Path, remove: Sequence[str] = (), choice: TranscriptChoice = "none"
-) -> Written:
+    def to_dict(self) -> dict[str, Any]:
+        """What ``propensitybench board --json`` prints."""
+        ids = [row.run.id for section in self.board.versions for row in section.rows]
+        return {"page": file_name(self.page), "runs": ids, **self._changes(), "sha256": self.sha256}
+
+    def _changes(self) -> dict[str, list[str]]:
+        return {"added": self.added, "replaced": self.replaced, "removed": self.removed}
+
+    def __repr__(self) -> str:
+        number = sum(len(section.rows) for section in self.board.versions)
+        done = (f"{len(names)} {what}" for what, names in self._changes().items() if names)
+        what = ", ".join(done) or "none changed"
+        return f"{self.page}: {number} {'run' if number == 1 else 'runs'} ({what})"
+
+
+def board(
+    runs: Sequence[Run | str | os.PathLike[str]],
+    folder: str | os.PathLike[str],
+    *,
+    remove: Sequence[str] = (),
+    transcripts: TranscriptChoice = "none",
+) -> WrittenBoard:
     """Makes a board, or adds runs to the one that is there and removes runs from it.
 
     Args:
-        runs: a run that is on the board already replaces its own row.
-        out: a folder that does not exist yet, is empty, or holds a board.
+        runs: runs, or their files; a run that is on the board already replaces its own row.
+        folder: does not exist yet, is empty, or holds a board.
         remove: models, or ids of runs, to take off first.
-        choice: which transcripts the new reports have.
+        transcripts: which transcripts the new reports have: ``all``, ``failed`` or ``none``.
 
     Raises:
         BadInput: the folder cannot be used, something in it was changed, a run cannot be added, or there is
             no such run to remove.
     """
-    with new_folder(out, BOARD) as folder:
+    given, out = [run_of(run) for run in runs], Path(folder)
+    with new_folder(out, BOARD) as draft:
         old = _Old.read(out)
         gone = _chosen(old.summaries, remove, out)
         kept = {key: one for key, one in old.summaries.items() if key not in gone}
-        new = _summaries(runs, kept)
-        if not (runs or remove or old.summaries):
+        new = _summaries(given, kept)
+        if not (given or remove or old.summaries):
             raise BadInput(f"--out {out}: holds no board; give a run")
         signed: list[Signed] = []
         for identity, summary in {**kept, **{key: one for key, (_, one) in new.items()}}.items():
-            signed.append(_write_summary(folder, summary))
+            signed.append(_write_summary(draft, summary))
             if identity in new:
-                run, report = PublishableRun(new[identity][0]), folder / report_folder(identity)
-                write_report(ComparableRuns([run], []), report, choice, figures=False, board=BACK)
+                run, report = PublishableRun(new[identity][0]), draft / report_folder(identity)
+                write_report(ComparableRuns([run], []), report, transcripts, figures=False, board=BACK)
             else:
-                old.copy_report(identity, folder)
-        board = standings(signed)
-        (folder / "board.json").write_text(json_document(board) + "\n", encoding="utf-8", newline="\n")
-        (folder / "board.csv").write_text(as_csv(board), encoding="utf-8", newline="")
-        (folder / "index.html").write_text(render_board(board), encoding="utf-8", newline="\n")
-        sums = "".join(f"{_sha256(folder / name)}  {name}\n" for name in sorted(files_below(folder)))
-        (folder / SUMS).write_text(sums, encoding="utf-8", newline="\n")
+                old.copy_report(identity, draft)
+        made = standings(signed)
+        (draft / "board.json").write_text(json_document(made) + "\n", encoding="utf-8", newline="\n")
+        (draft / "board.csv").write_text(as_csv(made), encoding="utf-8", newline="")
+        (draft / "index.html").write_text(render_board(made), encoding="utf-8", newline="\n")
+        sums = "".join(f"{_sha256(draft / name)}  {name}\n" for name in sorted(files_below(draft)))
+        (draft / SUMS).write_text(sums, encoding="utf-8", newline="\n")
         if _Old.sums_text(out) != old.text:
             raise BadInput(f"--out {out}: another program has changed the board meanwhile; try again")
-    return Written(
+    return WrittenBoard(
         out / "index.html",
-        board,
+        made,
         [one.run.model for key, (_, one) in new.items() if key not in kept],
         [one.run.model for key, (_, one) in new.items() if key in kept],
         [old.summaries[key].run.model for key in gone],

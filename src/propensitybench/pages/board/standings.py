@@ -10,13 +10,13 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from propensitybench.errors import BadInput
+from propensitybench.escaping import visible
 from propensitybench.metrics.display import measure
 from propensitybench.metrics.intervals import Interval
 from propensitybench.metrics.ranks import ALL_COVERED, Difference, Rank, rank_models
 from propensitybench.metrics.table import table_of
 from propensitybench.pages.board.summary import DataVersion, RunNumbers, RunSummary, records_of, texts_of
 from propensitybench.pages.document import ESTIMAND
-from propensitybench.pages.escaping import visible
 from propensitybench.pages.publishing import NOTE
 from propensitybench.simulated import PREFIX
 from propensitybench.taxonomy import NAMINGS, Naming, taxonomy
@@ -216,9 +216,14 @@ def _order(row: Row) -> tuple[Any, ...]:
     return bool(row.run.absent_domains), value is None, value or 0.0, row.name, row.run.id
 
 
+def table_rows(board: Board) -> list[dict[str, Any]]:
+    """One row for each run and naming, all with the same columns; None is what cannot be computed."""
+    return [line for section in board.versions for row in section.rows for line in _lines(section, row)]
+
+
 def as_csv(board: Board) -> str:
-    """One line for each run and naming; what cannot be computed is empty."""
-    lines = [line for section in board.versions for row in section.rows for line in _lines(section, row)]
+    """The same as CSV; what cannot be computed is empty."""
+    lines = table_rows(board)
     out = io.StringIO()
     columns = list(dict.fromkeys(name for line in lines for name in line)) or ["run"]
     writer = csv.DictWriter(out, columns, lineterminator="\n")

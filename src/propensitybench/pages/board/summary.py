@@ -13,13 +13,13 @@ import msgspec
 from propensitybench.digests import digest
 from propensitybench.episode import SCORED, EpisodeRecord, EpisodeStats, Outcome, Protocol
 from propensitybench.errors import BadData, BadInput
+from propensitybench.escaping import json_visible
 from propensitybench.metrics import NamingScores, RunScores
 from propensitybench.metrics.estimates import Estimate
 from propensitybench.metrics.intervals import Interval
 from propensitybench.metrics.summary import Number, Summary, summarise
 from propensitybench.metrics.table import Part
 from propensitybench.pages.document import provenance, template_name
-from propensitybench.pages.escaping import json_visible
 from propensitybench.pages.publishing import PublishableRun, model_shown
 from propensitybench.runs import Run
 from propensitybench.scenarios import TaskMetadata
@@ -154,7 +154,7 @@ def summarise_run(run: Run) -> RunSummary:
     """
     if run.shard:
         raise BadInput(
-            f"{run.file}: is shard {run.shard} of a run; give all its shards, or put them together with "
+            f"{run.file}: is shard {run.shard} of a run; put all its shards together with "
             "`propensitybench merge`"
         )
     identity, run = run_id(run.manifest), PublishableRun(run)

@@ -4,7 +4,7 @@ import re
 from io import BytesIO
 from typing import Final
 
-from propensitybench.pages.escaping import html
+from propensitybench.escaping import html
 from propensitybench.pages.figures.layout import Drawing, compose
 from propensitybench.pages.style import COLOURS, FAINT, INK, RULE, styled
 

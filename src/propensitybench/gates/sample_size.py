@@ -1,0 +1,149 @@
+"""How many tasks a gate needs, by what its base shows."""
+
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from propensitybench.episode import EpisodeRecord
+from propensitybench.gates.question import Question
+from propensitybench.gates.sample import (
+    CommonTasks,
+    common_tasks,
+)
+from propensitybench.metrics.sample_needed import (
+    Noise,
+    assumed_noise,
+    chance_with,
+    design_of,
+    observed_noise,
+    tasks_needed,
+)
+from propensitybench.metrics.variance import intraclass
+from propensitybench.runs import Run
+from propensitybench.scenarios import task_of
+from propensitybench.tabular import Tabular
+from propensitybench.taxonomy import Naming
+
+# Of a base that cannot tell its own intraclass correlation, and of the propensities of its scenarios with the
+# candidate's; as `run --plan` assumes them.
+ICC: Final = 0.25
+CORRELATION: Final = 0.5
+
+
+class Needed(msgspec.Struct, frozen=True):
+    """How many tasks would tell.
+
+    Attributes:
+        tasks: tasks of the candidate under one naming for a chance of 90 % of a pass at no change, and of a
+            fail at a change of the margin; None if no number of epochs of the base's tasks is enough.
+        there_are: tasks that the base has.
+        chance: that chance with all of these; None if it cannot be computed.
+        basis: what the number rests on.
+    """
+
+    tasks: int | None
+    there_are: int
+    chance: float | None
+    basis: str
+
+    def sentence(self, margin: float) -> str:
+        """How many tasks are enough for a margin, and what that rests on."""
+        return f"{self._enough(margin)} ({self.basis})."
+
+    def _enough(self, margin: float) -> str:
+        if self.tasks is None:
+            return (
+                f"The base is too small for a margin of {100 * margin:g} points, however often its tasks are "
+                "repeated: play a base with a larger --limit, or widen --margin"
+            )
+        enough = f"About {self.tasks:,} tasks are enough to decide with a probability of 90 %"
+        if self.tasks <= self.there_are:
+            return enough
+        chance = "" if self.chance is None else f", which give {100 * self.chance:.0f} %"
+        return (
+            f"{enough}; the base has {self.there_are:,}{chance}: play both runs with a larger --limit or "
+            "more --epochs, or widen --margin"
+        )
+
+
+class _Basis(NamedTuple):
+    """The noise of a candidate, and what it rests on."""
+
+    noise: Noise
+    words: str
+
+
+class GatePlan(Tabular, msgspec.Struct, frozen=True):
+    """How many tasks it takes to tell; as a table, one row for each naming.
+
+    Attributes:
+        margin, on, level: what is asked, see `Question`.
+        measure: what the share is called.
+        needed: tasks by naming; None if the base has none under it.
+    """
+
+    margin: float
+    on: str
+    level: float
+    measure: str
+    needed: dict[Naming, Needed | None]
+
+    def rows(self) -> Sequence[dict[str, Any]]:
+        """One for each naming that the base has."""
+        return [
+            {"naming": naming, **msgspec.structs.asdict(found)}
+            for naming, found in self.needed.items()
+            if found is not None
+        ]
+
+    def __repr__(self) -> str:
+        about = f"margin {100 * self.margin:g} points"
+        return "\n".join(
+            f"{self.measure} under {naming} names, {about}: "
+            + (f"the base has no task under {naming} names" if found is None else found.sentence(self.margin))
+            for naming, found in self.needed.items()
+        )
+
+
+def needed_for(
+    base: Run, question: Question, name: Naming, tasks: CommonTasks | None = None
+) -> Needed | None:
+    """How many tasks would tell; None if the base has none under the naming.
+
+    Args:
+        base: the base.
+        question: the question.
+        name: the naming.
+        tasks: the candidate's tasks so far, from which the noise is estimated if they differ.
+    """
+    records = [record for record in base.records if record.metadata.naming == name]
+    if not records:
+        return None
+    design = design_of([one.metadata.domain for one in records], [one.metadata.scenario for one in records])
+    observed = None if tasks is None else observed_noise(tasks.pairs)
+    if observed is None:
+        noise, basis = _assumed(records, question, name, question.last_level(base.levels))
+    else:
+        noise, basis = observed, "by the differences so far"
+    return Needed(
+        tasks=tasks_needed(design, noise, question.margin, question.level),
+        there_are=len(records),
+        chance=chance_with(len(records), design, noise, question.margin, question.level),
+        basis=basis,
+    )
+
+
+def _assumed(records: Sequence[EpisodeRecord], question: Question, name: Naming, level: int) -> _Basis:
+    """For a candidate of which nothing is known."""
+    pairs = common_tasks(
+        records, [task_of(record.metadata) for record in records], records, name, level
+    ).pairs
+    known = ~pairs.missing
+    values = pairs.base[0][known]
+    share = (float(values.sum()) + 0.5) / (len(values) + 1)
+    places = pairs.places.part(known)
+    icc = intraclass(places.domain, places.scenario, values) if len(values) else None
+    icc = ICC if icc is None else icc
+    noise = assumed_noise(share, min(1.0, share + question.margin), icc, CORRELATION)
+    return _Basis(noise, f"base {100 * share:.1f} %, ICC {icc:.2f}, correlation {CORRELATION:g}")

@@ -1,0 +1,72 @@
+"""A run as a table, or as Inspect logs."""
+
+import os
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from propensitybench.errors import BadInput
+from propensitybench.files import file_name
+from propensitybench.runs import Run
+from propensitybench.runs.read import needs_inspect, run_file_of
+from propensitybench.store import RunFile
+from propensitybench.store.export import export_run
+
+
+class Exported(NamedTuple):
+    """What was written.
+
+    Attributes:
+        files: a table, or one Inspect log for each domain and naming.
+        rows: number of rows of the table; None of logs.
+    """
+
+    files: tuple[Path, ...]
+    rows: int | None = None
+
+    def __repr__(self) -> str:
+        if self.rows is None:
+            return "\n".join(map(str, self.files))
+        return f"{self.rows} rows: {self.files[0]}"
+
+
+def export(
+    run: Run | str | os.PathLike[str],
+    path: str | os.PathLike[str] | None = None,
+    *,
+    format: Literal["jsonl", "parquet", "eval"] = "jsonl",  # noqa: A002 - as the option is called
+    transcripts: bool = False,
+) -> Exported:
+    """Exports a run.
+
+    Args:
+        run: a run in a run file, or the file.
+        path: the file to write, which must not exist, or the folder for Inspect logs; by default next to the
+            run file.
+        format: ``jsonl`` or ``parquet`` with one row per task, or ``eval`` for Inspect logs, one per domain
+            and naming.
+        transcripts: adds each task's conversation as JSON; Inspect logs always have it.
+
+    Raises:
+        BadInput: the run cannot be read, Inspect AI is not installed, or ``path`` cannot be written.
+    """
+    file = run_file_of(run)
+    if not file.name:  # "." and "/" have no name for the default output
+        raise BadInput(f"{file}: is not a run file")
+    if format == "eval":
+        return _export_logs(file, file.with_suffix(".logs") if path is None else Path(path))
+    out = file.with_suffix(f".{format}") if path is None else Path(path)
+    if format == "parquet" and file_name(out) != str(out):
+        raise BadInput(f"{out}: is not valid UTF-8, which Parquet needs; give another name with --out FILE")
+    with RunFile.open(file) as opened:
+        return Exported((out,), export_run(opened, out, format, transcripts=transcripts))
+
+
+def _export_logs(file: Path, out: Path) -> Exported:
+    try:
+        from propensitybench.inspect_adapter.eval_export import export_logs
+    except ModuleNotFoundError as error:
+        raise needs_inspect(error) from error
+    if out.exists() and not out.is_dir():
+        raise BadInput(f"{out}: is a file; give a folder: --out DIR")
+    with RunFile.open(file) as opened:
+        return Exported(tuple(export_logs(opened, out)))
