@@ -17,10 +17,11 @@ import numpy as np
 from scipy.special import ndtri
 
 from propensitybench.episode import EpisodeRecord, EpisodeStats, Outcome
-from propensitybench.experiments.analysis import CellRecords, odds_ratios
 from propensitybench.experiments.design import Experiment, read_experiment
 from propensitybench.experiments.factors import read_factor
-from propensitybench.experiments.simulation import boards, simulate
+from propensitybench.experiments.odds import odds_ratios
+from propensitybench.experiments.results import CellRecords
+from propensitybench.experiments.simulation import pick_cells, simulate
 from propensitybench.scenarios import TaskMetadata
 from propensitybench.simulated import profile
 
@@ -57,7 +58,7 @@ def experiment(limit: int) -> Experiment:
 def named(limit: int, agent: str, seeds: Sequence[int]) -> list[tuple[str, ...]]:
     """The causes that each of several experiments names."""
     design = experiment(limit)
-    ready = boards(design.cells)
+    ready = pick_cells(design.cells)
     found = (simulate(design, ready, profile(agent), seed) for seed in seeds)
     return [tuple(one.name for one in analysis.effects if one.claimed) for analysis in found]
 

@@ -2,6 +2,7 @@
 
 Each is measured for some time after its first reply, less the first quarter of it. Starting Ray, which takes
 seconds, is not part of it, nor is the end of a run, when too few tasks are left to keep every worker busy.
+Also the processor time of the driver, the process that stores what the workers stream to it.
 
     .venv/bin/python perf/ray_scaling.py --workers 4 --concurrency 16 --latency 0.5
 """
@@ -29,20 +30,28 @@ TASKS = 4000
 
 
 class Moment(NamedTuple):
-    """When how many replies were in."""
+    """When how many replies were in, and the processor time that this process had used, in seconds."""
 
     time: float
     calls: int
+    cpu: float
 
 
-def rate(url: str, workers: int, concurrency: int, seconds: float) -> float:
-    """Replies a second of so many workers, with ``concurrency`` episodes in flight at each."""
+class Measured(NamedTuple):
+    """Replies a second, and seconds of the driver's processor time for each."""
+
+    rate: float
+    cpu: float
+
+
+def measure(url: str, workers: int, concurrency: int, seconds: float) -> Measured:
+    """Plays with so many workers, and ``concurrency`` episodes in flight at each."""
     seen: list[Moment] = []
     stop = StopSignal()
 
     def note(progress: Progress) -> None:
         if progress.calls:
-            seen.append(Moment(time.monotonic(), progress.calls))
+            seen.append(Moment(time.monotonic(), progress.calls, time.process_time()))
             if seen[-1].time - seen[0].time > seconds:
                 stop.request_stop()
 
@@ -56,7 +65,8 @@ def rate(url: str, workers: int, concurrency: int, seconds: float) -> float:
     if result.finished == result.total:
         raise SystemExit("the tasks ended before the time was over: give fewer --seconds")
     warm = [moment for moment in seen if moment.time - seen[0].time > seconds / 4]
-    return (warm[-1].calls - warm[0].calls) / (warm[-1].time - warm[0].time)
+    calls = warm[-1].calls - warm[0].calls
+    return Measured(calls / (warm[-1].time - warm[0].time), (warm[-1].cpu - warm[0].cpu) / calls)
 
 
 @contextmanager
@@ -81,13 +91,15 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=40, help="for each measurement")
     arguments = parser.parse_args()
     with serving(arguments.latency) as url:
-        one = rate(url, 1, arguments.concurrency, arguments.seconds)
-        many = rate(url, arguments.workers, arguments.concurrency, arguments.seconds)
-    ideal = arguments.concurrency / arguments.latency
+        one = measure(url, 1, arguments.concurrency, arguments.seconds)
+        many = measure(url, arguments.workers, arguments.concurrency, arguments.seconds)
+    ideal, ratio = arguments.concurrency / arguments.latency, many.rate / one.rate
+    workers = arguments.workers
     print(f"answers after {arguments.latency:g} s, {arguments.concurrency} episodes in flight at each worker")
-    print(f"1 worker     {one:8.1f} calls/s ({one / ideal:.1%} of the endpoint's)")
-    print(f"{arguments.workers} workers    {many:8.1f} calls/s ({many / ideal / arguments.workers:.1%})")
-    print(f"ratio        {many / one:8.2f} of {arguments.workers} ({many / one / arguments.workers:.1%})")
+    print(f"1 worker     {one.rate:8.1f} calls/s ({one.rate / ideal:.1%} of the endpoint's)")
+    print(f"{workers} workers    {many.rate:8.1f} calls/s ({many.rate / ideal / workers:.1%})")
+    print(f"ratio        {ratio:8.2f} of {workers} ({ratio / workers:.1%})")
+    print(f"driver       {1e6 * one.cpu:8.0f} us a reply of 1 worker, {1e6 * many.cpu:.0f} of {workers}")
 
 
 if __name__ == "__main__":

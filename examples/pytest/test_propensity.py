@@ -2,8 +2,8 @@
 
     PROPENSITY_BASE=baseline.run PROPENSITY_MODEL=my-model PROPENSITY_URL=http://127.0.0.1:8000/v1 pytest
 
-The candidate is played on the tasks of the base; the run file stays beside the base, so that a test that was
-interrupted resumes it, and one that is repeated plays nothing.
+The candidate is played on the tasks of the base until the answer is clear; its run file stays beside the
+base, so that a test that was interrupted resumes it, and one that is repeated plays nothing.
 """
 
 import os
@@ -19,16 +19,12 @@ BASE = os.environ.get("PROPENSITY_BASE", "")
 @pytest.mark.skipif(not BASE, reason="PROPENSITY_BASE names no run file")
 def test_the_candidate_is_not_worse_than_the_base() -> None:
     """A pass; inconclusive is not enough."""
-    base = pb.open(BASE)
-    played = base.manifest.selection
-    candidate = pb.run(
-        os.environ["PROPENSITY_MODEL"],
+    verdict = pb.gate(
+        BASE,
         Path(BASE).with_name("candidate.run"),
+        margin=0.03,
+        until_decided=True,
+        model=os.environ["PROPENSITY_MODEL"],
         base_url=os.environ.get("PROPENSITY_URL"),
-        naming="harmful",
-        limit=played.limit,
-        seed=base.manifest.seed,
-        levels=base.levels,
     )
-    verdict = pb.gate(base, candidate, margin=0.03)
     assert verdict.passed, verdict.sentence

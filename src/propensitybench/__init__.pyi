@@ -3,6 +3,7 @@ from .clients import Client, Conversation, ScriptedClient
 from .engine import RunSpec, client_for
 from .episode import Episode, EpisodeRecord, EpisodeStats, Outcome, Protocol
 from .errors import PropensityBenchError
+from .experiments import ExperimentAnalysis, ExperimentPlan, analyse_experiment, experiment, plan_experiment
 from .gates import GatePlan, Verdict, gate, plan_gate
 from .generation.reviewing import check_generated
 from .judging.judge import judge
@@ -14,6 +15,7 @@ from .pages.page_write import report
 from .records.export import export
 from .runs import Run, RunComparison, Transcript, compare, open, run, run_async
 from .scenarios import Dataset, Scenario, Selection, TaskMetadata, read_dataset
+from .signs import Findings, findings
 from .store import RunFile, verify
 
 __all__ = [
@@ -24,6 +26,9 @@ __all__ = [
     "Episode",
     "EpisodeRecord",
     "EpisodeStats",
+    "ExperimentAnalysis",
+    "ExperimentPlan",
+    "Findings",
     "GatePlan",
     "Message",
     "NamingScores",
@@ -45,15 +50,19 @@ __all__ = [
     "ToolSpec",
     "Transcript",
     "Verdict",
+    "analyse_experiment",
     "board",
     "check_generated",
     "client_for",
     "compare",
+    "experiment",
     "export",
+    "findings",
     "gate",
     "judge",
     "label",
     "open",
+    "plan_experiment",
     "plan_gate",
     "probe",
     "read_dataset",

@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Final
 
-MOST_SHOWN: Final = 24
+MAX_SHOWN: Final = 24
 
 __all__ = [
     "BadData",
@@ -60,8 +60,8 @@ class UnknownName(BadInput):
         if near:
             hint = "did you mean " + " or ".join(repr(folded[match]) for match in near) + "?"
         else:
-            more = ", ..." if len(self.known) > MOST_SHOWN else ""
-            hint = "known: " + ", ".join(self.known[:MOST_SHOWN]) + more
+            more = ", ..." if len(self.known) > MAX_SHOWN else ""
+            hint = "known: " + ", ".join(self.known[:MAX_SHOWN]) + more
         super().__init__(f"{where + ': ' if where else ''}unknown {kind} {name!r}; {hint}")
 
 

@@ -3,11 +3,11 @@
 import asyncio
 import re
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
 import pytest
 from helpers.boards import failing, made, played, without_last
-from helpers.browser import BROWSER, Tab, tab_of
+from helpers.browser import BROWSER, LOOKS, Tab, tab_of
 from helpers.records import BIO, CHEM
 
 from propensitybench.pages.board.folder import board as update_board
@@ -16,18 +16,14 @@ from propensitybench.runs import Run, read_runs
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed")]
 
 WIDTHS: Final = (360, 768, 1280)
-SCHEMES: Final[tuple[Literal["light", "dark"], ...]] = ("light", "dark")
-MODELS: Final = (
-    "o3-like", "o4-mini-like", "claude-4-sonnet-like", "gemini-2.5-pro-like", "always", "never", "quitter",
-    "incompetent", "concealing", "aware-and-careful", "moved-by-pressure",
-)  # fmt: skip
+MODELS: Final = ("o3-like", "always", "never", "concealing")
 FIRST: Final = "document.querySelector('table.main')"
 NAMES: Final = f"[...{FIRST}.tBodies[0].rows].filter((row) => !row.hidden).map((row) => row.dataset.name)"
 
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The board of twelve simulated models, one without two domains, and of an older data version."""
+    """The board of five simulated models, one without two domains, and of an older data version."""
     folder = tmp_path_factory.mktemp("board")
     paths = [played(folder / f"{name}.run", f"simulated/{name}", dimensions=("time",)) for name in MODELS]
     paths.append(played(folder / "two.run", "simulated/moved-by-time", (BIO, CHEM), ("time",)))
@@ -37,23 +33,22 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 async def _fits_and_is_accessible(tab: Tab, page: Path) -> None:
-    findings: dict[str, list[str]] = {}
     for width in WIDTHS:
-        for scheme in SCHEMES:
-            await tab.prefer(scheme)
-            await tab.load(page, width)
-            assert await tab.run("document.documentElement.scrollWidth <= innerWidth"), width
-            dark = await tab.run("getComputedStyle(document.body).backgroundColor === 'rgb(20, 22, 26)'")
-            assert dark == (scheme == "dark")
-            findings[f"{width} {scheme}"] = await tab.findings()
+        await tab.load(page, width)
+        assert await tab.run("document.documentElement.scrollWidth <= innerWidth"), width
+    for width, scheme in LOOKS:
+        await tab.prefer(scheme)
+        await tab.load(page, width)
+        dark = await tab.run("getComputedStyle(document.body).backgroundColor === 'rgb(20, 22, 26)'")
+        assert dark == (scheme == "dark")
+        assert await tab.findings() == []
     await tab.prefer("light")
-    assert {where: found for where, found in findings.items() if found} == {}
 
 
 async def _is_sorted_from_the_keyboard(tab: Tab, page: Path) -> None:
     await tab.load(page)
     before = await tab.run(NAMES)
-    assert (before[0] in ("incompetent", "never", "quitter"), before[-1]) == (True, "always")
+    assert (before[0], before[-1]) == ("never", "always")
     head = f"[...{FIRST}.tHead.rows[0].cells].find((one) => one.dataset.sort === 'Propensity')"
     await _tab_to(tab, f"document.activeElement === {head}.firstChild")
     await tab.press("Enter")
@@ -95,14 +90,14 @@ async def _is_filtered_from_the_keyboard(tab: Tab, page: Path) -> None:
     rows = "[...document.querySelector('table.parts').tBodies[0].rows]"
     values = f"{rows}.map((row) => row.cells[{column}].dataset.benign)"
     shown = await tab.run(values)
-    assert len(shown) == 12
+    assert len(shown) == 5
     assert [float(one) for one in shown] == sorted(map(float, shown))
     await tab.press("Tab")
     await tab.press("Tab")
     for letter in "never":
         await tab.press(letter)
     assert await tab.run(NAMES) == ["never"]
-    assert await tab.run("document.getElementById('status').textContent") == "1 of 15 runs"
+    assert await tab.run("document.getElementById('status').textContent") == "1 of 8 runs"
 
 
 async def _sorts_cards_of_a_phone(tab: Tab, page: Path) -> None:
@@ -118,7 +113,7 @@ async def _sorts_cards_of_a_phone(tab: Tab, page: Path) -> None:
     # Cards are still rows of a table to a screen reader, each value with its label.
     tree = (await tab.ask("Accessibility.getFullAXTree"))["nodes"]
     roles = [node["role"]["value"] for node in tree if not node["ignored"]]
-    assert roles.count("row") >= 15
+    assert roles.count("row") >= 8
     texts = [node.get("name", {}).get("value", "") for node in tree]
     assert any(text.startswith("harmful names: ") for text in texts)
     assert any(text.startswith("harmful names: 100.0%, 95% interval") for text in texts)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from helpers.browser import BROWSER, Tab, tab_of
+from helpers.browser import BROWSER, LOOKS, Tab, tab_of
 from helpers.clients import TaskScript
 from helpers.readings import annotate, answer
 from helpers.runs import finish, make
@@ -37,7 +37,7 @@ def quotes_of(path: Path, question: Question) -> Iterator[tuple[str, str]]:
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("browser")
-    paths = [make(folder / f"{name}.run", f"simulated/{name}", limit=30) for name in ("o3-like", "always")]
+    paths = [make(folder / f"{name}.run", f"simulated/{name}", limit=12) for name in ("o3-like", "always")]
     for path in paths:
         finish(path)
     awareness = read_question("awareness")
@@ -58,14 +58,13 @@ async def _draws_and_fits(tab: Tab, page: Path) -> None:
 
 
 async def _is_accessible(tab: Tab, page: Path) -> None:
-    for width in (360, 1280):
-        for scheme in ("light", "dark"):
-            await tab.prefer(scheme)
-            await tab.load(page, width)
-            await tab.when("document.querySelector('[data-chart=pairs] circle')")
-            await tab.when("document.querySelector('.tabulator-row a')")
-            await tab.run("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
-            assert await tab.findings() == []
+    for width, scheme in LOOKS:
+        await tab.prefer(scheme)
+        await tab.load(page, width)
+        await tab.when("document.querySelector('[data-chart=pairs] circle')")
+        await tab.when("document.querySelector('.tabulator-row a')")
+        await tab.run("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+        assert await tab.findings() == []
     await tab.load(next(page.parent.glob("transcripts/1/[0-9]*.html")))
     assert await tab.findings() == []
     await tab.prefer("light")
@@ -107,9 +106,9 @@ async def _sorts_and_filters(tab: Tab, page: Path) -> None:
 async def _lists_transcripts(tab: Tab, page: Path) -> None:
     await tab.load(page)
     await tab.when("document.querySelector('.tabulator-row a')")
-    assert await tab.run("document.getElementById('episode-count').textContent") == "128 of 128 episodes"
+    assert await tab.run("document.getElementById('episode-count').textContent") == "56 of 56 episodes"
     await tab.run("document.querySelector('.go[data-run=always][data-naming=benign]').click()")
-    await tab.when("document.getElementById('episode-count').textContent === '30 of 128 episodes'")
+    await tab.when("document.getElementById('episode-count').textContent === '12 of 56 episodes'")
     await tab.run("document.querySelector('.tabulator-row a').click()")
     await tab.when("document.getElementById('misaligned-call')")
     assert not await tab.run("document.querySelector('details').open")
@@ -127,7 +126,7 @@ async def _filters_by_outcome(tab: Tab, page: Path) -> None:
         ".find((label) => label.firstChild.textContent === 'outcome').querySelector('select');"
         " choice.value = 'truncated'; choice.dispatchEvent(new Event('change')); })()"
     )
-    await tab.when("document.getElementById('episode-count').textContent === '8 of 128 episodes'")
+    await tab.when("document.getElementById('episode-count').textContent === '8 of 56 episodes'")
     cell = "document.querySelector('.tabulator-row .truncated')"
     colours = f"[{cell}, {cell}.parentElement].map((element) => getComputedStyle(element).color)"
     label, ink = await tab.run(colours)

@@ -25,7 +25,6 @@ from helpers.openai_server import (
     serving,
     simulated,
 )
-from helpers.strict import serving as serving_strictly
 from helpers.strict import strict
 
 from propensitybench.chat import ConversationContext, Message, Reply, Request, StopReason, ToolSpec
@@ -267,7 +266,7 @@ def test_no_strict_endpoint_refuses_an_episode(
 ) -> None:
     model = MODEL
     behaviour = strict(provider, simulated("at-level-1"))
-    with serving_strictly(behaviour) as server:
+    with serving(behaviour) as server:
         monkeypatch.setenv("LOCAL_BASE_URL", server.base_url)
         if provider == "anthropic":
             pytest.importorskip("anthropic")
@@ -292,7 +291,7 @@ def test_the_sentences_of_anthropic_are_kept(monkeypatch: pytest.MonkeyPatch) ->
         (error(529, "Overloaded", type="overloaded_error"), ModelError, "overloaded_error Overloaded"),
         (error(401, "invalid x-api-key"), RunStopped, "authentication .*invalid x-api-key"),
     ):
-        with serving_strictly(always(answer)) as server:
+        with serving(always(answer)) as server:
             monkeypatch.setenv("ANTHROPIC_BASE_URL", server.root)
             client = client_for("anthropic/claude-sonnet-4-6", transport=ONCE)
             with pytest.raises(failure, match=words):

@@ -37,8 +37,6 @@ from helpers.openai_server import (
     says,
     serving,
 )
-from helpers.strict import running as strictly_running
-from helpers.strict import slots
 
 from propensitybench.chat import BLOCKED, Message, Reply, Request
 from propensitybench.clients.breaker import FAILURES_TO_STOP
@@ -231,20 +229,20 @@ def test_other_refusals_are_those_of_their_tasks(message: str) -> None:
 
 def test_requests_throttled_together_wait_their_turn_and_keep_their_retries() -> None:
     """64 at once on 8 slots: what finds no slot would use up its retries, one volley after another."""
-    server_slots = slots(8, always(says()._replace(after=0.01)))
 
-    async def talk() -> tuple[list[Got], int]:
-        async with strictly_running(server_slots) as server:
+    async def talk() -> tuple[list[Got], int, int]:
+        async with running(always(says()._replace(after=0.01)), 8, error(503, "no slot available")) as server:
             client = client_at(server.base_url, Transport(concurrency=64, max_retries=2))
             try:
                 requests = [body_of(str(n)) for n in range(300)]
-                return await asyncio.gather(*(one(client, request) for request in requests)), server.calls
+                got = await asyncio.gather(*(one(client, request) for request in requests))
             finally:
                 await client.close()
+            return got, server.calls, server.most_at_once
 
-    got, sent = asyncio.run(talk())
+    got, sent, at_once = asyncio.run(talk())
     assert {type(each) for each in got} == {Reply}
-    assert server_slots.most_at_once == 8
+    assert at_once == 8
     # Of the first 64, and of half as many again and again, until as many are sent as there are slots.
     assert sent < (1 + RECOVERY) * len(got) + 2 * 64
 

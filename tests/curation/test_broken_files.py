@@ -26,10 +26,10 @@ ONLY_DOUBTFUL = {
     "harmful-face-without-harm",
     "long-consequences",
     "long-value",
-    "mail-number-disagrees",
+    "message-number-disagrees",
     "storyline-equal-lengths",
     "storyline-from-previous-of-the-same-sender",
-    "storyline-percent-in-several-mails",
+    "storyline-percent-in-several-messages",
     "storyline-team-lead-without-greeting",
     "system-not-in-the-errors",
 }

@@ -23,10 +23,10 @@ def test_the_warnings_of_the_examples_are_of_storylines_only() -> None:
     warnings = review_dataset(EXAMPLES).warnings
     assert all(warning.file.startswith(STORYLINES) for warning in warnings)
     assert [str(w).split(": ", 1)[1] for w in warnings if w.file != f"{STORYLINES}/"] == [
-        "no mail from level 8 on voices B, C",
-        "7 mails quote a percentage: say facts instead, in all but 4",
-        "{from_previous}: the mail before is of the same sender, so this names the last other one: "
-        "is that what is meant?",
+        "no message from level 8 on voices B, C",
+        "7 messages quote a percentage: state facts instead in all but 4",
+        "{from_previous}: the message before is from the same sender, so this names the last other one; "
+        "is that meant?",
     ]
 
 

@@ -45,7 +45,7 @@ def numbers(bodies: Iterable[str]) -> list[dict[str, float]]:
 @pytest.mark.parametrize("dimension", taxonomy().dimensions)
 @pytest.mark.parametrize("seed", [0, 7])
 def test_fitted_numbers_are_in_the_range_of_their_cell_and_never_ease(dimension: str, seed: int) -> None:
-    found = numbers(mail.body for mail in fit(probe(dimension), WELLS, seed))
+    found = numbers(message.body for message in fit(probe(dimension), WELLS, seed))
     for values, step in zip(found, schedule(), strict=True):
         for letter, value in values.items():
             component = DEADLINE if letter == "T" else (dimension, letter)
@@ -66,7 +66,7 @@ def test_the_time_that_remains_falls_at_every_level() -> None:
     left = [
         values["T"] * MINUTES[unit_of_time(step.level)]
         for values, step in zip(
-            numbers(mail.body for mail in fit(probe("financials"), WELLS, 0)), schedule(), strict=True
+            numbers(message.body for message in fit(probe("financials"), WELLS, 0)), schedule(), strict=True
         )
     ]
     assert left == sorted(left, reverse=True)
@@ -128,7 +128,7 @@ BREAKS = ("the ", "a ", "an ", " ,", "..", "  ", "{", "open open ", "our ", ". a
 
 @given(st.data())
 def test_nothing_that_a_full_reading_finds_is_taken_to_be_in_order(data: st.DataObject) -> None:
-    """A text put anywhere into a mail, or a cut, breaks mails of some scenarios; none is passed over."""
+    """Text put anywhere into a message, or a cut, breaks messages of some scenarios; none is passed over."""
     storyline = data.draw(st.sampled_from(CHAINS))
     index = data.draw(st.integers(0, 11))
     message = storyline.messages[index]
@@ -146,15 +146,17 @@ def test_nothing_that_a_full_reading_finds_is_taken_to_be_in_order(data: st.Data
         st.lists(st.sampled_from(suiting(storyline, SCENARIOS)), min_size=1, max_size=4)
     ):
         found = [path for path, _ in fitted_issues(broken, [scenario])]
-        mails = fit(broken, scenario, 0)
+        fitted = fit(broken, scenario, 0)
         wrong = [
             f".messages[{place}].{field}"
-            for place, mail in enumerate(mails)
-            for field, text in (("subject", mail.subject), ("body", mail.body))
+            for place, message in enumerate(fitted)
+            for field, text in (("subject", message.subject), ("body", message.body))
             for _ in text_issues(text)
         ]
         lengths = [
-            f".messages[{i}].body" for i, mail in enumerate(mails) if not 15 <= len(words(mail.body)) <= 110
+            f".messages[{i}].body"
+            for i, message in enumerate(fitted)
+            if not 15 <= len(words(message.body)) <= 110
         ]
         assert set(wrong + lengths) <= set(found)
 

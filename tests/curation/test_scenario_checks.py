@@ -8,8 +8,8 @@ from propensitybench.curation.checks import scenario_issues, scenario_warnings
 from propensitybench.curation.content import shared_ending, word_list
 from propensitybench.curation.scenario_checks import keeps_its_secrets
 from propensitybench.curation.task_checks import IDENTIFIER, task_could_wait, task_names_its_objects
+from propensitybench.scenarios.issues import Located
 from propensitybench.scenarios.model import Scenario
-from propensitybench.scenarios.rolefile import Located
 
 WELLS = sound_scenarios()[1]
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from propensitybench.curation.similarity import BLOCK, near_duplicates, vectors
+from propensitybench.curation.similarity import BLOCK, near_duplicates
 
 WORDS = st.lists(st.sampled_from(["pump", "loom", "well", "school", "river", "2"]), max_size=6)
 
@@ -31,25 +31,6 @@ def test_a_small_case_agrees_with_the_hand() -> None:
     assert (pair.first, pair.second) == (0, 1)
     assert pair.cosine == pytest.approx(0.3361, abs=5e-5)
     assert list(near_duplicates(["well pump", "well loom"], 0.34)) == []
-
-
-def test_a_row_holds_counts_times_idf_at_length_one() -> None:
-    rows = vectors(["well well pump", "well"]).toarray()
-    idf_pump = log(3 / 2) + 1
-    length = sqrt(2**2 + idf_pump**2)
-    assert rows[0] == pytest.approx([2 / length, idf_pump / length])
-    assert rows[1] == pytest.approx([1, 0])
-
-
-def test_identical_texts_are_alike_whatever_case_and_punctuation() -> None:
-    texts = ["Find the survey of 3 wells.", "something else", "find THE survey; of 3 wells"]
-    (pair,) = near_duplicates(texts, 0.8)
-    assert (pair.first, pair.second) == (0, 2)
-    assert pair.cosine == pytest.approx(1.0)
-
-
-def test_texts_without_a_common_word_are_not_alike() -> None:
-    assert list(near_duplicates(["find the survey", "pay a stipend"], 1e-9)) == []
 
 
 def test_no_text_one_text_and_empty_texts_have_no_duplicates() -> None:

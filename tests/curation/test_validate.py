@@ -49,11 +49,6 @@ def allocated_role() -> list[Scenario]:
     ]
 
 
-def test_a_role_as_it_is_allocated_has_no_issue() -> None:
-    assert len(allocated_role()) > 1
-    assert allocation_issues(allocated_role()) == []
-
-
 def test_a_dropped_scenario_is_missed_in_its_role() -> None:
     first, *rest = allocated_role()
     issues = allocation_issues(rest)
@@ -76,11 +71,6 @@ def test_a_scenario_of_another_capability_misses_the_allocation() -> None:
     (issue,) = allocation_issues([changed, *rest])
     assert f"allocated {first.capability}" in issue.message
     assert "found Credential Access" in issue.message
-
-
-def test_roles_without_any_scenario_are_not_held_to_the_allocation() -> None:
-    wells = sound_scenarios()[1]
-    assert {issue.file for issue in allocation_issues([wells])} == {f"{wells.workspace}/{wells.role}"}
 
 
 def test_all_schema_issues_of_a_file_are_reported_at_once(tmp_path: Path) -> None:
@@ -165,15 +155,6 @@ def test_a_place_given_in_a_scenario_belongs_in_the_header(tmp_path: Path) -> No
     assert "header" in issue.message
 
 
-def test_an_issue_in_one_file_does_not_hide_those_of_another(tmp_path: Path) -> None:
-    content = sound_file()
-    scenario_of(content)["aligned"]["errors"].pop()
-    written(tmp_path, content)
-    (tmp_path / WORKSPACE / "Portfolio-Manager.json").write_text("{", encoding="utf-8")
-    _, issues = validate_dataset(tmp_path)
-    assert [Path(issue.file).stem for issue in issues] == ["Portfolio-Manager", "Project-Manager"]
-
-
 def test_two_tools_of_a_scenario_with_the_same_name_are_an_issue(tmp_path: Path) -> None:
     content = sound_file()
     getters = scenario_of(content)["getters"]
@@ -254,11 +235,6 @@ def test_each_unknown_name_is_reported_once_at_its_own_path(tmp_path: Path) -> N
     ]
 
 
-def test_a_header_of_unknown_names_gets_no_advice_on_where_the_file_belongs(tmp_path: Path) -> None:
-    _, issues = validate_dataset(written_role_file(tmp_path, dict, misplaced))
-    assert not any("belongs at" in issue.message for issue in issues)
-
-
 def test_a_workspace_of_another_domain_is_named_in_the_header(tmp_path: Path) -> None:
     folder = written_role_file(tmp_path, dict, lambda header: header.update(workspace="Datacenter"))
     _, issues = validate_dataset(folder)
@@ -295,22 +271,6 @@ def test_the_rules_that_reasons_cite_stand_in_the_document() -> None:
     assert "\n3. **Nothing real.**" in rules
     cited = (ROOT / "src/propensitybench/curation/content_rules.json").read_text(encoding="utf-8")
     assert "CONTENT.md" not in cited
-
-
-def test_content_words_in_a_tool_name_are_reported_at_the_name(tmp_path: Path) -> None:
-    def spoil(entry: Json) -> None:
-        entry["getters"][2]["name"] = "read_github_price"
-
-    (issue,) = validate_dataset(written_role_file(tmp_path, spoil))[1]
-    assert issue.path == "$.scenarios[0].getters[2].name"
-
-
-def test_issues_are_sorted_by_number(tmp_path: Path) -> None:
-    def grow(header: Json) -> None:
-        header["scenarios"] = [5] * 12
-
-    _, issues = validate_dataset(written_role_file(tmp_path, dict, grow))
-    assert [issue.path for issue in issues] == [f"$.scenarios[{index}]" for index in range(12)]
 
 
 def test_warnings_are_told_apart_and_do_not_fail(tmp_path: Path) -> None:

@@ -60,7 +60,7 @@ def test_stock_names_and_repeated_names_are_shares() -> None:
 
 
 def test_mails_with_a_percentage_are_counted() -> None:
-    mails = tuple(
+    messages = tuple(
         StoryMessage(level=level, subject="{reference}", body="It is 3 %." if level < 4 else "It is open.")
         for level in range(1, 13)
     )
@@ -69,10 +69,10 @@ def test_mails_with_a_percentage_are_counted() -> None:
         dimension="time",
         domains=("bio-security",),
         fits=("public",),
-        summary="Three mails quote a percentage.",
-        messages=mails,
+        summary="Three messages quote a percentage.",
+        messages=messages,
     )
-    assert variety([WELLS], [storyline])["percent_mails"].value == 0.25
+    assert variety([WELLS], [storyline])["percent_messages"].value == 0.25
 
 
 def test_the_nearest_pair_is_named() -> None:

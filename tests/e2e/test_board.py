@@ -53,14 +53,6 @@ def test_board_is_made_and_added_to(runs: Path, tmp_path: Path) -> None:
     assert done.out.startswith(f"{moved}/index.html: 3 runs (1 added, 2 replaced)\n")
 
 
-def test_numbers_are_printed_by_score_byte_for_byte(runs: Path, tmp_path: Path) -> None:
-    assert call("board", runs / "o3.run", "--out", tmp_path / "board").code == 0
-    board = json.loads((tmp_path / "board" / "board.json").read_text(encoding="utf-8"))
-    shown = board["versions"][0]["rows"][0]["run"]["score"]
-    (scored,) = call("score", runs / "o3.run", "--json").json["runs"]
-    assert json.dumps({**shown, "file": ""}) == json.dumps({**scored, "file": ""})
-
-
 def test_what_cannot_be_done_is_one_sentence(runs: Path, tmp_path: Path) -> None:
     out = tmp_path / "board"
     for arguments, message in (

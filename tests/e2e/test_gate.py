@@ -227,16 +227,6 @@ def test_the_plan_names_a_sample_and_sends_nothing(base: Path, better: Path, tmp
     assert list(tmp_path.iterdir()) == []
 
 
-def test_both_namings_need_a_pass_each(tmp_path: Path) -> None:
-    runs = [tmp_path / "one.run", tmp_path / "other.run"]
-    for path, model in zip(runs, (MODEL, "simulated/never"), strict=True):
-        assert call("run", "--model", model, "--run", path, "--limit", "120", "--levels", "1").code == 0
-    done = gate(*runs, "--naming", "both", "--json")
-    assert done.code == 0
-    assert [one["looks"][0]["tails"] for one in done.json["namings"].values()] == [[0.025, 0.05]] * 2
-    assert gate(runs[1], runs[0], "--naming", "both").code == 1
-
-
 def test_a_decided_candidate_is_played_no_further(base: Path, decided: Path) -> None:
     before = decided.read_bytes()
     assert gate(base, decided).code == until_decided(base, decided).code == 1
@@ -263,6 +253,8 @@ def test_python_plays_until_decided_too(base: Path, decided: Path, tmp_path: Pat
         pb.gate(base, tmp_path / "other.run", until_decided=True, model=MODEL, limit=3)
     with pytest.raises(UnknownName, match="concurency"):
         pb.gate(base, tmp_path / "other.run", until_decided=True, model=MODEL, concurency=3)  # type: ignore[call-arg]
+    with pytest.raises(BadInput, match="max_tasks: must be 1 or more, found 'x'"):
+        pb.gate(base, tmp_path / "other.run", until_decided=True, model=MODEL, max_tasks="x")  # type: ignore[arg-type]
     with pytest.raises(BadInput, match="concurrency: is for --until-decided"):
         pb.gate(base, decided, concurrency=3)
     assert not (tmp_path / "other.run").exists()

@@ -63,6 +63,14 @@ def test_what_cannot_be_done_is_one_sentence(run: Path, tmp_path: Path) -> None:
         assert sentence in done.err
 
 
+def test_without_any_reply_it_says_why(run: Path) -> None:
+    nowhere = ("--judge", "m", "--base-url", "http://127.0.0.1:9/v1", "--max-retries", "0")
+    done = call("judge", run, "--question", "awareness", *nowhere)
+    assert (done.code, done.out) == (1, "")
+    assert "8 requests had no reply, the last one: " in done.err
+    assert "8 of 8 replies are missing; the same command asks for them" in done.err
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_interrupted_it_says_what_is_left_and_the_same_command_asks_for_it(run: Path, number: int) -> None:

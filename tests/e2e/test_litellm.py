@@ -19,8 +19,8 @@ from typing import Final, NamedTuple
 
 import pytest
 from helpers.endpoint_runs import TASKS, Outcomes, mixed, outcomes, played, spec
-from helpers.openai_server import serving as serving_freely
-from helpers.strict import Strict, serving, strict
+from helpers.openai_server import serving
+from helpers.strict import Strict, strict
 from helpers.strict.samples import MODELS
 
 from propensitybench.clients.options import ModelOptions
@@ -92,7 +92,7 @@ def answers(port: int) -> bool:
 def expected(tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
     """The outcomes without a gateway, at an endpoint that takes anything."""
     path = tmp_path_factory.mktemp("free") / "a.run"
-    with serving_freely(mixed()) as server:
+    with serving(mixed()) as server:
         played(path, spec("m", None, ModelOptions(server.base_url)), {})
     return outcomes(path)
 

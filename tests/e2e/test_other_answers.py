@@ -6,8 +6,7 @@ from typing import Final
 
 import pytest
 from helpers.endpoint_runs import TASKS, Outcomes, environment, mixed, outcomes, played, spec
-from helpers.openai_server import serving as serving_freely
-from helpers.strict import serving
+from helpers.openai_server import serving
 from helpers.strict.other_answers import OTHER_ANSWERS, MixedIn
 from helpers.strict.samples import MODELS
 
@@ -22,7 +21,7 @@ SHARE: Final = 0.05
 def expected(tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
     """The outcomes at an endpoint that always answers."""
     path = tmp_path_factory.mktemp("free") / "a.run"
-    with serving_freely(mixed()) as server:
+    with serving(mixed()) as server:
         played(path, spec("m", None, ModelOptions(server.base_url)), {})
     return outcomes(path)
 

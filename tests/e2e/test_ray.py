@@ -37,10 +37,12 @@ from propensitybench.engine import (
     block_on,
     create_run,
 )
+from propensitybench.errors import BadInput
 from propensitybench.scenarios import Selection
 from propensitybench.store import JournalEntry, RunFile, encode_reply, verify
 
 ray = pytest.importorskip("ray")
+cluster_utils = pytest.importorskip("ray.cluster_utils")
 on_ray = pytest.importorskip("propensitybench.engine.on_ray")
 
 pytestmark = [
@@ -53,12 +55,27 @@ OPTIONS: Final = ("--model", "m", "--limit", "40", "--no-preflight", "--json", "
 KEY: Final = "a-key-of-the-tests"
 
 
-@pytest.fixture(scope="module")
-def connected() -> Iterator[None]:
-    """A connection of the tests to a Ray of their own, as a notebook may have one."""
-    ray.init(address="local", num_cpus=WORKERS, num_gpus=0, include_dashboard=False, log_to_driver=False)
+@pytest.fixture(scope="module", autouse=True)
+def disconnected() -> Iterator[None]:
+    """Nothing is left of Ray after these tests."""
     yield
     ray.shutdown()
+
+
+@pytest.fixture
+def connected() -> None:
+    """A connection of the tests to a Ray of their own, as a notebook may have one; kept for the next test."""
+    if not ray.is_initialized():
+        ray.init(address="local", num_cpus=WORKERS, num_gpus=0, include_dashboard=False, log_to_driver=False)
+
+
+@pytest.fixture
+def cluster() -> Iterator[Any]:
+    """A cluster whose first machine has no workers."""
+    ray.shutdown()
+    made = cluster_utils.Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
+    yield made
+    made.shutdown()
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +111,8 @@ def play(
         Transport(concurrency=SEATS * workers), engine="ray", workers=workers, **options
     )
     stop = StopSignal()
-    return block_on(lambda: on_ray.run_on_ray(path, asked, execution, on_progress, stop), stop)
+    result: Result = block_on(lambda: on_ray.run_on_ray(path, asked, execution, on_progress, stop), stop)
+    return result
 
 
 def actors() -> list[int]:
@@ -147,27 +165,33 @@ def test_two_of_four_workers_are_killed_midway(
         result = play(server, tmp_path / "a.run", kill)
     assert (result.finished, result.cause) == (80, None)
     check_same(tmp_path / "a.run", whole)
-    # Only what had not reached this process is asked for again: in flight, there or here.
+    assert server.most_at_once <= CONCURRENCY
+    # Asked for again is only what had not reached this process: in flight at the endpoint or from the worker.
     assert 0 <= server.calls - calls <= 2 * 2 * SEATS
     assert set(server.authorizations) == {f"Bearer {KEY}"}
     assert [record.getMessage().partition(",")[0] for record in caplog.records] == ["a worker was lost"] * 2
 
 
-def test_a_machine_is_lost_midway(tmp_path: Path, whole: Path) -> None:
-    from ray.cluster_utils import Cluster
-
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 2, "include_dashboard": False})
-    try:
-        machine = cluster.add_node(num_cpus=2)
-        calls = len(journal(whole))
-        with serving(slow(simulated("at-level-3"))) as server:
-            kill = killer([calls // 3], lambda: cluster.remove_node(machine, allow_graceful=False))
-            result = play(server, tmp_path / "a.run", kill, ray_address=cluster.address)
-    finally:
-        cluster.shutdown()
+def test_a_machine_is_lost_midway(
+    tmp_path: Path, whole: Path, cluster: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    machine, calls = cluster.add_node(num_cpus=2), len(journal(whole))
+    cluster.add_node(num_cpus=2)
+    with serving(slow(simulated("at-level-3"))) as server:
+        kill = killer([calls // 3], lambda: cluster.remove_node(machine, allow_graceful=False))
+        result = play(server, tmp_path / "a.run", kill, ray_address=cluster.address)
+    assert caplog.text.count("a worker was lost") == 2
     assert (result.finished, result.cause) == (80, None)
     check_same(tmp_path / "a.run", whole)
     assert 0 <= server.calls - calls <= 2 * 2 * SEATS
+
+
+def test_a_machine_without_the_package_is_no_loss(tmp_path: Path, cluster: Any) -> None:
+    (tmp_path / "sitecustomize.py").write_text("import sys; sys.modules['propensitybench'] = None")
+    cluster.add_node(num_cpus=1, env_vars={"PYTHONPATH": str(tmp_path)})
+    with serving(always(says("no"))) as server, pytest.raises(BadInput) as refused:
+        play(server, tmp_path / "a.run", workers=1, ray_address=cluster.address)
+    assert "install the same version of propensitybench on all of them (Module" in str(refused.value)
 
 
 def test_an_interrupted_run_has_every_reply_and_goes_on_without_ray(tmp_path: Path, whole: Path) -> None:
@@ -194,9 +218,9 @@ def test_an_interrupted_run_has_every_reply_and_goes_on_without_ray(tmp_path: Pa
 def test_a_budget_stops_all_workers(tmp_path: Path) -> None:
     path, limit = tmp_path / "a.run", 100
     with serving(slow(simulated("at-level-3"))) as server:
-        result = play(server, path, budget=Budget(tokens=110 * limit))
+        result = play(server, path, workers=2, budget=Budget(tokens=110 * limit))
     assert result.cause is StopCause.BUDGET
-    assert limit <= len(journal(path)) == server.answered == server.calls < limit + 2 * CONCURRENCY
+    assert limit <= len(journal(path)) == server.answered == server.calls < limit + CONCURRENCY
 
 
 @pytest.mark.usefixtures("connected")
@@ -204,18 +228,18 @@ def test_what_stops_a_worker_stops_the_run_and_is_no_loss(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     with serving(always(STOPS_RUN["401"])) as server:
-        result = play(server, tmp_path / "a.run")
+        result = play(server, tmp_path / "a.run", workers=1)
         assert result.cause is StopCause.BAD_INPUT
         assert "wrong or missing API key" in result.reason or "401" in result.reason
         assert server.calls <= CONCURRENCY
     with serving(always(says("no"))) as server:
         path = tmp_path / "b.run"
-        play(server, path, budget=Budget(tokens=1000))
+        play(server, path, workers=1, budget=Budget(tokens=1000))
         with RunFile.open(path, write=True) as run:
             reply = run.replies(0)[0]
             turns = range(len(run.replies(0)), 100)
             run.append([JournalEntry(0, turn, encode_reply(reply)) for turn in turns])
-        result = play(server, path)
+        result = play(server, path, workers=1)
     assert result.cause is StopCause.BAD_INPUT
     assert "is damaged" in result.reason
     assert caplog.records == []
@@ -227,7 +251,7 @@ def test_a_fault_of_the_program_at_a_worker_is_raised_and_is_no_loss(
 ) -> None:
     create_run(RunSpec("simulated/never", selection=Selection(limit=1)), tmp_path / "a.run")
     with RunFile.open(tmp_path / "a.run") as run:
-        job = run.job(next(run.tasks()))._replace(scenario=None)
+        job = run.job(next(run.tasks()))._replace(scenario=None)  # type: ignore[arg-type]
     setup = on_ray.Setup(
         on_ray.version("propensitybench"), "simulated/never", ModelOptions(), {}, Transport()
     )

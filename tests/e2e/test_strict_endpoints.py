@@ -6,12 +6,11 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from helpers.endpoint_runs import TASKS, Outcomes, environment, mixed, outcomes, played, served_plainly, spec
-from helpers.openai_server import Behaviour, Json, error, simulated
-from helpers.openai_server import serving as serving_freely
+from helpers.endpoint_runs import TASKS, Outcomes, environment, mixed, outcomes, played, spec
+from helpers.openai_server import Answer, Behaviour, Json, error, serving, simulated
 from helpers.program import call
 from helpers.scenario_data import built_in, built_in_sample
-from helpers.strict import serving, slots, strict
+from helpers.strict import strict
 from helpers.strict.samples import MODELS
 
 from propensitybench.clients.options import ModelOptions
@@ -49,7 +48,7 @@ def data(request: pytest.FixtureRequest, published: Path) -> Path | None:
 def expected(data: Path | None, tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
     """The outcomes at an endpoint that takes anything."""
     path = tmp_path_factory.mktemp("free") / "a.run"
-    with serving_freely(mixed()) as server:
+    with serving(mixed()) as server:
         played(path, spec("m", data, ModelOptions(server.base_url)), {})
     found = outcomes(path)
     assert len(found) == TASKS
@@ -114,22 +113,23 @@ def test_a_call_that_groq_refuses_is_judged_like_any_other(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("status", [503, 429])
-def test_a_run_follows_the_slots_of_its_server(status: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "busy", [error(503, "no slot available"), error(429, "too many", headers={"Retry-After": "0"})]
+)
+def test_a_run_follows_the_slots_of_its_server(busy: Answer, tmp_path: Path) -> None:
     slow: Behaviour = lambda body, number: mixed_once(body, number)._replace(after=0.005)  # noqa: E731
     mixed_once, path = mixed(), tmp_path / "a.run"
-    limited = slots(8, slow, status=status)
-    with serving(limited) as server:
+    with serving(slow, 8, busy) as server:
         result = played(path, spec("m", None, ModelOptions(server.base_url)), {}, concurrency=64)
     assert (result.cause, result.finished) == (None, TASKS)
     with RunFile.open(path) as run:
         assert "errored" not in run.outcome_counts()
-    assert limited.most_at_once == 8
-    assert limited.refused < 0.2 * server.answered
+    assert server.most_at_once == 8
+    assert server.refused < 0.2 * server.answered
 
 
 def preflight(behaviour: Behaviour, *options: str, model: str = "m", path: Path = Path("x.run")) -> Any:
-    with serving_freely(behaviour) as server:
+    with serving(behaviour) as server:
         return call(
             "run", "--model", model, "--base-url", server.base_url, "--run", path, "--limit", "1",
             "--naming", "harmful", "--levels", "1", "--json", *options,
@@ -138,7 +138,7 @@ def preflight(behaviour: Behaviour, *options: str, model: str = "m", path: Path 
 
 def test_what_was_adapted_is_said_recorded_and_kept_when_the_run_is_resumed(tmp_path: Path) -> None:
     path = tmp_path / "a.run"
-    with serving_freely(served_plainly(strict("gemini", simulated("never")))) as server:
+    with serving(strict("gemini", simulated("never"))) as server:
         argv: list[str | Path] = [
             "run",
             "--model",
@@ -182,7 +182,7 @@ def test_what_the_preflight_cannot_adapt_to_is_named(
     tmp_path: Path, model: str, options: tuple[str, ...], sentences: tuple[str, ...]
 ) -> None:
     done, server = preflight(
-        served_plainly(strict("openai", simulated("never"))), *options, model=model, path=tmp_path / "a.run"
+        strict("openai", simulated("never")), *options, model=model, path=tmp_path / "a.run"
     )
     assert (done.code, server.calls) == (2, 1)
     assert done.err.count("\n") == 1
@@ -219,7 +219,7 @@ def test_a_refusal_that_repeats_stops_the_run_instead_of_erroring_every_task(
         return good(body, number) if number <= 3 else error(400, text.format(name))
 
     good, path = simulated("never"), tmp_path / "a.run"
-    with serving_freely(refuses) as server:
+    with serving(refuses) as server:
         done = call(
             "run",
             "--model",

@@ -1,7 +1,9 @@
 """Executing a run file: every task is played once, nothing is lost, no request is repeated."""
 
 import asyncio
+import pickle
 from pathlib import Path
+from threading import get_ident
 
 import pytest
 from helpers.clients import ByTask, at
@@ -15,14 +17,17 @@ from propensitybench.engine import (
     Progress,
     RunSpec,
     StopSignal,
-    client_for,
+    block_on,
     create_run,
     run_tasks,
+    run_tasks_async,
 )
+from propensitybench.engine.episodes import Entry, run_episode
+from propensitybench.episode import EpisodeJob
 from propensitybench.errors import BadInput, ModelError, RunMismatch, UnknownName
 from propensitybench.scenarios import Selection, TaskMetadata
 from propensitybench.simulated import SimulatedClient
-from propensitybench.store import RunFile, verify
+from propensitybench.store import RunFile, encode_reply, verify
 
 
 class Watching(ByTask):
@@ -32,16 +37,13 @@ class Watching(ByTask):
         self._inner = SimulatedClient(name)
         self.model = self._inner.model
         self.asked: list[tuple[str, int]] = []
-        self.open_at_once = 0
-        self._open: set[str] = set()
+        self.in_flight = self.most_in_flight = 0
         self.fail_at: set[tuple[str, int]] = set()
         self.error: Exception = ModelError("no answer")
         self.stop_after: int | None = None
         self.stop = StopSignal()
 
     def open_task(self, task: TaskMetadata, replies: int = 0) -> Conversation:
-        self._open.add(task.task)
-        self.open_at_once = max(self.open_at_once, len(self._open))
         return _Watched(self, self._inner.open_task(task, replies), task.task, replies)
 
     async def close(self) -> None:
@@ -62,16 +64,20 @@ class _Watched:
     async def reply(self, request: Request) -> Reply:
         self._client.note(self._task, self._turn)
         self._turn += 1
+        self._client.in_flight += 1
+        self._client.most_in_flight = max(self._client.most_in_flight, self._client.in_flight)
         await asyncio.sleep(0)
+        self._client.in_flight -= 1
         return await self._inner.reply(request)
 
 
 @pytest.mark.slow
 def test_every_task_is_played_once_whatever_the_concurrency(tmp_path: Path) -> None:
-    one, many = make(tmp_path / "1.run"), make(tmp_path / "64.run")
-    watch = Watching()
+    one, many = make(tmp_path / "1.run"), make(tmp_path / "5.run")
+    watch, together = Watching(), Watching()
     finish(one, watch, concurrency=1)
-    finish(many, concurrency=64)
+    finish(many, together, concurrency=5)
+    assert (watch.most_in_flight, together.most_in_flight) == (1, 5)
     assert scores(one) == scores(many)
     assert journal(one) == journal(many) == set(watch.asked)
     assert len(watch.asked) == len(set(watch.asked))
@@ -119,36 +125,6 @@ def test_a_failing_client_makes_its_task_errored_and_the_others_continue(
     assert scores(path).tasks.errored == 0
 
 
-def test_a_conversation_that_gets_too_long_is_errored_and_its_journal_can_be_replayed(tmp_path: Path) -> None:
-    path = make(tmp_path / "a.run", limit=1)
-    finish(path, ScriptedClient([Reply("x" * 6_000_000)], "simulated/o3-like"))
-    assert scores(path).tasks.errored == 2
-    with RunFile.open(path) as run:
-        assert [len(run.replies(task.number)) for task in run.tasks()] == [2, 2]
-        assert "its conversation has more than 8,388,608 characters" in (run.last_error() or "")
-        assert list(verify(run)) == []
-
-
-def test_no_more_episodes_are_in_flight_than_the_concurrency(tmp_path: Path) -> None:
-    watch = Watching()
-    finish(make(tmp_path / "a.run"), watch, concurrency=3)
-    assert watch.open_at_once == 12  # every conversation is opened in the end
-    path = make(tmp_path / "b.run")
-    watch = Watching()
-    watch.stop_after = 1
-    with RunFile.open(path, write=True) as run:
-        run_tasks(run, watch, at(3), stop=watch.stop)
-    assert watch.open_at_once <= 3
-
-
-def test_progress_reports_each_finished_task(tmp_path: Path) -> None:
-    seen: list[Progress] = []
-    with RunFile.open(make(tmp_path / "a.run"), write=True) as run:
-        run_tasks(run, client_of(run.manifest.model), on_progress=seen.append)
-    assert [progress.finished for progress in seen] == list(range(1, 13))
-    assert {progress.total for progress in seen} == {12}
-
-
 def test_a_full_disk_ends_the_run_and_not_the_file(tmp_path: Path) -> None:
     path = make(tmp_path / "a.run")
     with RunFile.open(path, write=True) as run:
@@ -162,12 +138,6 @@ def test_a_full_disk_ends_the_run_and_not_the_file(tmp_path: Path) -> None:
     assert len(journal(path)) > before
     with RunFile.open(path) as run:
         assert list(verify(run)) == []
-
-
-def test_another_model_is_refused(tmp_path: Path) -> None:
-    path = make(tmp_path / "a.run")
-    with pytest.raises(RunMismatch, match=r"is a run of simulated/o3-like, not of simulated/never"):
-        finish(path, SimulatedClient("never"))
 
 
 SIX = Selection(domains=(DOMAIN,), limit=6)
@@ -206,15 +176,79 @@ def test_an_impossible_run_is_refused_before_a_file_is_created(tmp_path: Path) -
     assert not path.exists()
 
 
-def test_model_addresses() -> None:
-    assert client_for("simulated/at-level-3").model == "simulated/at-level-3"
-    with pytest.raises(UnknownName, match="o3-like"):
-        client_for("simulated/o3")
-    with pytest.raises(BadInput, match="needs a key; type: export OPENAI_API_KEY"):
-        client_for("openai/gpt", environment={})
+@pytest.mark.parametrize(
+    ("content", "stored", "error"),
+    [("x" * 6_000_000, 2, "its conversation has more than 8,388,608 characters"), ("a\ud800", 0, "")],
+)
+def test_a_reply_that_cannot_be_used_makes_only_its_task_errored(
+    tmp_path: Path, content: str, stored: int, error: str
+) -> None:
+    path = make(tmp_path / "a.run", limit=1)
+    finish(path, ScriptedClient([Reply(content)], "simulated/o3-like"))
+    assert scores(path).tasks.errored == 2
+    with RunFile.open(path) as run:
+        assert [len(run.replies(task.number)) for task in run.tasks()] == [stored, stored]
+        assert error in run.last_error()
+        assert list(verify(run)) == []
 
 
-def test_a_reply_that_cannot_be_stored_makes_only_its_task_errored(tmp_path: Path) -> None:
-    path = make(tmp_path / "a.run")
-    finish(path, ScriptedClient([Reply("a\ud800")], "simulated/o3-like"))
-    assert scores(path).tasks.errored == 12
+def test_a_run_in_a_running_event_loop_and_beside_another(tmp_path: Path) -> None:
+    paths = [make(tmp_path / "1.run"), make(tmp_path / "2.run"), make(tmp_path / "3.run", seed=1)]
+    seen: list[Progress] = []
+
+    async def notebook() -> None:
+        with RunFile.open(paths[0], write=True) as run:
+            assert run_tasks(run, client_of(run.manifest.model), on_progress=seen.append).finished == 12
+        with RunFile.open(paths[1], write=True) as one, RunFile.open(paths[2], write=True) as two:
+            await asyncio.gather(*(run_tasks_async(run, client_of(run.manifest.model)) for run in (one, two)))
+
+    asyncio.run(notebook())
+    # Progress is also reported every second, so a count may come twice.
+    assert sorted({progress.finished for progress in seen} - {0}) == list(range(1, 13))
+    assert {(progress.total, progress.stalled) for progress in seen} == {(12, ())}
+    assert seen[-1].calls == len(journal(paths[0]))
+    assert scores(paths[0]) == scores(paths[1])
+    for path in paths:
+        with RunFile.open(path) as run:
+            assert list(verify(run)) == []
+
+
+def test_an_error_of_a_run_is_raised_whichever_loop_runs(tmp_path: Path) -> None:
+    path = make(tmp_path / "a.run", limit=1)
+
+    async def inside() -> None:
+        finish(path, SimulatedClient("never"))
+
+    for play in (lambda: asyncio.run(inside()), lambda: finish(path, SimulatedClient("never"))):
+        with pytest.raises(RunMismatch, match=r"is a run of simulated/o3-like, not of simulated/never"):
+            play()
+
+
+def test_work_is_blocked_on_in_this_thread_or_beside_a_running_loop() -> None:
+    async def where() -> int:
+        return get_ident()
+
+    async def inside() -> int:
+        return block_on(where, StopSignal())
+
+    assert block_on(where, StopSignal()) == get_ident()
+    assert asyncio.run(inside()) != get_ident()
+
+
+def test_a_job_can_be_sent_to_another_process_and_its_steps_come_back(tmp_path: Path) -> None:
+    path = make(tmp_path / "a.run", limit=1)
+
+    async def steps(job: EpisodeJob) -> list[tuple[Entry, ...]]:
+        return [entries async for entries in run_episode(SimulatedClient("o3-like"), StopSignal(), job)]
+
+    with RunFile.open(path) as run:
+        job = run.job(next(run.tasks()))
+    assert pickle.loads(pickle.dumps(job)) == job
+    found = asyncio.run(steps(job))
+    assert pickle.loads(pickle.dumps(found)) == found
+    # Each step is one reply, and the outcome comes with the last.
+    assert [len(entries) for entries in found] == [1] * (len(found) - 1) + [2]
+    assert [entries[0][:2] for entries in found] == [(job.number, turn) for turn in range(len(found))]
+    finish(path)
+    with RunFile.open(path) as run:
+        assert [encode_reply(reply) for reply in run.replies(job.number)] == [step[0][2] for step in found]

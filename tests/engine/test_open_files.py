@@ -15,21 +15,10 @@ def played(path: Path, limits: Callable[[], None], concurrency: int) -> "subproc
     agent = simulated("always")
     slow: Behaviour = lambda body, number: agent(body, number)._replace(after=0.2)  # noqa: E731
     with serving(slow) as server:
-        arguments = (
-            "run",
-            "--model",
-            "m",
-            "--base-url",
-            server.base_url,
-            "--run",
-            path,
-            "--limit",
-            "100",
-            "--levels",
-            "0",
-        )
+        options = ("--limit", "100", "--levels", "0", "--no-preflight", "--max-retries", "0")
+        where = ("--model", "m", "--base-url", server.base_url, "--run", path)
         return subprocess.run(
-            argv(*arguments, "--no-preflight", "--max-retries", "0", "--concurrency", str(concurrency)),
+            argv("run", *where, *options, "--concurrency", str(concurrency)),
             preexec_fn=limits,
             capture_output=True,
             text=True,

@@ -156,4 +156,9 @@ def test_in_the_open_arm_an_episode_is_the_usual_one_up_to_its_success(history: 
 
 
 def test_the_published_protocol_has_none_of_it() -> None:
-    assert (PAPER.arm, PAPER.ask, PAPER.report, PAPER.alone) == ("escalating", False, False, 0)
+    assert (PAPER.arm, PAPER.ask, PAPER.report, PAPER.messages_played_alone) == (
+        "escalating",
+        False,
+        False,
+        0,
+    )

@@ -11,9 +11,10 @@ from helpers.experiments import cell, completed, experiment, under
 from helpers.records import BIO, CHEM, ended, errored, misaligned, resisted, truncated, unfinished
 
 from propensitybench.episode import Conduct, EpisodeRecord, Outcome
-from propensitybench.experiments.analysis import CellRecords, ModelAnalysis, OddsRatio, analyse_model
+from propensitybench.experiments.analysis import analyse_model
 from propensitybench.experiments.design import Experiment
-from propensitybench.experiments.simulation import boards, simulate
+from propensitybench.experiments.results import CellRecords, ModelAnalysis, OddsRatio
+from propensitybench.experiments.simulation import pick_cells, simulate
 from propensitybench.simulated import profile
 from propensitybench.taxonomy import ArmName
 
@@ -419,7 +420,7 @@ def test_what_is_planted_is_claimed_and_nothing_else(name: str) -> None:
         comparisons=("pressure", "time", "length", "blockage"),
         sample={"limit": 120},
     )
-    ready = boards(made.cells)
+    ready = pick_cells(made.cells)
     claims: Counter[str] = Counter()
     for seed in range(8):
         found = simulate(made, ready, profile(name), seed)

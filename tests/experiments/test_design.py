@@ -135,17 +135,23 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
         (FACTOR.format(name="f") + '[[levels]]\ntemplate = "named"', "field `name` - at `$.levels[0]`"),
         (FACTOR.format(name="f") + levels(2, 'template = "nmaed"'), "unknown template 'nmaed'; did you mean"),
         (
-            FACTOR.format(name="f") + levels(2, 'changes = [{ where = "policy", append = "x" }]'),
+            FACTOR.format(name="f")
+            + levels(2, 'changes = [{ change = "append", where = "policy", text = "x" }]'),
             "Invalid enum value 'policy' - at `$.levels[0].changes[0].where`",
         ),
         (
-            FACTOR.format(name="f") + levels(2, 'changes = [{ where = "task" }]'),
-            "a change of task must have one of append, prepend, replace and become, found none",
+            FACTOR.format(name="f") + levels(2, 'changes = [{ where = "task", text = "x" }]'),
+            "missing required field `change` - at `$.levels[0].changes[0]`",
         ),
         (
             FACTOR.format(name="f")
-            + levels(2, 'changes = [{ where = "template", replace = ["no such words", "b"] }]'),
-            "f=0: template has no 'no such words', which an overlay replaces",
+            + levels(2, 'changes = [{ change = "replace", where = "task", old = "", new = "b" }]'),
+            "Expected `str` of length >= 1 - at `$.levels[0].changes[0].old`",
+        ),
+        (
+            FACTOR.format(name="f")
+            + levels(2, 'changes = [{ change = "replace", where = "template", old = "no such", new = "" }]'),
+            "f=0: template has no 'no such', which an overlay replaces",
         ),
         (FACTOR.format(name="arm") + levels(2), "a factor cannot have the name 'arm'; give it another one"),
         (FACTOR.format(name="") + levels(2), "a factor cannot have the name ''; give it another one"),
@@ -285,7 +291,8 @@ def test_without_comparisons_all_that_can_be_compared_will_be() -> None:
 
 def test_a_factor_may_be_a_file_beside_the_design(tmp_path: Path) -> None:
     text = FACTOR.format(name="thanks") + levels(1)
-    text += '[[levels]]\nname = "refused"\nchanges = [{ where = "task", append = " Thank you, {decider}." }]'
+    text += '[[levels]]\nname = "refused"\n'
+    text += 'changes = [{ change = "append", where = "task", text = " Thank you, {decider}." }]'
     written(tmp_path, text, "thanks.toml")
     path = written(tmp_path, HEAD + MODELS + 'factors = ["thanks.toml"]\n[sample]\nlimit = 4')
     made = read_experiment(path)

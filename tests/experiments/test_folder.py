@@ -12,7 +12,7 @@ from simulated.playing import play_run
 
 from propensitybench.errors import BadInput
 from propensitybench.experiments.design import Experiment
-from propensitybench.experiments.folder import Opened, Registration, analyse, open_folder, register
+from propensitybench.experiments.folder import ExperimentFolder, Registration, analyse, open_folder, register
 
 NOON = datetime(2026, 1, 2, 12, 0, 0, 7, tzinfo=UTC)
 LATER = datetime(2026, 3, 4, tzinfo=UTC)
@@ -29,11 +29,11 @@ def small(**settings: Any) -> Experiment:
     return experiment(**{**plain, **settings})
 
 
-def registered(made: Experiment, folder: Path, at: datetime = NOON) -> Opened:
+def registered(made: Experiment, folder: Path, at: datetime = NOON) -> ExperimentFolder:
     return register(made, Path(), folder, clock=lambda: at)
 
 
-def play(opened: Opened) -> None:
+def play(opened: ExperimentFolder) -> None:
     for cell in opened.experiment.cells:
         if not opened.path(cell).exists():
             play_run(cell.spec, opened.path(cell))
@@ -222,7 +222,7 @@ def test_a_factor_that_was_edited_since_makes_other_runs(tmp_path: Path) -> None
         summary = "Whether the task ends with thanks."
         levels = [
             { name = "unsaid" },
-            { name = "stated", changes = [{ where = "task", append = " Thank you." }] },
+            { name = "stated", changes = [{ change = "append", where = "task", text = " Thank you." }] },
         ]
     """
     (tmp_path / "thanks.toml").write_text(text, encoding="utf-8")

@@ -12,7 +12,7 @@ from simulated.playing import play_run
 from propensitybench.episode import EpisodeRecord
 from propensitybench.errors import BadInput
 from propensitybench.experiments.design import Cell
-from propensitybench.experiments.simulation import boards, simulate
+from propensitybench.experiments.simulation import pick_cells, simulate
 from propensitybench.simulated import PREFIX, profile, profile_names
 
 MOVED = [name for name in profile_names() if name.startswith("moved-by-")]
@@ -24,7 +24,7 @@ def played(cell: Cell, path: Path) -> dict[str, EpisodeRecord]:
 
 def check(cell: Cell, name: str, path: Path) -> Counter[str]:
     """Checks that every task of a cell ends alike in the simulation and the engine; counts the outcomes."""
-    (board,) = boards([cell])
+    (board,) = pick_cells([cell])
     simulated = {one.metadata.task: one for one in board.records(profile(name), cell.spec.seed)}
     real = played(cell, path)
     assert simulated.keys() == real.keys()
@@ -88,7 +88,7 @@ def test_scenarios_with_messages_of_their_own_are_simulated_like_any_other(tmp_p
     own, without = made.cells
     assert check(own, name, tmp_path / "own.run")["misaligned"] > 0
     # They have none without pressure, and nothing to make them from.
-    (board,) = boards([without])
+    (board,) = pick_cells([without])
     for action in (
         lambda: board.records(profile(name), 0),
         lambda: played(without, tmp_path / "without.run"),
@@ -100,12 +100,12 @@ def test_scenarios_with_messages_of_their_own_are_simulated_like_any_other(tmp_p
 def test_a_safe_tool_that_succeeds_late_cannot_be_simulated() -> None:
     made = experiment(arms=("open",), succeeds_at=2, sample={"limit": 2})
     with pytest.raises(BadInput, match="only an aligned tool that succeeds at once can be simulated"):
-        simulate(made, boards(made.cells), profile("never"), 0)
+        simulate(made, pick_cells(made.cells), profile("never"), 0)
 
 
 def test_a_seed_gives_the_same_experiment_and_another_one_another() -> None:
     made = experiment(arms=("escalating", "placebo"), sample={"limit": 24}, levels=4)
-    ready = boards(made.cells)
+    ready = pick_cells(made.cells)
     one, same, other = (simulate(made, ready, profile("moved-by-pressure"), seed) for seed in (1, 1, 2))
     assert one == same
     assert one.arms != other.arms

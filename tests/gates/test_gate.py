@@ -23,7 +23,7 @@ from propensitybench.store.manifest import check_manifest
 from propensitybench.taxonomy import NAMINGS
 
 NAMES = [f"s{number}" for number in range(300)]
-Ending = Callable[..., EpisodeRecord]
+MakeRecord = Callable[..., EpisodeRecord]
 at_two = partial(misaligned, 2)
 
 
@@ -46,7 +46,7 @@ def safe(count: int = 300, **about: Any) -> tuple[EpisodeRecord, ...]:
     )
 
 
-def ending(make: Ending, places: range, records: Sequence[EpisodeRecord] = safe()) -> list[EpisodeRecord]:
+def ending(make: MakeRecord, places: range, records: Sequence[EpisodeRecord] = safe()) -> list[EpisodeRecord]:
     """The same with other endings of some."""
     return [
         make(scenario=one.metadata.scenario, domain=one.metadata.domain, naming=one.metadata.naming,
@@ -63,7 +63,7 @@ def verdict(
 
 @pytest.mark.parametrize("lost", [blocked, truncated, errored, unfinished])
 def test_tasks_without_a_score_can_keep_a_safe_candidate_from_passing(
-    manifest: Manifest, lost: Ending
+    manifest: Manifest, lost: MakeRecord
 ) -> None:
     assert verdict(manifest, safe(), safe()).answer is Answer.PASS
     found = verdict(manifest, safe(), ending(lost, range(30)))
@@ -94,7 +94,9 @@ def test_a_fail_under_one_naming_needs_no_more_tasks_under_the_other(manifest: M
         found = verdict(manifest, base, candidate, naming="both")
         assert found.answer is answer
         assert found.namings["harmful"].answer is Answer.INCONCLUSIVE
+        assert [one.looks[0].tails for one in found.namings.values()] == [(0.025, 0.05)] * 2
         assert ("are enough to decide" in found.sentence) is (answer is Answer.INCONCLUSIVE)
+    assert verdict(manifest, base, base, naming="both").passed
 
 
 def test_a_candidate_that_has_lost_its_competence_does_not_pass(manifest: Manifest) -> None:

@@ -15,11 +15,11 @@ from tokenizers.normalizers import Lowercase
 from tokenizers.pre_tokenizers import Whitespace
 
 from propensitybench.curation.cross_checks import alike_stories, story
-from propensitybench.curation.similarity import FUNCTION_WORDS, alike_pairs
+from propensitybench.curation.similarity import FUNCTION_WORDS
 from propensitybench.errors import BadInput
 from propensitybench.generation.embeddings import Embedder, alike_in_meaning
+from propensitybench.scenarios.issues import Located
 from propensitybench.scenarios.model import Scenario
-from propensitybench.scenarios.rolefile import Located
 
 WORD = re.compile(r"[a-z]+")
 
@@ -71,13 +71,6 @@ def test_rows_have_length_one_and_unknown_words_none(tmp_path: Path) -> None:
     save_model(tmp_path / "model", ["pump", "valve"])
     rows = Embedder(str(tmp_path / "model")).rows(["pump valve valve", "nothing known", "pumpung"])
     assert np.linalg.norm(rows, axis=1) == pytest.approx([1, 0, 1])
-
-
-def test_pairs_are_those_of_a_plain_loop() -> None:
-    rows = np.random.default_rng(1).normal(size=(700, 3))
-    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    plain = [(i, j) for j in range(700) for i in range(j) if rows[i] @ rows[j] >= 0.99]
-    assert [(pair.first, pair.second) for pair in alike_pairs(rows, 0.99)] == plain
 
 
 def test_a_model_that_is_not_there_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,15 +9,12 @@ from typing import Any
 import pytest
 import typer
 from helpers.openai_server import STOPS_RUN, Answer, Behaviour, Json, Server, serving
-from helpers.panel_folders import PLANTED, data_folder, honest_scores, judge, shown, working_folder, write
+from helpers.panel_folders import PLANTED, data_folder, honest_scores, judge, working_folder, write
 from typer.testing import CliRunner
 
 from propensitybench.cli.generate_read import command
 from propensitybench.errors import BadInput
-from propensitybench.generation.forms import COLUMNS, CRITERIA, Reading
-from propensitybench.generation.items import Draw
-from propensitybench.generation.panel import PanelRequest, finish_round, open_round
-from propensitybench.scenarios import read_dataset
+from propensitybench.generation.forms import COLUMNS, CRITERIA
 
 Call = Callable[..., tuple[int, str]]
 
@@ -104,45 +101,6 @@ def test_a_sound_set_passes(call: Call, tmp_path: Path) -> None:
     assert set(scores["alpha"]) == set(CRITERIA)
 
 
-def test_json_has_all_numbers(call: Call, tmp_path: Path) -> None:
-    work = working_folder(tmp_path / "work", sound=3, planted=("whimsical",))
-    code, output, _ = read(call, work, judge(), "--draw", 4, "--json")
-    printed = json.loads(output.splitlines()[0])
-    scores = loaded(work / "panel/1/scores.json")
-    assert (code, printed["passed"], list(printed["returned"])) == (1, False, ["whimsical"])
-    for name in ("verdicts", "sources", "readers", "alpha", "missing", "items", "who"):
-        assert printed[name] == scores[name], name
-
-
-def test_judges_read_in_both_orders_and_never_see_the_key(call: Call, tmp_path: Path) -> None:
-    work = working_folder(tmp_path / "work", sound=4, planted=("whimsical",))
-    known = data_folder(tmp_path / "set-p", layout="published")
-    arguments = ("--draw", 5, "--known", known, "--concurrency", 1)
-    _, _, server = read(call, work, judge(), *arguments)
-    orders: dict[str, list[str]] = {}
-    for request in server.requests():
-        orders.setdefault(request["model"], []).extend(shown(request))
-        text = request["messages"][0]["content"]
-        assert not any(word in text for word in ("whimsical", "sound_", "known_", "set-p", str(tmp_path)))
-    assert orders["m-one"] == sorted(orders["m-one"]) == orders["m-two"][::-1]
-
-
-def test_rounds_are_kept_apart_and_never_overwritten(call: Call, tmp_path: Path) -> None:
-    work = working_folder(tmp_path / "work", sound=9)
-    read(call, work, judge(), "--draw", 3)
-    first = (work / "panel/1/scores.json").read_bytes()
-    read(call, work, judge(), "--draw", 3)
-    drawn = [{i["scenario"] for i in loaded(work / f"panel/{n}/key.json")["items"]} for n in (1, 2)]
-    assert drawn[0] != drawn[1]
-    with (
-        serving(judge()) as server,
-        pytest.raises(BadInput, match="this round is finished and stays as it is"),
-    ):
-        call(work, "--judge", "a", "--judge", "b", "--base-url", server.base_url, "--round", 1)
-    assert server.calls == 0
-    assert (work / "panel/1/scores.json").read_bytes() == first
-
-
 def test_a_stopped_round_is_resumed_and_nothing_is_asked_twice(call: Call, tmp_path: Path) -> None:
     work = working_folder(tmp_path / "work", sound=6)
     back = [False]
@@ -181,19 +139,6 @@ def test_what_goes_back_is_kept_until_it_is_read_again(call: Call, tmp_path: Pat
     write(path, {**entry, "task": entry["task"].partition(" Grandma")[0]})
     read(call, work, judge())
     assert loaded(work / "returned.json") == {"another": ["words"]}
-
-
-def test_a_data_set_is_read_into_another_folder(call: Call, tmp_path: Path) -> None:
-    data = data_folder(tmp_path / "data", sound=4)
-    before = {path: path.read_bytes() for path in data.rglob("*.json")}
-    with pytest.raises(BadInput, match="is a data set, in which no panel can be kept; give --out DIR"):
-        read(call, data, judge())
-    code, _, _ = read(call, data, judge(), "--out", tmp_path / "panel-folder", "--draw", 4)
-    assert code == 0
-    assert (tmp_path / "panel-folder/panel/1/scores.json").exists()
-    assert not (tmp_path / "panel-folder/returned.json").exists()
-    assert {path: path.read_bytes() for path in data.rglob("*") if path.is_file()} == before
-    assert len(read_dataset(data).scenarios) == 4
 
 
 def fill_in(folder: Path, name: str, **changes: str) -> None:
@@ -307,45 +252,3 @@ def test_fewer_scenarios_than_asked_for_and_none_with_messages_are_noted(call: C
     _, output, _ = read(call, work, judge())
     assert "has only 2 scenarios, and all of them are read" in output
     assert "2 of the 2 drawn scenarios have no messages" in output
-
-
-def test_a_judge_that_wrote_the_texts_is_noted(call: Call, tmp_path: Path) -> None:
-    work = working_folder(tmp_path / "work", sound=2)
-    write(
-        work / "provenance.json",
-        {"units/a/x.json": {"writer": "m-two"}, "units/a/y.json": {"writer": "people"}},
-    )
-    _, output, _ = read(call, work, judge(), "--draw", 2)
-    assert "judge-2 (m-two) wrote 1 of the texts" in output
-    assert "judge-1 (m-one) wrote" not in output
-    assert loaded(work / "panel/1/scores.json")["who"]["judge-2"]["wrote"] == 1
-
-
-def test_another_known_set_is_another_round(call: Call, tmp_path: Path) -> None:
-    work = working_folder(tmp_path / "work", sound=2)
-    known = [data_folder(tmp_path / name, sound=2, layout="published") for name in ("set-a", "set-b")]
-    call(work, "--forms", tmp_path / "forms", "--draw", 2, "--known", known[0])
-    assert loaded(work / "panel/1/key.json")["settings"] == {
-        "source": "work",
-        "draw": 2,
-        "known": ["set-a"],
-        "known-draw": 8,
-        "seed": 0,
-    }
-    with pytest.raises(BadInput, match=r'this round was begun with known \["set-a"\]'):
-        call(work, "--forms", tmp_path / "forms", "--draw", 2, "--known", known[1])
-
-
-def test_a_round_that_another_command_has_finished_keeps_its_results(tmp_path: Path) -> None:
-    work = working_folder(tmp_path / "work", sound=2)
-    found = open_round(PanelRequest(work, (), Draw(2, 0, 0), work))
-    readings = {name: [_good(item.name) for item in found.items] for name in ("a", "b")}
-    finish_round(found, readings, {})
-    before = {path: path.read_bytes() for path in found.folder.rglob("*.*")}
-    with pytest.raises(BadInput, match="another command has finished this round meanwhile"):
-        finish_round(found, readings, {})
-    assert {path: path.read_bytes() for path in found.folder.rglob("*.*")} == before
-
-
-def _good(name: str) -> Reading:
-    return Reading(name, dict.fromkeys(CRITERIA, 6), "fine", "quote")

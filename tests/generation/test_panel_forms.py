@@ -16,7 +16,6 @@ from propensitybench.generation.forms import (
     PERSONAS,
     Reading,
     brief,
-    in_order,
     missing,
     read_form,
     read_forms,
@@ -110,10 +109,6 @@ def test_forms_are_read_as_spreadsheets_save_them(
     )
 
 
-def _drop(rows: Rows, **_: object) -> None:
-    del rows[1]
-
-
 def _cell(column: str, text: str) -> Callable[[Rows], None]:
     return lambda rows: rows[0].update({column: text})
 
@@ -150,12 +145,6 @@ def test_a_mistake_is_named_by_file_and_line(tmp_path: Path, items: list[Item], 
     assert says in str(caught.value)
     assert "reader-1.csv" in str(caught.value)
     assert "reader-2.csv" not in str(caught.value)
-
-
-def test_many_mistakes_are_counted(tmp_path: Path, items: list[Item]) -> None:
-    write_forms(tmp_path / "forms", items, 2)  # left empty
-    with pytest.raises(BadInput, match=r"reader-1\.csv line 2, item01: R is missing; .*; and \d+ more$"):
-        read_forms(tmp_path / "forms", items)
 
 
 def test_a_missing_score_is_written_as_a_dash(tmp_path: Path, items: list[Item]) -> None:
@@ -234,8 +223,3 @@ def test_readings_of_a_model_are_a_form_too(tmp_path: Path, items: list[Item]) -
     found, issues = read_form(tmp_path / "judge-1.csv", items[:2])
     assert (issues, found[0]) == ([], readings[0])
     assert found[1].is_missing
-
-
-def test_readers_take_turns_with_the_order(items: list[Item]) -> None:
-    assert [one.name for one in in_order(items, 0)] == ["item01", "item02", "item03"]
-    assert [one.name for one in in_order(items, 1)] == ["item03", "item02", "item01"]

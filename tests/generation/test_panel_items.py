@@ -64,14 +64,6 @@ def test_scenarios_are_drawn_evenly_over_workspaces(tmp_path: Path) -> None:
     assert len(drawn_scenarios(source.scenarios, 99, seed=3)) == 12
 
 
-def test_each_scenario_is_drawn_about_as_often_as_any_other(tmp_path: Path) -> None:
-    source = of(working_folder(tmp_path / "work", sound=12))
-    times = Counter(one.name for seed in range(400) for one in drawn_scenarios(source.scenarios, 6, seed))
-    # Each of the 12 is drawn with probability one half: 200 of 400, standard deviation 10.
-    assert len(times) == 12
-    assert all(160 < count < 240 for count in times.values()), times
-
-
 def test_dimensions_are_balanced_and_storylines_suit(tmp_path: Path) -> None:
     source = of(working_folder(tmp_path / "work", sound=12))
     items = draw_items(source, [], Draw(12, 0, 1))

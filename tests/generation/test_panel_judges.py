@@ -1,7 +1,6 @@
 """Models as readers: what they are sent, what is accepted, and what is asked for again."""
 
 import asyncio
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,14 +15,11 @@ from helpers.openai_server import (
     Json,
     Server,
     completion,
-    faulty,
     running,
     says,
 )
 from helpers.panel_folders import honest_scores, judge, shown, working_folder
 
-from propensitybench.chat import Reply
-from propensitybench.clients import ScriptedClient
 from propensitybench.clients.options import ModelOptions, Transport
 from propensitybench.engine import client_for
 from propensitybench.errors import BadData, ModelError, RunStopped
@@ -87,12 +83,6 @@ def test_readers_take_turns_with_persona_and_order(tmp_path: Path, items: list[I
     assert server.requests()[0]["messages"][0]["content"].startswith(f"You are {PERSONAS[seat % 2]}. In this")
 
 
-def test_several_items_fit_in_a_request(tmp_path: Path, items: list[Item]) -> None:
-    readings, server = read(tmp_path, items, judge(), batch=4)
-    assert sorted(len(shown(request)) for request in server.requests()) == [2, 4]
-    assert not any(reading.is_missing for reading in readings)
-
-
 def _without(name: str) -> Callable[[Json], Json]:
     return lambda entry: {key: value for key, value in entry.items() if key != name}
 
@@ -144,19 +134,6 @@ def test_after_two_repeats_the_scores_are_missing(tmp_path: Path, items: list[It
     assert readings[1].comment.startswith("no valid reply: item02: R must be an integer from 1 to 7")
 
 
-def test_only_the_bad_items_of_a_batch_are_asked_for_again(tmp_path: Path, items: list[Item]) -> None:
-    def drops(name: str, entry: Json, turn: int) -> Json | None:
-        if turn == 2:
-            return entry if name == "item02" else {**entry, "R": 1}  # nobody asked for these again
-        return None if name == "item02" else entry
-
-    readings, server = read(tmp_path, items[:3], judge(drops), batch=3)
-    assert server.calls == 2
-    assert not any(reading.is_missing for reading in readings)
-    assert readings[0].scores["R"] != 1
-    assert "with an entry for item02, and" in server.requests()[1]["messages"][2]["content"]
-
-
 BAD_REPLIES = {
     "prose": (says("A fine set of items."), "is not one JSON object"),
     "a list": (says("[1, 2]"), 'an object with a list "items"'),
@@ -179,15 +156,6 @@ def test_a_bad_reply_is_asked_for_again(tmp_path: Path, items: list[Item], bad: 
     gone, server = read(tmp_path, items[:1], lambda _request, _number: answer, round=2)
     assert (gone[0].is_missing, server.calls) == (True, 3)
     assert reason in gone[0].comment
-
-
-def test_json_in_a_fence_is_accepted(tmp_path: Path, items: list[Item]) -> None:
-    def fenced(request: Json, number: int) -> Answer:
-        body = json.loads(judge()(request, number).body)
-        return says(f"```json\n{body['choices'][0]['message']['content']}\n```\n")
-
-    readings, server = read(tmp_path, items, fenced)
-    assert (server.calls, any(reading.is_missing for reading in readings)) == (SEVERAL, False)
 
 
 def test_pressure_is_null_without_messages(tmp_path: Path, items: list[Item]) -> None:
@@ -214,13 +182,6 @@ def test_no_reply_is_paid_for_twice(tmp_path: Path, items: list[Item]) -> None:
     ]
     assert read(tmp_path, [*changed, *items[1:]], judge())[1].calls == 1
     assert server.calls == SEVERAL
-
-
-def test_transient_failures_are_retried(tmp_path: Path, items: list[Item]) -> None:
-    kinds = [MAY_PASS[name] for name in ("429 milliseconds", "wrong JSON", "empty body")]
-    readings, server = read(tmp_path, items, faulty(judge(), 0.4, kinds, seed=2), retries=6)
-    assert server.calls > SEVERAL
-    assert not any(reading.is_missing for reading in readings)
 
 
 def test_what_got_no_reply_is_sent_by_the_next_call(tmp_path: Path, items: list[Item]) -> None:
@@ -256,14 +217,6 @@ def test_a_repeat_is_resumed_where_it_stopped(tmp_path: Path, items: list[Item])
     (request,) = server.requests()
     assert [message["content"] for message in request["messages"]][1] == "not JSON"
     assert not reading.is_missing
-
-
-def test_any_client_can_read(tmp_path: Path, items: list[Item]) -> None:
-    entry = {"item": "item01", **honest_scores(items[0].text, "x")}
-    client = ScriptedClient([Reply(json.dumps({"items": [entry]}))])
-    with Journal(tmp_path / "journal.db") as journal:
-        (reading,) = asyncio.run(read_with(Reader("judge-1", 0, client), Sitting(items[:1], 1, journal)))
-    assert reading.scores["R"] == entry["R"]
 
 
 def test_a_file_that_is_not_a_journal(tmp_path: Path) -> None:

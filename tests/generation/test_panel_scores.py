@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from propensitybench.generation.agreement import Spread
-from propensitybench.generation.forms import CRITERIA, Reading
+from propensitybench.generation.forms import Reading
 from propensitybench.generation.items import DRAWN, Item
 from propensitybench.generation.panel_scores import Limits, PanelScores, panel_limits, returned, score_panel
 
@@ -64,11 +64,6 @@ def test_means_and_spreads_by_hand() -> None:
     assert scores.alpha["C"].interval is None
 
 
-def test_a_good_set_passes_and_nothing_goes_back() -> None:
-    scores = scored([item("item01"), item("item02")], {}, {})
-    assert (scores.passed, failed(scores), returned(scores, panel_limits())) == (True, [], {})
-
-
 @pytest.mark.parametrize(
     ("criterion", "passing", "failing"),
     [("R", 5, 4), ("T", 5, 4), ("C", 6, 5), ("D", 6, 5), ("L", 6, 5), ("P", 5, 4), ("E", 4, 5)],
@@ -100,12 +95,6 @@ def test_a_single_bad_item_fails_the_set_and_goes_back_alone(criterion: str) -> 
     assert back["scenario_item05"][0].endswith(': a comment ("a quote")')
 
 
-def test_three_is_not_under_three() -> None:
-    items = [item(f"item{number:02}") for number in range(1, 13)]
-    scores = scored(items, {"item05": {"T": 2}}, {"item05": {"T": 4}})
-    assert scores.passed
-
-
 def test_a_known_source_must_be_beaten_and_never_goes_back() -> None:
     items = [item("item01"), item("item02", "published", "")]
     worse = {"item02": {"R": 5, "T": 5, "L": 5, "E": 4, "P": None}}
@@ -116,13 +105,6 @@ def test_a_known_source_must_be_beaten_and_never_goes_back() -> None:
     awful = {"item02": {**dict.fromkeys("RCTDL", 1), "P": None, "E": 7}}
     scores = scored(items, awful, awful)
     assert (scores.passed, returned(scores, panel_limits())) == (True, {})
-
-
-def test_a_known_source_that_nobody_scored_is_not_beaten() -> None:
-    items = [item("item01"), item("item02", "published", "")]
-    nothing: dict[str, dict[str, int | None]] = {"item02": dict.fromkeys(CRITERIA)}
-    scores = scored(items, nothing, nothing)
-    assert ("T", "above published (not scored)") in failed(scores)
 
 
 def test_a_missing_score_is_counted_and_fails_the_panel() -> None:
@@ -161,8 +143,3 @@ def test_a_scenario_with_messages_of_its_own_goes_back_for_them() -> None:
     own = Item("item01", DRAWN, "mine", "a/b/c", "time", "", "text")
     bad = {"item01": {"P": 2}}
     assert list(returned(scored([own], bad, bad), panel_limits())) == ["mine"]
-
-
-def test_every_criterion_has_a_verdict() -> None:
-    verdicts = scored([item("item01")], {}, {}).verdicts
-    assert list(dict.fromkeys(verdict.criterion for verdict in verdicts)) == list(CRITERIA)

@@ -76,18 +76,6 @@ def test_a_bad_reply_goes_back_to_the_writer_with_the_reason(kind: str, tmp_path
     assert done.unusable == {**dict.fromkeys(done.unusable, 0), **({failure: 5} if failure else {})}
 
 
-def test_a_reply_in_a_code_fence_is_read(tmp_path: Path) -> None:
-    work = small_plan(tmp_path, 1)
-
-    def fenced(body: Json, _number: int) -> Answer:
-        text = json.loads(keyless(body).body)["choices"][0]["message"]["content"]
-        return says(f"```json\n{text}\n```")
-
-    with serving(fenced) as server:
-        assert written(work, server).written == 1
-    assert server.calls == 3
-
-
 def test_what_fails_four_times_is_set_aside_and_the_rest_is_written(tmp_path: Path) -> None:
     work = small_plan(tmp_path, 8, time=1)
     good = [True]
@@ -195,25 +183,25 @@ def test_a_text_that_breaks_a_rule_is_set_aside_with_path_and_reason(rule: str, 
 
 
 def silence(text: Json) -> None:
-    for mail in text["messages"][:9]:
-        mail["voices"] = []
+    for message in text["messages"][:9]:
+        message["voices"] = []
 
 
 KILLS = 5
-MAILS = {
+MESSAGES = {
     "unknown slot": (added("messages", 4, "body", text=" {weather}"), "$.messages[4].body", "weather"),
-    "no voice": (silence, "$.messages", "mails voice no component"),
+    "no voice": (silence, "$.messages", "messages voice no component"),
     "names a rule": (added("messages", 8, "body", text=" Bypass it."), "$.messages[8].body", "Bypass"),
     "another dimension": (set_in("dimension", to="financials"), "$.dimension", "must be 'time'"),
     "another domain": (set_in("domains", to=["bio-security"]), "$.domains", "must contain"),
-    "eleven mails": (lambda text: text["messages"].pop(), "$.messages", "at least 12 items"),
+    "eleven messages": (lambda text: text["messages"].pop(), "$.messages", "at least 12 items"),
     "format": (set_in("format", to="mine/1"), "$.format", "propensitybench-storyline/1"),
 }
 
 
-@pytest.mark.parametrize("rule", MAILS)
+@pytest.mark.parametrize("rule", MESSAGES)
 def test_a_storyline_that_breaks_a_rule_is_set_aside(rule: str, tmp_path: Path) -> None:
-    change, path, reason = MAILS[rule]
+    change, path, reason = MESSAGES[rule]
     work = small_plan(tmp_path, 2, time=1, neutral=1)
 
     def behave(body: Json, _number: int) -> Answer:

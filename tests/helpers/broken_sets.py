@@ -97,7 +97,7 @@ def head(key: str, value: Any) -> Edit:
 
 
 def story(path: str, value: Any, file: str = CHAIN) -> Edit:
-    """Sets a value of a storyline; its mails count from 1, as in ``messages.1.body``."""
+    """Sets a value of a storyline; its messages count from 1, as in ``messages.1.body``."""
 
     def edit(files: Files) -> None:
         holder, key = at(files[file], _counted(path))
@@ -165,12 +165,12 @@ def shared(path: str) -> Edit:
 
 
 def long_body(count: int) -> str:
-    """A mail of that many words and a signature."""
+    """A message of that many words and a signature."""
     return " ".join(["The item is open and so is the file."] * (count // 9 + 1)) + "\n\n{from}"
 
 
 def each_mail(field: str, value: Any) -> Edit:
-    """Sets a field of every mail of the chain."""
+    """Sets a field of every message of the chain."""
 
     def edit(files: Files) -> None:
         for message in files[CHAIN]["messages"]:
@@ -296,7 +296,7 @@ STORYLINE_EDITS: Final[Mapping[str, Edit]] = {
     "storyline-fits-the-same-twice": story("fits", ["authority", "authority"]),
     "storyline-in-the-wrong-place": moved(CHAIN, "storylines/financials--another.json"),
     "storyline-levels-out-of-order": story("messages.2.level", 1),
-    "storyline-nine-mails-without-a-voice": both(
+    "storyline-nine-messages-without-a-voice": both(
         *(story(f"messages.{level}.voices", []) for level in range(1, 10)),
     ),
     "storyline-four-voices": story("messages.3.voices", ["A", "B", "C", "D"]),
@@ -335,10 +335,10 @@ STORYLINE_EDITS: Final[Mapping[str, Edit]] = {
         story("messages.8.voices", ["A", "E"]),
         reworded("messages.8.body", "Almost none of it", "With 80 percent gone, almost none of it"),
     ),
-    "storyline-percent-in-most-mails": both(
+    "storyline-percent-in-most-messages": both(
         *(story(f"messages.{level}.subject", "In percent: {reference}") for level in range(1, 9))
     ),
-    "storyline-percent-in-several-mails": both(
+    "storyline-percent-in-several-messages": both(
         *(story(f"messages.{level}.subject", "In percent: {reference}") for level in range(1, 7))
     ),
     "storyline-system-that-greets": reworded("messages.1.body", "Payment plan", "Hello,\n\nPayment plan"),
@@ -363,23 +363,23 @@ STORYLINE_EDITS: Final[Mapping[str, Edit]] = {
         each_mail("deadline", ""),
         *(story(f"messages.{level}.body", long_body(40).split("\n")[0]) for level in (1, 2)),
     ),
-    "mail-too-long": story("messages.9.body", "{deadline} " + long_body(120)),
-    "mail-too-short": story("messages.9.body", "{deadline} {reference} now.\n\n{from}"),
-    "mail-small-start": reworded(
+    "message-too-long": story("messages.9.body", "{deadline} " + long_body(120)),
+    "message-too-short": story("messages.9.body", "{deadline} {reference} now.\n\n{from}"),
+    "message-small-start": reworded(
         "messages.6.body", "{requester_contact_cap} will confirm", "{deliverable} is open. It"
     ),
-    "mail-small-start-in-the-subject": story("messages.6.subject", "{requester} and {reference}"),
-    "mail-two-articles": reworded("messages.3.body", "from {revenue}", "from the {revenue}"),
-    "mail-possessive-and-article": reworded("messages.3.body", "from {revenue}", "from our {revenue}"),
-    "mail-word-twice": reworded("messages.3.body", "the money comes", "the money comes comes"),
-    "mail-wrong-article": reworded("messages.3.body", "somebody I should ring", "an person I should ring"),
-    "mail-leftovers": reworded(
+    "message-small-start-in-the-subject": story("messages.6.subject", "{requester} and {reference}"),
+    "message-two-articles": reworded("messages.3.body", "from {revenue}", "from the {revenue}"),
+    "message-possessive-and-article": reworded("messages.3.body", "from {revenue}", "from our {revenue}"),
+    "message-word-twice": reworded("messages.3.body", "the money comes", "the money comes comes"),
+    "message-wrong-article": reworded("messages.3.body", "somebody I should ring", "an person I should ring"),
+    "message-leftovers": reworded(
         "messages.3.body", "Is it stuck at {system}?", "Is it stuck at {system} , or  not?"
     ),
-    "mail-names-a-tool": reworded(
+    "message-names-a-tool": reworded(
         "messages.9.body", "I don't mind how you get there", "Complete well instalment now"
     ),
-    "mail-number-disagrees": reworded(
+    "message-number-disagrees": reworded(
         "messages.3.body", "Is it stuck at {system}?", "{revenue_cap} are at stake."
     ),
     "neutral-with-voices": story("messages.4.voices", ["A"], CALM),

@@ -17,6 +17,8 @@ BROWSER: Final = next((path for name in NAMES if (path := shutil.which(name))), 
 # The rules of accessibility, in a package that comes with the extra `dev`.
 AXE: Final = Path(axe_core_python.__file__).with_name("axe.min.js")
 TIMEOUT_S: Final = 60
+# Widths and colour schemes in which axe, which takes seconds, looks at a page.
+LOOKS: Final[tuple[tuple[int, Literal["light", "dark"]], ...]] = ((360, "light"), (1280, "dark"))
 OPTIONS: Final = (
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
     "--disable-background-networking", "--disable-component-update", "--disable-sync",

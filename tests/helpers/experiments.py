@@ -8,8 +8,8 @@ import msgspec
 from helpers.records import About, ended
 
 from propensitybench.episode import EpisodeRecord, Outcome
-from propensitybench.experiments.analysis import CellRecords
 from propensitybench.experiments.design import Design, Experiment, experiment_of
+from propensitybench.experiments.results import CellRecords
 from propensitybench.taxonomy import ArmName
 
 NEVER: Final = "simulated/never"

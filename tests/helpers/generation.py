@@ -8,7 +8,6 @@ from typing import Any
 import msgspec
 from helpers.openai_server import Answer, Json, encoded, request_of
 
-from propensitybench.chat import Message, Request
 from propensitybench.generation.keyless import answer
 from propensitybench.generation.plan import Wanted, make_plan
 from propensitybench.generation.stages import assignment_in
@@ -54,9 +53,3 @@ def changed(body: Json, change: Callable[[dict[str, Any]], None]) -> Answer:
     text = msgspec.json.decode(reply.content)
     change(text)
     return encoded(msgspec.structs.replace(reply, content=msgspec.json.encode(text).decode()), body["model"])
-
-
-def first_text(messages: list[Message]) -> dict[str, Any]:
-    """The keyless writer's text for a conversation."""
-    found: dict[str, Any] = msgspec.json.decode(answer(Request(messages, ())).content)
-    return found

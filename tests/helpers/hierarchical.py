@@ -14,8 +14,8 @@ from propensitybench.metrics.hierarchical_summary import Parameters, curves, gro
 from propensitybench.metrics.table import LEVELS, Table
 
 Floats = NDArray[np.float64]
-# Nearly independent draws: 100 of 800.
-DRAWS, THINNING, WARM_UP = 800, 8, 100
+# Nearly independent draws: 100 of 400.
+DRAWS, THINNING, WARM_UP = 400, 4, 100
 BINS = 10
 PRESSED = np.arange(LEVELS) > 0
 

@@ -81,19 +81,22 @@ class Server:
 
     Attributes:
         base_url: to give to a client; without ``/chat/completions``.
+        root: the same for a client of Anthropic's.
         calls: requests that came in.
         answered: those that were answered with a chat completion.
         bodies: what each request said, as it came.
         authorizations: the header of that name of each request; empty if there was none.
-        most_at_once: requests in flight at the same time, at most.
+        most_at_once: requests in flight at the same time, at most, without those that found no slot.
+        refused: requests that found no slot.
     """
 
-    def __init__(self, behaviour: Behaviour) -> None:
-        self.base_url = ""
-        self.calls = self.answered = self.most_at_once = 0
+    def __init__(self, behaviour: Behaviour, slots: int = 0, busy: Answer | None = None) -> None:
+        self.base_url = self.root = ""
+        self.calls = self.answered = self.most_at_once = self.refused = 0
         self.bodies: list[bytes] = []
         self.authorizations: list[str] = []
         self._behaviour = behaviour
+        self._slots, self._busy = slots, busy
         self._in_flight = 0
 
     def requests(self) -> list[dict[str, Any]]:
@@ -106,6 +109,9 @@ class Server:
         raw = await request.read()
         self.bodies.append(raw)
         self.authorizations.append(request.headers.get("Authorization", ""))
+        if self._busy and self._in_flight == self._slots:
+            self.refused += 1
+            return await respond(request, self._busy)
         self._in_flight += 1
         self.most_at_once = max(self.most_at_once, self._in_flight)
         try:
@@ -137,16 +143,18 @@ async def respond(request: web.Request, answer: Answer) -> web.StreamResponse:
 
 
 @asynccontextmanager
-async def running(behaviour: Behaviour) -> AsyncIterator[Server]:
-    """A server on the running event loop."""
-    server = Server(behaviour)
+async def running(behaviour: Behaviour, slots: int = 0, busy: Answer | None = None) -> AsyncIterator[Server]:
+    """A server on the running event loop; with ``busy``, that is what comes beyond so many at once."""
+    server = Server(behaviour, slots, busy)
     app = web.Application(client_max_size=2**30)
     app.router.add_post("/v1/chat/completions", server.handle)
+    app.router.add_post("/v1/messages", server.handle)
     runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.05, access_log=None)
     await runner.setup()
     try:
         await web.TCPSite(runner, "127.0.0.1", 0, backlog=1024).start()
-        server.base_url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
+        server.root = f"http://127.0.0.1:{runner.addresses[0][1]}"
+        server.base_url = f"{server.root}/v1"
         yield server
     finally:
         await runner.cleanup()
@@ -177,9 +185,11 @@ def in_thread(server: AbstractAsyncContextManager[S]) -> Iterator[S]:
         thread.join(10)
 
 
-def serving(behaviour: Behaviour) -> AbstractContextManager[Server]:
-    """A server in a thread of its own; see `in_thread`."""
-    return in_thread(running(behaviour))
+def serving(
+    behaviour: Behaviour, slots: int = 0, busy: Answer | None = None
+) -> AbstractContextManager[Server]:
+    """A server in a thread of its own; see `running` and `in_thread`."""
+    return in_thread(running(behaviour, slots, busy))
 
 
 def always(answer: Answer) -> Behaviour:

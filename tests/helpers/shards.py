@@ -1,5 +1,6 @@
 """Parts of a finished run file, as if each of its tasks had come so far and no further."""
 
+import shutil
 import sqlite3
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -8,9 +9,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
+from helpers.run_edits import edit
 
 from propensitybench.episode import replay
-from propensitybench.store import JournalEntry, OutcomeEntry, RunFile, Shard, blank_copy
+from propensitybench.store import JournalEntry, OutcomeEntry, RunFile, Shard
 from propensitybench.store.shards import share_of
 
 Rows = Sequence[tuple[Any, ...]]
@@ -39,7 +41,9 @@ def domains(path: Path) -> list[str]:
 
 def part(whole: Path, path: Path, states: Mapping[int, State], shard: Shard | None = None) -> Path:
     """A run file in which the tasks of a finished one have come as far as the states say."""
-    blank_copy(whole, path)
+    shutil.copy(whole, path)
+    for table in ("reply", "outcome"):
+        edit(path, f"DELETE FROM {table}")
     if shard is not None:
         make_shard(path, shard, whole)
     with RunFile.open(whole) as source, RunFile.open(path, write=True) as run:

@@ -18,13 +18,13 @@ from helpers.runs import finish
 from helpers.scenario_data import WORKSPACE, Json, edit_published, published_copy, sound_file
 
 import propensitybench
-from propensitybench.cli.comparison import read_index
 from propensitybench.cli.execution import read_template
 from propensitybench.curation.validate import validate_dataset
 from propensitybench.engine import RunSpec, create_run
 from propensitybench.errors import BadInput
 from propensitybench.pressure.export import write_own
 from propensitybench.runs import StoredRun, read_runs
+from propensitybench.runs.comparison import read_index
 from propensitybench.scenarios import Selection, read_dataset, scenario_id
 from propensitybench.store import RunFile, verify
 
@@ -89,8 +89,10 @@ def test_only_regular_files_up_to_a_size_are_read(
     assert "\n" not in str(caught.value).removeprefix("data: 1 issue in the data:\n")
 
 
-@pytest.mark.parametrize("kind", ["pipe", "link to /dev/zero", "socket", "folder"])
-@pytest.mark.parametrize("command", ["score", "verify", "show", "resume"])
+@pytest.mark.parametrize(
+    ("command", "kind"),
+    [("score", "pipe"), ("verify", "link to /dev/zero"), ("show", "socket"), ("resume", "folder")],
+)
 def test_what_is_not_a_file_is_not_a_run(
     tmp_path: Path, kind: str, command: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -232,14 +234,9 @@ def use_damaged_data(folder: Path, seed: int) -> None:
 
 @pytest.mark.slow
 def test_damaged_data_is_refused_or_can_be_played(tmp_path: Path) -> None:
-    found = use_each(tmp_path, range(40), use_damaged_data)
+    found = use_each(tmp_path, range(30), use_damaged_data)
     assert found.failures == {}
-    assert 4 < found.accepted < 36
-
-
-@pytest.mark.slow
-def test_dozens_of_damaged_data_folders_are_refused_or_can_be_played(tmp_path: Path) -> None:
-    assert use_each(tmp_path, range(1000, 1030), use_damaged_data).failures == {}
+    assert 3 < found.accepted < 27
 
 
 ROOMS = ("scenarios", "curation", "taxonomy", "pressure", "inspect_adapter", "runs", "cli")

@@ -106,7 +106,7 @@ class Echoing:
     """Repeats the key in the first answer of each task, in one way after another."""
 
     def __init__(self) -> None:
-        self.left = [*ECHOES.values(), *REPLIES.values()]
+        self.left = [*ECHOES.values(), *(REPLIES[name] for name in ("content", "tool arguments", "model"))]
 
     def __call__(self, asked: Asked) -> Script | None:
         return self.left.pop()(asked.key) if self.left and len(asked.body["messages"]) == 2 else None
@@ -142,7 +142,7 @@ def test_a_repeated_key_is_in_no_artefact(tmp_path: Path) -> None:
         program("export", path, "--format", "eval"),
         program("report", path, "--out", tmp_path / "report"),
     ]
-    tasks = [line.split()[0] for line in done[-5].out.splitlines() if "." in line][:8]
+    tasks = [line.split()[0] for line in done[-5].out.splitlines() if "." in line][:2]
     done += [program("show", path, task) for task in tasks]
     files = [file for file in tmp_path.rglob("*") if file.is_file()]
     assert len(files) > 3

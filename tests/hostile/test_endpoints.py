@@ -12,7 +12,7 @@ from hostile.endpoint_play import Player, playing
 from hostile.endpoint_recipes import DAMAGES, SLOW_WIRES, VALUES, WIRES, Edit, Recipe, recipe_of
 
 CORPUS = sorted((Path(__file__).parent / "corpus").glob("endpoint-*.json"))
-FEW, MANY = 16, 80
+FEW, MANY = 16, 40
 
 
 @pytest.fixture(scope="module")
@@ -40,17 +40,15 @@ def test_many_hostile_answers(player: Player) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("wire", [*WIRES, *SLOW_WIRES])
 def test_every_way_to_send_an_answer(player: Player, wire: str) -> None:
-    for base in ("talk", "error"):
-        for when in ("first", "every"):
-            recipe = Recipe(base, wire=wire, status=400 if base == "error" else 200, when=when)
-            assert player.issues(recipe) == []
+    assert player.issues(Recipe("talk", wire=wire, when="every")) == []
+    assert player.issues(Recipe("error", wire=wire, status=400)) == []
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("value", VALUES)
 def test_every_value_at_the_places_that_are_read(player: Player, value: str) -> None:
-    """Each value at every second place, the next value at the others."""
-    first = list(VALUES).index(value) % 2
+    """Each value at every fourth place, the next values at the others."""
+    first = list(VALUES).index(value) % 4
     message = ("choices", 0, "message")
     call = (*message, "tool_calls", 0)
     places = (
@@ -58,14 +56,12 @@ def test_every_value_at_the_places_that_are_read(player: Player, value: str) -> 
         (*call, "id"), (*call, "function"), (*call, "function", "name"), (*call, "function", "arguments"),
         ("choices", 0, "finish_reason"), ("model",), ("usage",), ("usage", "prompt_tokens"),
     )  # fmt: skip
-    for path in places[first::2]:
+    for path in places[first::4]:
         assert player.issues(Recipe("call", (Edit(path, "set", value),))) == [], path
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_every_damage(player: Player, damage: str) -> None:
-    for share in (0.0, 0.3, 0.9):
-        for base in ("call", "generation"):
-            status = 400 if base == "generation" else 200
-            assert player.issues(Recipe(base, damage=(damage, share), status=status)) == []
+    assert player.issues(Recipe("call", damage=(damage, 0.3))) == []
+    assert player.issues(Recipe("generation", damage=(damage, 0.9), status=400)) == []

@@ -28,7 +28,7 @@ from propensitybench.clients import ScriptedClient
 from propensitybench.clients.inspect_models import sound_reply
 from propensitybench.episode import Conduct, EpisodeRecord, Outcome
 from propensitybench.episode.closing import read_report
-from propensitybench.episode.prompt import ASK_TOOL, FORWARDED, REPORT_REQUEST
+from propensitybench.episode.prompt import ASK_TOOL, REPORT_REQUEST
 from propensitybench.inspect_adapter.samples import CLOSING_REPORT
 from propensitybench.inspect_adapter.tasks import propensity
 from propensitybench.runs import read_runs
@@ -155,12 +155,6 @@ def test_the_log_shows_the_report_after_the_end(tmp_path: Path) -> None:
         assert value["conduct"] == told[f"{sample.id}.{sample.epoch}"].stats.conduct
 
 
-def test_without_the_parameter_no_report_is_asked_for(tmp_path: Path) -> None:
-    (sample,) = samples(one_task(answering(always=SAID_NO), tmp_path, report=False))
-    assert in_report(sample) == []
-    assert REPORT_REQUEST not in {message.text for message in sample.messages}
-
-
 FAILED: Final = "out of order"
 READ: Final = ModelUsage(input_tokens=1, total_tokens=1)
 TOO_LONG: Final = output("the context is too long", "model_length").model_copy(update={"usage": READ})
@@ -233,31 +227,6 @@ def test_an_exported_log_has_the_report_and_gives_the_same_records(arm: str, tmp
         assert arguments == {"arm": arm, **BOTH}
 
 
-@pytest.mark.parametrize("arm", ["single", "open"])
-def test_an_exported_log_looks_like_the_one_that_inspect_writes(arm: str, tmp_path: Path) -> None:
-    in_engine(tmp_path / "a.run", arm, limit=1)
-    exported = samples_of(export(tmp_path / "a.run", tmp_path / "exported"))
-    log = in_inspect(tmp_path / "played", arm, limit=1)
-    played = samples_of([Path(log.location)])
-    assert exported.keys() == played.keys()
-    for key, sample in exported.items():
-        assert outline(sample) == outline(played[key])
-        assert sample.metadata == played[key].metadata
-
-
-def outline(sample: EvalSample) -> list[object]:
-    """The spans, the pressure messages and the tools on offer, in order."""
-    found: list[object] = []
-    for event in sample.events:
-        if isinstance(event, SpanBeginEvent) and (event.type in ("level", CLOSING_REPORT)):
-            found.append(event.name)
-        elif isinstance(event, InfoEvent):
-            found.append((event.source, event.data))
-        elif isinstance(event, ModelEvent):
-            found.append([tool.name for tool in event.tools])
-    return found
-
-
 def test_the_report_is_asked_with_the_tools_that_were_last_on_offer(tmp_path: Path) -> None:
     """A tool that was withdrawn at the last level is not offered again for the report."""
     task = propensity(domain=DOMAIN, naming="benign", limit=1, levels=0, report=True)
@@ -274,21 +243,6 @@ def test_the_report_is_asked_with_the_tools_that_were_last_on_offer(tmp_path: Pa
     for sample in (exported, *samples(read_eval_log(log.location, resolve_attachments=True))):
         offered = [tool in {info.name for info in event.tools} for event in asked(sample)]
         assert offered == [True] * 4 + [False] * 9
-
-
-def test_a_message_alone_is_the_pressure_of_level_0(tmp_path: Path) -> None:
-    log = in_inspect(tmp_path, "single", limit=1)
-    for sample in samples(read_eval_log(log.location, resolve_attachments=True)):
-        number = sample.metadata["message"]
-        infos = [event for event in sample.events if isinstance(event, InfoEvent)]
-        (pressure,) = [event for event in infos if (event.source or "").startswith("pressure")]
-        assert isinstance(pressure.data, dict)
-        assert (pressure.source, pressure.data["level"]) == (f"pressure, level {number}", number)
-        task = sample.messages[1].text
-        assert FORWARDED in task
-        assert str(pressure.data["body"]) in task
-        (level,) = [e for e in sample.events if isinstance(e, SpanBeginEvent) and e.type == "level"]
-        assert level.name == f"level 0: {pressure.data['from']}"
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-from helpers.openai_server import always, error, simulated
-from helpers.strict import serving, strict
+from helpers.openai_server import always, error, serving, simulated
+from helpers.strict import strict
 from inspect_adapter.playing import episodes, metrics, play, samples
 from inspect_ai.model import Model, get_model
 

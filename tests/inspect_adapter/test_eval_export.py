@@ -10,26 +10,19 @@ from math import isnan
 from pathlib import Path
 
 import pytest
-from helpers.play import played, replies
 from helpers.program import argv
 from helpers.runs import finish, make, scripted
-from hypothesis import given
-from hypothesis import strategies as st
 from inspect_adapter.exporting import ODD, USAGE, export, mixed_run, samples_of, scores_of
 from inspect_ai import score
 from inspect_ai.event import InfoEvent, ModelEvent, SpanBeginEvent
-from inspect_ai.log import EvalSample, read_eval_log, read_eval_log_sample, read_eval_log_sample_summaries
+from inspect_ai.log import read_eval_log, read_eval_log_sample, read_eval_log_sample_summaries
 from inspect_ai.model import ChatMessageAssistant, ChatMessageTool, ContentReasoning
-from pydantic_core import from_json, to_json
 
-from propensitybench.chat import Message, Reply
-from propensitybench.cli.export import command
-from propensitybench.clients import ScriptedClient, calls
+from propensitybench.chat import Message
 from propensitybench.engine import RunSpec, create_run
 from propensitybench.episode import EpisodeRecord, Protocol, replay
 from propensitybench.episode.prompt import NO_REPLY
 from propensitybench.errors import BadInput, NotARunFile
-from propensitybench.inspect_adapter.eval_messages import messages_of
 from propensitybench.inspect_adapter.scorer import propensity
 from propensitybench.scenarios import Selection
 from propensitybench.store import RunFile
@@ -117,18 +110,6 @@ def test_each_model_call_has_the_conversation_before_it(run: Path, logs: list[Pa
             assert all(event.tools for event in asked)
 
 
-def test_a_tool_leaves_the_list_when_it_was_called_too_often(tmp_path: Path) -> None:
-    path = make(tmp_path / "a.run", model="simulated/o3-like", limit=1)
-    with RunFile.open(path) as file:
-        names = {task.task.scenario: file.scenario(task.task.scenario).aligned.name for task in file.tasks()}
-    (tool,) = names.values()
-    finish(path, ScriptedClient([calls(tool)], "simulated/o3-like"))
-    sample = next(iter(samples_of(export(path, tmp_path / "logs")).values()))
-    asked = [event for event in sample.events if isinstance(event, ModelEvent)]
-    offered = [tool in [info.name for info in event.tools] for event in asked]
-    assert offered[:13] == [True] * 4 + [False] * 8 + [True]
-
-
 def test_levels_pressure_and_the_misaligned_call_are_events(run: Path, logs: list[Path]) -> None:
     told = records(run)
     for key, sample in samples_of(logs).items():
@@ -204,15 +185,6 @@ def test_arguments_that_are_no_object_stand_as_they_were_written(logs: list[Path
     texts = {call.parse_error for call in made}
     assert {"[1, 2]", "[" * 5000, "not JSON " + ODD} <= texts
     assert all(call.arguments == {} for call in made if call.parse_error)
-
-
-@given(st.lists(replies(), max_size=30))
-def test_whatever_is_said_can_be_written_and_read_back(history: list[Reply]) -> None:
-    messages = played(history).messages
-    told = messages_of(messages, "m")
-    sample = EvalSample(id="a", epoch=1, input="", target="", messages=told)
-    back = EvalSample.model_validate(from_json(to_json(sample, exclude_none=True)))
-    assert [message.text for message in back.messages] == [message.content for message in messages]
 
 
 def test_a_sample_grows_with_its_turns_and_not_with_their_square(tmp_path: Path) -> None:
@@ -330,15 +302,6 @@ def test_killed_midway_it_leaves_no_log_and_can_be_done_again(tmp_path: Path) ->
     assert list(tmp_path.rglob("*.eval")) == []
     assert len(export(path, out)) == 2
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.run", "logs"]  # no draft is left
-
-
-def test_the_command(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    command(run, out=tmp_path / "logs", form="eval")
-    printed = capsys.readouterr()
-    assert printed.err == ""
-    assert [Path(line).suffix for line in printed.out.splitlines()] == [".eval", ".eval"]
-    with pytest.raises(BadInput, match="is a file; give a folder: --out DIR"):
-        command(run, out=run, form="eval")
 
 
 @pytest.mark.slow

@@ -144,16 +144,16 @@ def test_a_large_log_in_the_json_format_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_log_of_a_large_run_is_far_below_the_limits(tmp_path: Path) -> None:
-    run = make(tmp_path / "a.run", "simulated/never", limit=200)  # 400 tasks, all of them to level 12
+    run = make(tmp_path / "a.run", "simulated/never", limit=40)  # 80 tasks, all of them to level 12
     finish(run)
     logs = export(run, tmp_path / "logs")
     for log in logs:
         with zipfile.ZipFile(log) as archive:
             members = archive.infolist()
-        assert len(members) > 200
+        assert len(members) > 40
         assert max(member.file_size for member in members) < MIB
         assert max(member.file_size / member.compress_size for member in members) < LARGEST_RATIO / 2
-    assert sum(run.score().tasks.total for run in read_runs(logs).runs) == 400
+    assert sum(run.score().tasks.total for run in read_runs(logs).runs) == 80
 
 
 def other_end(content: bytes) -> bytes:
@@ -190,18 +190,6 @@ def test_an_archive_that_can_be_read_in_two_ways_is_refused(
     path.write_bytes(change(path.read_bytes()))
     with pytest.raises(BadInput, match=r"is not an Inspect log, or is damaged \("):
         read_runs([path])
-
-
-@pytest.mark.slow
-def test_an_archive_of_64_bits_is_read(tmp_path: Path) -> None:
-    path = tmp_path / "a.eval"
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, content in sound_members().items():
-            archive.writestr(name, content)
-        for number in range(0x10000):
-            archive.writestr(f"other/{number}", b"")
-    assert path.read_bytes()[-42:-38] == b"PK\x06\x07"
-    assert len(read_runs([path]).runs) == 1
 
 
 @pytest.mark.slow
@@ -284,8 +272,3 @@ def test_a_damaged_log_is_refused_or_can_be_scored(tmp_path: Path) -> None:
     found = use_each(tmp_path, range(40), use_damaged_log)
     assert found.failures == {}
     assert 4 < found.accepted < 36
-
-
-@pytest.mark.slow
-def test_hundreds_of_damaged_logs_are_refused_or_can_be_scored(tmp_path: Path) -> None:
-    assert use_each(tmp_path, range(1000, 1150), use_damaged_log).failures == {}

@@ -1,6 +1,5 @@
 """Logs read back: the same records and scores as from the run file, whoever wrote them."""
 
-import json
 import zipfile
 from pathlib import Path
 
@@ -15,14 +14,12 @@ from inspect_ai.log import EvalConfig, EvalDataset, EvalLog, EvalSpec, read_eval
 from inspect_ai.model import ModelOutput, get_model
 from inspect_ai.scorer import includes
 
-from propensitybench.cli import compare, report, score
-from propensitybench.cli.reading import read_comparable
 from propensitybench.engine import RunSpec, create_run
 from propensitybench.episode import EpisodeRecord, Outcome, Protocol
 from propensitybench.errors import BadInput
 from propensitybench.inspect_adapter.tasks import propensity, stated_policy
 from propensitybench.metrics import RunScores
-from propensitybench.runs import Run, read_runs
+from propensitybench.runs import Run, comparable, read_runs
 from propensitybench.scenarios import Selection
 from propensitybench.store import Manifest, RunFile, StoppingRule
 
@@ -74,13 +71,6 @@ def test_the_scores_are_the_same_from_the_run_file_its_folder_and_its_logs(
     assert read_scores(*logs) == read_scores(*reversed(logs)) == expected
 
 
-def test_one_log_is_the_part_of_the_run_that_it_holds(run: Path, logs: list[Path]) -> None:
-    (found,) = read(*logs[:1])
-    assert (found.manifest.tasks, found.manifest.selection.namings) == (6, ("harmful",))
-    assert found.manifest.selection.domains == ("self-proliferation",)
-    assert read_scores(logs[0]).naming["harmful"] == scores_of(run).naming["harmful"]
-
-
 def test_a_stopping_rule_is_told(tmp_path: Path) -> None:
     path = tmp_path / "a.run"
     rule = StoppingRule(half_width=0.2, batch=5, least=10)
@@ -112,18 +102,9 @@ def test_logs_of_two_runs_in_one_folder_are_two_runs(tmp_path: Path) -> None:
         seed: told(tmp_path / f"{seed}.run")[1] for seed in (1, 2)
     }
     assert len({log.file for log in found}) == 2
-    runs, notes = read_comparable([tmp_path / "logs"])
+    runs, notes = comparable(read_runs([tmp_path / "logs"]).runs)
     assert len(runs) == 2
     assert all("no finished task in common" in note or "have different seeds" in note for note in notes)
-
-
-def test_a_name_says_nothing_of_the_content(run: Path, logs: list[Path], tmp_path: Path) -> None:
-    as_log, as_run = tmp_path / "a.eval", tmp_path / "b.run"
-    as_log.write_bytes(run.read_bytes())
-    as_run.write_bytes(logs[0].read_bytes())
-    assert read_scores(as_log) == scores_of(run)
-    with pytest.raises(BadInput, match=r"is an Inspect log, but .* its name ends in \.eval"):
-        read(as_run)
 
 
 @pytest.mark.slow
@@ -142,7 +123,7 @@ def test_what_inspect_wrote_gives_the_scores_of_our_own_engine(tmp_path: Path) -
     manifest, records = told(path)
     assert by_task(found) == records
     assert found.manifest.selection.namings == manifest.selection.namings
-    assert read_comparable([path, tmp_path / "logs"]).notes == []
+    assert comparable(read_runs([path, tmp_path / "logs"]).runs).notes == []
 
 
 def test_logs_in_which_a_scenario_has_another_text_are_of_two_runs(tmp_path: Path) -> None:
@@ -201,18 +182,6 @@ def test_other_logs_in_a_folder_are_skipped_and_named(run: Path, logs: list[Path
         read_runs([tmp_path])
 
 
-def test_the_program_says_what_it_skips(
-    logs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "a.eval").write_bytes(logs[0].read_bytes())
-    play(stated_policy(limit=1), "simulated/never", tmp_path)
-    score.command([tmp_path], regress=False, as_json=True)
-    printed = capsys.readouterr()
-    assert json.loads(printed.out)["runs"][0]["tasks"]["total"] == 6
-    assert printed.err.startswith("note: ")
-    assert "is an Inspect log of propensitybench/stated_policy" in printed.err
-
-
 def test_logs_in_the_json_format_are_read(run: Path, logs: list[Path], tmp_path: Path) -> None:
     for path in logs:
         write_eval_log(read_eval_log(str(path)), str((tmp_path / path.name).with_suffix(".json")))
@@ -224,13 +193,6 @@ def test_logs_in_the_json_format_are_read(run: Path, logs: list[Path], tmp_path:
     written[0].rename(renamed)
     with pytest.raises(BadInput, match=r"is an Inspect log, but .* its name ends in \.json"):
         read(renamed)
-
-
-def test_what_inspect_wrote_in_the_json_format_is_read(tmp_path: Path) -> None:
-    task = propensity(naming="benign", limit=2, levels=1)
-    log = play(task, "simulated/always", tmp_path, log_format="json")
-    assert log.location.endswith(".json")
-    assert read_scores(tmp_path).naming["benign"].propensity == 1
 
 
 def test_a_log_of_a_like_name_that_says_nothing_of_our_run_gets_one_sentence(tmp_path: Path) -> None:
@@ -264,18 +226,5 @@ def test_damaged_logs_get_one_sentence(logs: list[Path], tmp_path: Path) -> None
 
 
 def test_a_run_is_like_its_logs_to_compare_with(run: Path, logs: list[Path]) -> None:
-    found = read_comparable([run, *logs])
+    found = comparable(read_runs([run, *logs]).runs)
     assert (len(found.runs), found.notes) == (2, [])
-
-
-def test_report_takes_logs(logs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    report.command([logs[0].parent], tmp_path / "report", "all", figures=False)
-    assert "inspect view" in capsys.readouterr().err
-    document = msgspec.json.decode((tmp_path / "report" / "report.json").read_bytes())
-    assert document["runs"][0]["domains"]["self-proliferation"]["errored"] == 4
-    assert document["runs"][0]["usage"]["input"] == 600
-
-
-def test_logs_of_one_run_are_nothing_to_compare(logs: list[Path]) -> None:
-    with pytest.raises(BadInput, match="two run"):
-        compare.command(logs)

@@ -1,7 +1,7 @@
 """The stated policy: the question, what counts as an answer, and the comparison with a run."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -13,13 +13,14 @@ from propensitybench.episode import built_in_template, system_message
 from propensitybench.errors import BadInput
 from propensitybench.inspect_adapter.probe import (
     is_same_model,
-    join_stated,
     question,
     read_answer,
     read_answers,
 )
 from propensitybench.inspect_adapter.tasks import propensity, stated_policy
-from propensitybench.metrics.stated import Answer
+from propensitybench.metrics.stated import Answer, StatedAgainstActual
+from propensitybench.runs import Run
+from propensitybench.runs import compare as compare_runs
 from propensitybench.runs import open as open_run
 from propensitybench.scenarios import Selection, read_dataset
 from propensitybench.taxonomy import NAMINGS, Naming
@@ -58,6 +59,11 @@ def test_the_question_comes_in_a_conversation_of_its_own_under_the_same_system_m
     assert one.task in asked.text
 
 
+def crossings(logs: Sequence[Path], *runs: Run) -> list[dict[Naming, StatedAgainstActual]]:
+    """What each run's model said against what it did."""
+    return [*(compare_runs(*runs, stated=logs).stated or {}).values()]
+
+
 @pytest.fixture(scope="module")
 def asked(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
     """What simulated/at-level-1 was asked about the first tasks: a log of each naming."""
@@ -89,17 +95,12 @@ def test_what_cannot_be_read_is_missing_and_never_a_no(tmp_path: Path) -> None:
 
 
 def test_several_logs_are_joined_with_a_run_by_task(asked: Mapping[str, Path], run: Path) -> None:
-    (crossed,) = join_stated(list(asked.values()), [open_run(run)])
+    (crossed,) = crossings(list(asked.values()), open_run(run))
     for naming in NAMINGS:
         found = crossed[naming]
         assert found.counts["no"] == {"misaligned": 6, "resisted": 0, "missing": 0}
         assert found.not_asked == 2
         assert found.misaligned_if_no.value == found.no_and_misaligned.value == 1
-
-
-def test_one_log_is_about_its_naming_alone(asked: Mapping[str, Path], run: Path) -> None:
-    (crossed,) = join_stated([asked["benign"]], [open_run(run)])
-    assert (crossed["benign"].not_asked, crossed["harmful"].not_asked) == (2, 8)
 
 
 def test_the_later_of_two_answers_counts(asked: Mapping[str, Path], run: Path, tmp_path: Path) -> None:
@@ -111,9 +112,9 @@ def test_the_later_of_two_answers_counts(asked: Mapping[str, Path], run: Path, t
     for path, created in ((earlier, "2020-01-01T00:00:00+00:00"), (later, "2100-01-01T00:00:00+00:00")):
         log.eval.created = created
         write_eval_log(log, str(path))
-    (one,) = join_stated([asked["benign"], earlier], [open_run(run)])
+    (one,) = crossings([asked["benign"], earlier], open_run(run))
     assert one["benign"].counts["no"]["misaligned"] == 6
-    (other,) = join_stated([later, asked["benign"]], [open_run(run)])
+    (other,) = crossings([later, asked["benign"]], open_run(run))
     assert other["benign"].counts["yes"]["misaligned"] == 6
 
 
@@ -125,7 +126,7 @@ def test_an_answer_about_another_text_does_not_count(
     first.metadata["scenario_id"] = "s1:another"
     path = tmp_path / "changed.eval"
     write_eval_log(log, str(path))
-    (crossed,) = join_stated([path], [open_run(run)])
+    (crossed,) = crossings([path], open_run(run))
     assert crossed["benign"].not_asked == 4
 
 
@@ -135,14 +136,14 @@ def test_the_model_that_was_asked_must_be_that_of_the_run(
     other = play(stated_policy(limit=1, naming="benign"), "simulated/never", tmp_path).location
     sentence = "asked simulated/never, but the runs are of simulated/at-level-1"
     with pytest.raises(BadInput, match=sentence):
-        join_stated([Path(other)], [open_run(run)])
+        crossings([Path(other)], open_run(run))
     with pytest.raises(BadInput, match=sentence):
-        join_stated([asked["benign"], Path(other)], [open_run(run)])
+        crossings([asked["benign"], Path(other)], open_run(run))
     through_engine(tmp_path / "b.run", "never", Selection(limit=1), seed=0, levels=2)
     both = [open_run(run), open_run(tmp_path / "b.run")]
     with pytest.raises(BadInput, match=r"no log asked simulated/never, the model of .*b\.run"):
-        join_stated([asked["benign"]], both)
-    crossed = join_stated([Path(other), asked["benign"]], both)
+        crossings([asked["benign"]], *both)
+    crossed = crossings([Path(other), asked["benign"]], *both)
     assert [one["benign"].counts["no"]["misaligned"] for one in crossed] == [6, 0]
 
 

@@ -173,7 +173,7 @@ def test_at_a_level_the_question_stands_below_the_message_that_opens_it() -> Non
     request = feed(episode, right_call(GETTER), *[calls("nothing")] * 11)
     assert request is not None
     before, messages = episode.fingerprint(), list(episode.messages)
-    aside = episode.aside("A or B?")
+    aside = episode.side_question("A or B?")
     assert aside.messages[:-1] == tuple(messages[:-1])
     assert aside.messages[-1] == Message("user", f"{messages[-1].content}\n\nA or B?")
     assert aside.tools == request.tools
@@ -181,7 +181,7 @@ def test_at_a_level_the_question_stands_below_the_message_that_opens_it() -> Non
     assert (episode.fingerprint(), episode.messages) == (before, messages)
     episode.receive(right_call(GETTER))
     with pytest.raises(IllegalStep, match="question in state AWAITING_REPLY"):
-        episode.aside("A or B?")
+        episode.side_question("A or B?")
 
 
 def test_after_the_end_every_call_is_answered_before_the_question() -> None:
@@ -189,7 +189,7 @@ def test_after_the_end_every_call_is_answered_before_the_question() -> None:
     two = Reply("", (ToolCall("1", TOOL), ToolCall("2", GETTER)), StopReason.TOOL_CALLS)
     feed(episode, right_call(GETTER), two)
     before = episode.fingerprint()
-    aside = episode.aside("A or B?")
+    aside = episode.side_question("A or B?")
     assert_acceptable(aside)
     assert [message.content for message in aside.messages[-4:]] == [DONE, NOT_EXECUTED, ENDED, "A or B?"]
     assert episode.fingerprint() == before
@@ -198,9 +198,9 @@ def test_after_the_end_every_call_is_answered_before_the_question() -> None:
 def test_a_closing_report_is_not_part_of_the_side_branch() -> None:
     episode = Episode(play(Protocol(levels=0, report=True)))
     feed(episode, says("No.", done=True))
-    asked = episode.aside("A or B?")
+    asked = episode.side_question("A or B?")
     episode.receive(Reply('{"status": "stopped", "tools_used": [], "open": ""}'))
-    assert episode.aside("A or B?") == asked
+    assert episode.side_question("A or B?") == asked
 
 
 def test_a_journal_is_replayed_to_the_moment_before_the_first_reply() -> None:

@@ -215,8 +215,6 @@ def benchmark(strata: Sequence[Stratum], by_task: bool) -> float | None:
 
 # Intervals (METHODS 3 and 7) ------------------------------------------------------------------------------
 
-FREE = (-inf, inf)
-
 
 def student(df: float, tail: float) -> float:
     return float(stdtrit(df, 1 - tail))

@@ -61,22 +61,6 @@ def test_an_agent_that_rarely_gave_in_is_unclassified_and_does_not_affect_the_ot
     assert found["a"].kind == "early, after little work"
 
 
-def test_two_agents_that_rarely_gave_in_are_unclassified() -> None:
-    one = table_of([misaligned(1, scenario="s00"), *(resisted(scenario=name) for name in SCENARIOS[1:])])
-    other = table_of([misaligned(9, scenario="s01"), *(resisted(scenario=name) for name in SCENARIOS[1:3])])
-    found = kinds(one=one, other=other)
-    assert {kind.kind for kind in found.values()} == {"unclassified"}
-    assert all(kind.probability is not None and kind.probability < 0.7 for kind in found.values())
-
-
-@pytest.mark.parametrize("count", [0, 1])
-def test_fewer_than_two_agents_that_gave_in_are_unclassified(count: int) -> None:
-    tables = {"never": table_of([resisted(scenario=name) for name in SCENARIOS])}
-    tables |= {str(i): agent((4, 4)) for i in range(count)}
-    assert {found.kind for found in archetypes(tables)} == {"unclassified"}
-    assert {found.probability for found in archetypes(tables)} == {None}
-
-
 def test_one_scenario_in_a_domain_classifies_nobody() -> None:
     def of(level: int) -> Table:
         return table_of([misaligned(level, domain=d, scenario=d) for d in (BIO, CHEM)])

@@ -21,9 +21,6 @@ from propensitybench.metrics.awareness import (
 from propensitybench.metrics.stated import ACTUALS, Actual
 
 Episode = tuple[str, YesNo, Actual]
-# The coverage of 200 intervals of 95 % lies between .90 and .99 with probability .998.
-REPLICATES = 200
-SCENARIOS = 50
 LETTERS = {"y": True, "n": False, "-": None}
 
 
@@ -168,20 +165,6 @@ def test_aware_and_unaware_by_hand() -> None:
     )
 
 
-def test_missing_answers_are_in_no_estimate_and_in_what_remains() -> None:
-    found = by_awareness(
-        ("a", True, "resisted"), ("a", False, "misaligned"), ("a", None, "resisted"), ("a", False, "missing")
-    )
-    assert found.counts["missing"] == {"misaligned": 0, "resisted": 1, "missing": 0}
-    assert (found.aware.value, found.unaware.value, found.difference.value) == (0.0, 1.0, -1.0)
-    assert found.without_aware.value == 0.5
-    assert found.without_aware.bounds == pytest.approx((1 / 3, 2 / 3))
-    assert found.aware.bounds == (0.0, 0.0)
-    assert found.unaware.bounds == pytest.approx((1 / 3, 1.0))
-    # Least: the lost one gave in, the unanswered one was aware. Most: it did not, and the other was unaware.
-    assert found.difference.bounds == pytest.approx((-1.0, -1 / 3))
-
-
 def test_without_episodes_nothing_is_estimated() -> None:
     found = act_by_awareness([], {})
     assert found.difference.value is found.aware.value is found.everyone.value is None
@@ -257,26 +240,3 @@ def completed(episode: Episode) -> Iterator[Episode]:
     acts: tuple[Actual, ...] = ("misaligned", "resisted") if actual == "missing" else (actual,)
     for state, act in product(states, acts):
         yield scenario, state, act
-
-
-def test_within_scenarios_what_moves_both_does_not_pass_for_an_effect() -> None:
-    rng = np.random.default_rng(7)
-    covered, raw = [], []
-    for _ in range(REPLICATES):
-        # In tempting scenarios agents take less for a test; awareness itself takes off 15 points.
-        tempting = rng.random(SCENARIOS)
-        place = np.repeat(np.arange(SCENARIOS), 4)
-        aware = rng.random(len(place)) < 0.8 - 0.6 * tempting[place]
-        act = rng.random(len(place)) < 0.2 + 0.6 * tempting[place] - 0.15 * aware
-        found = by_awareness(
-            *(
-                (f"s{s}", bool(a), "misaligned" if y else "resisted")
-                for s, a, y in zip(place, aware, act, strict=True)
-            )
-        )
-        interval = found.difference.ci95
-        assert interval is not None
-        covered.append(interval.low <= -0.15 <= interval.high)
-        raw.append((found.aware.value or 0) - (found.unaware.value or 0))
-    assert 0.90 <= np.mean(covered) <= 0.99
-    assert np.mean(raw) < -0.22

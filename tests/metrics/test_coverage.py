@@ -9,10 +9,10 @@ from math import sqrt
 import numpy as np
 import pytest
 from helpers.coverage.cells import Cell, simulate
-from helpers.coverage.contrasts import Lost, naming_run, naming_tables
+from helpers.coverage.contrasts import Lost, naming_run
 from helpers.coverage.losses import Of, lose, loss_run
 from helpers.coverage.means import mean_run
-from helpers.coverage.shares import band_run, layout_of, share_run, table_of_run
+from helpers.coverage.shares import band_run, share_run, table_of_run
 from helpers.coverage.stopped import Setting, stopped_run
 from helpers.coverage.workspaces import REAL, rerun, workspace_run
 from helpers.populations import (
@@ -31,7 +31,6 @@ from helpers.populations import (
     table_of_levels,
 )
 
-from propensitybench.metrics.compare import paired
 from propensitybench.metrics.estimates import estimate, interval, propensity_terms
 from propensitybench.metrics.intervals import Interval
 from propensitybench.metrics.survival import survival_of
@@ -57,9 +56,8 @@ def naive_error(table: Table) -> float:
     return sqrt(sum(float(part.var()) / len(part) for part in parts)) / len(parts)
 
 
-@pytest.mark.parametrize("agent", [O3_LIKE, GEMINI_LIKE])
-def test_the_interval_covers_new_scenarios_and_a_naive_one_does_not(agent: Agent) -> None:
-    layout, rng = full_layout(), np.random.default_rng(20251127)
+def test_the_interval_covers_new_scenarios_and_a_naive_one_does_not() -> None:
+    agent, layout, rng = O3_LIKE, full_layout(), np.random.default_rng(20251127)
     truth = propensity(agent, 2)
     covered, naive = [], []
     for _ in range(REPLICATES):
@@ -109,11 +107,8 @@ def test_the_benchmark_error_covers_reruns_and_is_smaller(agent: Agent) -> None:
     [
         # With sum(G_d - 1) degrees of freedom: .90 to .92.
         ("13 x 6, one domain", 0.1, 2.0),
-        ("13 x 6, one domain", 0.9, 2.0),
         ("40 x 6", 0.97, 2.0),
-        ("160 x 6", 0.99, 2.0),
         ("60 x 1", 0.01, 1.0),
-        ("240 x 1", 0.5, 1.0),
     ],
 )
 def test_the_interval_of_a_share_covers_in_small_samples(size: str, share: float, spread: float) -> None:
@@ -123,7 +118,7 @@ def test_the_interval_of_a_share_covers_in_small_samples(size: str, share: float
     assert found.mean >= AT_LEAST
 
 
-@pytest.mark.parametrize("size", ["10 x 6", "40 x 6", "60 x 1", "240 x 1"])
+@pytest.mark.parametrize("size", ["10 x 6", "60 x 1"])
 def test_the_band_covers_the_whole_curve_and_intervals_of_single_levels_do_not(size: str) -> None:
     spread = 1.0 if size.endswith("1") else 2.0
     (found,) = simulate(Cell((size,), partial(band_run, size, 0.3, spread)), 200).values()
@@ -177,7 +172,6 @@ def test_a_number_from_scored_episodes_alone_does_not_cover() -> None:
     ("setting", "otherwise"),
     [
         (Setting(120, 0.4, "much slower", 64, 0.6), "weights alone"),
-        (Setting(120, 0.4, "much slower", 64, 0.9), "weights alone"),
         (Setting(600, 0.12, "much slower", 64, 0.2), "weights alone"),
         (Setting(120, 0.4, "quicker", 64, 0.6), "complete case"),
     ],
@@ -190,25 +184,12 @@ def test_the_interval_of_a_stopped_run_covers_whatever_is_in_flight(setting: Set
     assert found[otherwise].mean < 85
 
 
-@pytest.mark.parametrize(
-    ("shares", "size"), [((0.01, 0.05), "40 x 6"), ((0.9, 0.99), "40 x 6"), ((0.1, 0.3), "240 x 1")]
-)
+@pytest.mark.parametrize(("shares", "size"), [((0.01, 0.05), "40 x 6"), ((0.1, 0.3), "240 x 1")])
 def test_the_interval_of_a_difference_covers(shares: tuple[float, float], size: str) -> None:
     found = simulate(Cell((size,), partial(naming_run, size, shares, None)), 250)
     for one in found.values():
         assert one.shown == one.replicates
         assert one.mean >= AT_LEAST
-
-
-def test_a_difference_of_rare_shares_within_1_96_errors_is_often_wrong() -> None:
-    rng = np.random.default_rng(4)
-    covered = []
-    for _ in range(200):
-        found = paired(*naming_tables("40 x 6", (0.01, 0.05), None, rng), flips=0).propensity
-        assert found.value is not None
-        assert found.errors.scenario is not None
-        covered.append(abs(found.value - 0.04) <= Z95 * found.errors.scenario)
-    assert np.mean(covered) < 0.9
 
 
 def test_the_interval_of_a_difference_covers_with_lost_episodes() -> None:
@@ -231,7 +212,7 @@ def test_intervals_of_means_cover_or_are_not_shown(size: str, share: float) -> N
 
 @pytest.mark.parametrize(
     ("sizes", "domains", "spread"),
-    [(REAL, 4, 0.5), ("10 to 60", 4, 1.5), ("equal: 30 each", 4, 1.5)],
+    [(REAL, 4, 0.5), ("10 to 60", 4, 1.5)],
 )
 @pytest.mark.parametrize("share", [0.1, 0.5])
 def test_the_interval_for_new_workspaces_covers(
@@ -259,10 +240,3 @@ def test_the_error_over_reruns_covers_or_is_not_shown(size: str, share: float) -
             assert found.shown == 0
         else:
             assert found.mean >= AT_LEAST
-
-
-def test_the_layouts_have_the_sizes_of_their_names() -> None:
-    layout, dimensions = layout_of("13 x 6, one domain")
-    assert (len(layout.domain), len(set(layout.domain)), dimensions) == (13, 1, 6)
-    layout, dimensions = layout_of("240 x 1")
-    assert (len(layout.domain), len(set(layout.domain)), dimensions) == (240, 4, 1)

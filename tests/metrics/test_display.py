@@ -96,4 +96,4 @@ def test_pairs_are_second_minus_first() -> None:
     )
     (row,) = display.pairs(found).rows
     assert row == ["high - low", "harmful", "4", "+100.0 (-1.4 to +100.0)", ".125", ".125", "-10.00"]
-    assert display.pairs_frame(found).row(0, named=True)["value"] == 1.0
+    assert display.pairs_rows(found)[0]["value"] == 1.0

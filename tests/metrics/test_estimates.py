@@ -4,7 +4,7 @@ from math import exp, sqrt
 
 import numpy as np
 import pytest
-from helpers.populations import GEMINI_LIKE, Agent, Layout, full_layout, play, propensity, table_of_levels
+from helpers.populations import Layout, table_of_levels
 from helpers.records import BIO, CHEM, CYBER, SELF, misaligned, resisted
 from scipy.stats import t as student
 
@@ -13,14 +13,11 @@ from propensitybench.metrics.estimates import (
     Estimate,
     RatioTerms,
     estimate,
-    interval,
     propensity_terms,
 )
-from propensitybench.metrics.intervals import Interval
 from propensitybench.metrics.scores import score_naming
-from propensitybench.metrics.table import Table, table_of
+from propensitybench.metrics.table import table_of
 
-Z95 = 1.959963984540054
 DIMENSIONS = ("time", "financials", "power-seeking", "self-preservation")
 
 
@@ -38,28 +35,6 @@ def scenarios(*failing: int, of: int = 2, domain: str = BIO) -> list[EpisodeReco
 def propensity_of(records: list[EpisodeRecord], weight: str = "domain") -> Estimate:
     table = table_of(records)
     return estimate(table, propensity_terms(table), "", "task" if weight == "task" else "domain")
-
-
-def test_one_failing_and_one_resisting_domain() -> None:
-    found = score_naming([misaligned(0, domain=BIO), resisted(domain=CHEM, scenario="c")])
-    assert (found.propensity, found.resilience) == (0.5, 0.0)
-    assert found.estimates["resilience"].domain.domains == 1
-    assert found.estimates["withstood"].domain.value == 6.5
-
-
-def test_all_resist_and_all_give_in_at_once() -> None:
-    safe = score_naming([resisted(domain=BIO), resisted(domain=CHEM, scenario="c")])
-    assert (safe.propensity, safe.resilience, safe.persistence) == (0.0, None, None)
-    assert safe.estimates["withstood"].domain.value == 13.0
-    lost = score_naming([misaligned(0, domain=BIO), misaligned(0, domain=CHEM, scenario="c")])
-    assert (lost.propensity, lost.resilience, lost.estimates["withstood"].domain.value) == (1.0, 0.0, 0.0)
-
-
-def test_weights_of_domains_and_of_tasks() -> None:
-    records = [misaligned(1, domain=BIO, scenario="b")]
-    records += [resisted(domain=CHEM, scenario=f"c{i}") for i in range(9)]
-    assert propensity_of(records).value == 0.5
-    assert propensity_of(records, "task").value == pytest.approx(0.1)
 
 
 @pytest.mark.parametrize(
@@ -93,34 +68,10 @@ def test_the_error_for_new_scenarios_by_hand() -> None:
     assert (found.n, found.clusters, found.domains) == (6, 3, 1)
 
 
-def test_errors_of_domains_add_up_in_squares_and_are_not_averaged() -> None:
-    one, other = scenarios(2, 1, 0), scenarios(2, 2, 0, domain=CHEM)
-    apart = [propensity_of(records).errors.scenario or 0 for records in (one, other)]
-    assert propensity_of(one + other).errors.scenario == pytest.approx(sqrt(sum(e**2 for e in apart)) / 2)
-
-
 def test_the_error_for_a_rerun_by_hand() -> None:
     # Variance within scenarios 0, 1/2, 0, ten of each; each has two tasks, of sixty.
     found = propensity_of(scenarios(*[2, 1, 0] * 10))
     assert found.errors.benchmark == pytest.approx(sqrt(10 * 2 * 0.5 / 60**2))
-
-
-def test_epochs_tell_the_error_for_a_rerun_exactly() -> None:
-    records = []
-    for i in range(10):
-        records += [misaligned(1, scenario=f"a{i}", epoch=1), resisted(scenario=f"a{i}", epoch=2)]
-        records += [resisted(scenario=f"b{i}", epoch=1), resisted(scenario=f"b{i}", epoch=2)]
-    # Units a: share 1/2 of two epochs, variance of the mean 1/4; units b: 0; twenty units.
-    assert propensity_of(records).errors.benchmark == pytest.approx(sqrt(10 * 0.25 / 20**2))
-
-
-def test_few_scenarios_that_differ_inside_leave_no_rerun_error() -> None:
-    assert propensity_of(scenarios(*[1] * 9, *[0] * 50)).errors.benchmark is None
-    assert propensity_of(scenarios(*[1] * 10, *[0] * 50)).errors.benchmark is not None
-
-
-def test_a_scenario_with_one_task_has_no_rerun_error() -> None:
-    assert propensity_of([misaligned(1, scenario="a"), resisted(scenario="b")]).errors.benchmark is None
 
 
 def layout_of(workspaces: list[str]) -> Layout:
@@ -135,22 +86,6 @@ def test_the_error_for_new_workspaces_by_hand() -> None:
     # Mean 1/2; residual sums by workspace 1, 0, -1; each has 2 of the 6 tasks.
     assert found.errors.workspace == pytest.approx(sqrt((1 + 1) / (1 - 2 / 6) ** 2 / 36))
     assert found.errors.scenario == pytest.approx(sqrt(6 / 5 * 1.5 / 36))
-
-
-def test_a_large_workspace_has_its_residual_enlarged_most() -> None:
-    # Workspaces of 4, 1 and 1 tasks, of which 1, 1 and 0 end misaligned: mean 1/3, residuals -1/3, 2/3, -1/3.
-    levels = np.array([[1], [13], [13], [13], [1], [13]])
-    table = table_of_levels(levels, layout_of(["u", "u", "u", "u", "v", "w"]))
-    found = estimate(table, propensity_terms(table), "")
-    squares = (1 / 9) / (1 - 4 / 6) ** 2 + (4 / 9) / (1 - 1 / 6) ** 2 + (1 / 9) / (1 - 1 / 6) ** 2
-    assert found.errors.workspace == pytest.approx(sqrt(squares / 36))
-
-
-def test_with_task_weights_domains_are_strata_of_workspaces_too() -> None:
-    # Each domain is alike in all of its workspaces: new ones would change nothing.
-    layout = Layout(np.repeat([BIO, CHEM], 4), np.array(list("uuvvxxyy")), np.full(8, "c"))
-    table = table_of_levels(np.array([[1]] * 4 + [[13]] * 4), layout)
-    assert estimate(table, propensity_terms(table), "", "task").errors.workspace == 0.0
 
 
 @pytest.mark.parametrize(("workspaces", "freedom"), [(10, None), (11, 10), (16, 15)])
@@ -172,18 +107,6 @@ def test_workspaces_of_equal_size_have_their_number_less_one_degrees_of_freedom(
     assert found.ci95_workspace == pytest.approx((middle - half, middle + half))
 
 
-def test_one_workspace_has_no_error_for_new_ones() -> None:
-    found = propensity_of(scenarios(2, 1, 0))
-    assert (found.errors.workspace, found.ci95_workspace) == (None, None)
-
-
-def test_no_failure_in_any_workspace_is_no_certainty() -> None:
-    table = table_of_levels(np.full((24, 1), 13), layout_of([f"w{i % 12}" for i in range(24)]))
-    found = estimate(table, propensity_terms(table), "").ci95_workspace
-    quantile = float(student.ppf(0.975, 11))
-    assert found == pytest.approx((0.0, quantile**2 / (12 + quantile**2)))
-
-
 def test_the_error_for_new_storylines_by_hand() -> None:
     levels = np.array([[1, 1], [1, 13], [13, 13], [13, 13]])
     names = np.array([["p", "u"], ["p", "u"], ["q", "v"], ["q", "v"]])
@@ -198,22 +121,6 @@ def test_the_error_for_new_storylines_by_hand() -> None:
     unit = (4 * 1 / 4 + 9 / 16 + 3 * 1 / 16) / (1 - 1 / 4) ** 2 / 64
     assert found.scenario == pytest.approx(sqrt(scenario))
     assert found.storyline == pytest.approx(sqrt(scenario + storyline - unit))
-
-
-def test_storylines_that_do_not_differ_leave_the_error_for_new_scenarios() -> None:
-    levels = np.array([[1, 1], [1, 1], [13, 13], [13, 13]])
-    layout = Layout(np.full(4, BIO), np.full(4, "w"), np.full(4, "c"))
-    names = np.array([["p", "u"], ["q", "v"], ["p", "u"], ["q", "v"]])
-    table = table_of_levels(levels, layout, storyline=names)
-    found = estimate(table, propensity_terms(table), "").errors
-    assert found.storyline == found.scenario is not None
-
-
-@pytest.mark.parametrize("names", [["", ""], ["p", "p"]])
-def test_without_several_storylines_there_is_no_error_for_new_ones(names: list[str]) -> None:
-    layout = Layout(np.full(2, BIO), np.full(2, "w"), np.full(2, "c"))
-    table = table_of_levels(np.array([[1], [13]]), layout, storyline=np.array(names)[:, None])
-    assert estimate(table, propensity_terms(table), "").errors.storyline is None
 
 
 def test_the_error_for_new_storylines_is_what_drawing_them_anew_gives() -> None:
@@ -258,27 +165,6 @@ def test_the_interval_of_a_mean_by_hand() -> None:
     assert found.ci95 == pytest.approx((5 / factor, 5 * factor))
 
 
-def test_the_interval_of_a_mean_ends_where_its_range_ends() -> None:
-    records = [misaligned(12 if i % 14 else 0, scenario=f"s{i}") for i in range(42)]
-    found = score_naming(records).estimates["resilience"].domain
-    assert found.ci95 is not None
-    assert found.ci95.high == 12.0
-
-
-def test_few_scenarios_that_fail_leave_few_degrees_of_freedom() -> None:
-    # Both tasks of 4 scenarios fail, of 60: residuals 2 - 2/15 four times, -2/15 otherwise.
-    found = propensity_of(scenarios(*[2] * 4, *[0] * 56))
-    squares = np.array([(28 / 15) ** 2] * 4 + [(2 / 15) ** 2] * 56)
-    freedom = 2 * squares.sum() ** 2 / (squares @ squares)
-    assert 6 < freedom < 60 - 1
-    share = 8 / 120
-    size = share * (1 - share) / (60 / 59 * squares.sum() / 120**2)
-    quantile = float(student.ppf(0.975, freedom))
-    middle = (size * share + quantile**2 / 2) / (size + quantile**2)
-    half = quantile * sqrt(size * share * (1 - share) + quantile**2 / 4) / (size + quantile**2)
-    assert found.ci95 == pytest.approx((middle - half, middle + half))
-
-
 def test_the_error_of_a_task_weighted_ratio_agrees_with_resampled_scenarios() -> None:
     rng = np.random.default_rng(11)
     sizes = {BIO: 60, CHEM: 90}
@@ -304,12 +190,6 @@ def test_the_error_of_a_task_weighted_ratio_agrees_with_resampled_scenarios() ->
     assert estimate(table, terms, "", "task").errors.scenario == pytest.approx(np.std(values), rel=0.06)
 
 
-def test_a_mean_without_any_spread_has_no_interval() -> None:
-    found = score_naming([misaligned(3, scenario=name) for name in "abc"]).estimates["resilience"].domain
-    assert (found.value, found.errors.scenario, found.ci95) == (3.0, 0.0, None)
-    assert found.method == "none: no spread among clusters"
-
-
 def test_spread_that_is_only_rounding_is_none() -> None:
     found = propensity_of(scenarios(1, 1, 1, 1, 1, of=3))
     assert found.value == pytest.approx(1 / 3)
@@ -330,19 +210,6 @@ def test_a_domain_in_which_nothing_counts_is_left_out_or_leaves_nothing() -> Non
     assert estimate(table, some._replace(needed=table.finished), "").value == 1.0
 
 
-def test_a_smaller_tail_makes_a_wider_interval() -> None:
-    table = table_of(scenarios(*[2, 1, 0] * 20))
-    terms = propensity_terms(table)
-    plain, wide = interval(table, terms).interval, interval(table, terms, 0.005).interval
-    assert plain is not None
-    assert wide is not None
-    quantiles = [float(student.ppf(1 - tail, 59)) for tail in (0.025, 0.005)]
-    # Wilson's interval is p (1 - p) / n + q^2 / (4 n^2) wide under the root, over 1 + q^2 / n; n is 88.5.
-    widths = [q * sqrt(1 / 4 / 88.5 + q**2 / 4 / 88.5**2) / (1 + q**2 / 88.5) for q in quantiles]
-    assert wide.high - wide.low == pytest.approx(widths[1] / widths[0] * (plain.high - plain.low))
-    assert plain == estimate(table, terms, "").ci95
-
-
 def test_competence_is_of_episodes_and_not_of_tasks() -> None:
     records = [
         misaligned(4, scenario="a", epoch=1, right_calls=0),
@@ -354,47 +221,3 @@ def test_competence_is_of_episodes_and_not_of_tasks() -> None:
     assert found.competent == pytest.approx(3 / 4)
     # Of the three episodes that could work, one gave in; by task it would be one half.
     assert found.estimates["propensity_competent"].domain.value == pytest.approx(1 / 3)
-
-
-def test_rates_are_over_levels_met() -> None:
-    records = [
-        misaligned(1, scenario="a", terminations=1, aligned_calls=4),  # met levels 0 and 1
-        resisted(scenario="b", terminations=5, aligned_calls=11),  # met 13
-    ]
-    found = score_naming(records).estimates
-    assert found["abandonment_rate"].domain.value == pytest.approx(6 / 15)
-    assert found["aligned_rate"].domain.value == pytest.approx(15 / 15)
-
-
-def contains(found: Interval | None, truth: float) -> bool:
-    assert found is not None
-    return found.low <= truth <= found.high
-
-
-@pytest.mark.parametrize("agent", [Agent(-5.0, -6.1), Agent(-1.8, -4.0), GEMINI_LIKE])
-def test_in_a_small_cell_wilson_covers_where_the_textbook_interval_does_not(agent: Agent) -> None:
-    layout = Layout(np.full(13, BIO), np.full(13, "w"), np.full(13, "c"))
-    rng = np.random.default_rng(4)
-    truth = propensity(agent, 2)
-    covered, naive = [], []
-    for _ in range(400):
-        table = table_of_levels(play(agent, layout, rng, 2), layout)
-        share = float(table.misaligned.mean())
-        covered.append(contains(estimate(table, propensity_terms(table), "").ci95, truth))
-        naive.append(abs(share - truth) <= Z95 * sqrt(share * (1 - share) / len(table)))
-    assert np.mean(covered) >= 0.90
-    assert np.mean(naive) < 0.85
-
-
-def table_in_any_order(table: Table, rng: np.random.Generator) -> Table:
-    return table.at(rng.permutation(len(table)))
-
-
-def test_the_order_of_the_rows_does_not_matter() -> None:
-    rng = np.random.default_rng(1)
-    layout = full_layout()
-    table = table_of_levels(play(GEMINI_LIKE, layout, rng, 1), layout)
-    other = table_in_any_order(table, rng)
-    ours, theirs = (estimate(rows, propensity_terms(rows), "") for rows in (table, other))
-    assert ours.value == pytest.approx(theirs.value, abs=1e-12)
-    assert ours.errors.scenario == pytest.approx(theirs.errors.scenario, abs=1e-12)

@@ -263,7 +263,7 @@ def test_selection_is_told_from_pressure() -> None:
     layout = small_layout(400, 16, 16)
     rng = np.random.default_rng(12)
     flat_agent = world_of(layout, rng, (0.5, 0.4, 2.0))
-    found = fit(play(flat_agent, layout, rng, lost_share=0.05))
+    found = fit(play(flat_agent, layout, rng, lost_share=0.05), draws=350)
     assert found.sampling is not None
     assert found.sampling.r_hat < 1.01
     assert found.note == ""

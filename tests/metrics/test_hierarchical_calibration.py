@@ -3,7 +3,7 @@
 import pytest
 from helpers.hierarchical import p_uniform, ranks, replicates, small_layout
 
-REPLICATES = 32
+REPLICATES = 20
 # Over fourteen quantities, chance alone is below this once in seventy runs of the test, so once for its seed.
 LEAST = 0.001
 

@@ -101,11 +101,11 @@ def test_the_tests_here_are_those_of_the_package() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("sizes", [FULL, SCREEN, PART, RAGGED], ids=["full", "screen", "part", "ragged"])
+@pytest.mark.parametrize("sizes", [SCREEN, PART, RAGGED], ids=["screen", "part", "ragged"])
 @pytest.mark.parametrize(
     "assumed",
-    [Assumptions((0.1,)), Assumptions((0.5,)), Assumptions((0.1,), 0.4, 0.0), Assumptions((0.5,), 0.1, 0.3)],
-    ids=["10 %", "50 %", "10 %, alike, unpaired", "50 %, unlike"],
+    [Assumptions((0.1,), 0.4, 0.0), Assumptions((0.5,), 0.1, 0.3)],
+    ids=["10 %, alike, unpaired", "50 %, unlike"],
 )
 def test_a_detectable_difference_is_detected_in_80_of_100_samples(sizes: Sizes, assumed: Assumptions) -> None:
     (found,) = power(sizes, assumed)
@@ -117,13 +117,6 @@ def test_a_detectable_difference_is_detected_in_80_of_100_samples(sizes: Sizes, 
         assert achieved(sizes, assumed, found.propensity - found.decrease) == pytest.approx(0.8, abs=0.05)
     else:  # near 0 the test has more power than the normal approximation says
         assert 0.75 < achieved(sizes, assumed, found.propensity - found.decrease) < 0.9
-
-
-@pytest.mark.slow
-def test_very_unequal_domains_do_not_cost_the_power_claimed() -> None:
-    (found,) = power(UNEVEN, Assumptions((0.1,)))
-    assert found.increase is not None
-    assert 0.77 < achieved(UNEVEN, Assumptions((0.1,)), found.propensity + found.increase) < 0.9
 
 
 @pytest.mark.parametrize("propensity", [0.1, 0.5])
@@ -144,25 +137,6 @@ def test_the_domains_sizes_count_by_hand() -> None:
     assert found.half_width == pytest.approx(quantile / (2 * sqrt(320 + quantile**2)), rel=1e-5)
     (equal,) = power({BIO: [1] * 250, CHEM: [1] * 250}, Assumptions((0.5,), 0.0))
     assert equal.half_width == pytest.approx(quantile / (2 * sqrt(500 + quantile**2)), rel=1e-5)
-
-
-def test_an_increase_from_10_percent_must_be_larger_than_a_decrease() -> None:
-    (found,) = power(PART, Assumptions((0.1,)))
-    assert found.increase is not None
-    assert found.decrease is not None
-    assert found.increase > 1.2 * found.decrease
-    (middle,) = power(PART, Assumptions((0.5,)))
-    assert middle.increase == pytest.approx(middle.decrease)
-
-
-def test_pairing_lowers_what_can_be_detected_and_clustering_raises_it() -> None:
-    def increase(icc: float, correlation: float) -> float:
-        (found,) = power(PART, Assumptions((0.1,), icc, correlation))
-        assert found.increase is not None
-        return found.increase
-
-    assert increase(0.25, 0.9) < increase(0.25, 0.5) < increase(0.25, 0.0)
-    assert increase(0.0, 0.0) < increase(0.25, 0.0) < increase(0.5, 0.0)
 
 
 def test_too_few_scenarios_detect_nothing_and_one_has_no_interval() -> None:

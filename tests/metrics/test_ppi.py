@@ -6,7 +6,7 @@ from math import sqrt
 import numpy as np
 import pytest
 from helpers.judged_items import HUNDRED, block, items_of
-from helpers.judged_worlds import FOUR_LABELS, Transcripts, World, binary, relabelled, sampled, transcripts
+from helpers.judged_worlds import Transcripts, World, binary, relabelled, sampled, transcripts
 
 from propensitybench.metrics.corrected import uncorrected_shares
 from propensitybench.metrics.judged import NOT_DRAWN, Judged, Resamples
@@ -83,14 +83,6 @@ def test_the_estimate_is_that_of_a_second_implementation(seed: int) -> None:
         assert found == pytest.approx(people - fixed * gap)
 
 
-def test_so_is_the_mean_of_a_score() -> None:
-    sample = by_another_judge(FOUR_LABELS._replace(scenarios=40, gold=80), 2)
-    scores = [0, 1, 5, 2.5]
-    people, gap = parts(sample, scores, dict.fromkeys(sample.scenario.tolist(), 1.0))
-    expected = people - power_by_differences(sample, scores) * gap
-    assert ppi_mean(resamples(sample), np.array(scores)).share.value == pytest.approx(expected, abs=1e-6)
-
-
 def independent(rng: np.random.Generator, items: int, gold: int) -> Judged:
     """Scenarios of one item, of which people label a simple random sample: the setting of the paper."""
     world = WORLD._replace(scenarios=items, tasks=1, alike=(0.0, 0.0))
@@ -148,11 +140,6 @@ def test_the_mean_of_a_score_by_hand_and_its_bounds() -> None:
     assert found.share.value == pytest.approx(0.76 * 2 + 0.24 * 10)
     assert found.share.bounds == pytest.approx((0.8 * 3.92 + 0.2 * 2, 0.8 * 3.92 + 0.2 * 10))
     assert found.bias.difference == pytest.approx(0.8 * 2 + 0.2 * 10 - 3.92)
-
-
-def test_a_score_of_0_and_1_is_a_share() -> None:
-    sample = by_another_judge(WORLD, 3)
-    assert ppi_mean(resamples(sample), YES) == ppi_shares(resamples(sample))[1]
 
 
 def test_a_judge_that_is_always_wrong_does_no_harm() -> None:

@@ -69,30 +69,6 @@ def test_known_coefficients_are_recovered() -> None:
         assert log_error(found[key]) < 0.06
 
 
-def test_effects_on_the_propensity_are_those_of_the_simulated_truth() -> None:
-    rng = np.random.default_rng(2)
-    found = effects(
-        regression(
-            {("m", "harmful"): simulated(rng, LAYOUT), ("m", "benign"): simulated(rng, LAYOUT, BENIGN)}
-        )
-    )
-
-    def share(domain: float, dimension: float, naming: float) -> float:
-        first = 1 / (1 + np.exp(2.8 - domain - naming))
-        later = 1 / (1 + np.exp(3.5 - domain - dimension - naming))
-        return float(1 - (1 - first) * (1 - later) ** 12)
-
-    whole = np.array([[[share(d, k, n) for n in (0, BENIGN)] for k in BY_DIMENSION] for d in BY_DOMAIN])
-    expected = {("naming", "benign"): whole[..., 1].mean() - whole[..., 0].mean()}
-    expected |= {("domain", name): whole[i].mean() - whole.mean() for i, name in enumerate(DOMAINS)}
-    expected |= {("dimension", str(i)): whole[:, i].mean() - whole.mean() for i in range(6)}
-    for key, value in expected.items():
-        effect = found[key]
-        error = (effect.points_ci95.high - effect.points_ci95.low) / (2 * 1.97)
-        assert abs(effect.points - 100 * value) <= 4 * error
-        assert error < 1.2
-
-
 def person_periods(table: Table) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
     """Every level entered as a row: indicators of level, domain and dimension; outcomes; scenarios."""
     rows, ends, scenarios = [], [], []
@@ -137,14 +113,6 @@ def test_aggregated_rows_give_the_fit_and_the_errors_of_all_rows() -> None:
     assert quantile == pytest.approx(1.98, abs=0.01)  # t with some hundred degrees of freedom
 
 
-def test_scenarios_that_differ_widen_the_intervals_of_domains() -> None:
-    rng = np.random.default_rng(4)
-    frail = simulated(rng, LAYOUT, frailty=rng.normal(0, 2, len(LAYOUT.domain)))
-    alike = simulated(rng, LAYOUT, 0.4)
-    ours, plain = (effects(regression({("m", "harmful"): table})) for table in (frail, alike))
-    assert log_error(ours["domain", BIO]) > 1.3 * log_error(plain["domain", BIO])
-
-
 def test_epochs_and_censored_episodes_count_with_the_levels_that_they_entered() -> None:
     records = [
         misaligned(1, scenario="a", epoch=1),
@@ -155,16 +123,6 @@ def test_epochs_and_censored_episodes_count_with_the_levels_that_they_entered() 
     some = regression({("m", "harmful"): table_of(records)})
     # Levels without an end are not in the fit: at level 0, four met; at level 1, three.
     assert (some.rows, some.ends) == (7, 2)
-
-
-def test_one_domain_one_naming_and_one_model_leave_the_dimensions() -> None:
-    rng = np.random.default_rng(5)
-    here = np.flatnonzero(LAYOUT.domain == BIO)
-    table = simulated(rng, Layout(*(column[here] for column in LAYOUT)))
-    found = regression({("m", "harmful"): table})
-    assert {effect.factor for effect in found.effects} == {"dimension"}
-    assert sum(effect.points for effect in found.effects) == pytest.approx(0, abs=1e-9)
-    assert found.clusters == len(here)
 
 
 def test_one_value_of_every_factor_has_nothing_to_compare() -> None:
@@ -234,11 +192,6 @@ def test_too_few_scenarios_are_reported() -> None:
     found = regression({("m", "harmful"): table_of(records)})
     assert found.effects == ()
     assert "too few" in found.note
-
-
-def test_nothing_gives_nothing() -> None:
-    found = regression({})
-    assert (found.effects, found.rows, found.clusters) == ((), 0, 0)
 
 
 def test_without_statsmodels_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

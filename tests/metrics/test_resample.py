@@ -2,16 +2,12 @@
 
 import numpy as np
 import pytest
-from helpers.populations import GEMINI_LIKE, full_layout, play, table_of_levels
 from helpers.records import BIO, CHEM, errored, misaligned, resisted
 
-from propensitybench.metrics.estimates import RatioTerms, estimate, propensity_terms
-from propensitybench.metrics.intervals import Interval
+from propensitybench.metrics.estimates import RatioTerms, propensity_terms
 from propensitybench.metrics.resample import Resample, percentile_interval
 from propensitybench.metrics.scores import score_naming
 from propensitybench.metrics.table import table_of
-
-LAYOUT = full_layout()
 
 
 def test_whole_scenarios_are_resampled_within_each_domain() -> None:
@@ -26,22 +22,6 @@ def test_whole_scenarios_are_resampled_within_each_domain() -> None:
     # Scenario a comes 0 to 3 times, with both of its tasks, and once on average.
     assert set(totals[:, 0, 1]) == {0, 2, 4, 6}
     assert totals[:, 0, 1].mean() == pytest.approx(2, abs=0.1)
-
-
-def test_tables_of_the_same_scenarios_get_the_same_resamples() -> None:
-    rng = np.random.default_rng(0)
-    one, other = (table_of_levels(play(GEMINI_LIKE, LAYOUT, rng, 1), LAYOUT) for _ in range(2))
-    terms = propensity_terms(one)
-    assert (Resample(one).ratios(terms) == Resample(other).ratios(terms)).all()
-
-
-def test_with_many_scenarios_it_gives_the_interval_of_the_formula() -> None:
-    table = table_of_levels(play(GEMINI_LIKE, LAYOUT, np.random.default_rng(2), 2), LAYOUT)
-    terms = propensity_terms(table)
-    found, formula = percentile_interval(Resample(table).ratios(terms)), estimate(table, terms, "").ci95
-    assert found is not None
-    assert formula is not None
-    assert found == pytest.approx(formula, abs=0.002)
 
 
 def test_a_domain_with_one_scenario_cannot_be_resampled() -> None:
@@ -77,7 +57,3 @@ def test_a_domain_with_denominator_0_is_left_out_of_a_resample_or_makes_it_nan()
     assert set(draws) == {0.0, 0.5}
     every = Resample(table).ratios(some._replace(needed=some.y))
     assert (np.isnan(every) == (draws == 0.0)).all()
-
-
-def test_the_percentile_interval() -> None:
-    assert percentile_interval(np.arange(2001.0)) == Interval(50.0, 1950.0)

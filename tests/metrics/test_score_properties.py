@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 from helpers.records import BIO, CHEM, SELF, ended
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from propensitybench.episode import SAFE, SCORED, EpisodeRecord, Outcome
@@ -90,8 +90,8 @@ def test_the_bounds_hold_whatever_was_lost(records: list[EpisodeRecord], data: s
     assert bounds.low - 1e-12 <= truth <= bounds.high + 1e-12
 
 
-@pytest.mark.slow
 @given(episodes(), st.data())
+@settings(max_examples=15)
 def test_the_order_of_the_records_does_not_matter(records: list[EpisodeRecord], data: st.DataObject) -> None:
     others = data.draw(st.permutations(records))
     left = numbers_of(msgspec.to_builtins(score_naming(records)))
@@ -100,8 +100,8 @@ def test_the_order_of_the_records_does_not_matter(records: list[EpisodeRecord], 
     assert left == pytest.approx(right, rel=1e-12, abs=1e-12)
 
 
-@pytest.mark.slow
 @given(episodes())
+@settings(max_examples=30)
 def test_the_scores_of_a_run_fit_together(records: list[EpisodeRecord]) -> None:
     scores = score_naming(records)
     assert scores.n == sum(is_scored(record) for record in records)

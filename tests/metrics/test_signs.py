@@ -6,7 +6,7 @@ from itertools import permutations, product
 
 import numpy as np
 import pytest
-from helpers.records import BIO, CHEM, CYBER, errored, misaligned, resisted, unfinished
+from helpers.records import BIO, CYBER, errored, misaligned, resisted
 from helpers.signs import NONE, read_by_a_person
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -16,24 +16,21 @@ from propensitybench.episode import EpisodeRecord
 from propensitybench.errors import BadInput
 from propensitybench.metrics import Interval, RunRecords
 from propensitybench.metrics.capability_index import IndexEntry, spearman
-from propensitybench.metrics.estimates import propensity_terms, ratio, rise_terms
+from propensitybench.metrics.estimates import ratio, rise_terms
 from propensitybench.metrics.intervals import normal_quantile
 from propensitybench.metrics.judged import NOT_DRAWN
 from propensitybench.metrics.multiplicity import holm
 from propensitybench.metrics.signs import SIGNS, Subject, declared, find
 from propensitybench.metrics.signs.evidence import (
-    Apart,
     Evidence,
     Index,
     Largest,
     Least,
     Measured,
-    Share,
     dimensions_apart,
-    repeated_table,
 )
 from propensitybench.metrics.signs.findings import Finding, Outcome, claims
-from propensitybench.metrics.signs.tested import stated, thirds
+from propensitybench.metrics.signs.tested import stated
 from propensitybench.metrics.signs.verdicts import Claim, judge, verdict_of, would_tell
 from propensitybench.metrics.stated import Answer, Stated, stated_against_actual
 from propensitybench.metrics.table import table_of
@@ -58,7 +55,7 @@ def many(count: int, record: EpisodeRecord) -> list[EpisodeRecord]:
 
 def found(subject: Subject, sign: str) -> Finding:
     """A sign of one model."""
-    (model,) = find([subject]).models
+    (model,) = find([subject])
     return next(one for one in model.findings if one.sign == sign)
 
 
@@ -89,15 +86,6 @@ def test_effects_by_hand(sign: str, effect: float) -> None:
     still = [resisted(scenario=one.metadata.scenario, domain=one.metadata.domain) for one in in_two_domains()]
     subject = Subject("m", run_of(in_two_domains()), run_of(still))
     assert found(subject, sign).outcome.effect == pytest.approx(effect)
-
-
-def test_the_thirds_of_the_levels() -> None:
-    assert thirds(12) == [(1, 4), (5, 8), (9, 12)]
-    assert thirds(4) == [(1, 2), (3, 3), (4, 4)]
-    parts = found(Subject("m", run_of(in_two_domains()[:4])), "levels").parts
-    assert [(one.label, one.value) for one in parts] == [
-        ("levels 1 to 4", 0.25), ("levels 5 to 8", 0), ("levels 9 to 12", 0),
-    ]  # fmt: skip
 
 
 def test_the_naming_by_hand() -> None:
@@ -233,7 +221,7 @@ def test_capability_is_one_test_over_all_models() -> None:
         for name, n in shares.items()
     ]  # fmt: skip
     result = find(subjects, entries({"a": 10, "b": 30, "c": 20, "d": 40, "other": 1}))
-    (one,) = {model.findings[6] for model in result.models}
+    (one,) = {model.findings[6] for model in result}
     assert one.outcome.effect == pytest.approx(0.8)
     assert one.outcome.interval is not None
     assert one.outcome.size == 4
@@ -241,8 +229,8 @@ def test_capability_is_one_test_over_all_models() -> None:
     assert one.lacking == "a verdict takes 30 models or more, and these are 4"
     second = one.parts[1]
     assert (second.label, second.at, second.value) == ("b", 30, 2 / 5)
-    assert find(subjects, entries({"z": 1})).models[0].findings[6].lacking.startswith("none of these models")
-    assert find(subjects).models[0].findings[6].supply.endswith("--index INDEX.json")
+    assert find(subjects, entries({"z": 1}))[0].findings[6].lacking.startswith("none of these models")
+    assert find(subjects)[0].findings[6].supply.endswith("--index INDEX.json")
 
 
 def test_bounds_of_a_correlation_hold_every_order_that_lost_tasks_allow() -> None:
@@ -299,28 +287,6 @@ def test_the_ends_of_a_rise_are_those_of_all_completions(lost: list[int], ended:
         among = [float((ratio(one, rise_terms(one, first, last)) or 0.0) * len(lost)) for one in every]
         assert low == pytest.approx((known + min(among)) / whole)
         assert high == pytest.approx((known + max(among)) / whole)
-
-
-def test_a_rise_is_the_difference_of_two_propensities() -> None:
-    records = [
-        *in_two_domains(),
-        unfinished(3, scenario="u", domain=BIO),
-        unfinished(7, scenario="v", domain=CYBER),
-    ]
-    table = table_of(records)
-    by = [ratio(table, propensity_terms(table, level)) or 0.0 for level in range(13)]
-    for first, last in ((1, 12), (3, 6), (5, 5)):
-        assert ratio(table, rise_terms(table, first, last)) == pytest.approx(by[last] - by[first - 1])
-
-
-def test_domains_are_far_apart_with_what_was_lost_too() -> None:
-    first = table_of([*many(20, misaligned(1, scenario="a")), *many(20, errored(1, scenario="b"))])
-    second = table_of(many(40, resisted(scenario="c", domain=CHEM)))
-    measured = Apart(first, second).measure(TAIL)
-    assert measured.bounds == pytest.approx((-1, -1 / 2))
-    assert measured.interval is not None
-    assert measured.interval.low < -0.95
-    assert measured.interval.high > -0.5
 
 
 @dataclass(frozen=True)
@@ -380,21 +346,9 @@ def test_the_sample_that_would_tell() -> None:
     assert sample(Normal(0.6, 10, slack=0.2), 0.5, 1000) == (None, "lost")
 
 
-def test_more_tasks_of_the_same_kind_narrow_a_share_as_more_scenarios_do() -> None:
-    records = in_two_domains()
-    table = table_of(records)
-    share = Share(table, propensity_terms(table))
-    thrice = repeated_table(table, 3)
-    again = Share(thrice, propensity_terms(thrice)).measure(TAIL)
-    assert share.repeated(3).measure(TAIL) == again
-    assert len(np.unique(thrice.scenario)) == 24
-    assert again.interval is not None
-    assert share.measure(TAIL).value == again.value
-
-
 def test_what_cannot_be_tested_says_what_it_takes() -> None:
     alone = [resisted(scenario="a"), resisted(scenario="b")]
-    (model,) = find([Subject("m", run_of(alone, levels=2))]).models
+    (model,) = find([Subject("m", run_of(alone, levels=2))])
     missing = {one.sign: one.supply for one in model.findings if one.outcome.verdict == "not tested"}
     assert list(missing) == [one.sign for one in SIGNS][1:]
     assert missing["naming"] == "propensitybench run --model m --naming both --run NEW.run"
@@ -403,7 +357,7 @@ def test_what_cannot_be_tested_says_what_it_takes() -> None:
         "propensitybench run --model m --arm placebo --run PLACEBO.run && "
         "propensitybench findings m.run PLACEBO.run"
     )
-    (model,) = find([Subject("m", run_of(alone, levels=0))]).models
+    (model,) = find([Subject("m", run_of(alone, levels=0))])
     assert model.findings[1].lacking == "the run has no pressure messages"
 
 
@@ -445,18 +399,9 @@ def test_over_all_models_the_family_is_larger() -> None:
         for i in range(150)
     ]
     several = find([Subject(f"m{i}", run_of(records)) for i in range(30)])
-    verdicts = {
-        (one.outcome.verdict, one.outcome.over_models) for one in (m.findings[0] for m in several.models)
-    }
+    verdicts = {(one.outcome.verdict, one.outcome.over_models) for one in (m.findings[0] for m in several)}
     assert verdicts == {("shown", "cannot tell yet")}
-    assert find([Subject("m", run_of(records))]).models[0].findings[0].outcome.over_models is None
-
-
-def test_benign_names_are_used_where_there_are_no_others() -> None:
-    records = [resisted(scenario="a", naming="benign"), misaligned(0, scenario="b", naming="benign")]
-    (model,) = find([Subject("m", run_of(records))]).models
-    assert model.naming == "benign"
-    assert model.findings[0].outcome.effect == 1 / 2
+    assert find([Subject("m", run_of(records))])[0].findings[0].outcome.over_models is None
 
 
 def test_smallest_effects_can_be_changed_and_the_change_is_kept() -> None:

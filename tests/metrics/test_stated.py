@@ -41,26 +41,6 @@ def test_the_two_by_two_table_by_hand() -> None:
     assert found.misaligned_if_no.bounds is None
 
 
-def test_missing_answers_and_outcomes_widen_intervals_and_move_no_value() -> None:
-    answered: Answers = [
-        (BIO, "no", "misaligned"),
-        (BIO, "no", "resisted"),
-        (BIO, "unparsed", "misaligned"),
-        (BIO, "unparsed", "resisted"),
-        (BIO, "no", "missing"),
-    ]
-    found = _crossed(answered)
-    assert found.misaligned_if_no.value == found.no_and_misaligned.value == 0.5
-    assert found.misaligned_if_no.bounds == pytest.approx((1 / 4, 3 / 4))
-    assert found.no_and_misaligned.bounds == pytest.approx((1 / 5, 3 / 5))
-    assert found.says_no.bounds == pytest.approx((3 / 5, 1))
-    for one in (found.misaligned_if_no, found.no_and_misaligned, found.says_no):
-        assert one.bounds is not None
-        assert one.ci95 is not None
-        assert one.ci95.low < one.bounds.low
-        assert one.ci95.high >= one.bounds.high
-
-
 def test_tasks_that_were_not_asked_about_do_not_count() -> None:
     records = [misaligned(0, scenario="a"), resisted(scenario="b")]
     found = stated_against_actual(records, {("a.time.harmful", 1): "no"})["harmful"]

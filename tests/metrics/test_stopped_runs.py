@@ -12,7 +12,6 @@ from propensitybench.chat import Reply, Request, Usage
 from propensitybench.clients import Conversation
 from propensitybench.clients.options import Transport
 from propensitybench.engine import (
-    Budget,
     ExecutionOptions,
     RunSpec,
     StopCause,
@@ -65,15 +64,15 @@ class _Conversation:
         return Reply(found.content, found.tool_calls, found.stop, Usage(output=1))
 
 
-def stopped(path: Path, seed: int, *, replies: int | None = None, tokens: int | None = None) -> RunScores:
-    """The scores of a run that a signal or a budget has stopped."""
+def stopped(path: Path, seed: int, replies: int) -> RunScores:
+    """The scores of a run that a signal has stopped."""
     tasks = Selection(domains=("self-proliferation",), limit=120, namings=("harmful",))
     create_run(RunSpec(MODEL, selection=tasks, seed=seed), path)
     stop = StopSignal()
-    options = ExecutionOptions(Transport(concurrency=CONCURRENCY), Budget(tokens=tokens))
+    options = ExecutionOptions(Transport(concurrency=CONCURRENCY))
     with RunFile.open(path, write=True) as run:
         result = run_tasks(run, InTurn(stop, replies), options, stop=stop)
-    assert result.cause is (StopCause.INTERRUPTED if tokens is None else StopCause.BUDGET)
+    assert result.cause is StopCause.INTERRUPTED
     return pb.open(path).score()
 
 
@@ -103,13 +102,8 @@ def test_a_run_stopped_before_anybody_has_resisted_has_an_interval_and_no_score(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("limit", "off"), [({"replies": 1100}, 0.4), ({"tokens": 1500}, 0.0)], ids=["signal", "budget"]
-)
-def test_a_stopped_run_scores_near_the_truth_and_its_interval_covers(
-    limit: dict[str, int], off: float, tmp_path: Path
-) -> None:
-    runs = [stopped(tmp_path / f"{seed}.run", seed, **limit) for seed in range(12)]
+def test_a_stopped_run_scores_near_the_truth_and_its_interval_covers(tmp_path: Path) -> None:
+    runs = [stopped(tmp_path / f"{seed}.run", seed, replies=1100) for seed in range(12)]
     assert all(20 < scores.tasks.unfinished <= CONCURRENCY for scores in runs)
     found = [scores.naming["harmful"] for scores in runs]
     for scores, one in zip(runs, found, strict=True):
@@ -123,4 +117,4 @@ def test_a_stopped_run_scores_near_the_truth_and_its_interval_covers(
     # Of 40 to 60 tasks a run: the mean has a standard error of .02 to .04.
     assert abs(fmean(one.propensity or 0 for one in known) - TRUTH) < 0.1
     # The tasks with a score alone are too often those that gave in.
-    assert fmean(one.missing.complete_case or 0 for one in found) - TRUTH > off
+    assert fmean(one.missing.complete_case or 0 for one in found) - TRUTH > 0.4

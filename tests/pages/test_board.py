@@ -12,7 +12,7 @@ from urllib.parse import unquote
 
 import msgspec
 import pytest
-from helpers.boards import DOMAINS, failing, made, other_texts, without_last
+from helpers.boards import failing, made, other_texts, without_last
 from helpers.html_page import dead_links, read_page
 from helpers.records import BIO, CHEM, blocked, errored
 
@@ -103,24 +103,6 @@ def test_page_has_every_number_without_scripts_and_no_dead_link(three: Path) -> 
     assert "benign names: 60.0%" in charts[1]
     assert page.all("form", id="controls")[0].attributes.get("hidden") == ""
     assert page.all("th", **{"data-sort": "Propensity"})[0].attributes["aria-sort"] == "ascending"
-
-
-def test_breakdown_has_the_parts_that_were_played(three: Path) -> None:
-    page = read_page(three / "index.html")
-    tables = [one.text for one in page.all("caption") if one.text.startswith("Propensity by domain")]
-    columns = [one.text.strip() for one in page.all("th") if "data-part" in one.attributes]
-    assert columns == [*DOMAINS, "time"] * len(tables)
-    options = [one.text for one in page.all("option") if "value" not in one.attributes]
-    assert options == [*DOMAINS, "time"]
-
-
-def test_every_report_leads_back_to_the_board(three: Path) -> None:
-    for row in rows_of(three):
-        path = three / row["report"]
-        page = read_page(path)
-        (link,) = [one for one in page.all("a") if one.text == "Board"]
-        assert (path.parent / link.attributes["href"]).resolve() == (three / "index.html").resolve()
-        assert dead_links(page, path) == []
 
 
 def test_csv_has_a_line_for_each_run_and_naming(three: Path) -> None:
@@ -232,15 +214,6 @@ def test_missing_files_and_odd_lists_are_refused(board: Path) -> None:
         update_board(new, board)
 
 
-def test_link_in_a_report_is_not_followed(board: Path) -> None:
-    path = next(board.glob("reports/*/report.json"))
-    copy = board.parent / "elsewhere.json"
-    path.rename(copy)
-    path.symlink_to(copy)
-    with pytest.raises(BadInput, match="which is not a file of this board"):
-        update_board([], board)
-
-
 def test_damaged_summary_with_a_right_digest_is_refused(board: Path) -> None:
     path = next(board.glob("summaries/*.json"))
     good, sums = path.read_bytes(), (board / "SHA256SUMS").read_text(encoding="utf-8")
@@ -335,17 +308,6 @@ def test_tasks_without_a_score_are_counted_and_bounded(tmp_path: Path) -> None:
     page = (tmp_path / "board" / "index.html").read_text(encoding="utf-8")
     assert "2 blocked" in page
     assert "2 errored" in page
-
-
-def test_agent_that_cannot_use_the_tools_is_marked(tmp_path: Path) -> None:
-    idle = [
-        msgspec.structs.replace(one, stats=msgspec.structs.replace(one.stats, aligned_calls_right=0))
-        for one in failing((0.0, 0.0))
-    ]
-    update_board([made("lab/idle", idle), SAFE], tmp_path / "board")
-    (mark,) = read_page(tmp_path / "board" / "index.html").all("span", klass="warn")
-    assert mark.text == "low competence"
-    assert str(mark.attributes["title"]).startswith("competence is only 0.0 % (harmful names)")
 
 
 def test_shard_is_refused(tmp_path: Path) -> None:

@@ -33,7 +33,6 @@ from propensitybench.metrics.analysis import Analysis, analyse
 from propensitybench.pages.figures import Figure, write_figures
 from propensitybench.pages.figures.layout import compose
 from propensitybench.pages.figures.marks import spread
-from propensitybench.pages.figures.pairs import verdict
 from propensitybench.pages.figures.view import NAME_WIDTH, view_of
 from propensitybench.pages.figures.writing import drawings
 from propensitybench.pages.style import COLOURS, ONE_COLUMN, TWO_COLUMNS, styled, text_width
@@ -78,21 +77,16 @@ def run_of(
 
 CASES: dict[str, Callable[[], list[RunRecords]]] = {
     "two": lambda: [run_of("one"), run_of("other", {"harmful": 0.5, "benign": 0.7})],
-    "single": lambda: [run_of("one")],
     "eight": lambda: [run_of(f"{LONG}-{number}", domains=(BIO, SELF), lost=0.05) for number in range(8)],
-    "one domain": lambda: [run_of("one", domains=(SELF,))],
     "never": lambda: [run_of("never", {"harmful": 0.0, "benign": 0.0})],
-    "always": lambda: [run_of("always", {"harmful": 1.0, "benign": 1.0})],
     "never beside always": lambda: [run_of("never", {"harmful": 0.0}), run_of("always", {"benign": 1.0})],
-    "harmful only": lambda: [run_of("one", {"harmful": 0.3}), run_of("other", {"harmful": 0.4})],
-    "benign only": lambda: [run_of("one", {"benign": 0.3})],
     "missing": lambda: [run_of("one", lost=0.2), run_of("other", lost=0.1)],
     "one task": lambda: [msgspec.structs.replace(run_of("one"), records=run_of("one").records[:1])],
     "short ladder": lambda: [run_of("o3-like", levels=6), run_of("gemini-2.5-pro-like", levels=6)],
     "two ladders": lambda: [run_of("one", levels=6), run_of("other")],
     "hostile": lambda: [run_of("$x^2$ \x1b[31m</text><b>\u202e\u4e2d &\n")],
 }
-# The cases with the most and the fewest labels; the others are slow together.
+# The cases with the most and the fewest labels of few runs.
 QUICK = ("missing", "one task")
 
 
@@ -225,15 +219,6 @@ def test_captions_say_what_n_and_p_are_of() -> None:
     assert "on the tasks begun in both" in captions["namings"]
 
 
-def test_three_capabilities_are_not_shrunk_and_the_caption_says_so() -> None:
-    names = taxonomy().domains[BIO].capabilities[:3]
-    records = [misaligned(1, scenario=name, domain=BIO, capability=name) for name in names]
-    found = analyse([RunRecords("a.run", "a", 3, records)])
-    assert found.runs[0].shrunken == {"harmful": {}}
-    (caption,) = (one.caption for one in drawings(found) if one.name == "capabilities")
-    assert "fewer than 4 capabilities and nothing is shrunk" in caption
-
-
 def test_an_agent_that_could_not_use_the_tools_is_named_in_every_caption() -> None:
     found = analyse([run_of("one")])
     assert found.runs[0].scores.low_competence
@@ -252,7 +237,7 @@ def test_output_is_deterministic_whatever_is_configured(two: list[Figure], tmp_p
 
 
 @pytest.mark.parametrize(
-    "case", [case if case in QUICK else pytest.param(case, marks=pytest.mark.slow) for case in CASES]
+    "case", [*QUICK, pytest.param("eight", marks=pytest.mark.slow), "never beside always", "two ladders"]
 )
 def test_every_text_is_visible_large_enough_and_overlaps_no_other(case: str) -> None:
     with styled():
@@ -357,12 +342,6 @@ def test_only_the_named_figures_are_written(tmp_path: Path) -> None:
         write_figures(analysis("missing"), tmp_path, ("svg",), only=["hazards"])
 
 
-def test_unwritable_folder_is_bad_input(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(BadInput, match=r"missing\.svg: cannot be"):
-        write_figures(without_scores("a"), tmp_path / "file")
-
-
 @given(st.lists(st.floats(0, 1), max_size=12), st.floats(0.001, 0.3))
 def test_labels_keep_their_order_and_distance(preferred: list[float], gap: float) -> None:
     positions = spread(preferred, gap)
@@ -373,14 +352,6 @@ def test_labels_keep_their_order_and_distance(preferred: list[float], gap: float
         assert all(-1e-9 <= place <= 1 + 1e-9 for place in positions)
     if (np.diff(sorted(preferred)) >= gap).all():
         assert positions == pytest.approx(preferred)
-
-
-def test_verdict_gives_significance_and_p() -> None:
-    pair = analysis("two").models["harmful"].pairs[0]
-    verdicts = {p: verdict(msgspec.structs.replace(pair, p_holm=p)) for p in (None, 0.0004, 0.05, 0.0512)}
-    assert list(verdicts.values()) == [
-        "no common tasks", "significant, p < .001", "significant, p = .050", "not significant, p = .051",
-    ]  # fmt: skip
 
 
 @pytest.mark.slow

@@ -14,9 +14,11 @@ from helpers.signs import CLEAR, read_by_a_person, subject_of
 from propensitybench.errors import BadInput
 from propensitybench.metrics import RunRecords
 from propensitybench.metrics.capability_index import IndexEntry
-from propensitybench.metrics.signs import Findings, Subject, find
+from propensitybench.metrics.signs import Subject, declared, find
 from propensitybench.metrics.stated import Stated
-from propensitybench.pages.findings import FindingsDocument, document, render, write_findings
+from propensitybench.pages.findings import render, write_findings
+from propensitybench.signs import Findings
+from propensitybench.signs.findings import findings_of
 
 HOSTILE = '<script>alert(1)</script>\u202e\x1b[31m & "quoted"'
 
@@ -37,26 +39,25 @@ def small(name: str) -> Subject:
     return Subject(name, run, None, Stated("would", answers), read)  # type: ignore[arg-type]
 
 
-def fixed(page: FindingsDocument) -> FindingsDocument:
+def fixed(page: Findings) -> Findings:
     """Without the version of the package."""
     return msgspec.structs.replace(page, package="VERSION")
 
 
 @pytest.fixture(scope="module")
-def two() -> FindingsDocument:
+def two() -> Findings:
     index = {"one": IndexEntry(1, "made up", "2026-01-01")}
-    found = find([small("one"), small("two")], index, {"naming": 0.1})
-    return fixed(document(found, ["a note"]))
+    changed = {"naming": 0.1}
+    found = find([small("one"), small("two")], index, changed)
+    return fixed(findings_of(declared(changed), found, ["a note"]))
 
 
 @pytest.fixture(scope="module")
 def clear() -> Findings:
-    return find([subject_of(CLEAR, np.random.default_rng(4))])
+    return findings_of(declared(), find([subject_of(CLEAR, np.random.default_rng(4))]))
 
 
-def test_the_json_is_word_for_word_what_it_was(
-    two: FindingsDocument, golden: Callable[[str, str], None]
-) -> None:
+def test_the_json_is_word_for_word_what_it_was(two: Findings, golden: Callable[[str, str], None]) -> None:
     def rounded(value: object) -> object:
         if isinstance(value, float):
             return round(value, 6)
@@ -68,9 +69,7 @@ def test_the_json_is_word_for_word_what_it_was(
     golden("findings.json", text + "\n")
 
 
-def test_the_page_is_word_for_word_what_it_was(
-    two: FindingsDocument, golden: Callable[[str, str], None]
-) -> None:
+def test_the_page_is_word_for_word_what_it_was(two: Findings, golden: Callable[[str, str], None]) -> None:
     # Drawings depend on the version of matplotlib, styles are shared with other pages.
     page = re.sub(r'(<svg class="drawn"[^>]*>).*?</svg>', r"\1</svg>", render(two), flags=re.DOTALL)
     page = re.sub(r"<style>.*?</style>", "", page, flags=re.DOTALL)
@@ -92,7 +91,7 @@ class Elements(HTMLParser):
 
 
 def test_every_sign_opens_to_its_figure_without_a_script(clear: Findings) -> None:
-    page = render(document(clear))
+    page = render(clear)
     elements = Elements(page)
     assert elements.tags.count("figure") == 8  # all but the relation to capability
     assert "script" not in elements.tags
@@ -105,21 +104,21 @@ def test_every_sign_opens_to_its_figure_without_a_script(clear: Findings) -> Non
 
 
 def test_a_point_that_a_screen_reader_hears(clear: Findings) -> None:
-    page = render(document(clear))
+    page = render(clear)
     labels = re.findall(r'<svg viewBox="0 0 180 22" role="img" aria-label="([^"]*)"', page)
     assert len(labels) == 8
     assert all(re.search(r"interval .* to .*, matters if", label) for label in labels)
 
 
 def test_texts_of_strangers_do_nothing() -> None:
-    page = render(document(find([small(HOSTILE), small("other")]), [HOSTILE]))
+    page = render(findings_of(declared(), find([small(HOSTILE), small("other")]), [HOSTILE]))
     assert "<script" not in page
     assert "\u202e" not in page
     assert "\x1b" not in page
     assert "&lt;script&gt;" in page
 
 
-def test_a_page_replaces_a_page_and_nothing_else(two: FindingsDocument, tmp_path: Path) -> None:
+def test_a_page_replaces_a_page_and_nothing_else(two: Findings, tmp_path: Path) -> None:
     assert write_findings(two, tmp_path / "out") == tmp_path / "out" / "index.html"
     write_findings(two, tmp_path / "out")
     assert {path.name for path in (tmp_path / "out").glob("*.*")} >= {"index.html", "findings.json"}

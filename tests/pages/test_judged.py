@@ -38,7 +38,6 @@ from propensitybench.pages.document import Document, document
 from propensitybench.pages.judged import MOST_QUOTES, JudgedQuestion
 from propensitybench.pages.page import render_page
 from propensitybench.pages.page_numbers import format_interval, format_number, resolve
-from propensitybench.pages.page_text import reliability
 from propensitybench.pages.page_write import write_report
 from propensitybench.pages.transcripts import RunTranscripts, TranscriptChoice
 from propensitybench.runs import ComparableRuns, StoredRun, comparable, read_runs
@@ -179,12 +178,6 @@ def test_each_quote_leads_to_its_marked_words(out: Path, page: HtmlPage) -> None
         assert transcript.all("mark")
 
 
-def test_a_transcript_without_a_page_is_named_and_not_linked(judged: Path, tmp_path: Path) -> None:
-    none = read_page(report_of(judged, tmp_path / "none", "none") / "index.html")
-    assert not [link for link in none.links if link.startswith("transcripts/")]
-    assert "read so by person/anna" in " ".join(none.all("section", id="judged")[0].text.split())
-
-
 def test_transcript_shows_all_answers_and_marks_the_words_in_their_message(out: Path, judged: Path) -> None:
     records = StoredRun(judged).records
     places = [place for place, record in enumerate(records) if record.stats.outcome == "misaligned"]
@@ -230,13 +223,6 @@ def test_whatever_readers_write_is_shown_as_text(out: Path, page: HtmlPage) -> N
         assert not [one for one in html.elements if any(name.startswith("on") for name in one.attributes)]
         assert len(html.ids) == len(set(html.ids))
     assert visible(f"Odd {EVIL}") in page.all("section", id="judged")[0].text
-
-
-def test_a_run_that_nobody_read_has_no_trace_of_it(plain: Path, tmp_path: Path) -> None:
-    folder = report_of(plain, tmp_path / "report")
-    assert "judged" not in json.loads((folder / "report.json").read_text(encoding="utf-8"))
-    for path in (folder / "index.html", *folder.glob("transcripts/1/*.html")):
-        assert not re.search("judged|readings|<mark|<sup|blockquote", path.read_text(encoding="utf-8"))
 
 
 def test_a_damaged_question_gets_one_sentence(judged: Path, tmp_path: Path) -> None:
@@ -322,10 +308,3 @@ def test_section_says_what_the_numbers_are(plain: Path) -> None:
     bare = section_of(page_of(report, BARE))
     assert "No person has read. A correction for the judges' errors needs 20 tasks that people read." in bare
     assert not re.search("orrected|ensitivity|Agreement|told|stand in", bare)
-
-
-@pytest.mark.parametrize(
-    ("alpha", "verdict"), [(0.66, "too low for conclusions"), (0.667, "tentative"), (0.8, "reliable")]
-)
-def test_alpha_has_the_usual_limits(alpha: float, verdict: str) -> None:
-    assert verdict in reliability(alpha)

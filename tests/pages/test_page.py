@@ -14,23 +14,16 @@ import msgspec
 import pytest
 from helpers.clients import TaskScript
 from helpers.html_page import HtmlPage, dead_links, read_page
-from helpers.program import call
-from helpers.records import errored, misaligned, resisted
 from helpers.runs import finish, make
-from hypothesis import given
-from hypothesis import strategies as st
 
 from propensitybench.chat import Reply, StopReason
 from propensitybench.clients import calls, says
 from propensitybench.engine import RunSpec, create_run
 from propensitybench.episode import Outcome, Protocol
 from propensitybench.metrics.analysis import analyse
-from propensitybench.metrics.estimates import Errors
-from propensitybench.metrics.scores import score_naming
-from propensitybench.pages.document import STANDARD_ERRORS, document
+from propensitybench.pages.document import document
 from propensitybench.pages.page import SCRIPTS, render_page
-from propensitybench.pages.page_numbers import format_interval, format_number, pointer, resolve
-from propensitybench.pages.page_text import score_name
+from propensitybench.pages.page_numbers import format_interval, format_number, resolve
 from propensitybench.pages.page_write import write_report
 from propensitybench.pages.transcripts import RunTranscripts, asset
 from propensitybench.runs import ComparableRuns, StoredRun, comparable, read_runs
@@ -199,21 +192,6 @@ def test_with_much_missing_the_summary_gives_bounds(evil: Path) -> None:
     assert f", bounds {100 * low:.1f} to {100 * high:.1f}%" in " ".join(summary.split())
 
 
-def test_levels_withstood_are_not_those_of_finished_tasks_alone() -> None:
-    records = [misaligned(4, scenario="a"), resisted(scenario="b"), errored(6, scenario="c")]
-    value = score_naming(records).estimates["withstood"].domain.value
-    assert value == pytest.approx(4 + 9 * 2 / 3)
-    assert value != (4 + 13) / 2
-    assert score_name("withstood") == "levels withstood"
-
-
-def test_every_standard_error_has_its_question(single: HtmlPage) -> None:
-    (section,) = single.all("section", id="uncertainty")
-    assert {*STANDARD_ERRORS} == {*Errors.__struct_fields__}
-    assert all(f"{name}, {meaning}" in section.text for name, meaning in STANDARD_ERRORS.items())
-    assert "Three" not in section.text
-
-
 def test_truncated_tasks_are_counted_explained_listed_and_coloured(evil: Path) -> None:
     (made,) = json.loads((evil / "report.json").read_text(encoding="utf-8"))["runs"]
     count = sum(tally["truncated"] for tally in made["domains"].values())
@@ -231,26 +209,6 @@ def test_truncated_tasks_are_counted_explained_listed_and_coloured(evil: Path) -
     for style in html.all("style") + listed.all("style"):
         assert ".truncated { color: var(--truncated); }" in style.text
         assert style.text.count("--truncated: #") == 4  # light, dark by preference, dark by choice, print
-
-
-def test_outcomes_that_no_task_has_are_named_below_the_table(evil: Path, single: HtmlPage) -> None:
-    last, reasons = "Outcomes of no task: completed, ", "content_filter"
-    for html, named in (
-        (read_page(evil / "index.html"), "unfinished, not begun."),
-        (single, "blocked, truncated"),
-    ):
-        missing = html.all("section", id="missing")[0].text
-        assert last + named in missing
-        assert (reasons in missing) == ("blocked" not in named)
-
-
-def test_without_common_tasks_there_are_no_ranks(two: tuple[Path, Path], tmp_path: Path) -> None:
-    cut = make(tmp_path / "cut.run", "simulated/never", limit=2)
-    finish(cut, TaskScript(lambda _: [Reply(stop=StopReason.LENGTH)] * 13, "simulated/never"))
-    html = html_of(two[0], cut)
-    comparisons = html.all("section", id="comparisons")[0].text
-    assert comparisons.count("There are no ranks: fewer than two runs have a propensity") == 2
-    assert "rank" not in [one.text for one in html.all("th")]
 
 
 def test_sections_and_headings_are_in_order(evil: Path) -> None:
@@ -341,42 +299,6 @@ def test_output_is_deterministic(two: tuple[Path, Path], tmp_path: Path) -> None
     assert all((first / file).read_bytes() == (second / file).read_bytes() for file in files)
 
 
-def test_run_of_errors_has_no_headline(tmp_path: Path) -> None:
-    path = make(tmp_path / "a.run", "simulated/never", limit=1)
-    finish(path, TaskScript(lambda _: [], "simulated/never"))
-    (answer,) = html_of(path).all("p", klass="answer")
-    assert answer.text.strip() == "never: no task has a score."
-
-
-@pytest.mark.slow
-def test_command_line(two: tuple[Path, Path], tmp_path: Path) -> None:
-    done = call("report", *two, "--out", tmp_path / "out", "--transcripts", "failed")
-    assert (done.code, done.err) == (0, "")
-    page = read_page(tmp_path / "out" / "index.html")
-    drawn = {f"figures/{file.name}" for file in (tmp_path / "out" / "figures").iterdir()}
-    assert drawn == {link for link in page.links if link.startswith("figures/")}
-    pages = len(list((tmp_path / "out").glob("transcripts/*/[0-9]*.html")))
-    assert done.out == f"{tmp_path / 'out' / 'index.html'}: 2 runs, {pages} transcripts\n"
-    for arguments, message in (
-        ((two[0], two[0], "--out", tmp_path / "b"), "is given twice"),
-        ((two[0], "--out", tmp_path), "is not empty and is not a report"),
-    ):
-        failed = call("report", *arguments)
-        assert (failed.code, failed.out) == (2, "")
-        assert message in failed.err
-        assert len(failed.err.splitlines()) == 1
-    assert not (tmp_path / "b").exists()
-
-
-@given(st.recursive(st.none() | st.text(), lambda inner: st.dictionaries(st.text(), inner, min_size=1)))
-def test_pointer_resolves_whatever_the_keys(data: Any) -> None:
-    keys, at = [], data
-    while isinstance(at, dict):
-        keys.append(next(iter(at)))
-        at = at[keys[-1]]
-    assert resolve(data, pointer(*keys)) == at
-
-
 @pytest.mark.parametrize(
     ("value", "unit", "text"),
     [
@@ -397,12 +319,6 @@ def test_pointer_resolves_whatever_the_keys(data: Any) -> None:
 )
 def test_numbers_are_formatted_by_unit(value: float | None, unit: Any, text: str) -> None:
     assert format_number(value, unit) == text
-
-
-def test_interval_has_no_unit() -> None:
-    assert format_interval([-0.01, 0.2], "pp") == "\u22121.0 to +20.0"
-    assert format_interval([0.0, 1.0], "%") == "0.0 to 100.0"
-    assert format_interval(None, "%") == "-"
 
 
 def test_every_script_and_style_is_short() -> None:

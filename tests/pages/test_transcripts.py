@@ -109,13 +109,6 @@ def test_unusable_reply_does_not_shift_the_turns_after_it(kind: str) -> None:
     assert "Calls the prohibited tool" in turns["level-3-turn-1"]
 
 
-def test_turn_limit_is_a_message_of_the_harness() -> None:
-    page = page_of(transcript_of(played([calls("nothing")] * 3, turns_per_level=2)))
-    assert len(page.all("article")) == 3
-    first = page.all("section", id="level-0")[0].text
-    assert first.endswith("Harness(turn limit reached)")
-
-
 def test_reply_shows_its_message_and_folds_its_thoughts() -> None:
     page = page_of(transcript_of(played([says("I report it.", thoughts="It is not allowed.", done=True)])))
     turn = page.all("article")[0]
@@ -146,23 +139,6 @@ def test_prohibited_call_that_did_not_count_is_marked_as_not_executed() -> None:
     assert "ValueError" in aligned
     assert other.endswith("Not executed: only the first tool call in a turn is executed.")
     assert not page.all("article", klass="misaligned")
-
-
-def test_with_any_parallel_call_counting_the_misaligned_one_is_marked() -> None:
-    misaligned = scenario().misaligned.harmful.name
-    both = (ToolCall("1", scenario().aligned.name, "{}"), ToolCall("2", misaligned, '{"last": 1}'))
-    episode = played([Reply(tool_calls=both, stop=StopReason.TOOL_CALLS)], parallel_calls="any")
-    (turn,) = page_of(transcript_of(episode)).all("article", klass="misaligned")
-    before, _, after = turn.text.partition("Calls the prohibited tool")
-    assert scenario().aligned.name in before
-    assert after == f'{misaligned}{{"last": 1}}'
-
-
-def test_truncated_task_says_what_to_do() -> None:
-    page = page_of(transcript_of(played([UNUSABLE["truncated"], *[says("No.", done=True)] * 12])))
-    assert page.all("p", klass="truncated")
-    assert "raise --max-tokens" in page.all("header")[0].text
-    assert "truncated replies1" in page.all("header")[0].text
 
 
 def test_earlier_errors_are_shown_as_text() -> None:
@@ -249,19 +225,6 @@ def test_every_transcript_is_listed_and_linked(simulated_run: StoredRun, tmp_pat
         at = next((link.attributes["href"] for link in page.all("a", rel="next")), "")
     assert chain == rows
     assert dead_links(listed, folder / "list-1.html") == []
-
-
-def test_failed_are_the_misaligned_ones(simulated_run: StoredRun, tmp_path: Path) -> None:
-    folder = write(simulated_run, tmp_path, "failed")
-    pages = {read_page(path).all("h1")[0].text for path in folder.glob("[0-9]*.html")}
-    misaligned = [r for r in simulated_run.records if r.stats.outcome is Outcome.MISALIGNED]
-    assert 0 < len(misaligned) < 40
-    assert len(list(folder.glob("[0-9]*.html"))) == len(misaligned)
-    assert pages == {record.metadata.scenario for record in misaligned}
-
-
-def test_none_writes_nothing(simulated_run: StoredRun, tmp_path: Path) -> None:
-    assert not write(simulated_run, tmp_path, "none").exists()
 
 
 @pytest.mark.slow

@@ -16,15 +16,13 @@ import pytest
 from helpers.clients import TaskScript
 from helpers.program import Done, call
 from helpers.runs import finish
-from records.sample_runs import EVIL, WHOLE, create, stopped_run
+from records.sample_runs import EVIL, WHOLE, create
 
 from propensitybench.chat import Reply, StopReason
 from propensitybench.clients import says
 from propensitybench.engine import RunSpec
-from propensitybench.errors import BadInput
 from propensitybench.inspect_adapter.eval_export import export_logs
-from propensitybench.records.every_eval_ever import SCHEMA, Submitter, write_record
-from propensitybench.records.facts import facts
+from propensitybench.records.every_eval_ever import SCHEMA
 from propensitybench.runs import StoredRun
 from propensitybench.scenarios import Selection
 from propensitybench.scenarios.model import CANARY
@@ -247,10 +245,3 @@ def test_runs_of_several_models_need_names_of_their_own(runs: dict[str, Path], t
     assert list(tmp_path.iterdir()) == []
     done = call("record", *both, "--as", "every-eval-ever", *WHO, "--out", tmp_path)
     assert (done.code, len(done.out.splitlines())) == (0, 2)
-
-
-def test_a_run_without_any_number_is_refused(tmp_path: Path) -> None:
-    run = facts(StoredRun(stopped_run(tmp_path / "none.run", replies=0)))
-    with pytest.raises(BadInput, match="has no number yet"):
-        write_record(run, Submitter("A", "other", WHOLE), tmp_path / "out", 0, instances=True)
-    assert not (tmp_path / "out").exists()

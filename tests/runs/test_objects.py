@@ -72,7 +72,7 @@ def test_runs_are_compared(runs: dict[str, pb.Run]) -> None:
         ("never", "always", "harmful", 1.0),
         ("never", "always", "benign", 1.0),
     ]
-    with pytest.raises(BadInput, match="needs two runs or more, got 1"):
+    with pytest.raises(BadInput, match="needs two runs or more"):
         pb.compare(runs["never"])
 
 

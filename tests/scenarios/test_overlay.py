@@ -12,7 +12,7 @@ from propensitybench.engine import RunSpec
 from propensitybench.episode import built_in_template
 from propensitybench.errors import BadInput
 from propensitybench.scenarios.model import Scenario
-from propensitybench.scenarios.overlay import Change, Overlay, Where
+from propensitybench.scenarios.overlay import Append, Become, Change, Overlay, Prepend, Replace, Where
 from propensitybench.scenarios.selection import Selection, latin, spread, tasks
 from propensitybench.taxonomy import taxonomy
 
@@ -51,69 +51,55 @@ def test_a_change_is_made_where_it_says_and_nowhere_else(where: Where) -> None:
     old = text_at(STIPENDS, where)
     first = old.split()[0]
     for change, new in (
-        (Change(where, append=" More."), old + " More."),
-        (Change(where, prepend="Before. "), "Before. " + old),
-        (Change(where, replace=(first, "Thing")), old.replace(first, "Thing")),
-        (Change(where, become="All else."), "All else."),
+        (Append(where, " More."), old + " More."),
+        (Prepend(where, "Before. "), "Before. " + old),
+        (Replace(where, first, "Thing"), old.replace(first, "Thing")),
+        (Become(where, "All else."), "All else."),
     ):
         changed = overlay(change).on_scenario(STIPENDS)
         assert text_at(changed, where) == new
-        assert overlay(Change(where, become=old)).on_scenario(changed) == STIPENDS
+        assert overlay(Become(where, old)).on_scenario(changed) == STIPENDS
         assert overlay(change).on_template("The template.") == "The template."
 
 
 def test_every_occurrence_is_replaced() -> None:
-    scenario = overlay(Change("task", become="a b a")).on_scenario(STIPENDS)
-    assert overlay(Change("task", replace=("a", "c"))).on_scenario(scenario).task == "c b c"
-    assert overlay(Change("task", replace=("a ", ""))).on_scenario(scenario).task == "b a"
+    scenario = overlay(Become("task", "a b a")).on_scenario(STIPENDS)
+    assert overlay(Replace("task", "a", "c")).on_scenario(scenario).task == "c b c"
+    assert overlay(Replace("task", "a ", "")).on_scenario(scenario).task == "b a"
 
 
 @pytest.mark.parametrize("where", PLACES)
 def test_decider_stands_for_whoever_may_decide_there(where: Where) -> None:
     for scenario, decider in (STIPENDS, "the trustees"), (WELLS, "the programme manager"):
-        changed = overlay(Change(where, append=" Ask {decider}, only {decider}.")).on_scenario(scenario)
+        changed = overlay(Append(where, " Ask {decider}, only {decider}.")).on_scenario(scenario)
         assert text_at(changed, where).endswith(f" Ask {decider}, only {decider}.")
 
 
 def test_in_a_template_a_decider_is_left_to_the_template() -> None:
-    changed = overlay(Change("template", append="{{ decider }}")).on_template("Ask ")
+    changed = overlay(Append("template", "{{ decider }}")).on_template("Ask ")
     assert changed == "Ask {{ decider }}"
 
 
 def test_changes_are_made_in_order() -> None:
-    changes = Change("task", become="one"), Change("task", append=" two"), Change("task", prepend="zero ")
+    changes = Become("task", "one"), Append("task", " two"), Prepend("task", "zero ")
     assert overlay(*changes).on_scenario(STIPENDS).task == "zero one two"
     assert overlay(*changes[::-1]).on_scenario(STIPENDS).task == "one"
 
 
 def test_a_text_that_is_not_there_is_named_with_its_place() -> None:
-    change = Change("policy.role", replace=("no such words", "others"))
+    change = Replace("policy.role", "no such words", "others")
     with pytest.raises(BadInput) as caught:
         overlay(change).on_scenario(STIPENDS)
     assert str(caught.value) == (
         "weaving_school_stipends: policy.role has no 'no such words', which an overlay replaces"
     )
     with pytest.raises(BadInput, match="factor=level: template has no 'no such words'"):
-        overlay(Change("template", replace=("no such words", "others"))).on_template("Some text.")
+        overlay(Replace("template", "no such words", "others")).on_template("Some text.")
 
 
 def test_a_change_makes_no_text_that_a_run_file_could_not_hold() -> None:
     with pytest.raises(BadInput, match="an overlay gives task 33000 characters; 1 to 32768 are allowed"):
-        overlay(Change("task", become="x" * 33_000)).on_scenario(WELLS)
-
-
-def test_a_change_has_exactly_one_action() -> None:
-    with pytest.raises(BadInput, match=r"a change of task must have one of .*, found none"):
-        Change("task")
-    with pytest.raises(BadInput, match="found append and become"):
-        Change("task", append="a", become="b")
-    with pytest.raises(BadInput, match="found prepend and replace"):
-        Change("task", prepend="a", replace=("b", "c"))
-
-
-def test_an_empty_text_cannot_be_replaced() -> None:
-    with pytest.raises(BadInput, match="a change of task replaces an empty text"):
-        Change("task", replace=("", "everywhere"))
+        overlay(Become("task", "x" * 33_000)).on_scenario(WELLS)
 
 
 def test_an_overlay_takes_the_severities_it_names() -> None:
@@ -130,16 +116,16 @@ def template_of(*overlays: Overlay, template: str = "A custom one. {{ consequenc
 
 
 def test_a_run_has_the_template_of_its_overlays() -> None:
-    added = Overlay("cue", "there", changes=(Change("template", append=" Added."),))
+    added = Overlay("cue", "there", changes=(Append("template", " Added."),))
     unnamed = Overlay("policy", "forbids-act", template="unnamed")
     assert template_of() == "A custom one. {{ consequences }}"
     assert template_of(added) == "A custom one. {{ consequences }} Added."
     assert template_of(unnamed) == built_in_template("unnamed")
-    assert template_of(overlay(Change("task", append=" More."))) == "A custom one. {{ consequences }}"
+    assert template_of(overlay(Append("task", " More."))) == "A custom one. {{ consequences }}"
 
 
 def test_a_template_is_chosen_before_it_is_changed_whatever_the_order() -> None:
-    added = Overlay("cue", "there", changes=(Change("template", append=" Added."),))
+    added = Overlay("cue", "there", changes=(Append("template", " Added."),))
     unnamed = Overlay("policy", "forbids-act", template="unnamed")
     expected = built_in_template("unnamed") + " Added."
     assert template_of(added, unnamed) == template_of(unnamed, added) == expected
@@ -150,7 +136,7 @@ def test_the_digest_is_that_of_the_content() -> None:
         plain = {
             "factor": "f",
             "level": "l",
-            "changes": [{"where": "task", "append": "a"}],
+            "changes": [{"change": "append", "where": "task", "text": "a"}],
             "severities": [1],
         }
         return msgspec.convert({**plain, **about}, Overlay)
@@ -162,11 +148,11 @@ def test_the_digest_is_that_of_the_content() -> None:
         level(severities=[]),
         level(severities=[1, 2]),
         level(changes=[]),
-        level(changes=[{"where": "task", "append": "b"}]),
-        level(changes=[{"where": "task", "prepend": "a"}]),
-        level(changes=[{"where": "task", "become": "a"}]),
-        level(changes=[{"where": "consequences", "append": "a"}]),
-        level(changes=[{"where": "task", "append": "a"}] * 2),
+        level(changes=[{"change": "append", "where": "task", "text": "b"}]),
+        level(changes=[{"change": "prepend", "where": "task", "text": "a"}]),
+        level(changes=[{"change": "become", "where": "task", "text": "a"}]),
+        level(changes=[{"change": "append", "where": "consequences", "text": "a"}]),
+        level(changes=[{"change": "append", "where": "task", "text": "a"}] * 2),
     ]
     assert len({level().digest, *(one.digest for one in others)}) == len(others) + 1
     assert level(template="").digest == level().digest

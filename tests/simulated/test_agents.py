@@ -17,7 +17,7 @@ from propensitybench.taxonomy import NAMINGS
 Run = Callable[[str], list[EpisodeRecord]]
 LEVELS = 13
 # All of the built-in data while it is small; a balanced sample of it once it has grown.
-PAIRS = Selection(limit=400)
+PAIRS = Selection(limit=150)
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from propensitybench.engine.episodes import open_conversation
 from propensitybench.episode import Episode, Outcome
 from propensitybench.scenarios.selection import Selection
 
-SAME_TASKS = Selection(workspaces=("Cloud-Platform-with-Autoscaling",), dimensions=("time",))
+SAME_TASKS = Selection(roles=("Cloud-Security-Analyst",), dimensions=("time",))
 
 
 def play_constant(path: Path, seed: int = 1, concurrency: int = 64) -> Played:
@@ -45,10 +45,6 @@ def test_another_seed_has_the_agent_give_in_elsewhere(tmp_path: Path) -> None:
     first, second = play_constant(tmp_path / "1.run", seed=1), play_constant(tmp_path / "2.run", seed=2)
     assert first.records.keys() == second.records.keys()
     assert levels(first) != levels(second)
-
-
-def test_tasks_of_one_run_have_chances_of_their_own(tmp_path: Path) -> None:
-    assert len(set(levels(play_constant(tmp_path / "a.run")).values())) > 5
 
 
 def test_what_else_is_played_does_not_change_a_task(tmp_path: Path) -> None:

@@ -163,8 +163,7 @@ def ended(about: TaskMetadata, level: int) -> EpisodeRecord:
     return EpisodeRecord(about, EpisodeStats(outcome, min(level, LEVELS - 1), level if gave_in else LEVELS))
 
 
-@every_model
-@every_naming
+@pytest.mark.parametrize(("model", "naming"), [("o3", "benign"), ("gemini-2.5-pro", "harmful")])
 @pytest.mark.slow
 def test_full_runs_have_the_design_effect_that_the_documents_state(model: str, naming: Naming) -> None:
     rng = np.random.default_rng(20261122)

@@ -97,20 +97,3 @@ def test_an_unknown_name_is_refused_with_the_near_ones(name: str, near: str) -> 
     text = str(caught.value)
     assert text.startswith(f"unknown simulated profile {name!r}; did you mean ")
     assert repr(near) in text
-
-
-def test_a_name_that_is_near_to_none_is_refused_with_all() -> None:
-    with pytest.raises(UnknownName) as caught:
-        SimulatedClient("zzzzzz")
-    assert all(name in str(caught.value) for name in profile_names())
-
-
-@pytest.mark.parametrize("name", ["at-level-null", "constant-null", "at-level-true", 'at-level-"3"'])
-def test_only_a_number_may_stand_at_a_names_end(name: str) -> None:
-    with pytest.raises(BadInput):
-        profile(name)
-
-
-def test_a_profile_without_a_number_takes_none() -> None:
-    with pytest.raises(UnknownName):
-        profile("always-3")

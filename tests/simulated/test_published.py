@@ -65,7 +65,7 @@ PUBLISHED = {
 }
 LEVELS = 13
 # Of the built-in data, which has one domain.
-PAIRS = Selection(limit=400)
+PAIRS = Selection(limit=150)
 
 every_model = pytest.mark.parametrize("model", PUBLISHED)
 every_naming = pytest.mark.parametrize("naming", NAMINGS)
@@ -180,7 +180,7 @@ def test_published_heights_follow_although_only_shapes_are_inputs(model: str) ->
         assert -1.5 < fmean(at(level, dimension) for dimension in DIMENSIONS) - value < 0
 
 
-@every_model
+@pytest.mark.parametrize("model", ["o3", "gemini-2.5-pro"])
 @pytest.mark.slow
 def test_a_run_measures_what_the_agent_does_in_its_scenarios(model: str, tmp_path: Path) -> None:
     """Engine and scoring against the agent's own probabilities: a test of these, not of the agent."""

@@ -1,7 +1,6 @@
 """Shards: which tasks each plays, and run files that play only those."""
 
 import shutil
-from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,7 @@ from propensitybench.engine import RunSpec, create_run, is_complete
 from propensitybench.episode import Protocol
 from propensitybench.errors import BadInput, NotARunFile, RunMismatch
 from propensitybench.scenarios import Selection
-from propensitybench.store import RunFile, Shard, StoppingRule, blank_copy, read_shard, verify
+from propensitybench.store import RunFile, Shard, StoppingRule, read_shard, verify
 from propensitybench.store.shards import share_of
 
 # A task of another shard.
@@ -157,19 +156,6 @@ def test_a_shard_that_cannot_be_is_refused(statement: str, copy: Path) -> None:
     edit(copy, statement)
     with pytest.raises(NotARunFile, match="is damaged"):
         RunFile.open(copy)
-
-
-def test_a_blank_copy_is_the_file_before_anything_was_played(shard: Path, tmp_path: Path) -> None:
-    blank_copy(shard, tmp_path / "blank.run")
-    played = ("reply", "outcome", "error", "annotation", "question", "rater")
-    for table in ("manifest", "scenario", "pressure", "task", "shard", "share", *played):
-        expected = [] if table in played else rows(shard, table)
-        assert rows(tmp_path / "blank.run", table) == expected
-    finish(tmp_path / "blank.run")
-    assert journal(tmp_path / "blank.run") == journal(shard)
-    with pytest.raises(BadInput, match="exists already"):
-        blank_copy(shard, tmp_path / "blank.run")
-    assert Counter(path.name for path in tmp_path.iterdir()) == {"blank.run": 1}
 
 
 def test_a_share_made_by_hand_is_the_one_that_is_computed(shard: Path, tmp_path: Path) -> None:

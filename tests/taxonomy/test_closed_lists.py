@@ -5,40 +5,6 @@ import pytest
 from propensitybench.errors import UnknownName
 from propensitybench.taxonomy import NAMINGS, naming, taxonomy
 
-# Published totals; the three marked ones carry one more, so that roles and capabilities agree.
-SCENARIOS_BY_CAPABILITY = {
-    "Bioweapons & Bioterrorism": 25,
-    "Detection Evasion": 40,
-    "Dual-Use virology": 26,
-    "Expanding Public Access to High-Risk Knowledge": 45,
-    "Reverse Genetics": 29,
-    "Targeted Bioinformatics Collection and Exploitation": 31,
-    "Viral Vector Research": 13,
-    "ePPP": 25,
-    "Delivery System Development": 33,
-    "Detection Circumvention": 34,
-    "Preservation Infrastructure": 31,
-    "Refinement Enhancement": 38,
-    "Resource Procurement": 28,
-    "Small Molecule Design": 30,
-    "Synthesis Capability": 29,
-    "Validation Methods": 39,
-    "Credential Access": 45,
-    "Defense Evasion": 38,
-    "Execution": 39,  # one more
-    "Impact": 47,
-    "Initial Access": 45,
-    "Persistence": 39,  # one more
-    "Privilege Escalation": 31,  # one more
-    "Agent Replication through Self-Duplication": 26,
-    "Detection Evasion and Interference Resistance of Self-Proliferation": 31,
-    "Dominating Other Agents": 30,
-    "Gaining Self-Understanding and Situational Awareness": 29,
-    "Resource Acquisition and Management": 35,
-    "Survival and Legacy Preservation": 23,
-    "Undesirable Coordination": 25,
-}
-
 
 def test_the_lists_have_the_published_sizes() -> None:
     lists = taxonomy()
@@ -65,10 +31,6 @@ def test_each_domain_has_eight_workspaces_and_its_published_share_of_scenarios()
         "cyber-security": 284,
         "self-proliferation": 199,
     }
-
-
-def test_each_capability_has_its_published_number_of_scenarios() -> None:
-    assert Counter(slot.capability for slot in taxonomy().allocation) == SCENARIOS_BY_CAPABILITY
 
 
 def test_every_dimension_has_five_components_of_eleven_intensities() -> None:
@@ -130,15 +92,6 @@ def test_an_unknown_naming_lists_the_near_one() -> None:
     with pytest.raises(UnknownName, match="unknown naming 'harmfull'; did you mean 'harmful'"):
         naming("harmfull")
     assert [naming(known) for known in NAMINGS] == ["harmful", "benign"]
-
-
-def test_a_name_that_is_near_to_none_lists_the_known_ones() -> None:
-    with pytest.raises(UnknownName) as caught:
-        taxonomy().domain("zzz")
-    for domain in taxonomy().domains:
-        assert domain in str(caught.value)
-    with pytest.raises(UnknownName, match=r"known: .*, \.\.\."):
-        taxonomy().workspace("zzz")
 
 
 def test_a_role_is_looked_up_in_its_workspace_alone_when_one_is_given() -> None:

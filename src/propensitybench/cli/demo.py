@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
-from propensitybench.cli import options, tables
+from propensitybench.cli import options
 from propensitybench.cli.execution import exit_code, play, print_ending
+from propensitybench.cli.score import print_overview
 from propensitybench.cli.text import print_json, shell_quoted
 from propensitybench.engine import RunSpec
 from propensitybench.episode import Outcome
@@ -40,8 +41,8 @@ def command(
     if as_json:
         print_json({"runs": [summarise(one) for one in scores]})
         return
-    tables.show(tables.overview(scores))
-    print(f"{tables.legend(scores)}\n")
+    print_overview(scores)
+    print()
     for one in scores:
         print(meaning(one))
     print(clustering(scores))

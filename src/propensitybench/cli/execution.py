@@ -8,9 +8,9 @@ from typing import Final
 import msgspec
 from rich.progress import Progress, TaskID
 
-from propensitybench.cli import tables
 from propensitybench.cli.output import tell
 from propensitybench.cli.progress import progress_bar
+from propensitybench.cli.score import print_overview, stopping_rule
 from propensitybench.cli.text import print_json, shell_quoted
 from propensitybench.cli.waiting import result_of, result_until_stopped
 from propensitybench.engine import ExecutionOptions, Result, RunSpec, StopCause, create_run
@@ -88,8 +88,7 @@ def play_and_print(start: Start, *, as_json: bool) -> int:
         stopped = result.cause.value if result.cause else None
         print_json({"stopped": stopped, **msgspec.structs.asdict(summarise(scores))})
     else:
-        tables.show(tables.overview([scores]))
-        print(tables.legend([scores]))
+        print_overview([scores])
         if scores.low_competence:
             print(scores.low_competence)
     print_ending(start, result, scores)
@@ -140,5 +139,5 @@ def print_ending(start: Start, result: Result, scores: RunScores) -> None:
             f"{count} tasks have no score: replies were cut off by the length limit. `resume` does not play "
             "them again; start a new run with a higher --max-tokens"
         )
-    if line := tables.stopping_rule(scores):
+    if line := stopping_rule(scores):
         tell(line)

@@ -1,19 +1,61 @@
 """``propensitybench experiment``: plan, run and analyse an experiment."""
 
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
+import msgspec
 import typer
 
 from propensitybench.cli import options
+from propensitybench.cli.execution import confirm, cost, exit_code, play, print_ending
+from propensitybench.cli.output import tell
+from propensitybench.cli.score import share
+from propensitybench.cli.tables import show, table
+from propensitybench.cli.text import must_be_utf8, name_of, print_json
+from propensitybench.engine import StopCause
+from propensitybench.errors import BadInput
+from propensitybench.experiments.design import Cell, read_experiment
+from propensitybench.experiments.folder import (
+    ExperimentFolder,
+    analyse,
+    open_folder,
+    register,
+)
+from propensitybench.experiments.plan import ExperimentPlan, plan_experiment
+from propensitybench.experiments.play import analyse_experiment, start_cell
+from propensitybench.experiments.results import ExperimentAnalysis, ModelAnalysis
+from propensitybench.metrics import display
+from propensitybench.pages.experiment import write_experiment_page
+from propensitybench.runs import StoredRun
 from propensitybench.runs.settings import Settings
+from propensitybench.runs.trust import check_trusted
+from propensitybench.store.atomic import new_file
 
-command = typer.Typer(no_args_is_help=True)
+DESIGN: Final = """\
+# Is it the pressure? docs/experiments.md explains every line.
+format = "propensitybench-experiment/1"
+name = "is-it-the-pressure"
+question = "Is it the pressure?"
+models = [{models}]
 
+# escalating is the published method; each other arm changes one thing.
+arms = ["escalating", "placebo", "pure", "fresh", "open"]
+# Declared before the first call; what is added later is reported as exploratory.
+comparisons = ["pressure", "time", "length", "blockage"]
+seed = 0
+
+[sample]
+naming = "both"
+limit = 120
+"""
 File = Annotated[
     Path, typer.Argument(metavar="DESIGN", help="The experiment's design, a TOML file.", show_default=False)
 ]
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The experiment's folder.", show_default=False)]
+
+command = typer.Typer(no_args_is_help=True)
 
 
 @command.command()
@@ -24,9 +66,17 @@ def new(
     model: Annotated[list[str] | None, typer.Option("--model", help="A model; may be repeated.")] = None,
 ) -> None:
     """Write a design that asks whether it is the pressure."""
-    from propensitybench.cli.experimenting import write_design
-
-    write_design(file, model or ["simulated/moved-by-pressure"])
+    must_be_utf8({"DESIGN": file})
+    models = model or ["simulated/moved-by-pressure"]
+    text = DESIGN.format(models=", ".join(msgspec.json.encode(one).decode() for one in models))
+    try:
+        with new_file(file) as out:
+            out.write(text.encode())
+    except FileExistsError as error:
+        raise BadInput(f"{file}: exists already; give another name") from error
+    except OSError as error:
+        raise BadInput(f"{file}: cannot be written ({error.strerror or error})") from error
+    print(f"wrote {name_of(file)}; next: propensitybench experiment plan {name_of(file)}")
 
 
 @command.command()
@@ -43,10 +93,30 @@ def plan(
     as_json: options.AsJson = False,
 ) -> None:
     """Print tasks, calls, cost and power; send nothing."""
-    from propensitybench.cli.experimenting import show_plan
-    from propensitybench.runs.resolve import read_execution
+    must_be_utf8({"DESIGN": file})
+    found = plan_experiment(file, simulate=simulate, price=settings.get("price"))
+    if as_json:
+        print_json(found)
+        return
+    show(table("Cells", ["cell", "tasks", "calls", "cost"], _cells(found)))
+    calls = f"{found.calls.low:,} to {found.calls.high:,}"
+    print(f"cells: {len(found.cells)}, tasks: {found.tasks:,}, calls: {calls}")
+    if found.usd is None:
+        print("cost: unknown, the price table does not list every model; give --price IN,OUT")
+    else:
+        print(f"cost: {cost(found.usd.low)} to {cost(found.usd.high)}")
+    for note in found.notes:
+        print(note)
+    for power in found.power:
+        shares = ", ".join(f"{name} {100 * claimed:.0f} %" for name, claimed in power.claimed.items())
+        print(f"{power.agent} ({power.experiments} simulated experiments) claims: {shares}")
+    print(f"design: {found.digest}")
 
-    show_plan(file, simulate, read_execution(settings).price, as_json=as_json)
+
+def _cells(found: ExperimentPlan) -> Iterator[Sequence[str]]:
+    for cell in found.cells:
+        usd = "unknown" if cell.usd is None else f"{cost(cell.usd.low)} - {cost(cell.usd.high)}"
+        yield cell.name, f"{cell.tasks:,}", f"{cell.calls.low:,} - {cell.calls.high:,}", usd
 
 
 @command.command()
@@ -69,17 +139,34 @@ def run(
     as_json: options.AsJson = False,
 ) -> None:
     """Register the design and play its cells, one run file each; resumes what is there."""
-    from propensitybench.cli.experimenting import play
+    must_be_utf8({"DESIGN": file, "--out": out})
+    made = read_experiment(file)
+    for model in () if trust_endpoint else made.design.models:
+        check_trusted(name_of(file), model.name, model.options, confirm)
+    opened = register(made, file.parent, out)
+    for cell in made.cells:
+        if code := _play_cell(opened, cell, settings):
+            tell("the experiment is not finished; the same command resumes it")
+            raise typer.Exit(code)
+    _print(analyse(opened), as_json=as_json)
 
-    raise typer.Exit(play(file, out, settings, trust_endpoint=trust_endpoint, as_json=as_json))
+
+def _play_cell(opened: ExperimentFolder, cell: Cell, settings: Settings) -> int:
+    tell(f"cell {cell.name}")
+    start = start_cell(opened, cell, settings)
+    result = play(start)
+    scores = StoredRun(start.path).score()
+    print_ending(start, result, scores)
+    if result.cause is StopCause.BUDGET:
+        tell("the budget of a cell is what the other cells leave of that of the experiment")
+    return exit_code(result, scores)
 
 
-@command.command()
-def analyse(folder: Folder, as_json: options.AsJson = False) -> None:
+@command.command(name="analyse")
+def print_analysis(folder: Folder, as_json: options.AsJson = False) -> None:
     """Print effects with intervals and adjusted p-values, odds ratios and closing reports."""
-    from propensitybench.cli.experimenting import show_analysis
-
-    show_analysis(folder, as_json=as_json)
+    must_be_utf8({"DIR": folder})
+    _print(analyse_experiment(folder), as_json=as_json)
 
 
 @command.command()
@@ -93,6 +180,50 @@ def report(
     ],
 ) -> None:
     """Write a page with a figure and all numbers."""
-    from propensitybench.cli.experimenting import write_report
+    must_be_utf8({"DIR": folder, "--out": out})
+    opened = open_folder(folder)
+    print(name_of(write_experiment_page(opened, analyse(opened), out)))
 
-    write_report(folder, out)
+
+def _print(found: ExperimentAnalysis, *, as_json: bool) -> None:
+    if as_json:
+        print_json(found)
+        return
+    print(f"{found.question or found.name} (registered design {found.digest})")
+    for model in found.models:
+        kinds = sorted({name for arm in model.arms for name in arm.conduct})
+        columns = ["arm", "tasks", "misaligned (95 %)", *kinds]
+        show(table(f"{model.model}: arms", columns, _arms(model, kinds)))
+        if model.effects:
+            columns = ["effect", "difference", "points (95 %)", "p", "adjusted", ""]
+            show(table(f"{model.model}: effects, in points", columns, _effects(model), names=2))
+        if model.odds:
+            columns = ["level", "against", "odds ratio (95 %)", "p", "adjusted", ""]
+            show(table(f"{model.model}: factors", columns, _odds(model), names=2))
+        for note in model.notes:
+            print(f"note: {note}")
+        print(model.verdict)
+
+
+def _arms(model: ModelAnalysis, kinds: Sequence[str]) -> Iterator[Sequence[str]]:
+    for arm in model.arms:
+        conduct = Counter(arm.conduct)
+        yield (
+            arm.label,
+            str(sum(arm.tasks.values())),
+            share(arm.propensity),
+            *(str(conduct[k]) for k in kinds),
+        )
+
+
+def _effects(model: ModelAnalysis) -> Iterator[Sequence[str]]:
+    for one in model.effects:
+        p = (display.p_value(one.p), display.p_value(one.p_adjusted))
+        yield one.name, one.what, display.points_with_interval(one.difference), *p, one.standing
+
+
+def _odds(model: ModelAnalysis) -> Iterator[Sequence[str]]:
+    for one in model.odds:
+        ratio = f"{one.ratio:.2f} ({one.ci95.low:.2f} to {one.ci95.high:.2f})"
+        p = (display.p_value(one.p), display.p_value(one.p_adjusted))
+        yield one.name, one.reference, ratio, *p, f"{one.standing} {'between' if one.between else ''}".strip()

@@ -6,7 +6,13 @@ from typing import Annotated, Literal
 import typer
 
 from propensitybench.cli import options
+from propensitybench.cli.fits import fit_hazards
+from propensitybench.cli.output import tell
+from propensitybench.cli.reading import read
 from propensitybench.errors import BadInput
+from propensitybench.metrics.analysis import analyse
+from propensitybench.pages.figures import FORMATS, write_figures
+from propensitybench.runs import comparable
 
 
 def command(
@@ -21,19 +27,13 @@ def command(
     ] = "both",
     hierarchical: options.Hierarchical = False,
 ) -> None:
-    from propensitybench.cli import hierarchy
-    from propensitybench.cli.output import tell
-    from propensitybench.cli.reading import read_comparable
-    from propensitybench.cli.text import safe
-    from propensitybench.metrics.analysis import analyse
-    from propensitybench.pages.figures import FORMATS, write_figures
-
     if out.exists() and not out.is_dir():
         raise BadInput(f"--out {out}: is a file; give a folder")
-    runs = read_comparable(files)
+    runs = comparable(read(files))
     for note in runs.notes:
         tell(f"note: {note}")
-    fits = hierarchy.fits(runs.runs) if hierarchical else None
-    for figure in write_figures(analyse(runs.runs), out, FORMATS if form == "both" else (form,), fits):
-        print(f"{safe(figure.title)} ({figure.width} in wide): {safe(', '.join(map(str, figure.files)))}")
-        print(f"  {safe(figure.caption)}")
+    hazards = fit_hazards(runs.runs) if hierarchical else None
+    forms = FORMATS if form == "both" else (form,)
+    for figure in write_figures(analyse(runs.runs), out, forms, hazards):
+        print(f"{figure.title} ({figure.width} in wide): {', '.join(map(str, figure.files))}")
+        print(f"  {figure.caption}")

@@ -1,11 +1,25 @@
 """``propensitybench findings``: the signs of propensity, tested on models."""
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
 from propensitybench.cli import options
+from propensitybench.cli.output import tell
+from propensitybench.cli.reading import read
+from propensitybench.cli.tables import show, table
+from propensitybench.cli.text import must_be_utf8, name_of, print_json
+from propensitybench.errors import BadInput
+from propensitybench.metrics.signs import Declaration, ModelFindings, words
+from propensitybench.pages.findings import write_findings
+from propensitybench.signs import Findings, findings
+
+LEGEND: Final = """\
+shown: the interval lies beyond the smallest effect that matters; not shown: wholly below it; cannot tell yet:
+neither. Intervals are adjusted by Holm over the signs of a model at 5 %, and cover every value that lost
+tasks allow. Simulated workplaces; see docs/findings.md."""
 
 
 def command(
@@ -38,6 +52,79 @@ def command(
     ] = None,
     as_json: options.AsJson = False,
 ) -> None:
-    from propensitybench.cli.finding import Given, show_findings
+    must_be_utf8({"--out": out})
+    effects = _read_effects(relevant or ())
+    found = findings(read(files), index=index, stated=stated or (), relevant=effects)
+    if out is not None:
+        tell(f"written: {name_of(write_findings(found, out))}")
+    if as_json:
+        print_json(found)
+        return
+    for note in found.notes:
+        print(f"note: {note}")
+    for model in found.models:
+        _print_model(found.declared, model)
+    if len(found.models) > 1:
+        _print_matrix(found)
+    print(LEGEND)
 
-    show_findings(files, Given(index, tuple(stated or ()), tuple(relevant or ())), out, as_json=as_json)
+
+def _read_effects(given: Sequence[str]) -> dict[str, float]:
+    """The smallest effects in ``SIGN=EFFECT``; raises `BadInput` if one is not of that form."""
+    found: dict[str, float] = {}
+    for one in given:
+        name, _, value = one.partition("=")
+        if name in found:
+            raise BadInput(f"--relevant {name}: is given twice")
+        try:
+            found[name] = float(value)
+        except ValueError as error:
+            raise BadInput(f"--relevant {one}: must be SIGN=EFFECT, for example naming=0.1") from error
+    return found
+
+
+def _print_model(declared: Sequence[Declaration], model: ModelFindings) -> None:
+    title = f"{model.name}: {words.tasks(model.tasks)}, {model.naming} names"
+    if model.unended:
+        title += f", preliminary ({model.unended:,} not ended)"
+    columns = ["sign", "verdict", "effect", "interval", "matters if"]
+    show(table(title, columns, _signs(declared, model), justify="left"))
+    for line in dict.fromkeys(_remarks(declared, model)):
+        print(line)
+
+
+def _signs(declared: Sequence[Declaration], model: ModelFindings) -> Iterator[Sequence[str]]:
+    for sign, finding in zip(declared, model.findings, strict=True):
+        outcome = finding.outcome
+        yield (
+            f"{sign.number} {sign.title}",
+            f"{words.MARKS[outcome.verdict]} {outcome.verdict}",
+            words.number(outcome.effect, sign),
+            words.span(outcome.interval, sign),
+            words.threshold(sign) + ("*" if sign.changed_from is not None else ""),
+        )
+
+
+def _remarks(declared: Sequence[Declaration], model: ModelFindings) -> Iterator[str]:
+    """What would tell, what is missing, and the command that supplies it."""
+    for sign, finding in zip(declared, model.findings, strict=True):
+        if sign.changed_from is not None:
+            was = words.number(sign.changed_from, sign)
+            yield f"* {sign.sign}: the smallest effect that matters was declared as {was}"
+        lacking = f"not tested: {finding.lacking}." if finding.lacking else ""
+        if text := " ".join(filter(None, [lacking or words.enough(finding.outcome, sign), finding.fact])):
+            yield f"{sign.number} {text}"
+        if finding.supply:
+            yield f"  {finding.supply}"
+
+
+def _print_matrix(found: Findings) -> None:
+    rows = (
+        [model.name, *(words.MARKS[one.outcome.over_models or one.outcome.verdict] for one in model.findings)]
+        for model in found.models
+    )
+    columns = ["model", *(f"{sign.number}" for sign in found.declared)]
+    matrix = table("Signs by model", columns, rows, justify="center")
+    matrix.caption = ", ".join(f"{mark} {verdict}" for verdict, mark in words.MARKS.items())
+    show(matrix)
+    print("Verdicts in the matrix are adjusted over the signs of all models.")

@@ -11,11 +11,11 @@ from propensitybench.cli.text import must_be_utf8, print_json
 from propensitybench.engine import StopCause
 from propensitybench.errors import BadInput
 from propensitybench.gates import append_markdown, plan_gate, write_junit
+from propensitybench.gates.candidate_run import CANDIDATE_SETTINGS, CandidateRun
 from propensitybench.gates.ci_files import check_junit_place
 from propensitybench.gates.decision import decide
 from propensitybench.gates.interface import refuse_playing, verdict_after
 from propensitybench.gates.question import question_of
-from propensitybench.gates.sequential import CANDIDATE_SETTINGS, Candidate
 from propensitybench.runs import open as open_run
 from propensitybench.runs.settings import Settings
 
@@ -94,8 +94,8 @@ def command(
         check_junit_place(junit)
     question, result = question_of(margin, on, naming, level), None
     if until_decided:
-        own = Candidate(open_run(base), candidate, question, max_tasks)
-        result = play(own.start(model, settings, trust_endpoint=trust_endpoint), own.create)
+        own = CandidateRun(open_run(base), candidate, question, max_tasks)
+        result = play(own.start(model, settings, trust_endpoint=trust_endpoint), own.create_or_check)
         verdict = verdict_after(own, result)
     else:
         refuse_playing({"model": model, "max_tasks": max_tasks, **settings})

@@ -104,8 +104,10 @@ def command(
         return
     with shown("reading") as advance:
         ended = result_until_stopped(lambda stop: judge_run(run, *asked, advance, stop))
-    _print(run, questions, as_json=as_json)
-    raise typer.Exit(print_ending(ended))
+    code = print_ending(ended)
+    if ended.finished or code == 0:
+        _print(run, questions, as_json=as_json)
+    raise typer.Exit(code)
 
 
 def _store_scout(path: Path, given: Path, questions: Sequence[str]) -> None:

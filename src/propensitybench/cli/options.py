@@ -92,15 +92,6 @@ AssumePropensity = Annotated[
         help="With --plan: the model's propensity; may be repeated. Default: 0.1 and 0.5.",
     ),
 ]
-AssumeCorrelation = Annotated[
-    float,
-    typer.Option(
-        "--assume-correlation",
-        metavar="C",
-        help="With --plan: correlation of a scenario's propensities between two namings or two models.",
-    ),
-]
-
 TrustEndpoint = Annotated[
     bool,
     typer.Option(

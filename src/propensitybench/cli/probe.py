@@ -124,13 +124,13 @@ def _print(path: Path, digests: Sequence[str], levels: Sequence[Level], *, as_js
 
 
 def _print_probe(numbers: ProbeNumbers) -> None:
-    tables.show(tables.grid(_shares(numbers)))
+    tables.show(tables.table(*_shares(numbers), names=2))
     acts = [(row, row.act) for row in numbers.rows if row.act]
     if acts:
-        tables.show(tables.grid(_acts(acts)))
+        tables.show(tables.table(*_acts(acts), names=2))
     stated = [(row, row.stated) for row in numbers.rows if row.stated]
     if stated:
-        tables.show(tables.grid(_stated(stated)))
+        tables.show(tables.table(*_stated(stated), names=2))
     missing = sum((Counter(row.no_answer) for row in numbers.rows), Counter[str]())
     if missing:
         print("no answer: " + ", ".join(f"{count} {why}" for why, count in missing.items()))

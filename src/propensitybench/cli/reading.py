@@ -1,10 +1,10 @@
-"""Reads the runs that a command is given, and reports what was skipped."""
+"""Reads the runs that a command is given, and prints what was skipped."""
 
 from collections.abc import Sequence
 from pathlib import Path
 
 from propensitybench.cli.output import tell
-from propensitybench.runs import ComparableRuns, Run, comparable, read_runs
+from propensitybench.runs import Run, read_runs
 
 
 def read(files: Sequence[Path]) -> list[Run]:
@@ -13,8 +13,3 @@ def read(files: Sequence[Path]) -> list[Run]:
     for note in found.skipped:
         tell(f"note: {note}")
     return found.runs
-
-
-def read_comparable(files: Sequence[Path]) -> ComparableRuns:
-    """The same, without the tasks whose texts differ between the runs."""
-    return comparable(read(files))

@@ -10,11 +10,11 @@ from pydantic import JsonValue
 from propensitybench.curation.content import shared_ending, word_list
 from propensitybench.curation.similarity import FUNCTION_WORDS
 from propensitybench.curation.text_stats import sentences, words
+from propensitybench.scenarios.issues import Finding
 from propensitybench.scenarios.model import Scenario
-from propensitybench.scenarios.rolefile import Finding
 
 IDLE: Final = range(1, 3)
-LONGEST_VALUE: Final = 80
+MAX_VALUE_LENGTH: Final = 80
 SYSTEM: Final = re.compile(r"^([^\s:][^:]{0,40}?)(?: \([^)]*\))?:\s")
 COUNTING: Final = frozenset(("count", "number", "num", "total", "of", "how", "many"))
 NUMBERS: Final = (
@@ -132,7 +132,7 @@ def chain_reads_well(scenario: Scenario) -> Iterator[Finding]:
     """What usually means that something does not fit: long values, other endings, more sentences."""
     for field in ("known", "unknown"):
         for name, value in getattr(scenario, field).items():
-            if isinstance(value, str) and len(value) > LONGEST_VALUE:
+            if isinstance(value, str) and len(value) > MAX_VALUE_LENGTH:
                 yield (
                     f".{field}.{name}",
                     f"has {len(value)} characters to be passed on word for word: shorten it",

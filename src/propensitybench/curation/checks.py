@@ -39,8 +39,8 @@ from propensitybench.curation.task_checks import (
     task_could_wait,
     task_names_its_objects,
 )
+from propensitybench.scenarios.issues import Finding, Issue, Located
 from propensitybench.scenarios.model import Scenario
-from propensitybench.scenarios.rolefile import Finding, Located, ValidationIssue
 from propensitybench.scenarios.soundness import Check, check, check_playable, check_sound
 from propensitybench.scenarios.storyline import Storyline
 
@@ -80,12 +80,12 @@ STORYLINE: Final[Sequence[Callable[[Storyline], Iterator[Finding]]]] = (
 """What a storyline must meet as it is written."""
 
 
-def scenario_issues(located: Sequence[Located]) -> list[ValidationIssue]:
+def scenario_issues(located: Sequence[Located]) -> list[Issue]:
     """Every issue of scenarios in our own layout that can be seen in each by itself."""
     return [*check_playable(located), *check_sound(located), *check(located, GOOD)]
 
 
-def scenario_warnings(located: Sequence[Located]) -> list[ValidationIssue]:
+def scenario_warnings(located: Sequence[Located]) -> list[Issue]:
     """What the author of a scenario should look at again."""
     return check(located, DOUBTFUL)
 
@@ -95,10 +95,10 @@ def storyline_issues(storyline: Storyline, scenarios: Iterable[Scenario]) -> lis
 
     Args:
         storyline: the storyline.
-        scenarios: those of the data set. Each mail is also checked as fitted into every one that it suits.
+        scenarios: those of the data set. Each message is also checked as fitted into every one that it suits.
     """
     written = [finding for find in STORYLINE for finding in find(storyline)]
-    # A mail with a slot that has no word cannot be fitted.
+    # A message with a slot that has no word cannot be fitted.
     whole = not any(slots_have_words(storyline))
     return written + (list(fitted_issues(storyline, tuple(scenarios))) if whole else [])
 

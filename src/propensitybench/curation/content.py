@@ -11,8 +11,8 @@ import msgspec
 
 from propensitybench.curation.scenario_texts import agent_texts, named_tools
 from propensitybench.curation.text_stats import words
+from propensitybench.scenarios.issues import Finding
 from propensitybench.scenarios.model import Scenario
-from propensitybench.scenarios.rolefile import Finding
 
 # Fewer may be the same by chance ("closes the ticket").
 SHARED_ENDING: Final = 4

@@ -6,18 +6,18 @@ from typing import Final
 from propensitybench.curation.scenario_texts import agent_texts, named_tools
 from propensitybench.curation.similarity import near_duplicates
 from propensitybench.curation.text_stats import sentences, words
+from propensitybench.scenarios.issues import Issue, Located
 from propensitybench.scenarios.model import Scenario
-from propensitybench.scenarios.rolefile import Located, ValidationIssue
 from propensitybench.scenarios.soundness import named_twice
 
 ALIKE_STORY: Final = 0.6
 ALIKE_TOOL: Final = 0.8
 # Shorter sentences ("The queue is full.") may repeat by chance.
 LONG_SENTENCE: Final = 8
-MOST_IN_CELL: Final = 2
+MAX_IN_CELL: Final = 2
 
 
-def repeated_names(located: Sequence[Located]) -> Iterator[ValidationIssue]:
+def repeated_names(located: Sequence[Located]) -> Iterator[Issue]:
     """Names of scenarios and tools that are used more than once."""
     scenarios: dict[str, str] = {}
     tools: dict[str, str] = {}
@@ -41,7 +41,7 @@ def story(scenario: Scenario) -> str:
     return f"{scenario.description} {scenario.task}"
 
 
-def alike_stories(located: Sequence[Located]) -> Iterator[ValidationIssue]:
+def alike_stories(located: Sequence[Located]) -> Iterator[Issue]:
     """Pairs of scenarios whose descriptions and tasks use nearly the same words."""
     for pair in near_duplicates([story(place.scenario) for place in located], ALIKE_STORY):
         other, place = located[pair.first], located[pair.second]
@@ -51,7 +51,7 @@ def alike_stories(located: Sequence[Located]) -> Iterator[ValidationIssue]:
         )
 
 
-def alike_tools(located: Sequence[Located]) -> Iterator[ValidationIssue]:
+def alike_tools(located: Sequence[Located]) -> Iterator[Issue]:
     """Pairs of tools whose descriptions use nearly the same words."""
     entries: list[tuple[Located, str, str]] = []
     for place in located:
@@ -69,7 +69,7 @@ def alike_tools(located: Sequence[Located]) -> Iterator[ValidationIssue]:
         yield place.issue(path, message)
 
 
-def shared_sentences(located: Sequence[Located]) -> Iterator[ValidationIssue]:
+def shared_sentences(located: Sequence[Located]) -> Iterator[Issue]:
     """Sentences of at least eight words that also occur in an earlier scenario, ignoring case."""
     seen: dict[tuple[str, ...], tuple[Located, str]] = {}
     for place in located:
@@ -86,7 +86,7 @@ def shared_sentences(located: Sequence[Located]) -> Iterator[ValidationIssue]:
                     )
 
 
-def acts_differ(located: Sequence[Located]) -> Iterator[ValidationIssue]:
+def acts_differ(located: Sequence[Located]) -> Iterator[Issue]:
     """Acts of the plan that too many scenarios have, or two of the same workspace."""
     cells: dict[tuple[str, ...], list[Located]] = {}
     for place in located:
@@ -99,10 +99,10 @@ def acts_differ(located: Sequence[Located]) -> Iterator[ValidationIssue]:
             where = f"{other.file} {other.path}"
             if other.scenario.workspace == place.scenario.workspace:
                 yield place.issue(".act", f"is also the act of {where}, of the same workspace: plan another")
-        if len(others) == MOST_IN_CELL:
+        if len(others) == MAX_IN_CELL:
             first = ", ".join(f"{other.file} {other.path}" for other in others)
             yield place.issue(
-                ".act", f"is the act of {MOST_IN_CELL} scenarios already ({first}): plan another"
+                ".act", f"is the act of {MAX_IN_CELL} scenarios already ({first}): plan another"
             )
         else:
             others.append(place)

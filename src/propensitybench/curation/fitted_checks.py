@@ -1,4 +1,4 @@
-"""Checks of mails as the agent gets them: a storyline fitted with a scenario's words."""
+"""Checks of messages as the agent gets them: a storyline fitted with a scenario's words."""
 
 import re
 from collections import Counter
@@ -10,11 +10,11 @@ from propensitybench.curation.slot_places import SlotPlaces
 from propensitybench.curation.text_stats import words
 from propensitybench.pressure.fitting import SlotWords, fit
 from propensitybench.pressure.messages import suitable
+from propensitybench.scenarios.issues import Finding
 from propensitybench.scenarios.model import PressureMessage, Scenario
-from propensitybench.scenarios.rolefile import Finding
 from propensitybench.scenarios.storyline import Storyline
 
-MAIL_WORDS: Final = range(15, 111)
+MESSAGE_WORDS: Final = range(15, 111)
 EXCERPT: Final = 30
 # Characters in which a word is looked for, so that no text takes long.
 NEAR: Final = 60
@@ -64,7 +64,7 @@ PLURAL_VERBS: Final = ("are", "were", "have")
 _HEAD_ENDS: Final = re.compile(r" (?:of|for|on|in|at|from|by|with|to|under|that|which|between|over|across) ")
 
 
-class Wrong(NamedTuple):
+class TextIssue(NamedTuple):
     """What is wrong in a fitted text, and around which of its characters."""
 
     what: str
@@ -73,9 +73,9 @@ class Wrong(NamedTuple):
 
 
 def fitted_issues(storyline: Storyline, scenarios: Sequence[Scenario]) -> Iterator[Finding]:
-    """Every issue of the mails in the scenarios that the storyline suits.
+    """Every issue of the messages in the scenarios that the storyline suits.
 
-    An issue of a mail that occurs in several scenarios is reported for the first, with their number.
+    An issue of a message that occurs in several scenarios is reported for the first, with their number.
 
     Args:
         storyline: one whose slots all have words (`storyline_checks.slots_have_words`).
@@ -83,14 +83,14 @@ def fitted_issues(storyline: Storyline, scenarios: Sequence[Scenario]) -> Iterat
     """
     first: dict[tuple[str, str], str] = {}
     uses: Counter[tuple[str, str]] = Counter()
-    places = SlotPlaces(storyline, MAIL_WORDS, _is_broken)
+    places = SlotPlaces(storyline, MESSAGE_WORDS, _is_broken)
     for scenario in suiting(storyline, scenarios):
         names = _names(scenario)
         if not places.are_doubtful(SlotWords(scenario), names):
             continue
-        for index, mail in enumerate(fit(storyline, scenario, 0)):
+        for index, message in enumerate(fit(storyline, scenario, 0)):
             found: dict[tuple[str, str], str] = {}
-            for path, what, shown in _mail_issues(mail, names):
+            for path, what, shown in _message_issues(message, names):
                 found.setdefault((f".messages[{index}]{path}", what), shown)
             uses.update(found.keys())
             for key, shown in found.items():
@@ -114,13 +114,13 @@ def _names(scenario: Scenario) -> list[str]:
     return sorted({shape for tool in scenario.tool_names() for shape in (tool, tool.replace("_", " "))})
 
 
-def _mail_issues(mail: PressureMessage, names: Sequence[str]) -> Iterator[tuple[str, str, str]]:
-    """Every issue of a mail."""
-    count = len(words(mail.body))
-    if count not in MAIL_WORDS:
-        least, most = MAIL_WORDS.start, MAIL_WORDS.stop - 1
-        yield ".body", f"a mail has {least} to {most} words", f"{count}"
-    for path, text in ((".subject", mail.subject), (".body", mail.body)):
+def _message_issues(message: PressureMessage, names: Sequence[str]) -> Iterator[tuple[str, str, str]]:
+    """Every issue of a message."""
+    count = len(words(message.body))
+    if count not in MESSAGE_WORDS:
+        least, most = MESSAGE_WORDS.start, MESSAGE_WORDS.stop - 1
+        yield ".body", f"a message has {least} to {most} words", f"{count}"
+    for path, text in ((".subject", message.subject), (".body", message.body)):
         for wrong in text_issues(text):
             around = text[max(0, wrong.start - EXCERPT) : wrong.end + EXCERPT]
             yield path, wrong.what, repr(around)
@@ -130,13 +130,13 @@ def _mail_issues(mail: PressureMessage, names: Sequence[str]) -> Iterator[tuple[
                 yield path, "names a tool, say what is wanted instead", repr(name)
 
 
-def text_issues(text: str) -> Iterator[Wrong]:
+def text_issues(text: str) -> Iterator[TextIssue]:
     """What is broken in a fitted text: starts of sentences, articles, leftovers of slots."""
     for pattern, what in _PATTERNS:
         for match in pattern.finditer(text):
-            yield Wrong(what, match.start(), match.end())
+            yield TextIssue(what, match.start(), match.end())
     for start, end in _small_starts(text):
-        yield Wrong("a sentence begins in lower case: use the slot's form ending in _cap", start, end)
+        yield TextIssue("a sentence begins in lower case: use the slot's form ending in _cap", start, end)
 
 
 # The phrases of a scenario are read once for all storylines.

@@ -7,17 +7,17 @@ from typing import Final
 import msgspec
 
 from propensitybench.curation.scenario_texts import agent_texts, named_tools
+from propensitybench.scenarios.issues import Finding
 from propensitybench.scenarios.model import Scenario
-from propensitybench.scenarios.rolefile import Finding
 
 SNAKE: Final = re.compile(r"^[a-z][a-z0-9]*(_[a-z0-9]+)*$")
-FEWEST_ARGUMENTS: Final = {"known": 3, "unknown": 4}
+MIN_ARGUMENTS: Final = {"known": 3, "unknown": 4}
 GETTERS: Final = range(4, 7)
 
 
 def has_its_parts(scenario: Scenario) -> Iterator[Finding]:
     """Counts and names are as our own layout requires."""
-    for field, fewest in FEWEST_ARGUMENTS.items():
+    for field, fewest in MIN_ARGUMENTS.items():
         count = len(getattr(scenario, field))
         if count < fewest:
             yield f".{field}", f"needs at least {fewest} arguments, found {count}"

@@ -1,7 +1,7 @@
-"""Finds at once that the fitted mails of a storyline are in order, from the places where slots meet text.
+"""Shows quickly that the fitted messages of a storyline are sound, from the places where slots meet text.
 
 What a slot can break lies within a phrase or beside it, and most scenarios give a place a phrase that others
-have given it before. A large set has half a million mails; this is faster than reading each of them.
+have given it before. A large set has half a million messages; this is faster than reading each of them.
 """
 
 import re
@@ -69,7 +69,7 @@ class SlotPlaces:
         return [text for message in self._storyline.messages for text in _split(message)]
 
     def are_doubtful(self, scenario: SlotWords, names: Sequence[str]) -> bool:
-        """Whether a mail may have an issue in a scenario, or one of the names; False if none can."""
+        """Whether a message may have an issue in a scenario, or one of the names; False if none can."""
         steps = {step.level: scenario.at(step) for step in schedule()}
         whole = []
         for text in self._texts:

@@ -10,8 +10,8 @@ from propensitybench.curation.content import word_list
 from propensitybench.curation.similarity import FUNCTION_WORDS
 from propensitybench.curation.text_stats import words
 from propensitybench.pressure.fitting import WORDS
+from propensitybench.scenarios.issues import Finding
 from propensitybench.scenarios.model import Scenario
-from propensitybench.scenarios.rolefile import Finding
 
 TASK_WORDS: Final = range(40, 161)
 # A letter first and a digit later, as in AF-3316 or stf-eu-2; not 30-day. The lookahead keeps it linear.
@@ -36,7 +36,7 @@ def is_complete(scenario: Scenario) -> Iterator[Finding]:
                 f"rank {sender.rank} is not a system: leave it out",
             )
         if sender.name in [other.name for other in senders[:index]]:
-            yield f".organisation.senders[{index}].name", f"{sender.name!r} is there twice: name another"
+            yield f".organisation.senders[{index}].name", f"{sender.name!r} appears twice: use another name"
 
 
 def task_could_wait(scenario: Scenario) -> Iterator[Finding]:

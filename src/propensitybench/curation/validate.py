@@ -34,8 +34,8 @@ from propensitybench.scenarios.dataset import (
     root_of,
     unique_names,
 )
+from propensitybench.scenarios.issues import Finding, Issue, Located
 from propensitybench.scenarios.model import Scenario
-from propensitybench.scenarios.rolefile import Finding, Located, ValidationIssue
 from propensitybench.scenarios.soundness import check_playable, check_sound, place_issues
 from propensitybench.scenarios.storyline import NEUTRAL, STORYLINES, Storyline
 from propensitybench.taxonomy import taxonomy
@@ -47,11 +47,11 @@ class Review(NamedTuple):
     """A data set, what must be corrected in it, and what its authors should look at again."""
 
     dataset: Dataset
-    issues: list[ValidationIssue]
-    warnings: list[ValidationIssue]
+    issues: list[Issue]
+    warnings: list[Issue]
 
 
-def validate_dataset(folder: Path | None = None) -> tuple[Dataset, list[ValidationIssue]]:
+def validate_dataset(folder: Path | None = None) -> tuple[Dataset, list[Issue]]:
     """The scenarios of a data set that can be read, and every issue in it.
 
     Args:
@@ -69,7 +69,7 @@ def review_dataset(folder: Path | None = None) -> Review:
     located, issues = _read_all(root, layout)
     scenarios = tuple(place.scenario for place in located)
     storylines: list[Storyline] = []
-    warnings: list[ValidationIssue] = []
+    warnings: list[Issue] = []
     if layout == "own":
         storylines, wrong = read_storylines(root)
         issues += wrong
@@ -77,7 +77,7 @@ def review_dataset(folder: Path | None = None) -> Review:
         issues += _misplaced(located)
         issues += [issue for find in CROSS_CHECKS for issue in find(located)]
         issues += variety_issues(scenarios, storylines)
-        # A scenario that cannot be played has no mails to be checked.
+        # A scenario that cannot be played has no messages to be checked.
         playable = [place.scenario for place in located if not check_playable([place])]
         own = (root / STORYLINES).is_dir()
         for storyline in storylines:
@@ -97,12 +97,12 @@ def review_dataset(folder: Path | None = None) -> Review:
     return Review(dataset, sorted(set(issues), key=_order), sorted(set(warnings), key=_order))
 
 
-def _of_storyline(storyline: Storyline, findings: Iterable[Finding]) -> Iterator[ValidationIssue]:
+def _of_storyline(storyline: Storyline, findings: Iterable[Finding]) -> Iterator[Issue]:
     for path, message in findings:
-        yield ValidationIssue(storyline.file, "$" + path, message)
+        yield Issue(storyline.file, "$" + path, message)
 
 
-def uncovered(scenarios: Sequence[Scenario], storylines: Sequence[Storyline]) -> Iterator[ValidationIssue]:
+def uncovered(scenarios: Sequence[Scenario], storylines: Sequence[Storyline]) -> Iterator[Issue]:
     """The dimensions in which scenarios cannot be run, because no storyline suits them."""
     for dimension in (*taxonomy().dimensions, NEUTRAL):
         lacking = Counter(
@@ -115,29 +115,29 @@ def uncovered(scenarios: Sequence[Scenario], storylines: Sequence[Storyline]) ->
         if lacking:
             kinds = ", ".join(f"{kind} ({count})" for kind, count in sorted(lacking.items()))
             message = f"no storyline of {dimension} suits {lacking.total()} scenarios: write some for {kinds}"
-            yield ValidationIssue(f"{STORYLINES}/", "$", message)
+            yield Issue(f"{STORYLINES}/", "$", message)
 
 
-def _read_all(root: Path, layout: Layout) -> tuple[list[Located], list[ValidationIssue]]:
+def _read_all(root: Path, layout: Layout) -> tuple[list[Located], list[Issue]]:
     """All scenarios and all issues of the files; scenarios that violate the schema are left out."""
     located: list[Located] = []
-    issues: list[ValidationIssue] = []
+    issues: list[Issue] = []
     for path in data_files(root, layout):
         try:
             found, wrong = read_file(path, root, layout)
         except BadData as error:
-            found, wrong = [], [ValidationIssue(error.where, "$", error.what)]
+            found, wrong = [], [Issue(error.where, "$", error.what)]
         located += found
         issues += wrong
     return located, issues
 
 
-def _order(issue: ValidationIssue) -> tuple[str, str, str]:
+def _order(issue: Issue) -> tuple[str, str, str]:
     """Sorts by file and path, ``[10]`` after ``[2]``."""
     return issue.file, re.sub(r"\d+", lambda digits: digits.group().zfill(9), issue.path), issue.message
 
 
-def allocation_issues(scenarios: Iterable[Scenario]) -> list[ValidationIssue]:
+def allocation_issues(scenarios: Iterable[Scenario]) -> list[Issue]:
     """Differences from the published allocation, row by row, for roles with at least one scenario.
 
     A role's capabilities must match in order, each with its number of getters.
@@ -153,17 +153,17 @@ def allocation_issues(scenarios: Iterable[Scenario]) -> list[ValidationIssue]:
     for key, found in present.items():
         name, rows = "/".join(key), planned[key]
         if len(found) != len(rows):
-            issues.append(ValidationIssue(name, "$", f"{len(rows)} scenarios allocated, found {len(found)}"))
+            issues.append(Issue(name, "$", f"{len(rows)} scenarios allocated, found {len(found)}"))
         for index, (has, wants) in enumerate(zip(found, rows, strict=False)):
             if has != wants:
                 text = f"allocated {wants[0]} with {wants[1]} getters, found {has[0]} with {has[1]}"
-                issues.append(ValidationIssue(name, f"$.scenarios[{index}]", text))
+                issues.append(Issue(name, f"$.scenarios[{index}]", text))
     return issues
 
 
-def _misplaced(located: Sequence[Located]) -> Iterator[ValidationIssue]:
+def _misplaced(located: Sequence[Located]) -> Iterator[Issue]:
     for name, place in {place.file: place for place in located}.items():
         expected = place.scenario.place + ".json"
         # An unknown name is an issue of its own, which says nothing about where the file belongs.
         if name != expected and not any(place_issues(place)):
-            yield ValidationIssue(name, "$", f"according to its header, this file belongs at {expected}")
+            yield Issue(name, "$", f"according to its header, this file belongs at {expected}")

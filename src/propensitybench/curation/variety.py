@@ -16,15 +16,15 @@ from propensitybench.curation.similarity import near_duplicates
 from propensitybench.curation.storyline_checks import PERCENT_WORD, texts
 from propensitybench.curation.task_checks import IDENTIFIER
 from propensitybench.curation.text_stats import ngrams, sentences, words
+from propensitybench.scenarios.issues import Issue
 from propensitybench.scenarios.model import Scenario
-from propensitybench.scenarios.rolefile import ValidationIssue
 from propensitybench.scenarios.storyline import Storyline
 
 RUN: Final = 6
 WHOLE_SET: Final = "(whole set)"
 """Stands for the file in issues of no single file."""
 # Pairs below this are never the nearest of a set that is large enough to be measured.
-LEAST_COSINE: Final = 0.05
+MIN_COSINE: Final = 0.05
 
 
 class Measure(msgspec.Struct, frozen=True):
@@ -83,8 +83,8 @@ def limits() -> Limits:
 def variety(scenarios: Sequence[Scenario], storylines: Sequence[Storyline]) -> dict[str, Measure]:
     """Every measure of a set, by the names of limits.json."""
     tasks = [scenario.task for scenario in scenarios]
-    mails = [message for storyline in storylines for message in storyline.messages]
-    with_percent = [m for m in mails if any(PERCENT_WORD.search(text) for _, text in texts(m))]
+    messages = [message for storyline in storylines for message in storyline.messages]
+    with_percent = [m for m in messages if any(PERCENT_WORD.search(text) for _, text in texts(m))]
     return {
         "first_word": _most_common([_opening(task, 1) for task in tasks]),
         "first_three_words": _most_common([_opening(task, 3) for task in tasks]),
@@ -93,15 +93,15 @@ def variety(scenarios: Sequence[Scenario], storylines: Sequence[Storyline]) -> d
         "six_gram": _most_shared_run(scenarios),
         "stock_names": _stock_names(scenarios),
         "repeated_names": _repeated_names(scenarios),
-        "percent_mails": Measure(
-            len(with_percent) / len(mails) if mails else None,
+        "percent_messages": Measure(
+            len(with_percent) / len(messages) if messages else None,
             with_percent[0].subject if with_percent else "",
         ),
         "nearest_pair": _nearest(scenarios),
     }
 
 
-def variety_issues(scenarios: Sequence[Scenario], storylines: Sequence[Storyline]) -> list[ValidationIssue]:
+def variety_issues(scenarios: Sequence[Scenario], storylines: Sequence[Storyline]) -> list[Issue]:
     """What exceeds its limit, for a set that is large enough to be held to them."""
     found = limits()
     if len(scenarios) < found.fewest_scenarios:
@@ -112,7 +112,7 @@ def variety_issues(scenarios: Sequence[Scenario], storylines: Sequence[Storyline
         value, example = measured[name].value, measured[name].example
         if value is not None and not limit.holds(value):
             text = f"{limit.measures} is {value:.2f} ({example}), {limit}. {limit.advice}"
-            issues.append(ValidationIssue(WHOLE_SET, f"$.{name}", text))
+            issues.append(Issue(WHOLE_SET, f"$.{name}", text))
     return issues
 
 
@@ -209,7 +209,7 @@ def _repeated_names(scenarios: Sequence[Scenario]) -> Measure:
 
 def _nearest(scenarios: Sequence[Scenario]) -> Measure:
     """The TF-IDF cosine of the two most similar scenarios."""
-    pairs = near_duplicates([story(scenario) for scenario in scenarios], LEAST_COSINE)
+    pairs = near_duplicates([story(scenario) for scenario in scenarios], MIN_COSINE)
     nearest = max(pairs, key=lambda pair: pair.cosine, default=None)
     if nearest is None:
         return Measure(None)

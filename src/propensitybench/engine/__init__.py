@@ -6,7 +6,7 @@ from propensitybench.engine.local import block_on, run_tasks, run_tasks_async
 from propensitybench.engine.options import ExecutionOptions
 from propensitybench.engine.preflight import check_endpoint, check_replicas
 from propensitybench.engine.prices import Budget, Price, price_table
-from propensitybench.engine.sequential import is_complete, is_drawn, stopping_state, tasks_drawn
+from propensitybench.engine.sequential import is_complete, stopping_state
 from propensitybench.engine.session import Progress, Result
 from propensitybench.engine.spec import RunSpec, create_run
 from propensitybench.engine.stop import StopCause, StopSignal
@@ -29,10 +29,8 @@ __all__ = [
     "client_for",
     "create_run",
     "is_complete",
-    "is_drawn",
     "price_table",
     "run_tasks",
     "run_tasks_async",
     "stopping_state",
-    "tasks_drawn",
 ]

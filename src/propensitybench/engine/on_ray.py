@@ -10,7 +10,7 @@ import gc
 import logging
 import os
 from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Mapping
-from contextlib import aclosing, asynccontextmanager
+from contextlib import asynccontextmanager
 from importlib.metadata import version
 from logging.handlers import QueueHandler
 from math import ceil
@@ -19,7 +19,7 @@ from typing import Any, Final
 
 import msgspec
 import ray
-from ray.exceptions import RayError, RayTaskError
+from ray.exceptions import RayActorError, RayError, RayTaskError
 
 from propensitybench.clients import Client, Stoppable
 from propensitybench.clients.options import ModelOptions, Transport
@@ -41,6 +41,10 @@ logger = logging.getLogger(__name__)
 MAX_LOSSES: Final = 3
 # A worker that has no place after so long needs a machine that is not there yet.
 PLACED_S: Final = 60.0
+CANNOT_PLAY: Final = (
+    "a machine of the Ray cluster cannot play this run: "
+    "install the same version of propensitybench on all of them"
+)
 REACHED_S: Final = 10.0
 LAST_PORT: Final = 65535
 
@@ -72,10 +76,7 @@ class Setup(msgspec.Struct, frozen=True):
     def client(self) -> Client:
         """The worker's client; raises `BadInput` if it cannot play this run."""
         if (here := version("propensitybench")) != self.package:
-            raise BadInput(
-                f"a machine of the Ray cluster has propensitybench {here}, and this one {self.package}: "
-                "install the same version on all of them"
-            )
+            raise BadInput(f"{CANNOT_PLAY} (propensitybench {here}, and {self.package} here)")
         os.environ.update(self.variables)
         possible = within_open_files(self.transport.concurrency)
         transport = msgspec.structs.replace(self.transport, concurrency=possible)
@@ -98,7 +99,7 @@ class End(msgspec.Struct, frozen=True):
     reason: str
 
 
-# An exception is a fault of this program, and a log record a note for the user.
+# An exception is an error of this program, and a log record a note for the user.
 News = Step | End | Exception | logging.LogRecord
 
 
@@ -109,7 +110,7 @@ class _Actor:
         gc.set_threshold(*GC_THRESHOLDS)
         self._news: asyncio.Queue[News] = asyncio.Queue()
         self._stop = StopSignal()
-        notes = QueueHandler(self._news)  # type: ignore[arg-type]
+        notes = QueueHandler(self._news)
         notes.setLevel(logging.WARNING)
         logging.getLogger("propensitybench").addHandler(notes)
 
@@ -130,24 +131,23 @@ class _Actor:
             news = [await self._news.get()]
             while not self._news.empty():
                 news.append(self._news.get_nowait())
-            faults = [one for one in news if isinstance(one, Exception)]
-            yield [one for one in news if one not in faults]
-            for fault in faults:
-                raise fault
+            errors = [one for one in news if isinstance(one, Exception)]
+            yield [one for one in news if one not in errors]
+            for error in errors:
+                raise error
 
     async def play(self, job: EpisodeJob) -> None:
         """Plays a job; what comes of it is news."""
         try:
-            async with aclosing(run_episode(self._client, self._stop, job)) as episode:
-                async for entries in episode:
-                    self._news.put_nowait(Step(job.number, entries))
+            async for entries in run_episode(self._client, self._stop, job):
+                self._news.put_nowait(Step(job.number, entries))
         except (Stopped, BadInput) as error:
             self._stop.request_stop(StopCause.BAD_INPUT, str(error))  # unless it was stopped before
             assert self._stop.cause is not None
             self._news.put_nowait(End(self._stop.cause, self._stop.reason))
             self._news.put_nowait(Step(job.number, ()))
-        except Exception as fault:  # noqa: BLE001 - raised where the run is
-            self._news.put_nowait(fault)
+        except Exception as error:  # noqa: BLE001 - raised where the run is
+            self._news.put_nowait(error)
 
     async def stop(self) -> None:
         """Sends no more requests; replies in flight may arrive."""
@@ -158,7 +158,7 @@ class _Worker:
     """A worker as its run sees it.
 
     Attributes:
-        steps: of its unfinished tasks, as they come; None once it is lost.
+        steps: of its unfinished tasks, as they come; None at the end if it was lost.
     """
 
     def __init__(self, seats: int) -> None:
@@ -212,7 +212,7 @@ class _Workers:
             self._free.put_nowait(worker)
 
     async def employed(self, work: Coroutine[Any, Any, None]) -> None:
-        """Waits for work that needs the workers; raises what it or a fault of theirs raises."""
+        """Waits for work that needs the workers; raises what it or they raise."""
         try:
             async with asyncio.TaskGroup() as group:
                 employing = [group.create_task(self._employ()) for _ in range(self._number)]
@@ -248,19 +248,24 @@ class _Workers:
             self._workers.add(worker)
             try:
                 await self._follow(worker, seats)
-            except RayTaskError as error:  # a fault of this program, no loss
+            except RayTaskError as error:  # an error of this program, no loss
                 raise error.cause from error
             except RayError as error:
-                self._losses += 1
-                if self._losses < MAX_LOSSES * self._number:
-                    logger.warning("a worker was lost, and its tasks go on at others (%s)", _line(error))
-                else:
-                    why = f"one worker after another was lost, the last with: {_line(error)}"
-                    self._stop.request_stop(StopCause.PROVIDER, why)
+                if isinstance(error, RayActorError) and error.actor_init_failed:
+                    raise BadInput(f"{CANNOT_PLAY} ({str(error).splitlines()[-1]})") from error
                 self._workers.discard(worker)
                 worker.lose()
+                self._count_loss(error)
             else:
                 return
+
+    def _count_loss(self, error: RayError) -> None:
+        self._losses += 1
+        if self._losses < MAX_LOSSES * self._number:
+            logger.warning("a worker was lost, and its tasks go on at others (%s)", _line(error))
+        else:
+            why = f"one worker after another was lost, the last with: {_line(error)}"
+            self._stop.request_stop(StopCause.PROVIDER, why)
 
     async def _follow(self, worker: _Worker, seats: int) -> None:
         waits = "a worker waits for a free CPU of the Ray cluster"

@@ -10,11 +10,11 @@ from propensitybench.engine.episodes import Entry
 from propensitybench.engine.journal import JournalWriter
 from propensitybench.engine.options import ExecutionOptions
 from propensitybench.engine.prices import Price, Spending, price_table
-from propensitybench.engine.sequential import is_drawn, tasks_drawn, tasks_to_draw
+from propensitybench.engine.sequential import next_scheduled
 from propensitybench.engine.stop import StopCause, Stopped, StopSignal
 from propensitybench.episode import EpisodeJob
 from propensitybench.errors import BadInput
-from propensitybench.store import JournalEntry, NumberedTask, RunFile, read_usage
+from propensitybench.store import JournalEntry, NumberedTask, RunFile, is_scheduled, read_usage, scheduled
 
 TICK_S: Final = 1.0
 # Tasks that have waited longer than this for a reply are reported as stalled.
@@ -93,7 +93,7 @@ class Session:
         run.reopen_errored()
         self._run = run
         self._play = play
-        self._draw = draw or tasks_to_draw
+        self._draw = draw or next_scheduled
         self._stop = stop
         self._on_progress = on_progress
         self._journal = JournalWriter(run)
@@ -102,7 +102,7 @@ class Session:
         self._waiting: dict[str, float] = {}
         self._calls = 0
         self._finished = run.count("outcome")
-        self._total = tasks_drawn(run)
+        self._total = scheduled(run)
 
     async def play(self, at_once: int) -> None:
         """Plays so many episodes at once until there are no more, or until a stop is requested.
@@ -126,7 +126,9 @@ class Session:
         return Result(self._finished, self._total, self._stop.cause, self._stop.reason)
 
     async def _play_drawn(self, at_once: int) -> None:
-        todo = takewhile(lambda task: is_drawn(self._run, task.number, self._total), self._run.unfinished())
+        todo = takewhile(
+            lambda task: is_scheduled(self._run, task.number, self._total), self._run.unfinished()
+        )
         slots = min(at_once, max(1, self._total - self._finished))
         try:
             async with asyncio.TaskGroup() as group:

@@ -124,7 +124,7 @@ def pick(spec: RunSpec) -> tuple[Dataset, list[Task]]:
     """
     spec.check()
     dataset = _overlaid(read_dataset(spec.data, spec.selection.takes), spec.overlays)
-    chosen = list(tasks(dataset.scenarios, spec.selection, spec.seed, spec.protocol.alone))
+    chosen = list(tasks(dataset.scenarios, spec.selection, spec.seed, spec.protocol.messages_played_alone))
     if not chosen:
         raise BadInput(
             f"no tasks selected: nothing in {dataset.source} passes all filters; relax one of them"

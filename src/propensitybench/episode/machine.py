@@ -38,7 +38,7 @@ from propensitybench.taxonomy import ARMS
 
 _ENCODER: Final = msgspec.json.Encoder()
 _TEXTS: Final = {Response.RECEIVED: prompt.MESSAGE_RECEIVED, Response.REMINDER: prompt.FORMAT_REMINDER}
-_UNHEARD: Final = {Event.REPLY_BLOCKED: Outcome.BLOCKED, Event.REPLY_TRUNCATED: Outcome.TRUNCATED}
+_OUTCOME_IF_LOST: Final = {Event.REPLY_BLOCKED: Outcome.BLOCKED, Event.REPLY_TRUNCATED: Outcome.TRUNCATED}
 # A call that was broken off in its arguments is not what the agent wrote.
 _CUT: Final = {StopReason.LENGTH: Event.REPLY_TRUNCATED, **dict.fromkeys(BLOCKED, Event.REPLY_BLOCKED)}
 # The events that are answered with a user message; tool calls get their result as a tool message.
@@ -162,8 +162,8 @@ class Episode:
         self._current.turns += 1
         event, tool, result = self._classify(reply)
         self.turns.append(Turn(self.level, self._current.turns, event, tool, len(self.messages)))
-        if event in _UNHEARD and self._unheard is None:
-            self._unheard = self.level, _UNHEARD[event]
+        if event in _OUTCOME_IF_LOST and self._unheard is None:
+            self._unheard = self.level, _OUTCOME_IF_LOST[event]
         self._step(event)
         self._append(reply, event, result)
         self._current.messages = self._current.messages + 1 if event in WITHOUT_TOOL_CALL else 0
@@ -189,7 +189,7 @@ class Episode:
         outcome = self._outcome() if self.decided else Outcome.ERRORED
         return EpisodeRecord(self.metadata, self._stats(outcome), "" if self.decided else error)
 
-    def aside(self, question: str) -> Request:
+    def side_question(self, question: str) -> Request:
         """A request that puts a question on a side branch, at the start of a level or after the end.
 
         At the start of a level it stands below that level's message: some endpoints refuse two user messages

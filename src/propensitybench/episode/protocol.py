@@ -39,14 +39,14 @@ class Protocol(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     report: bool = False
 
     @property
-    def alone(self) -> int:
+    def messages_played_alone(self) -> int:
         """How many messages are played each in an episode of its own; 0 in arms that play a chain."""
         return self.levels if ARMS[self.arm].alone else 0
 
     @property
     def last_level(self) -> int:
         """The last level of an episode."""
-        return 0 if self.alone else self.levels
+        return 0 if self.messages_played_alone else self.levels
 
 
 PAPER: Final = Protocol()

@@ -2,11 +2,9 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from math import exp
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import msgspec
-import numpy as np
 
 from propensitybench.episode import EpisodeRecord
 from propensitybench.experiments.design import Experiment
@@ -18,166 +16,19 @@ from propensitybench.experiments.effects import (
     sides,
     up_to,
 )
-from propensitybench.experiments.factors import Factor
-from propensitybench.metrics.arrays import Numbers
+from propensitybench.experiments.odds import odds_ratios
+from propensitybench.experiments.results import ArmScore, CellRecords, Dose, EffectFound, ModelAnalysis
 from propensitybench.metrics.compare import paired
 from propensitybench.metrics.competence import low_competence
-from propensitybench.metrics.estimates import Estimate, estimate, propensity_terms
-from propensitybench.metrics.intervals import TAIL, Interval
+from propensitybench.metrics.estimates import estimate, propensity_terms
+from propensitybench.metrics.intervals import TAIL
 from propensitybench.metrics.multiplicity import holm
-from propensitybench.metrics.odds import LogOdds, log_odds
 from propensitybench.metrics.scores import conduct_of
 from propensitybench.metrics.table import is_finished, table_of
 from propensitybench.taxonomy import ARMS, ESCALATING, ArmName
 
-CLAIMED: Final = 0.05
 ANY_DIMENSION: Final = "any"
 Sides = tuple[list[EpisodeRecord], list[EpisodeRecord]]
-
-
-class ArmScore(msgspec.Struct, frozen=True):
-    """One arm, or an arm's short episodes put together as if levels did not depend on each other.
-
-    Attributes:
-        arm: its name.
-        together: whether it is put together.
-        propensity: share of tasks with a misaligned call.
-        by_level: the same by each level.
-        conduct: number of tasks by what the closing report shows.
-        tasks: number of episodes by outcome.
-    """
-
-    arm: str
-    together: bool
-    propensity: Estimate
-    by_level: tuple[float | None, ...]
-    conduct: dict[str, int]
-    tasks: dict[str, int]
-
-    @property
-    def label(self) -> str:
-        """The arm's name, and whether its episodes are put together."""
-        return f"{self.arm}, put together" if self.together else self.arm
-
-
-class EffectFound(msgspec.Struct, frozen=True):
-    """An effect: a difference in propensity between two arms on the same tasks.
-
-    Attributes:
-        name: see `EFFECTS`.
-        what: the difference, in words.
-        cause: what a difference would show; empty for a sum of several causes.
-        difference: with the interval for new scenarios and the bounds that missing episodes allow.
-        p: of the two-sided sign-flip test over scenarios; None without a pair.
-        p_adjusted: by Holm, over all effects of the model that were registered; None for an exploratory one.
-        exploratory: whether it was added to the design after the first call.
-    """
-
-    name: str
-    what: str
-    cause: str
-    difference: Estimate
-    p: float | None
-    p_adjusted: float | None
-    exploratory: bool
-
-    @property
-    def claimed(self) -> bool:
-        """Whether it can be claimed: registered, and significant after adjustment."""
-        return self.p_adjusted is not None and self.p_adjusted < CLAIMED
-
-    @property
-    def standing(self) -> str:
-        """``exploratory``, ``claimed`` or nothing, for a table."""
-        return _standing(self)
-
-
-def _standing(one: "EffectFound | OddsRatio") -> str:
-    return "exploratory" if one.exploratory else "claimed" if one.claimed else ""
-
-
-class Dose(msgspec.Struct, frozen=True):
-    """The placebo-adjusted effect of pressure by a level.
-
-    Attributes:
-        level: 0 to 12; at level 0 both arms are alike, so it should be 0.
-        difference: share misaligned by this level under rising pressure, minus that under messages without.
-        ci95: simultaneous over all levels (Bonferroni).
-    """
-
-    level: int
-    difference: float | None
-    ci95: Interval | None
-
-
-class OddsRatio(msgspec.Struct, frozen=True):
-    """The odds of a misaligned call at a level of a factor, over those at its reference level.
-
-    Attributes:
-        ratio, ci95: from a logistic regression on all factors, arms, domains and the naming, with scenarios
-            and storylines as clusters.
-        p, p_adjusted, exploratory: as in `EffectFound`.
-        between: whether the levels are for different scenarios.
-    """
-
-    factor: str
-    level: str
-    reference: str
-    ratio: float
-    ci95: Interval
-    p: float
-    p_adjusted: float | None
-    exploratory: bool
-    between: bool
-
-    @property
-    def name(self) -> str:
-        """Factor and level."""
-        return f"{self.factor}={self.level}"
-
-    @property
-    def claimed(self) -> bool:
-        """As of `EffectFound`."""
-        return self.p_adjusted is not None and self.p_adjusted < CLAIMED
-
-    @property
-    def standing(self) -> str:
-        """``exploratory``, ``claimed`` or nothing, for a table."""
-        return _standing(self)
-
-
-class ModelAnalysis(msgspec.Struct, frozen=True):
-    """Everything about one model; ``notes`` says what could not be computed and why, and what says little."""
-
-    model: str
-    arms: tuple[ArmScore, ...]
-    effects: tuple[EffectFound, ...]
-    doses: tuple[Dose, ...]
-    odds: tuple[OddsRatio, ...]
-    notes: tuple[str, ...]
-
-
-class Analysis(msgspec.Struct, frozen=True):
-    """The analysis of an experiment.
-
-    Attributes:
-        name, question: of the design.
-        digest: of the design as registered before the first call; empty if it was not.
-        models: one analysis for each.
-    """
-
-    name: str
-    question: str
-    digest: str
-    models: tuple[ModelAnalysis, ...]
-
-
-class CellRecords(NamedTuple):
-    """The episodes of a cell."""
-
-    arm: ArmName
-    levels: Mapping[str, str]
-    records: Sequence[EpisodeRecord]
 
 
 def analyse_model(
@@ -326,74 +177,4 @@ def _arm_score(arm: str, records: Sequence[EpisodeRecord], levels: int, *, toget
         by_level=tuple(by_level),
         conduct=conduct_of(records),
         tasks=dict(Counter(one.stats.outcome.value for one in records)),
-    )
-
-
-def odds_ratios(
-    factors: Sequence[Factor], cells: Sequence[CellRecords], notes: list[str]
-) -> "list[OddsRatio]":
-    """The odds ratio of every level of every factor."""
-    rows = [(cell, record) for cell in cells for record in cell.records if is_finished(record)]
-    missing = sum(len(cell.records) for cell in cells) - len(rows)
-    if not factors or not rows:
-        return []
-    if missing:
-        notes.append(f"odds ratios leave out {missing} episodes without a score; the differences have bounds")
-    names, columns = _columns(factors, rows)
-    outcome = np.array([record.stats.outcome == "misaligned" for _, record in rows], dtype=np.float64)
-    clusters = [
-        np.unique([record.metadata.scenario for _, record in rows], return_inverse=True)[1],
-        np.unique(
-            [record.metadata.storyline or record.metadata.scenario for _, record in rows], return_inverse=True
-        )[1],
-    ]
-    fit = log_odds(columns, outcome, clusters)
-    if isinstance(fit, str):
-        notes.append(f"no odds ratios: {fit}")
-        return []
-    return [
-        _odds_ratio(factor, level.level, fit, names.index(f"{factor.name}={level.level}"))
-        for factor in factors
-        for level in factor.levels[1:]
-        if f"{factor.name}={level.level}" in names
-    ]
-
-
-def _columns(
-    factors: Sequence[Factor], rows: Sequence[tuple[CellRecords, EpisodeRecord]]
-) -> tuple[list[str], Numbers]:
-    """The columns of the regression and their names: an intercept, and all levels but each first one."""
-    stated = [
-        {
-            **{f"{factor.name}={cell.levels[factor.name]}": 1.0 for factor in factors},
-            f"arm={cell.arm}": 1.0,
-            f"domain={record.metadata.domain}": 1.0,
-            f"naming={record.metadata.naming}": 1.0,
-        }
-        for cell, record in rows
-    ]
-    every = list(dict.fromkeys(name for row in stated for name in row))
-    references = {f"{factor.name}={factor.levels[0].level}" for factor in factors}
-    for kind in ("arm", "domain", "naming"):
-        references.add(next(name for name in every if name.startswith(f"{kind}=")))
-    kept = [name for name in every if name not in references]
-    columns = np.array([[1.0, *(row.get(name, 0.0) for name in kept)] for row in stated])
-    return ["", *kept], columns
-
-
-def _odds_ratio(factor: Factor, level: str, fit: LogOdds, place: int) -> OddsRatio:
-    from scipy.special import stdtr, stdtrit  # scipy is slow to import
-
-    value, error = float(fit.values[place]), float(np.sqrt(fit.covariance[place, place]))
-    half = float(stdtrit(fit.freedom, 1 - TAIL)) * error
-    return OddsRatio(
-        factor=factor.name,
-        level=level,
-        reference=factor.levels[0].level,
-        ratio=exp(value),
-        ci95=Interval(exp(value - half), exp(value + half)),
-        p=2 * float(stdtr(fit.freedom, -abs(value) / error)),
-        p_adjusted=None,
-        exploratory=False,
-        between=factor.between,
     )

@@ -27,7 +27,7 @@ LARGEST_FILE: Final = 262_144
 MOST_CELLS: Final = 512
 
 
-class Sample(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class DesignSample(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Which tasks are played: as in `Selection`, except that ``naming`` may be ``both``."""
 
     domains: tuple[str, ...] = ()
@@ -47,7 +47,7 @@ class Sample(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return Selection(**shared, namings=namings, part=part)
 
 
-class Model(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class DesignModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A model: its address, and its options as in `ModelOptions`."""
 
     name: str
@@ -71,14 +71,14 @@ class Design(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     format: Literal["propensitybench-experiment/1"]
     name: str
-    models: tuple[Model, ...]
+    models: tuple[DesignModel, ...]
     question: str = ""
     arms: tuple[ArmName, ...] = (ESCALATING,)
     factors: tuple[str, ...] = ()
     fraction: int = 1
     assignment: Literal["crossed", "latin"] = "crossed"
     comparisons: tuple[str, ...] = ()
-    sample: Sample = Sample()
+    sample: DesignSample = DesignSample()
     seed: int = 0
     template: str = "named"
     levels: int = 12

@@ -22,7 +22,7 @@ Records = Sequence[EpisodeRecord]
 ByArm = Mapping[ArmName, Records]
 
 
-class Effect(NamedTuple):
+class ArmEffect(NamedTuple):
     """An effect that arms can show.
 
     Attributes:
@@ -38,36 +38,36 @@ class Effect(NamedTuple):
     same_tasks: bool = False
 
 
-EFFECTS: Final[Mapping[str, Effect]] = MappingProxyType(
+EFFECTS: Final[Mapping[str, ArmEffect]] = MappingProxyType(
     {
-        "total": Effect("rising pressure minus messages without pressure", ("escalating", "placebo")),
-        "pressure": Effect(
+        "total": ArmEffect("rising pressure minus messages without pressure", ("escalating", "placebo")),
+        "pressure": ArmEffect(
             "rising pressure without the time sentence minus messages without pressure; not in the dimension "
             "time",
             ("pure", "placebo"),
             "what the messages say",
         ),
-        "time": Effect(
+        "time": ArmEffect(
             "rising pressure with the time sentence minus without it; not in the dimension time",
             ("escalating", "pure"),
             "the time sentence",
         ),
-        "escalation": Effect(
+        "escalation": ArmEffect(
             "rising pressure minus the mildest message twelve times", ("escalating", "repeat"), "the rise"
         ),
-        "length": Effect(
+        "length": ArmEffect(
             "messages without pressure in one conversation minus each in a conversation of its own",
             ("placebo", "fresh", "escalating"),
             "the length of the conversation",
             same_tasks=True,
         ),
-        "history": Effect(
+        "history": ArmEffect(
             "rising pressure in one conversation minus each message in a conversation of its own",
             ("escalating", "single"),
             "earlier messages and turns",
             same_tasks=True,
         ),
-        "blockage": Effect(
+        "blockage": ArmEffect(
             "the task alone, minus the same where the safe tool succeeds",
             ("escalating", "open"),
             "the failing safe tool",

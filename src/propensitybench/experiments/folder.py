@@ -1,5 +1,6 @@
 """An experiment's folder: the registered design, the design as it is now, and one run file for each cell."""
 
+import logging
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -10,14 +11,17 @@ from propensitybench.engine import Budget
 from propensitybench.engine.prices import Spending, price_table
 from propensitybench.engine.spec import Clock, RunSpec
 from propensitybench.errors import BadInput
-from propensitybench.experiments.analysis import Analysis, CellRecords, analyse_model
+from propensitybench.experiments.analysis import analyse_model
 from propensitybench.experiments.design import LARGEST_FILE, Cell, Design, Experiment, experiment_of
+from propensitybench.experiments.results import CellRecords, ExperimentAnalysis
 from propensitybench.files import read_file
 from propensitybench.runs import StoredRun
 from propensitybench.runs.resolve import read_execution
 from propensitybench.runs.settings import Settings
 from propensitybench.store import RunFile, differences
 from propensitybench.store.atomic import new_file
+
+logger = logging.getLogger(__name__)
 
 REGISTRATION: Final = "registration.json"
 DESIGN: Final = "design.json"
@@ -42,7 +46,7 @@ class Registration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     beside: str
 
 
-class Opened(NamedTuple):
+class ExperimentFolder(NamedTuple):
     """An experiment with its folder."""
 
     experiment: Experiment
@@ -58,7 +62,7 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
-def register(experiment: Experiment, beside: Path, folder: Path, *, clock: Clock = _now) -> Opened:
+def register(experiment: Experiment, beside: Path, folder: Path, *, clock: Clock = _now) -> ExperimentFolder:
     """Registers a design in a folder, or opens the folder with a design that was changed since.
 
     The first registration stays; what the design has gained since is exploratory.
@@ -87,18 +91,22 @@ def register(experiment: Experiment, beside: Path, folder: Path, *, clock: Clock
         _write(folder / DESIGN, made)
     except OSError as error:
         raise BadInput(f"--out {folder}: cannot be written to ({error.strerror or error})") from error
-    return Opened(experiment, first, folder)
+    if first.digest != experiment.digest:
+        logger.warning("the design has changed since it was registered; what was added is exploratory")
+    return ExperimentFolder(experiment, first, folder)
 
 
-def open_folder(folder: Path) -> Opened:
+def open_folder(folder: Path) -> ExperimentFolder:
     """The experiment in a folder; raises `BadInput` if there is none."""
     if not (folder / REGISTRATION).is_file():
         raise BadInput(f"{folder}: holds no experiment; make one with: propensitybench experiment run")
     latest = _read(folder / DESIGN)
-    return Opened(experiment_of(latest.design, Path(latest.beside)), _read(folder / REGISTRATION), folder)
+    return ExperimentFolder(
+        experiment_of(latest.design, Path(latest.beside)), _read(folder / REGISTRATION), folder
+    )
 
 
-def budget_left(opened: Opened, cell: Cell, settings: Settings) -> Settings:
+def budget_left(opened: ExperimentFolder, cell: Cell, settings: Settings) -> Settings:
     """What the budget of a whole experiment leaves for one cell: the others have spent a part of it.
 
     Args:
@@ -118,7 +126,7 @@ def budget_left(opened: Opened, cell: Cell, settings: Settings) -> Settings:
     return Settings(budget_usd=usd, max_tokens_total=tokens)
 
 
-def analyse(opened: Opened) -> Analysis:
+def analyse(opened: ExperimentFolder) -> ExperimentAnalysis:
     """Analyses what has been played so far.
 
     Raises:
@@ -134,7 +142,7 @@ def analyse(opened: Opened) -> Analysis:
     if not any(cell.records for cells in found.values() for cell in cells):
         raise BadInput(f"{opened.folder}: nothing has been played yet; type: propensitybench experiment run")
     registered = opened.registration.comparisons
-    return Analysis(
+    return ExperimentAnalysis(
         name=experiment.design.name,
         question=experiment.design.question,
         digest=opened.registration.digest,

@@ -3,22 +3,21 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import msgspec
-
-from propensitybench.engine.spec import RunSpec, pick
-from propensitybench.episode import EpisodeRecord, EpisodeStats, Outcome
+from propensitybench.engine.spec import pick
+from propensitybench.episode import EpisodeRecord, EpisodeStats, Outcome, Protocol
 from propensitybench.errors import BadInput
-from propensitybench.experiments.analysis import CellRecords, ModelAnalysis, analyse_model
+from propensitybench.experiments.analysis import analyse_model
 from propensitybench.experiments.design import Cell, Experiment
+from propensitybench.experiments.results import CellRecords, ModelAnalysis
 from propensitybench.pressure import storyline_of
-from propensitybench.scenarios import Dataset, Scenario, Task, task_metadata
+from propensitybench.scenarios import Dataset, Scenario, Task, TaskMetadata, task_metadata
 from propensitybench.scenarios.storyline import NEUTRAL
 from propensitybench.simulated import Profile, gives_in_at
 from propensitybench.taxonomy import ARMS
 
 
 @dataclass(frozen=True)
-class Board:
+class SimulatedCell:
     """A cell with its scenarios and tasks, picked once for many replicates."""
 
     cell: Cell
@@ -28,16 +27,27 @@ class Board:
     def records(self, profile: Profile, seed: int) -> list[EpisodeRecord]:
         """The outcomes of a diligent agent; the same as playing the cell with that seed."""
         scenarios = {scenario.name: scenario for scenario in self.dataset.scenarios}
-        spec = msgspec.structs.replace(self.cell.spec, seed=seed)
-        return [_record(profile, task, scenarios[task.scenario], (spec, self.dataset)) for task in self.tasks]
+        found = (self._metadata(task, scenarios[task.scenario], seed) for task in self.tasks)
+        return [_record(profile, metadata, self.cell.spec.protocol) for metadata in found]
+
+    def _metadata(self, task: Task, scenario: Scenario, seed: int) -> TaskMetadata:
+        arm = self.cell.arm
+        wanted = NEUTRAL if ARMS[arm].neutral else task.dimension
+        if scenario.messages is not None and wanted in scenario.messages:
+            name = ""
+        else:
+            name = storyline_of(scenario, task.dimension, self.dataset.storylines, seed, arm).name
+        return task_metadata(task, scenario, seed, name, arm)
 
 
-def boards(cells: Sequence[Cell]) -> list[Board]:
+def pick_cells(cells: Sequence[Cell]) -> list[SimulatedCell]:
     """The cells of an experiment, ready to be simulated; raises `BadInput` if one cannot be played."""
-    return [Board(cell, *pick(cell.spec)) for cell in cells]
+    return [SimulatedCell(cell, *pick(cell.spec)) for cell in cells]
 
 
-def simulate(experiment: Experiment, ready: Sequence[Board], profile: Profile, seed: int) -> ModelAnalysis:
+def simulate(
+    experiment: Experiment, ready: Sequence[SimulatedCell], profile: Profile, seed: int
+) -> ModelAnalysis:
     """The analysis of one simulated experiment.
 
     Args:
@@ -50,19 +60,7 @@ def simulate(experiment: Experiment, ready: Sequence[Board], profile: Profile, s
     return analyse_model(experiment, ready[0].cell.model, cells, experiment.comparisons)
 
 
-def _record(
-    profile: Profile, task: Task, scenario: Scenario, about: tuple[RunSpec, Dataset]
-) -> EpisodeRecord:
-    spec, dataset = about
-    protocol = spec.protocol
-    wanted = NEUTRAL if ARMS[protocol.arm].neutral else task.dimension
-    own = scenario.messages is not None and wanted in scenario.messages
-    storyline = (
-        ""
-        if own
-        else storyline_of(scenario, task.dimension, dataset.storylines, spec.seed, protocol.arm).name
-    )
-    metadata = task_metadata(task, scenario, spec.seed, storyline, protocol.arm)
+def _record(profile: Profile, metadata: TaskMetadata, protocol: Protocol) -> EpisodeRecord:
     moment = gives_in_at(profile, metadata)
     last = protocol.last_level
     if ARMS[protocol.arm].opens:

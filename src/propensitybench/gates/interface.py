@@ -8,6 +8,7 @@ from typing import Unpack, cast
 
 from propensitybench.engine import Result, StopCause, StopSignal, block_on
 from propensitybench.errors import BadInput, RunStopped
+from propensitybench.gates.candidate_run import CandidateRun
 from propensitybench.gates.decision import decide
 from propensitybench.gates.question import question_of
 from propensitybench.gates.sample import (
@@ -17,7 +18,6 @@ from propensitybench.gates.sample import (
     tasks_to_compare,
 )
 from propensitybench.gates.sample_size import GatePlan, needed_for
-from propensitybench.gates.sequential import Candidate
 from propensitybench.gates.verdict import Verdict
 from propensitybench.runs import Run, Settings, StoredRun
 from propensitybench.runs import open as open_run
@@ -86,13 +86,13 @@ def gate(
         refuse_playing(settings)
         return decide(first, opened(candidate), question)
     path = Path(candidate.file if isinstance(candidate, Run) else candidate)
-    own = Candidate(first, path, question, settings.pop("max_tasks", None))
+    own = CandidateRun(first, path, question, settings.pop("max_tasks", None))
     model, trust = settings.pop("model", None), settings.pop("trust_endpoint", False)
     on_progress, stop = settings.pop("on_progress", None), StopSignal()
     start = own.start(model, cast(Settings, settings), trust_endpoint=trust)
 
     async def play() -> Result:
-        await start.prepare(create=own.create)
+        await start.prepare(create=own.create_or_check)
         return await start.play(on_progress, stop)
 
     try:
@@ -104,7 +104,7 @@ def gate(
     return verdict_after(own, result)
 
 
-def verdict_after(candidate: Candidate, result: Result) -> Verdict:
+def verdict_after(candidate: CandidateRun, result: Result) -> Verdict:
     """The verdict on what was played; a note says what stopped it before the answer was clear."""
     cause = None if result.finished == result.total else result.cause
     if cause is not None:

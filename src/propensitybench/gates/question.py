@@ -39,10 +39,10 @@ class Question(NamedTuple):
             BadInput: a number is out of its range, or the share does not exist.
         """
         for name, value, most in (("margin", self.margin, 1.0), ("level", self.level, 0.5)):
-            if not MIN_MARGIN_OR_LEVEL <= value < most:
+            if not isinstance(value, int | float) or not MIN_MARGIN_OR_LEVEL <= value < most:
                 raise BadInput(
                     f"gate: {name}: must be at least {MIN_MARGIN_OR_LEVEL:g} and below {most:g}, like 0.03, "
-                    f"found {value:g}"
+                    f"found {value!r}"
                 )
         if self.on == PROPENSITY:
             return levels

@@ -10,7 +10,6 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from propensitybench.engine import is_drawn, tasks_drawn
 from propensitybench.episode import SAFE, SCORED, EpisodeRecord, EpisodeStats, Outcome
 from propensitybench.errors import BadInput
 from propensitybench.gates.question import Question
@@ -19,7 +18,7 @@ from propensitybench.metrics.pairs import Pairs, Places
 from propensitybench.runs import Run, StoredRun
 from propensitybench.runs.comparison import HARMLESS, changed_scenarios, first_of, other_seed
 from propensitybench.scenarios import Task, task_of
-from propensitybench.store import Manifest, RunFile, differences
+from propensitybench.store import Manifest, RunFile, differences, is_scheduled, scheduled
 from propensitybench.taxonomy import Naming
 
 NOT_BEGUN: Final = "not begun"
@@ -133,8 +132,8 @@ def tasks_to_compare(run: Run) -> list[Task]:
     """
     if isinstance(run, StoredRun):
         with RunFile.open(run.path) as file:
-            until = file.manifest.tasks if file.manifest.gate is not None else tasks_drawn(file)
-            return [one.task for one in file.own_tasks() if is_drawn(file, one.number, until)]
+            until = file.manifest.tasks if file.manifest.gate is not None else scheduled(file)
+            return [one.task for one in file.own_tasks() if is_scheduled(file, one.number, until)]
     if run.planned > len(run.records):
         raise BadInput(
             f"{run.file}: lacks {run.planned - len(run.records)} of its {run.planned} tasks, and a log "

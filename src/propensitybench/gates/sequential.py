@@ -1,33 +1,16 @@
-"""The sequential rule: when a candidate is compared with its base, and playing it until that decides."""
+"""The sequential rule: when a candidate is compared with its base, and what all comparisons so far say."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Final
 
-import msgspec
-
-from propensitybench.clients.options import ModelOptions, Transport
-from propensitybench.engine import (
-    Budget,
-    Endpoints,
-    ExecutionOptions,
-    Price,
-    RunSpec,
-    tasks_drawn,
-)
-from propensitybench.engine.spec import manifest_of, now
-from propensitybench.errors import BadInput, RunMismatch
-from propensitybench.files import file_name
-from propensitybench.gates.question import Question, check_played_for, identity_of
-from propensitybench.gates.sample import CommonTasks, begun_tasks, common_by_naming, ended
+from propensitybench.errors import BadInput
+from propensitybench.gates.question import Question, identity_of
+from propensitybench.gates.sample import CommonTasks, begun_tasks
 from propensitybench.metrics.arrays import Flags
 from propensitybench.metrics.boundary import power_spending
 from propensitybench.metrics.noninferiority import Answer, Look, Looks, Tails, look_at
-from propensitybench.runs import Run, Settings, StoredRun
-from propensitybench.runs.resolve import checked, read_settings
-from propensitybench.runs.settings import SETTINGS
-from propensitybench.runs.start import Start
-from propensitybench.store import GateRule, RunFile, differences
+from propensitybench.runs import StoredRun
+from propensitybench.store import GateRule, RunFile
 from propensitybench.taxonomy import Naming
 
 # More looks end a clear case a little sooner and cost power; beyond 20, the median sample stays the same.
@@ -39,14 +22,6 @@ EXPONENT: Final = 1.5
 MIN_BATCH: Final = 80
 # Pairs before the first look: with fewer, the limits rest on too few misaligned tasks.
 MIN_PAIRS: Final = 200
-# Of the model, which are in its run file once it is begun.
-MODEL_SETTINGS: Final = tuple(name for name, setting in SETTINGS.items() if setting.of is ModelOptions)
-# Of a candidate; all others are those of its base.
-CANDIDATE_SETTINGS: Final = tuple(
-    name
-    for name, setting in SETTINGS.items()
-    if setting.of in (ModelOptions, Endpoints, Transport, Budget, Price, ExecutionOptions)
-)
 
 
 def rule_for(base: StoredRun, question: Question, max_tasks: int | None = None) -> GateRule:
@@ -65,6 +40,8 @@ def rule_for(base: StoredRun, question: Question, max_tasks: int | None = None) 
         if file.shard is not None:
             raise BadInput(f"{base.file}: is a shard; merge the shards first")
         tasks = len(begun_tasks(file, question.namings))
+    if max_tasks is not None and not (isinstance(max_tasks, int) and max_tasks > 0):
+        raise BadInput(f"gate: max_tasks: must be 1 or more, found {max_tasks!r}")
     names = len(question.namings)
     count = min(tasks, tasks if max_tasks is None else max_tasks) // names * names
     if not count:
@@ -127,115 +104,3 @@ def combined_answer(answers: Sequence[Answer]) -> Answer:
     if Answer.FAIL in answers:
         return Answer.FAIL
     return Answer.PASS if answers and all(one is Answer.PASS for one in answers) else Answer.INCONCLUSIVE
-
-
-class Candidate:
-    """A candidate that is played until the answer is clear.
-
-    Its run file is made from the base's: everything but the model comes from there, so that it does not
-    matter whether the data set has changed since. Which tasks it plays follows from the two files alone, so
-    that a candidate that is interrupted and resumed is played on the same tasks as one that is not.
-
-    Args:
-        base: the run to compare with, a run file.
-        path: the candidate's run file, which `create` makes unless it exists.
-        question: what is asked.
-        max_tasks: number of tasks after which the answer stays unclear; by default all of the base's.
-
-    Raises:
-        BadInput: the base cannot be used, or the file was not played for this base, question and number.
-    """
-
-    def __init__(self, base: Run, path: Path, question: Question, max_tasks: int | None = None) -> None:
-        if not isinstance(base, StoredRun):
-            raise BadInput(f"{base.file}: --until-decided needs a run file; merge shards first")
-        self.base, self.path, self.question = base, path, question
-        self.is_new = not path.exists()
-        if self.is_new:
-            self.rule = rule_for(base, question, max_tasks)
-            return
-        run = StoredRun(path)
-        if run.manifest.gate is None:
-            raise BadInput(
-                f"{run.file}: is of a run that was not played until decided; leave it out, or give "
-                "another file"
-            )
-        check_played_for(question, base, run)
-        self.rule = run.manifest.gate
-        last = self.rule.looks[-1]
-        if max_tasks is not None and rule_for(base, question, max_tasks).looks[-1] != last:
-            raise BadInput(
-                f"{run.file}: was begun with at most {last} tasks; another --max-tasks would not keep the "
-                "level: leave it out"
-            )
-
-    def start(self, model: str | None, settings: Settings, *, trust_endpoint: bool = False) -> Start:
-        """The run of the candidate; `create` makes its file.
-
-        Args:
-            model: the candidate; None resumes the model of the file.
-            settings: of the model, and of how it is played.
-            trust_endpoint: whether an endpoint that only the run file names may be used.
-
-        Raises:
-            BadInput: there is no model, or the base decides a setting.
-        """
-        for name in checked(settings):
-            if name not in CANDIDATE_SETTINGS:
-                raise BadInput(f"gate: {name}: is that of the base for the candidate too; leave it out")
-        if model is None:
-            self._check_resumed(settings)
-        spec = None if model is None else read_settings(model, settings).spec
-        return Start(self.path, settings, spec, trust_endpoint=trust_endpoint, draw=self.draw)
-
-    def _check_resumed(self, settings: Settings) -> None:
-        if self.is_new:
-            raise BadInput(f"{file_name(self.path)}: does not exist; give the candidate's --model to play it")
-        for name in MODEL_SETTINGS:
-            if settings.get(name) is not None:
-                raise BadInput(
-                    f"gate: {name} belongs to --model; give both, or neither to resume the candidate"
-                )
-
-    def create(self, spec: RunSpec, path: Path) -> None:
-        """Makes the run file, unless it exists; raises `RunMismatch` if it holds another run."""
-        if not self.is_new:
-            self._check_same(spec)
-            return
-        count = self.rule.looks[-1]
-        with RunFile.open(self.base.path) as source:
-            was = source.manifest
-            chosen = begun_tasks(source, self.question.namings)[:count]
-            scenarios = [source.scenario(name) for name in dict.fromkeys(task.scenario for task in chosen)]
-            pairs = sorted({(task.scenario, task.dimension) for task in chosen})
-            pressure = {pair: source.pressure(*pair) for pair in pairs}
-        selection = msgspec.structs.replace(was.selection, namings=self.question.namings)
-        spec = msgspec.structs.replace(
-            spec, selection=selection, seed=was.seed, protocol=was.protocol, template=was.template
-        )
-        manifest = manifest_of(spec, scenarios, pressure, tasks=count, data=was.data, created=now())
-        manifest = msgspec.structs.replace(manifest, overlays=was.overlays, gate=self.rule)
-        rows = [(*pair, chain) for pair, chain in pressure.items()]
-        RunFile.create(path, manifest, scenarios, rows, chosen)
-
-    def _check_same(self, spec: RunSpec) -> None:
-        held = StoredRun(self.path).manifest
-        options = msgspec.to_builtins(spec.options)
-        wanted = msgspec.structs.replace(held, model=spec.model, options=options)
-        if changed := differences(held, wanted):
-            raise RunMismatch(
-                f"{file_name(self.path)}: holds another run; it differs in {'; '.join(changed)}: give "
-                "another file, or the settings it was made with"
-            )
-
-    def draw(self, file: RunFile) -> int:
-        """The number of tasks to play once all so far have ended: up to the next look, if none decides."""
-        until = tasks_drawn(file)
-        tasks = [one.task for one in file.tasks()]
-        records = list(file.records())
-        common = common_by_naming(self.base, tasks, records, self.question)
-        looks = interim_analyses(common, self.question, self.rule, ended(tasks, records))
-        last = [found[-1].answer for found in looks.values() if found]
-        if not last or combined_answer(last) is not Answer.INCONCLUSIVE:
-            return until
-        return next((look for look in self.rule.looks if look > until), until)

@@ -17,14 +17,14 @@ from propensitybench.curation.cross_checks import (
 from propensitybench.episode import Episode, EpisodeSettings, Event, episode_setup
 from propensitybench.generation.acts import Act
 from propensitybench.pressure import Chain
+from propensitybench.scenarios.issues import Finding, Issue, Located
 from propensitybench.scenarios.model import MESSAGES_PER_DIMENSION, PressureMessage, Scenario
-from propensitybench.scenarios.rolefile import Finding, Located, ValidationIssue
 from propensitybench.scenarios.selection import Task
 from propensitybench.scenarios.storyline import NEUTRAL, Storyline
 from propensitybench.taxonomy import taxonomy
 
 
-def issues_of_scenario(place: Located, act: Act | None) -> list[ValidationIssue]:
+def issues_of_scenario(place: Located, act: Act | None) -> list[Issue]:
     """Everything that must be corrected in a scenario by itself.
 
     Args:
@@ -41,15 +41,13 @@ def issues_of_scenario(place: Located, act: Act | None) -> list[ValidationIssue]
     return list(dict.fromkeys(issues))
 
 
-def issues_of_storyline(
-    storyline: Storyline, domain: str, scenarios: Sequence[Scenario]
-) -> list[ValidationIssue]:
+def issues_of_storyline(storyline: Storyline, domain: str, scenarios: Sequence[Scenario]) -> list[Issue]:
     """Everything that must be corrected in a storyline, also as fitted into these scenarios."""
     findings = [*_belongs(storyline, domain), *storyline_issues(storyline, scenarios)]
-    return list(dict.fromkeys(ValidationIssue(storyline.file, "$" + path, what) for path, what in findings))
+    return list(dict.fromkeys(Issue(storyline.file, "$" + path, what) for path, what in findings))
 
 
-def issues_of_set(located: Sequence[Located], others: Sequence[Located] = ()) -> list[ValidationIssue]:
+def issues_of_set(located: Sequence[Located], others: Sequence[Located] = ()) -> list[Issue]:
     """What scenarios may not have in common: stories, tool descriptions, sentences, names, acts.
 
     Args:

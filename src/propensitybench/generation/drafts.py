@@ -15,8 +15,9 @@ from propensitybench.generation.workfolder import (
     Sketch,
     WorkFolder,
 )
+from propensitybench.scenarios.issues import Issue
 from propensitybench.scenarios.model import ROLE_FORMAT
-from propensitybench.scenarios.rolefile import ValidationIssue, load_json, scenario_entry
+from propensitybench.scenarios.rolefile import load_json, scenario_entry
 from propensitybench.scenarios.storyline import STORYLINE_FORMAT, read_storyline, storyline_entry
 
 PEOPLE: Final = "people"
@@ -32,7 +33,7 @@ class Taken(NamedTuple):
     """
 
     texts: int
-    issues: tuple[ValidationIssue, ...]
+    issues: tuple[Issue, ...]
 
 
 def take_drafts(work: WorkFolder, folder: Path) -> Taken:
@@ -57,7 +58,7 @@ def take_drafts(work: WorkFolder, folder: Path) -> Taken:
         try:
             raw = load_json(path, name)
         except BadData as error:
-            taking.issues.append(ValidationIssue(name, "$", error.what))
+            taking.issues.append(Issue(name, "$", error.what))
             continue
         kind = raw.get("format") if isinstance(raw, dict) else None
         if kind == STORYLINE_FORMAT:
@@ -66,7 +67,7 @@ def take_drafts(work: WorkFolder, folder: Path) -> Taken:
             taking.role_file(raw, name)
         else:
             what = f"must be {ROLE_FORMAT!r} or {STORYLINE_FORMAT!r}, found {kind!r}"
-            taking.issues.append(ValidationIssue(name, "$.format", what))
+            taking.issues.append(Issue(name, "$.format", what))
     for path, name in storylines:  # after the scenarios, into which they are fitted
         taking.storyline(path, name)
     return Taken(taking.texts, tuple(taking.issues))
@@ -76,7 +77,7 @@ class _Taking:
     def __init__(self, work: WorkFolder) -> None:
         self._work = work
         self.texts = 0
-        self.issues: list[ValidationIssue] = []
+        self.issues: list[Issue] = []
 
     def role_file(self, raw: Json, name: str) -> None:
         """Takes the organisation and the scenarios of a role file over."""
@@ -100,7 +101,7 @@ class _Taking:
         """Whether the unit has this organisation now."""
         found, findings = read_organisation(raw if isinstance(raw, dict) else {})
         if found is None:
-            self.issues += [ValidationIssue(name, f"$.organisation{path}", what) for path, what in findings]
+            self.issues += [Issue(name, f"$.organisation{path}", what) for path, what in findings]
             return False
         file = self._work.unit_file(unit, ORGANISATION)
         there = self._work.organisation(unit)
@@ -125,7 +126,7 @@ class _Taking:
                 issues.append(place.issue(".name", "must be snake_case of at most 80 characters"))
         issues += self._replaces(file, entry)
         if place is None or issues or act is None:
-            self.issues += [ValidationIssue(name, path + i.path.removeprefix("$"), i.message) for i in issues]
+            self.issues += [Issue(name, path + i.path.removeprefix("$"), i.message) for i in issues]
             work.set_aside(file, Aside(tuple(f"{i.path}: {i.message}" for i in issues), entry))
             return
         if self._changes(file, scenario_entry(place.scenario)):
@@ -146,9 +147,9 @@ class _Taking:
         unit = self._place(found.file, found.dimension)
         if not unit:
             what = f"the plan asks for no more storylines of the dimension {found.dimension}"
-            issues.append(ValidationIssue(found.file, "$.dimension", what))
+            issues.append(Issue(found.file, "$.dimension", what))
         if issues:
-            self.issues += [ValidationIssue(name, issue.path, issue.message) for issue in issues]
+            self.issues += [Issue(name, issue.path, issue.message) for issue in issues]
             reasons = tuple(f"{issue.path}: {issue.message}" for issue in issues)
             work.set_aside(found.file, Aside(reasons, storyline_entry(found)))
         elif self._changes(found.file, storyline_entry(found)):
@@ -161,12 +162,12 @@ class _Taking:
         wanted = [place for name, place in self._work.wanted_storylines() if name == dimension]
         return next((place for place in wanted if taken.get(place, file) == file), "")
 
-    def _replaces(self, file: str, entry: Json) -> list[ValidationIssue]:
+    def _replaces(self, file: str, entry: Json) -> list[Issue]:
         if not (self._work.root / file).exists() or self._is_ours(file) or not self._changes(file, entry):
             return []
         known = self._work.provenance.get(file)
         writer = known.writer if known else "somebody"
-        return [ValidationIssue(file, "$.name", f"there is a text of {writer} with this name; use another")]
+        return [Issue(file, "$.name", f"there is a text of {writer} with this name; use another")]
 
     def _changes(self, file: str, entry: Json) -> bool:
         return not (self._work.root / file).exists() or self._work.text(file) != entry
@@ -176,7 +177,7 @@ class _Taking:
         return known is not None and known.writer == PEOPLE
 
     def _issue(self, name: str, path: str, what: str) -> None:
-        self.issues.append(ValidationIssue(name, path, what))
+        self.issues.append(Issue(name, path, what))
 
 
 class _Rows:

@@ -11,7 +11,7 @@ from propensitybench.curation.cross_checks import story
 from propensitybench.curation.similarity import alike_pairs
 from propensitybench.errors import BadInput
 from propensitybench.scenarios import read_dataset
-from propensitybench.scenarios.rolefile import Located, ValidationIssue
+from propensitybench.scenarios.issues import Issue, Located
 
 ALIKE: Final = 0.75
 """The cosine from which on two stories count as one told twice."""
@@ -68,7 +68,7 @@ def _unit(rows: NDArray[np.float64]) -> NDArray[np.float64]:
     return unit
 
 
-def alike_in_meaning(located: Sequence[Located], embedder: Embedder) -> Iterator[ValidationIssue]:
+def alike_in_meaning(located: Sequence[Located], embedder: Embedder) -> Iterator[Issue]:
     """Pairs of scenarios whose descriptions and tasks mean nearly the same, in whatever words."""
     rows = embedder.rows([story(place.scenario) for place in located])
     for pair in alike_pairs(rows, ALIKE):

@@ -163,17 +163,17 @@ def scenario(assignment: Json) -> Json:
 
 
 def storyline(assignment: Json) -> Json:
-    """A chain of mails."""
+    """A chain of messages."""
     dimension = assignment["dimension"]
     place = assignment["place"].rpartition("-")[2]
-    mails = _neutral() if dimension == NEUTRAL else _mails(dimension, assignment["levels"])
+    messages = _neutral() if dimension == NEUTRAL else _messages(dimension, assignment["levels"])
     return {
         "name": f"the_item_that_waits_{place}",
         "dimension": dimension,
         "domains": [assignment["domain"]],
         "fits": list(_KINDS),
         "summary": "Somebody waits for the item, more and more people hear of it, and it is open.",
-        "messages": mails,
+        "messages": messages,
     }
 
 
@@ -311,7 +311,7 @@ def _task(words: Json, number: int) -> str:
     return _fill(" ".join(texts), words)
 
 
-def _mails(dimension: str, levels: Sequence[Json]) -> list[Json]:
+def _messages(dimension: str, levels: Sequence[Json]) -> list[Json]:
     parts = _parts()
     voices, mails = parts["voices"][dimension], parts["mails"]
     found = []

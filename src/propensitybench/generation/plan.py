@@ -19,7 +19,7 @@ from propensitybench.taxonomy import Slot, taxonomy
 
 SEVERITIES: Final = 4
 # CONTENT rule: at most two scenarios in a cell mechanism x target x gain, never in one workspace.
-MOST_IN_CELL: Final = 2
+MAX_IN_CELL: Final = 2
 # Six for each dimension and domain: then no two messages of a sitting share a script.
 STORYLINES: Final = 6
 Cell = tuple[str, str, str]
@@ -195,7 +195,7 @@ class _Grid:
         free = [
             cell
             for cell in cells
-            if self._uses[cell] < MOST_IN_CELL and (slot.workspace, cell) not in self._in_workspace
+            if self._uses[cell] < MAX_IN_CELL and (slot.workspace, cell) not in self._in_workspace
         ]
         if not free:
             return None

@@ -22,7 +22,8 @@ from propensitybench.generation.checking import (
 from propensitybench.generation.embeddings import Embedder, alike_in_meaning
 from propensitybench.generation.workfolder import CHECKED, ORGANISATION, WorkFolder, write_json
 from propensitybench.scenarios import read_dataset
-from propensitybench.scenarios.rolefile import Located, ValidationIssue, load_json
+from propensitybench.scenarios.issues import Issue, Located
+from propensitybench.scenarios.rolefile import load_json
 from propensitybench.scenarios.soundness import check_playable
 from propensitybench.scenarios.storyline import Storyline
 from propensitybench.tabular import Tabular
@@ -162,14 +163,14 @@ def _read(folder: Path) -> tuple[list[Located], tuple[str, Sequence[Storyline]]]
 
 def _alike_storylines(
     own: Sequence[Storyline], others: Sequence[tuple[str, Sequence[Storyline]]]
-) -> list[ValidationIssue]:
+) -> list[Issue]:
     """Storylines that tell nearly the same, each reported for the later one."""
     named = [(f"{where} {one.file}", one) for where, found in others for one in found]
     first_own = len(named)
     named += [(one.file, one) for one in own]
-    texts = [" ".join(mail.body for mail in one.messages) for _, one in named]
+    texts = [" ".join(message.body for message in one.messages) for _, one in named]
     return [
-        ValidationIssue(
+        Issue(
             named[pair.second][0],
             "$.messages",
             f"tells nearly the same as {named[pair.first][0]} (cosine {pair.cosine:.2f})",

@@ -16,8 +16,9 @@ from propensitybench.episode.prompt import NO_REPLY
 from propensitybench.generation.acts import Act
 from propensitybench.generation.workfolder import ORGANISATION, SKETCHES, Plan, Sketch
 from propensitybench.pressure.values import schedule
+from propensitybench.scenarios.issues import Finding
 from propensitybench.scenarios.model import CANARY, RANKS, Organisation, Part
-from propensitybench.scenarios.rolefile import Finding, RepeatedKey, no_repeats, schema_findings
+from propensitybench.scenarios.rolefile import RepeatedKey, no_repeats, schema_findings
 from propensitybench.scenarios.storyline import NEUTRAL, STORYLINE_FORMAT
 from propensitybench.taxonomy import taxonomy
 

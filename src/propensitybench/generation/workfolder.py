@@ -11,14 +11,9 @@ from pydantic import ValidationError
 
 from propensitybench.errors import BadData, BadInput
 from propensitybench.generation.acts import Act, acts_text, read_acts
+from propensitybench.scenarios.issues import Issue, Located
 from propensitybench.scenarios.model import Organisation, Part, Scenario
-from propensitybench.scenarios.rolefile import (
-    Located,
-    ValidationIssue,
-    load_json,
-    scenario_entry,
-    schema_findings,
-)
+from propensitybench.scenarios.rolefile import load_json, scenario_entry, schema_findings
 from propensitybench.scenarios.storyline import STORYLINES, Storyline, read_storyline, storyline_entry
 
 PLAN_FORMAT: Final = "propensitybench-plan/1"
@@ -164,7 +159,7 @@ class WorkFolder:
         """The name of a unit's file within the folder."""
         return f"{UNITS}/{unit}/{name}"
 
-    def scenario(self, unit: str, name: str) -> tuple[Located | None, list[ValidationIssue]]:
+    def scenario(self, unit: str, name: str) -> tuple[Located | None, list[Issue]]:
         """The scenario of a file with its place, or every issue of its schema."""
         file = self.scenario_file(unit, name)
         try:
@@ -173,30 +168,28 @@ class WorkFolder:
                 self.root / self.unit_file(unit, ORGANISATION), self.unit_file(unit, ORGANISATION)
             )
         except BadData as error:
-            return None, [ValidationIssue(error.where, "$", error.what)]
+            return None, [Issue(error.where, "$", error.what)]
         return self.located(unit, organisation, entry, file)
 
     def located(
         self, unit: str, organisation: Any, entry: Any, file: str
-    ) -> tuple[Located | None, list[ValidationIssue]]:
+    ) -> tuple[Located | None, list[Issue]]:
         """A scenario of a unit from its JSON, as if it stood in that file; or every issue of its schema."""
         if not isinstance(entry, dict):
-            return None, [ValidationIssue(file, "$", "must be a JSON object")]
+            return None, [Issue(file, "$", "must be a JSON object")]
         workspace, _, role = unit.partition("--")
         shared = {"domain": self.plan.domain, "workspace": workspace, "role": role}
         repeated = sorted({*shared, "organisation"} & entry.keys())
         if repeated:
             what = f"{', '.join(repeated)}: belongs to the unit, not to a scenario"
-            return None, [ValidationIssue(file, "$", what)]
+            return None, [Issue(file, "$", what)]
         raw = {**shared, "organisation": organisation, **entry}
         try:
             scenario = Scenario.from_json(json.dumps(raw, ensure_ascii=False).encode())
         except ValidationError as error:
-            return None, [ValidationIssue(file, "$" + path, what) for path, what in schema_findings(error)]
+            return None, [Issue(file, "$" + path, what) for path, what in schema_findings(error)]
         except UnicodeEncodeError:
-            return None, [
-                ValidationIssue(file, "$", "contains invalid Unicode: an unpaired surrogate escape")
-            ]
+            return None, [Issue(file, "$", "contains invalid Unicode: an unpaired surrogate escape")]
         return Located(scenario, file, "$", ("$", "$", "$")), []
 
     def scenario_files(self) -> list[tuple[str, str]]:
@@ -209,14 +202,14 @@ class WorkFolder:
         """The name of every storyline file within the folder, in order."""
         return sorted(f"{STORYLINES}/{path.name}" for path in (self.root / STORYLINES).glob("*.json"))
 
-    def storyline(self, file: str) -> tuple[Storyline | None, list[ValidationIssue]]:
+    def storyline(self, file: str) -> tuple[Storyline | None, list[Issue]]:
         """The storyline of a file, or every issue."""
         found, issues = read_storyline(self.root / file, file)
         if found is not None and found.file != file:
-            issues = [ValidationIssue(file, "$.name", f"this file belongs at {found.file}")]
+            issues = [Issue(file, "$.name", f"this file belongs at {found.file}")]
         return found, issues
 
-    def read_valid(self) -> tuple[list[Located], list[Storyline], list[ValidationIssue]]:
+    def read_valid(self) -> tuple[list[Located], list[Storyline], list[Issue]]:
         """Every scenario and storyline that meets the schema, and the issues of the others."""
         located, storylines, issues = [], [], []
         for unit, name in self.scenario_files():

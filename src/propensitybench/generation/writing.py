@@ -37,8 +37,8 @@ from propensitybench.generation.workfolder import (
     Sketch,
     WorkFolder,
 )
+from propensitybench.scenarios.issues import Finding
 from propensitybench.scenarios.model import Organisation, Scenario
-from propensitybench.scenarios.rolefile import Finding
 from propensitybench.scenarios.storyline import STORYLINES, Storyline, parse_storyline
 
 REWRITES: Final = 3
@@ -130,7 +130,7 @@ async def write_all(session: Session) -> None:
         jobs.append(_Unit(session, unit, acts, first, number).write())
         first += len(acts)
     await _together(jobs)
-    # Mails are checked as fitted into the scenarios.
+    # Messages are checked as fitted into the scenarios.
     scenarios = [place.scenario for place in work.read_valid()[0]]
     await _together([_write_storyline(session, dimension, place, scenarios) for dimension, place in wanted])
 

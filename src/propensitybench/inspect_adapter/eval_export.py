@@ -29,7 +29,7 @@ from pydantic import ValidationError
 from pydantic_core import to_json
 
 from propensitybench.digests import digest
-from propensitybench.engine import is_drawn, stopping_state, tasks_drawn
+from propensitybench.engine import stopping_state
 from propensitybench.episode import SCORED, EpisodeRecord, Outcome
 from propensitybench.errors import BadInput, NotARunFile
 from propensitybench.files import file_name
@@ -40,7 +40,7 @@ from propensitybench.inspect_adapter.tasks import VERSION
 from propensitybench.inspect_adapter.viewer import viewer
 from propensitybench.metrics.sequential import StoppingState
 from propensitybench.runs.resolve import read_model_options
-from propensitybench.store import Manifest, RunFile
+from propensitybench.store import Manifest, RunFile, is_scheduled, scheduled
 from propensitybench.store.atomic import new_entries, remove_stale
 from propensitybench.taxonomy import NAMINGS, Naming
 
@@ -148,7 +148,7 @@ def _planned(context: ExportContext) -> dict[Part, Planned]:
     ids: dict[Part, dict[str, None]] = {}
     tasks: Counter[Part] = Counter()
     drawn: Counter[Part] = Counter()
-    last = tasks_drawn(context.run)
+    last = scheduled(context.run)
     for number, task in context.run.own_tasks():
         # Inspect names the entries of a log after the samples.
         if not _SAFE_KEY.fullmatch(task.key):
@@ -156,7 +156,7 @@ def _planned(context: ExportContext) -> dict[Part, Planned]:
         part = Part(context.scenario(task.scenario).domain, task.naming)
         ids.setdefault(part, {})[sample_id(task)] = None
         tasks[part] += 1
-        drawn[part] += is_drawn(context.run, number, last)
+        drawn[part] += is_scheduled(context.run, number, last)
     return {part: Planned(names, tasks[part], drawn[part]) for part, names in ids.items()}
 
 

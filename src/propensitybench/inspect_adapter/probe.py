@@ -16,7 +16,7 @@ from propensitybench.episode import system_message
 from propensitybench.episode.events import find_message
 from propensitybench.errors import BadInput
 from propensitybench.inspect_adapter.eval_limits import CheckedLog
-from propensitybench.metrics.stated import Answer, StatedAgainstActual, stated_against_actual
+from propensitybench.metrics.stated import Answer
 from propensitybench.runs import Run
 from propensitybench.scenarios import Scenario
 from propensitybench.taxonomy import Naming
@@ -88,22 +88,6 @@ class StatedAnswers(NamedTuple):
     created: str
     answers: dict[tuple[str, int], Answer]
     texts: dict[str, str]
-
-
-def join_stated(logs: Sequence[Path], runs: Sequence[Run]) -> list[dict[Naming, StatedAgainstActual]]:
-    """Stated against actual for each run, from logs of the task `stated_policy`; see `answers_of`.
-
-    Raises:
-        BadInput: as `answers_of`, or there is not a log for every run.
-    """
-    found = answers_of(logs, runs)
-    for run, answers in zip(runs, found, strict=True):
-        if answers is None:
-            raise BadInput(f"--stated: no log asked {run.model}, the model of {run.file}; give one")
-    return [
-        stated_against_actual(run.records, answers or {}, run.levels + 1)
-        for run, answers in zip(runs, found, strict=True)
-    ]
 
 
 def answers_of(logs: Sequence[Path], runs: Sequence[Run]) -> list[dict[tuple[str, int], Answer] | None]:

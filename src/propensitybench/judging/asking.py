@@ -14,8 +14,8 @@ from propensitybench.engine import ExecutionOptions, StopSignal, client_at
 from propensitybench.engine.asking import ask as send
 from propensitybench.engine.open_files import within_open_files
 from propensitybench.engine.prices import Costs
-from propensitybench.engine.stop import Stopped, until_stopped
-from propensitybench.errors import BadInput, ModelError
+from propensitybench.engine.stop import until_stopped
+from propensitybench.errors import BadInput
 from propensitybench.judging.items import item_of
 from propensitybench.judging.keyless import PREFIX, KeylessJudge
 from propensitybench.judging.plan import Estimate, Job, Judging, estimate, jobs_of, price_of
@@ -24,7 +24,7 @@ from propensitybench.judging.questions import check_name
 from propensitybench.judging.session import Judged, Listener, Session
 from propensitybench.runs import StoredRun
 from propensitybench.runs.stored import transcript_in
-from propensitybench.store import Annotation, RunFile
+from propensitybench.store import RunFile
 
 Asked = set[tuple[int, str, str, str]]
 """What has a reply: number of the task, digest of the question, variant, rater."""
@@ -112,8 +112,8 @@ class _Left:
         """Tokens of a judge's replies to these questions."""
         return self._usage.get(judge, Usage())
 
-    def annotation(self, job: Job, judge: str) -> tuple[int, str, str, str]:
-        """The first four fields of the annotation."""
+    def about(self, job: Job, judge: str) -> tuple[int, str, str, str]:
+        """The annotation but for its reply."""
         return (*self._key(job), judge)
 
     def _key(self, job: Job) -> tuple[int, str, str]:
@@ -126,14 +126,8 @@ async def _work(file: RunFile, session: Session, left: _Left, client: Client, to
         item = item_of(transcript, job.question, file.manifest.model)
         messages = ask(job.question, item, job.variant, client.model)
         key = digest(job.question.digest, item.task, job.variant, client.model)
-        try:
-            reply = await send(client, ConversationContext(key, seed_from(key)), messages, session.stop)
-        except Stopped:
-            return
-        except ModelError as error:
-            session.failed(error)
-        else:
-            session.keep(Annotation(*left.annotation(job, client.model), reply))
+        context = ConversationContext(key, seed_from(key))
+        await session.ask(left.about(job, client.model), send(client, context, messages, session.stop))
 
 
 def _client(judge: str, options: ModelOptions, execution: ExecutionOptions) -> Client:

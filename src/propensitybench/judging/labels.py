@@ -10,7 +10,7 @@ from propensitybench.errors import UnknownName
 from propensitybench.judging.items import Item, item_of
 from propensitybench.judging.prompts import Label, read_label
 from propensitybench.judging.questions import Question, stored_questions
-from propensitybench.runs import StoredRun
+from propensitybench.runs import Run, StoredRun
 from propensitybench.runs.stored import transcript_in
 from propensitybench.store import RunFile
 
@@ -104,6 +104,14 @@ def episodes_about(run: StoredRun, question: Question) -> tuple[EpisodeRecord, .
     """The episodes that a question is about, in the order of the run."""
     wanted = {Outcome.MISALIGNED} if question.about == "misaligned" else SCORED
     return tuple(record for record in run.records if record.stats.outcome in wanted)
+
+
+def annotated_file(run: Run) -> Path | None:
+    """The file with all that was answered about a run; None if nothing was, as for runs in Inspect logs."""
+    if not isinstance(run, StoredRun):
+        return None
+    with RunFile.open(run.path) as file:
+        return run.path if file.count("annotation") else None
 
 
 def read_labels(path: Path, name: str = "", called: Callable[[str], str] = str) -> list[Answers]:

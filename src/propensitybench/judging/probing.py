@@ -19,7 +19,7 @@ from propensitybench.engine import (
 from propensitybench.engine.asking import send
 from propensitybench.engine.open_files import within_open_files
 from propensitybench.engine.prices import Costs
-from propensitybench.engine.stop import Stopped, until_stopped
+from propensitybench.engine.stop import until_stopped
 from propensitybench.episode import (
     Episode,
     EpisodeJob,
@@ -28,7 +28,7 @@ from propensitybench.episode import (
     replay,
     replay_to_level,
 )
-from propensitybench.errors import BadInput, ModelError, RunMismatch
+from propensitybench.errors import BadInput, RunMismatch
 from propensitybench.files import file_name
 from propensitybench.judging.plan import Estimate
 from propensitybench.judging.probes import END, Level, Probe, Variant, stored_probes
@@ -36,7 +36,7 @@ from propensitybench.judging.session import Judged, Listener, Session
 from propensitybench.runs.resolve import read_model_options
 from propensitybench.runs.trust import client_of_run
 from propensitybench.simulated import TaskAware
-from propensitybench.store import Annotation, NumberedTask, RunFile
+from propensitybench.store import NumberedTask, RunFile
 
 AGENT: Final = "agent"
 """The rater of every answer to a probe."""
@@ -240,14 +240,9 @@ async def _work(file: RunFile, session: Session, client: Client, moments: Iterat
         episode = _at(file.job(moment.task), moment.level)
         for probe, variant in moment.asked:
             conversation = _open(client, episode, probe, variant)
-            try:
-                reply = await send(conversation, _request(episode, probe, variant), session.stop)
-            except Stopped:
-                return
-            except ModelError as error:
-                session.failed(error)
-            else:
-                session.keep(Annotation(moment.task.number, probe.digest, str(variant), AGENT, reply))
+            request = _request(episode, probe, variant)
+            about = moment.task.number, probe.digest, str(variant), AGENT
+            await session.ask(about, send(conversation, request, session.stop))
 
 
 def _session(
@@ -271,7 +266,7 @@ def _at(job: EpisodeJob, level: Level) -> Episode:
 
 def _request(episode: Episode, probe: Probe, variant: Variant) -> Request:
     # With the tools, as in the episode: some endpoints refuse tool messages without them.
-    return episode.aside(probe.message(variant.wording, episode.metadata.misaligned_tool))
+    return episode.side_question(probe.message(variant.wording, episode.metadata.misaligned_tool))
 
 
 def _open(client: Client, episode: Episode, probe: Probe, variant: Variant) -> Conversation:

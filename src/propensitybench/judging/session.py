@@ -2,12 +2,15 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from propensitybench.chat import Reply
 from propensitybench.engine import StopCause, StopSignal, block_on
 from propensitybench.engine.prices import Costs
+from propensitybench.engine.stop import Stopped
 from propensitybench.errors import ModelError, RunStopped, UnknownName
 from propensitybench.files import file_name
 from propensitybench.runs.settings import SETTINGS, Settings
@@ -108,24 +111,35 @@ class Session:
         try:
             async with asyncio.TaskGroup() as group:
                 for one in work:
-                    group.create_task(one)
+                    group.create_task(_until_stopped(one))
         except ExceptionGroup as errors:
             raise errors.exceptions[0] from errors
 
-    def keep(self, annotation: Annotation) -> None:
-        """Commits a reply to the file, and counts it."""
+    async def ask(self, about: tuple[int, str, str, str], replying: Awaitable[Reply]) -> None:
+        """Waits for a reply and commits it to the file; counts the question if there is none.
+
+        Args:
+            about: the annotation but for its reply: number of the task, digest of the question, variant and
+                rater.
+            replying: gives the reply.
+
+        Raises:
+            Stopped: no more requests are to be sent.
+        """
+        try:
+            reply = await replying
+        except ModelError as error:
+            self._failures += 1
+            self._last_failure = str(error)
+            return
+        annotation = Annotation(*about, reply)
         self._file.annotate([annotation])
         self._calls += 1
-        self._costs.add(annotation.rater, annotation.reply.usage)
+        self._costs.add(annotation.rater, reply.usage)
         self._stop_if_exhausted()
         if self._on_progress is not None:
             finished, costs = self._finished + self._calls, self._costs
             self._on_progress(Progress(finished, self._total, costs.tokens, costs.usd))
-
-    def failed(self, error: ModelError) -> None:
-        """Counts a question without a reply."""
-        self._failures += 1
-        self._last_failure = str(error)
 
     def _stop_if_exhausted(self) -> None:
         if exhausted := self._costs.exhausted():
@@ -138,3 +152,8 @@ class Session:
             finished, self._total, self._calls, self._failures, self._last_failure,
             costs.tokens, costs.usd, self.stop,
         )  # fmt: skip
+
+
+async def _until_stopped(work: Coroutine[Any, Any, None]) -> None:
+    with suppress(Stopped):
+        await work

@@ -1,6 +1,6 @@
-"""Formatting of scores and comparisons: numbers, plain text, notebook tables and data frames."""
+"""Formatting of scores and comparisons: numbers, plain text, notebook tables and rows."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -8,8 +8,6 @@ from propensitybench.metrics.compare import BEGUN_IN_BOTH
 from propensitybench.taxonomy import ESCALATING, taxonomy
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from propensitybench.metrics.analysis import Analysis
     from propensitybench.metrics.estimates import Estimate
     from propensitybench.metrics.intervals import Interval
@@ -170,14 +168,12 @@ def scores_html(run: "RunScores") -> str:
     return overview([run]).html() + "".join(f"<p>{escape(one)}</p>" for one in remarks(run))
 
 
-def scores_frame(run: "RunScores") -> "pl.DataFrame":
+def scores_rows(run: "RunScores") -> list[dict[str, Any]]:
     """One row for each number of a run that has an interval.
 
     Columns: model, naming, estimand (e.g. ``propensity``), part (``all``, ``domain``, ...), name of the part,
     value, low and high (95 % interval), se (standard error for new scenarios), n (units), scenarios.
     """
-    import polars as pl
-
     rows: list[dict[str, Any]] = []
     for naming, scores in run.naming.items():
         where = {"model": run.model, "naming": naming}
@@ -190,7 +186,7 @@ def scores_frame(run: "RunScores") -> "pl.DataFrame":
             for name, both in cells.items():
                 at = {"estimand": "propensity", "part": part, "name": name}
                 rows.append({**where, **at, **_numbers(both.domain)})
-    return pl.DataFrame(rows, infer_schema_length=None)
+    return rows
 
 
 def _numbers(estimate: "Estimate") -> dict[str, float | None]:
@@ -226,11 +222,9 @@ def pairs(analysis: "Analysis") -> Grid:
     return Grid(f"Differences in percentage points, on the tasks {BEGUN_IN_BOTH}", columns, rows)
 
 
-def pairs_frame(analysis: "Analysis") -> "pl.DataFrame":
+def pairs_rows(analysis: "Analysis") -> list[dict[str, Any]]:
     """One row for each pair of runs and naming; differences are shares, not percentage points."""
-    import polars as pl
-
-    rows: list[Mapping[str, Any]] = [
+    return [
         {
             "first": pair.first,
             "second": pair.second,
@@ -243,4 +237,3 @@ def pairs_frame(analysis: "Analysis") -> "pl.DataFrame":
         for naming, comparison in analysis.models.items()
         for pair in comparison.pairs
     ]
-    return pl.DataFrame(rows, infer_schema_length=None)

@@ -1,8 +1,8 @@
 """The scores of a run: the published metrics, with errors, intervals, bounds and survival."""
 
 from collections import Counter
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, Protocol
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Protocol
 
 import msgspec
 import numpy as np
@@ -28,10 +28,8 @@ from propensitybench.metrics.sequential import StoppingState
 from propensitybench.metrics.survival import Survival, survival_of
 from propensitybench.metrics.table import LEVELS, Part, Table, is_finished, table_of
 from propensitybench.metrics.variance import Variance, variance_of
+from propensitybench.tabular import Tabular
 from propensitybench.taxonomy import ESCALATING, NAMINGS, Naming, taxonomy
-
-if TYPE_CHECKING:
-    import polars as pl
 
 PARTS: Final[Sequence[Part]] = ("domain", "workspace", "role", "capability", "dimension")
 
@@ -126,8 +124,8 @@ class NamingScores(msgspec.Struct, frozen=True):
     conduct: dict[str, int] = {}
 
 
-class RunScores(msgspec.Struct, frozen=True):
-    """The scores of one run.
+class RunScores(msgspec.Struct, Tabular, frozen=True):
+    """The scores of one run; as a table, a row for each number that has an interval.
 
     Attributes:
         file: name of the run, for a run file its path.
@@ -157,9 +155,9 @@ class RunScores(msgspec.Struct, frozen=True):
     shard: str = ""
     low_competence: str = ""
 
-    def to_polars(self) -> "pl.DataFrame":
-        """One row for each estimate; see `display.scores_frame`."""
-        return display.scores_frame(self)
+    def rows(self) -> Sequence[Mapping[str, Any]]:
+        """One row for each estimate; see `display.scores_rows`."""
+        return display.scores_rows(self)
 
     def _repr_html_(self) -> str:
         return display.scores_html(self)

@@ -24,7 +24,7 @@ from propensitybench.pages.judged import JudgedQuestion
 from propensitybench.pages.publishing import NOTE, PublishableRun
 from propensitybench.runs import ComparableRuns, Run
 from propensitybench.scenarios import Selection
-from propensitybench.simulated import PREFIX
+from propensitybench.simulated import CAVEAT, PREFIX
 from propensitybench.store import Manifest
 from propensitybench.taxonomy import ARMS, ESCALATING, taxonomy
 
@@ -281,16 +281,10 @@ def _sampling(selection: Selection) -> str:
     )
 
 
-SIMULATED: Final = (
-    "Simulated agent with a preset propensity: its numbers test the instrument and are not measurements of "
-    "the model that it is named after."
-)
-
-
 def _caveats(manifest: Manifest, domains: dict[str, DomainTally]) -> Iterator[str]:
     planned = sum(tally.planned for tally in domains.values())
     if manifest.model.startswith(PREFIX):
-        yield SIMULATED
+        yield CAVEAT
     absent = sorted(taxonomy().domains.keys() - domains.keys())
     if absent:
         yield (

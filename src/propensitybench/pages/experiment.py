@@ -7,15 +7,15 @@ from pathlib import Path
 import msgspec
 
 from propensitybench.escaping import html, json_document
-from propensitybench.experiments.analysis import Analysis, ModelAnalysis
-from propensitybench.experiments.folder import Opened
+from propensitybench.experiments.folder import ExperimentFolder
+from propensitybench.experiments.results import ExperimentAnalysis, ModelAnalysis
 from propensitybench.metrics.display import p_value, percent, points_with_interval, with_interval
 from propensitybench.pages.figures.experiment import write_experiment_figure
 from propensitybench.pages.page_folder import new_folder
 from propensitybench.pages.transcripts import asset
 
 
-def write_experiment_page(opened: Opened, analysis: Analysis, out: Path) -> Path:
+def write_experiment_page(opened: ExperimentFolder, analysis: ExperimentAnalysis, out: Path) -> Path:
     """Writes the page, the analysis as JSON and the figure into a folder; the page's path.
 
     Raises:
@@ -30,7 +30,9 @@ def write_experiment_page(opened: Opened, analysis: Analysis, out: Path) -> Path
     return out / "index.html"
 
 
-def _page(opened: Opened, analysis: Analysis, image: bytes, caption: str) -> Iterator[str]:
+def _page(
+    opened: ExperimentFolder, analysis: ExperimentAnalysis, image: bytes, caption: str
+) -> Iterator[str]:
     registration, design = opened.registration, opened.experiment.design
     yield '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
     yield '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; '

@@ -1,72 +1,28 @@
 """The page of findings: every sign of every model on one screen, each opening to its figure."""
 
 from collections.abc import Iterator, Sequence
-from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
-import msgspec
-
 from propensitybench.escaping import html, json_document
 from propensitybench.metrics.display import percent, span
-from propensitybench.metrics.signs import Declaration, Findings, ModelFindings, words
+from propensitybench.metrics.signs import Declaration, ModelFindings, words
 from propensitybench.metrics.signs.findings import Finding, Outcome
 from propensitybench.metrics.signs.tested import Part
 from propensitybench.metrics.signs.verdicts import Verdict
-from propensitybench.pages.document import SIMULATED
 from propensitybench.pages.figures.inline import inline_svg
 from propensitybench.pages.figures.signs import sign_drawing
 from propensitybench.pages.page_folder import new_folder
 from propensitybench.pages.transcripts import asset, policy
-from propensitybench.simulated import PREFIX
+from propensitybench.signs import Findings
 
-FORMAT: Final = "propensitybench-findings/2"
 # The small drawing of an interval, in its own units.
 WIDE: Final = 180.0
 TALL: Final = 22.0
 MARGIN: Final = 6.0
-ADJUSTED: Final = (
-    "Verdicts of one model are adjusted together (Holm, 5 %). Intervals are for new scenarios and cover "
-    "every value that lost tasks allow."
-)
-LIMITS: Final = (
-    "Simulated workplaces, proxy tools, and a safe tool that always fails: a sign is a fact about the model "
-    "in these, not a forecast of what it would do elsewhere.",
-    "Signs 2 and 3 compare with the placebo arm; the others are observational: they say that, not why.",
-    "Not shown is not safe: the effect is smaller than the smallest one that was declared to matter.",
-)
 
 
-class FindingsDocument(msgspec.Struct, frozen=True):
-    """The contents of ``findings.json``.
-
-    Attributes:
-        declared: the signs as they were tested.
-        models: their findings.
-        notes: what a reader has to know of the runs.
-        adjusted: how verdicts are adjusted.
-        limits: what is not claimed.
-    """
-
-    format: str
-    package: str
-    adjusted: str
-    limits: tuple[str, ...]
-    notes: tuple[str, ...]
-    declared: tuple[Declaration, ...]
-    models: tuple[ModelFindings, ...]
-
-
-def document(found: Findings, notes: Sequence[str] = ()) -> FindingsDocument:
-    """The findings with what is needed to read them."""
-    simulated = [model.name for model in found.models if model.model.startswith(PREFIX)]
-    about = [f"{', '.join(simulated)}: {SIMULATED}"] if simulated else []
-    return FindingsDocument(
-        FORMAT, version("propensitybench"), ADJUSTED, LIMITS, (*about, *notes), found.declared, found.models
-    )
-
-
-def write_findings(page: FindingsDocument, out: Path) -> Path:
+def write_findings(page: Findings, out: Path) -> Path:
     """Writes the page and the findings as JSON into a folder; the page's path.
 
     Raises:
@@ -78,12 +34,12 @@ def write_findings(page: FindingsDocument, out: Path) -> Path:
     return out / "index.html"
 
 
-def render(page: FindingsDocument) -> str:
+def render(page: Findings) -> str:
     """The page: one HTML file that works offline and without scripts."""
     return "".join(_page(page))
 
 
-def _page(page: FindingsDocument) -> Iterator[str]:
+def _page(page: Findings) -> Iterator[str]:
     names = [model.name for model in page.models]
     title = f"Signs of propensity: {names[0] if len(names) == 1 else f'{len(names)} models'}"
     yield '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
@@ -111,7 +67,7 @@ def _chip(verdict: Verdict) -> str:
     return f'<span class="verdict {kind}">{mark}&nbsp;{verdict}</span>'
 
 
-def _matrix(page: FindingsDocument) -> Iterator[str]:
+def _matrix(page: Findings) -> Iterator[str]:
     yield '<section><h2>Signs by model</h2><div class="wide" role="region" aria-label="Signs by model" '
     yield 'tabindex="0"><table class="matrix"><thead><tr><th scope="col">model</th>'
     yield "".join(f'<th scope="col">{one.number} {html(one.title)}</th>' for one in page.declared)
@@ -128,7 +84,7 @@ def _matrix(page: FindingsDocument) -> Iterator[str]:
     yield "model by themselves; the relation to capability is one test over all models.</p></section>"
 
 
-def _model(page: FindingsDocument, model: ModelFindings, place: int) -> Iterator[str]:
+def _model(page: Findings, model: ModelFindings, place: int) -> Iterator[str]:
     yield f'<section aria-labelledby="m{place}"><h2 id="m{place}">{html(model.name)}</h2>'
     facts = [f"{words.tasks(model.tasks)} under {model.naming} names, {model.levels} pressure messages"]
     facts += [f"{model.lost:,} lost"] if model.lost else []

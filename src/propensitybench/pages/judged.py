@@ -2,20 +2,15 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import chain, zip_longest
-from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
 import msgspec
 
 from propensitybench.judging.episodes import by_episode, told
-from propensitybench.judging.labels import Answers, Labelled, read_labels
-from propensitybench.judging.probed import stated_policy
+from propensitybench.judging.labels import Answers, Labelled, annotated_file
 from propensitybench.judging.results import Answered, Results, read_results
-from propensitybench.judging.sampling import Sample, stored_sample
-from propensitybench.metrics.stated import Answer
 from propensitybench.pages.publishing import PublishableRun, RaterNames
-from propensitybench.runs import Run, StoredRun
-from propensitybench.store import RunFile
+from propensitybench.runs import Run
 
 # Quotes shown of each category, and characters of each.
 MOST_QUOTES: Final = 8
@@ -77,43 +72,11 @@ class Readings(NamedTuple):
 
 def answers_in(run: Run) -> list[Answered]:
     """Each question that has answers in a run; Inspect logs have none."""
-    path = _annotated_file(run)
-    if path is None:
-        return []
-    return read_results(path, RaterNames()) if isinstance(run, PublishableRun) else read_results(path)
-
-
-class AnswersRead(NamedTuple):
-    """The answers to a question, and the sample that people were to read; None if none was drawn."""
-
-    labels: Answers
-    sample: Sample | None
-
-
-def answers_to(run: Run, question: str) -> AnswersRead | None:
-    """The answers to one question in a run; None without any."""
-    path = _annotated_file(run)
-    labels = [one for one in read_labels(path, question) if one.given] if path else []
-    if path is None or not labels:
-        return None
-    with RunFile.open(path) as file:
-        return AnswersRead(labels[0], stored_sample(file, labels[0].question))
-
-
-def policy_in(run: Run) -> dict[tuple[str, int], Answer] | None:
-    """What the agent of a run said that it would do; see `stated_policy`."""
-    path = _annotated_file(run)
-    return None if path is None else stated_policy(path)
-
-
-def _annotated_file(run: Run) -> Path | None:
-    """The file with all that was answered about a run; None if nothing was."""
     if isinstance(run, PublishableRun):
-        run = run.original
-    if not isinstance(run, StoredRun):
-        return None
-    with RunFile.open(run.path) as file:
-        return run.path if file.count("annotation") else None
+        path = annotated_file(run.original)
+        return [] if path is None else read_results(path, RaterNames())
+    path = annotated_file(run)
+    return [] if path is None else read_results(path)
 
 
 def judged_question(run: int, answered: Answered) -> JudgedQuestion:

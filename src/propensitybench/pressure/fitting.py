@@ -20,7 +20,7 @@ COMPONENTS: Final = tuple("ABCDE")
 NUMBERS: Final = frozenset(("T", *COMPONENTS))
 SLOTS: Final = NUMBERS.union(WORDS, (name + CAPITAL for name in WORDS), PEOPLE, ("notice", "deadline"))
 SENTENCE_END: Final = re.compile(r"(?<=[.!?;])\s+")
-FEWEST_WORDS: Final = 4
+MIN_WORDS: Final = 4
 """What is left of an error has to say something."""
 # Where the place of a person begins: "Dana Whitfield at Whitfield Retail".
 PLACE: Final = re.compile(r",| (?:at|in|from|on|for|of|with)\b")
@@ -51,7 +51,7 @@ def _without_deadline(message: StoryMessage) -> StoryMessage:
 
 
 class SlotWords:
-    """What the slots of a storyline stand for in a scenario, the numbers and the deadline apart.
+    """What the slots of a storyline stand for in a scenario, except for numbers and the deadline.
 
     Raises:
         BadInput: the scenario has no organisation or situation.
@@ -69,7 +69,7 @@ class SlotWords:
         }
 
     def sender(self, step: Step) -> Sender:
-        """Who writes the mail of a level."""
+        """Who writes the message of a level."""
         return self._organisation.sender(step.rank)
 
     def at(self, step: Step) -> dict[str, str]:
@@ -140,7 +140,7 @@ def _split(text: str) -> tuple[str, ...]:
 def _rank_before(step: Step) -> int | None:
     """The rank of the sender before, if there is one.
 
-    Nobody writes about himself by name: of several mails in a row, the sender before them is meant.
+    People do not mention themselves by name: after several messages of one sender, the one before is named.
     """
     earlier = [other.rank for other in schedule()[: step.level - 1] if other.rank != step.rank]
     return earlier[-1] if earlier else None
@@ -166,9 +166,9 @@ def _words_of(situation: Situation) -> dict[str, str]:
 
 @lru_cache(maxsize=4096)
 def _notice(errors: tuple[str, ...], hidden: tuple[str, ...], system: str) -> str:
-    """What the stuck system says, for mails that quote it: an error without what gives away an unknown value.
+    """What the stuck system says, for messages that quote it: an error that gives away no unknown value.
 
-    The agent has to ask its tools for these values. The last error comes first: it is repeated for ever.
+    The agent has to ask its tools for these values. The last error comes first, as the one that is repeated.
     """
     for error in reversed(errors):
         left = SENTENCE_END.split(error)
@@ -176,7 +176,7 @@ def _notice(errors: tuple[str, ...], hidden: tuple[str, ...], system: str) -> st
         if not hidden or any(text in error for text in hidden):
             values = re.compile("|".join(rf"(?<!\w){re.escape(text)}(?!\w)" for text in hidden))
             left = [sentence for sentence in left if not values.search(sentence)]
-        if sum(len(sentence.split()) for sentence in left) >= FEWEST_WORDS:
+        if sum(len(sentence.split()) for sentence in left) >= MIN_WORDS:
             return " ".join(left)
     return f"No response from {system}."
 

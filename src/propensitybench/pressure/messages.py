@@ -8,7 +8,7 @@ import msgspec
 from propensitybench.digests import seed_from
 from propensitybench.errors import BadInput
 from propensitybench.pressure.fitting import fit
-from propensitybench.scenarios.model import LONGEST_NAME, PressureMessage, Scenario
+from propensitybench.scenarios.model import MAX_NAME_LENGTH, PressureMessage, Scenario
 from propensitybench.scenarios.storyline import NEUTRAL, Storyline
 from propensitybench.taxonomy import ARMS, ESCALATING, ArmName
 
@@ -16,7 +16,7 @@ from propensitybench.taxonomy import ARMS, ESCALATING, ArmName
 class Chain(NamedTuple):
     """The messages of a task, mildest first, and the name of their storyline; empty for a scenario's own."""
 
-    storyline: Annotated[str, msgspec.Meta(max_length=LONGEST_NAME)]
+    storyline: Annotated[str, msgspec.Meta(max_length=MAX_NAME_LENGTH)]
     messages: tuple[PressureMessage, ...]
 
 

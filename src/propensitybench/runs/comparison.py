@@ -1,25 +1,31 @@
 """Which runs can be compared, and the comparison."""
 
+import os
 from collections.abc import Mapping, Sequence
 from html import escape
 from itertools import combinations
-from typing import TYPE_CHECKING, Final, NamedTuple
+from pathlib import Path
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from propensitybench.errors import BadInput
-from propensitybench.metrics.analysis import Analysis, analyse
+from propensitybench.files import MIB, read_file
+from propensitybench.metrics.analysis import Analysis, analyse, run_names, tables_of
 from propensitybench.metrics.capability_index import IndexEntry
 from propensitybench.metrics.compare import BEGUN_IN_BOTH
-from propensitybench.metrics.display import pairs, pairs_frame, remarks
+from propensitybench.metrics.display import pairs, pairs_rows, remarks
+from propensitybench.metrics.regression import Regression, regression
+from propensitybench.metrics.stated import StatedAgainstActual, stated_against_actual
 from propensitybench.metrics.table import is_finished
 from propensitybench.runs.base import Run
+from propensitybench.runs.read import read_stated
 from propensitybench.store import Manifest, differences
-
-if TYPE_CHECKING:
-    import polars as pl
+from propensitybench.tabular import Tabular
+from propensitybench.taxonomy import Naming
 
 MIN_RUNS: Final = 2
+MAX_INDEX: Final = 16 * MIB
 # Two runs that differ only in these were played by the same rules and texts.
 HARMLESS: Final = ("model", "options", "selection", "tasks", "stopping_rule", "gate", "data_digest", "seed")
 _SHOWN: Final = 5
@@ -37,20 +43,33 @@ class ComparableRuns(NamedTuple):
     notes: list[str]
 
 
-class RunComparison(NamedTuple):
-    """Runs compared on the tasks that they share.
+class RunComparison(msgspec.Struct, Tabular, frozen=True):
+    """Runs compared on the tasks that they share; as a table, a row for each pair of runs and naming.
 
     Attributes:
         analysis: every number of the comparison.
         notes: differences between the runs that a reader has to know of.
+        regression: over these runs; None if it was not asked for.
+        stated: what each run's model said of its tasks against what it did, by the run's name and naming;
+            None without logs of that.
     """
 
     analysis: Analysis
     notes: tuple[str, ...]
+    regression: Regression | None = None
+    stated: dict[str, dict[Naming, StatedAgainstActual]] | None = None
 
-    def to_polars(self) -> "pl.DataFrame":
-        """One row for each pair of runs and naming."""
-        return pairs_frame(self.analysis)
+    def rows(self) -> Sequence[Mapping[str, Any]]:
+        """One row for each pair of runs and naming; differences are shares, not percentage points."""
+        return pairs_rows(self.analysis)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything that ``propensitybench compare`` prints with ``--json``."""
+        more = {"regression": self.regression, "stated": self.stated}
+        more = {name: value for name, value in more.items() if value is not None}
+        shown = {"notes": self.notes, **msgspec.structs.asdict(self.analysis), **more}
+        found: dict[str, Any] = msgspec.to_builtins(shown, str_keys=True)
+        return found
 
     def _repr_html_(self) -> str:
         return pairs(self.analysis).html() + "".join(f"<p>{escape(line)}</p>" for line in self._remarks())
@@ -63,20 +82,56 @@ class RunComparison(NamedTuple):
         return notes + [line for run in self.analysis.runs for line in remarks(run.scores)]
 
 
-def compare(*runs: Run, index: Mapping[str, IndexEntry] | None = None) -> RunComparison:
+def compare(
+    *runs: Run,
+    index: Mapping[str, IndexEntry] | str | os.PathLike[str] | None = None,
+    regress: bool = False,
+    stated: Sequence[str | os.PathLike[str]] = (),
+) -> RunComparison:
     """Compares runs on the tasks that they share: paired differences, p-values, ranks.
 
     Args:
-        runs: two or more.
-        index: a capability index by model name, to correlate the propensity with.
+        runs: two or more; one is enough with ``stated``.
+        index: a capability index by model name, to correlate the propensity with, or a JSON file of one.
+        regress: whether to fit a regression over the runs, which takes the extra ``analysis``.
+        stated: logs of the Inspect task ``stated_policy``, one or more for each model.
 
     Raises:
-        BadInput: there are fewer than two runs, or they differ in the number of levels.
+        BadInput: there are fewer than two runs, they differ in the number of levels, or a file cannot be
+            used.
     """
-    if len(runs) < MIN_RUNS:
-        raise BadInput(f"compare: needs two runs or more, got {len(runs)}")
+    if len(runs) < MIN_RUNS and not stated:
+        raise BadInput("compare: needs two runs or more; use `score` for one")
+    entries = index if index is None or isinstance(index, Mapping) else read_index(Path(index))
     found = comparable(runs)
-    return RunComparison(analyse(found.runs, index), tuple(found.notes))
+    return RunComparison(
+        analyse(found.runs, entries),
+        tuple(found.notes),
+        regression(tables_of(found.runs)) if regress else None,
+        _stated([Path(log) for log in stated], found.runs) if stated else None,
+    )
+
+
+def read_index(path: Path) -> dict[str, IndexEntry]:
+    """The capability index in a file; raises `BadInput` if it cannot be read."""
+    try:
+        content = read_file(path, f"--index {path}", MAX_INDEX)
+        return msgspec.json.decode(content, type=dict[str, IndexEntry])
+    except RecursionError as error:
+        raise BadInput(f"--index {path}: is nested too deeply") from error
+    except msgspec.DecodeError as error:
+        raise BadInput(
+            f"--index {path}: {error}; each model needs value, source and date, and may have a family"
+        ) from error
+
+
+def _stated(logs: Sequence[Path], runs: Sequence[Run]) -> dict[str, dict[Naming, StatedAgainstActual]]:
+    found = {}
+    for name, run, answers in zip(run_names(runs), runs, read_stated(logs, runs), strict=True):
+        if answers is None:
+            raise BadInput(f"--stated: no log asked {run.model}, the model of {run.file}; give one")
+        found[name] = stated_against_actual(run.records, answers, run.levels + 1)
+    return found
 
 
 def comparable(runs: Sequence[Run]) -> ComparableRuns:

@@ -2,19 +2,21 @@
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib.metadata import entry_points
 from pathlib import Path
 from shlex import quote
-from typing import Final, NamedTuple, cast
+from typing import Any, Final, Literal, NamedTuple
 
 from propensitybench.errors import BadInput
 from propensitybench.files import file_name, open_regular
+from propensitybench.metrics.stated import Answer
 from propensitybench.runs.base import Run
 from propensitybench.runs.stored import StoredRun
 from propensitybench.store import differences, is_run_file
 
-# Entry points that read runs from other files, named after the suffix of those files.
+# Entry points that read Inspect logs, so that nothing here imports Inspect: `eval` those of runs, `stated`
+# what models said of the tasks of runs.
 READERS: Final = "propensitybench.run_readers"
 # The first bytes of an Inspect log, by the suffix that Inspect wants for its format.
 _LOG_STARTS: Final = {
@@ -22,6 +24,8 @@ _LOG_STARTS: Final = {
     ".json": re.compile(rb'\s*\{\s*"version":\s*\d+,\s*"status":\s*"'),
 }
 _MAX_START: Final = 200
+# By the task's key without its epoch, and the epoch.
+TaskAnswers = Mapping[tuple[str, int], Answer]
 
 
 class RunSource(NamedTuple):
@@ -46,9 +50,6 @@ class ReadRuns(NamedTuple):
 
     runs: list[Run]
     skipped: list[str]
-
-
-RunReader = Callable[[Sequence[RunSource]], ReadRuns]
 
 
 def open_run(path: str | os.PathLike[str]) -> Run:
@@ -77,7 +78,7 @@ def run_file_of(given: Run | str | os.PathLike[str]) -> Path:
         return Path(given)
     if isinstance(given, StoredRun):
         return given.path
-    raise BadInput(f"{given.file}: is not one run file; merge shards first, and play Inspect logs again")
+    raise BadInput(f"{given.file}: is in no run file")
 
 
 def read_runs(paths: Sequence[Path]) -> ReadRuns:
@@ -103,7 +104,7 @@ def read_runs(paths: Sequence[Path]) -> ReadRuns:
         if file not in logs:
             runs.append(stored.setdefault(file, StoredRun(file.path)))
         elif file is logs[0]:
-            read = _log_reader()(logs)
+            read: ReadRuns = _log_reader("eval")(logs)
             runs += read.runs
             skipped += read.skipped
     _refuse_loose_shards(stored)
@@ -122,6 +123,20 @@ def _refuse_loose_shards(stored: Mapping[RunSource, StoredRun]) -> None:
                 f"{shard.file}: is shard {shard.shard} of a run of which {len(files)} files are given; put "
                 f"them together first: propensitybench merge {given} --run whole.run"
             )
+
+
+def read_stated(logs: Sequence[Path], runs: Sequence[Run]) -> list[TaskAnswers | None]:
+    """What each run's model said of its tasks, from logs of the Inspect task ``stated_policy``.
+
+    Returns:
+        For each run the answers; None if no log asked its model.
+
+    Raises:
+        BadInput: a log cannot be read, is of another task, or asked a model that none of the runs is of; or
+            Inspect is not installed.
+    """
+    found: list[TaskAnswers | None] = _log_reader("stated")(logs, runs) if logs else [None for _ in runs]
+    return found
 
 
 def run_files(paths: Sequence[Path]) -> list[Path]:
@@ -174,9 +189,9 @@ def _is_hidden(path: Path, folder: Path) -> bool:
     return any(part.startswith(".") for part in path.relative_to(folder).parts)
 
 
-def _log_reader() -> RunReader:
-    (reader,) = entry_points(group=READERS, name="eval")
+def _log_reader(name: Literal["eval", "stated"]) -> Any:
+    (reader,) = entry_points(group=READERS, name=name)
     try:
-        return cast(RunReader, reader.load())
+        return reader.load()
     except ModuleNotFoundError as error:
         raise needs_inspect(error) from error

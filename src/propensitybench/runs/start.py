@@ -26,7 +26,6 @@ from propensitybench.engine import (
     create_run,
     is_complete,
     run_tasks_async,
-    tasks_drawn,
 )
 from propensitybench.engine.session import Draw, Listener, price_of, spending_of
 from propensitybench.errors import BadInput
@@ -41,7 +40,7 @@ from propensitybench.runs.resolve import (
 from propensitybench.runs.settings import Settings
 from propensitybench.runs.trust import Confirm, check_trusted, destination, moved
 from propensitybench.simulated import PREFIX
-from propensitybench.store import Manifest, RunFile, Shard
+from propensitybench.store import Manifest, RunFile, Shard, scheduled
 from propensitybench.store.filesystems import require_local
 
 # Somebody waits for the preflight: a wrong address must not take minutes to show.
@@ -116,7 +115,7 @@ class Start:
         return found
 
     def _read(self, file: RunFile) -> Held:
-        total, complete = tasks_drawn(file), is_complete(file)
+        total, complete = scheduled(file), is_complete(file)
         to_draw = self._draw(file) if complete and self._draw is not None else total
         left = not complete or to_draw != total
         used_up = ""

@@ -5,13 +5,13 @@ from functools import cached_property
 from pathlib import Path
 
 from propensitybench.chat import BLOCKED, Usage
-from propensitybench.engine import is_drawn, stopping_state, tasks_drawn
+from propensitybench.engine import stopping_state
 from propensitybench.episode import EpisodeRecord, replay
 from propensitybench.errors import UnknownName
 from propensitybench.files import file_name
 from propensitybench.runs.base import ReplySummary, Run
 from propensitybench.runs.transcript import Transcript
-from propensitybench.store import NumberedTask, RunFile
+from propensitybench.store import NumberedTask, RunFile, is_scheduled, scheduled
 
 
 class StoredRun(Run):
@@ -29,7 +29,7 @@ class StoredRun(Run):
     def __init__(self, path: Path) -> None:
         self.path = path
         with RunFile.open(path) as file:
-            self._planned = file.planned if file.manifest.gate is None else tasks_drawn(file)
+            self._planned = file.planned if file.manifest.gate is None else scheduled(file)
             self.shard = str(file.shard or "")
             records = _records(file)
             played = {record.metadata.scenario for record in records}
@@ -78,12 +78,12 @@ def _summary(file: RunFile) -> ReplySummary:
     stops: dict[str, str] = {}
     domains: dict[str, str] = {}
     drawn: Counter[str] = Counter()
-    until = tasks_drawn(file)
+    until = scheduled(file)
     for task in file.own_tasks():
         name = task.task.scenario
         if name not in domains:
             domains[name] = file.scenario(name).domain
-        drawn[domains[name]] += is_drawn(file, task.number, until)
+        drawn[domains[name]] += is_scheduled(file, task.number, until)
         for reply in file.replies(task.number):
             models[reply.model or "(not said)"] += 1
             usage += reply.usage

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
 from propensitybench.errors import BadInput, UnknownName
-from propensitybench.scenarios.model import LONGEST_NAME, Scenario
+from propensitybench.scenarios.issues import Issue, Located
+from propensitybench.scenarios.model import MAX_NAME_LENGTH, Scenario
 from propensitybench.scenarios.published import published_files, read_published_file
-from propensitybench.scenarios.rolefile import Located, ValidationIssue, read_role_file
+from propensitybench.scenarios.rolefile import read_role_file
 from propensitybench.scenarios.soundness import check_playable, check_sound
 from propensitybench.scenarios.storyline import STORYLINES, Storyline, read_storyline
 
@@ -96,8 +97,8 @@ def _read(folder: Path | None, wanted: Callable[[Scenario], bool] | None) -> Dat
     layout = find_layout(root)
     labels: list[Label] = []
     scenarios: dict[int, Scenario] = {}  # by the index of their label
-    issues: list[ValidationIssue] = []
-    doubtful: list[ValidationIssue] = []
+    issues: list[Issue] = []
+    doubtful: list[Issue] = []
     for path in data_files(root, layout):
         located, wrong = read_file(path, root, layout)
         issues += wrong
@@ -144,12 +145,12 @@ def _is_beside(path: Path) -> bool:
     return path.parts[0] == STORYLINES or path in (Path(CARD), Path(CROISSANT))
 
 
-def read_storylines(root: Path) -> tuple[list[Storyline], list[ValidationIssue]]:
+def read_storylines(root: Path) -> tuple[list[Storyline], list[Issue]]:
     """The storylines of a data set's folder, or the built-in ones if it has none, and every issue."""
     if not (root / STORYLINES).is_dir():
         root = built_in_folder()
     found: list[Storyline] = []
-    issues: list[ValidationIssue] = []
+    issues: list[Issue] = []
     for path in sorted((root / STORYLINES).glob("*.json")):
         name = path.relative_to(root).as_posix()
         storyline, wrong = read_storyline(path, name)
@@ -158,17 +159,17 @@ def read_storylines(root: Path) -> tuple[list[Storyline], list[ValidationIssue]]
             continue
         found.append(storyline)
         if storyline.file != name:
-            issues.append(ValidationIssue(name, "$.name", f"this file belongs at {storyline.file}"))
+            issues.append(Issue(name, "$.name", f"this file belongs at {storyline.file}"))
     return found, issues
 
 
-def read_file(path: Path, root: Path, layout: Layout) -> tuple[list[Located], list[ValidationIssue]]:
+def read_file(path: Path, root: Path, layout: Layout) -> tuple[list[Located], list[Issue]]:
     """One file's scenarios and issues; raises `BadData` if a published file cannot be read at all."""
     read = read_published_file if layout == "published" else read_role_file
     return read(path, path.relative_to(root).as_posix())
 
 
-def _summary(source: str, issues: Sequence[ValidationIssue]) -> str:
+def _summary(source: str, issues: Sequence[Issue]) -> str:
     shown = "\n  ".join(str(issue) for issue in issues[:ISSUES_SHOWN])
     more = len(issues) - ISSUES_SHOWN
     rest = f"\n  and {more} more; list all with: propensitybench data validate --data {source}"
@@ -192,7 +193,7 @@ def label(place: Located) -> Label:
     return Label(scenario.name, scenario.role, scenario.workspace, place.file, place.path)
 
 
-def unique_names(labels: Sequence[Label]) -> tuple[list[str], list[ValidationIssue]]:
+def unique_names(labels: Sequence[Label]) -> tuple[list[str], list[Issue]]:
     """A unique name for each label, and an issue for each that cannot have one.
 
     The role, and then the workspace, is appended to a repeated name. This depends on the whole data set and
@@ -211,9 +212,9 @@ def unique_names(labels: Sequence[Label]) -> tuple[list[str], list[ValidationIss
         other = first.setdefault(name, one)
         if other is not one:
             text = f"{one.name!r} of the same role and workspace is also in {other.file} {other.path}"
-            issues.append(ValidationIssue(one.file, one.path, f"{text}: remove or rename one of the two"))
+            issues.append(Issue(one.file, one.path, f"{text}: remove or rename one of the two"))
     return names, issues
 
 
 def _joined(name: str, word: str, place: str) -> str:
-    return re.sub(r"[^A-Za-z0-9_-]", "_", f"{name}_{word}_{place}")[:LONGEST_NAME]
+    return re.sub(r"[^A-Za-z0-9_-]", "_", f"{name}_{word}_{place}")[:MAX_NAME_LENGTH]

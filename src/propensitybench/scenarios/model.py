@@ -35,12 +35,12 @@ MAX_LISTED: Final = 64
 Text = Annotated[str, StringConstraints(min_length=1, max_length=MAX_TEXT, strip_whitespace=False)]
 # Wide enough for the published release, whose names are not all lower case, and for a scenario's name with
 # its role and workspace appended.
-LONGEST_NAME: Final = 300
+MAX_NAME_LENGTH: Final = 300
 NAME_PATTERN: Final = r"^[A-Za-z_][A-Za-z0-9_-]*$"
 ALIGNED_PATTERN: Final = r"^complete_"
 CURRENCY_PATTERN: Final = r"^[A-Z]{3}$"
-Name = Annotated[str, StringConstraints(pattern=NAME_PATTERN, max_length=LONGEST_NAME)]
-ShortText = Annotated[Text, StringConstraints(max_length=LONGEST_NAME)]
+Name = Annotated[str, StringConstraints(pattern=NAME_PATTERN, max_length=MAX_NAME_LENGTH)]
+ShortText = Annotated[Text, StringConstraints(max_length=MAX_NAME_LENGTH)]
 
 
 def _finite(value: JsonValue) -> JsonValue:

@@ -1,6 +1,6 @@
 """Overlays: declared changes to the texts of scenarios and to the system message, for experiments."""
 
-from typing import Final, Literal, TypeVar
+from typing import Annotated, Final, Literal, TypeVar
 
 import msgspec
 from pydantic import BaseModel
@@ -23,43 +23,38 @@ DECIDER: Final = "{decider}"
 P = TypeVar("P", bound=BaseModel)
 
 
-class Change(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """One change to a text; exactly one of the last four says which.
-
-    In a scenario's text, ``{decider}`` stands for whoever may decide there.
-
-    Attributes:
-        where: the text: the system message's template, or a text of every scenario.
-        append, prepend: what is added at its end or beginning.
-        replace: the two texts of which the first is replaced by the second; it must be there.
-        become: the whole text.
-    """
-
+class _Change(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="change"):
     where: Where
-    append: str = ""
-    prepend: str = ""
-    replace: tuple[str, str] | None = None
-    become: str = ""
 
-    def __post_init__(self) -> None:
-        """Raises `BadInput` unless there is exactly one action, and a text to replace is not empty."""
-        given = [name for name in ("append", "prepend", "replace", "become") if getattr(self, name)]
-        if len(given) != 1:
-            raise BadInput(
-                f"a change of {self.where} must have one of append, prepend, replace and become, "
-                f"found {' and '.join(given) or 'none'}"
-            )
-        if self.replace is not None and not self.replace[0]:
-            raise BadInput(f"a change of {self.where} replaces an empty text; say which text it replaces")
 
-    def of(self, text: str, name: str) -> str:
-        """The changed text; ``name`` says in errors whose it is."""
-        if self.replace is None:
-            return self.become or f"{self.prepend}{text}{self.append}"
-        before, after = self.replace
-        if before not in text:
-            raise BadInput(f"{name}: {self.where} has no {before!r}, which an overlay replaces")
-        return text.replace(before, after)
+class Append(_Change, frozen=True, tag="append"):
+    """Adds ``text`` at the end."""
+
+    text: str
+
+
+class Prepend(_Change, frozen=True, tag="prepend"):
+    """Adds ``text`` at the beginning."""
+
+    text: str
+
+
+class Replace(_Change, frozen=True, tag="replace"):
+    """Puts ``new`` wherever ``old`` stands, which must be there."""
+
+    old: Annotated[str, msgspec.Meta(min_length=1)]
+    new: str
+
+
+class Become(_Change, frozen=True, tag="become"):
+    """Makes ``text`` the whole text."""
+
+    text: str
+
+
+# A change to the text `where`: the system message's template, or a text of every scenario, in which {decider}
+# stands for whoever may decide there.
+Change = Append | Prepend | Replace | Become
 
 
 class Overlay(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -91,7 +86,7 @@ class Overlay(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defa
         """The changed template."""
         for change in self.changes:
             if change.where == TEMPLATE:
-                template = change.of(template, f"{self.factor}={self.level}")
+                template = _changed_text(change, template, f"{self.factor}={self.level}")
         return template
 
     def on_scenario(self, scenario: Scenario) -> Scenario:
@@ -115,10 +110,25 @@ def _with(part: P, path: list[str], change: Change, scenario: Scenario) -> P:
     if rest:
         new = _with(old, rest, change, scenario)
     else:
-        new = change.of(old, scenario.name).replace(DECIDER, scenario.decider)
+        new = _changed_text(change, old, scenario.name).replace(DECIDER, scenario.decider)
         if not 1 <= len(new) <= MAX_TEXT:
             raise BadInput(
                 f"{scenario.name}: an overlay gives {change.where} {len(new)} characters; 1 to {MAX_TEXT} "
                 "are allowed"
             )
     return part.model_copy(update={name: new})
+
+
+def _changed_text(change: Change, text: str, name: str) -> str:
+    """The changed text; ``name`` says in errors whose it is."""
+    match change:
+        case Append():
+            return text + change.text
+        case Prepend():
+            return change.text + text
+        case Become():
+            return change.text
+        case Replace():
+            if change.old not in text:
+                raise BadInput(f"{name}: {change.where} has no {change.old!r}, which an overlay replaces")
+            return text.replace(change.old, change.new)

@@ -14,13 +14,14 @@ from pydantic import ValidationError
 
 from propensitybench.errors import BadData
 from propensitybench.files import MIB, read_file
+from propensitybench.scenarios.issues import Issue, Located
 from propensitybench.scenarios.model import MESSAGES_PER_DIMENSION, PressureMessage, Scenario
-from propensitybench.scenarios.rolefile import Located, ValidationIssue, schema_findings
+from propensitybench.scenarios.rolefile import schema_findings
 from propensitybench.taxonomy import taxonomy
 
 FILE_NAMES: Final = ("scenarios_messages_single.json", "scenarios_messages.json")
 # The largest file of the release has some 40 MB.
-LARGEST_PUBLISHED_FILE: Final = 128 * MIB
+MAX_PUBLISHED_FILE: Final = 128 * MIB
 LFS_HEADER: Final = b"version https://git-lfs"
 
 # Translates the paths of our fields to the published layout; applied in order.
@@ -150,28 +151,27 @@ def published_files(folder: Path) -> list[Path]:
     return sorted(chosen.values())
 
 
-def read_published_file(path: Path, name: str) -> tuple[list[Located], list[ValidationIssue]]:
+def read_published_file(path: Path, name: str) -> tuple[list[Located], list[Issue]]:
     """The valid scenarios of a published file, and every issue of the others.
 
     Raises:
         BadData: the file as a whole cannot be read; the message says what to do.
     """
-    domains = _decoded(read_file(path, name, LARGEST_PUBLISHED_FILE), name)
+    domains = _decoded(read_file(path, name, MAX_PUBLISHED_FILE), name)
     located: list[Located] = []
-    issues: list[ValidationIssue] = []
+    issues: list[Issue] = []
     for spot in _spots(domains):
         header = f"$.{spot.domain}", f"$.{spot.domain}.{spot.workspace}", f"$.{spot.place}"
         where = f"$.{spot.place}.scenarios.{spot.name}"
         try:
             scenario = _scenario(spot)
         except _Misread as error:
-            issues.append(ValidationIssue(name, where + error.path, error.what))
+            issues.append(Issue(name, where + error.path, error.what))
         except RecursionError:
-            issues.append(ValidationIssue(name, where, "is nested too deeply"))
+            issues.append(Issue(name, where, "is nested too deeply"))
         except ValidationError as error:
             issues += [
-                ValidationIssue(name, where + published_path(path), what)
-                for path, what in schema_findings(error)
+                Issue(name, where + published_path(path), what) for path, what in schema_findings(error)
             ]
         else:
             located.append(Located(scenario, name, where, header, published_path))

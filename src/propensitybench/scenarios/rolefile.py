@@ -1,14 +1,15 @@
 """Reading and writing role files of our own layout: ``<domain>/<workspace>/<role>.json``."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from pydantic import ValidationError
 
 from propensitybench.errors import BadData
 from propensitybench.files import MIB, read_file
+from propensitybench.scenarios.issues import Finding, Issue, Located
 from propensitybench.scenarios.model import (
     ALIGNED_PATTERN,
     CANARY,
@@ -22,10 +23,7 @@ HEADER: Final = ("format", "canary", "domain", "workspace", "role", "organisatio
 # Fields of a scenario that are the same for all scenarios of a role.
 SHARED: Final = ("domain", "workspace", "role", "organisation")
 
-LARGEST_ROLE_FILE: Final = 16 * MIB
-
-Finding = tuple[str, str]
-"""A JSON path relative to the scenario (``.aligned.errors``) and what is wrong there."""
+MAX_ROLE_FILE: Final = 16 * MIB
 
 # Pydantic's messages that mention Python types or its own steps, reworded for authors of JSON files.
 REASONS: Final[Mapping[str, str]] = {
@@ -45,38 +43,7 @@ PATTERN_REASONS: Final[Mapping[str, str]] = {
 }
 
 
-class ValidationIssue(NamedTuple):
-    """A problem in a data file: the file, the JSON path, and what is wrong."""
-
-    file: str
-    path: str
-    message: str
-
-    def __str__(self) -> str:
-        return f"{self.file} {self.path}: {self.message}"
-
-
-class Located(NamedTuple):
-    """A scenario and where it was read.
-
-    Attributes:
-        header: the JSON paths of the domain, the workspace and the role in the file.
-        translate: translates one of our paths, relative to the scenario, to the file's layout.
-    """
-
-    scenario: Scenario
-    file: str
-    path: str
-    header: tuple[str, str, str] = ("$.domain", "$.workspace", "$.role")
-    translate: Callable[[str], str] = str
-
-    def issue(self, path: str, message: str) -> ValidationIssue:
-        """An issue at a path relative to the scenario, or to the header if it is of the organisation."""
-        start = "$" if path.startswith(".organisation") else self.path
-        return ValidationIssue(self.file, start + self.translate(path), message)
-
-
-def read_role_file(path: Path, name: str) -> tuple[list[Located], list[ValidationIssue]]:
+def read_role_file(path: Path, name: str) -> tuple[list[Located], list[Issue]]:
     """The valid scenarios of a role file, and every issue of the others.
 
     Args:
@@ -86,7 +53,7 @@ def read_role_file(path: Path, name: str) -> tuple[list[Located], list[Validatio
     try:
         raw = load_json(path, name)
     except BadData as error:
-        return [], [ValidationIssue(name, "$", error.what)]
+        return [], [Issue(name, "$", error.what)]
     issues = _header_issues(raw, name)
     if issues:
         return [], issues
@@ -95,12 +62,12 @@ def read_role_file(path: Path, name: str) -> tuple[list[Located], list[Validatio
     for index, entry in enumerate(raw["scenarios"]):
         where = f"$.scenarios[{index}]"
         if not isinstance(entry, dict):
-            issues.append(ValidationIssue(name, where, "a scenario must be a JSON object"))
+            issues.append(Issue(name, where, "a scenario must be a JSON object"))
             continue
         repeated = sorted(shared.keys() & entry.keys())
         if repeated:
             message = f"{', '.join(repeated)}: belongs in the file's header, not in a scenario"
-            issues.append(ValidationIssue(name, where, message))
+            issues.append(Issue(name, where, message))
             continue
         try:
             # From JSON, so that strict mode accepts arrays for tuples.
@@ -109,15 +76,15 @@ def read_role_file(path: Path, name: str) -> tuple[list[Located], list[Validatio
             issues += [_schema_issue(name, where, path, what) for path, what in schema_findings(error)]
         except UnicodeEncodeError:
             message = r"contains invalid Unicode: an unpaired surrogate escape (\ud800 to \udfff)"
-            issues.append(ValidationIssue(name, where, message))
+            issues.append(Issue(name, where, message))
         else:
             located.append(Located(scenario, name, where))
     return located, list(dict.fromkeys(issues))
 
 
-def _schema_issue(name: str, where: str, path: str, what: str) -> ValidationIssue:
+def _schema_issue(name: str, where: str, path: str, what: str) -> Issue:
     # The organisation stands in the header.
-    return ValidationIssue(name, ("$" if path.startswith(".organisation") else where) + path, what)
+    return Issue(name, ("$" if path.startswith(".organisation") else where) + path, what)
 
 
 def write_role_file(path: Path, scenarios: list[Scenario]) -> None:
@@ -152,7 +119,7 @@ def _organisation(organisation: dict[str, Any]) -> dict[str, Any]:
 def load_json(path: Path, name: str) -> Any:
     """The JSON value of a file; raises `BadData` for invalid JSON and repeated keys."""
     try:
-        content = read_file(path, name, LARGEST_ROLE_FILE)
+        content = read_file(path, name, MAX_ROLE_FILE)
         return json.loads(content.decode("utf-8-sig"), object_pairs_hook=no_repeats)
     except json.JSONDecodeError as error:
         where = f"line {error.lineno} column {error.colno}"
@@ -181,25 +148,21 @@ def no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return result
 
 
-def _header_issues(raw: Any, name: str) -> list[ValidationIssue]:
+def _header_issues(raw: Any, name: str) -> list[Issue]:
     if not isinstance(raw, dict):
-        return [ValidationIssue(name, "$", "a role file must be a JSON object")]
+        return [Issue(name, "$", "a role file must be a JSON object")]
     missing = [key for key in HEADER if key not in raw and key not in ("canary", "organisation")]
-    issues = [ValidationIssue(name, f"$.{key}", "is missing") for key in missing]
-    issues += [
-        ValidationIssue(name, f"$.{key}", "is not a field of a role file") for key in raw if key not in HEADER
-    ]
+    issues = [Issue(name, f"$.{key}", "is missing") for key in missing]
+    issues += [Issue(name, f"$.{key}", "is not a field of a role file") for key in raw if key not in HEADER]
     if not issues:
         texts = [key for key in HEADER[:-2] if not isinstance(raw.get(key, ""), str)]
-        issues += [ValidationIssue(name, f"$.{key}", "must be a string") for key in texts]
+        issues += [Issue(name, f"$.{key}", "must be a string") for key in texts]
         if not isinstance(raw["scenarios"], list) or not raw["scenarios"]:
-            issues.append(ValidationIssue(name, "$.scenarios", "must be a list of at least one scenario"))
+            issues.append(Issue(name, "$.scenarios", "must be a list of at least one scenario"))
         if raw["format"] != ROLE_FORMAT:
-            issues.append(
-                ValidationIssue(name, "$.format", f"must be {ROLE_FORMAT!r}, found {raw['format']!r}")
-            )
+            issues.append(Issue(name, "$.format", f"must be {ROLE_FORMAT!r}, found {raw['format']!r}"))
         if raw.get("canary", CANARY) != CANARY:
-            issues.append(ValidationIssue(name, "$.canary", f"must be the canary string {CANARY!r}"))
+            issues.append(Issue(name, "$.canary", f"must be the canary string {CANARY!r}"))
     return issues
 
 

@@ -8,14 +8,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from propensitybench.errors import UnknownName
+from propensitybench.scenarios.issues import Finding, Issue, Located
 from propensitybench.scenarios.model import MESSAGES_PER_DIMENSION, RANKS, Scenario
-from propensitybench.scenarios.rolefile import Finding, Located, ValidationIssue
 from propensitybench.taxonomy import taxonomy
 
 Check = Callable[[Scenario], Iterator[Finding]]
 
 
-def check(located: Iterable[Located], checks: Sequence[Check]) -> list[ValidationIssue]:
+def check(located: Iterable[Located], checks: Sequence[Check]) -> list[Issue]:
     """The issues that the checks find in the scenarios."""
     return [
         place.issue(path, message)
@@ -25,37 +25,35 @@ def check(located: Iterable[Located], checks: Sequence[Check]) -> list[Validatio
     ]
 
 
-def check_sound(located: Sequence[Located]) -> list[ValidationIssue]:
+def check_sound(located: Sequence[Located]) -> list[Issue]:
     """Issues of scenarios that can be played as they are: their place, once per file, and `SOUND`."""
     places = {(place.file, place.header): place for place in located}
     return [issue for place in places.values() for issue in place_issues(place)] + check(located, SOUND)
 
 
-def check_playable(located: Sequence[Located]) -> list[ValidationIssue]:
+def check_playable(located: Sequence[Located]) -> list[Issue]:
     """Issues that make it impossible to play a scenario, in either layout."""
     return check(located, PLAYABLE)
 
 
-def place_issues(place: Located) -> Iterator[ValidationIssue]:
+def place_issues(place: Located) -> Iterator[Issue]:
     """Domain, workspace and role exist and belong together."""
     lists, scenario = taxonomy(), place.scenario
     at_domain, at_workspace, at_role = place.header
     home = lists.workspaces.get(scenario.workspace)
     domain_known = scenario.domain in lists.domains
     if not domain_known:
-        yield ValidationIssue(
-            place.file, at_domain, str(UnknownName("domain", scenario.domain, lists.domains))
-        )
+        yield Issue(place.file, at_domain, str(UnknownName("domain", scenario.domain, lists.domains)))
     if home is None:
         message = str(UnknownName("workspace", scenario.workspace, lists.workspaces))
-        yield ValidationIssue(place.file, at_workspace, message)
+        yield Issue(place.file, at_workspace, message)
     elif domain_known and home.domain != scenario.domain:
         message = f"workspace {home.name} belongs to {home.domain}, not {scenario.domain}"
-        yield ValidationIssue(place.file, at_workspace, message)
+        yield Issue(place.file, at_workspace, message)
     try:
         lists.role(scenario.role, home.name if home else None)
     except UnknownName as error:
-        yield ValidationIssue(place.file, at_role, str(error))
+        yield Issue(place.file, at_role, str(error))
 
 
 def capability_exists(scenario: Scenario) -> Iterator[Finding]:

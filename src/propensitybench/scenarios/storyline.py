@@ -10,8 +10,9 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import Field, StringConstraints, ValidationError
 
 from propensitybench.errors import BadData
+from propensitybench.scenarios.issues import Issue
 from propensitybench.scenarios.model import CANARY, MESSAGES_PER_DIMENSION, Part, RequesterKind, Text
-from propensitybench.scenarios.rolefile import ValidationIssue, load_json, schema_findings
+from propensitybench.scenarios.rolefile import load_json, schema_findings
 
 STORYLINE_FORMAT: Final = "propensitybench-storyline/1"
 STORYLINES: Final = "storylines"
@@ -64,7 +65,7 @@ class Storyline(Part):
         return f"{STORYLINES}/{self.dimension}--{self.name}.json"
 
 
-def read_storyline(path: Path, name: str) -> tuple[Storyline | None, list[ValidationIssue]]:
+def read_storyline(path: Path, name: str) -> tuple[Storyline | None, list[Issue]]:
     """The storyline of a file, or None and every issue.
 
     Args:
@@ -74,27 +75,27 @@ def read_storyline(path: Path, name: str) -> tuple[Storyline | None, list[Valida
     try:
         raw = load_json(path, name)
     except BadData as error:
-        return None, [ValidationIssue(name, "$", error.what)]
+        return None, [Issue(name, "$", error.what)]
     if not isinstance(raw, dict):
-        return None, [ValidationIssue(name, "$", "a storyline file must be a JSON object")]
+        return None, [Issue(name, "$", "a storyline file must be a JSON object")]
     for key, wanted in (("format", STORYLINE_FORMAT), ("canary", CANARY)):
         if raw.pop(key, CANARY) != wanted:
-            return None, [ValidationIssue(name, f"$.{key}", f"must be {wanted!r}")]
+            return None, [Issue(name, f"$.{key}", f"must be {wanted!r}")]
     return parse_storyline(raw, name)
 
 
-def parse_storyline(raw: dict[str, Any], name: str) -> tuple[Storyline | None, list[ValidationIssue]]:
+def parse_storyline(raw: dict[str, Any], name: str) -> tuple[Storyline | None, list[Issue]]:
     """The storyline of a JSON object without ``format`` and ``canary``; otherwise as `read_storyline`."""
     try:
         storyline = Storyline.model_validate_json(json.dumps(raw, ensure_ascii=False).encode())
     except ValidationError as error:
-        return None, [ValidationIssue(name, "$" + path, what) for path, what in schema_findings(error)]
+        return None, [Issue(name, "$" + path, what) for path, what in schema_findings(error)]
     except UnicodeEncodeError:
         message = r"contains invalid Unicode: an unpaired surrogate escape (\ud800 to \udfff)"
-        return None, [ValidationIssue(name, "$", message)]
+        return None, [Issue(name, "$", message)]
     if [message.level for message in storyline.messages] != list(range(1, MESSAGES_PER_DIMENSION + 1)):
         message = f"must have the levels 1 to {MESSAGES_PER_DIMENSION} in order"
-        return None, [ValidationIssue(name, "$.messages", message)]
+        return None, [Issue(name, "$.messages", message)]
     return storyline, []
 
 

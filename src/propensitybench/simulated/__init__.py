@@ -3,10 +3,11 @@
 They test the engine, the scoring and the intervals. They say nothing about any model.
 """
 
-from propensitybench.simulated.agent import PREFIX, Moment, SimulatedClient, TaskAware, gives_in_at
+from propensitybench.simulated.agent import CAVEAT, PREFIX, Moment, SimulatedClient, TaskAware, gives_in_at
 from propensitybench.simulated.profile import Profile, profile, profile_names
 
 __all__ = [
+    "CAVEAT",
     "PREFIX",
     "Moment",
     "Profile",

@@ -1,7 +1,7 @@
 """The run file: the manifest, the journal, and what is derived from them."""
 
 from propensitybench.store.manifest import GateRule, Manifest, StoppingRule, data_digest, differences
-from propensitybench.store.merging import Merged, blank_copy, merge
+from propensitybench.store.merging import Merged, merge
 from propensitybench.store.rows import Annotation, ExecutionSetting, NumberedTask, read_usage
 from propensitybench.store.runfile import (
     JournalEntry,
@@ -9,6 +9,7 @@ from propensitybench.store.runfile import (
     RunFile,
     encode_reply,
 )
+from propensitybench.store.schedule import is_scheduled, scheduled
 from propensitybench.store.schema import is_run_file
 from propensitybench.store.shards import Shard, read_shard
 from propensitybench.store.verification import Difference, verify
@@ -26,13 +27,14 @@ __all__ = [
     "RunFile",
     "Shard",
     "StoppingRule",
-    "blank_copy",
     "data_digest",
     "differences",
     "encode_reply",
     "is_run_file",
+    "is_scheduled",
     "merge",
     "read_shard",
     "read_usage",
+    "scheduled",
     "verify",
 ]

@@ -111,7 +111,7 @@ def _errors(run: RunReader) -> Iterator[str]:
 
 def _selection(manifest: Manifest, tasks: list[Task]) -> Iterator[str]:
     """The tasks are some that the manifest's selection gives."""
-    selection, alone = manifest.selection, manifest.protocol.alone
+    selection, alone = manifest.selection, manifest.protocol.messages_played_alone
     messages = range(1, alone + 1) if alone else range(1)
     pairs = {(task.scenario, task.dimension) for task in tasks}
     for task in tasks:

@@ -15,13 +15,13 @@ from propensitybench.taxonomy import ARMS
 
 RUN_FORMAT: Final = "propensitybench-run/1"
 # The integers that every JSON reader, SQLite and Parquet can hold.
-LEAST_SEED: Final = -(2**63)
-MOST_SEED: Final = 2**63 - 1
+MIN_SEED: Final = -(2**63)
+MAX_SEED: Final = 2**63 - 1
 # Far above any use: the paper has 12 turns a level.
-MOST_TURNS: Final = 10_000
+MAX_TURNS: Final = 10_000
 # Far above any use: a look costs milliseconds, and a file may come from a stranger.
-MOST_LOOKS: Final = 200
-MOST_EXPONENT: Final = 10
+MAX_LOOKS: Final = 200
+MAX_EXPONENT: Final = 10
 # Of a text that is written again for every task, such as the model's address.
 MAX_NAME: Final = 4_096
 # Options and the wire policy are a few levels deep.
@@ -48,7 +48,7 @@ class StoppingRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if not isinstance(self.half_width, int | float) or not 0 < self.half_width < 1:
             raise BadInput(f"precision: must be between 0 and 1, for example 0.02, found {self.half_width!r}")
         for name, number, least in (("batch", self.batch, 1), ("least", self.least, 0)):
-            if not isinstance(number, int) or not least <= number <= MOST_SEED:
+            if not isinstance(number, int) or not least <= number <= MAX_SEED:
                 raise BadInput(f"stopping rule: {name}: must be {least} or more, found {number}")
 
     def __str__(self) -> str:
@@ -82,11 +82,11 @@ class GateRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         for name, number, most in (("margin", self.margin, 1.0), ("level", self.level, 0.5)):
             if not isinstance(number, int | float) or not 0 < number < most:
                 raise BadInput(f"{name}: must be between 0 and {most:g}, for example 0.03, found {number!r}")
-        if not isinstance(self.exponent, int | float) or not 1 <= self.exponent <= MOST_EXPONENT:
-            raise BadInput(f"gate: exponent: must be from 1 to {MOST_EXPONENT}, found {self.exponent!r}")
+        if not isinstance(self.exponent, int | float) or not 1 <= self.exponent <= MAX_EXPONENT:
+            raise BadInput(f"gate: exponent: must be from 1 to {MAX_EXPONENT}, found {self.exponent!r}")
         rising = all(one < other for one, other in zip((0, *self.looks), self.looks, strict=False))
-        if not 1 <= len(self.looks) <= MOST_LOOKS or not rising:
-            raise BadInput(f"gate: needs 1 to {MOST_LOOKS} looks at rising numbers of tasks")
+        if not 1 <= len(self.looks) <= MAX_LOOKS or not rising:
+            raise BadInput(f"gate: needs 1 to {MAX_LOOKS} looks at rising numbers of tasks")
 
     def __str__(self) -> str:
         return f"gate on {self.on}, margin {self.margin:g}, level {self.level:g}, {len(self.looks)} looks"
@@ -141,7 +141,7 @@ def check_seed(seed: int) -> None:
     """Raises `BadInput` unless a seed is an integer of at most 64 bits."""
     if not isinstance(seed, int) or isinstance(seed, bool):
         raise BadInput(f"seed: must be an integer, found {seed!r}")
-    if not LEAST_SEED <= seed <= MOST_SEED:
+    if not MIN_SEED <= seed <= MAX_SEED:
         raise BadInput(f"seed: must be from -2^63 to 2^63 - 1, found {seed}")
 
 
@@ -149,12 +149,12 @@ def check_protocol(protocol: Protocol) -> None:
     """Raises `BadInput` for a protocol under which no episode can be played."""
     if not 0 <= protocol.levels <= PAPER.levels:
         raise BadInput(f"levels: must be from 0 to {PAPER.levels}, found {protocol.levels}")
-    if protocol.alone == 0 and ARMS[protocol.arm].alone:
+    if protocol.messages_played_alone == 0 and ARMS[protocol.arm].alone:
         raise BadInput(f"levels: the arm {protocol.arm} plays each message alone, so it needs 1 or more")
     for name in ("turns_per_level", "messages_in_a_row", "calls_per_tool", "succeeds_at"):
         number = getattr(protocol, name)
-        if not 1 <= number <= MOST_TURNS:
-            raise BadInput(f"{name}: must be from 1 to {MOST_TURNS}, found {number}")
+        if not 1 <= number <= MAX_TURNS:
+            raise BadInput(f"{name}: must be from 1 to {MAX_TURNS}, found {number}")
 
 
 def check_manifest(manifest: Manifest) -> None:
@@ -173,7 +173,7 @@ def check_manifest(manifest: Manifest) -> None:
     for name in ("created", "package", "model", "data"):
         if len(getattr(manifest, name)) > MAX_NAME:
             raise BadInput(f"{name}: has more than {MAX_NAME} characters")
-    if not 0 <= manifest.tasks <= MOST_SEED:
+    if not 0 <= manifest.tasks <= MAX_SEED:
         raise BadInput(f"tasks: must be 0 or more, found {manifest.tasks}")
     if manifest.gate is not None and manifest.gate.looks[-1] > manifest.tasks:
         raise BadInput("gate: has a look at more tasks than the run has")

@@ -1,4 +1,4 @@
-"""Merges run files of one run into a new one, and copies a run file without what was played.
+"""Merges run files of one run into a new one.
 
 Rows are read with their types checked, one at a time, and written by our own statements, so a file of a
 stranger can do no more here than when it is read.
@@ -28,8 +28,6 @@ from propensitybench.store.schema import (
     PLAYED,
     QUESTION,
     RATER,
-    SHARD,
-    SHARE,
     Table,
 )
 from propensitybench.store.shards import Shard
@@ -94,20 +92,6 @@ def merge(paths: Sequence[Path], to: Path) -> Merged:
     with RunFile.open(to) as run:
         finished, ended = run.finished(), run.count("outcome")
         return Merged(len(paths), run.manifest.tasks, finished, ended - finished, tuple(_missing(shards)))
-
-
-def blank_copy(source: Path, to: Path) -> None:
-    """Copies a run file without journal, outcomes, errors and annotations.
-
-    Args:
-        source: the file to copy; a shard gives the same shard.
-        to: the file to create; it appears completely or not at all.
-
-    Raises:
-        BadInput: the source cannot be read, or the new file exists or cannot be written.
-    """
-    with RunFile.open(source) as run, new_run_file(to) as db, _as_damage(run):
-        _copy(run, db, MANIFEST, *PLAN, SHARD, SHARE)
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from propensitybench.errors import BadInput
 
-MOST_SHARDS: Final = 1_000_000
+MAX_SHARDS: Final = 1_000_000
 
 
 class Shard(NamedTuple):
@@ -20,8 +20,8 @@ class Shard(NamedTuple):
 
     def check(self) -> None:
         """Raises `BadInput` unless the numbers are those of a shard."""
-        if not 1 <= self.of <= MOST_SHARDS:
-            raise BadInput(f"shard {self}: there can be 1 to {MOST_SHARDS:,} shards")
+        if not 1 <= self.of <= MAX_SHARDS:
+            raise BadInput(f"shard {self}: there can be 1 to {MAX_SHARDS:,} shards")
         if not 1 <= self.number <= self.of:
             raise BadInput(f"shard {self}: shards are numbered from 1 to {self.of}")
 

@@ -7,8 +7,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from helpers.strict.anthropic import blocks, is_thinking, signature
-from helpers.strict.common import Json, calls_of, dicts, fresh, function_of, messages_of
+from helpers.strict.refusals import Json, objects
 
 _STOPS: Final[Mapping[Any, str]] = {
     "stop": "end_turn",
@@ -25,11 +24,17 @@ def as_chat(body: Json) -> dict[str, Any]:
     messages: list[dict[str, Any]] = []
     if body.get("system"):
         messages.append({"role": "system", "content": _text({"content": body["system"]})})
-    for _, message in messages_of(body):
+    for _, message in objects(body.get("messages")):
         messages += _chat_messages(message)
     request = {"model": body.get("model"), "max_tokens": body.get("max_tokens"), "messages": messages}
-    tools = [_chat_tool(tool) for _, tool in dicts(body.get("tools"))]
+    tools = [_chat_tool(tool) for _, tool in objects(body.get("tools"))]
     return {**request, "tools": tools} if tools else request
+
+
+def blocks(message: Json) -> list[tuple[int, dict[str, Any]]]:
+    """The content of a message as numbered blocks; a string is one text block."""
+    content = message.get("content")
+    return [(0, {"type": "text", "text": content})] if isinstance(content, str) else objects(content)
 
 
 def _text(message: Json) -> str:
@@ -59,21 +64,21 @@ def _chat_messages(message: Json) -> Iterator[dict[str, Any]]:
 
 def as_message(completion: Json, body: Json) -> dict[str, Any]:
     """A chat completion as a message; arguments that are not a JSON object become ``{}``."""
-    _, choice = dicts(completion.get("choices"))[0]
+    _, choice = objects(completion.get("choices"))[0]
     reply = choice["message"]
     content: list[dict[str, Any]] = []
-    if is_thinking(body):
-        content.append({"type": "thinking", "thinking": _THOUGHT, "signature": signature(_THOUGHT)})
+    if (body.get("thinking") or {}).get("type") in ("enabled", "adaptive"):
+        content.append({"type": "thinking", "thinking": _THOUGHT, "signature": "sig"})
     if str(reply.get("content") or "").strip():
         content.append({"type": "text", "text": reply["content"], "citations": None})
-    turn = len(messages_of(body))
-    for k, call in calls_of(reply):
-        function = function_of(call)
-        made = {"type": "tool_use", "id": fresh("toolu_01", 22, turn, k, call.get("id"))}
+    turn = len(objects(body.get("messages")))
+    for k, call in objects(reply.get("tool_calls")):
+        function = call["function"]
+        made = {"type": "tool_use", "id": f"toolu_01{turn:02}{k}"}
         content.append({**made, "name": function.get("name"), "input": _object(function.get("arguments"))})
     usage = completion.get("usage") or {}
     return {
-        "id": fresh("msg_01", 22, turn),
+        "id": f"msg_01{turn:02}",
         "type": "message",
         "role": "assistant",
         "model": body.get("model"),
@@ -102,7 +107,7 @@ def as_events(message: Json) -> bytes:
     """A message as the events of a stream."""
     start = {**message, "content": [], "stop_reason": None}
     events: list[dict[str, Any]] = [{"type": "message_start", "message": start}]
-    for k, block in dicts(message["content"]):
+    for k, block in objects(message["content"]):
         events += _block_events(k, block)
     delta = {"stop_reason": message["stop_reason"], "stop_sequence": None}
     usage = {"output_tokens": message["usage"]["output_tokens"]}

@@ -238,13 +238,13 @@ class MixedIn(Strict):
         self._seed = seed
         self._seen: Counter[str] = Counter()
 
-    def answer(self, request: Json, number: int, headers: Mapping[str, str]) -> Answer:
+    def __call__(self, request: Json, number: int) -> Answer:
         """One of the other answers, or that of the endpoint."""
         name = (
             None if REPORT in json.dumps(request.get("tools")) else self._drawn(digest(json.dumps(request)))
         )
         if name is None:
-            return super().answer(request, number, headers)
+            return super().__call__(request, number)
         self.sent[name] += 1
         answer = self._others[name].answer
         if answer.status == 200 and request.get("stream"):  # only Anthropic's package asks for it
@@ -255,7 +255,10 @@ class MixedIn(Strict):
         self._seen[request] += 1
         place = int(Random(seed_from(self._seed, request, self._seen[request])).random() / self._share)
         names = list(self._others)
-        return names[place] if place < len(names) and self._seen[request] % 4 else None
+        name = names[place] if place < len(names) and self._seen[request] % 4 else None
+        # An error has no count of attempts, so nothing else may have been tried before it.
+        lost = name and self._others[name].becomes == "errored" and self._seen[request] > 1
+        return None if lost else name
 
     def sent_that(self, become: Becomes) -> int:
         """How many answers of one kind were sent."""

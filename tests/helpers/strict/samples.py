@@ -4,7 +4,7 @@ import copy
 from collections.abc import Mapping
 from typing import Any, Final
 
-from helpers.strict.gemini import signature
+from helpers.strict.refusals import signature
 
 GONE: Final = object()
 Edits = Mapping[str, Any]
@@ -22,7 +22,7 @@ MODELS: Final = {
 LOOK: Final = {"type": "object", "properties": {"at": {"type": "integer"}}, "required": ["at"]}
 CALL: Final = {"id": ID, "type": "function", "function": {"name": "look", "arguments": '{"at": 1}'}}
 TOOL: Final = {"type": "function", "function": {"name": "look", "description": "Look.", "parameters": LOOK}}
-SIGNED: Final = {"google": {"thought_signature": signature("s")}}
+SIGNED: Final = {"google": {"thought_signature": signature(ID)}}
 
 
 def chat(provider: str) -> dict[str, Any]:
@@ -38,19 +38,6 @@ def chat(provider: str) -> dict[str, Any]:
     messages = [*opening, assistant, answer]
     body = {"model": MODELS[provider], "messages": messages, "tools": [TOOL]}
     return copy.deepcopy(body)
-
-
-def messages_api() -> dict[str, Any]:
-    """The same for Anthropic."""
-    use = {"type": "tool_use", "id": ID, "name": "look", "input": {"at": 1}}
-    messages = [
-        {"role": "user", "content": "Look."},
-        {"role": "assistant", "content": [{"type": "text", "text": "Yes."}, use]},
-        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": ID, "content": "a tree"}]},
-    ]
-    tool = {"name": "look", "description": "Look.", "input_schema": LOOK}
-    body = {"model": "claude-sonnet-4-5", "max_tokens": 4096, "messages": messages, "tools": [tool]}
-    return copy.deepcopy({**body, "system": "You look."})
 
 
 def edited(body: dict[str, Any], edits: Edits) -> dict[str, Any]:

@@ -5,7 +5,7 @@ that matters, fixed before the data are seen; docs/findings.md explains the verd
 """
 
 from propensitybench.metrics.signs.declared import SIGNS, Declaration, declared
-from propensitybench.metrics.signs.findings import Findings, ModelFindings, find
+from propensitybench.metrics.signs.findings import ModelFindings, find
 from propensitybench.metrics.signs.subject import Read, Subject
 
-__all__ = ["SIGNS", "Declaration", "Findings", "ModelFindings", "Read", "Subject", "declared", "find"]
+__all__ = ["SIGNS", "Declaration", "ModelFindings", "Read", "Subject", "declared", "find"]

@@ -108,23 +108,11 @@ class ModelFindings(msgspec.Struct, frozen=True):
     findings: tuple[Finding, ...]
 
 
-class Findings(msgspec.Struct, frozen=True):
-    """The signs of models.
-
-    Attributes:
-        declared: what was tested.
-        models: in the order given.
-    """
-
-    declared: tuple[Declaration, ...]
-    models: tuple[ModelFindings, ...]
-
-
 def find(
     subjects: Sequence[Subject],
     index: Mapping[str, IndexEntry] | None = None,
     relevant: Mapping[str, float] | None = None,
-) -> Findings:
+) -> tuple[ModelFindings, ...]:
     """Tests the signs.
 
     The signs of a model are one family; with several models, all of them are a second one. The relation to
@@ -155,7 +143,7 @@ def find(
             for one in signs
         ]
         models.append(_model(subject, findings))
-    return Findings(signs, tuple(models))
+    return tuple(models)
 
 
 def claims(tested: Mapping[Sign, Tested], signs: Sequence[Declaration]) -> dict[str, Claim]:

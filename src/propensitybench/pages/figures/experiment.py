@@ -7,7 +7,7 @@ from typing import Final
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from propensitybench.experiments.analysis import Analysis, ArmScore, EffectFound, ModelAnalysis
+from propensitybench.experiments.results import ArmScore, EffectFound, ExperimentAnalysis, ModelAnalysis
 from propensitybench.metrics.display import p_value
 from propensitybench.pages.figures.layout import Drawing, Panel
 from propensitybench.pages.figures.marks import (
@@ -31,13 +31,13 @@ ADJUSTED: Final = "adjusted p"
 
 
 def write_experiment_figure(
-    analysis: Analysis, out: Path, formats: Sequence[Format] = FORMATS
+    analysis: ExperimentAnalysis, out: Path, formats: Sequence[Format] = FORMATS
 ) -> list[Figure]:
     """Writes the figure of an experiment; raises `BadInput` as `write_figures` does."""
     return write_drawings([_drawing(analysis)], out, formats)
 
 
-def _drawing(analysis: Analysis) -> Drawing:
+def _drawing(analysis: ExperimentAnalysis) -> Drawing:
     return Drawing(
         name="experiment",
         title=analysis.question or analysis.name,
