@@ -168,8 +168,11 @@ class ConversationContext(msgspec.Struct, frozen=True):
         id: identifies the conversation in logs; unique within a run.
         seed: 64-bit random seed, the only source of randomness for a client.
         replies: number of replies so far, if the conversation is resumed.
+        task: the task's metadata (`propensitybench.scenarios.TaskMetadata`), if the client is one that
+            ``knows_task``; otherwise None.
     """
 
     id: str
     seed: int
     replies: int = 0
+    task: Any = None

@@ -50,9 +50,10 @@ class UnknownName(BadInput):
         name: the name that was given.
         known: every valid name.
         where: file and JSON path, if the name came from a file.
+        advice: what else may help.
     """
 
-    def __init__(self, kind: str, name: str, known: Iterable[str], where: str = "") -> None:
+    def __init__(self, kind: str, name: str, known: Iterable[str], where: str = "", advice: str = "") -> None:
         self.kind, self.name = kind, name
         self.known = tuple(known)
         folded = {candidate.casefold(): candidate for candidate in self.known}
@@ -62,7 +63,8 @@ class UnknownName(BadInput):
         else:
             more = ", ..." if len(self.known) > MAX_SHOWN else ""
             hint = "known: " + ", ".join(self.known[:MAX_SHOWN]) + more
-        super().__init__(f"{where + ': ' if where else ''}unknown {kind} {name!r}; {hint}")
+        more = f"; {advice}" if advice else ""
+        super().__init__(f"{where + ': ' if where else ''}unknown {kind} {name!r}; {hint}{more}")
 
 
 class BadData(BadInput):

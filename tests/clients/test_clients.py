@@ -5,13 +5,13 @@ import asyncio
 import pytest
 
 from propensitybench.chat import ConversationContext, Reply, Request
-from propensitybench.clients import ReplayClient, ScriptedClient, calls, says
+from propensitybench.clients import Client, ScriptedClient, calls, says
 from propensitybench.errors import ModelError
 
 REQUEST = Request([], ())
 
 
-def ask(client: ScriptedClient | ReplayClient, times: int, given: int = 0) -> list[Reply]:
+def ask(client: Client, times: int, given: int = 0) -> list[Reply]:
     conversation = client.open(ConversationContext("a task", 0, given))
 
     async def talk() -> list[Reply]:
@@ -38,13 +38,14 @@ def test_an_empty_script_is_an_error() -> None:
         ask(ScriptedClient([]), 1)
 
 
-def test_replay_gives_what_was_recorded_and_then_nothing() -> None:
-    recorded = [Reply("a"), Reply("b")]
-    client = ReplayClient(lambda task: recorded if task == "a task" else [], "m")
-    assert ask(client, 2) == recorded
-    assert ask(client, 1, given=1) == [Reply("b")]
-    with pytest.raises(ModelError, match="record ends before the episode"):
-        ask(client, 3)
+def test_a_client_of_one_method_answers_every_request_with_its_context() -> None:
+    class Mine(Client):
+        model = "mine/first"
+
+        async def reply(self, request: Request, context: ConversationContext) -> Reply:
+            return Reply(f"{len(request.messages)} {context.id} {context.seed}")
+
+    assert ask(Mine(), 2) == [Reply("0 a task 0")] * 2
 
 
 def test_the_helpers_write_what_the_episode_reads() -> None:

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from propensitybench.clients.failures import THROTTLED, TRANSIENT, Failure, FailureKind
-from propensitybench.clients.limits import BURST_S, RECOVERY, Lease, Limits, Rates
-from propensitybench.clients.retry import LONGEST_WAIT_S, Backoff
+from propensitybench.clients.executor import FIRST_PAUSE_S, LONGEST_PAUSE_S, pause_before
+from propensitybench.clients.failures import THROTTLED, TRANSIENT, FailureKind
+from propensitybench.clients.limits import BURST_S, RECOVERY, Lease, Limits
+from propensitybench.clients.options import Transport
 
 # What a comparison of sums of floats may be off by.
 EPSILON = 1e-6
@@ -34,14 +35,29 @@ def fill(limits: Limits, now: float = 0.0) -> list[Lease]:
     return leases
 
 
+def leave(
+    limits: Limits,
+    lease: Lease,
+    now: float,
+    failed: FailureKind | None = None,
+    retry_after: float = 0.0,
+    used: int = 0,
+) -> bool:
+    """Gives a lease back; whether a failure counts."""
+    if failed is not None:
+        return limits.failed(lease, now, failed, retry_after)
+    limits.answered(lease, used)
+    return True
+
+
 def free(most: int = 1000, keys: int = 1) -> Limits:
     """Limits of the number in flight alone."""
-    return Limits([Rates(None, None, 0.0) for _ in range(keys)], most)
+    return Limits(keys, Transport(concurrency=most), 0.0)
 
 
 def limited(rpm: float | None, tpm: float | None) -> Limits:
     """Limits of one key, that have hardly any of the number in flight."""
-    return Limits([Rates(rpm, tpm, 0.0)], 10**6)
+    return Limits(1, Transport(rpm=rpm, tpm=tpm, concurrency=10**6), 0.0)
 
 
 @given(st.integers(1, 90), st.lists(st.tuples(st.booleans(), OUTCOMES, st.floats(0, 5)), max_size=300))
@@ -61,7 +77,7 @@ def test_in_flight_stays_within_what_is_allowed(
                 out.append(got)
                 assert key.in_flight <= before
         else:
-            limits.leave(out.pop(0), now, failed, passed)
+            leave(limits, out.pop(0), now, failed, passed)
         assert key.in_flight == len(out) <= most
         assert 1 <= key.limit <= most
 
@@ -80,40 +96,40 @@ def test_what_is_allowed_need_not_be_a_multiple_of_the_keys(most: int, keys: int
 def test_a_refusal_takes_one_away_and_a_volley_of_them_half_and_counts_once(sign: FailureKind) -> None:
     limits = free(64)
     leases = fill(limits, 1.0)
-    counted = [limits.leave(one, 2.0, sign) for one in leases[:8]]
+    counted = [leave(limits, one, 2.0, sign) for one in leases[:8]]
     assert limits.keys[0].limit == 64 - 8
-    counted += [limits.leave(one, 2.0, sign) for one in leases[8:]]
+    counted += [leave(limits, one, 2.0, sign) for one in leases[8:]]
     assert limits.keys[0].limit == 64 / 2
     assert counted == [True] + [False] * 63
-    assert limits.leave(lease(limits, 3.0), 4.0, sign)
+    assert leave(limits, lease(limits, 3.0), 4.0, sign)
     assert limits.keys[0].limit == 64 / 2 - 1
 
 
 @pytest.mark.parametrize("kind", [kind for kind in FailureKind if kind not in THROTTLED])
 def test_other_failures_change_nothing(kind: FailureKind) -> None:
     limits = free(100)
-    assert limits.leave(lease(limits), 1.0, kind)
+    assert leave(limits, lease(limits), 1.0, kind)
     assert limits.keys[0].limit == 100
 
 
 def test_answers_give_back_what_a_refusal_took_and_no_more() -> None:
     limits = free(64)
-    limits.leave(lease(limits, 1.0), 2.0, FailureKind.RATE_LIMIT)
+    leave(limits, lease(limits, 1.0), 2.0, FailureKind.RATE_LIMIT)
     answers = round(1 / RECOVERY)
     for _ in range(answers - 1):
-        limits.leave(lease(limits, 3.0), 4.0)
+        leave(limits, lease(limits, 3.0), 4.0)
     assert len(fill(limits, 5.0)) == 63
     limits = free(64)
-    limits.leave(lease(limits, 1.0), 2.0, FailureKind.RATE_LIMIT)
+    leave(limits, lease(limits, 1.0), 2.0, FailureKind.RATE_LIMIT)
     for _ in range(2 * answers):
-        limits.leave(lease(limits, 3.0), 4.0)
+        leave(limits, lease(limits, 3.0), 4.0)
     assert len(fill(limits, 5.0)) == 64
 
 
 def test_it_never_falls_below_one() -> None:
     limits = free(2)
     for now in range(1, 20):
-        limits.leave(lease(limits, float(now)), now + 0.5, FailureKind.OVERLOADED)
+        leave(limits, lease(limits, float(now)), now + 0.5, FailureKind.OVERLOADED)
     assert limits.keys[0].limit == 1
     assert isinstance(limits.enter(30.0, 1), Lease)
 
@@ -122,14 +138,14 @@ def test_full_means_waiting_for_another_to_come_back() -> None:
     limits = free(1)
     first = lease(limits)
     assert limits.enter(5.0, 1) == float("inf")
-    limits.leave(first, 6.0)
+    leave(limits, first, 6.0)
     assert isinstance(limits.enter(6.0, 1), Lease)
 
 
 def test_a_provider_that_asks_for_patience_gets_it_on_that_key_alone() -> None:
     limits = free(10, keys=2)
     first = lease(limits)
-    limits.leave(first, 1.0, FailureKind.RATE_LIMIT, retry_after=30.0)
+    leave(limits, first, 1.0, FailureKind.RATE_LIMIT, retry_after=30.0)
     assert {lease(limits, 2.0).key for _ in range(3)} == {1 - first.key}
     fill(limits, 2.0)
     assert limits.enter(11.0, 1) == 20.0
@@ -139,8 +155,8 @@ def test_a_provider_that_asks_for_patience_gets_it_on_that_key_alone() -> None:
 def test_a_later_shorter_wish_does_not_cut_an_earlier_one_short() -> None:
     limits = free(10)
     first, second = lease(limits), lease(limits)
-    limits.leave(first, 1.0, FailureKind.RATE_LIMIT, retry_after=30.0)
-    limits.leave(second, 2.0, FailureKind.RATE_LIMIT, retry_after=1.0)
+    leave(limits, first, 1.0, FailureKind.RATE_LIMIT, retry_after=30.0)
+    leave(limits, second, 2.0, FailureKind.RATE_LIMIT, retry_after=1.0)
     assert limits.enter(3.0, 1) == 28.0
 
 
@@ -160,7 +176,7 @@ def test_no_window_has_more_requests_than_the_rate_and_one_burst(rpm: int, pause
         now += pause
         if isinstance(got := limits.enter(now, 1), Lease):
             sent.append(now)
-            limits.leave(got, now)
+            leave(limits, got, now)
     burst = max(1.0, rpm / 60 * BURST_S)
     for first, since in enumerate(sent):
         for last, until in enumerate(sent[first:], first):
@@ -179,7 +195,7 @@ def test_no_window_has_more_tokens_than_the_rate_and_one_burst(
         tokens = int(share * burst)
         if isinstance(got := limits.enter(now, tokens), Lease):
             total += tokens
-            limits.leave(got, now, used=tokens)
+            leave(limits, got, now, used=tokens)
             # The most that any window ending here holds, over what the rate alone gives.
             assert total - tpm / 60 * now - lowest <= burst + EPSILON
         lowest = min(lowest, total - tpm / 60 * now)
@@ -200,79 +216,35 @@ def test_the_wait_that_is_told_is_enough(rpm: int, tpm: int | None, asked: list[
             assert 0 < got < float("inf")
             now += got + EPSILON
             got = lease(limits, now, tokens)
-        limits.leave(got, now, used=tokens)
+        leave(limits, got, now, used=tokens)
 
 
 def test_tokens_are_corrected_by_what_was_used() -> None:
     limits = limited(None, 6000)  # 100 a second, 100 at once
     got = lease(limits, tokens=100)
     assert limits.enter(0.0, 50) == pytest.approx(0.5)
-    limits.leave(got, 0.0, used=20)
+    leave(limits, got, 0.0, used=20)
     assert isinstance(limits.enter(0.0, 50), Lease)
-    limits.leave(lease(limits, tokens=30), 0.0, used=330)
+    leave(limits, lease(limits, tokens=30), 0.0, used=330)
     assert limits.enter(0.0, 100) == pytest.approx(4.0)
 
 
 def test_a_failed_request_gives_its_tokens_back() -> None:
     limits = limited(None, 6000)
-    limits.leave(lease(limits, tokens=100), 0.0, FailureKind.NETWORK)
+    leave(limits, lease(limits, tokens=100), 0.0, FailureKind.NETWORK)
     assert isinstance(limits.enter(0.0, 100), Lease)
 
 
 def test_a_request_larger_than_a_burst_is_let_through_and_paid_for_afterwards() -> None:
     limits = limited(None, 6000)
-    limits.leave(lease(limits, tokens=1000), 0.0, used=1000)
+    leave(limits, lease(limits, tokens=1000), 0.0, used=1000)
     assert limits.enter(0.0, 1000) == pytest.approx(10.0)
-
-
-@given(
-    st.lists(st.tuples(st.floats(0, 3), st.one_of(st.none(), st.floats(1, 5000))), min_size=1, max_size=60)
-)
-def test_a_change_of_rates_gives_no_burst_of_its_own(changes: list[tuple[float, float | None]]) -> None:
-    """After a change nothing is sent that the rates since then, and what was left before, do not allow."""
-    rates = Rates(60.0, None, 0.0)
-    limits = Limits([rates], 10**6)
-    now, per_minute, left = 0.0, 60.0, 1.0
-    for passed, rpm in changes:
-        now += passed
-        left = min(max(1.0, per_minute / 60 * BURST_S), left + per_minute / 60 * passed)
-        rates.change(rpm, None, now)
-        if rpm is None:
-            assert len(fill_some(limits, now, 100)) == 100
-            rates.change(60.0, None, now)
-            rpm, left = 60.0, 0.0
-        per_minute = rpm
-        left = min(left, max(1.0, rpm / 60 * BURST_S))
-        sent = len(fill_some(limits, now, 1000))
-        assert sent <= left + EPSILON
-        assert sent >= int(left - EPSILON)
-        left -= sent
-
-
-def fill_some(limits: Limits, now: float, most: int) -> list[Lease]:
-    """So many leases, if they can be had at once; each is given back."""
-    leases: list[Lease] = []
-    while len(leases) < most and isinstance(got := limits.enter(now, 0), Lease):
-        limits.leave(got, now)
-        leases.append(got)
-    return leases
-
-
-def test_rates_count_over_all_replicas_and_a_hold_is_for_all_of_them() -> None:
-    rates = Rates(60.0, 6000.0, 0.0)
-    here, there = Limits([rates], 10), Limits([rates], 10)
-    here.leave(lease(here, tokens=100), 0.0, used=300)
-    assert there.enter(0.0, 100) == pytest.approx(3.0)
-    rates.hold(10.0)
-    rates.hold(5.0)
-    assert (here.enter(4.0, 1), there.enter(4.0, 1)) == (6.0, 6.0)
-    lease(there, 10.0)
 
 
 @given(st.floats(1e-3, 0.5))
 def test_a_rate_of_less_than_one_request_a_minute_still_sends_one(rpm: float) -> None:
     limits = limited(rpm, rpm)
-    limits.leave(lease(limits, tokens=50), 0.0, used=50)
+    leave(limits, lease(limits, tokens=50), 0.0, used=50)
     wait = limits.enter(0.0, 50)
     assert isinstance(wait, float)
     assert wait >= 60 / rpm * (1 - EPSILON)
@@ -314,7 +286,7 @@ class Endpoint:
 
 def play(endpoint: Endpoint, concurrency: int, seconds: float, seed: int) -> Played:
     """Plays as many conversations as are asked for, with the retries and pauses of the client."""
-    chance, limits, backoff = Random(seed), free(concurrency), Backoff()
+    chance, limits, most_retries = Random(seed), free(concurrency), Transport().max_retries
     (key,) = limits.keys
     now, served, area, lowest = 0.0, 0, 0.0, key.limit
     answers = refused = given_up = 0
@@ -333,17 +305,19 @@ def play(endpoint: Endpoint, concurrency: int, seconds: float, seed: int) -> Pla
         if sent is None:  # its pause is over
             ready.append(attempts)
             continue
-        counts = limits.leave(sent, now, failed)
+        counts = leave(limits, sent, now, failed)
         lowest = min(lowest, key.limit)
         if failed is None:
             answers, served = answers + 1, served - 1
             ready.append(0)
             continue
         refused += 1
-        pause = backoff.wait(Failure(failed, "x"), attempts + counts, chance.random())
-        given_up += pause is None
-        again = 0 if pause is None else attempts + counts
-        heapq.heappush(events, (now + (pause or 0.0), next(order), again, None, None))
+        again = attempts + counts
+        if again > most_retries:
+            given_up += 1
+            again = 0
+        pause = pause_before(again, None, chance.random())
+        heapq.heappush(events, (now + pause, next(order), again, None, None))
     return Played(lowest, area / now, answers, refused, given_up)
 
 
@@ -385,48 +359,25 @@ def test_an_endpoint_that_takes_only_so_many_is_kept_busy_and_seldom_refuses(ser
 
 def test_after_an_overload_has_passed_the_number_in_flight_comes_back() -> None:
     limits, now = free(64), 1.0
-    while limits.allowed > 1:
+    while limits.keys[0].limit > 1:
         for one in fill(limits, now):
-            limits.leave(one, now + 0.5, FailureKind.OVERLOADED)
+            leave(limits, one, now + 0.5, FailureKind.OVERLOADED)
         now += 1
     rounds = 0
-    while limits.allowed < 64:
+    while limits.keys[0].limit < 64:
         for one in fill(limits, now):
-            limits.leave(one, now + 0.5)
+            leave(limits, one, now + 0.5)
         now, rounds = now + 1, rounds + 1
     assert rounds < 50
 
 
-FAILED = Failure(FailureKind.SERVER, "x")
-
-
 @given(st.integers(1, 60), st.floats(0, 1, exclude_max=True), st.one_of(st.none(), st.floats(0, 1e6)))
-def test_backoff_doubles_up_to_a_bound_unless_more_is_asked_for(
+def test_pauses_double_up_to_a_bound_unless_more_is_asked_for(
     attempts: int, jitter: float, asked: float | None
 ) -> None:
-    wait = Backoff(60, 0.5, 60.0).wait(Failure(FailureKind.RATE_LIMIT, "x", asked), attempts, jitter)
-    most = min(60.0, 0.5 * 2 ** (attempts - 1))
-    assert wait is not None
+    wait = pause_before(attempts, asked, jitter)
+    most = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2 ** (attempts - 1))
     if asked is not None and asked >= most:
         assert wait == asked
     else:
         assert max(most / 2, asked or 0) <= wait <= most
-
-
-@given(st.integers(0, 30))
-def test_tries_are_bounded(max_retries: int) -> None:
-    backoff = Backoff(max_retries)
-    waits = [backoff.wait(FAILED, attempts, 0.0) for attempts in range(1, max_retries + 5)]
-    assert [wait is not None for wait in waits] == [True] * max_retries + [False] * 4
-
-
-@pytest.mark.parametrize("kind", list(FailureKind))
-def test_only_what_may_pass_is_tried_again(kind: FailureKind) -> None:
-    wait = Backoff().wait(Failure(kind, "x", 0.0), 1, 0.0)
-    assert (wait is not None) == (kind in TRANSIENT)
-
-
-def test_a_wish_for_another_day_is_told_as_it_is() -> None:
-    """Whoever asks decides what is too long: the decision does not cut it."""
-    wait = Backoff().wait(Failure(FailureKind.RATE_LIMIT, "x", 10 * LONGEST_WAIT_S), 1, 0.0)
-    assert wait == 10 * LONGEST_WAIT_S

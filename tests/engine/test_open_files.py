@@ -15,7 +15,7 @@ def played(path: Path, limits: Callable[[], None], concurrency: int) -> "subproc
     agent = simulated("always")
     slow: Behaviour = lambda body, number: agent(body, number)._replace(after=0.2)  # noqa: E731
     with serving(slow) as server:
-        options = ("--limit", "100", "--levels", "0", "--no-preflight", "--max-retries", "0")
+        options = ("--limit", "50", "--levels", "0", "--no-preflight", "--max-retries", "0")
         where = ("--model", "m", "--base-url", server.base_url, "--run", path)
         return subprocess.run(
             argv("run", *where, *options, "--concurrency", str(concurrency)),
@@ -28,9 +28,9 @@ def played(path: Path, limits: Callable[[], None], concurrency: int) -> "subproc
 
 @pytest.mark.slow
 def test_a_concurrency_that_the_system_does_not_allow_is_lowered(tmp_path: Path) -> None:
-    done = played(tmp_path / "a.run", lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (72, 72)), 150)
+    done = played(tmp_path / "a.run", lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (72, 72)), 100)
     assert done.returncode == 0, done.stderr
-    assert "note: concurrency lowered from 150 to " in done.stderr
+    assert "note: concurrency lowered from 100 to " in done.stderr
     assert "the system allows 72 open files" in done.stderr
 
 
@@ -39,5 +39,5 @@ def test_a_soft_limit_is_raised_without_a_word(tmp_path: Path) -> None:
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY and hard < 1024:
         pytest.skip("the hard limit is too low")
-    done = played(tmp_path / "a.run", lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (72, hard)), 150)
+    done = played(tmp_path / "a.run", lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (72, hard)), 100)
     assert (done.returncode, done.stderr) == (0, "")

@@ -14,7 +14,10 @@ from typer.testing import CliRunner
 
 from propensitybench.cli.generate_read import command
 from propensitybench.errors import BadInput
-from propensitybench.generation.forms import COLUMNS, CRITERIA
+from propensitybench.generation.forms import COLUMNS, CRITERIA, Reading
+from propensitybench.generation.items import Draw
+from propensitybench.generation.panel import PanelRequest, finish_round, open_round
+from propensitybench.scenarios import read_dataset
 
 Call = Callable[..., tuple[int, str]]
 
@@ -252,3 +255,47 @@ def test_fewer_scenarios_than_asked_for_and_none_with_messages_are_noted(call: C
     _, output, _ = read(call, work, judge())
     assert "has only 2 scenarios, and all of them are read" in output
     assert "2 of the 2 drawn scenarios have no messages" in output
+
+
+def test_rounds_are_kept_apart_and_never_overwritten(call: Call, tmp_path: Path) -> None:
+    work = working_folder(tmp_path / "work", sound=9)
+    read(call, work, judge(), "--draw", 3)
+    first = (work / "panel/1/scores.json").read_bytes()
+    read(call, work, judge(), "--draw", 3)
+    drawn = [{i["scenario"] for i in loaded(work / f"panel/{n}/key.json")["items"]} for n in (1, 2)]
+    assert drawn[0] != drawn[1]
+    with (
+        serving(judge()) as server,
+        pytest.raises(BadInput, match="this round is finished and stays as it is"),
+    ):
+        call(work, "--judge", "a", "--judge", "b", "--base-url", server.base_url, "--round", 1)
+    assert server.calls == 0
+    assert (work / "panel/1/scores.json").read_bytes() == first
+
+
+def test_a_data_set_is_read_into_another_folder(call: Call, tmp_path: Path) -> None:
+    data = data_folder(tmp_path / "data", sound=4)
+    before = {path: path.read_bytes() for path in data.rglob("*.json")}
+    with pytest.raises(BadInput, match="is a data set, in which no panel can be kept; give --out DIR"):
+        read(call, data, judge())
+    code, _, _ = read(call, data, judge(), "--out", tmp_path / "panel-folder", "--draw", 4)
+    assert code == 0
+    assert (tmp_path / "panel-folder/panel/1/scores.json").exists()
+    assert not (tmp_path / "panel-folder/returned.json").exists()
+    assert {path: path.read_bytes() for path in data.rglob("*") if path.is_file()} == before
+    assert len(read_dataset(data).scenarios) == 4
+
+
+def test_a_round_that_another_command_has_finished_keeps_its_results(tmp_path: Path) -> None:
+    work = working_folder(tmp_path / "work", sound=2)
+    found = open_round(PanelRequest(work, (), Draw(2, 0, 0), work))
+    readings = {name: [_good(item.name) for item in found.items] for name in ("a", "b")}
+    finish_round(found, readings, {})
+    before = {path: path.read_bytes() for path in found.folder.rglob("*.*")}
+    with pytest.raises(BadInput, match="another command has finished this round meanwhile"):
+        finish_round(found, readings, {})
+    assert {path: path.read_bytes() for path in found.folder.rglob("*.*")} == before
+
+
+def _good(name: str) -> Reading:
+    return Reading(name, dict.fromkeys(CRITERIA, 6), "fine", "quote")

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from propensitybench.chat import ConversationContext, Reply
-from propensitybench.clients import Conversation, ScriptedClient
+from propensitybench.clients import Client, Conversation, ScriptedClient
 from propensitybench.clients.options import Transport
 from propensitybench.engine import ExecutionOptions
 from propensitybench.scenarios import TaskMetadata
@@ -14,11 +14,17 @@ def at(concurrency: int) -> ExecutionOptions:
     return ExecutionOptions(Transport(concurrency=concurrency))
 
 
-class ByTask:
-    """The method of a task-aware client that is never called."""
+class ByTask(Client):
+    """A client that opens conversations by their task."""
+
+    knows_task = True
 
     def open(self, context: ConversationContext) -> Conversation:
-        raise AssertionError(f"{context.id}: the engine opens a task-aware client with its task")
+        return self.open_task(context.task, context.replies)
+
+    def open_task(self, task: TaskMetadata, replies: int = 0) -> Conversation:
+        """Opens a task's conversation, or resumes one."""
+        raise NotImplementedError
 
 
 class TaskScript(ByTask):
@@ -31,6 +37,3 @@ class TaskScript(ByTask):
     def open_task(self, task: TaskMetadata, replies: int = 0) -> Conversation:
         script = ScriptedClient(self._script(task), self.model)
         return script.open(ConversationContext(task.task, task.seed, replies))
-
-    async def close(self) -> None:
-        """There is nothing to close."""

@@ -8,11 +8,11 @@ from typing import Any
 from helpers.openai_server import Answer, Behaviour, Json, Server, simulated
 from helpers.runs import finish
 
+from propensitybench.clients.compatible import policies
 from propensitybench.clients.endpoint import Endpoint
 from propensitybench.clients.openai_chat import OpenAIChatClient
 from propensitybench.clients.options import ModelOptions, Transport
 from propensitybench.engine import ExecutionOptions, RunSpec, create_run
-from propensitybench.engine.agents import policies
 from propensitybench.episode import Protocol
 from propensitybench.judging.probed import ProbeNumbers, probe_numbers, read_probed
 from propensitybench.judging.probes import Level, Probe, read_probe

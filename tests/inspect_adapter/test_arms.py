@@ -25,10 +25,10 @@ from inspect_ai.log import EvalLog, EvalSample, read_eval_log
 from inspect_ai.model import Model, ModelOutput, ModelUsage, get_model
 
 from propensitybench.clients import ScriptedClient
-from propensitybench.clients.inspect_models import sound_reply
 from propensitybench.episode import Conduct, EpisodeRecord, Outcome
 from propensitybench.episode.closing import read_report
 from propensitybench.episode.prompt import ASK_TOOL, REPORT_REQUEST
+from propensitybench.inspect_adapter.model_output import sound_reply
 from propensitybench.inspect_adapter.samples import CLOSING_REPORT
 from propensitybench.inspect_adapter.tasks import propensity
 from propensitybench.runs import read_runs
@@ -119,7 +119,7 @@ def test_every_kind_of_report_is_read_the_same(profile: str, tmp_path: Path) -> 
 
 def test_a_question_to_those_who_may_decide_is_the_same(tmp_path: Path) -> None:
     outputs = [ASKS, SAID_NO, SAID_NO, WAITS]
-    script = [msgspec.structs.replace(sound_reply(one), provider_fields="") for one in outputs]
+    script = [sound_reply(one) for one in outputs]
     client = ScriptedClient(script, "simulated/never")
     selection = Selection(domains=(DOMAIN,), namings=("benign",), limit=1)
     ours = through_engine(tmp_path / "a.run", "never", selection, 0, 1, client, **BOTH)
@@ -234,7 +234,7 @@ def test_the_report_is_asked_with_the_tools_that_were_last_on_offer(tmp_path: Pa
     assert about
     tool = built_in().scenario(about["scenario"]).aligned.name
     often = [calling(tool, {})] * 12
-    script = [msgspec.structs.replace(sound_reply(one), provider_fields="") for one in [*often, WAITS]]
+    script = [sound_reply(one) for one in [*often, WAITS]]
     client = ScriptedClient(script, "simulated/never")
     selection = Selection(domains=(DOMAIN,), namings=("benign",), limit=1)
     through_engine(tmp_path / "a.run", "never", selection, 0, 0, client, report=True)

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from helpers.openai_server import always, error, serving, simulated
 from helpers.strict import strict
+from helpers.strict.other_answers import OTHER_ANSWERS, MixedIn
 from inspect_adapter.playing import episodes, metrics, play, samples
 from inspect_ai.model import Model, get_model
 
@@ -39,6 +40,19 @@ def test_a_strict_endpoint_refuses_nothing(
     assert behaviour.refused == []
     assert {record.stats.outcome.value for record in episodes(log).records.values()} == {"misaligned"}
     assert metrics(log)["resilience_benign"] == 1
+
+
+@pytest.mark.parametrize("name", OTHER_ANSWERS["anthropic"])
+def test_what_else_anthropic_sends_is_not_the_model_s_doing(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("anthropic")
+    fake = MixedIn("anthropic", simulated("never"), 1.0, seed=0, only=name)
+    with serving(fake) as server:
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", server.root)
+        log = play(propensity(limit=1, naming="benign", levels=0), fresh("anthropic"), tmp_path)
+    (record,) = episodes(log).records.values()
+    assert record.stats.outcome.value == OTHER_ANSWERS["anthropic"][name].becomes
 
 
 def test_an_error_of_the_provider_is_kept_in_its_own_words(

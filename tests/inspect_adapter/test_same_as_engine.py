@@ -8,9 +8,9 @@ import pytest
 from inspect_adapter.playing import answering, calling, episodes, metrics, output, play, through_engine
 
 from propensitybench.clients import ScriptedClient
-from propensitybench.clients.inspect_models import sound_reply
 from propensitybench.episode import EpisodeRecord, Outcome
 from propensitybench.episode.prompt import NO_REPLY, TURN_LIMIT_REACHED
+from propensitybench.inspect_adapter.model_output import sound_reply
 from propensitybench.inspect_adapter.tasks import propensity
 from propensitybench.metrics import RunRecords, score_run
 from propensitybench.scenarios import Selection
@@ -45,7 +45,7 @@ def test_replies_that_cannot_be_used_are_the_same(tmp_path: Path) -> None:
         output(message % "continue", "max_tokens"),
         output(message % "terminate"),
     ]
-    script = [msgspec.structs.replace(sound_reply(one), provider_fields="") for one in outputs]
+    script = [sound_reply(one) for one in outputs]
     selection = Selection(namings=("benign",), limit=1)
     client = ScriptedClient(script, "simulated/never")
     ours = through_engine(tmp_path / "a.run", "never", selection, 0, 6, client)

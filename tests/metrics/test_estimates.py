@@ -165,6 +165,13 @@ def test_the_interval_of_a_mean_by_hand() -> None:
     assert found.ci95 == pytest.approx((5 / factor, 5 * factor))
 
 
+def test_the_interval_of_a_mean_ends_where_its_range_ends() -> None:
+    records = [misaligned(12 if i % 14 else 0, scenario=f"s{i}") for i in range(42)]
+    found = score_naming(records).estimates["resilience"].domain
+    assert found.ci95 is not None
+    assert found.ci95.high == 12.0
+
+
 def test_the_error_of_a_task_weighted_ratio_agrees_with_resampled_scenarios() -> None:
     rng = np.random.default_rng(11)
     sizes = {BIO: 60, CHEM: 90}

@@ -194,6 +194,11 @@ def test_too_few_scenarios_are_reported() -> None:
     assert "too few" in found.note
 
 
+def test_nothing_gives_nothing() -> None:
+    found = regression({})
+    assert (found.effects, found.rows, found.clusters) == ((), 0, 0)
+
+
 def test_without_statsmodels_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     table = simulated(np.random.default_rng(9), LAYOUT)
     monkeypatch.setitem(sys.modules, "statsmodels.api", None)

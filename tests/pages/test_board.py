@@ -313,7 +313,7 @@ def test_tasks_without_a_score_are_counted_and_bounded(tmp_path: Path) -> None:
 def test_shard_is_refused(tmp_path: Path) -> None:
     shard: Run = made("lab/part", failing((0.1, 0.1)))
     shard.shard = "1/3"
-    with pytest.raises(BadInput, match="is shard 1/3 of a run; give all its shards"):
+    with pytest.raises(BadInput, match="is shard 1/3 of a run; put all its shards together"):
         update_board([shard], tmp_path / "board")
 
 

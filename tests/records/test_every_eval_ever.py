@@ -11,12 +11,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
-import msgspec
 import pytest
 from helpers.clients import TaskScript
 from helpers.program import Done, call
 from helpers.runs import finish
-from records.sample_runs import EVIL, WHOLE, create
+from records.sample_runs import EVIL, create
 
 from propensitybench.chat import Reply, StopReason
 from propensitybench.clients import says
@@ -26,7 +25,7 @@ from propensitybench.records.every_eval_ever import SCHEMA
 from propensitybench.runs import StoredRun
 from propensitybench.scenarios import Selection
 from propensitybench.scenarios.model import CANARY
-from propensitybench.store import RunFile, Shard
+from propensitybench.store import RunFile
 
 SCHEMAS: Final = Path(__file__).parent / "every_eval_ever"
 WHO: Final = ("--organization", "An institute", "--relationship", "third_party")
@@ -185,22 +184,6 @@ def test_a_log_gives_the_same_results_without_instances(runs: dict[str, Path], t
     assert len(ours) == len(logged)
     for one, other in zip(ours, logged, strict=True):
         assert one["score_details"] == other["score_details"]
-
-
-def test_shards_give_the_results_of_the_run_in_one_piece(tmp_path: Path) -> None:
-    spec = RunSpec(WHOLE, selection=Selection(limit=12))
-    for name, shard in {"one": None, "a/1": Shard(1, 2), "a/2": Shard(2, 2)}.items():
-        path = tmp_path / f"{name}.run"
-        path.parent.mkdir(exist_ok=True)
-        create(msgspec.structs.replace(spec, shard=shard), path)
-        finish(path)
-    results = []
-    for name in ("one.run", "a"):
-        assert record(tmp_path / name, tmp_path / f"{name}.eee").code == 0
-        aggregate, rows = read(tmp_path / f"{name}.eee")
-        assert len(rows) == 24
-        results.append([one["score_details"] for one in aggregate["evaluation_results"]])
-    assert results[0] == results[1]
 
 
 def test_nothing_is_written_twice_or_half(runs: dict[str, Path], tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from helpers.runs import journal
 
 import propensitybench as pb
 from propensitybench.chat import ConversationContext, Reply, Request
-from propensitybench.clients import Client, Conversation, says
+from propensitybench.clients import Client, says
 from propensitybench.engine import Progress
 from propensitybench.errors import BadInput, RunMismatch, RunStopped
 from propensitybench.runs import Settings
@@ -26,7 +26,7 @@ from propensitybench.store import verify
 SMALL: dict[str, Any] = {"limit": 3, "levels": 1}
 
 
-class Counting:
+class Counting(Client):
     """Answers with the same message and counts the requests.
 
     At the request number ``at`` it calls ``then``, and answers once the run is being stopped.
@@ -40,12 +40,8 @@ class Counting:
         self._then = then
         self._stopped = asyncio.Event()
 
-    def open(self, context: ConversationContext) -> Conversation:
-        del context
-        return self
-
-    async def reply(self, request: Request) -> Reply:
-        del request
+    async def reply(self, request: Request, context: ConversationContext) -> Reply:
+        del request, context
         self.requests += 1
         if self.requests == self._at:
             self._then()
@@ -54,9 +50,6 @@ class Counting:
 
     def stop_requests(self) -> None:
         self._stopped.set()
-
-    async def close(self) -> None:
-        """Holds nothing."""
 
 
 def test_a_run_in_a_script_is_played_and_scored() -> None:

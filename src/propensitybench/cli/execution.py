@@ -108,7 +108,7 @@ def _command_to_resume(start: Start, result: Result) -> str:
     words = [shell_quoted(start.path)]
     if execution.endpoints is not None and execution.endpoints.urls != (asked.base_url,):
         words += execution.endpoints.typed
-    elif distrusted(start.held.manifest.model, asked):
+    elif distrusted(asked):
         words.append(OPTION)
     words += [as_typed(name, start.settings[name]) for name in PLACES if name in start.settings]
     if result.cause is StopCause.BUDGET:

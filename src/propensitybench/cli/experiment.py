@@ -142,7 +142,7 @@ def run(
     must_be_utf8({"DESIGN": file, "--out": out})
     made = read_experiment(file)
     for model in () if trust_endpoint else made.design.models:
-        check_trusted(name_of(file), model.name, model.options, confirm)
+        check_trusted(name_of(file), model.options, confirm)
     opened = register(made, file.parent, out)
     for cell in made.cells:
         if code := _play_cell(opened, cell, settings):

@@ -9,6 +9,7 @@ from typing import Final
 
 import msgspec
 
+from propensitybench.clients.client import Client
 from propensitybench.clients.options import ModelOptions
 from propensitybench.clients.wire_policy import WirePolicy
 
@@ -34,6 +35,15 @@ _SCHEMA: Final = re.compile(
 _OTHER_LIMIT: Final = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
 
 _Change = Callable[[WirePolicy, str, ModelOptions], WirePolicy | None]
+
+
+def adapt_to(client: Client, refusal: str) -> bool:
+    """Whether a client now writes its requests in another form, because of a refusal."""
+    policy = None if client.wire is None else adapted(client.wire, refusal, client.options)
+    if policy is None:
+        return False
+    client.wire = policy
+    return True
 
 
 def adapted(policy: WirePolicy, refusal: str, options: ModelOptions) -> WirePolicy | None:

@@ -10,20 +10,42 @@ REFUSALS_TO_STOP: Final = 5
 
 
 class Breaker:
-    """Distinguishes an endpoint that is down from requests that never succeed.
+    """Counts failures and rejections that no other request contradicts.
 
     A request fails for good long after its first failed attempt. If other requests succeeded in between, the
-    endpoint is up. So a request counts only if its first failure came after the last success.
+    endpoint is up, so a failure counts only if its first attempt failed after the last success.
+
+    An endpoint may reject only conversations that contain tool calls. So a reply ends a row of rejections
+    only if its conversation was at least as long as the rejected ones. A rejection also arrives sooner than a
+    reply, so the row counts only once the requests that were in flight when it began have completed.
     """
 
     def __init__(self) -> None:
         self._answered_at = -inf
         self._failures = 0
+        self._wording = ""
+        self._depth = 0
+        self._refusals = 0
+        self._sent = self._in_flight = 0
+        self._last_awaited = self._awaited = 0
 
-    def answered(self, now: float) -> None:
-        """The endpoint replied, or rejected a request."""
+    def sent(self) -> int:
+        """A request was sent; returns its number, for `back`."""
+        self._sent += 1
+        self._in_flight += 1
+        return self._sent
+
+    def back(self, number: int) -> None:
+        """A request has completed, successfully or not."""
+        self._in_flight -= 1
+        self._awaited -= number <= self._last_awaited
+
+    def answered(self, now: float, depth: int) -> None:
+        """A request with that many messages was answered."""
         self._answered_at = now
         self._failures = 0
+        if depth >= self._depth:
+            self._refusals = 0
 
     def gave_up(self, failing_since: float) -> int:
         """A request failed for good; returns how many have in a row while the endpoint was silent.
@@ -35,46 +57,17 @@ class Breaker:
             self._failures += 1
         return self._failures
 
-
-class RefusalStreak:
-    """Counts tasks in a row that were rejected for the same reason.
-
-    An endpoint may reject only conversations that contain tool calls. So a reply ends the streak only if its
-    conversation was at least as long as the rejected ones. A rejection also arrives sooner than a reply, so
-    the streak counts only once the requests that were in flight when it began have completed.
-    """
-
-    def __init__(self) -> None:
-        self._wording = ""
-        self._depth = 0
-        self._refusals = 0
-        self._in_flight: dict[object, int] = {}
-        self._awaited: set[object] = set()
-
-    def sent(self, request: object, depth: int) -> None:
-        """A request with that many messages was sent."""
-        self._in_flight[request] = depth
-
-    def back(self, request: object) -> None:
-        """A request has completed, successfully or not."""
-        self._in_flight.pop(request, None)
-        self._awaited.discard(request)
-
-    def answered(self, depth: int) -> None:
-        """A request with that many messages was answered."""
-        if depth >= self._depth:
-            self._refusals = 0
-
-    def refused(self, wording: str, depth: int) -> int:
-        """A request with that many messages was rejected.
+    def refused(self, now: float, wording: str, depth: int) -> int:
+        """A request with that many messages was rejected, in these words.
 
         Returns:
-            The length of the streak; 0 while requests are in flight that may end it.
+            How many have in a row; 0 while requests are in flight that may end the row.
         """
+        self._answered_at, self._failures = now, 0  # the endpoint is there
         if self._refusals and wording == self._wording:
             self._depth = min(self._depth, depth)
         else:
             self._wording, self._depth, self._refusals = wording, depth, 0
-            self._awaited = {request for request, sent in self._in_flight.items() if sent >= depth}
+            self._last_awaited, self._awaited = self._sent, self._in_flight
         self._refusals += 1
-        return 0 if self._awaited else self._refusals
+        return 0 if self._awaited > 0 else self._refusals

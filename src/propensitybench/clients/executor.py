@@ -1,148 +1,119 @@
-"""Sends requests within limits, retries them and stops the run; shared by all clients."""
+"""Sends requests within limits, retries them and stops the run."""
 
 import asyncio
 import random
-import re
-import warnings
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Final
+from typing import Final, Protocol
 
-import msgspec
-
-from propensitybench.chat import BLOCKED, Reply
-from propensitybench.clients.breaker import FAILURES_TO_STOP, REFUSALS_TO_STOP, Breaker, RefusalStreak
-from propensitybench.clients.failures import FATAL, THROTTLED, TRANSIENT, Failure, FailureKind
-from propensitybench.clients.fleet_queue import FleetQueue
-from propensitybench.clients.limits import Lease, Limits, Rates, Seat
+from propensitybench.chat import Reply
+from propensitybench.clients.breaker import FAILURES_TO_STOP, REFUSALS_TO_STOP, Breaker
+from propensitybench.clients.failures import FATAL, TRANSIENT, Failure, FailureKind
+from propensitybench.clients.limits import Limits
 from propensitybench.clients.options import Transport
 from propensitybench.clients.redaction import Redactor
-from propensitybench.clients.request_queue import CANCELLED, Back, RequestQueue
-from propensitybench.clients.retry import LONGEST_WAIT_S, Backoff
-from propensitybench.clients.usage import ESTIMATED
+from propensitybench.clients.request_queue import RequestQueue
 from propensitybench.errors import ModelError, PropensityBenchError, RequestRefused, RunStopped
 
-# A request that fails at so many replicas, one after another, may itself be the reason.
-MOST_MOVES: Final = 8
-Queue = RequestQueue | FleetQueue
+# If a provider asks to wait longer, the run stops and can be resumed.
+LONGEST_WAIT_S: Final = 900.0
+# Seconds before the second attempt and between later ones, at most, unless the provider asks for more.
+FIRST_PAUSE_S: Final = 0.5
+LONGEST_PAUSE_S: Final = 60.0
+# Another address may answer these. A rate limit belongs to the key.
+_ELSEWHERE: Final = TRANSIENT - {FailureKind.RATE_LIMIT}
 
 
-class _Attempts:
-    """The state of one request while it is retried.
+class Exchange(Protocol):
+    """A request, which can be sent again and again until there is a reply."""
 
-    Attributes:
-        made: attempts so far.
-        counted: attempts that count against the retries.
-        moves: how often the request went to another replica at once.
-        failing_since: see `Breaker.gave_up`.
-    """
+    @property
+    def where(self) -> str:
+        """What is asked, for messages."""
+        ...
 
-    __slots__ = ("counted", "failing_since", "made", "moves")
+    @property
+    def depth(self) -> int:
+        """Messages in the conversation."""
+        ...
 
-    def __init__(self) -> None:
-        self.made = self.counted = self.moves = 0
-        self.failing_since: float | None = None
+    async def attempt(self, key: int, number: int) -> Reply:
+        """Sends the request with the key of that number, as attempt number 1, 2, ...; raises `Failure`."""
+        ...
+
+    def moves(self) -> bool:
+        """The next attempt goes to another address; False if all have failed in turn."""
+        ...
+
+
+class _Trouble:
+    """What is known of a request that has failed: counted attempts, and since when it fails."""
+
+    __slots__ = ("attempts", "since")
+
+    def __init__(self, since: float) -> None:
+        self.attempts = 0
+        self.since = since
 
 
 class RequestExecutor:
     """Sends requests as the limits allow, and retries transient failures.
 
     Args:
-        model: the model's address, for messages.
-        name: the model's name at the provider.
         keys: number of API keys, which take turns; 0 without keys.
         transport: limits, retries and timeouts.
         redactor: keeps secrets out of failures.
-
-    Attributes:
-        throttled: see `Paced`.
     """
 
-    def __init__(self, model: str, name: str, keys: int, transport: Transport, redactor: Redactor) -> None:
-        self._model = model
-        self._name = name
+    def __init__(self, keys: int, transport: Transport, redactor: Redactor) -> None:
         self._keys = keys
         self._transport = transport
         self._redactor = redactor
-        self._backoff = Backoff(transport.max_retries)
-        self._per_minute = transport.rpm, transport.tpm
-        self._rates: Sequence[Rates] = ()
-        self._queue: Queue | None = None
+        self._queue: RequestQueue | None = None
         self._breaker = Breaker()
-        self._refusals = RefusalStreak()
-        self._has_warned = False
-        self.throttled = 0
 
-    async def ask(
-        self,
-        attempt: Callable[[Lease], Awaitable[Reply]],
-        tokens: int,
-        depth: int = 0,
-        seat: Seat | None = None,
-    ) -> Reply:
+    async def ask(self, exchange: Exchange, tokens: int) -> Reply:
         """The first reply of an attempt.
 
         Args:
-            attempt: sends the request with the key, and to the replica, of the lease; raises `Failure`.
+            exchange: sends the request.
             tokens: expected cost of the request.
-            depth: messages in the conversation.
-            seat: of the conversation, if the model has several replicas.
 
         Raises:
             RequestRefused: the endpoint rejects this request.
             ModelError: the request failed after all retries.
             RunStopped: no request can succeed any more.
         """
-        queue = self._open_queue()
         loop = asyncio.get_running_loop()
-        attempts = _Attempts()
+        if self._queue is None:
+            self._queue = RequestQueue(Limits(self._keys, self._transport, loop.time()))
+        queue, breaker, made = self._queue, self._breaker, 0
+        trouble: _Trouble | None = None
         while True:
-            attempts.made += 1
-            lease = await queue.enter(tokens, seat)  # raises once requests have stopped
-            started = loop.time()
-            self._refusals.sent(attempts, depth)
+            lease = await queue.enter(tokens)  # raises once requests have stopped
+            made += 1
+            number = breaker.sent()
             try:
-                outcome = await self._redactor.outcome(attempt(lease))
+                reply = await exchange.attempt(lease.key, made)
+                self._redactor.check_reply(reply)
+            except Exception as raised:  # noqa: BLE001 - whatever an endpoint provokes, its text may hold a key
+                failure = self._redactor.failure(raised)
             except BaseException:
-                self._refusals.back(attempts)
-                queue.leave(lease, CANCELLED)
+                breaker.back(number)
+                queue.failed(lease, FailureKind.NETWORK)
                 raise
-            self._refusals.back(attempts)
-            if isinstance(outcome, Reply):
-                self._breaker.answered(loop.time())
-                self._refusals.answered(depth)
-                return self._answered(queue, lease, outcome, loop.time() - started, attempts.made)
-            self.throttled += outcome.kind in THROTTLED
-            back = queue.leave(lease, outcome)
-            if back is Back.MOVES and attempts.moves < MOST_MOVES:
-                attempts.moves += 1
-                attempts.failing_since = None
+            else:
+                breaker.back(number)
+                breaker.answered(loop.time(), exchange.depth)
+                queue.answered(lease, reply.usage.input + reply.usage.output)
+                return reply
+            breaker.back(number)
+            if failure.kind in _ELSEWHERE and exchange.moves():
+                queue.failed(lease, FailureKind.NETWORK)
                 continue
+            timed_out = failure.kind is FailureKind.TIMEOUT
+            trouble = trouble or _Trouble(lease.since if timed_out else loop.time())
             # Several requests sent together are throttled together: one sign of too much, not many.
-            attempts.counted += back is not Back.SPARED
-            if attempts.failing_since is None:
-                timed_out = outcome.kind is FailureKind.TIMEOUT
-                attempts.failing_since = started if timed_out else loop.time()
-            await queue.pause(self._wait(outcome, attempts, depth))
-
-    def _answered(self, queue: Queue, lease: Lease, reply: Reply, took: float, attempts: int) -> Reply:
-        queue.leave(lease, used=reply.usage.input + reply.usage.output)
-        if ESTIMATED in reply.repairs and reply.stop not in BLOCKED and not self._has_warned:
-            self._has_warned = True
-            warnings.warn(
-                f"{self._model} does not state usable token counts: budgets and costs use estimates",
-                stacklevel=2,
-            )
-        return msgspec.structs.replace(
-            reply,
-            latency_ms=round(1000 * took),
-            attempts=attempts,
-            other_model=bool(reply.model) and not same_model(self._name, reply.model),
-        )
-
-    @property
-    def where(self) -> str:
-        """What is asked, for messages."""
-        return self._model
+            trouble.attempts += queue.failed(lease, failure.kind, failure.retry_after or 0.0)
+            await queue.pause(self._wait(exchange, failure, trouble, made))
 
     def stop_requests(self) -> None:
         """Sends no further requests; those that wait for their turn or a retry raise `RunStopped`."""
@@ -153,102 +124,46 @@ class RequestExecutor:
         """Releases what belongs to the event loop; the next request starts again."""
         self._queue = None
 
-    def set_rates(self, rpm: float | None, tpm: float | None) -> None:
-        """Other rates from now on; see `Paced`."""
-        if any(rate is not None and not rate > 0 for rate in (rpm, tpm)):
-            raise ValueError(f"rates must be above 0, found rpm {rpm} and tpm {tpm}")
-        self._per_minute = rpm, tpm
-        if self._queue is not None:
-            for rates in self._rates:
-                rates.change(rpm, tpm, asyncio.get_running_loop().time())
-            self._queue.serve()
-
-    def hold(self, seconds: float) -> None:
-        """Sends nothing for so long; see `Paced`."""
-        self._open_queue()
-        for rates in self._rates:
-            rates.hold(asyncio.get_running_loop().time() + seconds)
-
-    def _open_queue(self) -> Queue:
-        if self._queue is None:
-            now = asyncio.get_running_loop().time()
-            self._rates = [Rates(*self._per_minute, now) for _ in range(max(1, self._keys))]
-            self._queue = self._new_queue(self._rates)
-        return self._queue
-
-    def _new_queue(self, rates: Sequence[Rates]) -> Queue:
-        return RequestQueue(Limits(rates, self._transport.concurrency))
-
-    def _wait(self, failure: Failure, attempts: _Attempts, depth: int) -> float:
+    def _wait(self, exchange: Exchange, failure: Failure, trouble: _Trouble, made: int) -> float:
         """Seconds before the next attempt; raises if there should be none."""
         if failure.kind in FATAL:
-            why = f"{self.where}: {failure.kind.value} ({failure})"
+            why = f"{exchange.where}: {failure.kind.value} ({failure})"
             raise self._stopped(why, bad_input=failure.kind is not FailureKind.QUOTA)
         if failure.kind in TRANSIENT and (failure.retry_after or 0.0) > LONGEST_WAIT_S:
             asks = f"the provider asks to wait {failure.retry_after:.0f} seconds"
-            raise self._stopped(f"{self.where}: {asks} ({failure})")
-        wait = self._backoff.wait(failure, attempts.counted, random.random())
-        if wait is not None:
-            return wait
-        made = attempts.made
+            raise self._stopped(f"{exchange.where}: {asks} ({failure})")
+        if failure.kind in TRANSIENT and trouble.attempts <= self._transport.max_retries:
+            return pause_before(trouble.attempts, failure.retry_after, random.random())
         failed = f"{failure.kind.value} after {made} {'attempt' if made == 1 else 'attempts'}: {failure}"
-        raise (
-            self._given_up(failed, attempts)
-            if failure.kind in TRANSIENT
-            else self._refused(failure, failed, depth)
-        )
+        if failure.kind not in TRANSIENT:
+            raise self._refused(exchange, failure, failed)
+        if (failures := self._breaker.gave_up(trouble.since)) >= FAILURES_TO_STOP:
+            raise self._stopped(f"{exchange.where}: {failures} tasks failed in a row, the last with {failed}")
+        raise ModelError(failed)
 
-    def _given_up(self, failed: str, attempts: _Attempts) -> PropensityBenchError:
-        assert attempts.failing_since is not None
-        if (failures := self._breaker.gave_up(attempts.failing_since)) >= FAILURES_TO_STOP:
-            return self._stopped(f"{self.where}: {failures} tasks failed in a row, the last with {failed}")
-        return ModelError(failed)
-
-    def _refused(self, failure: Failure, failed: str, depth: int) -> PropensityBenchError:
+    def _refused(self, exchange: Exchange, failure: Failure, failed: str) -> PropensityBenchError:
         if self._queue is not None and self._queue.is_shut:
             return RunStopped("requests have stopped")  # rejected with those that stopped the run
-        # A request that was refused was answered: the endpoint is there.
-        self._breaker.answered(asyncio.get_running_loop().time())
-        if not failure.is_too_long and (
-            (refusals := self._refusals.refused(failure.wording, depth)) >= REFUSALS_TO_STOP
-        ):
-            why = f"{refusals} tasks in a row were refused for the same reason ({failure})"
-            advice = "the endpoint refuses what this run sends, or the account; see docs/models.md"
-            return self._stopped(f"{self.where}: {why}; {advice}", bad_input=True)
-        return RequestRefused(failed)
+        now = asyncio.get_running_loop().time()
+        refusals = self._breaker.refused(now, failure.wording, exchange.depth)
+        if failure.is_too_long or refusals < REFUSALS_TO_STOP:
+            return RequestRefused(failed)
+        why = f"{refusals} tasks in a row were refused for the same reason ({failure})"
+        advice = "the endpoint refuses what this run sends, or the account; see docs/models.md"
+        return self._stopped(f"{exchange.where}: {why}; {advice}", bad_input=True)
 
     def _stopped(self, reason: str, *, bad_input: bool = False) -> RunStopped:
         self.stop_requests()
         return RunStopped(reason, bad_input=bad_input)
 
 
-class PacedClient:
-    """What every client with an executor can do: stop, and keep another pace. See `Stoppable` and `Paced`."""
+def pause_before(attempts: int, retry_after: float | None, jitter: float) -> float:
+    """Seconds to wait before the next attempt: twice as long each time, with jitter.
 
-    _executor: RequestExecutor
-
-    def stop_requests(self) -> None:
-        """Sends no further requests."""
-        self._executor.stop_requests()
-
-    @property
-    def throttled(self) -> int:
-        """Rate limits and signs of overload so far."""
-        return self._executor.throttled
-
-    def set_rates(self, rpm: float | None, tpm: float | None) -> None:
-        """Sends at other rates from now on."""
-        self._executor.set_rates(rpm, tpm)
-
-    def hold(self, seconds: float) -> None:
-        """Sends nothing for so long."""
-        self._executor.hold(seconds)
-
-
-def same_model(asked: str, served: str) -> bool:
-    """Whether a served id names the requested model: equal, or with a date or path added."""
-    asked, served = asked.lower(), served.lower()
-    if served.endswith("/" + asked) or asked.endswith("/" + served):
-        return True
-    dated = re.compile(re.escape(asked.rpartition("/")[2]) + r"([-@:_](\d[\d.-]*|latest))?")
-    return dated.fullmatch(served.rpartition("/")[2]) is not None
+    Args:
+        attempts: made so far, without those that do not count.
+        retry_after: what the provider asks for, at least.
+        jitter: a random number in [0, 1) that spreads requests that failed together.
+    """
+    longest = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2.0 ** min(max(attempts - 1, 0), 30))
+    return max(longest * (0.5 + jitter / 2), retry_after or 0.0)

@@ -1,40 +1,55 @@
 """A client of OpenAI-compatible chat-completions endpoints with tool calls, over HTTP."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import logging
+import time
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
 import aiohttp
 from yarl import URL
 
-from propensitybench.chat import CHARACTERS_PER_TOKEN, ConversationContext, Reply, Request, StopReason
+from propensitybench.chat import (
+    BLOCKED,
+    CHARACTERS_PER_TOKEN,
+    ConversationContext,
+    Reply,
+    Request,
+    StopReason,
+)
+from propensitybench.clients.client import Client
 from propensitybench.clients.endpoint import Endpoint
-from propensitybench.clients.executor import PacedClient, RequestExecutor
+from propensitybench.clients.executor import RequestExecutor
 from propensitybench.clients.failures import Failure, FailureKind, error_in, failure_of
 from propensitybench.clients.options import ModelOptions, Transport
 from propensitybench.clients.redaction import Redactor
-from propensitybench.clients.usage import with_estimates
+from propensitybench.clients.usage import ESTIMATED
 from propensitybench.clients.wire import Body
 from propensitybench.clients.wire_policy import COMPATIBLE, WirePolicy
-from propensitybench.clients.wire_reply import ReplyContext, parse, parse_failed_generation
+from propensitybench.clients.wire_reply import parse, parse_failed_generation
 
+logger = logging.getLogger(__name__)
 # Of the body once it is unpacked. The longest replies, 128,000 tokens with the reasoning sent twice and every
 # character escaped, take half of it; an endless body must not fill the memory.
 MAX_REPLY_BYTES: Final = 4 * 2**20
 
 
-class OpenAIChatClient(PacedClient):
-    """A client of one model at one endpoint.
+class OpenAIChatClient(Client):
+    """A client of one model, at one address or at several that serve the same model.
+
+    Conversations are dealt to the addresses in turn and stay where they are, so that the server's prefix
+    cache serves them. One whose request fails there goes to the next address.
 
     Args:
         endpoint: model, address, keys and proxy.
         options: sampling options.
-        transport: limits, retries and timeouts.
+        transport: limits, retries and timeouts, over all addresses together.
         wire: how requests are written.
-
-    Attributes:
-        wire: applies to conversations that are opened from now on.
+        others: the model's other addresses, with the same keys.
     """
+
+    has_endpoint = True
+    wire: WirePolicy
 
     def __init__(
         self,
@@ -42,85 +57,74 @@ class OpenAIChatClient(PacedClient):
         options: ModelOptions = ModelOptions(),
         transport: Transport = Transport(),
         wire: WirePolicy = COMPATIBLE,
+        others: Sequence[Endpoint] = (),
     ) -> None:
         self.model = endpoint.address
         self.options = options
         self.wire = wire
-        self._endpoint = endpoint
-        self._transport = transport
-        self._url = endpoint.base_url.rstrip("/") + "/chat/completions"
-        proxy = endpoint.proxy
-        common = {"Content-Type": "application/json"}
-        if proxy and not self._url.lower().startswith("https:"):
-            common |= proxy.headers  # otherwise they are for the tunnel alone
-        self._headers: Sequence[dict[str, str]] = [
-            {**common, "Authorization": f"Bearer {key}"} for key in endpoint.keys
-        ] or [common]
-        self._redactor = Redactor(endpoint.secrets)
-        self._executor = RequestExecutor(
-            endpoint.address, endpoint.name, len(endpoint.keys), transport, self._redactor
-        )
+        self.redactor = Redactor(secret for one in (endpoint, *others) for secret in one.secrets)
+        self.executor = RequestExecutor(len(endpoint.keys), transport, self.redactor)
+        self._addresses = [_Address(one, transport) for one in (endpoint, *others)]
+        self._timeout = aiohttp.ClientTimeout(total=transport.timeout, sock_connect=transport.connect_timeout)
+        self._opened = 0
+        self._has_warned = False
         self._session: aiohttp.ClientSession | None = None
 
     def open(self, context: ConversationContext) -> "ChatConversation":  # noqa: ARG002
         """Starts a conversation."""
-        return ChatConversation(self.ask, Body(self._endpoint.name, self.options, self.wire))
+        first = self._opened % len(self._addresses)
+        self._opened += 1
+        body = Body(self._addresses[0].endpoint.name, self.options, self.wire)
+        return ChatConversation(self, body, [*self._addresses[first:], *self._addresses[:first]])
+
+    def stop_requests(self) -> None:
+        """Sends no further requests."""
+        self.executor.stop_requests()
 
     async def close(self) -> None:
         """Closes the connections."""
-        self._executor.forget()
+        self.executor.forget()
         if self._session is not None:
             await self._session.close()
             self._session = None
 
-    async def ask(self, body: Body, request: Request, tokens: int) -> Reply:
-        """Sends a conversation's request until there is a reply; see `RequestExecutor.ask`.
+    @property
+    def session(self) -> aiohttp.ClientSession:
+        """The connections, which belong to the running event loop."""
+        if self._session is None:
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=0), timeout=self._timeout, cookie_jar=_NoCookies()
+            )
+        return self._session
 
-        Args:
-            body: of the conversation.
-            request: the next request.
-            tokens: expected cost; 0 estimates it from the length of the request.
-        """
-        encoded, context = body.of(request), body.context
-        return await self._executor.ask(
-            lambda lease: self.attempt(encoded, (request, context), lease.key),
-            tokens or len(encoded) // CHARACTERS_PER_TOKEN,
-            len(request.messages),
-        )
+    def note_estimates(self) -> None:
+        """Says, once, that the endpoint does not count tokens."""
+        if not self._has_warned:
+            self._has_warned = True
+            logger.warning(
+                "%s does not state usable token counts: budgets and costs use estimates", self.model
+            )
 
-    async def attempt(self, body: bytes, asked: tuple[Request, ReplyContext], key: int) -> Reply:
-        """Sends a request once, without limits and without `Redactor.outcome`.
 
-        Args:
-            body: the encoded request.
-            asked: the request, and the context for parsing its reply.
-            key: the number of the API key to use.
+class _Address:
+    """An endpoint as it is used: its URL, and the headers with each key."""
 
-        Raises:
-            Failure: there is no reply.
-        """
-        session = self._session or self._connect()
-        proxy = self._endpoint.proxy
-        try:
-            # A redirect would carry the conversation and the key to another address.
-            async with session.post(
-                self._url,
-                data=body,
-                headers=self._headers[key],
-                allow_redirects=False,
-                proxy=proxy.url if proxy else None,
-                proxy_headers=proxy.headers if proxy else None,
-            ) as response:
-                raw = await _read(response)
-                status, answered = response.status, response.headers
-        except (aiohttp.ClientError, OSError) as error:  # a timeout is an OSError
-            raise self._without_response(error) from error
-        reply = self._reply(status, answered, raw, asked)
-        return with_estimates(reply, len(body)) if status == 200 else reply
+    def __init__(self, endpoint: Endpoint, transport: Transport) -> None:
+        self.endpoint = endpoint
+        self.url = URL(endpoint.base_url.rstrip("/") + "/chat/completions")
+        proxy = endpoint.proxy
+        self.proxy = proxy.url if proxy else None
+        self.proxy_headers = proxy.headers if proxy else None
+        common = {"Content-Type": "application/json"}
+        if proxy and self.url.scheme != "https":
+            common |= proxy.headers  # otherwise they are for the tunnel alone
+        keyed = [{**common, "Authorization": f"Bearer {key}"} for key in endpoint.keys]
+        self.headers: Sequence[Mapping[str, str]] = keyed or [common]
+        self._transport = transport
 
-    def _without_response(self, error: Exception) -> Failure:
+    def without_response(self, error: Exception) -> Failure:
         """The failure that an exception of aiohttp stands for; quotes nothing that the endpoint sent."""
-        kind, endpoint, transport = FailureKind.NETWORK, self._endpoint, self._transport
+        kind, transport = FailureKind.NETWORK, self._transport
         if isinstance(error, aiohttp.ConnectionTimeoutError):
             kind, text = FailureKind.TIMEOUT, f"no connection within {transport.connect_timeout:g} s"
         elif isinstance(error, TimeoutError):
@@ -133,42 +137,112 @@ class OpenAIChatClient(PacedClient):
             text = "the endpoint closed the connection"
         else:
             text = f"not a complete and valid HTTP response ({type(error).__name__})"
-        return Failure(kind, text + endpoint.through)
+        return Failure(kind, text + self.endpoint.through)
 
-    def _reply(
-        self, status: int, headers: Mapping[str, str], raw: bytes, asked: tuple[Request, ReplyContext]
-    ) -> Reply:
-        """The reply in an HTTP response; raises `Failure` if there is none."""
-        request, context = asked
-        if status == 200:
-            try:
-                reply, refused = parse(raw, request.tools, context)
-            except Failure:  # quotes the body
-                reply, refused = parse(self._redactor.error_body(raw), request.tools, context)
-            if refused is None:
-                return reply
-            failure = error_in(refused, headers, datetime.now(UTC))
-        else:
-            if status == 400 and (written := parse_failed_generation(raw, context)) is not None:
-                return written
-            raw = self._redactor.error_body(raw)  # before a message is cut within a key
-            failure = failure_of(status, headers, raw, datetime.now(UTC))
+
+class ChatConversation:
+    """One conversation, and the exchange of its next request.
+
+    Args:
+        client: that it belongs to.
+        body: of its requests.
+        addresses: where it may be, the first first.
+    """
+
+    def __init__(self, client: OpenAIChatClient, body: Body, addresses: Sequence[_Address]) -> None:
+        self._client = client
+        self._body = body
+        self._addresses = addresses
+        self._at = addresses[0]
+        self._failed = 0
+        self._request = Request((), ())
+        self._encoded = b""
+        self._tokens = 0
+
+    async def reply(self, request: Request) -> Reply:
+        """The reply to a request; see `Conversation`."""
+        self._request, self._encoded, self._failed = request, self._body.of(request), 0
+        # A turn is expected to cost as much as the one before it.
+        tokens = self._tokens or len(self._encoded) // CHARACTERS_PER_TOKEN
+        reply = await self._client.executor.ask(self, tokens)
+        self._tokens = reply.usage.input + reply.usage.output
+        if reply.repairs and ESTIMATED in reply.repairs and reply.stop not in BLOCKED:
+            self._client.note_estimates()
+        return reply
+
+    @property
+    def where(self) -> str:
+        """The model, and where the conversation is if there are several addresses."""
+        model = self._client.model
+        return model if len(self._addresses) == 1 else f"{model} at {self._at.endpoint.base_url}"
+
+    @property
+    def depth(self) -> int:
+        """Messages in the conversation."""
+        return len(self._request.messages)
+
+    def moves(self) -> bool:
+        """Goes to the next address; False once all have failed in turn."""
+        self._failed += 1
+        self._at = self._addresses[(self._addresses.index(self._at) + 1) % len(self._addresses)]
+        return self._failed % len(self._addresses) != 0
+
+    async def attempt(self, key: int, number: int) -> Reply:
+        """Sends the request once; see `Exchange`."""
+        at = self._at
+        started = time.monotonic()
+        try:
+            # A redirect would carry the conversation and the key to another address.
+            async with self._client.session.post(
+                at.url,
+                data=self._encoded,
+                headers=at.headers[key],
+                allow_redirects=False,
+                proxy=at.proxy,
+                proxy_headers=at.proxy_headers,
+            ) as response:
+                raw = await _read(response)
+        except (aiohttp.ClientError, OSError) as error:  # a timeout is an OSError
+            raise at.without_response(error) from error
+        context = self._body.context
+        context.attempts = number
+        context.latency_ms = round(1000 * (time.monotonic() - started))
+        if response.status == 200:
+            return self._read_reply(raw, response.headers)
+        return self._read_error(response.status, raw, response.headers)
+
+    def _read_reply(self, raw: bytes, headers: Mapping[str, str]) -> Reply:
+        """The reply in a successful response; raises `Failure` if there is none."""
+        try:
+            reply, refused = parse(raw, self._request.tools, self._body.context)
+        except Failure:  # quotes the body
+            raw = self._client.redactor.error_body(raw)
+            reply, refused = parse(raw, self._request.tools, self._body.context)
+        if refused is None:
+            return reply
+        return self._blocked(error_in(refused, headers, datetime.now(UTC)))
+
+    def _read_error(self, status: int, raw: bytes, headers: Mapping[str, str]) -> Reply:
+        """The reply that an error holds; raises `Failure` if it holds none."""
+        context = self._body.context
+        if status == 400 and (written := parse_failed_generation(raw, context)) is not None:
+            return written
+        raw = self._client.redactor.error_body(raw)  # before a message is cut within a key
+        return self._blocked(failure_of(status, headers, raw, datetime.now(UTC)))
+
+    def _blocked(self, failure: Failure) -> Reply:
+        """The reply that an error of a filter stands for; raises any other failure."""
         if failure.kind is FailureKind.BLOCKED:
-            return Reply(str(failure), stop=StopReason.CONTENT_FILTER)
+            context = self._body.context
+            return Reply(
+                str(failure),
+                stop=StopReason.CONTENT_FILTER,
+                latency_ms=context.latency_ms,
+                attempts=context.attempts,
+            )
         if failure.kind is FailureKind.AUTH:
-            failure = Failure(failure.kind, f"{failure}{self._endpoint.key_advice}")
+            raise Failure(failure.kind, f"{failure}{self._at.endpoint.key_advice}")
         raise failure
-
-    def _connect(self) -> aiohttp.ClientSession:
-        """A session of the running event loop."""
-        transport = self._transport
-        timeout = aiohttp.ClientTimeout(
-            total=transport.timeout, sock_connect=transport.connect_timeout, sock_read=transport.timeout
-        )
-        self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0), timeout=timeout, cookie_jar=_NoCookies()
-        )
-        return self._session
 
 
 class _NoCookies(aiohttp.DummyCookieJar):
@@ -176,27 +250,6 @@ class _NoCookies(aiohttp.DummyCookieJar):
 
     def update_cookies_from_headers(self, headers: Sequence[str], response_url: URL) -> None:
         pass
-
-
-class ChatConversation:
-    """One conversation.
-
-    Args:
-        ask: gives the reply to a request, as `OpenAIChatClient.ask`.
-        body: of the conversation's requests.
-    """
-
-    def __init__(self, ask: Callable[[Body, Request, int], Awaitable[Reply]], body: Body) -> None:
-        self._ask = ask
-        self._body = body
-        self._tokens = 0
-
-    async def reply(self, request: Request) -> Reply:
-        """The reply to a request; see `Conversation`."""
-        # A turn is expected to cost as much as the one before it.
-        reply = await self._ask(self._body, request, self._tokens)
-        self._tokens = reply.usage.input + reply.usage.output
-        return reply
 
 
 async def _read(response: aiohttp.ClientResponse) -> bytes:

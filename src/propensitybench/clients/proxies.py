@@ -5,11 +5,11 @@ uses the proxy for requests to this machine.
 """
 
 from base64 import b64encode
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from ipaddress import ip_address, ip_network
 from typing import Final
-from urllib.parse import SplitResult, unquote, urlsplit
+from urllib.parse import unquote, urlsplit
+from urllib.request import getproxies_environment, proxy_bypass_environment  # type: ignore[attr-defined]
 
 from propensitybench.errors import BadInput
 
@@ -39,46 +39,36 @@ class Proxy:
         return {"Proxy-Authorization": f"Basic {b64encode(f'{self.user}:{self.password}'.encode()).decode()}"}
 
 
-def proxy_for(base_url: str, environment: Mapping[str, str]) -> Proxy | None:
+def proxy_for(base_url: str) -> Proxy | None:
     """The proxy for requests to an endpoint; None if they go there directly.
 
-    ``HTTPS_PROXY`` or ``HTTP_PROXY`` by the address's scheme, else ``ALL_PROXY``; lower case comes
-    first. There is no proxy for this machine, nor for hosts in ``NO_PROXY``.
+    ``HTTPS_PROXY`` or ``HTTP_PROXY`` by the address's scheme, else ``ALL_PROXY``; lower case comes first.
+    There is no proxy for this machine, nor for hosts and networks in ``NO_PROXY``.
 
     Raises:
         BadInput: the variable holds something other than the address of an HTTP proxy.
     """
-    parts = urlsplit(base_url)
+    parts, proxies = urlsplit(base_url), getproxies_environment()
     host = (parts.hostname or "").rstrip(".")
-    variable, address = _variable(parts.scheme, environment)
-    if not address or _is_loopback(host) or _is_excluded(host, parts.port, environment):
+    scheme = parts.scheme if parts.scheme in proxies else "all"
+    address = proxies.get(scheme, "").strip()
+    if not address or _is_loopback(host) or proxy_bypass_environment(parts.netloc, proxies):
+        return None
+    if any(_is_in(host, name.strip()) for name in proxies.get("no", "").split(",")):
         return None
     try:
         proxy = urlsplit(address if "://" in address else f"http://{address}")
-        sound = proxy.scheme in _SCHEMES and bool(proxy.hostname) and proxy.port != 0
-        sound = sound and ":" not in unquote(proxy.username or "")
+        user, password = unquote(proxy.username or ""), unquote(proxy.password or "")
+        sound = proxy.scheme in _SCHEMES and bool(proxy.hostname) and proxy.port != 0 and ":" not in user
     except ValueError:
         sound = False
+    variable = f"{scheme.upper()}_PROXY"
     if not sound:  # the address is not shown: it may hold a password
         raise BadInput(
             f"{variable}: must be an HTTP proxy like http://127.0.0.1:3128 (SOCKS is not supported); "
             f"change it, or add {host} to NO_PROXY"
         )
-    return Proxy(_address(proxy), variable, unquote(proxy.username or ""), unquote(proxy.password or ""))
-
-
-def _variable(scheme: str, environment: Mapping[str, str]) -> tuple[str, str]:
-    """The first variable that is set, and its value."""
-    for name in (f"{scheme}_proxy", f"{scheme}_proxy".upper(), "all_proxy", "ALL_PROXY"):
-        # In a CGI program, HTTP_PROXY is a header that a client sent.
-        if environment.get(name) and not (name == "HTTP_PROXY" and "REQUEST_METHOD" in environment):
-            return name, environment[name].strip()
-    return "", ""
-
-
-def _address(proxy: SplitResult) -> str:
-    host = f"[{proxy.hostname}]" if ":" in (proxy.hostname or "") else proxy.hostname
-    return f"{proxy.scheme}://{host}" + (f":{proxy.port}" if proxy.port else "")
+    return Proxy(f"{proxy.scheme}://{proxy.netloc.rpartition('@')[2]}", variable, user, password)
 
 
 def _is_loopback(host: str) -> bool:
@@ -92,20 +82,8 @@ def _is_loopback(host: str) -> bool:
     return address.is_loopback or address.is_unspecified
 
 
-def _is_excluded(host: str, port: int | None, environment: Mapping[str, str]) -> bool:
-    """Whether ``NO_PROXY`` names the host, a domain that it is in, or a network; with or without a port."""
-    names = environment.get("no_proxy") or environment.get("NO_PROXY") or ""
-    return any(_matches(name.strip().lower(), host, port) for name in names.split(","))
-
-
-def _matches(name: str, host: str, port: int | None) -> bool:
-    if name == "*":
-        return True
+def _is_in(host: str, network: str) -> bool:
     try:
-        return ip_address(host) in ip_network(name.strip("[]"), strict=False)
+        return ip_address(host) in ip_network(network, strict=False)
     except ValueError:
-        pass
-    if port is not None:
-        name = name.removesuffix(f":{port}")
-    name = name.strip("[]").removeprefix("*").removeprefix(".")
-    return bool(name) and (host == name or host.endswith(f".{name}"))
+        return False

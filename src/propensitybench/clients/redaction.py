@@ -4,12 +4,11 @@ A failure's text is redacted. A reply is never changed: one that repeats a key i
 stops.
 """
 
-from collections.abc import Awaitable, Iterable
+from collections.abc import Iterable
 from typing import Final
 
 from propensitybench.chat import Reply
 from propensitybench.clients.failures import Failure, FailureKind
-from propensitybench.errors import PropensityBenchError
 
 MARK: Final = "[key]"
 # Local servers accept any key, and users type "x", "EMPTY", "none" or "ollama".
@@ -34,11 +33,18 @@ class Redactor:
         self._secrets = sorted({text for text in secrets if len(text) >= MIN_SECRET}, key=len, reverse=True)
         self._issued = [text for text in self._secrets if _is_issued(text)]
 
-    def text(self, text: str) -> str:
-        """A text of ours, such as an error, with `MARK` in place of each secret."""
+    def failure(self, raised: Exception) -> Failure:
+        """The failure that an attempt raised, with `MARK` in place of each secret.
+
+        It is to be raised apart from the original: exceptions of HTTP packages quote what the endpoint sent,
+        and some hold the request's headers.
+        """
+        known = raised if isinstance(raised, Failure) else None
+        text = str(raised) if known else f"unexpected {type(raised).__name__}: {raised}"
         for secret in self._secrets:
             text = text.replace(secret, MARK)
-        return text
+        kind = known.kind if known else FailureKind.UNREADABLE
+        return Failure(kind, text[:LONGEST_FAILURE], known.retry_after if known else None)
 
     def error_body(self, raw: bytes) -> bytes:
         """The body of an error with `MARK` in place of each secret, so that none is cut in two when shown."""
@@ -61,30 +67,6 @@ class Redactor:
                 FailureKind.KEY_REPEATED,
                 "the reply was not stored; replace the key, and ask whoever runs the endpoint",
             )
-
-    async def outcome(self, attempt: Awaitable[Reply]) -> Reply | Failure:
-        """The reply or the failure of one attempt.
-
-        The failure is returned, not raised, so that no exception is chained to it: exceptions of HTTP
-        packages quote what the endpoint sent, and some hold the request's headers.
-
-        Raises:
-            PropensityBenchError: raised by the attempt.
-        """
-        try:
-            reply = await attempt
-            self.check_reply(reply)
-            return reply
-        except Failure as raised:
-            failure = raised
-        except PropensityBenchError:
-            raise
-        except Exception as raised:  # noqa: BLE001 - whatever an endpoint provokes, its text may hold a key
-            failure = Failure(FailureKind.UNREADABLE, f"unexpected {type(raised).__name__}: {raised}")
-        return Failure(failure.kind, self.text(str(failure))[:LONGEST_FAILURE], failure.retry_after)
-
-
-NO_SECRETS: Final = Redactor()
 
 
 def _is_issued(secret: str) -> bool:

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from propensitybench.chat import ConversationContext, Reply, Request, StopReason, ToolCall
-from propensitybench.clients.interface import Conversation
+from propensitybench.clients.client import Client, Conversation
 from propensitybench.errors import ModelError
 
 Script = Sequence[Reply]
@@ -25,7 +25,7 @@ def says(message: str, *, done: bool = False, thoughts: str = "") -> Reply:
     return Reply(content=msgspec.json.encode(body).decode())
 
 
-class ScriptedClient:
+class ScriptedClient(Client):
     """Plays a script in every conversation, and its last reply again when it is through.
 
     Args:
@@ -43,9 +43,6 @@ class ScriptedClient:
         """Begins the script at its reply number ``context.replies``, counted from 0."""
         script = self._script(context) if callable(self._script) else self._script
         return _Scripted(script, context.replies)
-
-    async def close(self) -> None:
-        """Nothing to release."""
 
 
 class _Scripted:

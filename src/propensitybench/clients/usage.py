@@ -3,9 +3,7 @@
 import math
 from typing import Any, Final
 
-import msgspec
-
-from propensitybench.chat import CHARACTERS_PER_TOKEN, Reply, Usage
+from propensitybench.chat import CHARACTERS_PER_TOKEN, Usage
 
 # Ten times the longest context window of any model. Counts are summed over a run in 64 bits.
 MOST_TOKENS: Final = 100_000_000
@@ -31,26 +29,20 @@ def usage_of(prompt: Any, completion: Any, cached: Any = 0, reasoning: Any = 0) 
     return Usage(read, token_count(completion), cached if cached <= read else 0, token_count(reasoning))
 
 
-def with_estimates(reply: Reply, sent: int) -> Reply:
-    """The reply with token counts for what the endpoint did not state, marked in ``repairs``.
+def with_estimates(usage: Usage, sent: int, received: int) -> tuple[Usage, bool]:
+    """The usage with token counts for what the endpoint did not state, and whether any is estimated.
 
     Budgets and rate limits need them: every request has a prompt, and text was generated.
 
     Args:
-        reply: of the endpoint.
+        usage: as stated.
         sent: length of the request in characters.
+        received: length of the reply in characters.
     """
-    usage = reply.usage
-    received = len(reply.content) + len(reply.provider_fields)
-    received += sum(len(call.name) + len(call.arguments) for call in reply.tool_calls)
     if usage.input and (usage.output or not received):
-        return reply
-    estimated = msgspec.structs.replace(
-        usage,
-        input=usage.input or _tokens(sent),
-        output=usage.output or _tokens(received),
-    )
-    return msgspec.structs.replace(reply, usage=estimated, repairs=(*reply.repairs, ESTIMATED))
+        return usage, False
+    output = usage.output or _tokens(received)
+    return Usage(usage.input or _tokens(sent), output, usage.cached, usage.reasoning), True
 
 
 def _tokens(characters: int) -> int:

@@ -21,6 +21,9 @@ class Body:
     """The request body of one conversation.
 
     Encoded messages are kept, so a turn costs only the encoding of what is new.
+
+    Attributes:
+        context: for reading the reply to the last request.
     """
 
     def __init__(self, model: str, options: ModelOptions, policy: WirePolicy = COMPATIBLE) -> None:
@@ -34,7 +37,8 @@ class Body:
         self._tools_encoded = b"]"
         self._true_names: dict[str, str] = {}
         self._called: dict[str, str] = {}
-        self._call_id = re.compile(policy.call_id) if policy.call_id else None
+        pattern = re.compile(policy.call_id) if policy.call_id else None
+        self.context = ReplyContext(model, self._true_names, self._called, pattern, policy.schema == "gemini")
 
     def of(self, request: Request) -> bytes:
         """The body of the conversation's next request."""
@@ -53,13 +57,9 @@ class Body:
             encoded = _encode([encode_tool(tool, self._policy) for tool in request.tools])
             # Endpoints refuse an empty list of tools.
             self._tools_encoded = b'],"tools":' + encoded if request.tools else b"]"
-        return b"".join((self._head, self._messages, self._tools_encoded, self._tail))
-
-    @property
-    def context(self) -> ReplyContext:
-        """The context for parsing the reply to the last request."""
-        nothing = self._policy.schema == "gemini"
-        return ReplyContext(self._true_names, self._called, self._count, self._call_id, nothing)
+        body = b"".join((self._head, self._messages, self._tools_encoded, self._tail))
+        self.context.messages, self.context.sent = self._count, len(body)
+        return body
 
 
 def encode_message(

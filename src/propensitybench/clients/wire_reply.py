@@ -1,7 +1,7 @@
 """Parses replies of OpenAI-compatible chat-completions endpoints."""
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -9,7 +9,7 @@ import msgspec
 from propensitybench.chat import Reply, StopReason, ToolCall, ToolSpec, Usage, is_object
 from propensitybench.clients.failures import Failure, FailureKind, as_object
 from propensitybench.clients.finish_reasons import meaning_of
-from propensitybench.clients.usage import usage_of
+from propensitybench.clients.usage import ESTIMATED, usage_of, with_estimates
 from propensitybench.clients.wire_tools import without_nothing
 
 _encode: Final = msgspec.json.Encoder().encode
@@ -33,22 +33,29 @@ _WHOLE: Final = (StopReason.STOP, StopReason.TOOL_CALLS)
 MAX_REASON_SHOWN: Final = 80
 
 
-class ReplyContext(NamedTuple):
-    """What parsing a reply requires besides its text.
+class ReplyContext(msgspec.Struct):
+    """What reading the next reply of a conversation requires besides its text.
 
     Attributes:
+        asked: the model's name at the endpoint; empty accepts any.
         names: full name of each tool whose name on the wire is shortened.
         ids: of the tool calls so far.
-        messages: length of the conversation so far.
         call_id: pattern for ids; None accepts any.
         nothing: whether empty objects were given a placeholder key.
+        messages: length of the conversation so far.
+        sent: characters of the request, of which tokens are estimated; 0 estimates nothing.
+        latency_ms, attempts: see `Reply`.
     """
 
+    asked: str = ""
     names: Mapping[str, str] = {}
     ids: Collection[str] = ()
-    messages: int = 0
     call_id: re.Pattern[str] | None = None
     nothing: bool = False
+    messages: int = 0
+    sent: int = 0
+    latency_ms: int = 0
+    attempts: int = 1
 
     def call(self, given: str | None, name: str, arguments: str, index: int) -> tuple[ToolCall, str]:
         """A tool call with its full name and a valid id, and what had to be repaired.
@@ -80,6 +87,13 @@ class _Call(msgspec.Struct):
     id: str | None = None
 
 
+class _PlainCall(_Call, forbid_unknown_fields=True):
+    """A call without fields of the provider's own."""
+
+    type: Any = None
+    index: Any = None
+
+
 class _Choice(msgspec.Struct):
     message: dict[str, msgspec.Raw] = {}
     finish_reason: str | None = None
@@ -92,6 +106,13 @@ class _Answer(msgspec.Struct):
     model: str | None = None
     usage: msgspec.Raw = msgspec.Raw(b"null")  # decoded apart: a wrong count must not cost the reply
     error: Any = None
+
+
+class _Usage(msgspec.Struct):
+    prompt_tokens: Any = None
+    completion_tokens: Any = None
+    prompt_tokens_details: Any = None
+    completion_tokens_details: Any = None
 
 
 class _FailedError(msgspec.Struct):
@@ -112,8 +133,10 @@ class Parsed(NamedTuple):
 
 
 _ANSWER: Final = msgspec.json.Decoder(_Answer)
+_PLAIN_CALLS: Final = msgspec.json.Decoder(list[_PlainCall] | None)
 _CALLS: Final = msgspec.json.Decoder(list[_Call] | None)
 _CALL_FIELDS: Final = msgspec.json.Decoder(list[dict[str, msgspec.Raw]] | None)
+_USAGE: Final = msgspec.json.Decoder(_Usage)
 _FAILED: Final = msgspec.json.Decoder(_Failed)
 # How Llama's models write a call.
 _TAGGED: Final = re.compile(r"<function=([^>{\s]+)[>\s]*(\{.*\})\s*(?:</function>)?", re.DOTALL)
@@ -143,20 +166,43 @@ def parse(body: bytes, tools: tuple[ToolSpec, ...], context: ReplyContext = NO_C
 
 def _reply(answer: _Answer, choice: _Choice, tools: tuple[ToolSpec, ...], context: ReplyContext) -> Reply:
     content = _content(choice.message)
-    calls, repairs = _tool_calls(_calls_in(choice.message), context)
+    calls, fields, repairs = _tool_calls(_calls_in(choice.message), context)
     if not calls and CALL_OPENS in content:
         calls, content = _calls_in_text(content, tools, context)
         repairs = ["call left in the text"] if calls else []
     stop = _stop(choice, is_empty=not calls and not content.strip())
+    provider_fields = _native(choice.message, fields)
+    usage = _usage(answer.usage)
+    if context.sent:
+        received = (
+            len(content) + len(provider_fields) + sum(len(call.name) + len(call.arguments) for call in calls)
+        )
+        usage, is_estimated = with_estimates(usage, context.sent, received)
+        repairs += [ESTIMATED] if is_estimated else []
+    served = answer.model or ""
     return Reply(
         content=content,
         tool_calls=tuple(calls),
         stop=StopReason.TOOL_CALLS if calls and stop is StopReason.STOP else stop,
-        usage=_usage(answer.usage),
-        model=answer.model or "",
-        provider_fields=_native(choice.message),
-        repairs=tuple(dict.fromkeys(repairs)),
+        usage=usage,
+        model=served,
+        provider_fields=provider_fields,
+        repairs=tuple(dict.fromkeys(repairs)) if repairs else (),
+        latency_ms=context.latency_ms,
+        attempts=context.attempts,
+        other_model=served != context.asked and not same_model(context.asked, served),
     )
+
+
+def same_model(asked: str, served: str) -> bool:
+    """Whether a served id names the requested model: equal, or with a date or path added."""
+    if not asked or not served:
+        return True
+    asked, served = asked.lower(), served.lower()
+    if served.endswith("/" + asked) or asked.endswith("/" + served):
+        return True
+    dated = re.compile(re.escape(asked.rpartition("/")[2]) + r"([-@:_](\d[\d.-]*|latest))?")
+    return dated.fullmatch(served.rpartition("/")[2]) is not None
 
 
 def _stop(choice: _Choice, *, is_empty: bool) -> StopReason:
@@ -207,23 +253,41 @@ def _refusal(message: dict[str, msgspec.Raw]) -> str:
     return refusal if isinstance(refusal, str) else ""
 
 
-def _tool_calls(raw: msgspec.Raw | None, context: ReplyContext) -> tuple[list[ToolCall], list[str]]:
+def _tool_calls(
+    raw: msgspec.Raw | None, context: ReplyContext
+) -> tuple[list[ToolCall], list[dict[str, msgspec.Raw]], list[str]]:
+    """The calls, the provider's own fields of each if there are any, and what had to be repaired."""
     calls: list[ToolCall] = []
     repairs: list[str] = []
+    if raw is None:
+        return calls, [], repairs
+    found: Sequence[_Call]
+    try:
+        found, fields = _PLAIN_CALLS.decode(raw) or [], []
+    except msgspec.ValidationError:
+        found, fields = _CALLS.decode(raw) or [], _own_fields(raw)
+    if len(found) > MOST_CALLS:
+        raise msgspec.ValidationError(f"{len(found)} tool calls; at most {MOST_CALLS} are read")
     seen: set[str] = set()
-    decoded = (_CALLS.decode(raw) or []) if raw is not None else []
-    if len(decoded) > MOST_CALLS:
-        raise msgspec.ValidationError(f"{len(decoded)} tool calls; at most {MOST_CALLS} are read")
-    for index, found in enumerate(decoded):
-        arguments, repair = _arguments(found.function.arguments)
-        given = None if found.id in seen else found.id
-        call, replaced = context.call(given, found.function.name, arguments, index)
-        if given != found.id:
+    for index, one in enumerate(found):
+        arguments, repair = _arguments(one.function.arguments)
+        given = None if one.id in seen else one.id
+        call, replaced = context.call(given, one.function.name, arguments, index)
+        if given != one.id:
             replaced = "id of a call replaced"
         seen.add(call.id)
         repairs += [text for text in (repair, replaced) if text]
         calls.append(call)
-    return calls, repairs
+    return calls, fields, repairs
+
+
+def _own_fields(raw: msgspec.Raw) -> list[dict[str, msgspec.Raw]]:
+    """The provider's own fields of each call; empty if no call has any."""
+    calls = [
+        {k: v for k, v in call.items() if k not in _OWN_CALL_FIELDS}
+        for call in _CALL_FIELDS.decode(raw) or ()
+    ]
+    return calls if any(calls) else []
 
 
 def _arguments(raw: msgspec.Raw) -> tuple[str, str]:
@@ -292,6 +356,8 @@ def parse_failed_generation(body: bytes, context: ReplyContext = NO_CONTEXT) -> 
         tool_calls=() if call is None else (call,),
         stop=stop,
         repairs=("reply taken from the endpoint's error",),
+        latency_ms=context.latency_ms,
+        attempts=context.attempts,
     )
 
 
@@ -312,7 +378,7 @@ def _call_in_tag(text: str, context: ReplyContext) -> ToolCall | None:
     return None if match is None else context.call(None, match[1], match[2], 0)[0]
 
 
-def _native(message: dict[str, msgspec.Raw]) -> str:
+def _native(message: dict[str, msgspec.Raw], calls: list[dict[str, msgspec.Raw]]) -> str:
     """The provider's own fields of a message and of its calls, as JSON; empty if there are none."""
     extra = {
         k: v for k, v in message.items() if k not in _OWN_FIELDS and bytes(v) not in (b"null", b'""', b"[]")
@@ -320,11 +386,9 @@ def _native(message: dict[str, msgspec.Raw]) -> str:
     content = message.get("content")
     if content is not None and bytes(content).startswith(b"[") and _has_other_chunks(_decode(content)):
         extra["content"] = content
-    found = _CALL_FIELDS.decode(message["tool_calls"]) if "tool_calls" in message else None
-    calls = [{k: v for k, v in call.items() if k not in _OWN_CALL_FIELDS} for call in found or ()]
-    if not extra and not any(calls):
+    if not extra and not calls:
         return ""
-    provider_fields = _encode({"message": extra, "calls": calls} if any(calls) else {"message": extra})
+    provider_fields = _encode({"message": extra, "calls": calls} if calls else {"message": extra})
     _decode(provider_fields)  # must not be journaled if it cannot be sent back
     return provider_fields.decode()
 
@@ -336,14 +400,12 @@ def _has_other_chunks(content: list[Any]) -> bool:
 
 def _usage(raw: msgspec.Raw) -> Usage:
     try:
-        stated = as_object(_decode(raw))
-    except (msgspec.DecodeError, RecursionError):  # a number out of range
+        stated = _USAGE.decode(raw)
+    except (msgspec.DecodeError, RecursionError):  # not an object, or a number out of range
         return Usage()
-    prompt = as_object(stated.get("prompt_tokens_details"))
-    completion = as_object(stated.get("completion_tokens_details"))
     return usage_of(
-        stated.get("prompt_tokens"),
-        stated.get("completion_tokens"),
-        prompt.get("cached_tokens"),
-        completion.get("reasoning_tokens"),
+        stated.prompt_tokens,
+        stated.completion_tokens,
+        as_object(stated.prompt_tokens_details).get("cached_tokens"),
+        as_object(stated.completion_tokens_details).get("reasoning_tokens"),
     )

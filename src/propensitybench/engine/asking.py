@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from propensitybench.chat import ConversationContext, Message, Reply, Request
-from propensitybench.clients import Adaptable, Client, Conversation
-from propensitybench.clients.adaptation import adapted
+from propensitybench.clients import Client, Conversation
+from propensitybench.clients.adaptation import adapt_to
 from propensitybench.engine.stop import StopCause, Stopped, StopSignal
 from propensitybench.errors import RequestRefused, RunStopped
 
@@ -22,7 +22,7 @@ async def ask(
         try:
             return await send(client.open(context), Request(messages, ()), stop)
         except RequestRefused as error:
-            if not _adapt(client, str(error)):
+            if not adapt_to(client, str(error)):
                 raise
 
 
@@ -36,14 +36,3 @@ async def send(conversation: Conversation, request: Request, stop: StopSignal) -
         cause = StopCause.BAD_INPUT if error.bad_input else StopCause.PROVIDER
         stop.request_stop(cause, str(error))
         raise Stopped from error
-
-
-def _adapt(client: Client, refusal: str) -> bool:
-    """Whether the client now writes its requests in another form, because of a refusal."""
-    if not isinstance(client, Adaptable):
-        return False
-    wire = adapted(client.wire, refusal, client.options)
-    if wire is None or wire == client.wire:
-        return False
-    client.wire = wire
-    return True

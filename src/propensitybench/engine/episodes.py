@@ -9,7 +9,6 @@ from propensitybench.episode import EpisodeJob, replay
 from propensitybench.episode.length import MAX_CONVERSATION
 from propensitybench.errors import ModelError, RunStopped
 from propensitybench.scenarios import TaskMetadata
-from propensitybench.simulated import TaskAware
 from propensitybench.store import JournalEntry, OutcomeEntry, encode_reply
 
 Entry = JournalEntry | OutcomeEntry
@@ -67,6 +66,5 @@ async def run_episode(client: Client, stop: StopSignal, job: EpisodeJob) -> Asyn
 
 def open_conversation(client: Client, task: TaskMetadata, replies: int = 0) -> Conversation:
     """Opens a task's conversation. Only a simulated agent is given the task's metadata."""
-    if isinstance(client, TaskAware):
-        return client.open_task(task, replies)
-    return client.open(ConversationContext(task.task, task.seed, replies))
+    known = task if client.knows_task else None
+    return client.open(ConversationContext(task.task, task.seed, replies, known))

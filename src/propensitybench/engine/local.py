@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from propensitybench.clients import Client, Stoppable
+from propensitybench.clients import Client
 from propensitybench.engine.agents import adopt
 from propensitybench.engine.episodes import run_episode
 from propensitybench.engine.open_files import within_open_files
@@ -93,7 +93,7 @@ async def run_tasks_async(
     session = Session(run, partial(run_episode, client, stop), options, stop, on_progress, draw)
     adopt(client, run.manifest.wire)
     at_once = options.transport.concurrency
-    if isinstance(client, Stoppable):  # its requests need connections
+    if client.has_endpoint:  # its requests need connections
         at_once = within_open_files(at_once)
     await until_stopped(session.play(at_once), stop, [client])
     return session.result()

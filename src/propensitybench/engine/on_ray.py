@@ -21,7 +21,7 @@ import msgspec
 import ray
 from ray.exceptions import RayActorError, RayError, RayTaskError
 
-from propensitybench.clients import Client, Stoppable
+from propensitybench.clients import Client
 from propensitybench.clients.options import ModelOptions, Transport
 from propensitybench.engine.agents import adopt, variables_of
 from propensitybench.engine.endpoints import Endpoints, client_at
@@ -124,8 +124,7 @@ class _Actor:
         except BadInput as error:
             yield [End(StopCause.BAD_INPUT, str(error))]
             return
-        if isinstance(self._client, Stoppable):
-            self._stop.on_stop_requested(self._client.stop_requests)
+        self._stop.on_stop_requested(self._client.stop_requests)
         yield []
         while True:
             news = [await self._news.get()]
@@ -133,8 +132,8 @@ class _Actor:
                 news.append(self._news.get_nowait())
             errors = [one for one in news if isinstance(one, Exception)]
             yield [one for one in news if one not in errors]
-            for error in errors:
-                raise error
+            if errors:
+                raise errors[0]
 
     async def play(self, job: EpisodeJob) -> None:
         """Plays a job; what comes of it is news."""
@@ -330,7 +329,7 @@ async def run_on_ray(
                 transport=msgspec.structs.replace(
                     options.transport.divided(number), concurrency=ceil(at_once / number)
                 ),
-                endpoints=_anywhere(options.endpoints),
+                endpoints=options.endpoints,
                 variables=variables_of(run.manifest.model, asked.base_url),
             )
             workers = _Workers(setup, number, stop)
@@ -393,10 +392,3 @@ def _nodes() -> int:
     """Number of machines of the cluster that can have a worker."""
     nodes: list[dict[str, Any]] = ray.nodes()  # type: ignore[no-untyped-call]
     return max(1, len([node for node in nodes if node["Alive"] and node["Resources"].get("CPU", 0) >= 1]))
-
-
-def _anywhere(endpoints: Endpoints | None) -> Endpoints | None:
-    """The endpoints as workers find them: a file of them by its whole path, on every machine."""
-    if endpoints is None or endpoints.file is None:
-        return endpoints
-    return Endpoints(file=endpoints.file.resolve())

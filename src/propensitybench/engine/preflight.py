@@ -1,13 +1,11 @@
 """Checks an endpoint before a run with three requests that contain everything a run sends."""
 
-import asyncio
-import warnings
 from collections.abc import Mapping
 from typing import Final
 
 from propensitybench.chat import BLOCKED, ConversationContext, Message, Reply, Request, ToolSpec
-from propensitybench.clients import Adaptable, Client
-from propensitybench.clients.adaptation import adapted
+from propensitybench.clients import Client
+from propensitybench.clients.adaptation import adapt_to
 from propensitybench.clients.wire_policy import WirePolicy
 from propensitybench.episode.prompt import NO_REPLY, TURN_LIMIT_REACHED
 from propensitybench.episode.tools import json_schema
@@ -65,54 +63,24 @@ _OPTIONS: Final = {
 }
 
 
-class Unreachable(BadInput):
-    """The endpoint gave no reply to any attempt."""
-
-
 async def check_replicas(clients: Mapping[str, Client], *, adapt: bool = True) -> WirePolicy | None:
     """Checks every replica of a model, as `check_endpoint` does; requests are the same at each.
 
-    A replica that gives no reply is a warning, as long as another one does: it may come back.
-
     Args:
         clients: of the replicas, one or more, by address.
-        adapt: whether the form of the requests may change; it is adapted to the first replica that replies.
+        adapt: whether the form of the requests may change; it is adapted to the first replica.
 
     Raises:
-        BadInput: a replica does not support what a run needs, or none replies.
+        BadInput: a replica gives no reply, or does not support what a run needs; the text names it.
     """
-    silent: list[str] = []
-    left = iter(clients.items())
-    for url, client in left:
+    wire: WirePolicy | None = None
+    for number, (url, client) in enumerate(clients.items()):
+        client.wire = wire or client.wire
         try:
-            wire = await _check_replica(url, client, adapt=adapt)
-            break
-        except Unreachable as error:
-            silent.append(str(error))
-    else:
-        raise BadInput(f"{silent[-1]}; the other replicas do not reply either{_SKIP}")
-    rest = dict(left)
-    for client in rest.values():
-        if isinstance(client, Adaptable) and wire is not None:
-            client.wire = wire
-    checks = [_check_replica(url, client, adapt=False) for url, client in rest.items()]
-    for result in await asyncio.gather(*checks, return_exceptions=True):
-        if isinstance(result, Unreachable):
-            silent.append(str(result))
-        elif isinstance(result, BaseException):
-            raise result
-    for text in silent:
-        warnings.warn(f"{text}; the run begins without it", stacklevel=2)
+            wire = await check_endpoint(client, adapt=adapt and number == 0)
+        except BadInput as error:
+            raise BadInput(f"{url}: {error}") from error
     return wire
-
-
-async def _check_replica(url: str, client: Client, *, adapt: bool) -> WirePolicy | None:
-    try:
-        return await check_endpoint(client, adapt=adapt)
-    except Unreachable as error:
-        raise Unreachable(f"{url}: {str(error).removesuffix(_SKIP)}") from error
-    except BadInput as error:
-        raise BadInput(f"{url}: {error}") from error
 
 
 async def check_endpoint(client: Client, *, adapt: bool = True) -> WirePolicy | None:
@@ -129,18 +97,15 @@ async def check_endpoint(client: Client, *, adapt: bool = True) -> WirePolicy | 
         form.
 
     Raises:
-        Unreachable: the endpoint gives no reply.
-        BadInput: the endpoint does not support what a run needs.
+        BadInput: the endpoint gives no reply, or does not support what a run needs.
     """
     try:
         await _Check(client, adapt).run()
-    except RunStopped as error:
+    except (RunStopped, ModelError) as error:
         raise BadInput(f"preflight: {error}{_SKIP}") from error
-    except ModelError as error:
-        raise Unreachable(f"preflight: {error}{_SKIP}") from error
     finally:
         await client.close()
-    return client.wire if isinstance(client, Adaptable) else None
+    return client.wire
 
 
 class _Check:
@@ -185,13 +150,8 @@ class _Check:
         raise BadInput(f"preflight: {self._client.model} refuses {what} in every form{_SKIP}")
 
     def _change(self, refusal: str) -> bool:
-        client = self._client
-        if not self._adapt or not isinstance(client, Adaptable):
+        if not self._adapt or not adapt_to(self._client, refusal):
             return False
-        new = adapted(client.wire, refusal, client.options)
-        if new is None:
-            return False
-        client.wire = new
         self._open()
         return True
 

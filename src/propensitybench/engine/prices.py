@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from propensitybench.chat import Usage
+from propensitybench.engine.agents import kind_of
 
 MILLION = 1_000_000
 
@@ -35,13 +36,10 @@ class PriceTable(msgspec.Struct, frozen=True):
 
     def find(self, model: str) -> Price | None:
         """The price of a model; None if the table does not have it. Local and simulated models are free."""
-        provider = model.partition("/")[0]
-        if provider in _FREE:
+        kind = kind_of(model)
+        if kind is not None and kind.is_free(model):
             return Price(0.0, 0.0)
         return self.prices.get(model)
-
-
-_FREE = ("simulated", "vllm", "sglang", "ollama", "llama-cpp")
 
 
 @cache

@@ -7,8 +7,6 @@ from enum import Enum
 from threading import Lock
 from typing import Any, Final, Protocol, TypeVar
 
-from propensitybench.clients import Stoppable
-
 # How long to wait, after a request to stop, for replies in flight: they are paid for.
 GRACE_S: Final = 5.0
 
@@ -66,17 +64,19 @@ class StopSignal:
         callback()
 
 
-class Closable(Protocol):
+class Needed(Protocol):
     """What work needs: a client, or the workers of a cluster."""
+
+    def stop_requests(self) -> None:
+        """Sends no further requests."""
+        ...
 
     async def close(self) -> None:
         """Ends the connections."""
         ...
 
 
-async def until_stopped(
-    work: Coroutine[Any, Any, None], stop: StopSignal, needed: Sequence[Closable]
-) -> None:
+async def until_stopped(work: Coroutine[Any, Any, None], stop: StopSignal, needed: Sequence[Needed]) -> None:
     """Waits until work is done, at most a few seconds after a request to stop, and closes what it needed.
 
     Cancelling requests a stop.
@@ -84,15 +84,14 @@ async def until_stopped(
     Args:
         work: may end with `Stopped` once a stop was requested.
         stop: may be requested from any thread.
-        needed: what of it is `Stoppable` sends no requests after a stop.
+        needed: sends no requests after a stop.
     """
     loop, stopping = asyncio.get_running_loop(), asyncio.Event()
 
     def stop_requests() -> None:
         stopping.set()
         for one in needed:
-            if isinstance(one, Stoppable):
-                one.stop_requests()
+            one.stop_requests()
 
     def in_loop() -> None:
         with suppress(RuntimeError):  # the loop is closed

@@ -55,7 +55,7 @@ def experiment(
     made, stop = read_experiment(file), StopSignal()
     if not trust_endpoint:
         for model in made.design.models:
-            check_trusted(file_name(file), model.name, model.options)
+            check_trusted(file_name(file), model.options)
     opened = register(made, file.parent, Path(out))
 
     async def play() -> None:

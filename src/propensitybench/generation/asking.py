@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from propensitybench.chat import BLOCKED, ConversationContext, Message, Reply, StopReason
-from propensitybench.clients import Adaptable, Client
+from propensitybench.clients import Client
 from propensitybench.digests import digest, seed_from
 from propensitybench.engine import StopCause, StopSignal
 from propensitybench.engine.asking import ask
@@ -83,7 +83,7 @@ class JournaledModel:
             ModelError: there is no reply.
             Stopped: no more requests are to be sent.
         """
-        options = self.client.options if isinstance(self.client, Adaptable) else None
+        options = self.client.options if self.client.wire else None
         asked = {"model": self.model, "options": options, "turn": turn, "messages": messages}
         request = _ENCODE(asked).decode()
         key = digest(request)

@@ -8,6 +8,7 @@ from importlib import resources
 from typing import Any, Final
 
 from propensitybench.chat import CHARACTERS_PER_TOKEN, ConversationContext, Reply, Request, Usage
+from propensitybench.clients import Client
 from propensitybench.digests import shuffled
 from propensitybench.errors import ModelError
 from propensitybench.generation.stages import Json, assignment_in
@@ -30,7 +31,7 @@ _TITLES: Final = (
 _KINDS: Final = ("customer", "colleagues", "auditor", "authority", "public")
 
 
-class KeylessClient:
+class KeylessClient(Client):
     """Answers the prompts of writing as a model would, from the assignment in them.
 
     It answers those of the reading panel too, with the same scores for every item: they show the form of an
@@ -43,16 +44,8 @@ class KeylessClient:
     def __init__(self, model: str = MODEL) -> None:
         self.model = model
 
-    def open(self, context: ConversationContext) -> "_Conversation":  # noqa: ARG002
-        """A conversation."""
-        return _Conversation()
-
-    async def close(self) -> None:
-        """Nothing to release."""
-
-
-class _Conversation:
-    async def reply(self, request: Request) -> Reply:
+    async def reply(self, request: Request, context: ConversationContext) -> Reply:  # noqa: ARG002
+        """What the prompt asks for."""
         return answer(request)
 
 

@@ -22,7 +22,6 @@ from inspect_ai.scorer import Score
 from inspect_ai.tool import ToolInfo
 
 from propensitybench.chat import Reply
-from propensitybench.clients.inspect_models import as_tool
 from propensitybench.digests import digest
 from propensitybench.episode import EpisodeRecord, Outcome, replay
 from propensitybench.episode.events import Event as Happened
@@ -36,6 +35,7 @@ from propensitybench.inspect_adapter.eval_messages import (
     unusable_reply,
     usage_of,
 )
+from propensitybench.inspect_adapter.model_output import as_tool
 from propensitybench.inspect_adapter.question_scores import question_scores
 from propensitybench.inspect_adapter.samples import (
     CLOSING_REPORT,

@@ -11,11 +11,11 @@ from inspect_ai.scorer import Score, Scorer, Target, mean, scorer, stderr
 from inspect_ai.solver import TaskState
 
 from propensitybench.chat import BLOCKED
-from propensitybench.clients.inspect_models import sound_reply
 from propensitybench.episode import system_message
 from propensitybench.episode.events import find_message
 from propensitybench.errors import BadInput
 from propensitybench.inspect_adapter.eval_limits import CheckedLog
+from propensitybench.inspect_adapter.model_output import sound_reply
 from propensitybench.metrics.stated import Answer
 from propensitybench.runs import Run
 from propensitybench.scenarios import Scenario

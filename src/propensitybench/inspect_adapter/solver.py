@@ -10,9 +10,8 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 from inspect_ai.util import LimitExceededError, span
 
 from propensitybench.chat import BLOCKED, Message, Reply, Request
-from propensitybench.clients.executor import same_model
 from propensitybench.clients.failures import FailureKind
-from propensitybench.clients.inspect_models import as_inspect, as_tool, failure_in, relax_tools, sound_reply
+from propensitybench.clients.wire_reply import same_model
 from propensitybench.clients.wire_tools import on_wire, wire_name, with_full_names, with_wire_names
 from propensitybench.episode import (
     Episode,
@@ -25,6 +24,13 @@ from propensitybench.episode import (
 )
 from propensitybench.episode.transitions import UNUSABLE
 from propensitybench.inspect_adapter.eval_messages import tool_event
+from propensitybench.inspect_adapter.model_output import (
+    as_inspect,
+    as_tool,
+    failure_in,
+    relax_tools,
+    sound_reply,
+)
 from propensitybench.inspect_adapter.samples import (
     CLOSING_REPORT,
     GAVE_IN,
@@ -169,7 +175,7 @@ class _EpisodeRunner:
         reply = with_full_names(sound_reply(output), self._setup.tools.specs)
         asked = str(self.model).partition("/")[2]
         other = bool(reply.model) and not same_model(asked, reply.model)
-        return msgspec.structs.replace(reply, provider_fields="", other_model=other)
+        return msgspec.structs.replace(reply, other_model=other)
 
     def _append_messages(self, output: ModelOutput | None) -> list[ChatMessage]:
         """Adds the episode's new messages to the sample; the added ones.

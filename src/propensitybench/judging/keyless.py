@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from propensitybench.chat import CHARACTERS_PER_TOKEN, ConversationContext, Reply, Request, Usage
+from propensitybench.clients import Client
 from propensitybench.errors import ModelError
 
 PREFIX: Final = "keyless/"
@@ -20,7 +21,7 @@ _NONE: Final = re.compile(r"empty if the category is (.+)>")
 _SHARED: Final = 2
 
 
-class KeylessJudge:
+class KeylessJudge(Client):
     """Gives the category that shares most words of its own with a passage of the agent's.
 
     Attributes:
@@ -30,16 +31,8 @@ class KeylessJudge:
     def __init__(self, model: str = MODEL) -> None:
         self.model = model
 
-    def open(self, context: ConversationContext) -> "_Conversation":  # noqa: ARG002
-        """A conversation."""
-        return _Conversation()
-
-    async def close(self) -> None:
-        """Nothing to release."""
-
-
-class _Conversation:
-    async def reply(self, request: Request) -> Reply:
+    async def reply(self, request: Request, context: ConversationContext) -> Reply:  # noqa: ARG002
+        """What the prompt asks for."""
         asked = request.messages[-1].content
         usage = Usage(len(asked) // CHARACTERS_PER_TOKEN, 20)
         return Reply(content=answer(asked), usage=usage, model=MODEL)

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from propensitybench.chat import CHARACTERS_PER_TOKEN, ConversationContext, Request, Usage
-from propensitybench.clients import Client, Conversation, Stoppable
+from propensitybench.clients import Client, Conversation
 from propensitybench.digests import seed_from
 from propensitybench.engine import (
     ExecutionOptions,
@@ -35,7 +35,6 @@ from propensitybench.judging.probes import END, Level, Probe, Variant, stored_pr
 from propensitybench.judging.session import Judged, Listener, Session
 from propensitybench.runs.resolve import read_model_options
 from propensitybench.runs.trust import client_of_run
-from propensitybench.simulated import TaskAware
 from propensitybench.store import NumberedTask, RunFile
 
 AGENT: Final = "agent"
@@ -160,7 +159,7 @@ async def probe_run(
         left = _Left(file, probing)
         session = _session(file, left, execution, on_progress, stop)
         concurrency = execution.transport.concurrency
-        if isinstance(client, Stoppable):
+        if client.has_endpoint:
             concurrency = within_open_files(concurrency)
         moments = left.moments()
         work = (_work(file, session, client, moments) for _ in range(concurrency))
@@ -271,10 +270,9 @@ def _request(episode: Episode, probe: Probe, variant: Variant) -> Request:
 
 def _open(client: Client, episode: Episode, probe: Probe, variant: Variant) -> Conversation:
     task, turns = episode.metadata, len(episode.turns)
-    if isinstance(client, TaskAware):
-        return client.open_task(task, turns)
     seed = seed_from(task.seed, probe.digest, str(variant))
-    return client.open(ConversationContext(f"{task.task} {probe.name} {variant}", seed, turns))
+    known = task if client.knows_task else None
+    return client.open(ConversationContext(f"{task.task} {probe.name} {variant}", seed, turns, known))
 
 
 def _spent(file: RunFile) -> Usage:

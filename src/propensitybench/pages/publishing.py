@@ -14,8 +14,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from propensitybench.clients.compatible import providers
 from propensitybench.engine import Price
-from propensitybench.engine.agents import providers
 from propensitybench.judging.labels import PERSON
 from propensitybench.runs import ReplySummary, Run, Transcript
 

@@ -251,7 +251,7 @@ async def reach(
     if note := moved(file, asked, execution.endpoints):
         logger.warning("%s", note)
     elif execution.endpoints is None and not execution.trust_endpoint:
-        check_trusted(file, model, asked, confirm)
+        check_trusted(file, asked, confirm)
         execution = msgspec.structs.replace(execution, trust_endpoint=True)
     if confirm is not None and not model.startswith(PREFIX):  # the user may never have typed it
         logger.warning("asking %s", destination(model, asked, execution.endpoints))
@@ -289,7 +289,7 @@ async def check_model(
         url or "": client_for(model, msgspec.structs.replace(options, base_url=url), transport)
         for url in urls
     }
-    if not execution.preflight or model.startswith(PREFIX):
+    if not execution.preflight or not all(client.has_endpoint for client in clients.values()):
         return None
     for client in clients.values():
         adopt(client, recorded or {})

@@ -10,14 +10,12 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from propensitybench.clients import Client
+from propensitybench.clients.compatible import check_base_url
 from propensitybench.clients.endpoint import in_short
 from propensitybench.clients.options import ModelOptions
 from propensitybench.engine import Endpoints, ExecutionOptions, client_at
-from propensitybench.engine.agents import check_base_url
 from propensitybench.errors import BadInput
 
-# Inspect providers that download a model and load it locally.
-_LOCAL_PROVIDERS: Final = frozenset(("hf",))
 # Asks the user about what the sentence says.
 Confirm = Callable[[str], bool]
 OPTION: Final = "--trust-endpoint"
@@ -31,23 +29,21 @@ def destination(model: str, options: ModelOptions, endpoints: Endpoints | None =
     return f"{where}, with {settings}" if settings else where
 
 
-def distrusted(model: str, options: ModelOptions) -> str:
+def distrusted(options: ModelOptions) -> str:
     """Why the model of a file needs confirmation; empty if it does not.
 
     Args:
-        model: the model's address, from the file.
-        options: its options, from the file.
+        options: of the model, from the file.
 
     Raises:
         BadInput: the endpoint's address is invalid.
     """
-    if options.base_url is not None:
-        check_base_url(options.base_url)
-        if not is_this_machine(options.base_url):
-            return f"sends requests, and the key in PROPENSITYBENCH_API_KEY, to {options.base_url}"
-    elif model.partition("/")[0] in _LOCAL_PROVIDERS:
-        return f"downloads and loads the model {model} on this machine"
-    return ""
+    if options.base_url is None:
+        return ""
+    check_base_url(options.base_url)
+    if is_this_machine(options.base_url):
+        return ""
+    return f"sends requests, and the key in PROPENSITYBENCH_API_KEY, to {options.base_url}"
 
 
 def moved(file: str, options: ModelOptions, endpoints: Endpoints | None) -> str:
@@ -74,9 +70,9 @@ def moved(file: str, options: ModelOptions, endpoints: Endpoints | None) -> str:
     return f"{file}: was made at {options.base_url}, goes on at {in_short(urls)}"
 
 
-def check_trusted(file: str, model: str, options: ModelOptions, confirm: Confirm | None = None) -> None:
+def check_trusted(file: str, options: ModelOptions, confirm: Confirm | None = None) -> None:
     """Raises `BadInput` if `distrusted` gives a reason and the user, who is asked, does not confirm it."""
-    why = distrusted(model, options)
+    why = distrusted(options)
     if why and (confirm is None or not confirm(f"{file}: {why}")):
         raise BadInput(f"{file}: {why}; to allow that, give {OPTION}")
 
@@ -96,7 +92,7 @@ def client_of_run(file: str, model: str, options: ModelOptions, execution: Execu
     if execution.endpoints is not None:
         moved(file, options, execution.endpoints)
     elif not execution.trust_endpoint:
-        check_trusted(file, model, options)
+        check_trusted(file, options)
     return client_at(execution.endpoints, model, options, execution.transport)
 
 

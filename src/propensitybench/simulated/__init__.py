@@ -3,7 +3,7 @@
 They test the engine, the scoring and the intervals. They say nothing about any model.
 """
 
-from propensitybench.simulated.agent import CAVEAT, PREFIX, Moment, SimulatedClient, TaskAware, gives_in_at
+from propensitybench.simulated.agent import CAVEAT, PREFIX, Moment, SimulatedClient, gives_in_at
 from propensitybench.simulated.profile import Profile, profile, profile_names
 
 __all__ = [
@@ -12,7 +12,6 @@ __all__ = [
     "Moment",
     "Profile",
     "SimulatedClient",
-    "TaskAware",
     "gives_in_at",
     "profile",
     "profile_names",

@@ -4,12 +4,12 @@ import json
 from bisect import bisect_right
 from functools import cache
 from importlib import resources
-from typing import Any, Final, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from propensitybench.chat import ConversationContext, Message, Reply, Request, StopReason, ToolCall, ToolSpec
-from propensitybench.clients import Conversation
+from propensitybench.clients import Client
 from propensitybench.digests import seed_from
 from propensitybench.episode.prompt import DONE, FORWARDED, NOT_EXECUTED, REPORT_REQUEST
 from propensitybench.errors import ModelError
@@ -37,15 +37,6 @@ def _phrases() -> dict[str, list[str]]:
     return loaded
 
 
-@runtime_checkable
-class TaskAware(Protocol):
-    """A client that needs the task's metadata, as an agent of known propensity does."""
-
-    def open_task(self, task: TaskMetadata, replies: int = 0) -> Conversation:
-        """Opens a task's conversation, or resumes one with that many replies."""
-        ...
-
-
 class Moment(NamedTuple):
     """When an agent gives in: at which level, and whether after working on the task or at once."""
 
@@ -63,29 +54,32 @@ def gives_in_at(profile: Profile, task: TaskMetadata) -> Moment:
     return Moment(bisect_right(curve.cumulative(task), chance(task.seed, "gives in")), after_work=True)
 
 
-class SimulatedClient:
+class SimulatedClient(Client):
     """Plays a profile; deterministic given the task and its seed.
 
     Args:
         name: the profile's name, e.g. ``never``; see `profile`.
     """
 
+    knows_task = True
+
     def __init__(self, name: str) -> None:
         self._profile = profile(name)
         self.model = PREFIX + name
 
     def open(self, context: ConversationContext) -> "SimulatedAgent":
-        """Raises `ModelError`, because a simulated agent needs its task; use `open_task`."""
-        raise ModelError(
-            f"{self.model}: cannot open conversation {context.id!r} without its task; use open_task"
-        )
+        """Opens a task's conversation; earlier replies are read from its first request.
+
+        Raises:
+            ModelError: the context has no task.
+        """
+        if context.task is None:
+            raise ModelError(f"{self.model}: cannot open conversation {context.id!r} without its task")
+        return self.open_task(context.task)
 
     def open_task(self, task: TaskMetadata, replies: int = 0) -> "SimulatedAgent":  # noqa: ARG002
-        """Opens a task's conversation; earlier replies are read from its first request."""
+        """The agent in a task's conversation."""
         return SimulatedAgent(self._profile, task)
-
-    async def close(self) -> None:
-        """There is nothing to close."""
 
 
 class SimulatedAgent:

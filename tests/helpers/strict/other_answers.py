@@ -68,7 +68,6 @@ _DEEPSEEK: Final = "https://api-docs.deepseek.com/api/create-chat-completion"
 _DEEPSEEK_ERRORS: Final = "https://api-docs.deepseek.com/quick_start/error_codes"
 _GEMINI: Final = "https://ai.google.dev/api/generate-content#FinishReason"
 _ANTHROPIC: Final = "https://docs.claude.com/en/api/handling-stop-reasons"
-_ANTHROPIC_ERRORS: Final = "https://docs.claude.com/en/api/errors"
 _GROQ_ERRORS: Final = "https://console.groq.com/docs/errors"
 
 OTHER_ANSWERS: Final[Mapping[str, Mapping[str, OtherAnswer]]] = {
@@ -202,20 +201,12 @@ OTHER_ANSWERS: Final[Mapping[str, Mapping[str, OtherAnswer]]] = {
         "max_tokens": OtherAnswer(_message("max_tokens"), "truncated", _ANTHROPIC),
         # Inspect does not know it, and so cannot say that the reply was cut
         "model_context_window_exceeded": OtherAnswer(
-            _message("model_context_window_exceeded"), "asked again", _ANTHROPIC
+            _message("model_context_window_exceeded"), "errored", _ANTHROPIC
         ),
         "content filtering": OtherAnswer(
             _anthropic(400, "invalid_request_error", "Output blocked by content filtering policy"),
             "blocked",
             "https://github.com/anthropics/claude-code/issues/25541",
-        ),
-        "529": OtherAnswer(
-            _anthropic(529, "overloaded_error", "Overloaded"), "asked again", _ANTHROPIC_ERRORS
-        ),
-        "429": OtherAnswer(
-            _anthropic(429, "rate_limit_error", "This request would exceed your account's rate limit."),
-            "asked again",
-            "https://github.com/anthropics/claude-code/issues/55789",
         ),
     },
 }
@@ -230,10 +221,11 @@ class MixedIn(Strict):
         sent: how often each answer was sent.
     """
 
-    def __init__(self, provider: str, behaviour: Behaviour, share: float, seed: int) -> None:
+    def __init__(self, provider: str, behaviour: Behaviour, share: float, seed: int, only: str = "") -> None:
         super().__init__(provider, behaviour)
         self.sent: Counter[str] = Counter()
-        self._others = OTHER_ANSWERS[provider]
+        others = OTHER_ANSWERS[provider]
+        self._others = {only: others[only]} if only else others
         self._share = share
         self._seed = seed
         self._seen: Counter[str] = Counter()

@@ -1,27 +1,18 @@
-"""Models of any provider that Inspect AI supports, through its model layer (extra ``inspect``).
+"""Inspect AI's messages, tools, replies and errors as ours, and the other way round."""
 
-Limits, retries and the circuit breaker are ours, as for every client. The retries of Inspect and of the
-provider's package are off.
-"""
-
-import os
-import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
 import msgspec
-from inspect_ai.log._transcript import Transcript, init_transcript
 from inspect_ai.model import (
     ChatMessage,
     ChatMessageAssistant,
     ChatMessageSystem,
     ChatMessageTool,
     ChatMessageUser,
-    GenerateConfig,
     Model,
     ModelOutput,
-    get_model,
 )
 from inspect_ai.model._model import ModelGenerateError
 from inspect_ai.tool import ToolCall as InspectToolCall
@@ -29,24 +20,9 @@ from inspect_ai.tool import ToolInfo
 from pydantic_core import to_json
 from tenacity import RetryError
 
-from propensitybench.chat import (
-    BLOCKED,
-    ConversationContext,
-    Message,
-    Reply,
-    Request,
-    StopReason,
-    ToolCall,
-    ToolSpec,
-    Usage,
-)
-from propensitybench.clients.executor import PacedClient, RequestExecutor
+from propensitybench.chat import BLOCKED, Message, Reply, StopReason, ToolCall, ToolSpec, Usage
 from propensitybench.clients.failures import Failure, FailureKind, failure_of
-from propensitybench.clients.options import ModelOptions, Transport
-from propensitybench.clients.redaction import NO_SECRETS, Redactor
-from propensitybench.clients.usage import usage_of, with_estimates
-from propensitybench.clients.wire_tools import on_wire, wire_name, with_full_names, with_wire_names
-from propensitybench.errors import BadInput
+from propensitybench.clients.usage import usage_of
 
 _STOPS: Final = {
     "stop": StopReason.STOP,
@@ -56,116 +32,15 @@ _STOPS: Final = {
     "content_filter": StopReason.CONTENT_FILTER,
     "unknown": StopReason.STOP,  # of an empty reply, see `sound_reply`
 }
-_HOLDS_KEY: Final = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS?)$", re.IGNORECASE)
-
-
-class InspectClient(PacedClient):
-    """A model behind Inspect AI's model layer. Inspect itself finds its API key and base URL.
-
-    Args:
-        model: as Inspect writes it, e.g. ``anthropic/claude-x``.
-        options: sampling options.
-        transport: limits, retries and timeouts.
-
-    Raises:
-        BadInput: Inspect cannot create the model; the text says what is missing.
-    """
-
-    def __init__(
-        self, model: str, options: ModelOptions = ModelOptions(), transport: Transport = Transport()
-    ) -> None:
-        self.model = model
-        self._options = options
-        self._transport = transport
-        self._redactor = Redactor(_secrets(os.environ))
-        self._executor = RequestExecutor(model, model.partition("/")[2], 0, transport, self._redactor)
-        self._made: Model | None = None
-        self._make()
-
-    def _make(self) -> Model:
-        """The model; created again after `close`, because it belongs to an event loop."""
-        if self._made is None:
-            options, transport = self._options, self._transport
-            config = GenerateConfig(
-                temperature=options.temperature,
-                top_p=options.top_p,
-                max_tokens=options.max_tokens,
-                reasoning_effort=options.reasoning_effort,
-                extra_body=options.extra_body or None,
-                max_retries=0,
-                timeout=round(transport.timeout),
-                max_connections=transport.concurrency,
-                cache_prompt="auto",
-                parallel_tool_calls=None,
-            )
-            try:
-                self._made = get_model(self.model, config=config, memoize=False)
-                relax_tools(self._made)
-                _without_retries(self._made)
-            except Exception as error:
-                # Inspect's messages contain Rich markup.
-                reason = " ".join(re.sub(r"\[/?\w+\]", "", str(error)).split())
-                raise BadInput(f"--model {self.model}: {reason}") from error
-        return self._made
-
-    def open(self, context: ConversationContext) -> "_InspectConversation":  # noqa: ARG002
-        """Starts a conversation."""
-        # Outside an evaluation Inspect would keep every call in one growing transcript.
-        init_transcript(Transcript())
-        return _InspectConversation(self)
-
-    async def close(self) -> None:
-        """Closes the connections."""
-        self._executor.forget()
-        if self._made is not None:
-            await self._made.api.aclose()
-            self._made = None
-
-    async def ask(self, messages: list[ChatMessage], tools: list[ToolInfo], tokens: int) -> Reply:
-        """Sends the request until there is a reply; see `RequestExecutor.ask`."""
-        return await self._executor.ask(lambda _: self._try(messages, tools), tokens, len(messages))
-
-    async def _try(self, messages: list[ChatMessage], tools: list[ToolInfo]) -> Reply:
-        model = self._make()
-        try:
-            output = await model.generate(messages, tools=tools)
-        except Exception as error:
-            failure = failure_in(model, error, self._redactor)
-            if failure.kind is FailureKind.BLOCKED:
-                return Reply(str(failure), stop=StopReason.CONTENT_FILTER)
-            raise failure from error
-        sent = sum(len(message.text) for message in messages) + sum(len(tool.description) for tool in tools)
-        return with_estimates(sound_reply(output), sent)
-
-
-class _InspectConversation:
-    def __init__(self, client: InspectClient) -> None:
-        self._client = client
-        self._messages: list[ChatMessage] = []
-        self._called: dict[str, str] = {}
-        self._tools: tuple[ToolSpec, ...] = ()
-        self._tokens = 0
-
-    async def reply(self, request: Request) -> Reply:
-        for message in request.messages[len(self._messages) :]:
-            self._called |= {call.id: wire_name(call.name) for call in message.tool_calls}
-            self._messages.append(as_inspect(with_wire_names(message), self._called))
-        self._tools = self._tools or request.tools  # a call may name a tool that has been withdrawn since
-        tools = [as_tool(on_wire(tool)) for tool in request.tools]
-        reply = await self._client.ask(list(self._messages), tools, self._tokens)
-        self._tokens = reply.usage.input + reply.usage.output
-        return with_full_names(reply, self._tools)
 
 
 def as_inspect(message: Message, called: Mapping[str, str]) -> ChatMessage:
-    """One of our messages as Inspect's; a reply that came through Inspect is returned unchanged.
+    """One of our messages as Inspect's.
 
     Args:
         message: of the conversation.
         called: the name of the tool in each call so far, by call id; some providers need it.
     """
-    if message.provider_fields:
-        return ChatMessageAssistant.model_validate_json(message.provider_fields)
     if message.role == "system":
         return ChatMessageSystem(content=message.content)
     if message.role == "user":
@@ -178,13 +53,6 @@ def as_inspect(message: Message, called: Mapping[str, str]) -> ChatMessage:
         for call in message.tool_calls
     ]
     return ChatMessageAssistant(content=message.content, tool_calls=calls or None)
-
-
-def _without_retries(model: Model) -> None:
-    """Switches off the retries of the provider's package, of which Inspect and our limits know nothing."""
-    package_client = getattr(model.api, "client", None)
-    if isinstance(getattr(package_client, "max_retries", None), int):
-        package_client.max_retries = 0  # type: ignore[union-attr]
 
 
 def relax_tools(model: Model) -> None:
@@ -207,7 +75,7 @@ def as_tool(tool: ToolSpec) -> ToolInfo:
 
 
 def reply_of(output: ModelOutput) -> Reply:
-    """The reply in a model's output, which has a choice; the message is kept whole in ``provider_fields``."""
+    """The reply in a model's output, which has a choice."""
     usage = output.usage
     counted = Usage()
     if usage is not None:
@@ -228,7 +96,6 @@ def reply_of(output: ModelOutput) -> Reply:
         stop=StopReason.TOOL_CALLS if calls and stop is not StopReason.LENGTH else stop,
         usage=counted,
         model=output.model,
-        provider_fields=message.model_dump_json(exclude_none=True),
     )
 
 
@@ -242,7 +109,7 @@ def sound_reply(output: ModelOutput) -> Reply:
         raise Failure(FailureKind.UNREADABLE, output.error or "no choices")
     reply = reply_of(output)
     if reply.stop in BLOCKED:
-        return msgspec.structs.replace(reply, content="", tool_calls=(), provider_fields="")
+        return msgspec.structs.replace(reply, content="", tool_calls=())
     if output.choices and output.choices[0].stop_reason == "model_length" and not reply.usage.output:
         # Inspect turns the provider's error about a context that is too long into a reply.
         raise Failure(FailureKind.REFUSED, output.error or output.completion)
@@ -253,17 +120,7 @@ def sound_reply(output: ModelOutput) -> Reply:
     return reply
 
 
-def _secrets(environment: Mapping[str, str]) -> list[str]:
-    """The values of the variables that hold keys by their names; Inspect picks the ones it needs itself."""
-    return [
-        key.strip()
-        for name, value in environment.items()
-        if _HOLDS_KEY.search(name)
-        for key in (value, *value.split(","))
-    ]
-
-
-def failure_in(model: Model, raised: Exception, redactor: Redactor = NO_SECRETS) -> Failure:
+def failure_in(model: Model, raised: Exception) -> Failure:
     """What an exception of a model means: by the provider's HTTP answer if there was one, else as Inspect
     classifies it.
 
@@ -273,7 +130,7 @@ def failure_in(model: Model, raised: Exception, redactor: Redactor = NO_SECRETS)
     error = _provider_error(raised)
     status, headers, body = _http_answer(error)
     if status is not None:
-        return failure_of(status, headers, redactor.error_body(body), datetime.now(UTC))
+        return failure_of(status, headers, body, datetime.now(UTC))
     text = " ".join(str(error).split()) or type(error).__name__
     if isinstance(error, TimeoutError):
         return Failure(FailureKind.TIMEOUT, text)
