@@ -12,8 +12,8 @@ from propensitybench.engine import RunSpec, create_run
 from propensitybench.episode import Protocol
 from propensitybench.errors import BadInput
 from propensitybench.runs import read_runs
-from propensitybench.runs.execute import transport_of
 from propensitybench.runs.read import run_files
+from propensitybench.runs.start import transport_of
 from propensitybench.scenarios import Selection
 from propensitybench.store import Shard
 

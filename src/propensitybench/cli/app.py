@@ -1,5 +1,6 @@
 """The program: its commands, imported only when they are called, and its exit codes."""
 
+import logging
 import os
 import signal
 import sys
@@ -100,6 +101,7 @@ def main() -> None:
     """
     make_streams_safe()
     warnings.showwarning = _note
+    logging.getLogger("propensitybench").addHandler(Notes())
     signal.signal(signal.SIGTERM, _terminated)
     arguments = sys.argv[1:]
     wanted = [argument for argument in arguments if not argument.startswith("-")][:1]
@@ -133,6 +135,14 @@ def _terminated(number: int, frame: FrameType | None) -> None:
         on_interrupt(number, frame)
     else:  # background jobs ignore Ctrl-C
         raise KeyboardInterrupt
+
+
+class Notes(logging.Handler):
+    """Prints what the package logs to standard error, repeated notes too, from whatever thread."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Prints a note as one line."""
+        tell(f"note: {record.getMessage()}")
 
 
 def _note(message: Warning | str, *_: object, **_named: object) -> None:

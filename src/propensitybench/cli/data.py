@@ -14,7 +14,9 @@ from propensitybench.curation.validate import review_dataset
 from propensitybench.errors import BadInput
 from propensitybench.pressure.export import write_own, write_published
 from propensitybench.records.croissant import croissant as describe
-from propensitybench.scenarios import Dataset, Selection, read_dataset, scenario_id
+from propensitybench.runs.resolve import read_settings
+from propensitybench.runs.settings import Settings
+from propensitybench.scenarios import Dataset, read_dataset, scenario_id
 from propensitybench.store.atomic import new_entries, remove_stale
 from propensitybench.taxonomy import taxonomy
 
@@ -59,21 +61,14 @@ def stats(data: options.Data = None, as_json: options.AsJson = False) -> None:
 
 
 @command.command("list")
+@options.takes("domains", "workspaces", "roles", "capabilities")
 def list_(
+    settings: Settings,
     data: options.Data = None,
-    domain: options.Domains = None,
-    workspace: options.Workspaces = None,
-    role: options.Roles = None,
-    capability: options.Capabilities = None,
     as_json: options.AsJson = False,
 ) -> None:
     """List the scenarios of a data set."""
-    selection = Selection(
-        domains=tuple(domain or ()),
-        workspaces=tuple(workspace or ()),
-        roles=tuple(role or ()),
-        capabilities=tuple(capability or ()),
-    )
+    selection = read_settings("simulated/never", settings).spec.selection
     selection.check()
     scenarios = read_dataset(data, selection.takes).scenarios
     if as_json:

@@ -9,12 +9,12 @@ import msgspec
 import typer
 
 from propensitybench.cli import options
-from propensitybench.cli.execution import cost, create, exit_code, play_file, print_ending, with_trust
+from propensitybench.cli.execution import confirm, cost, exit_code, play, print_ending
 from propensitybench.cli.output import tell
 from propensitybench.cli.score import share
 from propensitybench.cli.tables import show, table
 from propensitybench.cli.text import must_be_utf8, name_of, print_json
-from propensitybench.engine import ExecutionOptions
+from propensitybench.engine import StopCause
 from propensitybench.errors import BadInput
 from propensitybench.experiments.design import Cell, read_experiment
 from propensitybench.experiments.folder import (
@@ -22,17 +22,15 @@ from propensitybench.experiments.folder import (
     analyse,
     open_folder,
     register,
-    shared_budget,
 )
 from propensitybench.experiments.plan import ExperimentPlan, plan_experiment
-from propensitybench.experiments.play import analyse_experiment
+from propensitybench.experiments.play import analyse_experiment, start_cell
 from propensitybench.experiments.results import ExperimentAnalysis, ModelAnalysis
 from propensitybench.metrics import display
 from propensitybench.pages.experiment import write_experiment_page
 from propensitybench.runs import StoredRun
-from propensitybench.runs.execute import typed_by_user
-from propensitybench.runs.resolve import read_execution
 from propensitybench.runs.settings import Settings
+from propensitybench.runs.trust import check_trusted
 from propensitybench.store.atomic import new_file
 
 DESIGN: Final = """\
@@ -142,28 +140,25 @@ def run(
 ) -> None:
     """Register the design and play its cells, one run file each; resumes what is there."""
     must_be_utf8({"DESIGN": file, "--out": out})
-    execution = read_execution(settings, trust_endpoint=trust_endpoint)
     made = read_experiment(file)
-    for model in made.design.models:
-        with_trust(name_of(file), model.options, execution)
+    for model in () if trust_endpoint else made.design.models:
+        check_trusted(name_of(file), model.options, confirm)
     opened = register(made, file.parent, out)
     for cell in made.cells:
-        if code := _play_cell(opened, cell, execution):
+        if code := _play_cell(opened, cell, settings):
             tell("the experiment is not finished; the same command resumes it")
             raise typer.Exit(code)
     _print(analyse(opened), as_json=as_json)
 
 
-def _play_cell(opened: ExperimentFolder, cell: Cell, execution: ExecutionOptions) -> int:
-    path = opened.path(cell)
-    create(cell.spec, path, execution)
+def _play_cell(opened: ExperimentFolder, cell: Cell, settings: Settings) -> int:
     tell(f"cell {cell.name}")
-    # The endpoint is the one that the design names; it was confirmed.
-    execution = typed_by_user(cell.spec, execution)
-    budget = shared_budget(opened, cell, execution.budget, execution.price)
-    result = play_file(path, msgspec.structs.replace(execution, budget=budget))
-    scores = StoredRun(path).score()
-    print_ending(path, result, scores, execution)
+    start = start_cell(opened, cell, settings)
+    result = play(start)
+    scores = StoredRun(start.path).score()
+    print_ending(start, result, scores)
+    if result.cause is StopCause.BUDGET:
+        tell("the budget of a cell is what the other cells leave of that of the experiment")
     return exit_code(result, scores)
 
 

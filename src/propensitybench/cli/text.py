@@ -22,9 +22,12 @@ def name_of(path: str | Path) -> str:
     return os.fsencode(path).decode("utf-8", "replace")
 
 
-def typed(path: str | Path) -> str:
+def shell_quoted(path: str | Path) -> str:
     """A path as it is typed in a shell."""
-    return safe(quote(str(path)))
+    return quote(str(path))
+
+
+typed = shell_quoted
 
 
 def must_be_utf8(given: Mapping[str, str | Path | None]) -> None:

@@ -6,6 +6,7 @@ A setting is one entry of `Settings`: its type, its bounds and what is said of i
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from shlex import quote
 from typing import (
     Annotated,
     Any,
@@ -234,7 +235,9 @@ class Settings(TypedDict, total=False):
     rpm: Annotated[Rate | None, Setting(Transport, "Requests per minute and API key.", kept=True)]
     tpm: Annotated[Rate | None, Setting(Transport, "Tokens per minute and API key.", kept=True)]
     budget_usd: Annotated[Dollars | None, Setting(Budget, "Stop at this cost in US dollars.", kept=True)]
-    max_tokens_total: Annotated[Count | None, Setting(Budget, "Stop at this number of tokens.", kept=True)]
+    max_tokens_total: Annotated[
+        Annotated[int, Meta(ge=0)] | None, Setting(Budget, "Stop at this number of tokens.", kept=True)
+    ]
     price: Annotated[
         Annotated[tuple[Dollars, ...], Meta(min_length=2, max_length=3)] | None,
         Setting(
@@ -294,10 +297,12 @@ def option_of(name: str) -> str:
 
 
 def as_typed(name: str, value: Any) -> str:
-    """A setting that a run file keeps, as its option is typed."""
+    """A setting as its option is typed."""
     if isinstance(value, bool):
         return option_of(name) if value else option_of(name).replace("--", "--no-")
-    numbers = value if isinstance(value, list | tuple) else [value]
+    if isinstance(value, str):
+        return f"{option_of(name)} {quote(value)}"
+    numbers = value if isinstance(value, tuple) else [value]
     return f"{option_of(name)} {','.join(f'{number:.12g}' for number in numbers)}"
 
 
@@ -326,11 +331,13 @@ def bounds(name: str) -> str:
 
 def default_of(name: str) -> str:
     """The default of a setting, in words; empty if that is nothing."""
-    setting = SETTINGS[name]
-    if setting.default or not issubclass(setting.of, msgspec.Struct):
-        return setting.default
-    defaults = {field.name: field.default for field in msgspec.structs.fields(setting.of)}
-    default = defaults.get(name)
-    if isinstance(default, bool) or not isinstance(default, str | int | float):
-        return ""
+    default = field_default(name)
+    if SETTINGS[name].default or isinstance(default, bool) or not isinstance(default, str | int | float):
+        return SETTINGS[name].default
     return default if isinstance(default, str) else f"{default:g}"
+
+
+def field_default(name: str) -> object:
+    """The default of the field of the same name in the struct to which a setting belongs; else None."""
+    fields = msgspec.structs.fields(SETTINGS[name].of)
+    return next((field.default for field in fields if field.name == name), None)
