@@ -8,10 +8,10 @@ from typing import Annotated, Literal
 import typer
 
 from propensitybench.cli import data_show, options
-from propensitybench.cli.output import write_new
-from propensitybench.cli.text import name_of, print_json
+from propensitybench.cli.text import print_json, write_new
 from propensitybench.curation.validate import review_dataset
 from propensitybench.errors import BadInput
+from propensitybench.files import file_name
 from propensitybench.pressure.export import write_own, write_published
 from propensitybench.records.croissant import croissant as describe
 from propensitybench.runs.resolve import read_settings
@@ -33,7 +33,7 @@ def validate(data: options.Data = None, as_json: options.AsJson = False) -> None
     if as_json:
         print_json(
             {
-                "source": name_of(dataset.source),
+                "source": file_name(dataset.source),
                 "scenarios": len(dataset.scenarios),
                 "storylines": len(dataset.storylines),
                 "issues": [issue._asdict() for issue in issues],
@@ -134,7 +134,7 @@ def _counts(dataset: Dataset) -> dict[str, object]:
     tools = {name for scenario in scenarios for name in scenario.tool_names()}
     getters = sum(len(scenario.getters) for scenario in scenarios)
     return {
-        "source": name_of(dataset.source),
+        "source": file_name(dataset.source),
         "layout": dataset.layout,
         "scenarios": len(scenarios),
         "tasks_per_naming": len(scenarios) * len(taxonomy().dimensions),
