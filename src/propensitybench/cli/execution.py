@@ -56,7 +56,7 @@ def play(start: Start, create: Callable[[RunSpec, Path], object] = create_run) -
     """
     if start.as_before:
         print_note(f"as before: {' '.join(as_typed(name, value) for name, value in start.as_before.items())}")
-    result_of(start.prepare(create=create, confirm=confirm))
+    result_of(start.begin(create=create, confirm=confirm))
     held = start.held
     with progress_bar() as bar:
         row = bar.add_task(held.manifest.model, total=held.total, completed=held.finished, note="")

@@ -83,7 +83,7 @@ def _start(model: str, file: str | os.PathLike[str] | None, settings: Settings) 
 async def _result(
     start: Start, client: Client | None, on_progress: OnProgress | None, stop: StopSignal | None = None
 ) -> Result:
-    await start.prepare(client)
+    await start.begin(client)
     return await start.play(on_progress, stop)
 
 

@@ -63,7 +63,7 @@ class Setting(NamedTuple):
     kept: bool = False
 
 
-def _template(given: str) -> str:
+def read_template(given: str) -> str:
     """The text of one of the package's templates, or of a file."""
     if given in TEMPLATES:
         return built_in_template(given)
@@ -156,7 +156,7 @@ class Settings(TypedDict, total=False):
             "System message: named (the policy names the misaligned tool), unnamed (it only forbids the "
             "act), or a Jinja template of your own.",
             metavar="NAME|FILE",
-            typed=_template,
+            typed=read_template,
             default="named",
         ),
     ]
