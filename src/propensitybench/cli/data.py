@@ -14,7 +14,7 @@ from propensitybench.errors import BadInput
 from propensitybench.files import file_name
 from propensitybench.pressure.export import write_own, write_published
 from propensitybench.records.croissant import croissant as describe
-from propensitybench.runs.resolve import read_settings
+from propensitybench.runs.resolve import read_spec
 from propensitybench.runs.settings import Settings
 from propensitybench.scenarios import Dataset, read_dataset, scenario_id
 from propensitybench.store.atomic import new_entries, remove_stale
@@ -68,7 +68,7 @@ def list_(
     as_json: options.AsJson = False,
 ) -> None:
     """List the scenarios of a data set."""
-    selection = read_settings("simulated/never", settings).spec.selection
+    selection = read_spec("simulated/never", settings).selection
     selection.check()
     scenarios = read_dataset(data, selection.takes).scenarios
     if as_json:
