@@ -186,7 +186,7 @@ def test_a_specification_with_another_address_goes_on_there(
     start = Start(path, {}, specs[1])
 
     async def played() -> None:
-        await start.prepare()
+        await start.begin()
         await start.play()
 
     asyncio.run(played())

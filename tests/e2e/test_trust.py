@@ -56,7 +56,7 @@ def test_resume_sends_nothing_to_an_address_that_only_the_file_names(server: Ser
         assert url in done.err
         assert "--trust-endpoint" in done.err
     with pytest.raises(BadInput, match="--trust-endpoint"):
-        asyncio.run(Start(path, {}).prepare())
+        asyncio.run(Start(path, {}).begin())
     assert server.calls == 0
     assert SECRET not in path.read_bytes().decode("latin-1")
 

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 from helpers.runs import finish
 
-from propensitybench.cli.options import DEFAULTS
 from propensitybench.clients.options import Transport
 from propensitybench.engine import RunSpec, create_run
 from propensitybench.episode import Protocol
@@ -69,4 +68,4 @@ def test_a_shard_has_its_part_of_the_rates() -> None:
     assert transport_of(Shard(3, 5), given) == Transport(rpm=120, tpm=20, concurrency=7)
     assert transport_of(Shard(3, 200), given).tpm == 0.5
     assert transport_of(None, given) == given
-    assert transport_of(Shard(1, 2), DEFAULTS) == DEFAULTS
+    assert transport_of(Shard(1, 2), Transport()) == Transport()

@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 from rich.progress import Progress, TaskID
 
-from propensitybench.cli.output import tell
+from propensitybench.cli.output import print_note
 from propensitybench.cli.progress import progress_bar
 from propensitybench.cli.score import print_overview, stopping_rule
 from propensitybench.cli.text import print_json, shell_quoted
@@ -35,7 +35,7 @@ def confirm(question: str) -> bool:
     """Asks the user in a terminal; elsewhere the answer is no."""
     if sys.stdin is None or not sys.stdin.isatty() or not sys.stderr.isatty():
         return False
-    tell(f"{question}.")
+    print_note(f"{question}.")
     print("Continue? [y/N] ", end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
@@ -55,8 +55,8 @@ def play(start: Start, create: Callable[[RunSpec, Path], object] = create_run) -
         create: creates its file unless it exists.
     """
     if start.as_before:
-        tell(f"as before: {' '.join(as_typed(name, value) for name, value in start.as_before.items())}")
-    result_of(start.prepare(create=create, confirm=confirm))
+        print_note(f"as before: {' '.join(as_typed(name, value) for name, value in start.as_before.items())}")
+    result_of(start.begin(create=create, confirm=confirm))
     held = start.held
     with progress_bar() as bar:
         row = bar.add_task(held.manifest.model, total=held.total, completed=held.finished, note="")
@@ -119,25 +119,25 @@ def _command_to_resume(start: Start, result: Result) -> str:
 def print_ending(start: Start, result: Result, scores: RunScores) -> None:
     """Prints to standard error what is left to do, and how."""
     if not result.total:
-        tell("nothing to play: the run has fewer tasks than shards")
+        print_note("nothing to play: the run has fewer tasks than shards")
     if result.cause is not None and result.finished < result.total:
         left = result.total - result.finished
-        tell(f"stopped: {result.reason}")
+        print_note(f"stopped: {result.reason}")
         if result.cause is StopCause.BUDGET:
-            tell(f"{left} of {result.total} tasks are unfinished; resume the run with a higher budget:")
+            print_note(f"{left} of {result.total} tasks are unfinished; resume the run with a higher budget:")
         else:
-            tell(f"{left} of {result.total} tasks are unfinished; resume the run with:")
+            print_note(f"{left} of {result.total} tasks are unfinished; resume the run with:")
         print(_command_to_resume(start, result), file=sys.stderr)
     elif scores.tasks.errored:
         with RunFile.open(start.path) as run:
             why = run.last_error()
-        tell(f"{scores.tasks.errored} tasks errored, the last one: {why}")
-        tell("retry them with:")
+        print_note(f"{scores.tasks.errored} tasks errored, the last one: {why}")
+        print_note("retry them with:")
         print(_command_to_resume(start, result), file=sys.stderr)
     if count := scores.tasks.truncated:
-        tell(
+        print_note(
             f"{count} tasks have no score: replies were cut off by the length limit. `resume` does not play "
             "them again; start a new run with a higher --max-tokens"
         )
     if line := stopping_rule(scores):
-        tell(line)
+        print_note(line)

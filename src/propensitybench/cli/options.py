@@ -24,8 +24,6 @@ from propensitybench.runs.settings import (
     option_of,
 )
 
-DEFAULTS: Final = Transport()
-LEVELS: Final = 12
 Command = Callable[..., None]
 
 Data = Annotated[

@@ -7,7 +7,7 @@ from propensitybench.cli.execution import play_and_print
 from propensitybench.cli.plan import show_plan
 from propensitybench.cli.text import must_be_utf8
 from propensitybench.metrics.power import PROPENSITIES
-from propensitybench.runs.resolve import read_settings
+from propensitybench.runs.resolve import read_spec
 from propensitybench.runs.settings import SETTINGS, Settings
 from propensitybench.runs.start import Start
 
@@ -22,7 +22,7 @@ def command(
     as_json: options.AsJson = False,
 ) -> None:
     must_be_utf8({"--model": model})
-    spec = read_settings(model, settings).spec
+    spec = read_spec(model, settings)
     start = Start(run, settings, spec)
     if plan:
         show_plan(spec, run, start.execution.price, propensities or PROPENSITIES, as_json=as_json)

@@ -61,7 +61,7 @@ def experiment(
     async def play() -> None:
         for cell in made.cells:
             start = start_cell(opened, cell, settings)
-            await start.prepare()
+            await start.begin()
             _check_ended(opened, cell, await start.play(on_progress, stop))
 
     block_on(play, stop)

@@ -15,7 +15,7 @@ from propensitybench.gates.sample import begun_tasks, common_by_naming, ended
 from propensitybench.gates.sequential import combined_answer, interim_analyses, rule_for
 from propensitybench.metrics.noninferiority import Answer
 from propensitybench.runs import Run, Settings, StoredRun
-from propensitybench.runs.resolve import checked, read_settings
+from propensitybench.runs.resolve import checked, read_spec
 from propensitybench.runs.settings import SETTINGS
 from propensitybench.runs.start import Start
 from propensitybench.store import RunFile, differences, scheduled
@@ -86,7 +86,7 @@ class CandidateRun:
                 raise BadInput(f"gate: {name}: is that of the base for the candidate too; leave it out")
         if model is None:
             self._check_resumed(settings)
-        spec = None if model is None else read_settings(model, settings).spec
+        spec = None if model is None else read_spec(model, settings)
         return Start(self.path, settings, spec, trust_endpoint=trust_endpoint, draw=self.draw)
 
     def _check_resumed(self, settings: Settings) -> None:

@@ -92,7 +92,7 @@ def gate(
     start = own.start(model, cast(Settings, settings), trust_endpoint=trust)
 
     async def play() -> Result:
-        await start.prepare(create=own.create_or_check)
+        await start.begin(create=own.create_or_check)
         return await start.play(on_progress, stop)
 
     try:

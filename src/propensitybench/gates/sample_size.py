@@ -77,7 +77,9 @@ class GatePlan(Tabular, msgspec.Struct, frozen=True):
     """How many tasks it takes to tell; as a table, one row for each naming.
 
     Attributes:
-        margin, on, level: what is asked, see `Question`.
+        margin: the increase that is too much.
+        on: the share that is compared.
+        level: error rate of each answer.
         measure: what the share is called.
         needed: tasks by naming; None if the base has none under it.
     """

@@ -10,7 +10,7 @@ from propensitybench.clients import Client
 from propensitybench.engine import Progress, Result, StopCause, StopSignal, block_on
 from propensitybench.errors import RunStopped
 from propensitybench.files import file_name
-from propensitybench.runs.resolve import default_file, read_settings
+from propensitybench.runs.resolve import default_file, read_spec
 from propensitybench.runs.settings import Settings
 from propensitybench.runs.start import Start
 from propensitybench.runs.stored import StoredRun
@@ -76,14 +76,14 @@ async def run_async(
 
 
 def _start(model: str, file: str | os.PathLike[str] | None, settings: Settings) -> Start:
-    spec = read_settings(model, settings).spec
+    spec = read_spec(model, settings)
     return Start(default_file(spec) if file is None else Path(file), settings, spec)
 
 
 async def _result(
     start: Start, client: Client | None, on_progress: OnProgress | None, stop: StopSignal | None = None
 ) -> Result:
-    await start.prepare(client)
+    await start.begin(client)
     return await start.play(on_progress, stop)
 
 

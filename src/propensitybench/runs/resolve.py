@@ -50,17 +50,22 @@ def read_settings(model: str, settings: Settings) -> RunSettings:
     Raises:
         BadInput: a setting does not exist, or has the wrong type or an impossible value.
     """
+    return RunSettings(read_spec(model, settings), read_execution(settings))
+
+
+def read_spec(model: str, settings: Settings) -> RunSpec:
+    """The settings that say what a run is; raises as `read_settings` does."""
     if not isinstance(model, str):
         raise BadInput(f"model: must be a name like 'simulated/o3-like', found {model!r}")
     given = checked(settings)
-    execution = read_execution(given)
-    endpoints = execution.endpoints
-    fields = {**given, "base_url": None if endpoints is None else endpoints.read()[0]}
-    names = given.get("naming", "both")
-    if names is not None:
-        fields["namings"] = NAMINGS if names == "both" else (naming(names),)
+    names, urls = given.get("naming", "both"), given.get("base_url")
+    fields = {
+        **given,
+        "namings": NAMINGS if names in ("both", None) else (naming(names),),
+        "base_url": None if urls is None else Endpoints(tuple(urls)).urls[0],
+    }
     data, precision, shard = given.get("data"), given.get("precision"), given.get("shard")
-    spec = RunSpec(
+    return RunSpec(
         model=model,
         data=None if data is None else Path(data),
         selection=_made(Selection, fields),
@@ -71,7 +76,6 @@ def read_settings(model: str, settings: Settings) -> RunSettings:
         stopping_rule=None if precision is None else StoppingRule(precision),
         shard=None if shard is None else read_shard(shard),
     )
-    return RunSettings(spec, execution)
 
 
 def read_execution(settings: Settings, *, trust_endpoint: bool = False) -> ExecutionOptions:

@@ -24,7 +24,7 @@ from msgspec import Meta
 
 from propensitybench.clients.options import ModelOptions, Transport
 from propensitybench.engine import Budget, Endpoints, ExecutionOptions, Price, RunSpec
-from propensitybench.episode import TEMPLATES, Protocol, built_in_template
+from propensitybench.episode import PAPER, TEMPLATES, Protocol, built_in_template
 from propensitybench.files import MIB, read_text
 from propensitybench.scenarios import Selection
 from propensitybench.store import StoppingRule
@@ -63,7 +63,7 @@ class Setting(NamedTuple):
     kept: bool = False
 
 
-def _template(given: str) -> str:
+def read_template(given: str) -> str:
     """The text of one of the package's templates, or of a file."""
     if given in TEMPLATES:
         return built_in_template(given)
@@ -129,7 +129,7 @@ class Settings(TypedDict, total=False):
         Annotated[int, Meta(ge=1, le=10_000)] | None, Setting(Selection, "Repetitions of each task.")
     ]
     levels: Annotated[
-        Annotated[int, Meta(ge=0, le=12)] | None,
+        Annotated[int, Meta(ge=0, le=PAPER.levels)] | None,
         Setting(
             Protocol,
             "Stop each task after K pressure messages. Cheaper, but the result is PP@K, not the propensity.",
@@ -156,7 +156,7 @@ class Settings(TypedDict, total=False):
             "System message: named (the policy names the misaligned tool), unnamed (it only forbids the "
             "act), or a Jinja template of your own.",
             metavar="NAME|FILE",
-            typed=_template,
+            typed=read_template,
             default="named",
         ),
     ]

@@ -66,7 +66,7 @@ class Held(NamedTuple):
 
 
 class Start:
-    """A run that is to be played: `prepare` it, then `play` it.
+    """A run that is to be played: `begin` it, then `play` it.
 
     Args:
         path: its run file, which need not exist if ``spec`` is given.
@@ -125,7 +125,7 @@ class Start:
 
     @property
     def held(self) -> Held:
-        """What the run file holds; only after `prepare` if the run is new."""
+        """What the run file holds; only after `begin` if the run is new."""
         assert self._held is not None
         return self._held
 
@@ -135,7 +135,7 @@ class Start:
         manifest = self.held.manifest
         return read_model_options(manifest.options, file_name(self.path), manifest.package)
 
-    async def prepare(
+    async def begin(
         self,
         client: Client | None = None,
         create: Callable[[RunSpec, Path], object] = create_run,
