@@ -18,7 +18,7 @@ import msgspec
 
 from propensitybench.chat import ConversationContext, Reply
 from propensitybench.clients import ScriptedClient, calls
-from propensitybench.clients.options import Transport
+from propensitybench.clients.options import RequestLimits
 from propensitybench.engine import ExecutionOptions, Progress, RunSpec, create_run, run_tasks
 from propensitybench.episode import PAPER, replay
 from propensitybench.scenarios import Scenario, Selection, read_dataset
@@ -89,7 +89,7 @@ def play(run: RunFile, concurrency: int) -> tuple[float, list[float]]:
     run_tasks(
         run,
         ScriptedClient(full_length, MODEL),
-        ExecutionOptions(Transport(concurrency=concurrency)),
+        ExecutionOptions(RequestLimits(concurrency=concurrency)),
         on_progress=note,
     )
     return time.process_time() - start, peaks

@@ -40,7 +40,7 @@ from propensitybench.chat import Message, Request
 from propensitybench.clients import calls
 from propensitybench.clients.endpoint import Endpoint
 from propensitybench.clients.openai_chat import OpenAIChatClient
-from propensitybench.clients.options import ModelOptions, Transport
+from propensitybench.clients.options import ModelOptions, RequestLimits
 from propensitybench.clients.wire import Body
 from propensitybench.engine import ExecutionOptions, Progress, RunSpec, StopSignal, create_run, run_tasks
 from propensitybench.engine.local import GC_THRESHOLDS
@@ -133,14 +133,14 @@ def new_run(count: int) -> Iterator[RunFile]:
 def client(load: Load) -> OpenAIChatClient:
     """The client under test."""
     endpoint = Endpoint(MODEL, NAME, load.url)
-    return OpenAIChatClient(endpoint, ModelOptions(), Transport(concurrency=load.in_flight))
+    return OpenAIChatClient(endpoint, ModelOptions(), RequestLimits(concurrency=load.in_flight))
 
 
 def cost(load: Load) -> Cost:
     """What our engine takes to play the tasks to their end."""
     with new_run(load.tasks) as run:
         cpu, wall = time.process_time(), time.perf_counter()
-        run_tasks(run, client(load), ExecutionOptions(Transport(concurrency=load.in_flight)))
+        run_tasks(run, client(load), ExecutionOptions(RequestLimits(concurrency=load.in_flight)))
         cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
         asked, found = run.count("reply"), run.outcome_counts()
         if asked != CALLS_A_TASK * run.manifest.tasks:
@@ -172,7 +172,7 @@ def steady(load: Load) -> Steady:
         run_tasks(
             run,
             client(load),
-            ExecutionOptions(Transport(concurrency=load.in_flight)),
+            ExecutionOptions(RequestLimits(concurrency=load.in_flight)),
             on_progress=note,
             stop=stop,
         )

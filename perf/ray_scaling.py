@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from propensitybench.clients.options import ModelOptions, Transport
+from propensitybench.clients.options import ModelOptions, RequestLimits
 from propensitybench.engine import ExecutionOptions, Progress, RunSpec, StopSignal, create_run
 from propensitybench.engine.local import block_on
 from propensitybench.engine.on_ray import run_on_ray
@@ -59,7 +59,7 @@ def measure(url: str, workers: int, concurrency: int, seconds: float) -> Measure
         path = Path(folder) / "perf.run"
         asked = ModelOptions(base_url=url)
         create_run(RunSpec("full-length", selection=Selection(limit=TASKS // 2), options=asked), path)
-        transport = Transport(concurrency=workers * concurrency)
+        transport = RequestLimits(concurrency=workers * concurrency)
         options = ExecutionOptions(transport, engine="ray", workers=workers)
         result = block_on(lambda: run_on_ray(path, asked, options, note, stop), stop)
     if result.finished == result.total:

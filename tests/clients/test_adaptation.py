@@ -9,10 +9,10 @@ import pytest
 from helpers.strict import violations
 from helpers.strict.samples import GONE, chat, edited
 
-from propensitybench.clients.adaptation import adapted
+from propensitybench.clients.adaptation import without_rejected
+from propensitybench.clients.dialect import DEFAULT_DIALECT, ChatDialect
 from propensitybench.clients.failures import failure_of
 from propensitybench.clients.options import ModelOptions
-from propensitybench.clients.wire_policy import COMPATIBLE, WirePolicy
 
 LIMITED = ModelOptions(max_tokens=9)
 PARAMETERS = "tools.0.function.parameters"
@@ -26,8 +26,8 @@ def refusal(provider: str, edits: dict[str, Any]) -> str:
     return str(failure_of(violation.status, {}, json.dumps(violation.body).encode(), datetime.now(UTC)))
 
 
-def policy(**fields: Any) -> WirePolicy:
-    return msgspec.structs.replace(COMPATIBLE, **fields)
+def dialect(**fields: Any) -> ChatDialect:
+    return msgspec.structs.replace(DEFAULT_DIALECT, **fields)
 
 
 @pytest.mark.parametrize(
@@ -84,12 +84,14 @@ def test_a_form_that_is_refused_is_changed_and_said(
     provider: str, edits: dict[str, Any], before: dict[str, Any], field: str, after: Any
 ) -> None:
     sentence = refusal(provider, edits)
-    new = adapted(policy(**before), sentence, LIMITED)
+    new = without_rejected(dialect(**before), sentence, LIMITED)
     assert new is not None, sentence
     assert getattr(new, field) == after
-    assert len(new.adapted) == 1
-    again = adapted(msgspec.structs.replace(policy(**before), adapted=new.adapted), sentence, LIMITED)
-    assert again is None or again.adapted != new.adapted
+    assert len(new.changes) == 1
+    again = without_rejected(
+        msgspec.structs.replace(dialect(**before), changes=new.changes), sentence, LIMITED
+    )
+    assert again is None or again.changes != new.changes
 
 
 @pytest.mark.parametrize(
@@ -106,9 +108,9 @@ def test_a_form_that_is_refused_is_changed_and_said(
 def test_what_the_model_reads_or_how_it_samples_is_never_changed(
     provider: str, edits: dict[str, Any]
 ) -> None:
-    assert adapted(COMPATIBLE, refusal(provider, edits), LIMITED) is None
+    assert without_rejected(DEFAULT_DIALECT, refusal(provider, edits), LIMITED) is None
 
 
 def test_a_limit_that_nobody_set_is_not_renamed() -> None:
     sentence = refusal("openai", {"model": "o4-mini", "max_tokens": 9})
-    assert adapted(COMPATIBLE, sentence, ModelOptions()) is None
+    assert without_rejected(DEFAULT_DIALECT, sentence, ModelOptions()) is None

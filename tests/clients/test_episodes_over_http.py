@@ -19,12 +19,12 @@ from helpers.openai_server import (
 from helpers.play import play
 
 from propensitybench.chat import Request
-from propensitybench.clients.options import Transport
+from propensitybench.clients.options import RequestLimits
 from propensitybench.episode import Episode, EpisodeRecord, Protocol
 from propensitybench.simulated import SimulatedClient
 
 
-def played(behaviour: Behaviour, transport: Transport) -> EpisodeRecord:
+def played(behaviour: Behaviour, transport: RequestLimits) -> EpisodeRecord:
     """How an episode of three levels ends that is played over the wire."""
 
     async def run_episode() -> EpisodeRecord:
@@ -59,4 +59,4 @@ def test_an_episode_over_the_wire_is_the_one_without_it(profile: str) -> None:
 def test_a_faulty_endpoint_changes_nothing_in_the_end() -> None:
     sound = simulated("at-level-1", {play().system: LABELS})
     bad = faulty(sound, 0.1, list(MAY_PASS.values()), seed=1)
-    assert played(bad, Transport(max_retries=4)).stats == played(sound, ONCE).stats
+    assert played(bad, RequestLimits(max_retries=4)).stats == played(sound, ONCE).stats

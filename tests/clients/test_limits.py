@@ -10,54 +10,54 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from propensitybench.clients.executor import FIRST_PAUSE_S, LONGEST_PAUSE_S, pause_before
+from propensitybench.clients.executor import FIRST_PAUSE_S, MAX_PAUSE_S, pause_before
 from propensitybench.clients.failures import THROTTLED, TRANSIENT, FailureKind
-from propensitybench.clients.limits import BURST_S, RECOVERY, Lease, Limits
-from propensitybench.clients.options import Transport
+from propensitybench.clients.limits import BURST_S, RECOVERY, Limits, RequestPermit
+from propensitybench.clients.options import RequestLimits
 
 # What a comparison of sums of floats may be off by.
 EPSILON = 1e-6
 OUTCOMES = st.one_of(st.none(), st.sampled_from(list(FailureKind)))
 
 
-def lease(limits: Limits, now: float = 0.0, tokens: int = 1) -> Lease:
-    """A lease that must be there to be had."""
+def permit(limits: Limits, now: float = 0.0, tokens: int = 1) -> RequestPermit:
+    """A permit that must be there to be had."""
     got = limits.enter(now, tokens)
-    assert isinstance(got, Lease), f"wait {got}"
+    assert isinstance(got, RequestPermit), f"wait {got}"
     return got
 
 
-def fill(limits: Limits, now: float = 0.0) -> list[Lease]:
-    """Every lease that can be had at once."""
-    leases = []
-    while isinstance(got := limits.enter(now, 1), Lease):
-        leases.append(got)
-    return leases
+def fill(limits: Limits, now: float = 0.0) -> list[RequestPermit]:
+    """Every permit that can be had at once."""
+    permits = []
+    while isinstance(got := limits.enter(now, 1), RequestPermit):
+        permits.append(got)
+    return permits
 
 
 def leave(
     limits: Limits,
-    lease: Lease,
+    permit: RequestPermit,
     now: float,
     failed: FailureKind | None = None,
     retry_after: float = 0.0,
     used: int = 0,
 ) -> bool:
-    """Gives a lease back; whether a failure counts."""
+    """Gives a permit back; whether a failure counts."""
     if failed is not None:
-        return limits.failed(lease, now, failed, retry_after)
-    limits.answered(lease, used)
+        return limits.failed(permit, now, failed, retry_after)
+    limits.answered(permit, used)
     return True
 
 
 def free(most: int = 1000, keys: int = 1) -> Limits:
     """Limits of the number in flight alone."""
-    return Limits(keys, Transport(concurrency=most), 0.0)
+    return Limits(keys, RequestLimits(concurrency=most), 0.0)
 
 
 def limited(rpm: float | None, tpm: float | None) -> Limits:
     """Limits of one key, that have hardly any of the number in flight."""
-    return Limits(1, Transport(rpm=rpm, tpm=tpm, concurrency=10**6), 0.0)
+    return Limits(1, RequestLimits(rpm=rpm, tpm=tpm, concurrency=10**6), 0.0)
 
 
 @given(st.integers(1, 90), st.lists(st.tuples(st.booleans(), OUTCOMES, st.floats(0, 5)), max_size=300))
@@ -66,14 +66,14 @@ def test_in_flight_stays_within_what_is_allowed(
 ) -> None:
     limits = free(most)
     (key,) = limits.keys
-    out: list[Lease] = []
+    out: list[RequestPermit] = []
     now = 0.0
     for enters, failed, passed in steps:
         now += passed
         if enters or not out:
             before = key.limit
             got = limits.enter(now, 1)
-            if isinstance(got, Lease):
+            if isinstance(got, RequestPermit):
                 out.append(got)
                 assert key.in_flight <= before
         else:
@@ -95,66 +95,66 @@ def test_what_is_allowed_need_not_be_a_multiple_of_the_keys(most: int, keys: int
 @pytest.mark.parametrize("sign", [kind for kind in FailureKind if kind in THROTTLED])
 def test_a_refusal_takes_one_away_and_a_volley_of_them_half_and_counts_once(sign: FailureKind) -> None:
     limits = free(64)
-    leases = fill(limits, 1.0)
-    counted = [leave(limits, one, 2.0, sign) for one in leases[:8]]
+    permits = fill(limits, 1.0)
+    counted = [leave(limits, one, 2.0, sign) for one in permits[:8]]
     assert limits.keys[0].limit == 64 - 8
-    counted += [leave(limits, one, 2.0, sign) for one in leases[8:]]
+    counted += [leave(limits, one, 2.0, sign) for one in permits[8:]]
     assert limits.keys[0].limit == 64 / 2
     assert counted == [True] + [False] * 63
-    assert leave(limits, lease(limits, 3.0), 4.0, sign)
+    assert leave(limits, permit(limits, 3.0), 4.0, sign)
     assert limits.keys[0].limit == 64 / 2 - 1
 
 
 @pytest.mark.parametrize("kind", [kind for kind in FailureKind if kind not in THROTTLED])
 def test_other_failures_change_nothing(kind: FailureKind) -> None:
     limits = free(100)
-    assert leave(limits, lease(limits), 1.0, kind)
+    assert leave(limits, permit(limits), 1.0, kind)
     assert limits.keys[0].limit == 100
 
 
 def test_answers_give_back_what_a_refusal_took_and_no_more() -> None:
     limits = free(64)
-    leave(limits, lease(limits, 1.0), 2.0, FailureKind.RATE_LIMIT)
+    leave(limits, permit(limits, 1.0), 2.0, FailureKind.RATE_LIMIT)
     answers = round(1 / RECOVERY)
     for _ in range(answers - 1):
-        leave(limits, lease(limits, 3.0), 4.0)
+        leave(limits, permit(limits, 3.0), 4.0)
     assert len(fill(limits, 5.0)) == 63
     limits = free(64)
-    leave(limits, lease(limits, 1.0), 2.0, FailureKind.RATE_LIMIT)
+    leave(limits, permit(limits, 1.0), 2.0, FailureKind.RATE_LIMIT)
     for _ in range(2 * answers):
-        leave(limits, lease(limits, 3.0), 4.0)
+        leave(limits, permit(limits, 3.0), 4.0)
     assert len(fill(limits, 5.0)) == 64
 
 
 def test_it_never_falls_below_one() -> None:
     limits = free(2)
     for now in range(1, 20):
-        leave(limits, lease(limits, float(now)), now + 0.5, FailureKind.OVERLOADED)
+        leave(limits, permit(limits, float(now)), now + 0.5, FailureKind.OVERLOADED)
     assert limits.keys[0].limit == 1
-    assert isinstance(limits.enter(30.0, 1), Lease)
+    assert isinstance(limits.enter(30.0, 1), RequestPermit)
 
 
 def test_full_means_waiting_for_another_to_come_back() -> None:
     limits = free(1)
-    first = lease(limits)
+    first = permit(limits)
     assert limits.enter(5.0, 1) == float("inf")
     leave(limits, first, 6.0)
-    assert isinstance(limits.enter(6.0, 1), Lease)
+    assert isinstance(limits.enter(6.0, 1), RequestPermit)
 
 
 def test_a_provider_that_asks_for_patience_gets_it_on_that_key_alone() -> None:
     limits = free(10, keys=2)
-    first = lease(limits)
+    first = permit(limits)
     leave(limits, first, 1.0, FailureKind.RATE_LIMIT, retry_after=30.0)
-    assert {lease(limits, 2.0).key for _ in range(3)} == {1 - first.key}
+    assert {permit(limits, 2.0).key for _ in range(3)} == {1 - first.key}
     fill(limits, 2.0)
     assert limits.enter(11.0, 1) == 20.0
-    assert lease(limits, 31.0).key == first.key
+    assert permit(limits, 31.0).key == first.key
 
 
 def test_a_later_shorter_wish_does_not_cut_an_earlier_one_short() -> None:
     limits = free(10)
-    first, second = lease(limits), lease(limits)
+    first, second = permit(limits), permit(limits)
     leave(limits, first, 1.0, FailureKind.RATE_LIMIT, retry_after=30.0)
     leave(limits, second, 2.0, FailureKind.RATE_LIMIT, retry_after=1.0)
     assert limits.enter(3.0, 1) == 28.0
@@ -163,7 +163,7 @@ def test_a_later_shorter_wish_does_not_cut_an_earlier_one_short() -> None:
 @given(st.integers(1, 5), st.integers(1, 30))
 def test_keys_take_turns(keys: int, rounds: int) -> None:
     limits = free(10**6, keys)
-    used = [lease(limits).key for _ in range(rounds * keys)]
+    used = [permit(limits).key for _ in range(rounds * keys)]
     assert used == list(range(keys)) * rounds
 
 
@@ -174,7 +174,7 @@ def test_no_window_has_more_requests_than_the_rate_and_one_burst(rpm: int, pause
     now = 0.0
     for pause in pauses:
         now += pause
-        if isinstance(got := limits.enter(now, 1), Lease):
+        if isinstance(got := limits.enter(now, 1), RequestPermit):
             sent.append(now)
             leave(limits, got, now)
     burst = max(1.0, rpm / 60 * BURST_S)
@@ -193,7 +193,7 @@ def test_no_window_has_more_tokens_than_the_rate_and_one_burst(
     for pause, share in asked:
         now += pause
         tokens = int(share * burst)
-        if isinstance(got := limits.enter(now, tokens), Lease):
+        if isinstance(got := limits.enter(now, tokens), RequestPermit):
             total += tokens
             leave(limits, got, now, used=tokens)
             # The most that any window ending here holds, over what the rate alone gives.
@@ -212,43 +212,43 @@ def test_the_wait_that_is_told_is_enough(rpm: int, tpm: int | None, asked: list[
     for pause, tokens in asked:
         now += pause
         got = limits.enter(now, tokens)
-        if not isinstance(got, Lease):
+        if not isinstance(got, RequestPermit):
             assert 0 < got < float("inf")
             now += got + EPSILON
-            got = lease(limits, now, tokens)
+            got = permit(limits, now, tokens)
         leave(limits, got, now, used=tokens)
 
 
 def test_tokens_are_corrected_by_what_was_used() -> None:
     limits = limited(None, 6000)  # 100 a second, 100 at once
-    got = lease(limits, tokens=100)
+    got = permit(limits, tokens=100)
     assert limits.enter(0.0, 50) == pytest.approx(0.5)
     leave(limits, got, 0.0, used=20)
-    assert isinstance(limits.enter(0.0, 50), Lease)
-    leave(limits, lease(limits, tokens=30), 0.0, used=330)
+    assert isinstance(limits.enter(0.0, 50), RequestPermit)
+    leave(limits, permit(limits, tokens=30), 0.0, used=330)
     assert limits.enter(0.0, 100) == pytest.approx(4.0)
 
 
 def test_a_failed_request_gives_its_tokens_back() -> None:
     limits = limited(None, 6000)
-    leave(limits, lease(limits, tokens=100), 0.0, FailureKind.NETWORK)
-    assert isinstance(limits.enter(0.0, 100), Lease)
+    leave(limits, permit(limits, tokens=100), 0.0, FailureKind.NETWORK)
+    assert isinstance(limits.enter(0.0, 100), RequestPermit)
 
 
 def test_a_request_larger_than_a_burst_is_let_through_and_paid_for_afterwards() -> None:
     limits = limited(None, 6000)
-    leave(limits, lease(limits, tokens=1000), 0.0, used=1000)
+    leave(limits, permit(limits, tokens=1000), 0.0, used=1000)
     assert limits.enter(0.0, 1000) == pytest.approx(10.0)
 
 
 @given(st.floats(1e-3, 0.5))
 def test_a_rate_of_less_than_one_request_a_minute_still_sends_one(rpm: float) -> None:
     limits = limited(rpm, rpm)
-    leave(limits, lease(limits, tokens=50), 0.0, used=50)
+    leave(limits, permit(limits, tokens=50), 0.0, used=50)
     wait = limits.enter(0.0, 50)
     assert isinstance(wait, float)
     assert wait >= 60 / rpm * (1 - EPSILON)
-    lease(limits, wait + EPSILON * wait, 50)
+    permit(limits, wait + EPSILON * wait, 50)
 
 
 class Played(NamedTuple):
@@ -286,15 +286,15 @@ class Endpoint:
 
 def play(endpoint: Endpoint, concurrency: int, seconds: float, seed: int) -> Played:
     """Plays as many conversations as are asked for, with the retries and pauses of the client."""
-    chance, limits, most_retries = Random(seed), free(concurrency), Transport().max_retries
+    chance, limits, most_retries = Random(seed), free(concurrency), RequestLimits().max_retries
     (key,) = limits.keys
     now, served, area, lowest = 0.0, 0, 0.0, key.limit
     answers = refused = given_up = 0
     ready = [0] * concurrency  # the counted attempts of each request that waits for its turn
     order = itertools.count()
-    events: list[tuple[float, int, int, Lease | None, FailureKind | None]] = []
+    events: list[tuple[float, int, int, RequestPermit | None, FailureKind | None]] = []
     while now < seconds:
-        while ready and isinstance(got := limits.enter(now, 1), Lease):
+        while ready and isinstance(got := limits.enter(now, 1), RequestPermit):
             is_bad = endpoint.one_in and not chance.randrange(endpoint.one_in)
             failed = endpoint.failure if is_bad or served >= endpoint.at_once else None
             served += failed is None
@@ -376,7 +376,7 @@ def test_pauses_double_up_to_a_bound_unless_more_is_asked_for(
     attempts: int, jitter: float, asked: float | None
 ) -> None:
     wait = pause_before(attempts, asked, jitter)
-    most = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2 ** (attempts - 1))
+    most = min(MAX_PAUSE_S, FIRST_PAUSE_S * 2 ** (attempts - 1))
     if asked is not None and asked >= most:
         assert wait == asked
     else:

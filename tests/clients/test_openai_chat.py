@@ -43,7 +43,7 @@ from propensitybench.clients.breaker import FAILURES_TO_STOP
 from propensitybench.clients.endpoint import Endpoint
 from propensitybench.clients.limits import RECOVERY
 from propensitybench.clients.openai_chat import OpenAIChatClient
-from propensitybench.clients.options import ModelOptions, Transport
+from propensitybench.clients.options import ModelOptions, RequestLimits
 from propensitybench.errors import ModelError, PropensityBenchError, RequestRefused, RunStopped
 
 
@@ -56,9 +56,9 @@ def test_a_transient_error_is_an_error_when_no_retry_is_left(name: str) -> None:
 
 def test_transient_errors_are_retried() -> None:
     async def all_at_once() -> dict[str, tuple[list[Got], int]]:
-        once_more = Transport(timeout=20, max_retries=1)
+        once_more = RequestLimits(timeout=20, max_retries=1)
         every = [asked(one_by_one(answer, says()), once_more) for answer in MAY_PASS.values()]
-        every.append(asked(one_by_one(STALL, says()), Transport(timeout=1, max_retries=1)))
+        every.append(asked(one_by_one(STALL, says()), RequestLimits(timeout=1, max_retries=1)))
         return dict(zip([*MAY_PASS, "stall"], await asyncio.gather(*every), strict=True))
 
     for name, (got, attempts) in asyncio.run(all_at_once()).items():
@@ -68,7 +68,7 @@ def test_transient_errors_are_retried() -> None:
 
 
 def test_retries_are_bounded_and_counted() -> None:
-    got, attempts = asyncio.run(asked(always(MAY_PASS["500"]), Transport(timeout=20, max_retries=2)))
+    got, attempts = asyncio.run(asked(always(MAY_PASS["500"]), RequestLimits(timeout=20, max_retries=2)))
     assert attempts == 3
     assert isinstance(got[0], ModelError)
     assert str(got[0]) == "server error after 3 attempts: HTTP 500: server_error The server had an error"
@@ -76,7 +76,7 @@ def test_retries_are_bounded_and_counted() -> None:
 
 def test_a_stall_ends_with_a_timeout() -> None:
     began = time.monotonic()
-    got = ask(always(STALL), Transport(timeout=0.2, max_retries=0))
+    got = ask(always(STALL), RequestLimits(timeout=0.2, max_retries=0))
     assert isinstance(got, ModelError)
     assert "timeout" in str(got)
     assert time.monotonic() - began < 5
@@ -85,12 +85,12 @@ def test_a_stall_ends_with_a_timeout() -> None:
 def test_retry_after_is_obeyed() -> None:
     limited = error(429, headers={"Retry-After": "0.7"})
     began = time.monotonic()
-    assert isinstance(ask(one_by_one(limited, says()), Transport(max_retries=1)), Reply)
+    assert isinstance(ask(one_by_one(limited, says()), RequestLimits(max_retries=1)), Reply)
     assert time.monotonic() - began >= 0.7
 
 
 def test_a_retry_after_of_hours_stops_the_run() -> None:
-    got = ask(always(error(429, headers={"Retry-After": "7200"})), Transport(max_retries=3))
+    got = ask(always(error(429, headers={"Retry-After": "7200"})), RequestLimits(max_retries=3))
     assert isinstance(got, RunStopped)
     assert not got.bad_input
     assert "asks to wait 7200 seconds" in str(got)
@@ -128,7 +128,7 @@ def test_an_endpoint_that_is_not_there_is_an_error() -> None:
 
 @pytest.mark.parametrize("name", STOPS_RUN)
 def test_what_is_the_same_for_every_task_stops_the_run_at_once(name: str) -> None:
-    (got,), attempts = asyncio.run(asked(always(STOPS_RUN[name]), Transport(max_retries=5)))
+    (got,), attempts = asyncio.run(asked(always(STOPS_RUN[name]), RequestLimits(max_retries=5)))
     assert isinstance(got, RunStopped)
     assert got.bad_input == (name not in ("402", "429 quota"))
     assert str(got).startswith("prov/m: ")
@@ -143,7 +143,9 @@ def test_a_provider_that_would_not_answer_has_answered(name: str) -> None:
 
 
 def test_a_refused_request_is_not_retried() -> None:
-    (got,), attempts = asyncio.run(asked(always(error(400, "context too long")), Transport(max_retries=5)))
+    (got,), attempts = asyncio.run(
+        asked(always(error(400, "context too long")), RequestLimits(max_retries=5))
+    )
     assert isinstance(got, ModelError)
     assert attempts == 1
     assert "request refused" in str(got)
@@ -168,7 +170,9 @@ def body_of(text: str) -> Request:
     return Request([Message("system", "be good"), Message("user", text)], TOOLS)
 
 
-async def all_at_once(behaviour: Behaviour, requests: Sequence[Request], transport: Transport) -> list[Got]:
+async def all_at_once(
+    behaviour: Behaviour, requests: Sequence[Request], transport: RequestLimits
+) -> list[Got]:
     """What came of requests of as many conversations, sent together."""
     async with running(behaviour) as server:
         client = client_at(server.base_url, transport)
@@ -185,7 +189,7 @@ def test_requests_that_never_work_do_not_stop_a_run() -> None:
         return MAY_PASS["500"] if "dead" in request["messages"][1]["content"] else says()
 
     requests = [body_of(f"{'dead' if n % 20 == 0 else 'good'} {n}") for n in range(20 * 30)]
-    got = asyncio.run(all_at_once(some_dead, requests, Transport(max_retries=2)))
+    got = asyncio.run(all_at_once(some_dead, requests, RequestLimits(max_retries=2)))
     assert Counter(type(each) for each in got) == {Reply: 570, ModelError: 30}
 
 
@@ -194,7 +198,7 @@ def test_an_endpoint_that_goes_away_stops_a_run_while_many_are_in_flight() -> No
         return says() if number <= 50 else MAY_PASS["503"]
 
     got = asyncio.run(
-        all_at_once(gone_after, [body_of(str(n)) for n in range(200)], Transport(max_retries=1))
+        all_at_once(gone_after, [body_of(str(n)) for n in range(200)], RequestLimits(max_retries=1))
     )
     kinds = Counter(type(each) for each in got)
     assert kinds[Reply] == 50
@@ -206,7 +210,9 @@ def test_a_refusal_that_repeats_from_task_to_task_stops_the_run() -> None:
     def refuses(request: Json, _number: int) -> Answer:
         return error(400, f"Invalid schema for function '{request['messages'][1]['content']}': no items")
 
-    got = asyncio.run(all_at_once(refuses, [body_of(str(n)) for n in range(80)], Transport(concurrency=1)))
+    got = asyncio.run(
+        all_at_once(refuses, [body_of(str(n)) for n in range(80)], RequestLimits(concurrency=1))
+    )
     assert [type(each) for each in got[:5]] == [RequestRefused] * 4 + [RunStopped]
     assert all(isinstance(each, RunStopped) for each in got[4:])
     assert isinstance(got[4], RunStopped)
@@ -223,7 +229,9 @@ def test_other_refusals_are_those_of_their_tasks(message: str) -> None:
     def refuses(_request: Json, number: int) -> Answer:
         return error(400, message.format(number=words[number % 3]))
 
-    got = asyncio.run(all_at_once(refuses, [body_of(str(n)) for n in range(30)], Transport(concurrency=1)))
+    got = asyncio.run(
+        all_at_once(refuses, [body_of(str(n)) for n in range(30)], RequestLimits(concurrency=1))
+    )
     assert {type(each) for each in got} == {RequestRefused}
 
 
@@ -232,7 +240,7 @@ def test_requests_throttled_together_wait_their_turn_and_keep_their_retries() ->
 
     async def talk() -> tuple[list[Got], int, int]:
         async with running(always(says()._replace(after=0.01)), 8, error(503, "no slot available")) as server:
-            client = client_at(server.base_url, Transport(concurrency=64, max_retries=2))
+            client = client_at(server.base_url, RequestLimits(concurrency=64, max_retries=2))
             try:
                 requests = [body_of(str(n)) for n in range(300)]
                 got = await asyncio.gather(*(one(client, request) for request in requests))
@@ -333,7 +341,7 @@ def test_keys_take_turns_and_none_is_needed(keys: tuple[str, ...], expected: lis
         assert (server.authorizations, server.answered) == (expected, 4)
 
 
-def many(behaviour: Behaviour, transport: Transport, times: int) -> tuple[int, float]:
+def many(behaviour: Behaviour, transport: RequestLimits, times: int) -> tuple[int, float]:
     """The most requests in flight while so many are asked at once, and the seconds that they took."""
 
     async def talk() -> tuple[int, float]:
@@ -350,17 +358,17 @@ def many(behaviour: Behaviour, transport: Transport, times: int) -> tuple[int, f
 
 
 def test_no_more_are_in_flight_than_allowed() -> None:
-    assert many(always(says()._replace(after=0.05)), Transport(concurrency=3), 12)[0] == 3
+    assert many(always(says()._replace(after=0.05)), RequestLimits(concurrency=3), 12)[0] == 3
 
 
 def test_no_more_are_sent_a_minute_than_allowed() -> None:
-    assert many(always(says()), Transport(rpm=1200), 26)[1] >= 0.25  # 20 at once, then 20 a second
+    assert many(always(says()), RequestLimits(rpm=1200), 26)[1] >= 0.25  # 20 at once, then 20 a second
 
 
 def test_nobody_starves_behind_one_who_gives_up() -> None:
     async def talk() -> None:
         async with running(one_by_one(STALL, says())) as server:
-            client = client_at(server.base_url, Transport(concurrency=1))
+            client = client_at(server.base_url, RequestLimits(concurrency=1))
             tasks = [asyncio.create_task(one(client)) for _ in range(5)]
             while not server.calls:
                 await asyncio.sleep(0.01)

@@ -16,7 +16,7 @@ from helpers.program import call
 from hostile.endpoint_server import http, listening
 
 from propensitybench.chat import Reply
-from propensitybench.clients.options import ModelOptions, Transport
+from propensitybench.clients.options import ModelOptions, RequestLimits
 from propensitybench.clients.proxies import Proxy, proxy_for
 from propensitybench.engine.agents import client_for
 from propensitybench.errors import BadInput, PropensityBenchError
@@ -78,7 +78,7 @@ def proxy_at(url: str, environment: Mapping[str, str]) -> Proxy | None:
 
 async def ask(url: str, environment: Mapping[str, str]) -> Reply | PropensityBenchError:
     """What comes of one request to an endpoint."""
-    transport = Transport(timeout=10, max_retries=0)
+    transport = RequestLimits(timeout=10, max_retries=0)
     with pytest.MonkeyPatch.context() as patch:
         for name, value in environment.items():
             patch.setenv(name, value)

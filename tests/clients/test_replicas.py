@@ -12,14 +12,14 @@ from propensitybench.chat import Reply
 from propensitybench.clients.breaker import FAILURES_TO_STOP
 from propensitybench.clients.endpoint import Endpoint
 from propensitybench.clients.openai_chat import OpenAIChatClient
-from propensitybench.clients.options import ModelOptions, Transport
+from propensitybench.clients.options import ModelOptions, RequestLimits
 from propensitybench.errors import ModelError, RunStopped
 
 # Nothing listens there.
 NOWHERE = "http://127.0.0.1:9/v1"
 
 
-def client_at(urls: Sequence[str], transport: Transport = ONCE) -> OpenAIChatClient:
+def client_at(urls: Sequence[str], transport: RequestLimits = ONCE) -> OpenAIChatClient:
     first, *others = [Endpoint("prov/m", "m", url, (KEY,)) for url in urls]
     return OpenAIChatClient(first, ModelOptions(), transport, others=others)
 
@@ -30,7 +30,7 @@ async def serving(*behaviours: Behaviour) -> AsyncIterator[list[Server]]:
         yield [await stack.enter_async_context(running(behaviour)) for behaviour in behaviours]
 
 
-async def ask(urls: Sequence[str], times: int, transport: Transport = ONCE) -> list[Got]:
+async def ask(urls: Sequence[str], times: int, transport: RequestLimits = ONCE) -> list[Got]:
     """What came of new conversations' first requests, sent together."""
     client = client_at(urls, transport)
     try:
@@ -56,7 +56,7 @@ def test_all_addresses_together_stay_within_the_concurrency() -> None:
     async def work() -> None:
         slow = always(says()._replace(after=0.01))
         async with serving(slow, slow) as servers:
-            await ask([server.base_url for server in servers], 60, Transport(concurrency=5))
+            await ask([server.base_url for server in servers], 60, RequestLimits(concurrency=5))
             assert sum(server.most_at_once for server in servers) <= 6
             assert [server.calls for server in servers] == [30, 30]
 
@@ -89,7 +89,7 @@ def test_a_conversation_that_has_moved_stays_there() -> None:
 def test_a_request_that_fails_everywhere_is_given_up_after_its_retries() -> None:
     async def work() -> None:
         async with serving(*[always(MAY_PASS["reset"])] * 2) as servers:
-            (got,) = await ask([server.base_url for server in servers], 1, Transport(max_retries=1))
+            (got,) = await ask([server.base_url for server in servers], 1, RequestLimits(max_retries=1))
             assert isinstance(got, ModelError)
             assert str(got).startswith("network after 4 attempts: ")
             assert [server.calls for server in servers] == [2, 2]

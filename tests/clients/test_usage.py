@@ -11,7 +11,7 @@ from helpers.openai_server import Answer, Behaviour, Json, a_call, always, compl
 from helpers.program import call
 
 from propensitybench.chat import Usage
-from propensitybench.clients.usage import ESTIMATED, MOST_TOKENS, usage_of, with_estimates
+from propensitybench.clients.usage import ESTIMATED, MAX_TOKENS, usage_of, with_estimates
 from propensitybench.engine.prices import Budget
 from propensitybench.errors import BadInput
 
@@ -56,8 +56,8 @@ def test_details_that_cannot_be_true_count_as_none(details: Any) -> None:
 
 
 def test_no_sum_of_counts_exceeds_64_bits() -> None:
-    assert usage_of(MOST_TOKENS, MOST_TOKENS + 1) == Usage(MOST_TOKENS, 0)
-    assert MOST_TOKENS * 10**10 < 2**63
+    assert usage_of(MAX_TOKENS, MAX_TOKENS + 1) == Usage(MAX_TOKENS, 0)
+    assert MAX_TOKENS * 10**10 < 2**63
     assert usage_of(float("nan"), float("inf")) == Usage()
 
 

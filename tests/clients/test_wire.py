@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from propensitybench.chat import Message, Reply, Request, Role, ToolCall, ToolSpec
+from propensitybench.clients.dialect import ChatDialect
 from propensitybench.clients.options import ModelOptions
 from propensitybench.clients.wire import Body, encode_message
-from propensitybench.clients.wire_policy import WirePolicy
 from propensitybench.clients.wire_reply import parse
 from propensitybench.clients.wire_tools import wire_name
 
@@ -178,7 +178,7 @@ def test_fields_with_nothing_in_them_are_not_kept() -> None:
 
 @given(st.dictionaries(texts().map(lambda name: f"x_{name}"), JSON_VALUES, max_size=3))
 def test_any_field_on_the_list_goes_back_and_no_other(fields: dict[str, Any]) -> None:
-    listed = WirePolicy(echo=tuple(fields), echo_in_calls=tuple(fields))
+    listed = ChatDialect(echo=tuple(fields), echo_in_calls=tuple(fields))
     reply = read(calls(a_call(**fields), a_call("take", call_id="c2"), **fields))
     message = Message("assistant", "", reply.tool_calls, provider_fields=reply.provider_fields)
     back = json.loads(encode_message(message, listed))

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from propensitybench.chat import Message, Reply, StopReason, ToolCall, ToolSpec, Usage
 from propensitybench.clients.failures import Failure, FailureKind
 from propensitybench.clients.finish_reasons import FINISH_REASONS
-from propensitybench.clients.wire_reply import MOST_CALLS, ReplyContext, parse, parse_failed_generation
+from propensitybench.clients.wire_calls import MAX_CALLS, ReplyContext
+from propensitybench.clients.wire_reply import parse, parse_failed_generation
 
 LOOK = ToolSpec("look", "Looks.", {"type": "object", "properties": {"at": {"type": "integer"}}})
 TAKE = ToolSpec("take", "Takes.", {"type": "object", "properties": {}, "required": []})
@@ -292,8 +293,8 @@ def test_json_of_another_shape_is_unreadable_and_not_the_model_s_silence(body: b
 
 
 def test_more_calls_than_a_reply_can_have_are_unreadable() -> None:
-    made = [a_call(call_id=f"c{number}") for number in range(MOST_CALLS + 1)]
-    assert len(parse(calls(*made[1:]).body, TOOLS).reply.tool_calls) == MOST_CALLS
+    made = [a_call(call_id=f"c{number}") for number in range(MAX_CALLS + 1)]
+    assert len(parse(calls(*made[1:]).body, TOOLS).reply.tool_calls) == MAX_CALLS
     with pytest.raises(Failure, match="257 tool calls; at most 256 are read"):
         parse(calls(*made).body, TOOLS)
 

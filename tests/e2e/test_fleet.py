@@ -12,7 +12,7 @@ from helpers.replicas import Replica, replicas
 from helpers.strict import strict
 
 from propensitybench.chat import Reply
-from propensitybench.clients.options import ModelOptions, Transport
+from propensitybench.clients.options import ModelOptions, RequestLimits
 from propensitybench.engine import (
     Endpoints,
     ExecutionOptions,
@@ -41,7 +41,7 @@ def play(path: Path, everybody: Sequence[Replica]) -> None:
     options = ModelOptions(base_url=urls[0])
     spec = RunSpec("m", selection=Selection(limit=TASKS // 2), protocol=Protocol(levels=2), options=options)
     create_run(spec, path)
-    execution = ExecutionOptions(Transport(concurrency=CONCURRENCY))
+    execution = ExecutionOptions(RequestLimits(concurrency=CONCURRENCY))
     client = client_at(Endpoints(urls), "m", options, execution.transport)
     with RunFile.open(path, write=True) as run:
         result = asyncio.run(run_tasks_async(run, client, execution))

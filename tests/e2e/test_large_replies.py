@@ -23,7 +23,7 @@ from helpers.openai_server import (
 )
 from helpers.program import argv, call
 
-from propensitybench.clients.options import Transport
+from propensitybench.clients.options import RequestLimits
 from propensitybench.episode import Outcome
 from propensitybench.errors import ModelError
 from propensitybench.store import RunFile
@@ -63,7 +63,7 @@ def run(server: Server, path: Path, concurrency: int, *more: str) -> list[str]:
 
 
 def test_a_huge_reply_is_not_read_to_its_end_and_is_retried() -> None:
-    (got,), attempts = asyncio.run(asked(always(HUGE), Transport(timeout=30, max_retries=1)))
+    (got,), attempts = asyncio.run(asked(always(HUGE), RequestLimits(timeout=30, max_retries=1)))
     assert isinstance(got, ModelError)
     assert "more than 4 MB" in str(got)
     assert attempts == 2

@@ -26,7 +26,7 @@ from helpers.openai_server import (
 from helpers.program import argv, call, hear_interrupts, until
 from helpers.runs import journal, scores
 
-from propensitybench.clients.options import ModelOptions, Transport
+from propensitybench.clients.options import ModelOptions, RequestLimits
 from propensitybench.engine import (
     Budget,
     ExecutionOptions,
@@ -110,7 +110,7 @@ def play(
     asked = ModelOptions(base_url=server.base_url)
     create_run(RunSpec("m", selection=Selection(limit=40), options=asked), path)
     execution = ExecutionOptions(
-        Transport(concurrency=SEATS * workers), engine="ray", workers=workers, **options
+        RequestLimits(concurrency=SEATS * workers), engine="ray", workers=workers, **options
     )
     stop = StopSignal()
     result: Result = block_on(lambda: on_ray.run_on_ray(path, asked, execution, on_progress, stop), stop)
@@ -254,7 +254,7 @@ def test_a_fault_of_the_program_at_a_worker_is_raised_and_is_no_loss(
     create_run(RunSpec("simulated/never", selection=Selection(limit=1)), tmp_path / "a.run")
     with RunFile.open(tmp_path / "a.run") as run:
         job = run.job(next(run.tasks()))._replace(scenario=None)  # type: ignore[arg-type]
-    setup = Setup(version("propensitybench"), "simulated/never", ModelOptions(), {}, Transport())
+    setup = Setup(version("propensitybench"), "simulated/never", ModelOptions(), {}, RequestLimits())
     workers = on_ray._Workers(setup, 1, StopSignal())
 
     async def work() -> None:

@@ -10,13 +10,13 @@ from helpers.program import hear_interrupts
 
 from propensitybench.clients.endpoint import Endpoint
 from propensitybench.clients.openai_chat import OpenAIChatClient
-from propensitybench.clients.options import ModelOptions, Transport
+from propensitybench.clients.options import ModelOptions, RequestLimits
 from propensitybench.engine import Budget, ExecutionOptions, Result, RunSpec, StopCause, create_run, run_tasks
 from propensitybench.scenarios import Selection
 from propensitybench.store import RunFile
 
 
-def run_over_http(path: Path, url: str, transport: Transport, budget: Budget = Budget()) -> Result:
+def run_over_http(path: Path, url: str, transport: RequestLimits, budget: Budget = Budget()) -> Result:
     create_run(RunSpec("m", selection=Selection(limit=40)), path)
     client = OpenAIChatClient(Endpoint("m", "m", url, ("test",)), ModelOptions(), transport)
     with RunFile.open(path, write=True) as run:
@@ -24,7 +24,7 @@ def run_over_http(path: Path, url: str, transport: Transport, budget: Budget = B
 
 
 def test_queued_requests_are_not_sent_after_a_stop(tmp_path: Path) -> None:
-    slow = Transport(rpm=600, concurrency=64)
+    slow = RequestLimits(rpm=600, concurrency=64)
     with serving(simulated("never")) as server:
         result = run_over_http(tmp_path / "a.run", server.base_url, slow, Budget(tokens=1))
         assert result.cause is StopCause.BUDGET
@@ -47,7 +47,7 @@ def test_refused_requests_do_not_stop_the_other_tasks(tmp_path: Path) -> None:
 
     with serving(refuses_benign) as server:
         for _ in range(2):
-            result = run_over_http(path, server.base_url, Transport(concurrency=8))
+            result = run_over_http(path, server.base_url, RequestLimits(concurrency=8))
             assert (result.cause, result.finished) == (None, 80)
     with RunFile.open(path) as run:
         assert run.outcome_counts() == {"misaligned": 40, "errored": 40}
@@ -56,7 +56,7 @@ def test_refused_requests_do_not_stop_the_other_tasks(tmp_path: Path) -> None:
 def test_a_short_key_is_not_cut_out_of_replies(tmp_path: Path) -> None:
     path = tmp_path / "a.run"
     with serving(lambda *_: calls(content="a test of the testing tests")) as server:
-        run_over_http(path, server.base_url, Transport(concurrency=8), Budget(tokens=500))
+        run_over_http(path, server.base_url, RequestLimits(concurrency=8), Budget(tokens=500))
     with RunFile.open(path) as run:
         assert run.replies(0)[0].content == "a test of the testing tests"
 

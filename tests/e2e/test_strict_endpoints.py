@@ -74,14 +74,14 @@ def test_a_strict_endpoint_gives_the_outcomes_of_a_free_one(
     assert (result.cause, result.finished) == (None, TASKS)
     assert outcomes(path) == expected
     with RunFile.open(path) as run:
-        wire = run.manifest.wire
+        dialect = run.manifest.dialect
     if known and provider != "deepseek-r1":
         assert fake.refused == []
-        assert wire["adapted"] == []
-        assert wire["name"] == name
-    assert len(wire["adapted"]) <= len(fake.refused)
-    assert (LONG_NAME in wire["short_names"]) == (data is not None)
-    assert bool(wire["split_descriptions"]) == (data is not None and wire["description_limit"] > 0)
+        assert dialect["changes"] == []
+        assert dialect["name"] == name
+    assert len(dialect["changes"]) <= len(fake.refused)
+    assert (LONG_NAME in dialect["short_names"]) == (data is not None)
+    assert bool(dialect["split_descriptions"]) == (data is not None and dialect["description_limit"] > 0)
 
 
 @pytest.mark.slow
@@ -145,9 +145,13 @@ def test_what_was_adapted_is_said_recorded_and_kept_when_the_run_is_resumed(tmp_
             call(*argv, "--no-preflight", "--json").code == 0
         )  # the same run, without the preflight's policy
     with RunFile.open(path) as run:
-        wire = run.manifest.wire
-    assert (wire["schema"], wire["no_arguments"], wire["tool_message_name"]) == ("gemini", "omitted", True)
-    assert len(wire["adapted"]) == 3
+        dialect = run.manifest.dialect
+    assert (dialect["schema"], dialect["no_arguments"], dialect["tool_message_name"]) == (
+        "gemini",
+        "omitted",
+        True,
+    )
+    assert len(dialect["changes"]) == 3
 
 
 @pytest.mark.parametrize(

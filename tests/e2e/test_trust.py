@@ -198,7 +198,7 @@ def test_a_stored_model_is_one_that_the_command_line_would_take(
 
 
 @pytest.mark.parametrize(
-    ("wire", "complaint"),
+    ("dialect", "complaint"),
     [
         ({"extra": {"model": "a-dearer-one"}}, "extra"),
         ({"extra": {"stream": True}}, "extra"),
@@ -211,12 +211,12 @@ def test_a_stored_model_is_one_that_the_command_line_would_take(
     ],
 )
 def test_a_stored_wire_policy_is_one_of_ours(
-    wire: dict[str, Any], complaint: str, server: Server, tmp_path: Path
+    dialect: dict[str, Any], complaint: str, server: Server, tmp_path: Path
 ) -> None:
-    path = from_a_stranger(tmp_path / "a.run", "m", options={"base_url": server.base_url}, wire=wire)
+    path = from_a_stranger(tmp_path / "a.run", "m", options={"base_url": server.base_url}, dialect=dialect)
     for preflight in ("--preflight", "--no-preflight"):
         done = call("resume", path, preflight, env=KEY)
         assert done.code == 2, done
-        assert "wire policy" in done.err
+        assert "dialect" in done.err
         assert complaint in done.err
     assert server.calls == 0

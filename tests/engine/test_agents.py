@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from propensitybench.clients.compatible import endpoint_at, policies, providers
+from propensitybench.clients.compatible import dialects, endpoint_at, providers
 from propensitybench.clients.openai_chat import OpenAIChatClient
 from propensitybench.clients.options import ModelOptions
 from propensitybench.engine import client_for
-from propensitybench.engine.agents import adopt, kind_of, variables_of, wire_policy
+from propensitybench.engine.agents import dialect_of, kind_of, use_recorded_dialect, variables_of
 from propensitybench.errors import BadInput, UnknownName
 
 KEYS = {"OPENAI_API_KEY": "openai-1, openai-2", "PROPENSITYBENCH_API_KEY": "own"}
@@ -40,7 +40,7 @@ def test_a_server_on_this_machine_may_have_a_key(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("model", "base_url", "policy"),
+    ("model", "base_url", "dialect"),
     [
         ("openai/gpt", None, "openai"),
         ("gemini/gemini-3-pro", None, "gemini"),
@@ -52,34 +52,34 @@ def test_a_server_on_this_machine_may_have_a_key(name: str) -> None:
     ],
 )
 def test_requests_are_written_as_the_endpoint_is_known_to_want_them(
-    model: str, base_url: str | None, policy: str | None
+    model: str, base_url: str | None, dialect: str | None
 ) -> None:
-    found = wire_policy(model, base_url)
-    assert (found and found.name) == policy
+    found = dialect_of(model, base_url)
+    assert (found and found.name) == dialect
 
 
 def test_every_provider_has_a_policy_and_no_policy_sends_a_gateway_s_fields() -> None:
-    assert {provider.wire for provider in providers().values()} <= policies().keys()
-    for policy in policies().values():
-        assert "provider_specific_fields" not in (*policy.echo, *policy.echo_in_calls)
-        assert "strict" not in policy.extra
+    assert {provider.dialect for provider in providers().values()} <= dialects().keys()
+    for dialect in dialects().values():
+        assert "provider_specific_fields" not in (*dialect.echo, *dialect.echo_in_calls)
+        assert "strict" not in dialect.extra
 
 
 def test_a_resumed_run_writes_its_requests_as_it_did() -> None:
     client = client_for("openai/gpt", environment=KEYS)
     assert isinstance(client, OpenAIChatClient)
-    adopt(client, {})
-    assert client.wire == policies()["openai"]
-    adopt(client, {"name": "gemini", "schema": "gemini"})
-    assert (client.wire.name, client.wire.schema) == ("gemini", "gemini")
-    with pytest.raises(BadInput, match="wire policy"):
-        adopt(client, {"of_another_version": 1})
+    use_recorded_dialect(client, {})
+    assert client.dialect == dialects()["openai"]
+    use_recorded_dialect(client, {"name": "gemini", "schema": "gemini"})
+    assert (client.dialect.name, client.dialect.schema) == ("gemini", "gemini")
+    with pytest.raises(BadInput, match="dialect"):
+        use_recorded_dialect(client, {"of_another_version": 1})
 
 
 def test_a_run_file_brings_no_pattern_of_its_own() -> None:
     client = client_for("m", ModelOptions(base_url="http://127.0.0.1:9/v1"), environment={})
-    with pytest.raises(BadInput, match="wire policy"):
-        adopt(client, {"call_id": "(a+)+$"})
+    with pytest.raises(BadInput, match="dialect"):
+        use_recorded_dialect(client, {"call_id": "(a+)+$"})
 
 
 @pytest.mark.parametrize("key", ["sk-a\nsk-b", "sk\x00", "sk-\x7f"])
@@ -149,7 +149,7 @@ def test_a_kind_knows_what_is_free_and_what_another_machine_needs(
 
 def test_a_model_of_no_kind_has_a_policy_and_needs_nothing() -> None:
     assert kind_of("mine/first") is None
-    assert (wire_policy("mine/first"), variables_of("mine/first", None)) == (policies()["compatible"], {})
+    assert (dialect_of("mine/first"), variables_of("mine/first", None)) == (dialects()["compatible"], {})
 
 
 def test_sampling_options_are_not_for_simulated_models() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from propensitybench.clients.openai_chat import OpenAIChatClient
-from propensitybench.clients.options import ModelOptions, Transport
+from propensitybench.clients.options import ModelOptions, RequestLimits
 from propensitybench.engine import Endpoints, client_at
 from propensitybench.errors import BadInput
 
@@ -23,12 +23,12 @@ def test_what_cannot_be_an_endpoint_is_refused() -> None:
 
 def test_several_addresses_have_the_policy_of_the_first() -> None:
     gemini = "https://generativelanguage.googleapis.com/v1beta/openai"
-    client = client_at(Endpoints((gemini, A)), "m", ModelOptions(), Transport(), {})
+    client = client_at(Endpoints((gemini, A)), "m", ModelOptions(), RequestLimits(), {})
     assert isinstance(client, OpenAIChatClient)
-    assert client.wire.name == "gemini"
+    assert client.dialect.name == "gemini"
 
 
 def test_shards_divide_the_rates() -> None:
-    whole = Transport(rpm=90, tpm=None, concurrency=7)
-    assert whole.divided(60) == Transport(rpm=1.5, tpm=None, concurrency=7)
+    whole = RequestLimits(rpm=90, tpm=None, concurrency=7)
+    assert whole.divided(60) == RequestLimits(rpm=1.5, tpm=None, concurrency=7)
     assert whole.divided(360).rpm == 0.25

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from propensitybench.clients.options import Transport
+from propensitybench.clients.options import RequestLimits
 from propensitybench.engine import Budget, ExecutionOptions, Price, RunSpec, create_run
 from propensitybench.episode import Protocol
 from propensitybench.errors import BadInput
@@ -54,7 +54,7 @@ def test_a_seed_at_the_limits_makes_a_file_that_opens(seed: int, tmp_path: Path)
 )
 def test_a_transport_has_usable_numbers(field: str, value: Any) -> None:
     with pytest.raises(BadInput, match=f"^{field}: must be"):
-        ExecutionOptions(Transport(**{field: value}))
+        ExecutionOptions(RequestLimits(**{field: value}))
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from helpers.openai_server import (
 )
 from helpers.panel_folders import honest_scores, judge, shown, working_folder
 
-from propensitybench.clients.options import ModelOptions, Transport
+from propensitybench.clients.options import ModelOptions, RequestLimits
 from propensitybench.engine import client_for
 from propensitybench.errors import BadData, ModelError, RunStopped
 from propensitybench.generation.forms import CRITERIA, PERSONAS, Reading, brief
@@ -48,7 +48,7 @@ def read(
                 client = client_for(
                     "m",
                     ModelOptions(base_url=server.base_url),
-                    Transport(max_retries=settings.pop("retries", 2)),
+                    RequestLimits(max_retries=settings.pop("retries", 2)),
                     {},
                 )
                 sitting = Sitting(items, settings.pop("round", 1), journal, **settings)

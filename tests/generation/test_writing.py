@@ -16,7 +16,7 @@ from helpers.generation import assignment, changed, keyless, rounds, small_plan
 from helpers.openai_server import REFUSALS, Answer, Json, Server, completion, error, says, serving
 from helpers.program import argv
 
-from propensitybench.clients.options import ModelOptions, Transport
+from propensitybench.clients.options import ModelOptions, RequestLimits
 from propensitybench.engine import Budget, Price, StopCause
 from propensitybench.errors import BadInput
 from propensitybench.generation.execution import Models, Written, write
@@ -30,7 +30,7 @@ def written(work: WorkFolder, server: Server, *, again: bool = False, **changes:
     models = Models(
         NAME,
         options=ModelOptions(base_url=server.base_url),
-        transport=Transport(concurrency=4, max_retries=1),
+        transport=RequestLimits(concurrency=4, max_retries=1),
     )
     return asyncio.run(write(WorkFolder(work.root), models._replace(**changes), again=again))
 

@@ -4,14 +4,14 @@ from collections.abc import Callable, Sequence
 
 from propensitybench.chat import ConversationContext, Reply
 from propensitybench.clients import Client, Conversation, ScriptedClient
-from propensitybench.clients.options import Transport
+from propensitybench.clients.options import RequestLimits
 from propensitybench.engine import ExecutionOptions
 from propensitybench.scenarios import TaskMetadata
 
 
 def at(concurrency: int) -> ExecutionOptions:
     """Options with that concurrency."""
-    return ExecutionOptions(Transport(concurrency=concurrency))
+    return ExecutionOptions(RequestLimits(concurrency=concurrency))
 
 
 class ByTask(Client):

@@ -8,7 +8,7 @@ import msgspec
 from helpers.openai_server import Behaviour, Json, simulated
 from helpers.strict import Strict
 
-from propensitybench.clients.options import ModelOptions, Transport
+from propensitybench.clients.options import ModelOptions, RequestLimits
 from propensitybench.digests import seed_from
 from propensitybench.engine import (
     ExecutionOptions,
@@ -46,10 +46,10 @@ def spec(model: str, data: Path | None = None, options: ModelOptions = ModelOpti
 
 def played(path: Path, asked: RunSpec, environment: dict[str, str], concurrency: int = 16) -> Result:
     """Plays a run: the preflight, the run file, the tasks."""
-    transport = Transport(concurrency=concurrency, timeout=60)
+    transport = RequestLimits(concurrency=concurrency, timeout=60)
     client = client_for(asked.model, asked.options, transport, environment)
-    wire = asyncio.run(check_endpoint(client))
-    create_run(msgspec.structs.replace(asked, wire=wire), path)
+    dialect = asyncio.run(check_endpoint(client))
+    create_run(msgspec.structs.replace(asked, dialect=dialect), path)
     with RunFile.open(path, write=True) as run:
         return run_tasks(run, client, ExecutionOptions(transport))
 

@@ -15,7 +15,7 @@ from propensitybench.chat import ConversationContext, Message, Reply, Request, T
 from propensitybench.clients import Client
 from propensitybench.clients.endpoint import Endpoint
 from propensitybench.clients.openai_chat import OpenAIChatClient
-from propensitybench.clients.options import ModelOptions, Transport
+from propensitybench.clients.options import ModelOptions, RequestLimits
 from propensitybench.errors import PropensityBenchError
 
 LABELS = play().metadata
@@ -23,11 +23,11 @@ CONTEXT = ConversationContext("a task", 0)
 TOOLS = (ToolSpec("look", "Looks.", {"type": "object", "properties": {"at": {"type": "integer"}}}),)
 REQUEST = Request([Message("system", "be good"), Message("user", "go on")], TOOLS)
 KEY = "sk-sentinel-4d1f0c"
-ONCE = Transport(timeout=20, max_retries=0)
+ONCE = RequestLimits(timeout=20, max_retries=0)
 Got = Reply | PropensityBenchError
 
 
-def client_at(url: str, transport: Transport = ONCE, keys: Sequence[str] = (KEY,)) -> OpenAIChatClient:
+def client_at(url: str, transport: RequestLimits = ONCE, keys: Sequence[str] = (KEY,)) -> OpenAIChatClient:
     """A client of the model ``m``."""
     return OpenAIChatClient(Endpoint("prov/m", "m", url, tuple(keys)), ModelOptions(), transport)
 
@@ -41,7 +41,7 @@ async def one(client: Client, request: Request = REQUEST) -> Got:
 
 
 async def asked(
-    behaviour: Behaviour, transport: Transport = ONCE, times: int = 1, keys: Sequence[str] = (KEY,)
+    behaviour: Behaviour, transport: RequestLimits = ONCE, times: int = 1, keys: Sequence[str] = (KEY,)
 ) -> tuple[list[Got], int]:
     """What came of requests made one after another, and the number of calls that it took."""
     async with running(behaviour) as server:
@@ -52,7 +52,7 @@ async def asked(
             await client.close()
 
 
-def ask(behaviour: Behaviour, transport: Transport = ONCE) -> Got:
+def ask(behaviour: Behaviour, transport: RequestLimits = ONCE) -> Got:
     """What came of one request."""
     ((got,), _) = asyncio.run(asked(behaviour, transport))
     return got

@@ -8,10 +8,10 @@ from typing import Any
 from helpers.openai_server import Answer, Behaviour, Json, Server, simulated
 from helpers.runs import finish
 
-from propensitybench.clients.compatible import policies
+from propensitybench.clients.compatible import dialects
 from propensitybench.clients.endpoint import Endpoint
 from propensitybench.clients.openai_chat import OpenAIChatClient
-from propensitybench.clients.options import ModelOptions, Transport
+from propensitybench.clients.options import ModelOptions, RequestLimits
 from propensitybench.engine import ExecutionOptions, RunSpec, create_run
 from propensitybench.episode import Protocol
 from propensitybench.judging.probed import ProbeNumbers, probe_numbers, read_probed
@@ -40,15 +40,17 @@ def played_at(path: Path, server: Server, limit: int = 6, **protocol: Any) -> Pa
     """A finished run of the model at a server, with options and in a form that are not the usual ones."""
     options = ModelOptions(base_url=server.base_url, temperature=0.5, max_tokens=99)
     rules = Protocol(**{"levels": 3, **protocol})
-    wire = policies()["openai"]
-    create_run(RunSpec("m", None, Selection(limit=limit), protocol=rules, options=options, wire=wire), path)
+    dialect = dialects()["openai"]
+    create_run(
+        RunSpec("m", None, Selection(limit=limit), protocol=rules, options=options, dialect=dialect), path
+    )
     finish(path, OpenAIChatClient(Endpoint("m", "m", server.base_url), options))
     return path
 
 
 def probed(path: Path, *levels: Level, probes: tuple[Probe, ...] = (AWARENESS,), **changes: Any) -> Judged:
     """Probes a run as the program does."""
-    execution = changes.pop("execution", ExecutionOptions(Transport(concurrency=4, max_retries=0)))
+    execution = changes.pop("execution", ExecutionOptions(RequestLimits(concurrency=4, max_retries=0)))
     return asyncio.run(
         probe_run(path, Probing(probes, levels, changes.pop("limit", None)), execution, **changes)
     )

@@ -17,7 +17,7 @@ from hostile.endpoint_server import Asked, Hostile, RawServer, Script, running
 
 from propensitybench.clients.endpoint import Endpoint
 from propensitybench.clients.openai_chat import OpenAIChatClient
-from propensitybench.clients.options import ModelOptions, Transport
+from propensitybench.clients.options import ModelOptions, RequestLimits
 from propensitybench.engine import ExecutionOptions, RunSpec, create_run, run_tasks
 from propensitybench.episode import Outcome, Protocol
 from propensitybench.errors import PropensityBenchError
@@ -29,7 +29,7 @@ _EXCEPTION: Final = re.compile(r"unexpected \w*(Error|Exception)\b|\b(Type|Value
 KEY: Final = "sk-sentinel/4d1f0c+T3Blbk"
 LIMIT_S: Final = 5.0
 LEVELS: Final = 1
-TRANSPORT: Final = Transport(timeout=0.7, connect_timeout=0.7, max_retries=0, concurrency=2)
+TRANSPORT: Final = RequestLimits(timeout=0.7, connect_timeout=0.7, max_retries=0, concurrency=2)
 
 
 class _Logged(logging.Handler):

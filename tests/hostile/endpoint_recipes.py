@@ -37,7 +37,7 @@ class Recipe(msgspec.Struct, frozen=True):
         base: name of the valid reply.
         edits: of the reply.
         damage: of its bytes; a name, and where as a share of their length.
-        wire: how it is sent.
+        dialect: how it is sent.
         status: of the response.
         headers: more lines of it.
         when: whether to answer the ``first`` request of each task with it, or ``every`` request.
@@ -46,7 +46,7 @@ class Recipe(msgspec.Struct, frozen=True):
     base: str
     edits: tuple[Edit, ...] = ()
     damage: tuple[str, float] = ("none", 0.0)
-    wire: str = "plain"
+    dialect: str = "plain"
     status: int = 200
     headers: tuple[str, ...] = ()
     when: Literal["first", "every"] = "first"
@@ -313,7 +313,7 @@ def script_of(recipe: Recipe, key: str) -> Script:
     body = _encoded(BASES[recipe.base], {edit.path: edit for edit in recipe.edits}, key)
     damage, share = recipe.damage
     damaged = DAMAGES[damage](body, min(int(share * len(body)), max(0, len(body) - 1)))
-    return _EVERY_WIRE[recipe.wire](recipe, damaged)
+    return _EVERY_WIRE[recipe.dialect](recipe, damaged)
 
 
 def recipe_of(seed: int, *, slow: bool = True) -> Recipe:
@@ -344,7 +344,7 @@ def recipe_of(seed: int, *, slow: bool = True) -> Recipe:
         base=base,
         edits=edits,
         damage=(chance.choice([*DAMAGES]) if chance.random() < 0.2 else "none", chance.random()),
-        wire=chance.choice(wires) if chance.random() < 0.3 else "plain",
+        dialect=chance.choice(wires) if chance.random() < 0.3 else "plain",
         status=chance.choice(_STATUSES) if is_error or chance.random() < 0.1 else 200,
         headers=(chance.choice(_HEADERS),) if chance.random() < 0.2 else (),
         when="first" if chance.random() < 0.7 else "every",

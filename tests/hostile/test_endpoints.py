@@ -38,10 +38,10 @@ def test_many_hostile_answers(player: Player) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("wire", [*WIRES, *SLOW_WIRES])
-def test_every_way_to_send_an_answer(player: Player, wire: str) -> None:
-    assert player.issues(Recipe("talk", wire=wire, when="every")) == []
-    assert player.issues(Recipe("error", wire=wire, status=400)) == []
+@pytest.mark.parametrize("dialect", [*WIRES, *SLOW_WIRES])
+def test_every_way_to_send_an_answer(player: Player, dialect: str) -> None:
+    assert player.issues(Recipe("talk", dialect=dialect, when="every")) == []
+    assert player.issues(Recipe("error", dialect=dialect, status=400)) == []
 
 
 @pytest.mark.slow

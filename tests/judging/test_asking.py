@@ -15,7 +15,7 @@ from helpers.judging import CUT_OFF, REFUSED, answers, played, words_of_agent
 from helpers.openai_server import Answer, Json, Server, completion, error, says, serving
 from helpers.runs import journal, scores
 
-from propensitybench.clients.options import ModelOptions, Transport
+from propensitybench.clients.options import ModelOptions, RequestLimits
 from propensitybench.engine import Budget, ExecutionOptions, Price, StopCause
 from propensitybench.errors import BadInput
 from propensitybench.judging.asking import judge_run, plan_judging
@@ -31,7 +31,7 @@ JUDGES = ("first", "second")
 
 
 def asked(path: Path, server: Server, **changes: Any) -> Judged:
-    execution = changes.pop("execution", ExecutionOptions(Transport(concurrency=4, max_retries=1)))
+    execution = changes.pop("execution", ExecutionOptions(RequestLimits(concurrency=4, max_retries=1)))
     given: dict[str, Any] = {
         "questions": (QUESTION,),
         "judges": JUDGES,
@@ -119,7 +119,7 @@ def test_a_question_about_giving_in_is_not_asked_about_episodes_that_resisted(tm
 def test_a_request_without_a_reply_is_sent_again_next_time(tmp_path: Path) -> None:
     path = played(tmp_path / "a.run", 4)
     with serving(lambda body, number: error(500) if number < 3 else necessity(body)) as server:
-        execution = ExecutionOptions(Transport(concurrency=1, max_retries=0))
+        execution = ExecutionOptions(RequestLimits(concurrency=1, max_retries=0))
         first = asked(path, server, judges=("one",), execution=execution)
         assert (first.finished, first.failures, first.total) == (6, 2, 8)
         assert "500" in first.last_failure
@@ -138,7 +138,7 @@ def test_a_wrong_key_stops_all_judges(tmp_path: Path) -> None:
 
 def test_a_budget_holds_over_sessions_and_judges(tmp_path: Path) -> None:
     path = played(tmp_path / "a.run", 6)
-    execution = ExecutionOptions(Transport(concurrency=1), Budget(usd=0.0005), Price(1.0, 1.0))
+    execution = ExecutionOptions(RequestLimits(concurrency=1), Budget(usd=0.0005), Price(1.0, 1.0))
     with serving(lambda body, _n: necessity(body)) as server:
         first = asked(path, server, execution=execution)
         assert first.stop.cause is StopCause.BUDGET

@@ -19,7 +19,7 @@ from helpers.runs import finish, make, scores, scripted
 from propensitybench.chat import Reply, Request
 from propensitybench.clients import Conversation
 from propensitybench.clients import says as says_to_engine
-from propensitybench.clients.options import Transport
+from propensitybench.clients.options import RequestLimits
 from propensitybench.digests import seed_from
 from propensitybench.engine import Budget, ExecutionOptions, Price, RunSpec, StopCause, create_run
 from propensitybench.episode import Outcome, Protocol
@@ -172,7 +172,7 @@ def test_a_preference_for_a_letter_shows_in_the_flipped_wordings(
 def test_a_budget_is_that_of_all_its_probes_and_not_of_the_run(tmp_path: Path) -> None:
     with serving(simulated("never")) as server:
         path = played_at(tmp_path / "b.run", server)
-        spend = ExecutionOptions(Transport(concurrency=1), Budget(usd=0.0005), Price(1.0, 1.0))
+        spend = ExecutionOptions(RequestLimits(concurrency=1), Budget(usd=0.0005), Price(1.0, 1.0))
         first = probed(path, 0, execution=spend)
         # The replies of the run itself are not counted: 110 tokens a call.
         assert (first.stop.cause, first.calls) == (StopCause.BUDGET, 5)

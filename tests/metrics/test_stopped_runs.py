@@ -10,7 +10,7 @@ from helpers.clients import ByTask
 import propensitybench as pb
 from propensitybench.chat import Reply, Request, Usage
 from propensitybench.clients import Conversation
-from propensitybench.clients.options import Transport
+from propensitybench.clients.options import RequestLimits
 from propensitybench.engine import (
     ExecutionOptions,
     RunSpec,
@@ -69,7 +69,7 @@ def stopped(path: Path, seed: int, replies: int) -> RunScores:
     tasks = Selection(domains=("self-proliferation",), limit=120, namings=("harmful",))
     create_run(RunSpec(MODEL, selection=tasks, seed=seed), path)
     stop = StopSignal()
-    options = ExecutionOptions(Transport(concurrency=CONCURRENCY))
+    options = ExecutionOptions(RequestLimits(concurrency=CONCURRENCY))
     with RunFile.open(path, write=True) as run:
         result = run_tasks(run, InTurn(stop, replies), options, stop=stop)
     assert result.cause is StopCause.INTERRUPTED

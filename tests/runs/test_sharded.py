@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from helpers.runs import finish
 
-from propensitybench.clients.options import Transport
+from propensitybench.clients.options import RequestLimits
 from propensitybench.engine import RunSpec, create_run
 from propensitybench.episode import Protocol
 from propensitybench.errors import BadInput
@@ -64,8 +64,8 @@ def test_run_files_are_found_once_in_folders(sound: Path, tmp_path: Path) -> Non
 
 
 def test_a_shard_has_its_part_of_the_rates() -> None:
-    given = Transport(rpm=600, tpm=100, concurrency=7)
-    assert transport_of(Shard(3, 5), given) == Transport(rpm=120, tpm=20, concurrency=7)
+    given = RequestLimits(rpm=600, tpm=100, concurrency=7)
+    assert transport_of(Shard(3, 5), given) == RequestLimits(rpm=120, tpm=20, concurrency=7)
     assert transport_of(Shard(3, 200), given).tpm == 0.5
     assert transport_of(None, given) == given
-    assert transport_of(Shard(1, 2), Transport()) == Transport()
+    assert transport_of(Shard(1, 2), RequestLimits()) == RequestLimits()

@@ -13,7 +13,7 @@ from rich.table import Table
 from propensitybench.cli import generate_read, generate_write, options, tables
 from propensitybench.cli.output import print_note
 from propensitybench.cli.text import must_be_utf8, print_json, shell_quoted
-from propensitybench.clients.options import ModelOptions, Transport
+from propensitybench.clients.options import ModelOptions, RequestLimits
 from propensitybench.errors import BadInput
 from propensitybench.files import file_name
 from propensitybench.generation.accepting import accept as make_data_set
@@ -185,7 +185,7 @@ def _demonstrate(out: Path, seed: int) -> int:
     _plan(Wanted(DEMO_DOMAIN, allocation, None, every_dimension(1), seed), work)
     code = generate_write.write_texts(work, Models(MODEL), again=False, as_json=False)
     code = code or _check(work, as_json=False)
-    readers = [(PREFIX + name, ModelOptions(), Transport()) for name in ("reader-1", "reader-2")]
+    readers = [(PREFIX + name, ModelOptions(), RequestLimits()) for name in ("reader-1", "reader-2")]
     request = PanelRequest(work, (), Draw(6, 0, seed), work, None)
     code = code or generate_read.read_panel(request, readers, None, 1, as_json=False)
     if code == 0:

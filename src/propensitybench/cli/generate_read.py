@@ -15,7 +15,7 @@ from propensitybench.cli.generate_write import settings_of
 from propensitybench.cli.output import print_note
 from propensitybench.cli.progress import progress_bar
 from propensitybench.cli.text import must_be_utf8, print_json
-from propensitybench.clients.options import ModelOptions, Transport
+from propensitybench.clients.options import ModelOptions, RequestLimits
 from propensitybench.errors import BadInput, ModelError, RunStopped
 from propensitybench.files import file_name
 from propensitybench.generation.agreement import Spread
@@ -47,7 +47,7 @@ from propensitybench.simulated import PREFIX
 NOT_DONE: Final = 1
 BAD_INPUT: Final = 2
 PERSON: Final = "person"
-Judge = tuple[str, ModelOptions, Transport]
+Judge = tuple[str, ModelOptions, RequestLimits]
 """A model's address, its options, and how requests are sent."""
 
 

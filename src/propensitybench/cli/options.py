@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final, cast, get_args, get_origin
 import typer
 
 from propensitybench.cli.text import must_be_utf8
-from propensitybench.clients.options import ModelOptions, Transport
+from propensitybench.clients.options import ModelOptions, RequestLimits
 from propensitybench.engine import Budget, ExecutionOptions, Price
 from propensitybench.errors import BadData, BadInput
 from propensitybench.runs.resolve import MAX_SHOWN, checked
@@ -106,7 +106,7 @@ def settings_of(*kinds: type) -> tuple[str, ...]:
 
 # Of a model that is asked something; how requests are sent, and when to stop; where tasks are played.
 MODEL: Final = settings_of(ModelOptions)
-LIMITS: Final = settings_of(Transport, Budget, Price)
+LIMITS: Final = settings_of(RequestLimits, Budget, Price)
 PLACES: Final = settings_of(ExecutionOptions)
 
 

@@ -10,8 +10,8 @@ from typing import Final
 import msgspec
 
 from propensitybench.clients.client import Client
+from propensitybench.clients.dialect import ChatDialect
 from propensitybench.clients.options import ModelOptions
-from propensitybench.clients.wire_policy import WirePolicy
 
 _UNKNOWN: Final = re.compile(
     r"unsupported|not supported|unknown|unrecogni[sz]ed|extra_forbidden|extra inputs|not permitted"
@@ -34,106 +34,106 @@ _SCHEMA: Final = re.compile(
 )
 _OTHER_LIMIT: Final = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
 
-_Change = Callable[[WirePolicy, str, ModelOptions], WirePolicy | None]
+_Change = Callable[[ChatDialect, str, ModelOptions], ChatDialect | None]
 
 
 def adapt_to(client: Client, refusal: str) -> bool:
     """Whether a client now writes its requests in another form, because of a refusal."""
-    policy = None if client.wire is None else adapted(client.wire, refusal, client.options)
-    if policy is None:
+    dialect = None if client.dialect is None else without_rejected(client.dialect, refusal, client.options)
+    if dialect is None:
         return False
-    client.wire = policy
+    client.dialect = dialect
     return True
 
 
-def adapted(policy: WirePolicy, refusal: str, options: ModelOptions) -> WirePolicy | None:
-    """The policy that avoids a rejection, with the change recorded in ``adapted``; None if there is none.
+def without_rejected(dialect: ChatDialect, refusal: str, options: ModelOptions) -> ChatDialect | None:
+    """The dialect that avoids a rejection, with the change recorded in ``changes``; None if there is none.
 
     Args:
-        policy: of the rejected request.
+        dialect: of the rejected request.
         refusal: the endpoint's message.
         options: the sampling options.
     """
     for change in _CHANGES:
-        new = change(policy, refusal, options)
+        new = change(dialect, refusal, options)
         if new is not None:
             return new
     return None
 
 
-def _changed(policy: WirePolicy, sentence: str, **fields: object) -> WirePolicy | None:
-    if sentence in policy.adapted:
+def _changed(dialect: ChatDialect, sentence: str, **fields: object) -> ChatDialect | None:
+    if sentence in dialect.changes:
         return None  # tried before, without success
-    return msgspec.structs.replace(policy, **fields, adapted=(*policy.adapted, sentence))
+    return msgspec.structs.replace(dialect, **fields, changes=(*dialect.changes, sentence))
 
 
-def _limit_field(policy: WirePolicy, refusal: str, options: ModelOptions) -> WirePolicy | None:
-    field = policy.limit_field
+def _limit_field(dialect: ChatDialect, refusal: str, options: ModelOptions) -> ChatDialect | None:
+    field = dialect.limit_field
     if options.max_tokens is None or field not in refusal or not _UNKNOWN.search(refusal):
         return None
     other = _OTHER_LIMIT[field]
-    return _changed(policy, f"the output limit is sent as {other}, not {field}", limit_field=other)
+    return _changed(dialect, f"the output limit is sent as {other}, not {field}", limit_field=other)
 
 
-def _reasoning_wanted(policy: WirePolicy, refusal: str, _: ModelOptions) -> WirePolicy | None:
+def _reasoning_wanted(dialect: ChatDialect, refusal: str, _: ModelOptions) -> ChatDialect | None:
     field = "reasoning_content"
-    if field not in refusal or not _MISSING.search(refusal) or field in policy.always:
+    if field not in refusal or not _MISSING.search(refusal) or field in dialect.always:
         return None
-    echo = policy.echo if field in policy.echo else (*policy.echo, field)
+    echo = dialect.echo if field in dialect.echo else (*dialect.echo, field)
     sentence = f"{field} is sent with every assistant message"
-    return _changed(policy, sentence, echo=echo, always=(*policy.always, field))
+    return _changed(dialect, sentence, echo=echo, always=(*dialect.always, field))
 
 
-def _field_dropped(policy: WirePolicy, refusal: str, _: ModelOptions) -> WirePolicy | None:
-    for name in dict.fromkeys((*policy.echo, *policy.always, *policy.echo_in_calls)):
+def _field_dropped(dialect: ChatDialect, refusal: str, _: ModelOptions) -> ChatDialect | None:
+    for name in dict.fromkeys((*dialect.echo, *dialect.always, *dialect.echo_in_calls)):
         if name != "content" and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", refusal):
             left = {
-                kind: tuple(field for field in getattr(policy, kind) if field != name)
+                kind: tuple(field for field in getattr(dialect, kind) if field != name)
                 for kind in ("echo", "always", "echo_in_calls")
             }
-            return _changed(policy, f"{name} of a reply is not sent back", **left)
+            return _changed(dialect, f"{name} of a reply is not sent back", **left)
     return None
 
 
-def _extra_dropped(policy: WirePolicy, refusal: str, _: ModelOptions) -> WirePolicy | None:
-    for name in policy.extra:
+def _extra_dropped(dialect: ChatDialect, refusal: str, _: ModelOptions) -> ChatDialect | None:
+    for name in dialect.extra:
         if name in refusal:
-            left = {key: value for key, value in policy.extra.items() if key != name}
-            return _changed(policy, f"{name} is not sent", extra=left)
+            left = {key: value for key, value in dialect.extra.items() if key != name}
+            return _changed(dialect, f"{name} is not sent", extra=left)
     return None
 
 
-def _content_wanted(policy: WirePolicy, refusal: str, _: ModelOptions) -> WirePolicy | None:
-    if policy.no_content == "empty text" or not _CONTENT_MISSING.search(refusal):
+def _content_wanted(dialect: ChatDialect, refusal: str, _: ModelOptions) -> ChatDialect | None:
+    if dialect.no_content == "empty text" or not _CONTENT_MISSING.search(refusal):
         return None
     sentence = "a message that has only tool calls has an empty text, not null"
-    return _changed(policy, sentence, no_content="empty text")
+    return _changed(dialect, sentence, no_content="empty text")
 
 
-def _tool_name(policy: WirePolicy, refusal: str, _: ModelOptions) -> WirePolicy | None:
-    if not policy.tool_message_name and _TOOL_NAME_EMPTY.search(refusal):
-        return _changed(policy, "a tool's answer carries the tool's name", tool_message_name=True)
-    if policy.tool_message_name and _TOOL_NAME_UNKNOWN.search(refusal) and _UNKNOWN.search(refusal):
-        return _changed(policy, "a tool's answer does not carry the tool's name", tool_message_name=False)
+def _tool_name(dialect: ChatDialect, refusal: str, _: ModelOptions) -> ChatDialect | None:
+    if not dialect.tool_message_name and _TOOL_NAME_EMPTY.search(refusal):
+        return _changed(dialect, "a tool's answer carries the tool's name", tool_message_name=True)
+    if dialect.tool_message_name and _TOOL_NAME_UNKNOWN.search(refusal) and _UNKNOWN.search(refusal):
+        return _changed(dialect, "a tool's answer does not carry the tool's name", tool_message_name=False)
     return None
 
 
-def _parameters(policy: WirePolicy, refusal: str, _: ModelOptions) -> WirePolicy | None:
-    if policy.no_arguments == "omitted":
+def _parameters(dialect: ChatDialect, refusal: str, _: ModelOptions) -> ChatDialect | None:
+    if dialect.no_arguments == "omitted":
         if _PARAMETERS.search(refusal) and _MISSING.search(refusal):
             sentence = "a tool without arguments has an empty object as its parameters"
-            return _changed(policy, sentence, no_arguments="empty object")
+            return _changed(dialect, sentence, no_arguments="empty object")
         return None
     if _EMPTY_OBJECT.search(refusal):
         sentence = "a tool without arguments has no parameters"
         # Their description is where the rest of a long one goes.
-        return _changed(policy, sentence, no_arguments="omitted", description_limit=0)
+        return _changed(dialect, sentence, no_arguments="omitted", description_limit=0)
     return None
 
 
-def _dialect(policy: WirePolicy, refusal: str, _: ModelOptions) -> WirePolicy | None:
-    if policy.schema == "json" and (_SCHEMA.search(refusal) or _EMPTY_OBJECT.search(refusal)):
-        return _changed(policy, "the tools' schemas are written in Gemini's dialect", schema="gemini")
+def _dialect(dialect: ChatDialect, refusal: str, _: ModelOptions) -> ChatDialect | None:
+    if dialect.schema == "json" and (_SCHEMA.search(refusal) or _EMPTY_OBJECT.search(refusal)):
+        return _changed(dialect, "the tools' schemas are written in Gemini's dialect", schema="gemini")
     return None
 
 

@@ -3,8 +3,8 @@
 from typing import Protocol
 
 from propensitybench.chat import ConversationContext, Reply, Request
+from propensitybench.clients.dialect import ChatDialect
 from propensitybench.clients.options import ModelOptions
-from propensitybench.clients.wire_policy import WirePolicy
 
 
 class Conversation(Protocol):
@@ -28,15 +28,15 @@ class Client:
         model: the address in the run file, e.g. ``mine/first``.
         knows_task: whether the context of a conversation has the task's metadata, as simulated agents need.
         has_endpoint: whether it sends requests over connections, which a preflight can check.
-        wire: how requests are written, for conversations that are opened from now on; None if there is only
-            one form.
+        dialect: how requests are written, for conversations that are opened from now on; None if there is
+            only one form.
         options: the sampling options.
     """
 
     model: str
     knows_task: bool = False
     has_endpoint: bool = False
-    wire: WirePolicy | None = None
+    dialect: ChatDialect | None = None
     options: ModelOptions = ModelOptions()
 
     async def reply(self, request: Request, context: ConversationContext) -> Reply:

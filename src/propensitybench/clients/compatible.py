@@ -12,11 +12,11 @@ from urllib.parse import urlsplit
 import msgspec
 
 from propensitybench.clients.client import Client
+from propensitybench.clients.dialect import DEFAULT_DIALECT, ChatDialect
 from propensitybench.clients.endpoint import Endpoint
 from propensitybench.clients.kind import ClientKind
-from propensitybench.clients.options import ModelOptions, Transport
+from propensitybench.clients.options import ModelOptions, RequestLimits
 from propensitybench.clients.proxies import Proxy, proxy_for
-from propensitybench.clients.wire_policy import COMPATIBLE, WirePolicy
 from propensitybench.errors import BadInput
 
 logger = logging.getLogger(__name__)
@@ -30,13 +30,13 @@ class Provider(NamedTuple):
         base_url: without ``/chat/completions``.
         key: the environment variable with its key.
         needs_key: whether a key is required; a server on this machine needs none.
-        wire: name of its policy.
+        dialect: name of its dialect.
     """
 
     base_url: str
     key: str
     needs_key: bool
-    wire: str
+    dialect: str
 
 
 @cache
@@ -46,10 +46,10 @@ def providers() -> Mapping[str, Provider]:
 
 
 @cache
-def policies() -> Mapping[str, WirePolicy]:
-    """The wire policies by name."""
-    found = _data()["policies"]
-    return {name: msgspec.convert({"name": name, **fields}, WirePolicy) for name, fields in found.items()}
+def dialects() -> Mapping[str, ChatDialect]:
+    """The dialects by name."""
+    found = _data()["dialects"]
+    return {name: msgspec.convert({"name": name, **fields}, ChatDialect) for name, fields in found.items()}
 
 
 def _data() -> dict[str, Any]:
@@ -74,7 +74,7 @@ class CompatibleKind(ClientKind):
         self,
         model: str,
         options: ModelOptions = ModelOptions(),
-        transport: Transport = Transport(),
+        transport: RequestLimits = RequestLimits(),
         environment: Mapping[str, str] = os.environ,
         base_urls: Sequence[str] = (),
     ) -> Client:
@@ -84,17 +84,17 @@ class CompatibleKind(ClientKind):
         # Importing aiohttp takes as long as scoring a run, and most commands send no requests.
         from propensitybench.clients.openai_chat import OpenAIChatClient
 
-        return OpenAIChatClient(first, options, transport, self.wire_policy(model, urls[0]), others)
+        return OpenAIChatClient(first, options, transport, self.dialect_of(model, urls[0]), others)
 
-    def wire_policy(self, model: str, base_url: str | None) -> WirePolicy:
-        """The provider's policy, also at a base URL at a known provider's host."""
+    def dialect_of(self, model: str, base_url: str | None) -> ChatDialect:
+        """The provider's dialect, also at a base URL at a known provider's host."""
         known = providers()
         if base_url is None:
             name = model.partition("/")[0]
-            return policies()[known[name].wire] if name in known else COMPATIBLE
+            return dialects()[known[name].dialect] if name in known else DEFAULT_DIALECT
         host = urlsplit(base_url).hostname
-        wires = [one.wire for one in known.values() if one.needs_key and _host(one) == host]
-        return policies()[wires[0] if wires else COMPATIBLE.name]
+        wires = [one.dialect for one in known.values() if one.needs_key and _host(one) == host]
+        return dialects()[wires[0] if wires else DEFAULT_DIALECT.name]
 
     def is_free(self, model: str) -> bool:
         """Whether the provider is a server on this machine."""

@@ -1,7 +1,9 @@
 """Where a model is reached."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final
 
 from propensitybench.clients.proxies import Proxy
@@ -50,7 +52,19 @@ class Endpoint:
         return f", through the proxy {self.proxy.url} ({self.proxy.variable})" if self.proxy else ""
 
 
-def in_short(urls: Sequence[str]) -> str:
+def abbreviated(urls: Sequence[str]) -> str:
     """Addresses for a message, the first few of many."""
     more = f" and {len(urls) - SHOWN} more" if len(urls) > SHOWN else ""
     return ", ".join(urls[:SHOWN]) + more
+
+
+@lru_cache
+def same_model(asked: str, served: str) -> bool:
+    """Whether a served id names the requested model: equal, or with a date or path added."""
+    if not asked or not served:
+        return True
+    asked, served = asked.lower(), served.lower()
+    if served.endswith("/" + asked) or asked.endswith("/" + served):
+        return True
+    dated = re.compile(re.escape(asked.rpartition("/")[2]) + r"([-@:_](\d[\d.-]*|latest))?")
+    return dated.fullmatch(served.rpartition("/")[2]) is not None

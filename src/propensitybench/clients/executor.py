@@ -8,16 +8,16 @@ from propensitybench.chat import Reply
 from propensitybench.clients.breaker import FAILURES_TO_STOP, REFUSALS_TO_STOP, Breaker
 from propensitybench.clients.failures import FATAL, TRANSIENT, Failure, FailureKind
 from propensitybench.clients.limits import Limits
-from propensitybench.clients.options import Transport
+from propensitybench.clients.options import RequestLimits
 from propensitybench.clients.redaction import Redactor
 from propensitybench.clients.request_queue import RequestQueue
 from propensitybench.errors import ModelError, PropensityBenchError, RequestRefused, RunStopped
 
 # If a provider asks to wait longer, the run stops and can be resumed.
-LONGEST_WAIT_S: Final = 900.0
+MAX_WAIT_S: Final = 900.0
 # Seconds before the second attempt and between later ones, at most, unless the provider asks for more.
 FIRST_PAUSE_S: Final = 0.5
-LONGEST_PAUSE_S: Final = 60.0
+MAX_PAUSE_S: Final = 60.0
 # Another address may answer these. A rate limit belongs to the key.
 _ELSEWHERE: Final = TRANSIENT - {FailureKind.RATE_LIMIT}
 
@@ -63,7 +63,7 @@ class RequestExecutor:
         redactor: keeps secrets out of failures.
     """
 
-    def __init__(self, keys: int, transport: Transport, redactor: Redactor) -> None:
+    def __init__(self, keys: int, transport: RequestLimits, redactor: Redactor) -> None:
         self._keys = keys
         self._transport = transport
         self._redactor = redactor
@@ -88,31 +88,31 @@ class RequestExecutor:
         queue, breaker, made = self._queue, self._breaker, 0
         trouble: _Trouble | None = None
         while True:
-            lease = await queue.enter(tokens)  # raises once requests have stopped
+            permit = await queue.enter(tokens)  # raises once requests have stopped
             made += 1
             number = breaker.sent()
             try:
-                reply = await exchange.attempt(lease.key, made)
+                reply = await exchange.attempt(permit.key, made)
                 self._redactor.check_reply(reply)
             except Exception as raised:  # noqa: BLE001 - whatever an endpoint provokes, its text may hold a key
                 failure = self._redactor.failure(raised)
             except BaseException:
                 breaker.back(number)
-                queue.failed(lease, FailureKind.NETWORK)
+                queue.failed(permit, FailureKind.NETWORK)
                 raise
             else:
                 breaker.back(number)
                 breaker.answered(loop.time(), exchange.depth)
-                queue.answered(lease, reply.usage.input + reply.usage.output)
+                queue.answered(permit, reply.usage.input + reply.usage.output)
                 return reply
             breaker.back(number)
             if failure.kind in _ELSEWHERE and exchange.moves():
-                queue.failed(lease, FailureKind.NETWORK)
+                queue.failed(permit, FailureKind.NETWORK)
                 continue
             timed_out = failure.kind is FailureKind.TIMEOUT
-            trouble = trouble or _Trouble(lease.since if timed_out else loop.time())
+            trouble = trouble or _Trouble(permit.since if timed_out else loop.time())
             # Several requests sent together are throttled together: one sign of too much, not many.
-            trouble.attempts += queue.failed(lease, failure.kind, failure.retry_after or 0.0)
+            trouble.attempts += queue.failed(permit, failure.kind, failure.retry_after or 0.0)
             await queue.pause(self._wait(exchange, failure, trouble, made))
 
     def stop_requests(self) -> None:
@@ -129,7 +129,7 @@ class RequestExecutor:
         if failure.kind in FATAL:
             why = f"{exchange.where}: {failure.kind.value} ({failure})"
             raise self._stopped(why, bad_input=failure.kind is not FailureKind.QUOTA)
-        if failure.kind in TRANSIENT and (failure.retry_after or 0.0) > LONGEST_WAIT_S:
+        if failure.kind in TRANSIENT and (failure.retry_after or 0.0) > MAX_WAIT_S:
             asks = f"the provider asks to wait {failure.retry_after:.0f} seconds"
             raise self._stopped(f"{exchange.where}: {asks} ({failure})")
         if failure.kind in TRANSIENT and trouble.attempts <= self._transport.max_retries:
@@ -165,5 +165,5 @@ def pause_before(attempts: int, retry_after: float | None, jitter: float) -> flo
         retry_after: what the provider asks for, at least.
         jitter: a random number in [0, 1) that spreads requests that failed together.
     """
-    longest = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2.0 ** min(max(attempts - 1, 0), 30))
+    longest = min(MAX_PAUSE_S, FIRST_PAUSE_S * 2.0 ** min(max(attempts - 1, 0), 30))
     return max(longest * (0.5 + jitter / 2), retry_after or 0.0)

@@ -4,8 +4,8 @@ import os
 from collections.abc import Mapping, Sequence
 
 from propensitybench.clients.client import Client
-from propensitybench.clients.options import ModelOptions, Transport
-from propensitybench.clients.wire_policy import WirePolicy
+from propensitybench.clients.dialect import ChatDialect
+from propensitybench.clients.options import ModelOptions, RequestLimits
 
 
 class ClientKind:
@@ -25,7 +25,7 @@ class ClientKind:
         self,
         model: str,
         options: ModelOptions = ModelOptions(),
-        transport: Transport = Transport(),
+        transport: RequestLimits = RequestLimits(),
         environment: Mapping[str, str] = os.environ,
         base_urls: Sequence[str] = (),
     ) -> Client:
@@ -43,7 +43,7 @@ class ClientKind:
         """
         raise NotImplementedError
 
-    def wire_policy(self, model: str, base_url: str | None) -> WirePolicy | None:  # noqa: ARG002
+    def dialect_of(self, model: str, base_url: str | None) -> ChatDialect | None:  # noqa: ARG002
         """How requests to a model are written; None if there is only one form."""
         return None
 

@@ -5,7 +5,7 @@ from math import inf, isinf
 from typing import Final, NamedTuple
 
 from propensitybench.clients.failures import THROTTLED, FailureKind
-from propensitybench.clients.options import Transport
+from propensitybench.clients.options import RequestLimits
 
 # What each answer gives back of the one that a refusal takes away. So an endpoint that refuses less than one
 # request in nine slows nothing down, and one that takes only so many at a time refuses one in nine, however
@@ -16,7 +16,7 @@ BURST_S: Final = 1.0
 _PER_MINUTE: Final = 60.0
 
 
-class Lease(NamedTuple):
+class RequestPermit(NamedTuple):
     """The right to send one request.
 
     Attributes:
@@ -63,7 +63,7 @@ class KeyLimits:
         now: the time, in seconds of any clock that does not go back.
     """
 
-    def __init__(self, most: int, transport: Transport, now: float) -> None:
+    def __init__(self, most: int, transport: RequestLimits, now: float) -> None:
         self._most = self.limit = float(most)
         self.in_flight = 0
         self._volley_at = self._paused_until = -inf
@@ -87,20 +87,20 @@ class KeyLimits:
         self._requests.take(1)
         self._tokens.take(tokens)
 
-    def answered(self, lease: Lease, used: int) -> None:
+    def answered(self, permit: RequestPermit, used: int) -> None:
         """A request was answered, and used so many tokens."""
         self.in_flight -= 1
-        self._tokens.take(used - lease.tokens)
+        self._tokens.take(used - permit.tokens)
         self.limit = min(self._most, self.limit + RECOVERY)
 
-    def failed(self, lease: Lease, now: float, kind: FailureKind, retry_after: float) -> bool:
+    def failed(self, permit: RequestPermit, now: float, kind: FailureKind, retry_after: float) -> bool:
         """A request has failed; see `Limits.failed`."""
         self.in_flight -= 1
-        self._tokens.take(-lease.tokens)
+        self._tokens.take(-permit.tokens)
         if kind not in THROTTLED:
             return True
         self._paused_until = max(self._paused_until, now + retry_after)
-        begins = lease.since > self._volley_at
+        begins = permit.since > self._volley_at
         if begins:
             self._volley_at, self._least = now, max(1.0, self.limit / 2)
         self.limit = max(self._least, self.limit - 1)
@@ -116,14 +116,14 @@ class Limits:
         now: the time.
     """
 
-    def __init__(self, keys: int, transport: Transport, now: float) -> None:
+    def __init__(self, keys: int, transport: RequestLimits, now: float) -> None:
         most = transport.concurrency
         used = max(1, min(keys, most))
         shares = [most // used + (index < most % used) for index in range(used)]
         self.keys: Sequence[KeyLimits] = [KeyLimits(share, transport, now) for share in shares]
         self._next = 0
 
-    def enter(self, now: float, tokens: int) -> Lease | float:
+    def enter(self, now: float, tokens: int) -> RequestPermit | float:
         """The right to send a request that may cost so many tokens, or the seconds to wait for it."""
         soonest = inf
         for step in range(len(self.keys)):
@@ -132,19 +132,19 @@ class Limits:
             if wait <= 0:
                 self.keys[index].enter(tokens)
                 self._next = index + 1
-                return Lease(index, now, tokens)
+                return RequestPermit(index, now, tokens)
             soonest = min(soonest, wait)
         return soonest
 
-    def answered(self, lease: Lease, used: int) -> None:
+    def answered(self, permit: RequestPermit, used: int) -> None:
         """Gives the right back after an answer that used so many tokens."""
-        self.keys[lease.key].answered(lease, used)
+        self.keys[permit.key].answered(permit, used)
 
-    def failed(self, lease: Lease, now: float, kind: FailureKind, retry_after: float = 0.0) -> bool:
+    def failed(self, permit: RequestPermit, now: float, kind: FailureKind, retry_after: float = 0.0) -> bool:
         """Gives the right back after a failure.
 
         Returns:
             Whether the failure counts against the request's retries. One that was throttled together with
             others does not: too many requests were sent at once.
         """
-        return self.keys[lease.key].failed(lease, now, kind, retry_after)
+        return self.keys[permit.key].failed(permit, now, kind, retry_after)

@@ -18,14 +18,14 @@ from propensitybench.chat import (
     StopReason,
 )
 from propensitybench.clients.client import Client
+from propensitybench.clients.dialect import DEFAULT_DIALECT, ChatDialect
 from propensitybench.clients.endpoint import Endpoint
 from propensitybench.clients.executor import RequestExecutor
 from propensitybench.clients.failures import Failure, FailureKind, error_in, failure_of
-from propensitybench.clients.options import ModelOptions, Transport
+from propensitybench.clients.options import ModelOptions, RequestLimits
 from propensitybench.clients.redaction import Redactor
 from propensitybench.clients.usage import ESTIMATED
 from propensitybench.clients.wire import Body
-from propensitybench.clients.wire_policy import COMPATIBLE, WirePolicy
 from propensitybench.clients.wire_reply import parse, parse_failed_generation
 
 logger = logging.getLogger(__name__)
@@ -44,24 +44,24 @@ class OpenAIChatClient(Client):
         endpoint: model, address, keys and proxy.
         options: sampling options.
         transport: limits, retries and timeouts, over all addresses together.
-        wire: how requests are written.
+        dialect: how requests are written.
         others: the model's other addresses, with the same keys.
     """
 
     has_endpoint = True
-    wire: WirePolicy
+    dialect: ChatDialect
 
     def __init__(
         self,
         endpoint: Endpoint,
         options: ModelOptions = ModelOptions(),
-        transport: Transport = Transport(),
-        wire: WirePolicy = COMPATIBLE,
+        transport: RequestLimits = RequestLimits(),
+        dialect: ChatDialect = DEFAULT_DIALECT,
         others: Sequence[Endpoint] = (),
     ) -> None:
         self.model = endpoint.address
         self.options = options
-        self.wire = wire
+        self.dialect = dialect
         self.redactor = Redactor(secret for one in (endpoint, *others) for secret in one.secrets)
         self.executor = RequestExecutor(len(endpoint.keys), transport, self.redactor)
         self._addresses = [_Address(one, transport) for one in (endpoint, *others)]
@@ -74,7 +74,7 @@ class OpenAIChatClient(Client):
         """Starts a conversation."""
         first = self._opened % len(self._addresses)
         self._opened += 1
-        body = Body(self._addresses[0].endpoint.name, self.options, self.wire)
+        body = Body(self._addresses[0].endpoint.name, self.options, self.dialect)
         return ChatConversation(self, body, [*self._addresses[first:], *self._addresses[:first]])
 
     def stop_requests(self) -> None:
@@ -109,7 +109,7 @@ class OpenAIChatClient(Client):
 class _Address:
     """An endpoint as it is used: its URL, and the headers with each key."""
 
-    def __init__(self, endpoint: Endpoint, transport: Transport) -> None:
+    def __init__(self, endpoint: Endpoint, transport: RequestLimits) -> None:
         self.endpoint = endpoint
         self.url = URL(endpoint.base_url.rstrip("/") + "/chat/completions")
         proxy = endpoint.proxy

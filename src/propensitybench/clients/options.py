@@ -43,7 +43,7 @@ class ModelOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit
         return {**{name: value for name, value in named.items() if value is not None}, **self.extra_body}
 
 
-class Transport(msgspec.Struct, frozen=True):
+class RequestLimits(msgspec.Struct, frozen=True):
     """How requests are sent; does not affect the replies, and may change when a run is resumed.
 
     Attributes:
@@ -62,7 +62,7 @@ class Transport(msgspec.Struct, frozen=True):
     tpm: float | None = None
     concurrency: int = 64
 
-    def divided(self, shards: int) -> "Transport":
+    def divided(self, shards: int) -> "RequestLimits":
         """The part of one of several shards that send at the same time: rates divided by their number.
 
         However small its part, a shard sends a request whenever it has saved enough for one.

@@ -17,7 +17,7 @@ MIN_SECRET: Final = 8
 # "anything", "postgres") is a word that a model may write on its own.
 MIN_ISSUED_KEY: Final = 20
 # Characters of a failure that are kept: it is matched against patterns and stored.
-LONGEST_FAILURE: Final = 1000
+MAX_FAILURE: Final = 1000
 
 
 class Redactor:
@@ -44,7 +44,7 @@ class Redactor:
         for secret in self._secrets:
             text = text.replace(secret, MARK)
         kind = known.kind if known else FailureKind.UNREADABLE
-        return Failure(kind, text[:LONGEST_FAILURE], known.retry_after if known else None)
+        return Failure(kind, text[:MAX_FAILURE], known.retry_after if known else None)
 
     def error_body(self, raw: bytes) -> bytes:
         """The body of an error with `MARK` in place of each secret, so that none is cut in two when shown."""

@@ -6,7 +6,7 @@ from contextlib import suppress
 from math import isinf
 
 from propensitybench.clients.failures import FailureKind
-from propensitybench.clients.limits import Lease, Limits
+from propensitybench.clients.limits import Limits, RequestPermit
 from propensitybench.errors import RunStopped
 
 
@@ -15,7 +15,7 @@ class RequestQueue:
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
-        self._waiting: deque[tuple[int, asyncio.Future[Lease]]] = deque()
+        self._waiting: deque[tuple[int, asyncio.Future[RequestPermit]]] = deque()
         self._timer: asyncio.TimerHandle | None = None
         self._shut = asyncio.Event()
         self._loop = asyncio.get_running_loop()
@@ -38,7 +38,7 @@ class RequestQueue:
         with suppress(TimeoutError):
             await asyncio.wait_for(self._shut.wait(), seconds)
 
-    async def enter(self, tokens: int) -> Lease:
+    async def enter(self, tokens: int) -> RequestPermit:
         """Waits for permission to send a request of that expected cost.
 
         Raises:
@@ -47,10 +47,10 @@ class RequestQueue:
         if self._shut.is_set():
             raise RunStopped("requests have stopped")
         if not self._waiting:
-            lease = self._limits.enter(self._loop.time(), tokens)
-            if isinstance(lease, Lease):
-                return lease
-        turn: asyncio.Future[Lease] = self._loop.create_future()
+            permit = self._limits.enter(self._loop.time(), tokens)
+            if isinstance(permit, RequestPermit):
+                return permit
+        turn: asyncio.Future[RequestPermit] = self._loop.create_future()
         self._waiting.append((tokens, turn))
         self._serve()
         try:
@@ -61,15 +61,15 @@ class RequestQueue:
             self._serve()
             raise
 
-    def answered(self, lease: Lease, used: int) -> None:
-        """Returns a lease after an answer, and admits waiting requests; see `Limits.answered`."""
-        self._limits.answered(lease, used)
+    def answered(self, permit: RequestPermit, used: int) -> None:
+        """Returns a permit after an answer, and admits waiting requests; see `Limits.answered`."""
+        self._limits.answered(permit, used)
         if self._waiting:
             self._serve()
 
-    def failed(self, lease: Lease, kind: FailureKind, retry_after: float = 0.0) -> bool:
-        """Returns a lease after a failure, and admits waiting requests; see `Limits.failed`."""
-        counts = self._limits.failed(lease, self._loop.time(), kind, retry_after)
+    def failed(self, permit: RequestPermit, kind: FailureKind, retry_after: float = 0.0) -> bool:
+        """Returns a permit after a failure, and admits waiting requests; see `Limits.failed`."""
+        counts = self._limits.failed(permit, self._loop.time(), kind, retry_after)
         self._serve()
         return counts
 
@@ -83,10 +83,10 @@ class RequestQueue:
             if turn.done():  # cancelled while it waited
                 self._waiting.popleft()
                 continue
-            lease = self._limits.enter(self._loop.time(), tokens)
-            if not isinstance(lease, Lease):
-                if not isinf(lease):
-                    self._timer = self._loop.call_later(lease, self._serve)
+            permit = self._limits.enter(self._loop.time(), tokens)
+            if not isinstance(permit, RequestPermit):
+                if not isinf(permit):
+                    self._timer = self._loop.call_later(permit, self._serve)
                 return
             self._waiting.popleft()
-            turn.set_result(lease)
+            turn.set_result(permit)

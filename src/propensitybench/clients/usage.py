@@ -6,7 +6,7 @@ from typing import Any, Final
 from propensitybench.chat import CHARACTERS_PER_TOKEN, Usage
 
 # Ten times the longest context window of any model. Counts are summed over a run in 64 bits.
-MOST_TOKENS: Final = 100_000_000
+MAX_TOKENS: Final = 100_000_000
 ESTIMATED: Final = "token counts estimated"
 
 
@@ -17,7 +17,7 @@ def token_count(stated: Any) -> int:
     """
     if isinstance(stated, bool) or not isinstance(stated, int | float) or not math.isfinite(stated):
         return 0
-    return int(stated) if 0 <= stated <= MOST_TOKENS else 0
+    return int(stated) if 0 <= stated <= MAX_TOKENS else 0
 
 
 def usage_of(prompt: Any, completion: Any, cached: Any = 0, reasoning: Any = 0) -> Usage:

@@ -7,9 +7,9 @@ from typing import Any, Final
 import msgspec
 
 from propensitybench.chat import Message, Request, ToolCall, ToolSpec, is_object
+from propensitybench.clients.dialect import DEFAULT_DIALECT, ChatDialect
 from propensitybench.clients.options import ModelOptions
-from propensitybench.clients.wire_policy import COMPATIBLE, WirePolicy
-from propensitybench.clients.wire_reply import ReplyContext
+from propensitybench.clients.wire_calls import ReplyContext
 from propensitybench.clients.wire_tools import encode_tool, wire_name
 
 _encode: Final = msgspec.json.Encoder().encode
@@ -26,10 +26,10 @@ class Body:
         context: for reading the reply to the last request.
     """
 
-    def __init__(self, model: str, options: ModelOptions, policy: WirePolicy = COMPATIBLE) -> None:
-        self._policy = policy
+    def __init__(self, model: str, options: ModelOptions, dialect: ChatDialect = DEFAULT_DIALECT) -> None:
+        self._policy = dialect
         self._head = b'{"model":' + _encode(model) + b',"messages":['
-        settings = _encode({**policy.extra, **options.body(policy.limit_field)})[1:-1]
+        settings = _encode({**dialect.extra, **options.body(dialect.limit_field)})[1:-1]
         self._tail = (b"," + settings if settings else b"") + b"}"
         self._messages = bytearray()
         self._count = 0
@@ -37,8 +37,10 @@ class Body:
         self._tools_encoded = b"]"
         self._true_names: dict[str, str] = {}
         self._called: dict[str, str] = {}
-        pattern = re.compile(policy.call_id) if policy.call_id else None
-        self.context = ReplyContext(model, self._true_names, self._called, pattern, policy.schema == "gemini")
+        pattern = re.compile(dialect.call_id) if dialect.call_id else None
+        self.context = ReplyContext(
+            model, self._true_names, self._called, pattern, dialect.schema == "gemini"
+        )
 
     def of(self, request: Request) -> bytes:
         """The body of the conversation's next request."""
@@ -63,38 +65,38 @@ class Body:
 
 
 def encode_message(
-    message: Message, policy: WirePolicy = COMPATIBLE, called: Mapping[str, str] = _NO_NAMES
+    message: Message, dialect: ChatDialect = DEFAULT_DIALECT, called: Mapping[str, str] = _NO_NAMES
 ) -> bytes:
     """One message of the conversation.
 
     Args:
         message: to be encoded.
-        policy: of the endpoint.
+        dialect: of the endpoint.
         called: the tool of each call so far, by the call's id.
     """
     body: dict[str, Any] = {"role": message.role, "content": message.content}
     if message.role == "tool":
         body["tool_call_id"] = message.tool_call_id
-        if policy.tool_message_name:
+        if dialect.tool_message_name:
             body["name"] = wire_name(called.get(message.tool_call_id, ""))
     if message.tool_calls:
         body["tool_calls"] = [_call(call) for call in message.tool_calls]
-        if not message.content and policy.no_content == "null":
+        if not message.content and dialect.no_content == "null":
             body["content"] = None
     if message.role == "assistant":
         if message.provider_fields:
-            _add_provider_fields(body, message.provider_fields, policy)
-        for name in policy.always:
+            _add_provider_fields(body, message.provider_fields, dialect)
+        for name in dialect.always:
             body.setdefault(name, "")
     return _encode(body)
 
 
-def _add_provider_fields(body: dict[str, Any], provider_fields: str, policy: WirePolicy) -> None:
+def _add_provider_fields(body: dict[str, Any], provider_fields: str, dialect: ChatDialect) -> None:
     found = _decode(provider_fields)
     fields = found.get("message", {})
-    body.update((name, fields[name]) for name in policy.echo if name in fields)
+    body.update((name, fields[name]) for name in dialect.echo if name in fields)
     for call, extra in zip(body.get("tool_calls", ()), found.get("calls", ()), strict=False):
-        call.update((name, extra[name]) for name in policy.echo_in_calls if name in extra)
+        call.update((name, extra[name]) for name in dialect.echo_in_calls if name in extra)
 
 
 def _call(call: ToolCall) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from propensitybench.chat import Message, Reply, ToolSpec
-from propensitybench.clients.wire_policy import WirePolicy
+from propensitybench.clients.dialect import ChatDialect
 from propensitybench.digests import digest
 
 # OpenAI, Groq, Mistral and DeepSeek document this form; Gemini wants a letter or underscore first.
@@ -18,8 +18,8 @@ _NOT_ACCEPTED: Final = re.compile(r"[^a-zA-Z0-9_-]+")
 _KEPT: Final = 48
 _SENTENCE_END: Final = re.compile(r"[.!?](?=\s)")
 # Gemini refuses an object without properties; the key is removed from the arguments of calls.
-NOTHING: Final = "leave_out"
-_NOTHING_SCHEMA: Final = {"type": "string", "description": "Leave this out.", "nullable": True}
+PLACEHOLDER_KEY: Final = "leave_out"
+_PLACEHOLDER_SCHEMA: Final = {"type": "string", "description": "Leave this out.", "nullable": True}
 _GEMINI_KEYWORDS: Final = frozenset(("type", "description", "enum", "required", "nullable"))
 
 
@@ -62,30 +62,30 @@ def with_full_names(reply: Reply, tools: Sequence[ToolSpec]) -> Reply:
     return msgspec.structs.replace(reply, tool_calls=calls)
 
 
-def encode_tool(tool: ToolSpec, policy: WirePolicy) -> dict[str, Any]:
-    """A tool on offer, as an endpoint of that policy accepts it.
+def encode_tool(tool: ToolSpec, dialect: ChatDialect) -> dict[str, Any]:
+    """A tool on offer, as an endpoint of that dialect accepts it.
 
     What is beyond the longest description becomes the description of the parameters.
     """
     tool = on_wire(tool)
-    description, rest = split_description(tool.description, policy.description_limit)
+    description, rest = split_description(tool.description, dialect.description_limit)
     function: dict[str, Any] = {"name": tool.name, "description": description}
-    if tool.parameters.get("properties") or policy.no_arguments == "empty object" or rest:
-        schema = gemini_schema(tool.parameters) if policy.schema == "gemini" else tool.parameters
+    if tool.parameters.get("properties") or dialect.no_arguments == "empty object" or rest:
+        schema = gemini_schema(tool.parameters) if dialect.schema == "gemini" else tool.parameters
         function["parameters"] = {**schema, "description": rest} if rest else schema
     return {"type": "function", "function": function}
 
 
-def with_tools(policy: WirePolicy, tools: Sequence[ToolSpec]) -> WirePolicy:
-    """The policy with the names of the tools that look different on the wire."""
+def with_tools(dialect: ChatDialect, tools: Sequence[ToolSpec]) -> ChatDialect:
+    """The dialect with the names of the tools that look different on the wire."""
     short = {tool.name: name for tool in tools if (name := wire_name(tool.name)) != tool.name}
     split = {
         tool.name
         for tool in tools
-        if split_description(on_wire(tool).description, policy.description_limit)[1]
+        if split_description(on_wire(tool).description, dialect.description_limit)[1]
     }
     return msgspec.structs.replace(
-        policy, short_names=dict(sorted(short.items())), split_descriptions=tuple(sorted(split))
+        dialect, short_names=dict(sorted(short.items())), split_descriptions=tuple(sorted(split))
     )
 
 
@@ -113,7 +113,7 @@ def gemini_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
         made["items"] = gemini_schema(schema.get("items") or {"type": "string"})
     if made.get("type") == "object":
         properties = {key: gemini_schema(inner) for key, inner in schema.get("properties", {}).items()}
-        made["properties"] = properties or {NOTHING: _NOTHING_SCHEMA}
+        made["properties"] = properties or {PLACEHOLDER_KEY: _PLACEHOLDER_SCHEMA}
         if not made.get("required"):
             made.pop("required", None)
     return made
@@ -126,9 +126,9 @@ def _gemini_choice(schema: Mapping[str, Any]) -> dict[str, Any]:
     return {**whole, "nullable": True} if len(choices) < len(schema["anyOf"]) else whole
 
 
-def without_nothing(arguments: str) -> str:
+def drop_placeholder_keys(arguments: str) -> str:
     """The arguments of a call without the keys that stand for nothing; as they are if there are none."""
-    if f'"{NOTHING}"' not in arguments:
+    if f'"{PLACEHOLDER_KEY}"' not in arguments:
         return arguments
     try:
         found = msgspec.json.decode(arguments)
@@ -139,5 +139,5 @@ def without_nothing(arguments: str) -> str:
 
 def _cleaned(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _cleaned(inner) for key, inner in value.items() if key != NOTHING}
+        return {key: _cleaned(inner) for key, inner in value.items() if key != PLACEHOLDER_KEY}
     return [_cleaned(item) for item in value] if isinstance(value, list) else value

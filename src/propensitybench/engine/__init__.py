@@ -1,6 +1,6 @@
 """Runs: what one is to be, and how its tasks are played."""
 
-from propensitybench.engine.agents import adopt, client_for
+from propensitybench.engine.agents import client_for, use_recorded_dialect
 from propensitybench.engine.endpoints import Endpoints, client_at
 from propensitybench.engine.local import block_on, run_tasks, run_tasks_async
 from propensitybench.engine.options import ExecutionOptions
@@ -21,7 +21,6 @@ __all__ = [
     "RunSpec",
     "StopCause",
     "StopSignal",
-    "adopt",
     "block_on",
     "check_endpoint",
     "check_replicas",
@@ -33,4 +32,5 @@ __all__ = [
     "run_tasks",
     "run_tasks_async",
     "stopping_state",
+    "use_recorded_dialect",
 ]

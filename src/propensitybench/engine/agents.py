@@ -7,10 +7,10 @@ from typing import Any, Final
 import msgspec
 
 from propensitybench.clients import Client
-from propensitybench.clients.compatible import CompatibleKind, policies
+from propensitybench.clients.compatible import CompatibleKind, dialects
+from propensitybench.clients.dialect import DEFAULT_DIALECT, ChatDialect
 from propensitybench.clients.kind import ClientKind
-from propensitybench.clients.options import ModelOptions, Transport
-from propensitybench.clients.wire_policy import COMPATIBLE, WirePolicy
+from propensitybench.clients.options import ModelOptions, RequestLimits
 from propensitybench.errors import BadInput, UnknownName
 from propensitybench.simulated.kind import SimulatedKind
 
@@ -27,7 +27,7 @@ def kind_of(model: str, base_url: str | None = None) -> ClientKind | None:
 def client_for(
     model: str,
     options: ModelOptions = ModelOptions(),
-    transport: Transport = Transport(),
+    transport: RequestLimits = RequestLimits(),
     environment: Mapping[str, str] = os.environ,
     base_urls: Sequence[str] = (),
 ) -> Client:
@@ -57,10 +57,10 @@ def client_for(
     return kind.client(model, options, transport, environment, base_urls)
 
 
-def wire_policy(model: str, base_url: str | None = None) -> WirePolicy | None:
-    """The wire policy of a model; None if its client has only one form of requests."""
+def dialect_of(model: str, base_url: str | None = None) -> ChatDialect | None:
+    """The dialect of a model; None if its client has only one form of requests."""
     kind = kind_of(model, base_url)
-    return COMPATIBLE if kind is None else kind.wire_policy(model, base_url)
+    return DEFAULT_DIALECT if kind is None else kind.dialect_of(model, base_url)
 
 
 def variables_of(
@@ -75,41 +75,39 @@ def variables_of(
     return {variable: environment[variable] for variable in wanted if variable in environment}
 
 
-def adopt(client: Client, recorded: Mapping[str, Any]) -> None:
-    """Makes a client use the wire policy in a run's manifest.
+def use_recorded_dialect(client: Client, recorded: Mapping[str, Any]) -> None:
+    """Makes a client use the dialect in a run's manifest.
 
     Args:
         client: that resumes the run.
-        recorded: the manifest's policy; empty leaves the client unchanged.
+        recorded: the manifest's dialect; empty leaves the client unchanged.
 
     Raises:
-        BadInput: the policy has unknown fields or a pattern of its own.
+        BadInput: the dialect has unknown fields or a pattern of its own.
     """
-    if not recorded or client.wire is None:
+    if not recorded or client.dialect is None:
         return
     try:
-        policy = msgspec.convert(dict(recorded), WirePolicy)
+        dialect = msgspec.convert(dict(recorded), ChatDialect)
     except msgspec.ValidationError as error:
-        raise BadInput(
-            f"the run file's wire policy is of another version of this program ({error})"
-        ) from error
-    if unknown := _unknown_in(policy):
-        raise BadInput(f"the run file's wire policy is not one of this program's ({unknown})")
-    client.wire = policy
+        raise BadInput(f"the run file's dialect is of another version of this program ({error})") from error
+    if unknown := _unknown_in(dialect):
+        raise BadInput(f"the run file's dialect is not one of this program's ({unknown})")
+    client.dialect = dialect
 
 
-def _unknown_in(policy: WirePolicy) -> str:
-    """The fields of a policy whose values no known policy has; empty if there are none.
+def _unknown_in(dialect: ChatDialect) -> str:
+    """The fields of a dialect whose values no known dialect has; empty if there are none.
 
     A run file from somebody else must not add fields to requests or supply a regular expression.
     """
-    known = policies().values()
+    known = dialects().values()
     echoed = {name for one in known for name in (*one.echo, *one.echo_in_calls, *one.always)}
     extra = [(name, value) for one in known for name, value in one.extra.items()]
     checks = {
-        "echo": echoed.issuperset((*policy.echo, *policy.echo_in_calls, *policy.always)),
-        "extra": all(field in extra for field in policy.extra.items()),
-        "call_id": policy.call_id in {one.call_id for one in known},
-        "description_limit": policy.description_limit in {one.description_limit for one in known},
+        "echo": echoed.issuperset((*dialect.echo, *dialect.echo_in_calls, *dialect.always)),
+        "extra": all(field in extra for field in dialect.extra.items()),
+        "call_id": dialect.call_id in {one.call_id for one in known},
+        "description_limit": dialect.description_limit in {one.description_limit for one in known},
     }
     return ", ".join(name for name, sound in checks.items() if not sound)

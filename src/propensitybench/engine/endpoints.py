@@ -7,7 +7,7 @@ import msgspec
 
 from propensitybench.clients import Client
 from propensitybench.clients.compatible import check_base_url
-from propensitybench.clients.options import ModelOptions, Transport
+from propensitybench.clients.options import ModelOptions, RequestLimits
 from propensitybench.engine.agents import client_for
 from propensitybench.errors import BadInput
 
@@ -48,7 +48,7 @@ def client_at(
     endpoints: Endpoints | None,
     model: str,
     options: ModelOptions,
-    transport: Transport,
+    transport: RequestLimits,
     environment: Mapping[str, str] = os.environ,
 ) -> Client:
     """The client of a model at the endpoints, or where the options say; raises as `client_for`."""

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, Final, TypeVar
 
 from propensitybench.clients import Client
-from propensitybench.engine.agents import adopt
+from propensitybench.engine.agents import use_recorded_dialect
 from propensitybench.engine.episodes import run_episode
 from propensitybench.engine.open_files import within_open_files
 from propensitybench.engine.options import ExecutionOptions
@@ -91,7 +91,7 @@ async def run_tasks_async(
         raise RunMismatch(f"{run.path}: is a run of {run.manifest.model}, not of {client.model}")
     stop = stop or StopSignal()
     session = Session(run, partial(run_episode, client, stop), options, stop, on_progress, draw)
-    adopt(client, run.manifest.wire)
+    use_recorded_dialect(client, run.manifest.dialect)
     at_once = options.transport.concurrency
     if client.has_endpoint:  # its requests need connections
         at_once = within_open_files(at_once)

@@ -212,7 +212,7 @@ async def run_on_ray(
                 package=version("propensitybench"),
                 model=run.manifest.model,
                 options=asked,
-                wire=run.manifest.wire,
+                dialect=run.manifest.dialect,
                 transport=msgspec.structs.replace(
                     options.transport.divided(number), concurrency=ceil(at_once / number)
                 ),

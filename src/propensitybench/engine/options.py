@@ -5,7 +5,7 @@ from typing import Literal
 
 import msgspec
 
-from propensitybench.clients.options import Transport
+from propensitybench.clients.options import RequestLimits
 from propensitybench.engine.endpoints import Endpoints
 from propensitybench.engine.prices import Budget, Price
 from propensitybench.errors import BadInput
@@ -26,7 +26,7 @@ class ExecutionOptions(msgspec.Struct, frozen=True):
         workers: None is one for each CPU of this machine, or for each machine of a given cluster.
     """
 
-    transport: Transport = Transport()
+    transport: RequestLimits = RequestLimits()
     budget: Budget = Budget()
     price: Price | None = None
     preflight: bool = True

@@ -6,7 +6,7 @@ from typing import Final
 from propensitybench.chat import BLOCKED, ConversationContext, Message, Reply, Request, ToolSpec
 from propensitybench.clients import Client
 from propensitybench.clients.adaptation import adapt_to
-from propensitybench.clients.wire_policy import WirePolicy
+from propensitybench.clients.dialect import ChatDialect
 from propensitybench.episode.prompt import NO_REPLY, TURN_LIMIT_REACHED
 from propensitybench.episode.tools import json_schema
 from propensitybench.errors import BadInput, ModelError, RequestRefused, RunStopped
@@ -63,7 +63,7 @@ _OPTIONS: Final = {
 }
 
 
-async def check_replicas(clients: Mapping[str, Client], *, adapt: bool = True) -> WirePolicy | None:
+async def check_replicas(clients: Mapping[str, Client], *, adapt: bool = True) -> ChatDialect | None:
     """Checks every replica of a model, as `check_endpoint` does; requests are the same at each.
 
     Args:
@@ -73,17 +73,17 @@ async def check_replicas(clients: Mapping[str, Client], *, adapt: bool = True) -
     Raises:
         BadInput: a replica gives no reply, or does not support what a run needs; the text names it.
     """
-    wire: WirePolicy | None = None
+    dialect: ChatDialect | None = None
     for number, (url, client) in enumerate(clients.items()):
-        client.wire = wire or client.wire
+        client.dialect = dialect or client.dialect
         try:
-            wire = await check_endpoint(client, adapt=adapt and number == 0)
+            dialect = await check_endpoint(client, adapt=adapt and number == 0)
         except BadInput as error:
             raise BadInput(f"{url}: {error}") from error
-    return wire
+    return dialect
 
 
-async def check_endpoint(client: Client, *, adapt: bool = True) -> WirePolicy | None:
+async def check_endpoint(client: Client, *, adapt: bool = True) -> ChatDialect | None:
     """Checks that the endpoint answers, calls tools, and accepts what a run sends.
 
     Rejected requests are tried in other forms; the client keeps the form that works.
@@ -93,7 +93,7 @@ async def check_endpoint(client: Client, *, adapt: bool = True) -> WirePolicy | 
         adapt: whether the form may change; a resumed run keeps its own.
 
     Returns:
-        How to write the run's requests, with the changes in ``adapted``; None if the client has only one
+        How to write the run's requests, with the changes in ``changes``; None if the client has only one
         form.
 
     Raises:
@@ -105,7 +105,7 @@ async def check_endpoint(client: Client, *, adapt: bool = True) -> WirePolicy | 
         raise BadInput(f"preflight: {error}{_SKIP}") from error
     finally:
         await client.close()
-    return client.wire
+    return client.dialect
 
 
 class _Check:

@@ -10,10 +10,10 @@ from typing import Any
 
 import msgspec
 
+from propensitybench.clients.dialect import ChatDialect
 from propensitybench.clients.options import ModelOptions
-from propensitybench.clients.wire_policy import WirePolicy
 from propensitybench.clients.wire_tools import with_tools
-from propensitybench.engine.agents import wire_policy
+from propensitybench.engine.agents import dialect_of
 from propensitybench.episode import (
     PAPER,
     RULES_VERSION,
@@ -52,7 +52,7 @@ class RunSpec(msgspec.Struct, frozen=True):
         options: model options such as the temperature.
         stopping_rule: when to stop drawing tasks; None plays all selected tasks.
         overlays: changes to the texts, made in order.
-        wire: how requests are written, from `check_endpoint`; None is what is known of the endpoint.
+        dialect: how requests are written, from `check_endpoint`; None is what is known of the endpoint.
         shard: which shard of the run to play; None plays the whole run.
     """
 
@@ -65,7 +65,7 @@ class RunSpec(msgspec.Struct, frozen=True):
     options: ModelOptions = ModelOptions()
     stopping_rule: StoppingRule | None = None
     overlays: tuple[Overlay, ...] = ()
-    wire: WirePolicy | None = None
+    dialect: ChatDialect | None = None
     shard: Shard | None = None
 
     def __post_init__(self) -> None:
@@ -215,13 +215,13 @@ def manifest_of(
         options=msgspec.to_builtins(spec.options),
         stopping_rule=spec.stopping_rule,
         overlays=spec.stated_overlays,
-        wire=_wire(spec, scenarios),
+        dialect=_wire(spec, scenarios),
     )
 
 
 def _wire(spec: RunSpec, scenarios: list[Scenario]) -> dict[str, Any]:
-    policy = spec.wire or wire_policy(spec.model, spec.options.base_url)
-    if policy is None:
+    dialect = spec.dialect or dialect_of(spec.model, spec.options.base_url)
+    if dialect is None:
         return {}
     tools = [
         tool
@@ -229,7 +229,7 @@ def _wire(spec: RunSpec, scenarios: list[Scenario]) -> dict[str, Any]:
         for naming in spec.selection.namings
         for tool in Toolbox(scenario, naming, ask=spec.protocol.ask).specs
     ]
-    recorded: dict[str, Any] = msgspec.to_builtins(with_tools(policy, tools))
+    recorded: dict[str, Any] = msgspec.to_builtins(with_tools(dialect, tools))
     return recorded
 
 

@@ -15,8 +15,8 @@ from typing import Any, Final
 import msgspec
 
 from propensitybench.clients import Client
-from propensitybench.clients.options import ModelOptions, Transport
-from propensitybench.engine.agents import adopt
+from propensitybench.clients.options import ModelOptions, RequestLimits
+from propensitybench.engine.agents import use_recorded_dialect
 from propensitybench.engine.endpoints import Endpoints, client_at
 from propensitybench.engine.episodes import Entry, run_episode
 from propensitybench.engine.local import GC_THRESHOLDS
@@ -38,7 +38,7 @@ class Setup(msgspec.Struct, frozen=True):
         package: version of this package.
         model: the model's address.
         options: the model's.
-        wire: how its requests are written; see `adopt`.
+        dialect: how its requests are written; see `use_recorded_dialect`.
         transport: how the worker sends them.
         endpoints: where they go; None is where the model's options say.
         variables: environment variables that hold keys; nothing prints them.
@@ -47,8 +47,8 @@ class Setup(msgspec.Struct, frozen=True):
     package: str
     model: str
     options: ModelOptions
-    wire: Mapping[str, Any]
-    transport: Transport
+    dialect: Mapping[str, Any]
+    transport: RequestLimits
     endpoints: Endpoints | None = None
     variables: dict[str, str] = {}
 
@@ -63,7 +63,7 @@ class Setup(msgspec.Struct, frozen=True):
         possible = within_open_files(self.transport.concurrency)
         transport = msgspec.structs.replace(self.transport, concurrency=possible)
         client = client_at(self.endpoints, self.model, self.options, transport)
-        adopt(client, self.wire)
+        use_recorded_dialect(client, self.dialect)
         return client
 
 

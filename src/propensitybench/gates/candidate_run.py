@@ -5,7 +5,7 @@ from typing import Final
 
 import msgspec
 
-from propensitybench.clients.options import ModelOptions, Transport
+from propensitybench.clients.options import ModelOptions, RequestLimits
 from propensitybench.engine import Budget, Endpoints, ExecutionOptions, Price, RunSpec
 from propensitybench.engine.spec import manifest_of, now
 from propensitybench.errors import BadInput, RunMismatch
@@ -26,7 +26,7 @@ MODEL_SETTINGS: Final = tuple(name for name, setting in SETTINGS.items() if sett
 CANDIDATE_SETTINGS: Final = tuple(
     name
     for name, setting in SETTINGS.items()
-    if setting.of in (ModelOptions, Endpoints, Transport, Budget, Price, ExecutionOptions)
+    if setting.of in (ModelOptions, Endpoints, RequestLimits, Budget, Price, ExecutionOptions)
 )
 
 

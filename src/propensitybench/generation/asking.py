@@ -83,7 +83,7 @@ class JournaledModel:
             ModelError: there is no reply.
             Stopped: no more requests are to be sent.
         """
-        options = self.client.options if self.client.wire else None
+        options = self.client.options if self.client.dialect else None
         asked = {"model": self.model, "options": options, "turn": turn, "messages": messages}
         request = _ENCODE(asked).decode()
         key = digest(request)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from propensitybench.clients import Client
-from propensitybench.clients.options import ModelOptions, Transport
+from propensitybench.clients.options import ModelOptions, RequestLimits
 from propensitybench.engine import Budget, Price, StopSignal, client_for, price_table
 from propensitybench.engine.prices import Costs
 from propensitybench.engine.stop import until_stopped
@@ -35,7 +35,7 @@ class Models(NamedTuple):
     writer: str
     judges: tuple[str, ...] = ()
     options: ModelOptions = ModelOptions()
-    transport: Transport = Transport()
+    transport: RequestLimits = RequestLimits()
     budget: Budget = Budget()
     price: Price | None = None
 
@@ -64,7 +64,7 @@ class Written(NamedTuple):
     stop: StopSignal
 
 
-def writing_client(model: str, options: ModelOptions, transport: Transport) -> Client:
+def writing_client(model: str, options: ModelOptions, transport: RequestLimits) -> Client:
     """The client of an address, the keyless writer's included.
 
     Raises:

@@ -10,8 +10,8 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 from inspect_ai.util import LimitExceededError, span
 
 from propensitybench.chat import BLOCKED, Message, Reply, Request
+from propensitybench.clients.endpoint import same_model
 from propensitybench.clients.failures import FailureKind
-from propensitybench.clients.wire_reply import same_model
 from propensitybench.clients.wire_tools import on_wire, wire_name, with_full_names, with_wire_names
 from propensitybench.episode import (
     Episode,

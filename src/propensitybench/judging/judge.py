@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple, Unpack
 
 import msgspec
 
-from propensitybench.clients.options import ModelOptions, Transport
+from propensitybench.clients.options import ModelOptions, RequestLimits
 from propensitybench.engine import Budget, Endpoints, ExecutionOptions, Price
 from propensitybench.errors import BadInput
 from propensitybench.files import file_name
@@ -106,7 +106,7 @@ def asked_of(
     settings: Settings,
 ) -> Asked:
     """The settings of a session, checked; raises `BadInput` for what cannot be used."""
-    check_settings(settings, Endpoints, ModelOptions, Transport, Budget, Price)
+    check_settings(settings, Endpoints, ModelOptions, RequestLimits, Budget, Price)
     spec, execution = read_settings(judges[0], {"concurrency": CONCURRENCY, **settings})
     read, limit = tuple(map(read_question, questions)), settings.get("limit")
     return Asked(Judging(read, tuple(judges), spec.options, tuple(consequences), limit), execution)

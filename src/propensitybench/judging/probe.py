@@ -9,7 +9,7 @@ from typing import Any, Unpack
 import msgspec
 
 from propensitybench.clients import Client
-from propensitybench.clients.options import Transport
+from propensitybench.clients.options import RequestLimits
 from propensitybench.engine import Budget, Endpoints, Price
 from propensitybench.judging.probed import AtLevel, ProbeNumbers, probe_numbers, read_probed
 from propensitybench.judging.probes import Level, probe_names, read_level, read_probe
@@ -80,7 +80,7 @@ def probe(
         KeyboardInterrupt: Ctrl-C; likewise.
     """
     path = run_file_of(run)
-    check_settings(settings, Endpoints, Transport, Budget, Price)
+    check_settings(settings, Endpoints, RequestLimits, Budget, Price)
     levels = (level,) if isinstance(level, int | str) else level
     asked = probing_of(probes, levels, settings.get("limit"))
     execution = read_execution(settings, trust_endpoint=trust_endpoint)

@@ -13,8 +13,8 @@ from propensitybench.engine import (
     ExecutionOptions,
     Price,
     StopSignal,
-    adopt,
     price_table,
+    use_recorded_dialect,
 )
 from propensitybench.engine.asking import send
 from propensitybench.engine.open_files import within_open_files
@@ -152,7 +152,7 @@ async def probe_run(
         manifest = file.manifest
         client = client or _client(file, execution)
         _check(file, client, execution)
-    adopt(client, manifest.wire)
+    use_recorded_dialect(client, manifest.dialect)
     with RunFile.open(path, write=True) as file:
         options = msgspec.json.encode(manifest.options).decode()
         file.annotate(questions={one.digest: one.body for one in probing.probes}, raters={AGENT: options})

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple, TypeVar, cast
 import msgspec
 
 from propensitybench.chat import is_deeper_than
-from propensitybench.clients.options import ModelOptions, Transport
+from propensitybench.clients.options import ModelOptions, RequestLimits
 from propensitybench.digests import digest
 from propensitybench.engine import Budget, Endpoints, ExecutionOptions, Price, RunSpec
 from propensitybench.episode import Protocol, built_in_template
@@ -84,7 +84,7 @@ def read_execution(settings: Settings, *, trust_endpoint: bool = False) -> Execu
     price, urls = given.get("price"), given.get("base_url")
     fields = {
         **given,
-        "transport": _made(Transport, given),
+        "transport": _made(RequestLimits, given),
         "budget": Budget(given.get("budget_usd"), given.get("max_tokens_total")),
         "price": None if price is None else Price(*price),
         "endpoints": None if urls is None else Endpoints(tuple(urls)),

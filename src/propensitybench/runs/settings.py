@@ -22,7 +22,7 @@ from typing import (
 import msgspec
 from msgspec import Meta
 
-from propensitybench.clients.options import ModelOptions, Transport
+from propensitybench.clients.options import ModelOptions, RequestLimits
 from propensitybench.engine import Budget, Endpoints, ExecutionOptions, Price, RunSpec
 from propensitybench.episode import PAPER, TEMPLATES, Protocol, built_in_template
 from propensitybench.files import MIB, read_text
@@ -222,18 +222,18 @@ class Settings(TypedDict, total=False):
         ),
     ]
     concurrency: Annotated[
-        Count | None, Setting(Transport, "Episodes, and so requests, in flight.", kept=True)
+        Count | None, Setting(RequestLimits, "Episodes, and so requests, in flight.", kept=True)
     ]
     timeout: Annotated[
         Annotated[float, Meta(ge=1, le=86_400)] | None,
-        Setting(Transport, "Seconds for one attempt of a request.", kept=True),
+        Setting(RequestLimits, "Seconds for one attempt of a request.", kept=True),
     ]
     max_retries: Annotated[
         Annotated[int, Meta(ge=0)] | None,
-        Setting(Transport, "Retries of a request after a transient error.", kept=True),
+        Setting(RequestLimits, "Retries of a request after a transient error.", kept=True),
     ]
-    rpm: Annotated[Rate | None, Setting(Transport, "Requests per minute and API key.", kept=True)]
-    tpm: Annotated[Rate | None, Setting(Transport, "Tokens per minute and API key.", kept=True)]
+    rpm: Annotated[Rate | None, Setting(RequestLimits, "Requests per minute and API key.", kept=True)]
+    tpm: Annotated[Rate | None, Setting(RequestLimits, "Tokens per minute and API key.", kept=True)]
     budget_usd: Annotated[Dollars | None, Setting(Budget, "Stop at this cost in US dollars.", kept=True)]
     max_tokens_total: Annotated[
         Annotated[int, Meta(ge=0)] | None, Setting(Budget, "Stop at this number of tokens.", kept=True)

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple, cast
 import msgspec
 
 from propensitybench.clients import Client
-from propensitybench.clients.options import ModelOptions, Transport
-from propensitybench.clients.wire_policy import WirePolicy
+from propensitybench.clients.dialect import ChatDialect
+from propensitybench.clients.options import ModelOptions, RequestLimits
 from propensitybench.engine import (
     Budget,
     Endpoints,
@@ -18,7 +18,6 @@ from propensitybench.engine import (
     RunSpec,
     StopCause,
     StopSignal,
-    adopt,
     check_endpoint,
     check_replicas,
     client_at,
@@ -26,6 +25,7 @@ from propensitybench.engine import (
     create_run,
     is_complete,
     run_tasks_async,
+    use_recorded_dialect,
 )
 from propensitybench.engine.session import Draw, Listener, price_of, spending_of
 from propensitybench.errors import BadInput
@@ -224,10 +224,10 @@ class Start:
 
     async def _checked(self, spec: RunSpec) -> RunSpec:
         """The specification with what the check of its model found out about the endpoint."""
-        wire = await check_model(spec.model, spec.options, self.execution)
-        for change in wire.adapted if wire else ():
+        dialect = await check_model(spec.model, spec.options, self.execution)
+        for change in dialect.changes if dialect else ():
             logger.warning("adapted to the endpoint: %s", change)
-        return msgspec.structs.replace(spec, wire=wire)
+        return msgspec.structs.replace(spec, dialect=dialect)
 
 
 async def reach(
@@ -255,7 +255,7 @@ async def reach(
         execution = msgspec.structs.replace(execution, trust_endpoint=True)
     if confirm is not None and not model.startswith(PREFIX):  # the user may never have typed it
         logger.warning("asking %s", destination(model, asked, execution.endpoints))
-    await check_model(model, asked, execution, manifest.wire)
+    await check_model(model, asked, execution, manifest.dialect)
     return execution
 
 
@@ -264,7 +264,7 @@ async def check_model(
     options: ModelOptions,
     execution: ExecutionOptions,
     recorded: Mapping[str, Any] | None = None,
-) -> WirePolicy | None:
+) -> ChatDialect | None:
     """Checks that a model can be used; with preflight, that its endpoint answers as a run needs.
 
     Args:
@@ -292,13 +292,13 @@ async def check_model(
     if not execution.preflight or not all(client.has_endpoint for client in clients.values()):
         return None
     for client in clients.values():
-        adopt(client, recorded or {})
+        use_recorded_dialect(client, recorded or {})
     if len(clients) > 1:
         return await check_replicas(clients, adapt=recorded is None)
     (client,) = clients.values()
     return await check_endpoint(client, adapt=recorded is None)
 
 
-def transport_of(shard: Shard | None, transport: Transport) -> Transport:
+def transport_of(shard: Shard | None, transport: RequestLimits) -> RequestLimits:
     """The part of the rates that one shard has: all of them may send at the same time."""
     return transport if shard is None else transport.divided(shard.of)

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from propensitybench.clients import Client
 from propensitybench.clients.compatible import check_base_url
-from propensitybench.clients.endpoint import in_short
+from propensitybench.clients.endpoint import abbreviated
 from propensitybench.clients.options import ModelOptions
 from propensitybench.engine import Endpoints, ExecutionOptions, client_at
 from propensitybench.errors import BadInput
@@ -24,7 +24,7 @@ OPTION: Final = "--trust-endpoint"
 def destination(model: str, options: ModelOptions, endpoints: Endpoints | None = None) -> str:
     """The model, its endpoints and its options, for a message to the user."""
     urls = (options.base_url or "",) if endpoints is None else endpoints.read()
-    where = f"{model} at {in_short(urls)}" if urls[0] else model
+    where = f"{model} at {abbreviated(urls)}" if urls[0] else model
     settings = ", ".join(f"{name} {_short(value)}" for name, value in options.body().items())
     return f"{where}, with {settings}" if settings else where
 
@@ -67,7 +67,7 @@ def moved(file: str, options: ModelOptions, endpoints: Endpoints | None) -> str:
     urls = endpoints.read()
     if options.base_url.rstrip("/") in [url.rstrip("/") for url in urls]:
         return ""
-    return f"{file}: was made at {options.base_url}, goes on at {in_short(urls)}"
+    return f"{file}: was made at {options.base_url}, goes on at {abbreviated(urls)}"
 
 
 def check_trusted(file: str, options: ModelOptions, confirm: Confirm | None = None) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from propensitybench.clients import Client
 from propensitybench.clients.kind import ClientKind
-from propensitybench.clients.options import ModelOptions, Transport
+from propensitybench.clients.options import ModelOptions, RequestLimits
 from propensitybench.errors import BadInput
 from propensitybench.simulated.agent import PREFIX, SimulatedClient
 
@@ -23,7 +23,7 @@ class SimulatedKind(ClientKind):
         self,
         model: str,
         options: ModelOptions = ModelOptions(),
-        transport: Transport = Transport(),  # noqa: ARG002
+        transport: RequestLimits = RequestLimits(),  # noqa: ARG002
         environment: Mapping[str, str] = os.environ,  # noqa: ARG002
         base_urls: Sequence[str] = (),
     ) -> Client:

@@ -24,7 +24,7 @@ MAX_LOOKS: Final = 200
 MAX_EXPONENT: Final = 10
 # Of a text that is written again for every task, such as the model's address.
 MAX_NAME: Final = 4_096
-# Options and the wire policy are a few levels deep.
+# Options and the dialect are a few levels deep.
 MAX_NESTED: Final = 100
 
 
@@ -108,7 +108,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         stopping_rule: when to stop drawing tasks; None plays all of them.
         overlays: factor, level and digest of each declared change to the texts; scenarios and template have
             them already.
-        wire: how requests are written for the endpoint, and what the preflight adapted; empty where
+        dialect: how requests are written for the endpoint, and what the preflight adapted; empty where
             requests do not go to an OpenAI-compatible endpoint. It changes nothing that the model is told.
         gate: the comparison that decides how many tasks are drawn; None if none does.
     """
@@ -128,7 +128,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     options: dict[str, Any] = {}
     stopping_rule: StoppingRule | None = None
     overlays: list[dict[str, str]] = []
-    wire: dict[str, Any] = {}
+    dialect: dict[str, Any] = {}
     gate: GateRule | None = None
 
     @property
@@ -177,13 +177,13 @@ def check_manifest(manifest: Manifest) -> None:
         raise BadInput(f"tasks: must be 0 or more, found {manifest.tasks}")
     if manifest.gate is not None and manifest.gate.looks[-1] > manifest.tasks:
         raise BadInput("gate: has a look at more tasks than the run has")
-    for name in ("options", "wire"):
+    for name in ("options", "dialect"):
         if is_deeper_than(MAX_NESTED, getattr(manifest, name)):
             raise BadInput(f"{name}: are nested more than {MAX_NESTED} levels deep")
 
 
 # These may differ between two manifests of the same run.
-_INCIDENTAL: Final = ("created", "package", "data", "wire")
+_INCIDENTAL: Final = ("created", "package", "data", "dialect")
 
 
 # What determines which texts are taken from the data.

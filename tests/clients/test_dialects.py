@@ -11,19 +11,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from propensitybench.chat import Message, Request, ToolCall, ToolSpec
-from propensitybench.clients.compatible import policies
+from propensitybench.clients.compatible import dialects
+from propensitybench.clients.dialect import DEFAULT_DIALECT, ChatDialect
 from propensitybench.clients.options import ModelOptions
 from propensitybench.clients.wire import Body, encode_message
-from propensitybench.clients.wire_policy import COMPATIBLE, WirePolicy
-from propensitybench.clients.wire_reply import NO_CONTEXT, ReplyContext, parse
+from propensitybench.clients.wire_calls import NO_CONTEXT, ReplyContext
+from propensitybench.clients.wire_reply import parse
 from propensitybench.clients.wire_tools import (
-    NOTHING,
+    PLACEHOLDER_KEY,
+    drop_placeholder_keys,
     encode_tool,
     gemini_schema,
     split_description,
     wire_name,
     with_tools,
-    without_nothing,
 )
 from propensitybench.episode.tools import json_schema
 
@@ -42,8 +43,8 @@ def tool(name: str = "look", description: str = "Looks.", **arguments: Any) -> T
     )
 
 
-def sent(tools: tuple[ToolSpec, ...], policy: WirePolicy = COMPATIBLE, **options: Any) -> Any:
-    body = Body("m", ModelOptions(**options), policy)
+def sent(tools: tuple[ToolSpec, ...], dialect: ChatDialect = DEFAULT_DIALECT, **options: Any) -> Any:
+    body = Body("m", ModelOptions(**options), dialect)
     return json.loads(body.of(Request([Message("user", "go on")], tools)))
 
 
@@ -85,7 +86,7 @@ def test_a_tool_that_was_withdrawn_keeps_its_full_name() -> None:
 
 
 def test_the_manifest_s_policy_names_what_is_short_or_split() -> None:
-    noted = with_tools(COMPATIBLE, [tool(LONG), tool("plain"), tool("wordy", "A sentence. " * 100)])
+    noted = with_tools(DEFAULT_DIALECT, [tool(LONG), tool("plain"), tool("wordy", "A sentence. " * 100)])
     assert noted.short_names == {LONG: wire_name(LONG)}
     assert noted.split_descriptions == ("wordy",)
 
@@ -99,11 +100,11 @@ def test_a_description_is_split_within_the_limit_and_nothing_is_lost(text: str, 
 
 def test_a_long_description_ends_with_a_sentence_and_goes_on_in_the_parameters() -> None:
     text = "It looks about. " * 70 + "The end."
-    function = encode_tool(tool(description=text, at=1), COMPATIBLE)["function"]
+    function = encode_tool(tool(description=text, at=1), DEFAULT_DIALECT)["function"]
     assert len(function["description"]) <= 1024
     assert function["description"].endswith("about.")
     assert function["parameters"]["description"].endswith("The end.")
-    whole = encode_tool(tool(description=text), policies()["gemini"])["function"]
+    whole = encode_tool(tool(description=text), dialects()["gemini"])["function"]
     assert whole == {"name": "look", "description": text}
 
 
@@ -114,7 +115,7 @@ def test_a_text_without_a_sentence_is_split_at_a_word() -> None:
 
 @given(st.dictionaries(st.from_regex("[a-z]{1,8}", fullmatch=True), VALUES, max_size=4))
 def test_gemini_accepts_the_schema_of_any_value(arguments: dict[str, Any]) -> None:
-    offered = encode_tool(tool(**arguments), policies()["gemini"])
+    offered = encode_tool(tool(**arguments), dialects()["gemini"])
     request = {**chat("gemini"), "tools": [offered]}
     assert [v.message for v in violations("gemini", request) if v.rule.startswith(("tools", "schema"))] == []
 
@@ -135,10 +136,12 @@ def test_null_becomes_nullable() -> None:
 
 
 def test_what_stands_for_nothing_is_not_in_the_call() -> None:
-    assert without_nothing(json.dumps({"a": [{NOTHING: "x"}], NOTHING: 1})) == '{"a":[{}]}'
-    for text in ('{"a": 1}', f'"{NOTHING}"x', "[]"):
-        assert without_nothing(text) == text
-    call = {"id": "c1", "function": {"name": "look", "arguments": json.dumps({"at": {NOTHING: ""}})}}
+    assert (
+        drop_placeholder_keys(json.dumps({"a": [{PLACEHOLDER_KEY: "x"}], PLACEHOLDER_KEY: 1})) == '{"a":[{}]}'
+    )
+    for text in ('{"a": 1}', f'"{PLACEHOLDER_KEY}"x', "[]"):
+        assert drop_placeholder_keys(text) == text
+    call = {"id": "c1", "function": {"name": "look", "arguments": json.dumps({"at": {PLACEHOLDER_KEY: ""}})}}
     raw = json.dumps({"choices": [{"message": {"tool_calls": [call]}}]}).encode()
     reply = parse(raw, (), ReplyContext(nothing=True)).reply
     assert reply.tool_calls[0].arguments == '{"at":{}}'
@@ -147,20 +150,20 @@ def test_what_stands_for_nothing_is_not_in_the_call() -> None:
 def test_a_tool_without_arguments_looks_as_its_endpoint_wants_it() -> None:
     plain = sent((tool(),))["tools"][0]["function"]
     assert plain["parameters"] == {"type": "object", "properties": {}, "required": []}
-    assert "parameters" not in sent((tool(),), policies()["gemini"])["tools"][0]["function"]
+    assert "parameters" not in sent((tool(),), dialects()["gemini"])["tools"][0]["function"]
 
 
 def test_the_output_limit_has_the_endpoint_s_name() -> None:
     assert sent((), max_tokens=7)["max_tokens"] == 7
-    body = sent((), policies()["openai"], max_tokens=7)
+    body = sent((), dialects()["openai"], max_tokens=7)
     assert body["max_completion_tokens"] == 7
     assert "max_tokens" not in body
 
 
 def test_fields_of_every_request_may_be_replaced_by_the_user() -> None:
-    assert sent((), policies()["groq"])["disable_tool_validation"] is True
+    assert sent((), dialects()["groq"])["disable_tool_validation"] is True
     off = {"disable_tool_validation": False}
-    assert sent((), policies()["groq"], extra_body=off)["disable_tool_validation"] is False
+    assert sent((), dialects()["groq"], extra_body=off)["disable_tool_validation"] is False
 
 
 FIELDS = {
@@ -176,7 +179,7 @@ FIELDS = {
 
 
 @pytest.mark.parametrize(
-    ("policy", "kept"),
+    ("dialect", "kept"),
     [
         ("compatible", {"reasoning_content", "reasoning"}),
         ("openai", set()),
@@ -186,19 +189,19 @@ FIELDS = {
         ("deepseek", {"reasoning_content"}),
     ],
 )
-def test_only_reasoning_and_signatures_go_back(policy: str, kept: set[str]) -> None:
+def test_only_reasoning_and_signatures_go_back(dialect: str, kept: set[str]) -> None:
     call = ToolCall("c1", "look", "{}")
     message = Message("assistant", "text", (call,), provider_fields=json.dumps(FIELDS))
-    sent_back = json.loads(encode_message(message, policies()[policy]))
+    sent_back = json.loads(encode_message(message, dialects()[dialect]))
     plain = json.loads(encode_message(Message("assistant", "text", (call,))))
     assert {name for name, value in sent_back.items() if plain.get(name) != value} - {"tool_calls"} == kept
     extra = sent_back["tool_calls"][0].keys() - plain["tool_calls"][0].keys()
-    assert extra == ({"extra_content"} if policy in ("compatible", "gemini") else set())
+    assert extra == ({"extra_content"} if dialect in ("compatible", "gemini") else set())
 
 
 def test_deepseek_gets_reasoning_with_every_assistant_message() -> None:
     message = Message("assistant", "(no reply)")
-    assert json.loads(encode_message(message, policies()["deepseek"]))["reasoning_content"] == ""
+    assert json.loads(encode_message(message, dialects()["deepseek"]))["reasoning_content"] == ""
     assert "reasoning_content" not in json.loads(encode_message(message))
 
 
@@ -208,7 +211,7 @@ def test_a_tool_s_answer_carries_the_tool_s_name_on_the_wire() -> None:
         Message("assistant", "", (ToolCall("c1", LONG, "{}"),)),
         Message("tool", "seen", tool_call_id="c1"),
     ]
-    body = json.loads(Body("m", ModelOptions(), policies()["gemini"]).of(Request(history, ())))
+    body = json.loads(Body("m", ModelOptions(), dialects()["gemini"]).of(Request(history, ())))
     assert body["messages"][2]["name"] == wire_name(LONG)
     assert "name" not in json.loads(Body("m", ModelOptions()).of(Request(history, ())))["messages"][2]
 
@@ -222,7 +225,7 @@ def test_thinking_in_chunks_is_kept_for_the_one_who_wants_it_back() -> None:
     reply = parse(raw, ()).reply
     assert reply.content == "Yes."
     message = Message("assistant", reply.content, provider_fields=reply.provider_fields)
-    assert json.loads(encode_message(message, policies()["mistral"]))["content"] == chunks
+    assert json.loads(encode_message(message, dialects()["mistral"]))["content"] == chunks
     assert json.loads(encode_message(message))["content"] == "Yes."
 
 
@@ -251,7 +254,7 @@ def test_ids_are_unique_in_a_conversation(turns: list[list[str | None]]) -> None
 
 
 def test_an_id_that_does_not_match_is_replaced_and_said() -> None:
-    nine = ReplyContext(call_id=re.compile(policies()["mistral"].call_id))
+    nine = ReplyContext(call_id=re.compile(dialects()["mistral"].call_id))
     reply = reply_with_ids("abcdefghi", "call_1", None, context=nine)
     kept, replaced, made = (call.id for call in reply.tool_calls)
     assert kept == "abcdefghi"

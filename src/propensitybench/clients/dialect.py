@@ -5,13 +5,13 @@ from typing import Any, Literal
 import msgspec
 
 
-class WirePolicy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ChatDialect(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How requests to an endpoint are written. The content that a model reads does not depend on it.
 
     The defaults are what most endpoints accept. Recorded in the manifest when a run is created.
 
     Attributes:
-        name: of the policy, for messages.
+        name: of the dialect, for messages.
         echo: fields of a reply's message that go back with it: reasoning and signatures. An allow-list:
             all other fields stay in the journal. ``content`` stands for content that came in chunks.
         echo_in_calls: the same for the fields of a tool call.
@@ -24,7 +24,7 @@ class WirePolicy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         description_limit: longest description of a tool, in characters; 0 is without limit.
         call_id: regular expression for the ids of tool calls; an id that does not match is replaced.
         extra: fields of every request body.
-        adapted: what the preflight changed, one sentence each.
+        changes: what the preflight changed, one sentence each.
         short_names: tools of the run whose names are shortened on the wire, with the short form.
         split_descriptions: tools of the run whose descriptions continue in their parameters.
     """
@@ -41,10 +41,10 @@ class WirePolicy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     description_limit: int = 1024
     call_id: str = ""
     extra: dict[str, Any] = {}
-    adapted: tuple[str, ...] = ()
+    changes: tuple[str, ...] = ()
     short_names: dict[str, str] = {}
     split_descriptions: tuple[str, ...] = ()
 
 
-COMPATIBLE = WirePolicy()
-"""The policy for an unknown endpoint."""
+DEFAULT_DIALECT = ChatDialect()
+"""The dialect for an unknown endpoint."""
