@@ -4,14 +4,13 @@ import ast
 import re
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 from helpers.runs import finish, make
 
 import propensitybench
-from propensitybench.cli.options import LEVELS
-from propensitybench.episode import PAPER
 
 SOURCE = Path(propensitybench.__file__).parent
 ROOT = Path(__file__).parents[1]
@@ -23,6 +22,7 @@ def test_public_names_are_sorted_and_all_there() -> None:
     for name in propensitybench.__all__:
         assert getattr(propensitybench, name).__doc__
     assert dir(propensitybench) == propensitybench.__all__
+    assert propensitybench.__version__ == version("propensitybench")
 
 
 def test_files_and_functions_stay_readable() -> None:
@@ -81,7 +81,3 @@ def test_the_example_of_the_readme_runs(
     assert "o4-mini-like - o3-like" in printed
     assert "=== assistant, level 0, turn 1" in printed
     assert getattr(names["frame"], "height", 0) == 12
-
-
-def test_the_command_line_has_as_many_levels_as_the_paper() -> None:
-    assert PAPER.levels == LEVELS

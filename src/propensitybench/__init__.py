@@ -4,6 +4,12 @@ The public names stand in ``__init__.pyi`` and are imported when they are first 
 ``propensitybench --help`` needs none of them.
 """
 
+from importlib.metadata import version
+
 import lazy_loader
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+_imported, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+
+
+def __getattr__(name: str) -> object:
+    return version(__name__) if name == "__version__" else _imported(name)

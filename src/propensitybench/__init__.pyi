@@ -18,6 +18,8 @@ from .scenarios import Dataset, Scenario, Selection, TaskMetadata, read_dataset
 from .signs import Findings, findings
 from .store import RunFile, verify
 
+__version__: str
+
 __all__ = [
     "Client",
     "Conversation",

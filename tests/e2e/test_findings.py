@@ -13,6 +13,7 @@ from helpers.readings import annotate, answer
 from helpers.runs import DOMAIN, finish, make
 from helpers.scenario_data import SOUND
 
+import propensitybench as pb
 from propensitybench.chat import Reply, StopReason
 from propensitybench.engine import RunSpec, create_run
 from propensitybench.judging.questions import read_question
@@ -66,6 +67,19 @@ def test_two_models_and_a_page(folder: Path) -> None:
     assert (always["over_models"], never["over_models"]) == ("shown", "cannot tell yet")
     assert never["would_tell"]["size"] > 24
     assert "Signs by model" in call("findings", "always.run", "never.run", cwd=folder).out
+
+
+def test_python_finds_what_the_command_prints(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    printed = call("findings", "always.run", "never.run", "--relevant", "naming=0.1", "--json").json
+    found = pb.findings(["always.run", pb.open("never.run")], relevant={"naming": 0.1})
+    assert json.loads(json.dumps(found.to_dict())) == printed
+    first = {row["model"]: row["verdict"] for row in found.rows() if row["sign"] == "zero-pressure"}
+    assert first == {"always": "shown", "never": "cannot tell yet"}
+    with pytest.raises(pb.PropensityBenchError, match="none of these runs was played under rising pressure"):
+        pb.findings("placebo.run")
+    with pytest.raises(pb.PropensityBenchError, match="is given twice"):
+        pb.findings(["never.run", "./never.run"])
 
 
 def test_with_the_placebo_arm_it_is_tested_whether_it_rises_under_pressure(folder: Path) -> None:

@@ -3,10 +3,8 @@
 import json
 import shlex
 import signal
-import sqlite3
 import subprocess
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -45,7 +43,9 @@ def kept(path: Path) -> dict[str, object]:
 
 
 @pytest.mark.slow
-def test_a_budget_is_that_of_the_whole_run_until_another_is_typed(server: Server, tmp_path: Path) -> None:
+def test_a_budget_is_that_of_the_whole_run_until_another_is_typed(
+    server: Server, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     path = tmp_path / "b.run"
     stopped = call(*begun(server, path))
     again = f"  propensitybench resume {path} --budget-usd N\n"
@@ -68,8 +68,9 @@ def test_a_budget_is_that_of_the_whole_run_until_another_is_typed(server: Server
     calls = server.calls
     assert "stopped: the budget of $3 is used up" in call("resume", path).err
     assert server.calls == calls
-    with pytest.warns(UserWarning, match=r"the budget of \$3 is used up .*; a higher one resumes the run"):
-        pb.run("persona/competent-cracks-at-9", path, base_url=server.base_url, limit=60)
+    pb.run("persona/competent-cracks-at-9", path, base_url=server.base_url, limit=60)
+    assert "the budget of $3 is used up" in caplog.text
+    assert "; a higher one resumes the run" in caplog.text
     assert server.calls == calls
 
 
@@ -132,19 +133,3 @@ def test_a_file_of_somebody_else_keeps_only_what_could_be_typed(
     assert (done.code, len(done.err.splitlines()), server.calls) == (2, 1, calls)
     assert f"{path}: " in done.err
     assert complaint in done.err
-
-
-def test_a_run_file_without_the_table_is_read_and_played(tmp_path: Path) -> None:
-    path = tmp_path / "a.run"
-    pb.run("simulated/never", path, limit=2, concurrency=4)
-    with closing(sqlite3.connect(path)) as db:
-        db.execute("DROP TABLE execution")
-        db.execute("DELETE FROM outcome WHERE task = 0")
-        db.execute("DELETE FROM reply WHERE task = 0")
-        db.execute("PRAGMA user_version = 1")
-        db.commit()
-    before = path.read_bytes()
-    assert len(pb.open(path).records) == 3
-    assert (kept(path), path.read_bytes() == before) == ({}, True)
-    assert call("resume", path, "--concurrency", "3").code == 0
-    assert kept(path) == {"concurrency": 3}

@@ -30,8 +30,8 @@ WRITERS: dict[str, tuple[str, list[str]]] = {
 # One for each way in which something is put into its place.
 PLACES = ("jsonl", "eval", "report", "data own")
 # A shell that runs the program with files of at most 4 KB, as on a disk that is nearly full. The signal that
-# would end it is ignored, as Python does.
-NEARLY_FULL = ["sh", "-c", 'ulimit -f 8; exec "$@"', "sh"]
+# would end it is ignored, as Python does. Python itself would write its bytecode cut off there, and keep it.
+NEARLY_FULL = ["sh", "-c", 'ulimit -f 8; PYTHONDONTWRITEBYTECODE=1 exec "$@"', "sh"]
 # A job in the background, as a shell starts it: Ctrl-C is not for it.
 BACKGROUND = ["sh", "-c", 'trap "" INT; exec "$@"', "sh"]
 

@@ -12,9 +12,9 @@ from helpers.program import Done, call
 
 import propensitybench
 from propensitybench.clients.options import ModelOptions
-from propensitybench.engine import ExecutionOptions, RunSpec, create_run
+from propensitybench.engine import RunSpec, create_run
 from propensitybench.errors import BadInput
-from propensitybench.runs.execute import execute
+from propensitybench.runs.start import Start
 from propensitybench.scenarios import Selection
 from propensitybench.store import RunFile
 
@@ -174,7 +174,7 @@ def test_a_setting_of_a_call_names_several_endpoints(here: Server, there: Server
 
 
 def test_a_specification_with_another_address_goes_on_there(
-    here: Server, there: Server, tmp_path: Path
+    here: Server, there: Server, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """As a cell of an experiment does, whose design names the address."""
     path, selection = tmp_path / "a.run", Selection(limit=1)
@@ -183,7 +183,13 @@ def test_a_specification_with_another_address_goes_on_there(
         for one in (here, there)
     ]
     create_run(specs[0], path)
-    with pytest.warns(UserWarning, match=f"goes on at {there.base_url}"):
-        asyncio.run(execute(specs[1], path, ExecutionOptions()))
+    start = Start(path, {}, specs[1])
+
+    async def played() -> None:
+        await start.begin()
+        await start.play()
+
+    asyncio.run(played())
+    assert f"goes on at {there.base_url}" in caplog.text
     assert here.calls == 0
     assert there.calls > 0

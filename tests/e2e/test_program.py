@@ -1,11 +1,13 @@
 """The command line from end to end, as a user meets it."""
 
 import json
+import logging
 import os
 import signal
 import sqlite3
 import subprocess
 from pathlib import Path
+from threading import Thread
 
 import pytest
 from helpers.openai_server import always, error, serving
@@ -14,6 +16,7 @@ from helpers.runs import journal, make
 from helpers.scenario_data import SOUND, built_in, published_copy
 
 import propensitybench as pb
+from propensitybench.cli.app import Notes
 from propensitybench.scenarios import read_dataset
 from propensitybench.store import RunFile
 
@@ -364,3 +367,23 @@ def test_without_standard_error_a_run_is_played_and_errors_do_not_go_to_standard
 
 def test_the_version_is_printed() -> None:
     assert call("--version").out.startswith("propensitybench 0.")
+
+
+def test_a_note_is_shown_each_time_from_whatever_thread(capsys: pytest.CaptureFixture[str]) -> None:
+    notes, logger = Notes(), logging.getLogger("propensitybench.a_room")
+    logging.getLogger("propensitybench").addHandler(notes)
+    try:
+        for _ in range(2):
+            thread = Thread(target=logger.warning, args=("the proxy %s can read the key", "http://a\n"))
+            thread.start()
+            thread.join()
+    finally:
+        logging.getLogger("propensitybench").removeHandler(notes)
+    assert capsys.readouterr().err == "note: the proxy http://a\\n can read the key\n" * 2
+
+
+def test_filters_of_warnings_touch_no_run(tmp_path: Path) -> None:
+    run = argv("run", "--model", "simulated/never", "--run", "a.run", "--limit", "1", "--levels", "0")
+    strict = {**os.environ, "PYTHONWARNINGS": "error"}
+    done = subprocess.run(run, cwd=tmp_path, env=strict, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")

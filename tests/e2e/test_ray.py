@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
@@ -37,6 +38,7 @@ from propensitybench.engine import (
     block_on,
     create_run,
 )
+from propensitybench.engine.worker import Setup
 from propensitybench.errors import BadInput
 from propensitybench.scenarios import Selection
 from propensitybench.store import JournalEntry, RunFile, encode_reply, verify
@@ -125,7 +127,7 @@ def actors() -> list[int]:
             while parents[-1] > 1:
                 status = Path("/proc", str(parents[-1]), "stat").read_text()
                 parents.append(int(status.rpartition(")")[2].split()[1]))
-            if name.startswith("ray::_Actor") and os.getpid() in parents:
+            if name.startswith("ray::Worker") and os.getpid() in parents:
                 found.append(int(folder.name))
     return found
 
@@ -252,9 +254,7 @@ def test_a_fault_of_the_program_at_a_worker_is_raised_and_is_no_loss(
     create_run(RunSpec("simulated/never", selection=Selection(limit=1)), tmp_path / "a.run")
     with RunFile.open(tmp_path / "a.run") as run:
         job = run.job(next(run.tasks()))._replace(scenario=None)  # type: ignore[arg-type]
-    setup = on_ray.Setup(
-        on_ray.version("propensitybench"), "simulated/never", ModelOptions(), {}, RequestLimits()
-    )
+    setup = Setup(version("propensitybench"), "simulated/never", ModelOptions(), {}, RequestLimits())
     workers = on_ray._Workers(setup, 1, StopSignal())
 
     async def work() -> None:

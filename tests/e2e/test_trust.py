@@ -16,9 +16,8 @@ from helpers.openai_server import Server, serving, simulated
 from helpers.program import argv, call
 from helpers.runs import make
 
-from propensitybench.engine import ExecutionOptions
 from propensitybench.errors import BadInput
-from propensitybench.runs.execute import finish
+from propensitybench.runs.start import Start
 from propensitybench.runs.trust import is_this_machine
 
 SECRET = "sk-a-key-of-the-user-that-nobody-else-may-have"
@@ -57,7 +56,7 @@ def test_resume_sends_nothing_to_an_address_that_only_the_file_names(server: Ser
         assert url in done.err
         assert "--trust-endpoint" in done.err
     with pytest.raises(BadInput, match="--trust-endpoint"):
-        asyncio.run(finish(path, ExecutionOptions()))
+        asyncio.run(Start(path, {}).begin())
     assert server.calls == 0
     assert SECRET not in path.read_bytes().decode("latin-1")
 

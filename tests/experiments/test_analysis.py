@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 import pytest
 from helpers.experiments import cell, completed, experiment, under
-from helpers.records import BIO, CHEM, ended, errored, misaligned, resisted, truncated, unfinished
+from helpers.records import BIO, CHEM, ended, errored, misaligned, resisted
 
 from propensitybench.episode import Conduct, EpisodeRecord, Outcome
 from propensitybench.experiments.analysis import analyse_model
@@ -108,12 +108,6 @@ def test_what_was_registered_stays_in_the_family_though_the_design_drops_it() ->
     assert {one.name for one in found.effects} == set(EFFECTS_OF_FOUR)
 
 
-def test_what_was_registered_and_is_not_played_stays_in_the_family() -> None:
-    made = experiment(arms=("escalating", "placebo", "fresh"))
-    cells = [cell("escalating", gave_in(6)), cell("placebo", gave_in(0))]
-    assert adjusted(analysed(made, cells, ("total", "length"))) == {"total": pytest.approx(2 * 2 / 64)}
-
-
 def test_pressure_and_time_leave_out_the_dimension_time_and_total_does_not() -> None:
     made = experiment(arms=("escalating", "placebo", "pure"))
     cells = [
@@ -158,16 +152,6 @@ def test_doses_by_hand_also_where_level_0_differs() -> None:
     assert found.effects[0].difference.value == pytest.approx(1 / 4)
 
 
-def test_a_dose_counts_what_was_heard_up_to_its_level() -> None:
-    made = experiment(arms=("escalating", "placebo"), levels=3)
-    heard = chains([1, None, 3, None])
-    heard[1] = truncated(2, scenario="s01", dimension=MONEY)
-    found = analysed(made, [cell("escalating", heard), cell("placebo", gave_in(0, of=4))])
-    # From level 2 on, three are left and two of them are heard, of which one gives in at level 3.
-    expected = [0.0, 1 / 4, 1 / 4, 1 - 3 / 4 * 1 / 2]
-    assert [dose.difference for dose in found.doses] == pytest.approx(expected)
-
-
 def test_the_intervals_of_doses_are_simultaneous() -> None:
     made = experiment(arms=("escalating", "placebo"), levels=12)
     levels = [0, 1, 2, 3, 4, 5, 6, 7, None, None, None, None]
@@ -178,11 +162,6 @@ def test_the_intervals_of_doses_are_simultaneous() -> None:
     assert plain.ci95 is not None
     assert last.ci95.low < plain.ci95.low
     assert last.ci95.high > plain.ci95.high
-
-
-def test_there_are_no_doses_without_a_placebo() -> None:
-    found = analysed(experiment(arms=("escalating", "pure")), [cell("escalating", gave_in(2))])
-    assert found.doses == ()
 
 
 CUES: Final = ("absent", "present")
@@ -296,15 +275,6 @@ def test_an_arm_in_which_the_agent_could_not_use_the_tools_is_noted() -> None:
     assert note.startswith("competence is only 0.0 % (arm placebo): ")
 
 
-def test_missing_episodes_are_noted() -> None:
-    made = experiment(factors=("test-cues",))
-    lost = [errored(scenario="s40"), truncated(scenario="s41"), unfinished(2, scenario="s42")]
-    one, other = with_factor({"absent": 5, "present": 12})
-    found = analysed(made, [one, other._replace(records=[*other.records, *lost])])
-    assert found.notes == ("odds ratios leave out 3 episodes without a score; the differences have bounds",)
-    assert found.odds[0].ratio == pytest.approx(4.5)
-
-
 @pytest.mark.parametrize(
     ("counts", "of", "words"),
     [
@@ -318,15 +288,6 @@ def test_odds_ratios_that_cannot_be_had_are_noted(counts: dict[str, int], of: in
     assert found.odds == ()
     assert len(found.notes) == 1
     assert found.notes[0].startswith(words)
-
-
-def test_arms_without_a_task_in_common_are_noted() -> None:
-    made = experiment(arms=("escalating", "placebo"), assignment="latin")
-    others = cell("placebo", [resisted(dimension="time")])
-    found = analysed(made, [cell("escalating", gave_in(2, of=4)), others])
-    (effect,) = found.effects
-    assert (effect.difference.value, effect.p, effect.claimed) == (None, None, False)
-    assert found.notes == ("no effect total: no task was observed on both of its sides",)
 
 
 def alone(

@@ -13,7 +13,6 @@ from propensitybench.errors import UnknownName
 from propensitybench.experiments.analysis import analyse_model
 from propensitybench.experiments.design import allowed, experiment_of
 from propensitybench.experiments.effects import EFFECTS, assembled, sides, up_to
-from propensitybench.metrics.table import table_of
 from propensitybench.taxonomy import ArmName
 
 NO_FACTORS = ()
@@ -65,15 +64,6 @@ def test_an_episode_up_to_a_level(
         assert found == record
 
 
-@pytest.mark.parametrize("lost", [blocked, truncated, errored])
-def test_what_was_lost_later_is_scored_up_to_where_it_was_heard(lost: type) -> None:
-    table = table_of([up_to(lost(3), 2), up_to(lost(3, scenario="b"), 2)], 3)
-    assert table.finished.tolist() == [1, 1]
-    assert table.misaligned.tolist() == [0, 0]
-    table = table_of([up_to(lost(3), 3)], 4)
-    assert (table.finished.tolist(), table.missing.tolist()) == ([0], [1])
-
-
 def short(*outcomes: EpisodeRecord, arm: str = "single", first: int = 1) -> list[EpisodeRecord]:
     """Short episodes of one task, in the order of their messages."""
     return [under(arm, record, number) for number, record in enumerate(outcomes, first)]
@@ -122,13 +112,6 @@ def test_an_episode_without_a_score_censors_the_chain_at_its_level(lost: type) -
     assert chain(short(misaligned(0), lost(), stood()), resisted()) == ("misaligned", 1, 1)
     assert chain(short(stood(), stood(), stood()), lost()) == (kind, 0, 0)
     assert chain(short(misaligned(0), stood(), stood()), lost()) == (kind, 0, 0)
-
-
-def test_the_reason_of_an_error_stays_with_it_and_only_with_it() -> None:
-    (found,) = assembled(short(stood(), errored(), stood()), [resisted()], 3)
-    assert found.error == "no answer"
-    (found,) = assembled(short(misaligned(0), errored(), stood()), [errored(2)], 3)
-    assert found.error == ""
 
 
 def test_a_message_that_was_not_played_leaves_the_chain_unfinished() -> None:
@@ -207,24 +190,6 @@ def test_the_two_sides_of_every_effect_by_hand() -> None:
             [("misaligned", 0, 0), *[("resisted", 0, 1)] * 7],
         ),
     }
-
-
-def test_the_failing_tool_is_seen_in_every_chain_there_is() -> None:
-    arms = arms_of_two_tasks()
-    less, more = sides("blockage", {arm: arms[arm] for arm in ("escalating", "open")})
-    assert (len(less), len(more)) == (1, 2)
-
-
-def test_an_unknown_effect_is_a_mistake_of_the_program() -> None:
-    with pytest.raises(ValueError, match="no-such-effect"):
-        sides("no-such-effect", arms_of_two_tasks())
-
-
-def test_effects_are_allowed_by_their_arms() -> None:
-    assert allowed(("escalating",), NO_FACTORS) == ()
-    assert allowed(("escalating", "placebo"), NO_FACTORS) == ("total",)
-    assert allowed(("placebo", "pure"), NO_FACTORS) == ("pressure",)
-    assert allowed(ALL_ARMS, NO_FACTORS) == tuple(EFFECTS)
 
 
 @pytest.mark.parametrize(("name", "arm"), [(name, arm) for name, one in EFFECTS.items() for arm in one.arms])

@@ -87,14 +87,6 @@ def test_the_first_registration_stays_and_what_is_added_later_is_exploratory(tmp
     assert not effects["pressure"].claimed
 
 
-def test_a_comparison_that_is_dropped_later_still_counts(tmp_path: Path) -> None:
-    arms = ("escalating", "placebo", "pure")
-    play(registered(small(arms=arms), tmp_path))
-    whole = analyse(open_folder(tmp_path))
-    registered(small(arms=arms, comparisons=("total",)), tmp_path, LATER)
-    assert analyse(open_folder(tmp_path)).models == whole.models
-
-
 def test_the_same_design_opens_its_folder_again(tmp_path: Path) -> None:
     first = registered(small(), tmp_path)
     again = registered(small(), tmp_path, LATER)
@@ -116,17 +108,6 @@ def test_an_experiment_is_analysed_cell_by_cell_as_it_is_played(tmp_path: Path) 
     (model,) = found.models
     assert (model.model, [arm.propensity.value for arm in model.arms]) == ("simulated/at-level-1", [1.0, 1.0])
     assert [one.difference.value for one in model.effects] == [0.0]
-
-
-def test_every_model_has_an_analysis_of_its_own(tmp_path: Path) -> None:
-    both = [{"name": "simulated/at-level-1"}, {"name": "simulated/never"}]
-    opened = registered(small(models=both), tmp_path)
-    play(opened)
-    found = analyse(opened)
-    assert [(one.model, one.arms[0].propensity.value) for one in found.models] == [
-        ("simulated/at-level-1", 1.0),
-        ("simulated/never", 0.0),
-    ]
 
 
 def test_the_folder_of_another_experiment_is_refused(tmp_path: Path) -> None:
@@ -166,15 +147,12 @@ def test_a_folder_without_an_experiment_is_not_opened(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "damage",
     [
-        lambda _: b"",
         lambda raw: raw[: len(raw) // 2],
-        lambda raw: raw.replace(b'"digest"', b'"digits"', 1),
-        lambda raw: raw.replace(b'"levels": 2', b'"levels": "two"'),
         lambda raw: raw.replace(b"a-test", b"a-\xff-test"),
         lambda _: b"[" * 100_000,
         lambda raw: raw + b" " * 2**20,
     ],
-    ids=["empty", "half", "a-key", "a-type", "not-utf-8", "deep", "large"],
+    ids=["half", "not-utf-8", "deep", "large"],
 )
 @pytest.mark.parametrize("name", ["registration.json", "design.json"])
 def test_a_damaged_registration_is_refused_in_a_sentence(

@@ -18,13 +18,13 @@ from helpers.runs import finish
 from helpers.scenario_data import WORKSPACE, Json, edit_published, published_copy, sound_file
 
 import propensitybench
-from propensitybench.cli.execution import read_template
 from propensitybench.curation.validate import validate_dataset
 from propensitybench.engine import RunSpec, create_run
 from propensitybench.errors import BadInput
 from propensitybench.pressure.export import write_own
 from propensitybench.runs import StoredRun, read_runs
 from propensitybench.runs.comparison import read_index
+from propensitybench.runs.settings import read_template
 from propensitybench.scenarios import Selection, read_dataset, scenario_id
 from propensitybench.store import RunFile, verify
 

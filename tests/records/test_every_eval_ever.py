@@ -15,7 +15,7 @@ import pytest
 from helpers.clients import TaskScript
 from helpers.program import Done, call
 from helpers.runs import finish
-from records.sample_runs import EVIL, create
+from records.sample_runs import EVIL, create, stopped_run
 
 from propensitybench.chat import Reply, StopReason
 from propensitybench.clients import says
@@ -228,3 +228,9 @@ def test_runs_of_several_models_need_names_of_their_own(runs: dict[str, Path], t
     assert list(tmp_path.iterdir()) == []
     done = call("record", *both, "--as", "every-eval-ever", *WHO, "--out", tmp_path)
     assert (done.code, len(done.out.splitlines())) == (0, 2)
+
+
+def test_a_run_without_any_number_is_refused(tmp_path: Path) -> None:
+    done = record(stopped_run(tmp_path / "none.run", replies=0), tmp_path / "out")
+    assert (done.code, "has no number yet" in done.err) == (2, True)
+    assert not (tmp_path / "out").exists()

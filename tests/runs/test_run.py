@@ -2,10 +2,10 @@
 
 import asyncio
 import os
+import re
 import signal
 import subprocess
 import sys
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -248,27 +248,29 @@ def test_a_wrong_key_is_one_sentence_and_leaves_no_file(folder: Path) -> None:
             pb.run("m", "a.run", base_url=server.base_url, preflight=False, **SMALL)
 
 
-def test_a_spent_budget_is_a_warning_and_a_higher_one_continues() -> None:
+def test_a_spent_budget_is_a_note_each_time_and_a_higher_one_continues(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     with serving(simulated("never")) as server:
         settings: dict[str, Any] = {**SMALL, "base_url": server.base_url, "concurrency": 1}
-        with pytest.warns(
-            UserWarning, match=r"a\.run: \d of 6 tasks are finished; the budget of 1000 tokens"
-        ):
-            run = pb.run("m", "a.run", max_tokens_total=1000, **settings)
+        run = pb.run("m", "a.run", max_tokens_total=1000, **settings)
         assert len(run.records) < 6
         calls = server.calls
-        with pytest.warns(
-            UserWarning, match=r"the budget of 1000 tokens is used up \(.*; a higher one resumes"
-        ):
-            pb.run("m", "a.run", **settings)
+        pb.run("m", "a.run", **settings)
         assert server.calls == calls
+        notes = [record.getMessage() for record in caplog.records]
+        assert len(notes) == 2
+        for note in notes:
+            assert re.fullmatch(
+                r"a\.run: \d of 6 tasks are finished; the budget of 1000 tokens is used up \(\d+ spent\); "
+                "a higher one resumes the run",
+                note,
+            )
         settings["max_tokens_total"] = 10**6
         with pytest.raises(BadInput, match="needs the price of m"):
             pb.run("m", "a.run", budget_usd=1, **settings)
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            run = pb.run("m", "a.run", budget_usd=1, price=(0.5, 2), **settings)
-        assert len(run.records) == 6
+        run = pb.run("m", "a.run", budget_usd=1, price=(0.5, 2), **settings)
+        assert (len(run.records), len(caplog.records)) == (6, 2)
 
 
 def test_truncated_replies_have_no_score_and_say_what_to_do() -> None:
@@ -386,14 +388,8 @@ def test_every_setting_reaches_the_run() -> None:
         (execution, usual_execution),
         (execution.budget, usual_execution.budget),
     ):
-        # No settings: pb.run and resume set the first, designs and experiments three, gates the last.
-        for name in set(given.__struct_fields__) - {
-            "trust_endpoint",
-            "part",
-            "usd_elsewhere",
-            "tokens_elsewhere",
-            "draw",
-        }:
+        # No settings: pb.run and resume set the first, designs the second, gates the last.
+        for name in set(given.__struct_fields__) - {"trust_endpoint", "part", "draw"}:
             assert getattr(given, name) != getattr(default, name), name
     transport, usual_transport = execution.transport, usual_execution.transport
     for name in set(transport.__struct_fields__) - {"connect_timeout"}:

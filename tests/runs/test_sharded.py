@@ -6,14 +6,13 @@ from pathlib import Path
 import pytest
 from helpers.runs import finish
 
-from propensitybench.cli.options import DEFAULTS
 from propensitybench.clients.options import RequestLimits
 from propensitybench.engine import RunSpec, create_run
 from propensitybench.episode import Protocol
 from propensitybench.errors import BadInput
 from propensitybench.runs import read_runs
-from propensitybench.runs.execute import transport_of
 from propensitybench.runs.read import run_files
+from propensitybench.runs.start import transport_of
 from propensitybench.scenarios import Selection
 from propensitybench.store import Shard
 
@@ -69,4 +68,4 @@ def test_a_shard_has_its_part_of_the_rates() -> None:
     assert transport_of(Shard(3, 5), given) == RequestLimits(rpm=120, tpm=20, concurrency=7)
     assert transport_of(Shard(3, 200), given).tpm == 0.5
     assert transport_of(None, given) == given
-    assert transport_of(Shard(1, 2), DEFAULTS) == DEFAULTS
+    assert transport_of(Shard(1, 2), RequestLimits()) == RequestLimits()

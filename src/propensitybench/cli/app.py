@@ -1,11 +1,11 @@
 """The program: its commands, imported only when they are called, and its exit codes."""
 
+import logging
 import os
 import signal
 import sys
 import tempfile
 import traceback
-import warnings
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from importlib.metadata import version
@@ -14,7 +14,7 @@ from typing import Annotated, Final
 
 import typer
 
-from propensitybench.cli.output import make_streams_safe, tell
+from propensitybench.cli.output import make_streams_safe, print_note
 from propensitybench.errors import NotConverged, PropensityBenchError
 
 NOT_DONE: Final = 1
@@ -99,7 +99,7 @@ def main() -> None:
     interrupted.
     """
     make_streams_safe()
-    warnings.showwarning = _note
+    logging.getLogger("propensitybench").addHandler(Notes())
     signal.signal(signal.SIGTERM, _terminated)
     arguments = sys.argv[1:]
     wanted = [argument for argument in arguments if not argument.startswith("-")][:1]
@@ -111,18 +111,18 @@ def main() -> None:
     except SystemExit as ending:
         exited = ending.__context__
         if exited is not None and isinstance(exited.__cause__, KeyboardInterrupt):
-            tell("propensitybench: interrupted")
+            print_note("propensitybench: interrupted")
         raise
     except KeyboardInterrupt:  # before a command has begun
-        tell("propensitybench: interrupted")
+        print_note("propensitybench: interrupted")
         sys.exit(INTERRUPTED)
     except PropensityBenchError as error:
-        tell(f"propensitybench: {error}")
+        print_note(f"propensitybench: {error}")
         sys.exit(NOT_DONE if isinstance(error, NotConverged) else BAD_INPUT)
     except OSError as error:
         sys.exit(_no_output(error))
     except Exception as error:  # noqa: BLE001 - the outermost handler
-        tell(f"propensitybench: {_bug(error)}")
+        print_note(f"propensitybench: {_bug(error)}")
         sys.exit(INTERNAL_ERROR)
 
 
@@ -135,9 +135,12 @@ def _terminated(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt
 
 
-def _note(message: Warning | str, *_: object, **_named: object) -> None:
-    """Prints a warning as one line."""
-    tell(f"note: {message}")
+class Notes(logging.Handler):
+    """Prints what the package logs to standard error, repeated notes too, from whatever thread."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Prints a note as one line."""
+        print_note(f"note: {record.getMessage()}")
 
 
 def _no_output(error: OSError) -> int:
@@ -147,7 +150,7 @@ def _no_output(error: OSError) -> int:
     if isinstance(error, BrokenPipeError):
         return NOT_DONE
     what = error.filename or "standard output"
-    tell(f"propensitybench: {what}: cannot be used ({error.strerror or error})")
+    print_note(f"propensitybench: {what}: cannot be used ({error.strerror or error})")
     return BAD_INPUT
 
 

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from propensitybench.cli.execution import EXIT, cost
-from propensitybench.cli.output import tell
+from propensitybench.cli.output import print_note
 from propensitybench.cli.progress import progress_bar
 from propensitybench.cli.text import print_json
 from propensitybench.judging.plan import Estimate
@@ -44,10 +44,10 @@ def print_ending(asked: Judged) -> int:
     """Prints to standard error what is left to do; the exit code."""
     left = asked.total - asked.finished
     if asked.failures:
-        tell(f"{asked.failures} requests had no reply, the last one: {asked.last_failure}")
+        print_note(f"{asked.failures} requests had no reply, the last one: {asked.last_failure}")
     if left:
         why = f"stopped: {asked.stop.reason}; " if asked.stop.cause else ""
-        tell(f"{why}{left} of {asked.total} replies are missing; the same command asks for them")
+        print_note(f"{why}{left} of {asked.total} replies are missing; the same command asks for them")
     if asked.stop.cause is not None and left:
         return EXIT[asked.stop.cause]
     return UNANSWERED if left else 0

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import typer
 
 from propensitybench.cli import options
-from propensitybench.cli.output import tell
+from propensitybench.cli.output import print_note
 from propensitybench.cli.reading import read
 from propensitybench.cli.text import print_json
 from propensitybench.pages.board.folder import board
@@ -47,4 +47,6 @@ def command(
     print(written)
     print(f"digest of the board (SHA-256 of its SHA256SUMS): {written.sha256}")
     if len(written.board.versions) > 1:
-        tell(f"note: {len(written.board.versions)} data versions, each in a table of its own: not comparable")
+        print_note(
+            f"note: {len(written.board.versions)} data versions, each in a table of its own: not comparable"
+        )

@@ -8,13 +8,15 @@ from typing import Annotated, Literal
 import typer
 
 from propensitybench.cli import data_show, options
-from propensitybench.cli.output import write_new
-from propensitybench.cli.text import name_of, print_json
+from propensitybench.cli.text import print_json, write_new
 from propensitybench.curation.validate import review_dataset
 from propensitybench.errors import BadInput
+from propensitybench.files import file_name
 from propensitybench.pressure.export import write_own, write_published
 from propensitybench.records.croissant import croissant as describe
-from propensitybench.scenarios import Dataset, Selection, read_dataset, scenario_id
+from propensitybench.runs.resolve import read_spec
+from propensitybench.runs.settings import Settings
+from propensitybench.scenarios import Dataset, read_dataset, scenario_id
 from propensitybench.store.atomic import new_entries, remove_stale
 from propensitybench.taxonomy import taxonomy
 
@@ -31,7 +33,7 @@ def validate(data: options.Data = None, as_json: options.AsJson = False) -> None
     if as_json:
         print_json(
             {
-                "source": name_of(dataset.source),
+                "source": file_name(dataset.source),
                 "scenarios": len(dataset.scenarios),
                 "storylines": len(dataset.storylines),
                 "issues": [issue._asdict() for issue in issues],
@@ -59,21 +61,14 @@ def stats(data: options.Data = None, as_json: options.AsJson = False) -> None:
 
 
 @command.command("list")
+@options.takes("domains", "workspaces", "roles", "capabilities")
 def list_(
+    settings: Settings,
     data: options.Data = None,
-    domain: options.Domains = None,
-    workspace: options.Workspaces = None,
-    role: options.Roles = None,
-    capability: options.Capabilities = None,
     as_json: options.AsJson = False,
 ) -> None:
     """List the scenarios of a data set."""
-    selection = Selection(
-        domains=tuple(domain or ()),
-        workspaces=tuple(workspace or ()),
-        roles=tuple(role or ()),
-        capabilities=tuple(capability or ()),
-    )
+    selection = read_spec("simulated/never", settings).selection
     selection.check()
     scenarios = read_dataset(data, selection.takes).scenarios
     if as_json:
@@ -139,7 +134,7 @@ def _counts(dataset: Dataset) -> dict[str, object]:
     tools = {name for scenario in scenarios for name in scenario.tool_names()}
     getters = sum(len(scenario.getters) for scenario in scenarios)
     return {
-        "source": name_of(dataset.source),
+        "source": file_name(dataset.source),
         "layout": dataset.layout,
         "scenarios": len(scenarios),
         "tasks_per_naming": len(scenarios) * len(taxonomy().dimensions),

@@ -7,15 +7,16 @@ from typing import Annotated
 import typer
 
 from propensitybench.cli import options
-from propensitybench.cli.execution import exit_code, play_file, print_ending
+from propensitybench.cli.execution import exit_code, play, print_ending
 from propensitybench.cli.score import print_overview
-from propensitybench.cli.text import print_json, typed
-from propensitybench.engine import ExecutionOptions, RunSpec, create_run
+from propensitybench.cli.text import print_json, shell_quoted
+from propensitybench.engine import RunSpec
 from propensitybench.episode import Outcome
 from propensitybench.metrics import RunScores
 from propensitybench.metrics.display import percent
 from propensitybench.metrics.summary import summarise
 from propensitybench.runs import StoredRun
+from propensitybench.runs.start import Start
 from propensitybench.scenarios import Selection, read_dataset
 
 MODELS = ("simulated/o3-like", "simulated/claude-4-sonnet-like", "simulated/gemini-2.5-pro-like")
@@ -31,11 +32,11 @@ def command(
     scores = []
     paths = [out / f"{model.removeprefix('simulated/')}.run" for model in MODELS]
     for model, path in zip(MODELS, paths, strict=True):
-        create_run(RunSpec(model, selection=_sample(), seed=seed), path)
-        result = play_file(path, ExecutionOptions())
+        start = Start(path, {}, RunSpec(model, selection=_sample(), seed=seed))
+        result = play(start)
         scores.append(StoredRun(path).score())
         if code := exit_code(result, scores[-1]):
-            print_ending(path, result, scores[-1])
+            print_ending(start, result, scores[-1])
             raise typer.Exit(code)
     if as_json:
         print_json({"runs": [summarise(one) for one in scores]})
@@ -52,8 +53,8 @@ No language model was used. These simulated agents test the benchmark and say no
 propensities are set near published ones, and how much their scenarios differ is an assumption.
 The run files are in {out}.
 
-Scores in detail:   propensitybench score {typed(first)}
-A transcript:       propensitybench show {typed(first)} {_some_task(first)}
+Scores in detail:   propensitybench score {shell_quoted(first)}
+A transcript:       propensitybench show {shell_quoted(first)} {_some_task(first)}
 Play the agent:     propensitybench play"""
     )
 

@@ -9,12 +9,12 @@ import msgspec
 import typer
 
 from propensitybench.cli import options
-from propensitybench.cli.execution import cost, create, exit_code, play_file, print_ending, with_trust
-from propensitybench.cli.output import tell
+from propensitybench.cli.execution import confirm, cost, exit_code, play, print_ending
+from propensitybench.cli.output import print_note
 from propensitybench.cli.score import share
 from propensitybench.cli.tables import show, table
-from propensitybench.cli.text import must_be_utf8, name_of, print_json
-from propensitybench.engine import ExecutionOptions
+from propensitybench.cli.text import must_be_utf8, print_json
+from propensitybench.engine import StopCause
 from propensitybench.errors import BadInput
 from propensitybench.experiments.design import Cell, read_experiment
 from propensitybench.experiments.folder import (
@@ -22,17 +22,16 @@ from propensitybench.experiments.folder import (
     analyse,
     open_folder,
     register,
-    shared_budget,
 )
 from propensitybench.experiments.plan import ExperimentPlan, plan_experiment
-from propensitybench.experiments.play import analyse_experiment
+from propensitybench.experiments.play import analyse_experiment, start_cell
 from propensitybench.experiments.results import ExperimentAnalysis, ModelAnalysis
+from propensitybench.files import file_name
 from propensitybench.metrics import display
 from propensitybench.pages.experiment import write_experiment_page
 from propensitybench.runs import StoredRun
-from propensitybench.runs.execute import typed_by_user
-from propensitybench.runs.resolve import read_execution
 from propensitybench.runs.settings import Settings
+from propensitybench.runs.trust import check_trusted
 from propensitybench.store.atomic import new_file
 
 DESIGN: Final = """\
@@ -78,7 +77,7 @@ def new(
         raise BadInput(f"{file}: exists already; give another name") from error
     except OSError as error:
         raise BadInput(f"{file}: cannot be written ({error.strerror or error})") from error
-    print(f"wrote {name_of(file)}; next: propensitybench experiment plan {name_of(file)}")
+    print(f"wrote {file_name(file)}; next: propensitybench experiment plan {file_name(file)}")
 
 
 @command.command()
@@ -142,28 +141,25 @@ def run(
 ) -> None:
     """Register the design and play its cells, one run file each; resumes what is there."""
     must_be_utf8({"DESIGN": file, "--out": out})
-    execution = read_execution(settings, trust_endpoint=trust_endpoint)
     made = read_experiment(file)
-    for model in made.design.models:
-        with_trust(name_of(file), model.options, execution)
+    for model in () if trust_endpoint else made.design.models:
+        check_trusted(file_name(file), model.options, confirm)
     opened = register(made, file.parent, out)
     for cell in made.cells:
-        if code := _play_cell(opened, cell, execution):
-            tell("the experiment is not finished; the same command resumes it")
+        if code := _play_cell(opened, cell, settings):
+            print_note("the experiment is not finished; the same command resumes it")
             raise typer.Exit(code)
     _print(analyse(opened), as_json=as_json)
 
 
-def _play_cell(opened: ExperimentFolder, cell: Cell, execution: ExecutionOptions) -> int:
-    path = opened.path(cell)
-    create(cell.spec, path, execution)
-    tell(f"cell {cell.name}")
-    # The endpoint is the one that the design names; it was confirmed.
-    execution = typed_by_user(cell.spec, execution)
-    budget = shared_budget(opened, cell, execution.budget, execution.price)
-    result = play_file(path, msgspec.structs.replace(execution, budget=budget))
-    scores = StoredRun(path).score()
-    print_ending(path, result, scores, execution)
+def _play_cell(opened: ExperimentFolder, cell: Cell, settings: Settings) -> int:
+    print_note(f"cell {cell.name}")
+    start = start_cell(opened, cell, settings)
+    result = play(start)
+    scores = StoredRun(start.path).score()
+    print_ending(start, result, scores)
+    if result.cause is StopCause.BUDGET:
+        print_note("the budget of a cell is what the other cells leave of that of the experiment")
     return exit_code(result, scores)
 
 
@@ -187,7 +183,7 @@ def report(
     """Write a page with a figure and all numbers."""
     must_be_utf8({"DIR": folder, "--out": out})
     opened = open_folder(folder)
-    print(name_of(write_experiment_page(opened, analyse(opened), out)))
+    print(file_name(write_experiment_page(opened, analyse(opened), out)))
 
 
 def _print(found: ExperimentAnalysis, *, as_json: bool) -> None:

@@ -7,7 +7,7 @@ import typer
 
 from propensitybench.cli import options
 from propensitybench.cli.fits import fit_hazards
-from propensitybench.cli.output import tell
+from propensitybench.cli.output import print_note
 from propensitybench.cli.reading import read
 from propensitybench.errors import BadInput
 from propensitybench.metrics.analysis import analyse
@@ -31,7 +31,7 @@ def command(
         raise BadInput(f"--out {out}: is a file; give a folder")
     runs = comparable(read(files))
     for note in runs.notes:
-        tell(f"note: {note}")
+        print_note(f"note: {note}")
     hazards = fit_hazards(runs.runs) if hierarchical else None
     forms = FORMATS if form == "both" else (form,)
     for figure in write_figures(analyse(runs.runs), out, forms, hazards):

@@ -7,11 +7,12 @@ from typing import Annotated, Final
 import typer
 
 from propensitybench.cli import options
-from propensitybench.cli.output import tell
+from propensitybench.cli.output import print_note
 from propensitybench.cli.reading import read
 from propensitybench.cli.tables import show, table
-from propensitybench.cli.text import must_be_utf8, name_of, print_json
+from propensitybench.cli.text import must_be_utf8, print_json
 from propensitybench.errors import BadInput
+from propensitybench.files import file_name
 from propensitybench.metrics.signs import Declaration, ModelFindings, words
 from propensitybench.pages.findings import write_findings
 from propensitybench.signs import Findings, findings
@@ -56,7 +57,7 @@ def command(
     effects = _read_effects(relevant or ())
     found = findings(read(files), index=index, stated=stated or (), relevant=effects)
     if out is not None:
-        tell(f"written: {name_of(write_findings(found, out))}")
+        print_note(f"written: {file_name(write_findings(found, out))}")
     if as_json:
         print_json(found)
         return

@@ -6,10 +6,9 @@ from typing import Annotated, Any, Final, Literal
 import typer
 
 from propensitybench.cli import options
-from propensitybench.cli.execution import EXIT, confirmed, kept_or, play_file
+from propensitybench.cli.execution import EXIT, play
 from propensitybench.cli.text import must_be_utf8, print_json
-from propensitybench.cli.waiting import result_of
-from propensitybench.engine import Result, StopCause
+from propensitybench.engine import StopCause
 from propensitybench.errors import BadInput
 from propensitybench.gates import append_markdown, plan_gate, write_junit
 from propensitybench.gates.candidate_run import CANDIDATE_SETTINGS, CandidateRun
@@ -96,7 +95,7 @@ def command(
     question, result = question_of(margin, on, naming, level), None
     if until_decided:
         own = CandidateRun(open_run(base), candidate, question, max_tasks)
-        result = played(own, model, settings, trust_endpoint=trust_endpoint)
+        result = play(own.start(model, settings, trust_endpoint=trust_endpoint), own.create_or_check)
         verdict = verdict_after(own, result)
     else:
         refuse_playing({"model": model, "max_tasks": max_tasks, **settings})
@@ -110,15 +109,6 @@ def command(
         raise typer.Exit(EXIT[result.cause])
     # A spent budget or a provider that is down leaves the answer open; it is not a fail.
     raise typer.Exit(verdict.exit_code)
-
-
-def played(own: CandidateRun, model: str | None, settings: Settings, *, trust_endpoint: bool) -> Result:
-    """Plays a candidate, new or begun, until its comparison with the base is decided."""
-    settings = kept_or(own.path, settings)
-    execution = result_of(own.create_or_check(model, settings, trust_endpoint=trust_endpoint))
-    if model is None and not own.is_over:
-        execution = confirmed(own.path, execution)
-    return play_file(own.path, execution, own.draw)
 
 
 def show(found: object, as_dict: dict[str, Any], *, as_json: bool) -> None:

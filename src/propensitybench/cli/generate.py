@@ -11,10 +11,11 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from propensitybench.cli import generate_read, generate_write, options, tables
-from propensitybench.cli.output import tell
-from propensitybench.cli.text import must_be_utf8, name_of, print_json, typed
+from propensitybench.cli.output import print_note
+from propensitybench.cli.text import must_be_utf8, print_json, shell_quoted
 from propensitybench.clients.options import ModelOptions, RequestLimits
 from propensitybench.errors import BadInput
+from propensitybench.files import file_name
 from propensitybench.generation.accepting import accept as make_data_set
 from propensitybench.generation.execution import Models
 from propensitybench.generation.items import Draw
@@ -141,9 +142,9 @@ def status(work: generate_write.Work, as_json: options.AsJson = False) -> None:
 def _plan(wanted: Wanted, out: Path) -> None:
     work = make_plan(wanted, out)
     units, storylines = len(work.units()), sum(work.plan.storylines.values())
-    print(f"{len(work.acts)} scenarios of {units} roles and {storylines} storylines: {name_of(work.root)}")
-    tell(f"read and edit {name_of(work.root / 'acts.csv')}, then type:")
-    print(f"  propensitybench generate write {typed(work.root)} --model MODEL", file=sys.stderr)
+    print(f"{len(work.acts)} scenarios of {units} roles and {storylines} storylines: {file_name(work.root)}")
+    print_note(f"read and edit {file_name(work.root / 'acts.csv')}, then type:")
+    print(f"  propensitybench generate write {shell_quoted(work.root)} --model MODEL", file=sys.stderr)
 
 
 def _check(path: Path, against: Sequence[Path] = (), embeddings: str = "", *, as_json: bool) -> int:
@@ -157,7 +158,7 @@ def _check(path: Path, against: Sequence[Path] = (), embeddings: str = "", *, as
         for text in checked.whole:
             print(text)
         for text in checked.warnings:
-            tell(f"note: {text}")
+            print_note(f"note: {text}")
         print(checked)
     return NOT_DONE if checked.failed or checked.whole else 0
 
@@ -168,8 +169,8 @@ def _accept(path: Path, out: Path, *, as_json: bool) -> None:
         print_json(accepted._asdict())
         return
     for file, reasons in accepted.left_out.items():
-        tell(f"left out: {file}: {reasons[0]}")
-    print(f"{accepted.scenarios} scenarios and {accepted.storylines} storylines: {name_of(out)}")
+        print_note(f"left out: {file}: {reasons[0]}")
+    print(f"{accepted.scenarios} scenarios and {accepted.storylines} storylines: {file_name(out)}")
 
 
 def _demonstrate(out: Path, seed: int) -> int:
@@ -189,13 +190,14 @@ def _demonstrate(out: Path, seed: int) -> int:
     code = code or generate_read.read_panel(request, readers, None, 1, as_json=False)
     if code == 0:
         _accept(work, data, as_json=False)
+        folder = shell_quoted(data)
         print(
             f"""
 No language model was used. The keyless writer makes texts of parts: they pass the checks and are dull, and
 its readers give every item the same scores. They show how the parts fit together, and nothing else.
 
-Where every unit stands: propensitybench generate status {typed(work)}
-The card of the set:     {typed(data / "card.md")}
-Play it:                 propensitybench run --model simulated/o3-like --data {typed(data)} --run demo.run"""
+Where every unit stands: propensitybench generate status {shell_quoted(work)}
+The card of the set:     {shell_quoted(data / "card.md")}
+Play it:                 propensitybench run --model simulated/o3-like --run demo.run --data {folder}"""
         )
     return code

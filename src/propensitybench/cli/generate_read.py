@@ -12,11 +12,12 @@ from rich.table import Table
 
 from propensitybench.cli import options, tables
 from propensitybench.cli.generate_write import settings_of
-from propensitybench.cli.output import tell
+from propensitybench.cli.output import print_note
 from propensitybench.cli.progress import progress_bar
-from propensitybench.cli.text import must_be_utf8, name_of, print_json
+from propensitybench.cli.text import must_be_utf8, print_json
 from propensitybench.clients.options import ModelOptions, RequestLimits
 from propensitybench.errors import BadInput, ModelError, RunStopped
+from propensitybench.files import file_name
 from propensitybench.generation.agreement import Spread
 from propensitybench.generation.execution import writing_client
 from propensitybench.generation.forms import CRITERIA, Reading, form_files, write_forms
@@ -146,7 +147,7 @@ def read_panel(
     _note_draw(found, request)
     if forms is not None and not filled:
         write_forms(forms, found.items, FEWEST_READERS)
-        print(f"{len(found.items)} items and {FEWEST_READERS} forms: {name_of(forms)}")
+        print(f"{len(found.items)} items and {FEWEST_READERS} forms: {file_name(forms)}")
         print("Have each form filled in by one person alone, then type the same command again.")
         return 0
     readings = {} if forms is None else read_people(found, forms)
@@ -156,8 +157,8 @@ def read_panel(
     try:
         readings |= _read_models(found, readers, request.out, batch)
     except (ModelError, RunStopped) as error:
-        tell(f"stopped: {error}")
-        tell("the replies so far are kept; the same command resumes the round")
+        print_note(f"stopped: {error}")
+        print_note("the replies so far are kept; the same command resumes the round")
         return BAD_INPUT if isinstance(error, RunStopped) and error.bad_input else NOT_DONE
     who |= {reader.name: _note_of(reader, request) for reader in readers}
     scores = finish_round(found, readings, who)
@@ -176,7 +177,7 @@ def _reader(seat: int, judge: Judge) -> Reader:
 def _note_of(reader: Reader, request: PanelRequest) -> ReaderNote:
     model = reader.client.model
     if wrote := texts_by_writer(request.work)[model]:
-        tell(
+        print_note(
             f"note: {reader.name} ({model}) wrote {wrote} of the texts; take a reader who wrote none of them"
         )
     return ReaderNote(model, reader.seat, wrote)
@@ -185,11 +186,17 @@ def _note_of(reader: Reader, request: PanelRequest) -> ReaderNote:
 def _note_draw(found: Round, request: PanelRequest) -> None:
     drawn = [item for item in found.items if item.source == DRAWN]
     if len(drawn) < request.draw.drawn:
-        tell(f"note: {name_of(request.work)} has only {len(drawn)} scenarios, and all of them are read")
+        print_note(
+            f"note: {file_name(request.work)} has only {len(drawn)} scenarios, and all of them are read"
+        )
     if not request.known:
-        tell("note: nothing of known quality is mixed in, so there is nothing to compare with; see --known")
+        print_note(
+            "note: nothing of known quality is mixed in, so there is nothing to compare with; see --known"
+        )
     if silent := sum(not item.has_messages for item in drawn):
-        tell(f"note: {silent} of the {len(drawn)} drawn scenarios have no messages, since no storyline suits")
+        print_note(
+            f"note: {silent} of the {len(drawn)} drawn scenarios have no messages, since no storyline suits"
+        )
 
 
 def _read_models(found: Round, readers: Sequence[Reader], out: Path, batch: int) -> dict[str, list[Reading]]:
@@ -204,7 +211,7 @@ def _read_models(found: Round, readers: Sequence[Reader], out: Path, batch: int)
 def _print(found: Round, scores: PanelScores, who: Mapping[str, ReaderNote], *, as_json: bool) -> None:
     back = returned(scores, panel_limits())
     if as_json:
-        about = {"folder": name_of(found.folder), "round": found.number, "who": who, "returned": back}
+        about = {"folder": file_name(found.folder), "round": found.number, "who": who, "returned": back}
         print_json({**about, **msgspec.structs.asdict(scores)})
         return
     tables.show(_means(found, scores, who))
@@ -212,7 +219,7 @@ def _print(found: Round, scores: PanelScores, who: Mapping[str, ReaderNote], *, 
     for reader, number in scores.missing.items():
         if number:
             print(f"{reader}: {number} scores are missing")
-    print(f"The panel has {'passed' if scores.passed else 'not passed'}. Scores: {name_of(found.folder)}")
+    print(f"The panel has {'passed' if scores.passed else 'not passed'}. Scores: {file_name(found.folder)}")
     if back:
         print(f"{len(back)} texts go back to the writer ({RETURNED}): {', '.join(back)}")
 

@@ -7,11 +7,12 @@ import typer
 
 from propensitybench.cli import options
 from propensitybench.cli.execution import EXIT, cost
-from propensitybench.cli.output import tell
+from propensitybench.cli.output import print_note
 from propensitybench.cli.progress import progress_bar
-from propensitybench.cli.text import must_be_utf8, name_of, print_json
+from propensitybench.cli.text import must_be_utf8, print_json
 from propensitybench.cli.waiting import result_until_stopped
 from propensitybench.errors import BadInput
+from propensitybench.files import file_name
 from propensitybench.generation.drafts import take_drafts
 from propensitybench.generation.estimating import estimate
 from propensitybench.generation.execution import Models, Written, write
@@ -118,12 +119,12 @@ def _print_written(work: WorkFolder, written: Written, *, as_json: bool) -> None
             counted = (f"{number} {kind}" for kind, number in written.unusable.items() if number)
             print(f"replies that held no text: {', '.join(counted)}")
     for file, aside in asides.items():
-        tell(f"set aside: {file}: {aside.reasons[0] if aside.reasons else 'no reason given'}")
+        print_note(f"set aside: {file}: {aside.reasons[0] if aside.reasons else 'no reason given'}")
     if stop.cause is not None:
-        tell(f"stopped: {stop.reason}")
-        tell("no reply is lost; resume with the same command")
+        print_note(f"stopped: {stop.reason}")
+        print_note("no reply is lost; resume with the same command")
     elif asides:
-        tell(f"all reasons are in {name_of(work.root / SET_ASIDE)}; write these again with --again")
+        print_note(f"all reasons are in {file_name(work.root / SET_ASIDE)}; write these again with --again")
 
 
 def _take(path: Path, drafts: Path, *, as_json: bool) -> int:

@@ -10,8 +10,8 @@ from rich.table import Table
 
 from propensitybench.cli import options, tables
 from propensitybench.cli.asked import print_ending, print_estimate, shown
-from propensitybench.cli.output import tell
-from propensitybench.cli.text import print_json, typed
+from propensitybench.cli.output import print_note
+from propensitybench.cli.text import print_json, shell_quoted
 from propensitybench.cli.waiting import result_until_stopped
 from propensitybench.errors import BadInput
 from propensitybench.judging.asking import judge_run, plan_judging
@@ -122,9 +122,9 @@ def _store_scout(path: Path, given: Path, questions: Sequence[str]) -> None:
     found = read_scout(given, question, StoredRun(path))
     with RunFile.open(path, write=True) as file:
         file.annotate(found.annotations, questions={question.digest: question.body}, raters=found.raters)
-    tell(f"{len(found.annotations)} answers read")
+    print_note(f"{len(found.annotations)} answers read")
     for reason, number in found.left_out.items():
-        tell(f"left out: {number} results, {reason}")
+        print_note(f"left out: {number} results, {reason}")
 
 
 def _print(path: Path, questions: Sequence[str], *, as_json: bool) -> None:
@@ -140,8 +140,8 @@ def _print_results(path: Path, results: Sequence[Results], questions: Mapping[st
     for one in results:
         tables.show(_shares(one))
         question = questions.get(one.question, one.question)
-        label = f"propensitybench label {typed(path)} --question {typed(question)}"
-        for line in _lines(one, f"{label} --page {typed(one.question + '.html')}"):
+        label = f"propensitybench label {shell_quoted(path)} --question {shell_quoted(question)}"
+        for line in _lines(one, f"{label} --page {shell_quoted(one.question + '.html')}"):
             print(line)
         print()
     print(LEGEND)

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from propensitybench.cli import options
 from propensitybench.cli.tables import console
-from propensitybench.cli.text import typed
+from propensitybench.cli.text import shell_quoted
 from propensitybench.errors import BadInput
 from propensitybench.escaping import visible
 from propensitybench.judging.items import Item, Passage
@@ -79,7 +79,7 @@ def command(
         drawn = label(file, question, number=number, twice=twice, seed=seed)
         if count := drawn.write_page(page, name or ""):
             print(f"{page}: {count} episodes to read in a browser. Store what it saves with:")
-            print(f"propensitybench label {typed(file)} --read FILE.json")
+            print(f"propensitybench label {shell_quoted(file)} --read FILE.json")
         else:
             print(_nothing_left(name or ""))
     elif name is None:

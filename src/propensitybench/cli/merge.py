@@ -6,8 +6,9 @@ from typing import Annotated
 import typer
 
 from propensitybench.cli import options
-from propensitybench.cli.output import tell
-from propensitybench.cli.text import name_of, print_json, typed
+from propensitybench.cli.output import print_note
+from propensitybench.cli.text import print_json, shell_quoted
+from propensitybench.files import file_name
 from propensitybench.runs.read import run_files
 from propensitybench.store import merge
 
@@ -27,7 +28,7 @@ def command(
     merged = merge(run_files(files), run)
     left = merged.tasks - merged.finished
     if as_json:
-        print_json({"file": name_of(run), **merged._asdict(), "missing": list(map(str, merged.missing))})
+        print_json({"file": file_name(run), **merged._asdict(), "missing": list(map(str, merged.missing))})
     else:
         count = "1 file" if merged.files == 1 else f"{merged.files} files"
         print(f"{run}: {count}, {merged.finished} of {merged.tasks} tasks finished")
@@ -35,7 +36,11 @@ def command(
         shown = ", ".join(map(str, merged.missing[:LISTED])) + (
             ", ..." if len(merged.missing) > LISTED else ""
         )
-        tell(f"missing: shard {shown}; play each with the run's `run` command and --shard, then merge again")
+        print_note(
+            f"missing: shard {shown}; play each with the run's `run` command and --shard, then merge again"
+        )
     if left:
-        tell(f"{left} tasks are unfinished, {merged.errored} of them errored; finish them in this file with:")
-        tell(f"  propensitybench resume {typed(run)}")
+        print_note(
+            f"{left} tasks are unfinished, {merged.errored} of them errored; finish them in this file with:"
+        )
+        print_note(f"  propensitybench resume {shell_quoted(run)}")

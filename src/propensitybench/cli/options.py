@@ -1,14 +1,12 @@
 """Options that several commands share."""
 
 from collections.abc import Callable, Mapping
-from copy import copy
 from functools import wraps
 from inspect import Parameter, signature
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, cast, get_args, get_origin
+from typing import Annotated, Any, Final, cast, get_args, get_origin
 
 import typer
-from typer.models import OptionInfo
 
 from propensitybench.cli.text import must_be_utf8
 from propensitybench.clients.options import ModelOptions, RequestLimits
@@ -25,10 +23,7 @@ from propensitybench.runs.settings import (
     must_be,
     option_of,
 )
-from propensitybench.taxonomy import ArmName
 
-DEFAULTS: Final = RequestLimits()
-LEVELS: Final = 12
 Command = Callable[..., None]
 
 Data = Annotated[
@@ -70,18 +65,6 @@ Embeddings = Annotated[
     ),
 ]
 Seed = Annotated[int, typer.Option("--seed", help="Random seed.")]
-Domains = Annotated[list[str] | None, typer.Option("--domain", help="Only this domain; may be repeated.")]
-Workspaces = Annotated[
-    list[str] | None, typer.Option("--workspace", help="Only this workspace; may be repeated.")
-]
-Roles = Annotated[list[str] | None, typer.Option("--role", help="Only this role; may be repeated.")]
-Capabilities = Annotated[
-    list[str] | None, typer.Option("--capability", help="Only this capability; may be repeated.")
-]
-Dimensions = Annotated[
-    list[str] | None, typer.Option("--dimension", help="Only this pressure dimension; may be repeated.")
-]
-
 # The model and the tasks.
 Model = Annotated[
     str,
@@ -91,80 +74,6 @@ RunToMake = Annotated[
     Path,
     typer.Option(
         "--run", metavar="FILE", help="Run file to create, or to resume if it exists.", show_default=False
-    ),
-]
-ShardOnly = Annotated[
-    str | None,
-    typer.Option(
-        "--shard",
-        metavar="I/N",
-        help="Play only the I-th of N shards of the run, in a run file of its own; `merge` combines them.",
-    ),
-]
-NamingChoice = Annotated[
-    Literal["harmful", "benign", "both"], typer.Option("--naming", help="Name of the misaligned tool.")
-]
-Limit = Annotated[
-    int | None,
-    typer.Option(
-        "--limit",
-        min=1,
-        help="Play a balanced sample of N scenario-dimension pairs, each under every selected naming.",
-    ),
-]
-Levels = Annotated[
-    int,
-    typer.Option(
-        "--levels",
-        min=0,
-        max=LEVELS,
-        help="Stop each task after K pressure messages. Cheaper, but the result is PP@K, not the propensity.",
-    ),
-]
-Precision = Annotated[
-    float | None,
-    typer.Option(
-        "--precision",
-        metavar="SHARE",
-        help="Stop when the 95 % interval of the propensity is at most +- SHARE under every naming, e.g. "
-        "0.02. Tasks are drawn in batches of 80 pairs, at least 400. The rule looks at the width of the "
-        "interval, not at its value, so the interval keeps its coverage.",
-    ),
-]
-Epochs = Annotated[int, typer.Option("--epochs", min=1, max=10_000, help="Repetitions of each task.")]
-ArmChoice = Annotated[
-    ArmName,
-    typer.Option(
-        "--arm",
-        help="The variant to play, to tell an effect of pressure from others (docs/experiments.md). Only "
-        "escalating gives the propensity.",
-    ),
-]
-SucceedsAt = Annotated[
-    int,
-    typer.Option(
-        "--succeeds-at",
-        metavar="N",
-        min=1,
-        help="With --arm open: the right call of the safe tool that succeeds.",
-    ),
-]
-Ask = Annotated[
-    bool, typer.Option("--ask", help="Offer a tool that puts a question to those who may decide.")
-]
-Report = Annotated[
-    bool,
-    typer.Option(
-        "--report", help="Ask for a closing report after the end of each task, and compare it with the facts."
-    ),
-]
-Template = Annotated[
-    str | None,
-    typer.Option(
-        "--template",
-        metavar="NAME|FILE",
-        help="System message: named (the policy names the misaligned tool), unnamed (it only forbids the "
-        "act), or a Jinja template of your own.  [default: named]",
     ),
 ]
 PlanOnly = Annotated[
@@ -181,117 +90,11 @@ AssumePropensity = Annotated[
         help="With --plan: the model's propensity; may be repeated. Default: 0.1 and 0.5.",
     ),
 ]
-# Sampling options: part of what a run is.
-BaseUrl = Annotated[
-    str | None,
-    typer.Option(
-        "--base-url",
-        metavar="URL",
-        help="OpenAI-compatible endpoint; --model is then the endpoint's own model name.",
-    ),
-]
-BaseUrls = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--base-url",
-        metavar="URL",
-        help="OpenAI-compatible endpoint; --model is then the endpoint's own model name. Repeated: "
-        "replicas of the model.",
-    ),
-]
-GoesOnAt = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--base-url",
-        metavar="URL",
-        help="Send requests to this endpoint instead of the one that the run file names; may be repeated.",
-    ),
-]
-Temperature = Annotated[
-    float | None, typer.Option("--temperature", help="Sampling temperature. Default: the provider's.")
-]
-TopP = Annotated[float | None, typer.Option("--top-p", help="Nucleus sampling. Default: the provider's.")]
-MaxTokens = Annotated[
-    int | None,
-    typer.Option("--max-tokens", min=1, help="Longest reply, reasoning included. Default: the provider's."),
-]
-ReasoningEffort = Annotated[
-    Literal["none", "minimal", "low", "medium", "high", "xhigh"] | None,
-    typer.Option("--reasoning-effort", help="For reasoning models. Default: the provider's."),
-]
-ExtraBody = Annotated[
-    str | None, typer.Option("--extra-body", metavar="JSON", help="Object merged into every request body.")
-]
-
-# How requests are sent and when to stop: may differ when a run is resumed.
-Concurrency = Annotated[
-    int, typer.Option("--concurrency", help="Episodes, and so requests, in flight.", min=1)
-]
-Timeout = Annotated[
-    float, typer.Option("--timeout", min=1.0, max=86_400.0, help="Seconds for one attempt of a request.")
-]
-MaxRetries = Annotated[
-    int, typer.Option("--max-retries", min=0, help="Retries of a request after a transient error.")
-]
-Rpm = Annotated[int | None, typer.Option("--rpm", min=1, help="Requests per minute and API key.")]
-Tpm = Annotated[int | None, typer.Option("--tpm", min=1, help="Tokens per minute and API key.")]
-BudgetUsd = Annotated[
-    float | None, typer.Option("--budget-usd", min=0.0, help="Stop at this cost in US dollars.")
-]
-MaxTokensTotal = Annotated[
-    int | None, typer.Option("--max-tokens-total", min=1, help="Stop at this number of tokens.")
-]
-PriceGiven = Annotated[
-    str | None,
-    typer.Option(
-        "--price",
-        metavar="IN,OUT[,CACHED]",
-        help="US dollars per million tokens, for a model that the price table does not list.",
-    ),
-]
-Preflight = Annotated[
-    bool, typer.Option("--preflight/--no-preflight", help="Check the endpoint before the first task.")
-]
-
-
-def _as_before(option: Any, first: object) -> OptionInfo:
-    """The same option without a default of its own: if it is not given, the run file says what it is."""
-    info: OptionInfo = copy(get_args(option)[1])
-    info.help = f"{info.help}  [default: as before, at first {first}]"
-    return info
-
-
-# Of `run`, `resume` and `gate`.
-ConcurrencyKept = Annotated[int | None, _as_before(Concurrency, DEFAULTS.concurrency)]
-TimeoutKept = Annotated[float | None, _as_before(Timeout, f"{DEFAULTS.timeout:g}")]
-MaxRetriesKept = Annotated[int | None, _as_before(MaxRetries, DEFAULTS.max_retries)]
-PreflightKept = Annotated[bool | None, _as_before(Preflight, "preflight")]
 TrustEndpoint = Annotated[
     bool,
     typer.Option(
         "--trust-endpoint",
         help="Send requests and the key to the endpoint that the file names, whatever it is.",
-    ),
-]
-Engine = Annotated[
-    Literal["local", "ray"],
-    typer.Option("--engine", help="Play in this process, or on the machines of a Ray cluster (extra `ray`)."),
-]
-RayAddress = Annotated[
-    str | None,
-    typer.Option(
-        "--ray-address",
-        metavar="HOST:PORT",
-        help="With --engine ray: the cluster. Default: $RAY_ADDRESS, or one on this machine for this run.",
-    ),
-]
-Workers = Annotated[
-    int | None,
-    typer.Option(
-        "--workers",
-        min=1,
-        help="With --engine ray: how many share the tasks, --concurrency, --rpm and --tpm. Default: one for "
-        "each CPU of this machine, or for each machine of the cluster.",
     ),
 ]
 

@@ -11,7 +11,6 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, Final, Literal, TextIO, cast
 
-from propensitybench.errors import BadInput
 from propensitybench.escaping import visible
 
 LONGEST_SENTENCE: Final = 2000
@@ -87,19 +86,6 @@ def styled(name: Literal["stdout", "stderr"]) -> TextIO:
     return cast(TextIO, _Controls(stream) if isinstance(stream, SafeStream) else stream)
 
 
-def write_new(path: Path, text: str) -> None:
-    """Writes the file of an option ``--out``; raises `BadInput` if it exists or cannot be written."""
-    from propensitybench.store.atomic import new_file
-
-    try:
-        with new_file(path) as file:
-            file.write(text.encode())
-    except FileExistsError as error:
-        raise BadInput(f"--out {path}: exists already; give another file") from error
-    except OSError as error:
-        raise BadInput(f"--out {path}: cannot be written ({error.strerror or error})") from error
-
-
 def sentence(text: object) -> str:
     """A message as one line of bounded length, so that no part of it looks like another message."""
     line = visible(str(text)).replace("\n", "\\n").replace("\t", " ")
@@ -108,6 +94,6 @@ def sentence(text: object) -> str:
     )
 
 
-def tell(text: object) -> None:
+def print_note(text: object) -> None:
     """Prints one line to standard error."""
     print(sentence(text), file=sys.stderr)

@@ -10,8 +10,9 @@ import typer
 from propensitybench.cli import options, tables
 from propensitybench.cli.asked import print_ending, print_estimate, shown
 from propensitybench.cli.execution import confirmed
-from propensitybench.cli.text import name_of, print_json
+from propensitybench.cli.text import print_json
 from propensitybench.cli.waiting import result_until_stopped
+from propensitybench.files import file_name
 from propensitybench.judging.probe import probing_of, read_answers
 from propensitybench.judging.probed import AtLevel, ProbeNumbers
 from propensitybench.judging.probes import Level
@@ -111,7 +112,7 @@ def _print(path: Path, digests: Sequence[str], levels: Sequence[Level], *, as_js
         print_json(answers.to_dict())
         return
     if not answers.probes:
-        print(f"{name_of(path)}: no answers yet")
+        print(f"{file_name(path)}: no answers yet")
         return
     for one in answers.probes:
         _print_probe(one)

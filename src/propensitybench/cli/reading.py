@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from propensitybench.cli.output import tell
+from propensitybench.cli.output import print_note
 from propensitybench.runs import Run, read_runs
 
 
@@ -11,5 +11,5 @@ def read(files: Sequence[Path]) -> list[Run]:
     """The runs in run files, Inspect logs and folders; prints what was skipped to standard error."""
     found = read_runs(files)
     for note in found.skipped:
-        tell(f"note: {note}")
+        print_note(f"note: {note}")
     return found.runs

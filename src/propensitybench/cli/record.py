@@ -8,9 +8,9 @@ from typing import Annotated, Literal
 import typer
 
 from propensitybench.cli import options
-from propensitybench.cli.output import tell, write_new
+from propensitybench.cli.output import print_note
 from propensitybench.cli.reading import read
-from propensitybench.cli.text import must_be_utf8
+from propensitybench.cli.text import must_be_utf8, write_new
 from propensitybench.errors import BadInput
 from propensitybench.records.every_eval_ever import Submitter, datastore_folders, write_record
 from propensitybench.records.facts import facts
@@ -106,7 +106,9 @@ def _write_records(runs: Sequence[Run], by: Submitter, out: Path, *, instances: 
     created = int(datetime.now(UTC).timestamp())
     for run in runs:
         if instances and not run.has_transcripts:
-            tell(f"note: {run.file}: Inspect logs are read without conversations, so no instance records")
+            print_note(
+                f"note: {run.file}: Inspect logs are read without conversations, so no instance records"
+            )
         written = write_record(facts(run), by, out, created, instances=instances and run.has_transcripts)
         rows = "" if written.instances is None else f", {written.instances} instance records"
         left = f"; {written.unscored} tasks without a score have none" if rows and written.unscored else ""

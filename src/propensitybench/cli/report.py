@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import typer
 
 from propensitybench.cli import options
-from propensitybench.cli.output import tell
+from propensitybench.cli.output import print_note
 from propensitybench.cli.reading import read
 from propensitybench.pages.page_write import report
 
@@ -40,5 +40,5 @@ def command(
 ) -> None:
     written = report(read(files), out, transcripts=transcripts, figures=figures, publishable=publishable)
     for note in written.notes:
-        tell(f"note: {note}")
+        print_note(f"note: {note}")
     print(written)

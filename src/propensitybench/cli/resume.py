@@ -3,9 +3,9 @@
 import typer
 
 from propensitybench.cli import options
-from propensitybench.cli.execution import kept_or, resume
-from propensitybench.runs.resolve import read_execution
+from propensitybench.cli.execution import play_and_print
 from propensitybench.runs.settings import Settings
+from propensitybench.runs.start import Start
 
 
 @options.takes(
@@ -21,5 +21,4 @@ def command(
     trust_endpoint: options.TrustEndpoint = False,
     as_json: options.AsJson = False,
 ) -> None:
-    execution = read_execution(kept_or(file, settings), trust_endpoint=trust_endpoint)
-    raise typer.Exit(resume(file, execution, as_json=as_json))
+    raise typer.Exit(play_and_print(Start(file, settings, trust_endpoint=trust_endpoint), as_json=as_json))

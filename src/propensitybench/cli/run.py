@@ -3,12 +3,13 @@
 import typer
 
 from propensitybench.cli import options
-from propensitybench.cli.execution import kept_or, start
+from propensitybench.cli.execution import play_and_print
 from propensitybench.cli.plan import show_plan
 from propensitybench.cli.text import must_be_utf8
 from propensitybench.metrics.power import PROPENSITIES
-from propensitybench.runs.resolve import read_settings
+from propensitybench.runs.resolve import read_spec
 from propensitybench.runs.settings import SETTINGS, Settings
+from propensitybench.runs.start import Start
 
 
 @options.takes(*SETTINGS, kept=True)
@@ -21,8 +22,9 @@ def command(
     as_json: options.AsJson = False,
 ) -> None:
     must_be_utf8({"--model": model})
-    spec, execution = read_settings(model, kept_or(run, settings))
+    spec = read_spec(model, settings)
+    start = Start(run, settings, spec)
     if plan:
-        show_plan(spec, run, execution.price, propensities or PROPENSITIES, as_json=as_json)
+        show_plan(spec, run, start.execution.price, propensities or PROPENSITIES, as_json=as_json)
     else:
-        raise typer.Exit(start(spec, run, execution, as_json=as_json))
+        raise typer.Exit(play_and_print(start, as_json=as_json))

@@ -56,7 +56,8 @@ def command(
     print(UNCERTAINTY)
     if fitted is not None:
         fits.print_regression(fitted)
-    fits.print_hazards(hazards or {})
+    if hazards:
+        fits.print_hazards(hazards)
     print_remarks(scores)
     for one in scores:
         if one.stopping_rule is not None:

@@ -1,6 +1,5 @@
 """Text made safe for a terminal, and JSON for programs."""
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from shlex import quote
@@ -9,22 +8,13 @@ from typing import Any
 import msgspec
 
 from propensitybench.errors import BadInput
-from propensitybench.escaping import json_visible, visible
+from propensitybench.escaping import json_visible
+from propensitybench.store.atomic import new_file
 
 
-def safe(text: str) -> str:
-    """The text with every unsafe character written as its escape sequence."""
-    return visible(text)
-
-
-def name_of(path: str | Path) -> str:
-    """A path as text, whatever its bytes are."""
-    return os.fsencode(path).decode("utf-8", "replace")
-
-
-def typed(path: str | Path) -> str:
+def shell_quoted(path: str | Path) -> str:
     """A path as it is typed in a shell."""
-    return safe(quote(str(path)))
+    return quote(str(path))
 
 
 def must_be_utf8(given: Mapping[str, str | Path | None]) -> None:
@@ -34,6 +24,17 @@ def must_be_utf8(given: Mapping[str, str | Path | None]) -> None:
             str(value).encode()
         except UnicodeEncodeError as error:
             raise BadInput(f"{option} {value}: is not valid UTF-8; rename it") from error
+
+
+def write_new(path: Path, text: str) -> None:
+    """Writes the file of an option ``--out``; raises `BadInput` if it exists or cannot be written."""
+    try:
+        with new_file(path) as file:
+            file.write(text.encode())
+    except FileExistsError as error:
+        raise BadInput(f"--out {path}: exists already; give another file") from error
+    except OSError as error:
+        raise BadInput(f"--out {path}: cannot be written ({error.strerror or error})") from error
 
 
 def print_json(value: Any) -> None:

@@ -3,7 +3,8 @@
 import typer
 
 from propensitybench.cli import options
-from propensitybench.cli.text import name_of, print_json
+from propensitybench.cli.text import print_json
+from propensitybench.files import file_name
 from propensitybench.store import RunFile, verify
 
 
@@ -12,7 +13,7 @@ def command(file: options.RunPath, as_json: options.AsJson = False) -> None:
         found = list(verify(run))
         outcomes, tasks = run.count("outcome"), run.planned
     if as_json:
-        print_json({"file": name_of(file), "tasks": tasks, "outcomes": outcomes, "differences": found})
+        print_json({"file": file_name(file), "tasks": tasks, "outcomes": outcomes, "differences": found})
     else:
         for difference in found:
             print(f"{difference.task}: {difference.what}")

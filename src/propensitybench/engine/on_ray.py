@@ -6,13 +6,11 @@ back as they come. A worker that is lost is replaced, and its episodes go on fro
 """
 
 import asyncio
-import gc
 import logging
 import os
-from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
 from importlib.metadata import version
-from logging.handlers import QueueHandler
 from math import ceil
 from pathlib import Path
 from typing import Any, Final
@@ -21,16 +19,13 @@ import msgspec
 import ray
 from ray.exceptions import RayActorError, RayError, RayTaskError
 
-from propensitybench.clients import Client
-from propensitybench.clients.options import ModelOptions, RequestLimits
-from propensitybench.engine.agents import use_recorded_dialect, variables_of
-from propensitybench.engine.endpoints import Endpoints, client_at
-from propensitybench.engine.episodes import Entry, run_episode
-from propensitybench.engine.local import GC_THRESHOLDS
-from propensitybench.engine.open_files import within_open_files
+from propensitybench.clients.options import ModelOptions
+from propensitybench.engine.agents import variables_of
+from propensitybench.engine.episodes import Entry
 from propensitybench.engine.options import ExecutionOptions
 from propensitybench.engine.session import Draw, Listener, Result, Session
 from propensitybench.engine.stop import StopCause, Stopped, StopSignal, until_stopped
+from propensitybench.engine.worker import CANNOT_PLAY, End, Setup, Step, Worker
 from propensitybench.episode import EpisodeJob
 from propensitybench.errors import BadInput
 from propensitybench.store import OutcomeEntry, RunFile
@@ -41,119 +36,11 @@ logger = logging.getLogger(__name__)
 MAX_LOSSES: Final = 3
 # A worker that has no place after so long needs a machine that is not there yet.
 PLACED_S: Final = 60.0
-CANNOT_PLAY: Final = (
-    "a machine of the Ray cluster cannot play this run: "
-    "install the same version of propensitybench on all of them"
-)
 REACHED_S: Final = 10.0
 LAST_PORT: Final = 65535
 
 
-class Setup(msgspec.Struct, frozen=True):
-    """What a worker needs to know.
-
-    Attributes:
-        package: version of this package.
-        model: the model's address.
-        options: the model's.
-        dialect: how its requests are written; see `use_recorded_dialect`.
-        transport: how the worker sends them.
-        endpoints: where they go; None is where the model's options say.
-        variables: environment variables that hold keys; nothing prints them.
-    """
-
-    package: str
-    model: str
-    options: ModelOptions
-    dialect: Mapping[str, Any]
-    transport: RequestLimits
-    endpoints: Endpoints | None = None
-    variables: dict[str, str] = {}
-
-    def __repr__(self) -> str:
-        return f"Setup({self.model}, {len(self.variables)} variables)"
-
-    def client(self) -> Client:
-        """The worker's client; raises `BadInput` if it cannot play this run."""
-        if (here := version("propensitybench")) != self.package:
-            raise BadInput(f"{CANNOT_PLAY} (propensitybench {here}, and {self.package} here)")
-        os.environ.update(self.variables)
-        possible = within_open_files(self.transport.concurrency)
-        transport = msgspec.structs.replace(self.transport, concurrency=possible)
-        client = client_at(self.endpoints, self.model, self.options, transport)
-        use_recorded_dialect(client, self.dialect)
-        return client
-
-
-class Step(msgspec.Struct, frozen=True):
-    """The next entries of a task's journal; none if its episode was stopped."""
-
-    task: int
-    entries: tuple[Entry, ...]
-
-
-class End(msgspec.Struct, frozen=True):
-    """Why a worker cannot go on, and with it the run."""
-
-    cause: StopCause
-    reason: str
-
-
-# An exception is an error of this program, and a log record a note for the user.
-News = Step | End | Exception | logging.LogRecord
-
-
-class _Actor:
-    """A worker: plays episodes in a process of its own."""
-
-    def __init__(self) -> None:
-        gc.set_threshold(*GC_THRESHOLDS)
-        self._news: asyncio.Queue[News] = asyncio.Queue()
-        self._stop = StopSignal()
-        notes = QueueHandler(self._news)
-        notes.setLevel(logging.WARNING)
-        logging.getLogger("propensitybench").addHandler(notes)
-
-    async def news(self, setup: Setup) -> AsyncIterator[list[News]]:
-        """What happens, as it happens; first of all that the worker is ready.
-
-        Keys come with this call and not with the actor's creation: Ray keeps what an actor is created from.
-        """
-        try:
-            self._client = setup.client()
-        except BadInput as error:
-            yield [End(StopCause.BAD_INPUT, str(error))]
-            return
-        self._stop.on_stop_requested(self._client.stop_requests)
-        yield []
-        while True:
-            news = [await self._news.get()]
-            while not self._news.empty():
-                news.append(self._news.get_nowait())
-            errors = [one for one in news if isinstance(one, Exception)]
-            yield [one for one in news if one not in errors]
-            if errors:
-                raise errors[0]
-
-    async def play(self, job: EpisodeJob) -> None:
-        """Plays a job; what comes of it is news."""
-        try:
-            async for entries in run_episode(self._client, self._stop, job):
-                self._news.put_nowait(Step(job.number, entries))
-        except (Stopped, BadInput) as error:
-            self._stop.request_stop(StopCause.BAD_INPUT, str(error))  # unless it was stopped before
-            assert self._stop.cause is not None
-            self._news.put_nowait(End(self._stop.cause, self._stop.reason))
-            self._news.put_nowait(Step(job.number, ()))
-        except Exception as error:  # noqa: BLE001 - raised where the run is
-            self._news.put_nowait(error)
-
-    async def stop(self) -> None:
-        """Sends no more requests; replies in flight may arrive."""
-        self._stop.request_stop()
-
-
-class _Worker:
+class _Employed:
     """A worker as its run sees it.
 
     Attributes:
@@ -162,7 +49,7 @@ class _Worker:
 
     def __init__(self, seats: int) -> None:
         # Besides episodes, it streams news and can be stopped.
-        create: Any = ray.remote(_Actor).options(
+        create: Any = ray.remote(Worker).options(
             num_cpus=1, max_restarts=0, max_concurrency=seats + 2, scheduling_strategy="SPREAD"
         )
         self.actor = create.remote()
@@ -190,8 +77,8 @@ class _Workers:
         self._setup = setup
         self._number = number
         self._stop = stop
-        self._workers: set[_Worker] = set()
-        self._free: asyncio.Queue[_Worker | None] = asyncio.Queue()
+        self._workers: set[_Employed] = set()
+        self._free: asyncio.Queue[_Employed | None] = asyncio.Queue()
         self._losses = 0
 
     async def play(self, job: EpisodeJob) -> AsyncGenerator[tuple[Entry, ...]]:
@@ -232,7 +119,7 @@ class _Workers:
         for worker in self._workers:
             worker.lose()
 
-    async def _seat(self) -> _Worker:
+    async def _seat(self) -> _Employed:
         while (worker := await self._free.get()) is not None:
             if not worker.is_lost:
                 return worker
@@ -243,7 +130,7 @@ class _Workers:
         """One worker after another."""
         seats = self._setup.transport.concurrency
         while not self._stop.stop_requested:
-            worker = _Worker(seats)
+            worker = _Employed(seats)
             self._workers.add(worker)
             try:
                 await self._follow(worker, seats)
@@ -266,7 +153,7 @@ class _Workers:
             why = f"one worker after another was lost, the last with: {_line(error)}"
             self._stop.request_stop(StopCause.PROVIDER, why)
 
-    async def _follow(self, worker: _Worker, seats: int) -> None:
+    async def _follow(self, worker: _Employed, seats: int) -> None:
         waits = "a worker waits for a free CPU of the Ray cluster"
         waiting = asyncio.get_running_loop().call_later(PLACED_S, logger.warning, waits)
         try:
@@ -281,7 +168,7 @@ class _Workers:
         finally:
             waiting.cancel()
 
-    def _hear(self, worker: _Worker, news: Step | End | logging.LogRecord) -> None:
+    def _hear(self, worker: _Employed, news: Step | End | logging.LogRecord) -> None:
         if isinstance(news, End):
             self._stop.request_stop(news.cause, news.reason)
         elif isinstance(news, logging.LogRecord):

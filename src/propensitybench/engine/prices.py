@@ -4,14 +4,12 @@ import json
 from collections.abc import Mapping
 from functools import cache
 from importlib import resources
-from math import inf
 from typing import Any
 
 import msgspec
 
 from propensitybench.chat import Usage
 from propensitybench.engine.agents import kind_of
-from propensitybench.errors import BadInput
 
 MILLION = 1_000_000
 
@@ -23,39 +21,11 @@ class Price(msgspec.Struct, frozen=True):
     output: float
     cached: float | None = None
 
-    def __post_init__(self) -> None:
-        """Raises `BadInput` for a price that is not a number of 0 or more."""
-        for name in self.__struct_fields__:
-            check_number(f"price: {name}", getattr(self, name), least=0, optional=name == "cached")
-
     def of(self, usage: Usage) -> float:
         """Cost of a usage in US dollars."""
         cached_rate = self.input if self.cached is None else self.cached
         fresh = max(0, usage.input - usage.cached)
         return (fresh * self.input + usage.cached * cached_rate + usage.output * self.output) / MILLION
-
-
-def check_number(
-    name: str, number: Any, *, least: float, optional: bool = False, whole: bool = False
-) -> None:
-    """Checks a setting that is a number.
-
-    Args:
-        name: its name, for the message.
-        number: its value.
-        least: the smallest that can be used.
-        optional: whether None can be used too.
-        whole: whether it must be an integer.
-
-    Raises:
-        BadInput: it is not a number (NaN is none), infinite, below ``least``, or no integer.
-    """
-    if number is None and optional:
-        return
-    kinds = int if whole else int | float
-    if isinstance(number, bool) or not isinstance(number, kinds) or not least <= number < inf:
-        what = "an integer" if whole else "a number"
-        raise BadInput(f"{name}: must be {what} of {least:g} or more, found {number!r}")
 
 
 class PriceTable(msgspec.Struct, frozen=True):
@@ -81,27 +51,18 @@ def price_table() -> PriceTable:
 
 
 class Budget(msgspec.Struct, frozen=True):
-    """Spending limits of a run; None is unlimited.
-
-    Attributes:
-        usd: US dollars.
-        tokens: tokens of prompts and replies.
-        usd_elsewhere: what other runs under the same limit have spent.
-        tokens_elsewhere: likewise.
-
-    Raises:
-        BadInput: a limit is negative, infinite or not a number.
-    """
+    """Spending limits of a run, in US dollars and in tokens of prompts and replies; None is unlimited."""
 
     usd: float | None = None
     tokens: int | None = None
-    usd_elsewhere: float = 0.0
-    tokens_elsewhere: int = 0
 
-    def __post_init__(self) -> None:
-        """Checks the limits."""
-        check_number("budget: usd", self.usd, least=0, optional=True)
-        check_number("budget: tokens", self.tokens, least=0, optional=True, whole=True)
+    def exhausted(self, tokens: int, usd: float | None) -> str:
+        """A sentence about the limit that has been reached; empty if there is none."""
+        if self.tokens is not None and tokens >= self.tokens:
+            return f"the budget of {self.tokens} tokens is used up ({tokens} spent)"
+        if self.usd is not None and usd is not None and usd >= self.usd:
+            return f"the budget of ${self.usd:g} is used up (${usd:.2f} spent)"
+        return ""
 
 
 class Spending:
@@ -127,7 +88,7 @@ class Spending:
 
     def exhausted(self) -> str:
         """A sentence about the limit that has been reached; empty if there is none."""
-        return _exhausted(self._budget, self.tokens, self.usd)
+        return self._budget.exhausted(self.tokens, self.usd)
 
 
 class Costs:
@@ -162,15 +123,4 @@ class Costs:
 
     def exhausted(self) -> str:
         """A sentence about the limit that has been reached; empty if there is none."""
-        return _exhausted(self._budget, self.tokens, self.usd)
-
-
-def _exhausted(most: Budget, tokens: int, usd: float | None) -> str:
-    tokens += most.tokens_elsewhere
-    if usd is not None:
-        usd += most.usd_elsewhere
-    if most.tokens is not None and tokens >= most.tokens:
-        return f"the budget of {most.tokens} tokens is used up ({tokens} spent)"
-    if most.usd is not None and usd is not None and usd >= most.usd:
-        return f"the budget of ${most.usd:g} is used up (${usd:.2f} spent)"
-    return ""
+        return self._budget.exhausted(self.tokens, self.usd)

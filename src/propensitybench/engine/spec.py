@@ -1,6 +1,7 @@
 """The specification of a run, and the run file made from it."""
 
 import dataclasses
+import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -33,6 +34,7 @@ from propensitybench.store.manifest import RUN_FORMAT, check_protocol, check_see
 from propensitybench.store.shards import Shard
 
 Clock = Callable[[], datetime]
+logger = logging.getLogger(__name__)
 
 
 class RunSpec(msgspec.Struct, frozen=True):
@@ -146,18 +148,19 @@ def create_run(spec: RunSpec, path: Path, *, clock: Clock = now) -> Dataset:
         clock: returns the creation time.
 
     Returns:
-        The data set, with its warnings.
+        The data set. Its warnings are logged.
 
     Raises:
         BadInput: no task is selected, or the data or the template is invalid.
         RunMismatch: the file holds another run; the message lists the differences.
     """
     dataset, chosen = pick(spec)
+    for warning in dataset.warnings:
+        logger.warning("%s", warning)
     used = {task.scenario for task in chosen}
     scenarios = [scenario for scenario in dataset.scenarios if scenario.name in used]
     pressure = pressure_of(dataset, chosen, spec)
-    created = clock().isoformat(timespec="seconds")
-    manifest = manifest_of(spec, dataset.source, scenarios, pressure, (len(chosen), created))
+    manifest = manifest_of(spec, scenarios, pressure, tasks=len(chosen), data=dataset.source, created=clock())
     if path.exists():
         with RunFile.open(path) as run:
             changed = differences(run.manifest, manifest)
@@ -188,26 +191,27 @@ def _part(shard: Shard | None) -> str:
 
 def manifest_of(
     spec: RunSpec,
-    source: str,
     scenarios: list[Scenario],
     pressure: Mapping[tuple[str, str], Chain],
-    about: tuple[int, str],
+    *,
+    tasks: int,
+    data: str,
+    created: datetime,
 ) -> Manifest:
-    """The manifest of a run; ``about`` is its number of tasks and its time of creation."""
-    count, created = about
+    """The manifest of a run of a number of tasks with texts from somewhere."""
     return Manifest(
         format=RUN_FORMAT,
-        created=created,
+        created=created.isoformat(timespec="seconds"),
         package=version("propensitybench"),
         rules=RULES_VERSION,
         model=spec.model,
-        data=source,
+        data=data,
         data_digest=data_digest(map(scenario_id, scenarios), pressure.values()),
         selection=spec.selection,
         seed=spec.seed,
         protocol=spec.protocol,
         template=spec.overlaid_template,
-        tasks=count,
+        tasks=tasks,
         options=msgspec.to_builtins(spec.options),
         stopping_rule=spec.stopping_rule,
         overlays=spec.stated_overlays,

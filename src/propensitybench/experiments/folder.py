@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from propensitybench.engine import Budget, Price
+from propensitybench.engine import Budget
 from propensitybench.engine.prices import Spending, price_table
 from propensitybench.engine.spec import Clock, RunSpec
 from propensitybench.errors import BadInput
@@ -16,6 +16,8 @@ from propensitybench.experiments.design import LARGEST_FILE, Cell, Design, Exper
 from propensitybench.experiments.results import CellRecords, ExperimentAnalysis
 from propensitybench.files import read_file
 from propensitybench.runs import StoredRun
+from propensitybench.runs.resolve import read_execution
+from propensitybench.runs.settings import Settings
 from propensitybench.store import RunFile, differences
 from propensitybench.store.atomic import new_file
 
@@ -104,24 +106,24 @@ def open_folder(folder: Path) -> ExperimentFolder:
     )
 
 
-def shared_budget(opened: ExperimentFolder, cell: Cell, budget: Budget, price: Price | None) -> Budget:
-    """The budget of a whole experiment as the budget of one cell: the other cells have spent a part of it.
+def budget_left(opened: ExperimentFolder, cell: Cell, settings: Settings) -> Settings:
+    """What the budget of a whole experiment leaves for one cell: the others have spent a part of it.
 
     Args:
         opened: the experiment.
         cell: the cell.
-        budget: of all cells.
-        price: of every model; None is that of the price table.
+        settings: with the budget of all cells, and the price of every model unless the price table has it.
     """
-    usd, tokens = 0.0, 0
+    execution = read_execution(settings)
+    usd, tokens = execution.budget.usd, execution.budget.tokens
     for other in opened.experiment.cells:
         if other.name == cell.name or not opened.path(other).exists():
             continue
         with RunFile.open(opened.path(other)) as run:
-            spent = Spending(run.usage(), price or price_table().find(other.model), Budget())
-        usd += spent.usd or 0.0
-        tokens += spent.tokens
-    return msgspec.structs.replace(budget, usd_elsewhere=usd, tokens_elsewhere=tokens)
+            spent = Spending(run.usage(), execution.price or price_table().find(other.model), Budget())
+        usd = None if usd is None else max(0.0, usd - (spent.usd or 0.0))
+        tokens = None if tokens is None else max(0, tokens - spent.tokens)
+    return Settings(budget_usd=usd, max_tokens_total=tokens)
 
 
 def analyse(opened: ExperimentFolder) -> ExperimentAnalysis:

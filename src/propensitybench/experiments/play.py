@@ -4,23 +4,21 @@ import os
 from pathlib import Path
 from typing import Unpack
 
-import msgspec
-
-from propensitybench.engine import ExecutionOptions, Result, StopCause, StopSignal, block_on
+from propensitybench.engine import Result, StopCause, StopSignal, block_on
 from propensitybench.errors import BadInput, RunStopped
 from propensitybench.experiments.design import Cell, read_experiment
 from propensitybench.experiments.folder import (
     ExperimentFolder,
     analyse,
+    budget_left,
     open_folder,
     register,
-    shared_budget,
 )
 from propensitybench.experiments.results import ExperimentAnalysis
 from propensitybench.files import file_name
-from propensitybench.runs.execute import OnProgress, execute
-from propensitybench.runs.resolve import read_execution
+from propensitybench.runs.execute import OnProgress
 from propensitybench.runs.settings import KEPT, Settings
+from propensitybench.runs.start import Start
 from propensitybench.runs.stored import StoredRun
 from propensitybench.runs.trust import check_trusted
 
@@ -53,7 +51,6 @@ def experiment(
     """
     if wrong := sorted(settings.keys() - set(KEPT)):
         raise BadInput(f"experiment: {wrong[0]}: is no setting of how cells are played: {', '.join(KEPT)}")
-    options = read_execution(settings, trust_endpoint=trust_endpoint)
     file = Path(design)
     made, stop = read_experiment(file), StopSignal()
     if not trust_endpoint:
@@ -63,7 +60,9 @@ def experiment(
 
     async def play() -> None:
         for cell in made.cells:
-            _check_ended(opened, cell, await play_cell(opened, cell, options, on_progress, stop))
+            start = start_cell(opened, cell, settings)
+            await start.begin()
+            _check_ended(opened, cell, await start.play(on_progress, stop))
 
     block_on(play, stop)
     return analyse(opened)
@@ -81,17 +80,10 @@ def analyse_experiment(folder: str | os.PathLike[str]) -> ExperimentAnalysis:
     return analyse(open_folder(Path(folder)))
 
 
-async def play_cell(
-    opened: ExperimentFolder,
-    cell: Cell,
-    options: ExecutionOptions,
-    on_progress: OnProgress | None = None,
-    stop: StopSignal | None = None,
-) -> Result:
-    """Plays what is unfinished of a cell; the budget is that of all cells together."""
-    budget = shared_budget(opened, cell, options.budget, options.price)
-    options = msgspec.structs.replace(options, budget=budget)
-    return await execute(cell.spec, opened.path(cell), options, None, on_progress, stop)
+def start_cell(opened: ExperimentFolder, cell: Cell, settings: Settings) -> Start:
+    """The run of a cell, whose budget is what the others leave of that of all cells together."""
+    settings = Settings(**{**settings, **budget_left(opened, cell, settings)})
+    return Start(opened.path(cell), settings, cell.spec, as_before=False)
 
 
 def _check_ended(opened: ExperimentFolder, cell: Cell, result: Result) -> None:

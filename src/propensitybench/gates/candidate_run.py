@@ -1,13 +1,12 @@
 """A run of another model on the tasks of its base, which is played until the comparison is decided."""
 
-import logging
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
 from propensitybench.clients.options import ModelOptions, RequestLimits
-from propensitybench.engine import Budget, Endpoints, ExecutionOptions, Price, RunSpec, is_complete
+from propensitybench.engine import Budget, Endpoints, ExecutionOptions, Price, RunSpec
 from propensitybench.engine.spec import manifest_of, now
 from propensitybench.errors import BadInput, RunMismatch
 from propensitybench.files import file_name
@@ -16,13 +15,10 @@ from propensitybench.gates.sample import begun_tasks, common_by_naming, ended
 from propensitybench.gates.sequential import combined_answer, interim_analyses, rule_for
 from propensitybench.metrics.noninferiority import Answer
 from propensitybench.runs import Run, Settings, StoredRun
-from propensitybench.runs.execute import check_model, check_moved, typed_by_user
-from propensitybench.runs.resolve import read_execution, read_settings
+from propensitybench.runs.resolve import checked, read_spec
 from propensitybench.runs.settings import SETTINGS
+from propensitybench.runs.start import Start
 from propensitybench.store import RunFile, differences, scheduled
-from propensitybench.store.filesystems import require_local
-
-logger = logging.getLogger(__name__)
 
 # Of the model, which are in its run file once it is begun.
 MODEL_SETTINGS: Final = tuple(name for name, setting in SETTINGS.items() if setting.of is ModelOptions)
@@ -74,10 +70,8 @@ class CandidateRun:
                 "level: leave it out"
             )
 
-    async def create_or_check(
-        self, model: str | None, settings: Settings, *, trust_endpoint: bool = False
-    ) -> ExecutionOptions:
-        """Makes the run file, or checks that it is of this model; how it is to be executed.
+    def start(self, model: str | None, settings: Settings, *, trust_endpoint: bool = False) -> Start:
+        """The run of the candidate, whose file `create_or_check` makes.
 
         Args:
             model: the candidate; None resumes the model of the file.
@@ -85,28 +79,15 @@ class CandidateRun:
             trust_endpoint: whether an endpoint that only the run file names may be used.
 
         Raises:
-            BadInput: there is no model, it cannot be used, or the base decides a setting.
-            RunMismatch: the file holds another run; the message lists the differences.
+            BadInput: there is no model, or the base decides a setting.
         """
-        options = read_execution(settings, trust_endpoint=trust_endpoint)
-        for name, value in settings.items():
-            if name not in CANDIDATE_SETTINGS and value is not None:
+        for name in checked(settings):
+            if name not in CANDIDATE_SETTINGS:
                 raise BadInput(f"gate: {name}: is that of the base for the candidate too; leave it out")
         if model is None:
             self._check_resumed(settings)
-            return options
-        spec = read_settings(model, settings).spec
-        options = typed_by_user(spec, options)
-        if not self.is_new:
-            self._check_same(spec)
-            await check_moved(self.path, options)
-            return options
-        require_local(self.path)
-        dialect = await check_model(spec.model, spec.options, options)
-        for change in dialect.changes if dialect else ():
-            logger.warning("adapted to the endpoint: %s", change)
-        self._create(msgspec.structs.replace(spec, dialect=dialect))
-        return options
+        spec = None if model is None else read_spec(model, settings)
+        return Start(self.path, settings, spec, trust_endpoint=trust_endpoint, draw=self.draw)
 
     def _check_resumed(self, settings: Settings) -> None:
         if self.is_new:
@@ -117,7 +98,11 @@ class CandidateRun:
                     f"gate: {name} belongs to --model; give both, or neither to resume the candidate"
                 )
 
-    def _create(self, spec: RunSpec) -> None:
+    def create_or_check(self, spec: RunSpec, path: Path) -> None:
+        """Makes the run file, unless it exists; raises `RunMismatch` if it holds another run."""
+        if not self.is_new:
+            self._check_same(spec)
+            return
         count = self.rule.looks[-1]
         with RunFile.open(self.base.path) as source:
             was = source.manifest
@@ -129,11 +114,10 @@ class CandidateRun:
         spec = msgspec.structs.replace(
             spec, selection=selection, seed=was.seed, protocol=was.protocol, template=was.template
         )
-        about = count, now().isoformat(timespec="seconds")
-        manifest = manifest_of(spec, was.data, scenarios, pressure, about)
+        manifest = manifest_of(spec, scenarios, pressure, tasks=count, data=was.data, created=now())
         manifest = msgspec.structs.replace(manifest, overlays=was.overlays, gate=self.rule)
         rows = [(*pair, chain) for pair, chain in pressure.items()]
-        RunFile.create(self.path, manifest, scenarios, rows, chosen)
+        RunFile.create(path, manifest, scenarios, rows, chosen)
 
     def _check_same(self, spec: RunSpec) -> None:
         held = StoredRun(self.path).manifest
@@ -156,9 +140,3 @@ class CandidateRun:
         if not last or combined_answer(last) is not Answer.INCONCLUSIVE:
             return until
         return next((look for look in self.rule.looks if look > until), until)
-
-    @property
-    def is_over(self) -> bool:
-        """Whether the run file has all the tasks that it takes."""
-        with RunFile.open(self.path) as file:
-            return is_complete(file) and self.draw(file) == scheduled(file)

@@ -21,8 +21,7 @@ from propensitybench.gates.sample_size import GatePlan, needed_for
 from propensitybench.gates.verdict import Verdict
 from propensitybench.runs import Run, Settings, StoredRun
 from propensitybench.runs import open as open_run
-from propensitybench.runs.execute import OnProgress, finish
-from propensitybench.runs.resolve import with_kept
+from propensitybench.runs.execute import OnProgress
 from propensitybench.taxonomy import Naming
 
 logger = logging.getLogger(__name__)
@@ -90,11 +89,11 @@ def gate(
     own = CandidateRun(first, path, question, settings.pop("max_tasks", None))
     model, trust = settings.pop("model", None), settings.pop("trust_endpoint", False)
     on_progress, stop = settings.pop("on_progress", None), StopSignal()
-    given = with_kept(path, cast(Settings, settings))
+    start = own.start(model, cast(Settings, settings), trust_endpoint=trust)
 
     async def play() -> Result:
-        options = await own.create_or_check(model, given, trust_endpoint=trust)
-        return await finish(path, options, None, on_progress, stop, own.draw)
+        await start.begin(create=own.create_or_check)
+        return await start.play(on_progress, stop)
 
     try:
         result = block_on(play, stop)

@@ -38,13 +38,13 @@ class Needed(msgspec.Struct, frozen=True):
         tasks: tasks of the candidate under one naming for a chance of 90 % of a pass at no change, and of a
             fail at a change of the margin; None if no number of epochs of the base's tasks is enough.
         there_are: tasks that the base has.
-        chance: that chance with all of these; None if it cannot be computed.
+        chance: that chance with all of these.
         basis: what the number rests on.
     """
 
     tasks: int | None
     there_are: int
-    chance: float | None
+    chance: float
     basis: str
 
     def sentence(self, margin: float) -> str:
@@ -60,10 +60,9 @@ class Needed(msgspec.Struct, frozen=True):
         enough = f"About {self.tasks:,} tasks are enough to decide with a probability of 90 %"
         if self.tasks <= self.there_are:
             return enough
-        chance = "" if self.chance is None else f", which give {100 * self.chance:.0f} %"
         return (
-            f"{enough}; the base has {self.there_are:,}{chance}: play both runs with a larger --limit or "
-            "more --epochs, or widen --margin"
+            f"{enough}; the base has {self.there_are:,}, which give {100 * self.chance:.0f} %: play both "
+            "runs with a larger --limit or more --epochs, or widen --margin"
         )
 
 
@@ -78,7 +77,9 @@ class GatePlan(Tabular, msgspec.Struct, frozen=True):
     """How many tasks it takes to tell; as a table, one row for each naming.
 
     Attributes:
-        margin, on, level: what is asked, see `Question`.
+        margin: the increase that is too much.
+        on: the share that is compared.
+        level: error rate of each answer.
         measure: what the share is called.
         needed: tasks by naming; None if the base has none under it.
     """

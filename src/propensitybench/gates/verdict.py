@@ -67,8 +67,10 @@ class Verdict(Tabular, msgspec.Struct, frozen=True):
 
     Attributes:
         answer: pass, fail or inconclusive.
-        base, candidate: names of the runs.
-        base_model, candidate_model: their models.
+        base: name of the run compared with.
+        candidate: name of the new run.
+        base_model: the base's.
+        candidate_model: the candidate's.
         on: the share that was compared.
         measure: what it is called: PP@3, for instance, is the propensity of runs with three messages.
         margin: the increase that is too much.

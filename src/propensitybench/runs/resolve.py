@@ -16,10 +16,18 @@ from propensitybench.engine import Budget, Endpoints, ExecutionOptions, Price, R
 from propensitybench.episode import Protocol, built_in_template
 from propensitybench.errors import BadInput, UnknownName
 from propensitybench.files import file_name
-from propensitybench.runs.settings import KEPT, MAX_NESTED, SETTINGS, TYPES, Settings, must_be
+from propensitybench.runs.settings import (
+    KEPT,
+    MAX_NESTED,
+    SETTINGS,
+    TYPES,
+    Settings,
+    field_default,
+    must_be,
+)
 from propensitybench.scenarios import Selection
 from propensitybench.simulated import PREFIX
-from propensitybench.store import RunFile, StoppingRule
+from propensitybench.store import ExecutionSetting, RunFile, StoppingRule
 from propensitybench.store.shards import read_shard
 from propensitybench.taxonomy import NAMINGS, naming
 
@@ -42,17 +50,22 @@ def read_settings(model: str, settings: Settings) -> RunSettings:
     Raises:
         BadInput: a setting does not exist, or has the wrong type or an impossible value.
     """
+    return RunSettings(read_spec(model, settings), read_execution(settings))
+
+
+def read_spec(model: str, settings: Settings) -> RunSpec:
+    """The settings that say what a run is; raises as `read_settings` does."""
     if not isinstance(model, str):
         raise BadInput(f"model: must be a name like 'simulated/o3-like', found {model!r}")
     given = checked(settings)
-    execution = read_execution(given)
-    endpoints = execution.endpoints
-    fields = {**given, "base_url": None if endpoints is None else endpoints.read()[0]}
-    names = given.get("naming", "both")
-    if names is not None:
-        fields["namings"] = NAMINGS if names == "both" else (naming(names),)
+    names, urls = given.get("naming", "both"), given.get("base_url")
+    fields = {
+        **given,
+        "namings": NAMINGS if names in ("both", None) else (naming(names),),
+        "base_url": None if urls is None else Endpoints(tuple(urls)).urls[0],
+    }
     data, precision, shard = given.get("data"), given.get("precision"), given.get("shard")
-    spec = RunSpec(
+    return RunSpec(
         model=model,
         data=None if data is None else Path(data),
         selection=_made(Selection, fields),
@@ -63,7 +76,6 @@ def read_settings(model: str, settings: Settings) -> RunSettings:
         stopping_rule=None if precision is None else StoppingRule(precision),
         shard=None if shard is None else read_shard(shard),
     )
-    return RunSettings(spec, execution)
 
 
 def read_execution(settings: Settings, *, trust_endpoint: bool = False) -> ExecutionOptions:
@@ -85,25 +97,29 @@ def _made(kind: type[T], fields: Mapping[str, Any]) -> T:
     return kind(**{name: fields[name] for name in kind.__struct_fields__ if name in fields})
 
 
-def with_kept(path: Path, settings: Settings) -> Settings:
-    """The settings given and, of those left out, what the run file keeps; none if there is no such file.
+def kept_of(settings: Settings) -> dict[str, ExecutionSetting]:
+    """What a run file keeps of the settings with which it is played.
 
-    Raises:
-        BadInput: the file keeps what cannot be used, or is not a run file.
+    Endpoints and clusters are not kept: a run file from somebody else must not choose them.
     """
-    given = {name: value for name, value in settings.items() if value is not None}
-    if not path.exists():
-        return cast(Settings, given)
-    with RunFile.open(path) as file:
-        kept, package = dict(file.execution), file.manifest.package
+    found = {name: settings[name] for name in KEPT if name in settings}  # type: ignore[literal-required]
+    return {
+        name: list(value) if isinstance(value, tuple) else value
+        for name, value in found.items()
+        if value != field_default(name)
+    }
+
+
+def read_kept(file: RunFile) -> Settings:
+    """The settings that a run file keeps; raises `BadInput` for those that this version cannot use."""
     try:
-        if unknown := kept.keys() - set(KEPT):
+        if unknown := file.execution.keys() - set(KEPT):
             raise UnknownName("setting", min(unknown), KEPT)
-        return cast(Settings, {**checked(kept), **given})
+        return checked(file.execution)
     except BadInput as error:
         raise BadInput(
-            f"{file_name(path)}: was played with settings that this version cannot use ({error}); resume it "
-            f"with propensitybench {package}, which made it"
+            f"{file_name(file.path)}: was played with settings that this version cannot use ({error}); "
+            f"resume it with propensitybench {file.manifest.package}, which made it"
         ) from error
 
 

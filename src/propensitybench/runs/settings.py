@@ -6,6 +6,7 @@ A setting is one entry of `Settings`: its type, its bounds and what is said of i
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from shlex import quote
 from typing import (
     Annotated,
     Any,
@@ -23,7 +24,7 @@ from msgspec import Meta
 
 from propensitybench.clients.options import ModelOptions, RequestLimits
 from propensitybench.engine import Budget, Endpoints, ExecutionOptions, Price, RunSpec
-from propensitybench.episode import TEMPLATES, Protocol, built_in_template
+from propensitybench.episode import PAPER, TEMPLATES, Protocol, built_in_template
 from propensitybench.files import MIB, read_text
 from propensitybench.scenarios import Selection
 from propensitybench.store import StoppingRule
@@ -62,7 +63,7 @@ class Setting(NamedTuple):
     kept: bool = False
 
 
-def _template(given: str) -> str:
+def read_template(given: str) -> str:
     """The text of one of the package's templates, or of a file."""
     if given in TEMPLATES:
         return built_in_template(given)
@@ -128,7 +129,7 @@ class Settings(TypedDict, total=False):
         Annotated[int, Meta(ge=1, le=10_000)] | None, Setting(Selection, "Repetitions of each task.")
     ]
     levels: Annotated[
-        Annotated[int, Meta(ge=0, le=12)] | None,
+        Annotated[int, Meta(ge=0, le=PAPER.levels)] | None,
         Setting(
             Protocol,
             "Stop each task after K pressure messages. Cheaper, but the result is PP@K, not the propensity.",
@@ -155,7 +156,7 @@ class Settings(TypedDict, total=False):
             "System message: named (the policy names the misaligned tool), unnamed (it only forbids the "
             "act), or a Jinja template of your own.",
             metavar="NAME|FILE",
-            typed=_template,
+            typed=read_template,
             default="named",
         ),
     ]
@@ -234,7 +235,9 @@ class Settings(TypedDict, total=False):
     rpm: Annotated[Rate | None, Setting(RequestLimits, "Requests per minute and API key.", kept=True)]
     tpm: Annotated[Rate | None, Setting(RequestLimits, "Tokens per minute and API key.", kept=True)]
     budget_usd: Annotated[Dollars | None, Setting(Budget, "Stop at this cost in US dollars.", kept=True)]
-    max_tokens_total: Annotated[Count | None, Setting(Budget, "Stop at this number of tokens.", kept=True)]
+    max_tokens_total: Annotated[
+        Annotated[int, Meta(ge=0)] | None, Setting(Budget, "Stop at this number of tokens.", kept=True)
+    ]
     price: Annotated[
         Annotated[tuple[Dollars, ...], Meta(min_length=2, max_length=3)] | None,
         Setting(
@@ -294,10 +297,12 @@ def option_of(name: str) -> str:
 
 
 def as_typed(name: str, value: Any) -> str:
-    """A setting that a run file keeps, as its option is typed."""
+    """A setting as its option is typed."""
     if isinstance(value, bool):
         return option_of(name) if value else option_of(name).replace("--", "--no-")
-    numbers = value if isinstance(value, list | tuple) else [value]
+    if isinstance(value, str):
+        return f"{option_of(name)} {quote(value)}"
+    numbers = value if isinstance(value, tuple) else [value]
     return f"{option_of(name)} {','.join(f'{number:.12g}' for number in numbers)}"
 
 
@@ -326,11 +331,13 @@ def bounds(name: str) -> str:
 
 def default_of(name: str) -> str:
     """The default of a setting, in words; empty if that is nothing."""
-    setting = SETTINGS[name]
-    if setting.default or not issubclass(setting.of, msgspec.Struct):
-        return setting.default
-    defaults = {field.name: field.default for field in msgspec.structs.fields(setting.of)}
-    default = defaults.get(name)
-    if isinstance(default, bool) or not isinstance(default, str | int | float):
-        return ""
+    default = field_default(name)
+    if SETTINGS[name].default or isinstance(default, bool) or not isinstance(default, str | int | float):
+        return SETTINGS[name].default
     return default if isinstance(default, str) else f"{default:g}"
+
+
+def field_default(name: str) -> object:
+    """The default of the field of the same name in the struct to which a setting belongs; else None."""
+    fields = msgspec.structs.fields(SETTINGS[name].of)
+    return next((field.default for field in fields if field.name == name), None)

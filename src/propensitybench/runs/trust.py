@@ -4,6 +4,7 @@ Such a file may come from somebody else, and it names the model and the endpoint
 key are sent. Without confirmation, only a known provider's own address and loopback addresses are used.
 """
 
+from collections.abc import Callable
 from ipaddress import ip_address
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -15,6 +16,8 @@ from propensitybench.clients.options import ModelOptions
 from propensitybench.engine import Endpoints, ExecutionOptions, client_at
 from propensitybench.errors import BadInput
 
+# Asks the user about what the sentence says.
+Confirm = Callable[[str], bool]
 OPTION: Final = "--trust-endpoint"
 
 
@@ -67,9 +70,10 @@ def moved(file: str, options: ModelOptions, endpoints: Endpoints | None) -> str:
     return f"{file}: was made at {options.base_url}, goes on at {abbreviated(urls)}"
 
 
-def check_trusted(file: str, options: ModelOptions) -> None:
-    """Raises `BadInput` if `distrusted` gives a reason."""
-    if why := distrusted(options):
+def check_trusted(file: str, options: ModelOptions, confirm: Confirm | None = None) -> None:
+    """Raises `BadInput` if `distrusted` gives a reason and the user, who is asked, does not confirm it."""
+    why = distrusted(options)
+    if why and (confirm is None or not confirm(f"{file}: {why}")):
         raise BadInput(f"{file}: {why}; to allow that, give {OPTION}")
 
 

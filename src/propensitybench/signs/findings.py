@@ -146,13 +146,16 @@ class _Arms(NamedTuple):
 def _runs(given: Run | PathLike | Sequence[Run | PathLike]) -> list[Run]:
     several = [given] if isinstance(given, Run | str | os.PathLike) else given
     paths = [Path(one) for one in several if not isinstance(one, Run)]
-    found = [one for one in several if isinstance(one, Run)]
-    if paths:
-        read = read_runs(paths)
-        found += read.runs
-        for note in read.skipped:
-            logger.warning(note)
-    return found
+    if len(paths) == len(several) > 0:  # together, so that a run that is given twice is refused
+        return _read(paths)
+    return [run for one in several for run in ([one] if isinstance(one, Run) else _read([Path(one)]))]
+
+
+def _read(paths: Sequence[Path]) -> list[Run]:
+    found = read_runs(paths)
+    for note in found.skipped:
+        logger.warning(note)
+    return found.runs
 
 
 def _paired_arms(runs: Sequence[Run]) -> tuple[list[_Arms], list[str]]:
@@ -221,10 +224,10 @@ def _subject(name: str, pair: _Arms, answers: TaskAnswers | None) -> Subject:
     predicted = stated_policy(path) if stated is None else None
     if predicted is not None:
         stated = Stated("would", predicted)
-    return msgspec.structs.replace(subject, stated=stated, read=_read(path, subject.naming))
+    return msgspec.structs.replace(subject, stated=stated, read=_reasons(path, subject.naming))
 
 
-def _read(path: Path, naming: Naming) -> Read | None:
+def _reasons(path: Path, naming: Naming) -> Read | None:
     """What people found in a run's misaligned episodes of one naming; None if nobody has read any."""
     labels = next((one for one in read_labels(path, REASONS) if one.given), None)
     if labels is None:
