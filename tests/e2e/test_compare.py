@@ -45,7 +45,7 @@ def test_always_and_never_are_as_different_as_can_be(never: Path, always: Path) 
 
 def test_p_and_the_ranks_of_a_pair_agree_and_p_is_of_the_propensity(tmp_path: Path) -> None:
     runs = [
-        play(tmp_path / f"{name}.run", f"simulated/{name}", "--limit", "60")
+        play(tmp_path / f"{name}.run", f"simulated/{name}", "--limit", "60", "--naming", "harmful")
         for name in ("o3-like", "o4-mini-like")
     ]
     found = call("compare", *runs, "--json").json["models"]["harmful"]
