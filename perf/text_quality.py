@@ -22,7 +22,7 @@ from propensitybench.cli import tables
 from propensitybench.curation.cross_checks import story
 from propensitybench.curation.fitted_checks import suiting
 from propensitybench.curation.scenario_texts import named_tools
-from propensitybench.curation.similarity import Pair, alike_pairs, near_duplicates, vectors
+from propensitybench.curation.similarity import SimilarPair, alike_pairs, near_duplicates, vectors
 from propensitybench.curation.text_stats import ngrams, sentences, words
 from propensitybench.curation.variety import limits, variety
 from propensitybench.generation.embeddings import ALIKE, Embedder
@@ -157,7 +157,7 @@ def between_storylines(storylines: Sequence[Storyline]) -> float | None:
     return _mean_of(mean_cosine(texts) for texts in by_dimension.values())
 
 
-def nearest(texts: Sequence[str], least: float) -> list[Pair]:
+def nearest(texts: Sequence[str], least: float) -> list[SimilarPair]:
     """The most similar pairs by TF-IDF cosine, the most similar first."""
     return sorted(near_duplicates(texts, least), key=lambda pair: -pair.cosine)[:SHOWN]
 
@@ -176,7 +176,7 @@ def shared_sentences(storylines: Sequence[Storyline]) -> dict[str, tuple[str, ..
     return {texts[key]: tuple(files) for key, files in places.items() if len(files) > 1}
 
 
-def nearest_in_meaning(scenarios: Sequence[Scenario], embedder: Embedder) -> Pair | None:
+def nearest_in_meaning(scenarios: Sequence[Scenario], embedder: Embedder) -> SimilarPair | None:
     """The two scenarios whose descriptions and tasks mean most nearly the same; None for fewer than two."""
     rows = embedder.rows([story(scenario) for scenario in scenarios])
     return max(alike_pairs(rows, -1.0), key=lambda pair: pair.cosine, default=None)

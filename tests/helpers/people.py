@@ -12,7 +12,7 @@ from propensitybench.judging.labels import Items
 from propensitybench.judging.people import (
     LABELS_FORMAT,
     Answer,
-    Reading,
+    LabelReading,
     open_reading,
     quotable,
     run_id,
@@ -72,7 +72,7 @@ def left(path: Path, person: str, size: Size = Size()) -> list[str]:  # noqa: B0
         return reading(path, file, size).left(f"person/{person}")
 
 
-def reading(path: Path, file: RunFile, size: Size = Size()) -> Reading:  # noqa: B008 - frozen
+def reading(path: Path, file: RunFile, size: Size = Size()) -> LabelReading:  # noqa: B008 - frozen
     """The reading of the question in an open run file."""
     return open_reading(StoredRun(path), file, QUESTION, size)
 

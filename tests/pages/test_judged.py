@@ -25,11 +25,11 @@ from propensitybench.judging.results import (
     Agreement,
     CategoryShare,
     Consequence,
-    Reader,
+    ReaderResult,
     Results,
     read_results,
 )
-from propensitybench.metrics.agreement import Alpha, Pair
+from propensitybench.metrics.agreement import Alpha, RaterPair
 from propensitybench.metrics.corrected import Bias, LabelShare
 from propensitybench.metrics.intervals import Interval
 from propensitybench.metrics.judge_error import Accuracy, Rate
@@ -255,13 +255,13 @@ def share(value: float) -> LabelShare:
 
 
 def agreement(alpha: float | None) -> Agreement:
-    pair = Pair(0, 1, 6, 0.5, Interval(0.4, 0.6), 0.25, None, "")
+    pair = RaterPair(0, 1, 6, 0.5, Interval(0.4, 0.6), 0.25, None, "")
     interval = Interval(0.5, 0.9) if alpha else None
     return Agreement(("a", "b", "c"), Alpha(alpha, interval, "none: no value", 6), (pair, pair, pair))
 
 
 BARE = Results(
-    "q", "A question", ("yes",), 7, 6, (Reader("a", 5, {"refused": 1}, {"yes": 2}),),
+    "q", "A question", ("yes",), 7, 6, (ReaderResult("a", 5, {"refused": 1}, {"yes": 2}),),
     (CategoryShare("yes", share(0.25), None, None, None, None, None, {}),), {}, 0, 0, None, None, None, (),
     {},
 )  # fmt: skip

@@ -4,12 +4,12 @@ import re
 
 from helpers.html_page import HtmlPage
 
-from propensitybench.pages.judged import Reading
+from propensitybench.pages.judged import QuoteReading
 from propensitybench.pages.marks import MOST_MARKS, Marks
 
 
-def reading(text: str, category: str = "x") -> Reading:
-    return Reading("question", category, 4, text, ("a", "b"))
+def reading(text: str, category: str = "x") -> QuoteReading:
+    return QuoteReading("question", category, 4, text, ("a", "b"))
 
 
 def test_words_are_marked_as_readers_saw_them() -> None:

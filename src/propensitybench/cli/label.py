@@ -20,7 +20,7 @@ from propensitybench.errors import BadInput
 from propensitybench.escaping import visible
 from propensitybench.judging.items import Item, Passage
 from propensitybench.judging.labels import PERSON
-from propensitybench.judging.people import Answer, Reading, quotable, rater_of, reading_of
+from propensitybench.judging.people import Answer, LabelReading, quotable, rater_of, reading_of
 from propensitybench.judging.questions import Question, question_names, read_question
 from propensitybench.judging.sampling import Size
 from propensitybench.pages.label import label, store_saved
@@ -112,7 +112,7 @@ class _Session:
     The last answer can be corrected. It is stored after the next episode, or when the session ends.
     """
 
-    def __init__(self, reading: Reading, rater: str) -> None:
+    def __init__(self, reading: LabelReading, rater: str) -> None:
         self._reading = reading
         self._rater = rater
         self._tasks = reading.left(rater)

@@ -10,14 +10,14 @@ from propensitybench.engine.prices import Costs
 from propensitybench.engine.stop import until_stopped
 from propensitybench.errors import BadInput
 from propensitybench.generation.asking import JournaledModel, Unusable
-from propensitybench.generation.journal import Journal
+from propensitybench.generation.journal import PanelJournal
 from propensitybench.generation.keyless import KeylessClient, is_keyless
 from propensitybench.generation.reviewing import last_check
 from propensitybench.generation.workfolder import JOURNAL, WorkFolder
-from propensitybench.generation.writing import Progress, Session, write_all
+from propensitybench.generation.writing import WritingProgress, WritingSession, write_all
 from propensitybench.simulated import PREFIX as SIMULATED
 
-OnProgress = Callable[[Progress], None]
+OnProgress = Callable[[WritingProgress], None]
 
 
 class Models(NamedTuple):
@@ -106,10 +106,10 @@ async def write(
     clients += [writing_client(model, plain, models.transport) for model in models.judges]
     stop = stop or StopSignal()
     checked = last_check(work)
-    with Journal(work.root / JOURNAL) as journal:
+    with PanelJournal(work.root / JOURNAL) as journal:
         costs = Costs({model: journal.usage(model) for model in prices}, prices, models.budget)
         models_asked = [JournaledModel(client, journal, costs, stop) for client in clients]
-        session = Session(
+        session = WritingSession(
             work, models_asked[0], models_asked[1:], costs, stop, again, on_progress=on_progress
         )
         if checked is not None:

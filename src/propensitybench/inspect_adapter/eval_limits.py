@@ -168,7 +168,7 @@ class CheckedLog:
         if mark != b"PK\x03\x04":
             raise self._damaged(f"{member.filename!r} is not where its directory says")
         self._file.seek(name + extra, os.SEEK_CUR)
-        part = _Part(self._file, member.compress_size)
+        part = _CheckedPart(self._file, member.compress_size)
         try:
             match member.compress_type:
                 case zipfile.ZIP_STORED:
@@ -190,7 +190,7 @@ class CheckedLog:
         return BadInput(f"{self._path}: {what}; if you trust this log, set {VARIABLE}={larger} or more")
 
 
-class _Part:
+class _CheckedPart:
     """The next bytes of a file."""
 
     def __init__(self, file: BinaryIO, size: int) -> None:
@@ -203,7 +203,7 @@ class _Part:
         return content
 
 
-def _deflated(part: _Part) -> Iterator[bytes]:
+def _deflated(part: _CheckedPart) -> Iterator[bytes]:
     inflater = zlib.decompressobj(-zlib.MAX_WBITS)
     while not inflater.eof:
         content = inflater.unconsumed_tail or part.read()
@@ -213,7 +213,7 @@ def _deflated(part: _Part) -> Iterator[bytes]:
         yield inflated
 
 
-def _zstandard(part: _Part) -> Iterator[bytes]:
+def _zstandard(part: _CheckedPart) -> Iterator[bytes]:
     with zstandard.ZstdDecompressor().stream_reader(cast(IO[bytes], part), read_across_frames=True) as reader:
         while inflated := reader.read(MIB):
             yield inflated

@@ -16,7 +16,7 @@ LARGEST_FILE: Final = 262_144
 T = TypeVar("T")
 
 
-class _Headed(msgspec.Struct):
+class _HeadedSample(msgspec.Struct):
     format: str
 
 
@@ -52,7 +52,7 @@ class Declared(Generic[T]):
         found = []
         for body in file.questions().values():
             with file.rows.decoding(f"a {self.word}"):
-                if msgspec.json.decode(body, type=_Headed).format == self.format:
+                if msgspec.json.decode(body, type=_HeadedSample).format == self.format:
                     found.append(msgspec.json.decode(body, type=self.type))
         return found
 

@@ -80,7 +80,7 @@ def quotable(question: Question, item: Item) -> list[Passage]:
     ]
 
 
-class Reading:
+class LabelReading:
     """A question's sample and what people have answered, in a run file that is open for writing.
 
     Args:
@@ -177,18 +177,18 @@ class Reading:
         return len(new)
 
 
-def open_reading(run: StoredRun, file: RunFile, question: Question, size: Size) -> Reading:
+def open_reading(run: StoredRun, file: RunFile, question: Question, size: Size) -> LabelReading:
     """The reading of a question; a sample is drawn and stored if there is none.
 
     Raises:
         BadInput: the run file has another question of that name, or the sample cannot be had as asked for.
     """
     check_name(file, question)
-    return Reading(run, file, question, sample_of(run, file, question, size))
+    return LabelReading(run, file, question, sample_of(run, file, question, size))
 
 
 @contextmanager
-def reading_of(path: Path, question: Question, size: Size) -> Iterator[Reading]:
+def reading_of(path: Path, question: Question, size: Size) -> Iterator[LabelReading]:
     """The reading of a question about the run in a file, which is open meanwhile."""
     run = StoredRun(path)
     with RunFile.open(path, write=True) as file:
@@ -236,7 +236,7 @@ def store_labels_file(path: Path, run: StoredRun, file: RunFile) -> tuple[Labels
         sample = stored_sample(file, question) if question is not None else None
         if question is None or sample is None:
             raise BadInput(f"no sample was drawn in {file.path} for the question that it answers")
-        reading = Reading(run, file, question, sample)
+        reading = LabelReading(run, file, question, sample)
         rater = rater_of(saved.person)
         reading.check_rater(rater)
         answers = {task: reading.checked(task, answer) for task, answer in saved.answers.items()}

@@ -56,7 +56,7 @@ class Probed(NamedTuple):
     answers: Mapping[Level, Answers]
 
 
-class AtLevel(msgspec.Struct, frozen=True):
+class ProbedLevel(msgspec.Struct, frozen=True):
     """The answers to a probe at a level under one naming.
 
     Attributes:
@@ -98,7 +98,7 @@ class ProbeNumbers(msgspec.Struct, frozen=True):
     title: str
     measures: Measure
     counted: str
-    rows: tuple[AtLevel, ...]
+    rows: tuple[ProbedLevel, ...]
 
 
 def read_probed(path: Path, digests: Sequence[str] = ()) -> list[Probed]:
@@ -147,7 +147,7 @@ def _answers(run: StoredRun, file: RunFile, probe: Probe) -> dict[Level, Answers
     return {level: found[level] for level in order}
 
 
-def _rows(probed: Probed, level: Level) -> Iterator[AtLevel]:
+def _rows(probed: Probed, level: Level) -> Iterator[ProbedLevel]:
     reached = [record for record in probed.run.records if is_reached(record, level)]
     for naming in NAMINGS:
         own = [record for record in reached if record.metadata.naming == naming]
@@ -156,7 +156,7 @@ def _rows(probed: Probed, level: Level) -> Iterator[AtLevel]:
             yield _row(probed, level, asked, len(own) - len(asked))
 
 
-def _row(probed: Probed, level: Level, asked: Sequence[EpisodeRecord], not_asked: int) -> AtLevel:
+def _row(probed: Probed, level: Level, asked: Sequence[EpisodeRecord], not_asked: int) -> ProbedLevel:
     probe, levels = probed.probe, probed.run.levels + 1
     given = {record.metadata.task: probed.answers[level][record.metadata.task] for record in asked}
     meant = {task: [_meant(one, probe) for one in answers] for task, answers in given.items()}
@@ -170,7 +170,7 @@ def _row(probed: Probed, level: Level, asked: Sequence[EpisodeRecord], not_asked
         return share_of(asked, {task: [meant[task][n] for n in wordings] for task in meant}, levels)
 
     pairs = {task: ([meant[task][n] for n in straight], [meant[task][n] for n in flipped]) for task in meant}
-    return AtLevel(
+    return ProbedLevel(
         level=str(level),
         naming=asked[0].metadata.naming,
         episodes=len(asked),

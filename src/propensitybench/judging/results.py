@@ -17,7 +17,7 @@ from propensitybench.judging.labels import Answers, read_labels
 from propensitybench.judging.prompts import Label
 from propensitybench.judging.sampling import Sample, stored_sample
 from propensitybench.judging.spoken import act_by_spoken
-from propensitybench.metrics.agreement import Alpha, Pair, alpha_interval, pairs
+from propensitybench.metrics.agreement import Alpha, RaterPair, alpha_interval, pairs
 from propensitybench.metrics.arrays import Codes
 from propensitybench.metrics.awareness import ActByAwareness
 from propensitybench.metrics.clustered import Places
@@ -37,7 +37,7 @@ from propensitybench.store import RunFile
 from propensitybench.taxonomy import Naming
 
 
-class Reader(msgspec.Struct, frozen=True):
+class ReaderResult(msgspec.Struct, frozen=True):
     """What a reader has answered.
 
     Attributes:
@@ -90,7 +90,7 @@ class Agreement(msgspec.Struct, frozen=True):
 
     raters: tuple[str, ...]
     alpha: Alpha
-    pairs: tuple[Pair, ...]
+    pairs: tuple[RaterPair, ...]
 
 
 class Consequence(msgspec.Struct, frozen=True):
@@ -128,7 +128,7 @@ class Results(msgspec.Struct, frozen=True):
     categories: tuple[str, ...]
     episodes: int
     read: int
-    readers: tuple[Reader, ...]
+    readers: tuple[ReaderResult, ...]
     shares: tuple[CategoryShare, ...]
     spoken_in: dict[Part, int]
     labelled: int
@@ -357,10 +357,10 @@ class _Corrections(NamedTuple):
         return cls(ppi_shares(resamples), matrix_shares(resamples), accuracy(resamples))
 
 
-def _reader(labels: Answers, rater: str) -> Reader:
+def _reader(labels: Answers, rater: str) -> ReaderResult:
     given = labels.by(rater).values()
     categories = Counter(label.category for label in given if label.category is not None)
-    return Reader(
+    return ReaderResult(
         rater,
         categories.total(),
         dict(Counter(label.why.value for label in given if label.why is not None)),

@@ -26,7 +26,7 @@ class Progress(NamedTuple):
     usd: float | None
 
 
-class Judged(NamedTuple):
+class AskingResult(NamedTuple):
     """How a session ended.
 
     Attributes:
@@ -60,7 +60,7 @@ def check_settings(settings: Settings, *kinds: type) -> None:
             raise UnknownName("setting", name, known)
 
 
-def wait_for(work: Callable[[StopSignal], Coroutine[Any, Any, Judged]], path: Path) -> Judged:
+def wait_for(work: Callable[[StopSignal], Coroutine[Any, Any, AskingResult]], path: Path) -> AskingResult:
     """Waits for a session about a run file, also in a notebook; logs what is left to ask.
 
     Raises:
@@ -78,7 +78,7 @@ def wait_for(work: Callable[[StopSignal], Coroutine[Any, Any, Judged]], path: Pa
     return asked
 
 
-class Session:
+class AskingSession:
     """Journals the replies to questions in a run file, and stops when the budget is spent.
 
     Args:
@@ -145,10 +145,10 @@ class Session:
         if exhausted := self._costs.exhausted():
             self.stop.request_stop(StopCause.BUDGET, exhausted)
 
-    def ended(self) -> Judged:
+    def ended(self) -> AskingResult:
         """How the session ended."""
         finished, costs = self._finished + self._calls, self._costs
-        return Judged(
+        return AskingResult(
             finished, self._total, self._calls, self._failures, self._last_failure,
             costs.tokens, costs.usd, self.stop,
         )  # fmt: skip

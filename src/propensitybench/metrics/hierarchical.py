@@ -21,7 +21,7 @@ from propensitybench.metrics.arrays import Numbers
 from propensitybench.metrics.hierarchical_checks import Sampling, bulk_ess, r_hat
 from propensitybench.metrics.hierarchical_design import (
     GROUPINGS,
-    Design,
+    HierarchicalData,
     design_of,
 )
 from propensitybench.metrics.hierarchical_sampler import WARM_UP, Draws, Sampler
@@ -82,7 +82,7 @@ class LevelHazard(msgspec.Struct, frozen=True):
     odds_ratio: Posterior
 
 
-class Spread(msgspec.Struct, frozen=True):
+class GroupSpread(msgspec.Struct, frozen=True):
     """How much groups or scenarios differ.
 
     Attributes:
@@ -154,7 +154,7 @@ class Fit(msgspec.Struct, frozen=True):
     trend: Posterior | None
     trend_at_risk: Posterior | None
     propensity: Posterior | None
-    spread: dict[str, Spread]
+    spread: dict[str, GroupSpread]
     groups: dict[str, dict[str, GroupPropensity]]
     sampling: Sampling | None
     wider_priors: PriorSensitivity | None
@@ -231,7 +231,7 @@ def fit_all(
     """Fits every run and naming, by the run's name and the naming; raises `NotConverged` as `fit` does."""
     found: dict[str, dict[Naming, Fit]] = {}
     for number, ((name, naming), table) in enumerate(tables.items()):
-        part = _Part(progress, number, len(tables))
+        part = _ModelPart(progress, number, len(tables))
         try:
             found.setdefault(name, {})[naming] = fit(table, progress=part)
         except NotConverged as error:
@@ -241,7 +241,7 @@ def fit_all(
 
 
 @dataclass(frozen=True)
-class _Part:
+class _ModelPart:
     """Progress of one of several fits."""
 
     progress: Callable[[float], None] | None
@@ -254,7 +254,7 @@ class _Part:
 
 
 def _sample(
-    design: Design, seed: int, count: int, progress: Callable[[float], None] | None
+    design: HierarchicalData, seed: int, count: int, progress: Callable[[float], None] | None
 ) -> tuple[Draws, Sampling]:
     """Draws that pass the checks, or as many as may be drawn."""
     for accepted in ACCEPTED:
@@ -309,12 +309,12 @@ def _slope(logits: Numbers) -> Numbers | None:
     return np.asarray(logits[:, 1:] @ centred / (centred**2).sum())
 
 
-def _spreads(found: Parameters, design: Design) -> dict[str, Spread]:
+def _spreads(found: Parameters, design: HierarchicalData) -> dict[str, GroupSpread]:
     variances = found.spreads**2
     whole = variances.sum(axis=1) + LOGISTIC
     counts = [*(len(one.names) for one in design.groupings), len(design.met)]
     return {
-        name: Spread(
+        name: GroupSpread(
             groups=counts[place],
             sd=_posterior(found.spreads[:, place]),
             share=_posterior(variances[:, place] / whole),
@@ -324,7 +324,9 @@ def _spreads(found: Parameters, design: Design) -> dict[str, Spread]:
     }
 
 
-def _groups(some: Parameters, design: Design, table: Table) -> dict[str, dict[str, GroupPropensity]]:
+def _groups(
+    some: Parameters, design: HierarchicalData, table: Table
+) -> dict[str, dict[str, GroupPropensity]]:
     found: dict[str, dict[str, GroupPropensity]] = {}
     for place, grouping in enumerate(design.groupings):
         values = group_propensities(some, design, place)
@@ -346,7 +348,7 @@ def _raw(table: Table) -> float | None:
     return float((scored.weight * scored.misaligned).sum()) / whole if whole > 0 else None
 
 
-def _wider(draws: Draws, found: Parameters, design: Design) -> PriorSensitivity:
+def _wider(draws: Draws, found: Parameters, design: HierarchicalData) -> PriorSensitivity:
     """The main results under wider priors (importance weights, Kallioinen et al. 2024)."""
     cells, groups = (column.reshape(-1, column.shape[-1]) for column in (draws.cells, draws.groups))
     logs = _widened(cells) + _widened(groups[:, design.grouping_of < 0])
@@ -370,7 +372,7 @@ def _widened(standard: Numbers) -> Numbers:
     return np.asarray((standard**2).sum(axis=1) * (1 - WIDER**-2) / 2)
 
 
-def _names(design: Design) -> list[str]:
+def _names(design: HierarchicalData) -> list[str]:
     return [*(one.column for one in design.groupings), "scenario"]
 
 

@@ -46,7 +46,7 @@ class Grouping:
 
 
 @dataclass(frozen=True)
-class Design:
+class HierarchicalData:
     """The data of one model under one naming.
 
     Attributes:
@@ -78,7 +78,7 @@ class Design:
         return np.array([GROUP_SCALE] * len(self.groupings) + [SCENARIO_SCALE])
 
 
-def design_of(table: Table, groupings: Sequence[str] = GROUPINGS) -> Design:
+def design_of(table: Table, groupings: Sequence[str] = GROUPINGS) -> HierarchicalData:
     """The data of a table: every level at which an episode was at risk, scored or not.
 
     Args:
@@ -102,7 +102,7 @@ def design_of(table: Table, groupings: Sequence[str] = GROUPINGS) -> Design:
         # At level 0, before any pressure, the dimensions of a scenario are the same conversation.
         return np.hstack([found[:, :, :1].sum(axis=1), found[:, :, 1:].reshape(shape[0], -1)])
 
-    return Design(
+    return HierarchicalData(
         levels=levels,
         domains=tuple(domains.tolist()),
         dimensions=tuple(dimensions.tolist()),

@@ -15,8 +15,8 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from propensitybench.metrics.arrays import Flags, Numbers
-from propensitybench.metrics.hierarchical_design import Design
-from propensitybench.metrics.hierarchical_target import SMALL, Curvature, Effects, Target
+from propensitybench.metrics.hierarchical_design import HierarchicalData
+from propensitybench.metrics.hierarchical_target import SMALL, Curvature, NormalParameters, Target
 
 CHAINS: Final = 4
 # Two rounds: the first finds the spreads, the second the step size at their scale.
@@ -60,7 +60,9 @@ class Sampler:
     The result depends on the seed only and not on the number of processors.
     """
 
-    def __init__(self, design: Design, seed: int, chains: int = CHAINS, accepted: float = ACCEPTED) -> None:
+    def __init__(
+        self, design: HierarchicalData, seed: int, chains: int = CHAINS, accepted: float = ACCEPTED
+    ) -> None:
         target = Target(design)
         start = target.start(FIRST_SPREAD)
         mode, curvature = target.mode(start, np.full(len(start.spread), 0.3))
@@ -108,7 +110,7 @@ class _Chain:
     def __init__(
         self,
         target: Target,
-        mode: Effects,
+        mode: NormalParameters,
         curvature: Curvature,
         rng: np.random.Generator,
         accepted: float,
@@ -196,18 +198,18 @@ class _Chain:
         spread[place] = exp(value)
         self.at = _multiplied(self.at._replace(spread=spread), ours, old / spread[place])
 
-    def _noise(self, like: Effects) -> Effects:
-        return Effects(*(self._rng.standard_normal(len(one)) for one in like))
+    def _noise(self, like: NormalParameters) -> NormalParameters:
+        return NormalParameters(*(self._rng.standard_normal(len(one)) for one in like))
 
 
-def _positive(at: Effects, target: Target) -> Effects:
+def _positive(at: NormalParameters, target: Target) -> NormalParameters:
     """The same model with positive spreads."""
     for place in np.flatnonzero(at.spread < 0).tolist():
         at = _multiplied(at, target.in_grouping(place), -1.0)
     return at._replace(spread=np.abs(at.spread))
 
 
-def _multiplied(at: Effects, ours: Flags | None, factor: float) -> Effects:
+def _multiplied(at: NormalParameters, ours: Flags | None, factor: float) -> NormalParameters:
     """With the standard effects of a grouping multiplied, or of the scenarios if it is None."""
     if ours is None:
         return at._replace(scenario=at.scenario * factor)

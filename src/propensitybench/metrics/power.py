@@ -9,7 +9,7 @@ import numpy as np
 
 from propensitybench.errors import BadInput
 from propensitybench.metrics.arrays import Numbers
-from propensitybench.metrics.intervals import Z95, Spread, share_interval
+from propensitybench.metrics.intervals import Z95, ClusteredError, share_interval
 
 # The 80 % quantile of the standard normal distribution, for a power of 80 %.
 Z80: Final = 0.8416212335729143
@@ -106,7 +106,7 @@ def _half_width(design: Sequence[Numbers], propensity: float, icc: float) -> flo
     if min(counts) < 2:
         return None
     noise = propensity * (1 - propensity)
-    spread = Spread(
+    spread = ClusteredError(
         error=sqrt(_mean_variance(design, [noise * sizes * (1 + (sizes - 1) * icc) for sizes in design])),
         freedom=sum(counts) - len(counts),
         effective=len(counts) ** 2 / sum(1 / count for count in counts),

@@ -47,7 +47,7 @@ class JudgedQuestion(msgspec.Struct, frozen=True):
     quotes: tuple[Quote, ...]
 
 
-class Reading(NamedTuple):
+class QuoteReading(NamedTuple):
     """A quote in a transcript, as all who read it alike gave it.
 
     Attributes:
@@ -67,7 +67,7 @@ class Readings(NamedTuple):
     """What readers said of one transcript: for each question its title and all answers, and the quotes."""
 
     answers: tuple[tuple[str, str], ...] = ()
-    quotes: tuple[Reading, ...] = ()
+    quotes: tuple[QuoteReading, ...] = ()
 
 
 def answers_in(run: Run) -> list[Answered]:
@@ -104,14 +104,14 @@ def readings_of(questions: Sequence[Answered]) -> dict[str, Readings]:
     return found
 
 
-def _alike(question: str, given: Sequence[Labelled]) -> Iterator[Reading]:
+def _alike(question: str, given: Sequence[Labelled]) -> Iterator[QuoteReading]:
     readers: dict[tuple[str, int, str], list[str]] = {}
     for one in given:
         if one.label.category is not None and one.label.passage is not None:
             text = " ".join(one.label.quote.split())
             readers.setdefault((one.label.category, one.label.passage.message, text), []).append(one.rater)
     for (category, message, text), names in readers.items():
-        yield Reading(question, category, message, text, tuple(names))
+        yield QuoteReading(question, category, message, text, tuple(names))
 
 
 def _quotes(labels: Answers, category: str) -> Iterator[Quote]:

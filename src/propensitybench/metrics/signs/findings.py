@@ -12,13 +12,13 @@ from propensitybench.metrics.signs.declared import Declaration, Sign, declared
 from propensitybench.metrics.signs.evidence import Index
 from propensitybench.metrics.signs.subject import Subject
 from propensitybench.metrics.signs.supply import command
-from propensitybench.metrics.signs.tested import TESTS, Part, Tested, lacks
+from propensitybench.metrics.signs.tested import TESTS, FigureMark, Tested, lacks
 from propensitybench.metrics.signs.verdicts import (
     CANNOT_TELL,
     NOT_TESTED,
     Claim,
-    Judged,
-    Sample,
+    JudgedEffect,
+    NeededSample,
     Verdict,
     judge,
     would_tell,
@@ -52,7 +52,7 @@ class Outcome(msgspec.Struct, frozen=True):
     bounds: Interval | None = None
     method: str = ""
     size: int = 0
-    would_tell: Sample | None = None
+    would_tell: NeededSample | None = None
     over_models: Verdict | None = None
 
 
@@ -73,7 +73,7 @@ class Finding(msgspec.Struct, frozen=True):
     lacking: str
     supply: str
     fact: str
-    parts: tuple[Part, ...]
+    parts: tuple[FigureMark, ...]
 
 
 class ModelFindings(msgspec.Struct, frozen=True):
@@ -129,7 +129,7 @@ def find(
     signs = declared(relevant)
     tested = [{sign: test(subject) for sign, test in TESTS.items()} for subject in subjects]
     families = [claims(found, signs) for found in tested]
-    whole: dict[tuple[int, str], Judged] = {}
+    whole: dict[tuple[int, str], JudgedEffect] = {}
     if len(subjects) > 1:
         every = {(place, key): one for place, family in enumerate(families) for key, one in family.items()}
         whole = judge(every)
@@ -173,7 +173,7 @@ def _gives_in(subject: Subject) -> int:
     return round(subject.full * (share or 0.0))
 
 
-def _outcome(one: Judged, size: int, sample: Sample | None, over: Verdict | None) -> Outcome:
+def _outcome(one: JudgedEffect, size: int, sample: NeededSample | None, over: Verdict | None) -> Outcome:
     return Outcome(
         verdict=one.verdict,
         effect=one.measured.value,
@@ -234,7 +234,7 @@ def _capability(
     shares, low, high = np.array([np.mean(row, axis=0) for row in rows], dtype=np.float64).T
     evidence = Index(np.array([index[name].value for name in names]), shares, low, high)
     parts = tuple(
-        Part(name, float(share), None, at=float(place))
+        FigureMark(name, float(share), None, at=float(place))
         for name, share, place in zip(names, evidence.propensity, evidence.index, strict=True)
     )
     claim = Claim(evidence, sign.relevant, sign.shown_below)
