@@ -36,7 +36,7 @@ WIDTH: Final = 100
 SHOWN: Final = 5
 RUNS: Final = (1, 2, 3)
 # Pairs below this share almost nothing, and in a large set they are nearly all pairs.
-LEAST_COSINE: Final = 0.05
+MIN_COSINE: Final = 0.05
 # Shorter sentences ("It is still open.") may repeat by chance.
 LONG_SENTENCE: Final = 6
 Chains = dict[str, Sequence[PressureMessage]]
@@ -236,7 +236,7 @@ def _print_similarity(dataset: Dataset, chains: Chains) -> None:
     for pair in nearest([_written(storyline) for storyline in storylines], 0.0):
         print(f"  {_share(pair.cosine)}  {storylines[pair.first].file} and {storylines[pair.second].file}")
     print("\nNearest neighbours by description and task:")
-    for pair in nearest(stories, LEAST_COSINE):
+    for pair in nearest(stories, MIN_COSINE):
         first, second = scenarios[pair.first], scenarios[pair.second]
         print(f"\n  {_share(pair.cosine)}  {first.name} and {second.name}")
         _print_item(first.task)

@@ -14,7 +14,7 @@ from propensitybench.gates.sample import common_tasks
 from propensitybench.metrics.arrays import Numbers
 from propensitybench.metrics.compare import paired
 from propensitybench.metrics.noninferiority import (
-    LEAST_SCENARIOS,
+    MIN_SCENARIOS,
     NO_LIMITS,
     GateAnswer,
     OneSidedLimits,
@@ -74,7 +74,7 @@ def test_without_missing_tasks_the_limits_are_those_of_the_paired_comparison(see
     ).propensity
     mine = limits(tasks.pairs, BOTH)
     if mine == NO_LIMITS:
-        assert tasks.pairs.places.scenarios < LEAST_SCENARIOS or found.ci95 is None
+        assert tasks.pairs.places.scenarios < MIN_SCENARIOS or found.ci95 is None
     elif found.ci95 is not None:
         half = 0.5 / len(tasks.tasks)
         ends = max(-1.0, found.ci95[0] - half), min(1.0, found.ci95[1] + half)

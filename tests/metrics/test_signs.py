@@ -29,7 +29,7 @@ from propensitybench.metrics.signs.evidence import (
     MeasuredEffect,
     dimensions_apart,
 )
-from propensitybench.metrics.signs.findings import Finding, Outcome, claims
+from propensitybench.metrics.signs.findings import Finding, SignOutcome, claims
 from propensitybench.metrics.signs.tested import stated
 from propensitybench.metrics.signs.verdicts import Claim, judge, verdict_of, would_tell
 from propensitybench.metrics.stated import Answer, Stated, stated_against_actual
@@ -372,7 +372,7 @@ def test_a_rise_is_pressure_only_against_the_placebo_arm() -> None:
     assert anyway.outcome.verdict == "cannot tell yet"
     for sign in ("pressure", "levels"):
         alone = found(Subject("m", run_of(moved)), sign)
-        assert alone.outcome == Outcome("not tested")
+        assert alone.outcome == SignOutcome("not tested")
         assert alone.lacking.startswith("it takes the placebo arm")
         assert alone.parts
     (title, other) = (one.title for one in SIGNS if one.sign in ("pressure", "levels"))

@@ -9,7 +9,7 @@ from propensitybench.cli.output import print_note
 from propensitybench.cli.progress import progress_bar
 from propensitybench.cli.text import print_json
 from propensitybench.judging.plan import AskingEstimate
-from propensitybench.judging.session import AskingResult, Listener, Progress
+from propensitybench.judging.session import AskingProgress, AskingResult, Listener
 
 UNANSWERED: Final = 1
 
@@ -33,7 +33,7 @@ def shown(title: str) -> Iterator[Listener]:
     with progress_bar() as bar:
         row = bar.add_task(title, total=None, note="")
 
-        def advance(now: Progress) -> None:
+        def advance(now: AskingProgress) -> None:
             note = f"{now.tokens / 1e6:.2f}M tokens, {cost(now.usd)}"
             bar.update(row, total=now.total, completed=now.finished, note=note)
 

@@ -25,8 +25,8 @@ from propensitybench.generation.items import DRAWN, Draw
 from propensitybench.generation.journal import PanelJournal
 from propensitybench.generation.judges import PanelReader, Sitting
 from propensitybench.generation.panel import (
-    FEWEST_READERS,
     JOURNAL,
+    MIN_READERS,
     RETURNED,
     PanelRequest,
     ReaderNote,
@@ -138,16 +138,16 @@ def read_panel(
     filled = forms is not None and check_forms_folder(forms, request.out)
     if forms is None or filled:
         people = len(form_files(forms)) if forms is not None else 0
-        if len(readers) + people < FEWEST_READERS:
+        if len(readers) + people < MIN_READERS:
             raise BadInput(
-                f"a panel needs {FEWEST_READERS} readers or more, found {len(readers) + people}: give "
+                f"a panel needs {MIN_READERS} readers or more, found {len(readers) + people}: give "
                 "--judge twice, or --forms DIR"
             )
     found = open_round(request)
     _note_draw(found, request)
     if forms is not None and not filled:
-        write_forms(forms, found.items, FEWEST_READERS)
-        print(f"{len(found.items)} items and {FEWEST_READERS} forms: {file_name(forms)}")
+        write_forms(forms, found.items, MIN_READERS)
+        print(f"{len(found.items)} items and {MIN_READERS} forms: {file_name(forms)}")
         print("Have each form filled in by one person alone, then type the same command again.")
         return 0
     readings = {} if forms is None else read_people(found, forms)

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from propensitybench.errors import BadData
 from propensitybench.files import MIB, read_text
 
-LARGEST_FILE: Final = 16 * MIB
+MAX_FILE: Final = 16 * MIB
 
 
 class ActRow(NamedTuple):
@@ -63,7 +63,7 @@ def whole(text: str, where: str) -> int:
 
 def read_rows(path: Path, columns: Sequence[str]) -> list[tuple[int, dict[str, str]]]:
     """The rows of a CSV file with exactly these columns, each with its line; raises `BadData`."""
-    reader = csv.reader(io.StringIO(read_text(path, str(path), LARGEST_FILE)), strict=True)
+    reader = csv.reader(io.StringIO(read_text(path, str(path), MAX_FILE)), strict=True)
     try:
         lines = [(reader.line_num, row) for row in reader if row]
     except csv.Error as error:

@@ -40,7 +40,7 @@ class Models(NamedTuple):
     price: Price | None = None
 
 
-class Written(NamedTuple):
+class WritingResult(NamedTuple):
     """How a session ended.
 
     Attributes:
@@ -84,7 +84,7 @@ async def write(
     again: bool = False,
     on_progress: OnProgress | None = None,
     stop: StopSignal | None = None,
-) -> Written:
+) -> WritingResult:
     """Writes what is missing; the same call resumes it, and no reply is paid for twice.
 
     Args:
@@ -120,7 +120,7 @@ async def write(
     unusable = {failure.value: sum(asker.unusable[failure] for asker in models_asked) for failure in Unusable}
     calls = sum(asker.calls for asker in models_asked)
     counts = (session.written, session.aside, session.finished, session.total)
-    return Written(*counts, calls, unusable, costs.tokens, costs.usd, stop)
+    return WritingResult(*counts, calls, unusable, costs.tokens, costs.usd, stop)
 
 
 def price_of(models: Models, model: str) -> Price | None:

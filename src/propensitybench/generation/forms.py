@@ -41,9 +41,9 @@ COLUMNS: Final = ("item", *CRITERIA, "comment", "quote")
 ITEMS: Final = "items"
 MARK: Final = "panel.json"
 """The file of a folder of forms that says to which items they belong."""
-SHORTEST_QUOTE: Final = 5
+MIN_QUOTE: Final = 5
 ISSUES_SHOWN: Final = 5
-LARGEST_FORM: Final = 4 * MIB
+MAX_FORM: Final = 4 * MIB
 _QUOTES: Final = str.maketrans({"\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"'})
 
 
@@ -138,8 +138,8 @@ def _wrong_score(name: str, score: Any, item: PanelItem, *, gaps: bool) -> list[
 
 
 def _wrong_quote(quote: Any, item: PanelItem) -> list[str]:
-    if not isinstance(quote, str) or len(_plain(quote)) < SHORTEST_QUOTE:
-        return [f"quote is missing or shorter than {SHORTEST_QUOTE} characters"]
+    if not isinstance(quote, str) or len(_plain(quote)) < MIN_QUOTE:
+        return [f"quote is missing or shorter than {MIN_QUOTE} characters"]
     if _plain(quote) not in _plain(item.text):
         return [f"quote does not occur word for word in {item.name}: {quote.strip()[:60]!r}"]
     return []
@@ -229,7 +229,7 @@ def read_forms(folder: Path, items: Sequence[PanelItem]) -> dict[str, list[Panel
     """
     mark = folder / MARK
     try:
-        about = json.loads(read_text(mark, str(mark), LARGEST_FORM))
+        about = json.loads(read_text(mark, str(mark), MAX_FORM))
     except ValueError as error:
         raise BadData(str(mark), f"is not valid JSON ({error})") from error
     if not isinstance(about, dict) or about.get("items") != items_digest(items):
@@ -253,7 +253,7 @@ def read_form(path: Path, items: Sequence[PanelItem]) -> tuple[list[PanelReading
     Raises:
         BadData: the file cannot be read at all.
     """
-    text = read_text(path, str(path), LARGEST_FORM).removeprefix("\ufeff")
+    text = read_text(path, str(path), MAX_FORM).removeprefix("\ufeff")
     # Spreadsheets of many countries write semicolons.
     separator = max(",;\t", key=text.partition("\n")[0].count)
     lines = csv.reader(io.StringIO(text, newline=""), delimiter=separator)

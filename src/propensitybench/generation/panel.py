@@ -57,8 +57,8 @@ RETURNED: Final = "returned.json"
 FORMS: Final = "forms"
 JOURNAL: Final = "journal.db"
 PROVENANCE: Final = "provenance.json"
-FEWEST_READERS: Final = 2
-LARGEST_KEY: Final = 64 * MIB
+MIN_READERS: Final = 2
+MAX_KEY: Final = 64 * MIB
 
 
 class PanelRequest(msgspec.Struct, frozen=True):
@@ -198,7 +198,7 @@ def _begun(out: Path, number: int, recipe: dict[str, Any]) -> Round:
     folder = out / PANEL / str(number)
     path = folder / KEY
     try:
-        key = json.loads(read_text(path, str(path), LARGEST_KEY))
+        key = json.loads(read_text(path, str(path), MAX_KEY))
         if key["format"] != KEY_FORMAT:
             raise BadData(str(path), f"$.format must be {KEY_FORMAT!r}")
         items = tuple(_item(folder, entry) for entry in key["items"])
@@ -218,7 +218,7 @@ def _begun(out: Path, number: int, recipe: dict[str, Any]) -> Round:
 
 def _item(folder: Path, entry: dict[str, str]) -> PanelItem:
     path = folder / ITEMS / f"{entry['name']}.txt"
-    return msgspec.convert({**entry, "text": read_text(path, str(path), LARGEST_KEY)}, PanelItem)
+    return msgspec.convert({**entry, "text": read_text(path, str(path), MAX_KEY)}, PanelItem)
 
 
 async def read_models(
@@ -270,8 +270,8 @@ def finish_round(
     Raises:
         BadInput: there are fewer than two readers, or one scored nothing; the folder cannot be written.
     """
-    if len(readings) < FEWEST_READERS:
-        raise BadInput(f"a panel needs {FEWEST_READERS} readers or more, found {len(readings)}")
+    if len(readings) < MIN_READERS:
+        raise BadInput(f"a panel needs {MIN_READERS} readers or more, found {len(readings)}")
     for name, of_reader in readings.items():
         if all(reading.is_missing for reading in of_reader):
             why = of_reader[0].comment if of_reader else "the form is empty"

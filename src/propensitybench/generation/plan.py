@@ -12,7 +12,7 @@ import msgspec
 from propensitybench.digests import digest, seed_from, shuffled
 from propensitybench.errors import BadData, BadInput, UnknownName
 from propensitybench.files import read_file
-from propensitybench.generation.acts import LARGEST_FILE, ActRow, read_rows, whole
+from propensitybench.generation.acts import MAX_FILE, ActRow, read_rows, whole
 from propensitybench.generation.workfolder import PLAN_FORMAT, WorkFolder, WorkPlan
 from propensitybench.scenarios.storyline import NEUTRAL
 from propensitybench.taxonomy import Slot, taxonomy
@@ -135,7 +135,7 @@ def read_vocabulary(domain: str, path: Path | None) -> tuple[Mapping[str, Phrase
         raw = resources.files(__package__).joinpath("data", "acts", f"{domain}.json").read_bytes()
     else:
         source = f"--vocabulary {path}"
-        raw = read_file(path, source, LARGEST_FILE)
+        raw = read_file(path, source, MAX_FILE)
     try:
         found = msgspec.json.decode(raw, type=_Vocabulary).capabilities
     except msgspec.DecodeError as error:

@@ -48,7 +48,7 @@ TASK: Final = "propensitybench/propensity"
 # Key in a log's metadata of what only our reader uses.
 OURS: Final = "propensitybench"
 NOT_SAID: Final = "(not said)"
-LONGEST_DOMAIN: Final = 60
+MAX_DOMAIN: Final = 60
 _SAFE_KEY: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 # What Inspect itself uses, if this Python has it.
 COMPRESSION: Final = getattr(zipfile, "ZIP_ZSTANDARD", zipfile.ZIP_DEFLATED)
@@ -163,7 +163,7 @@ def _planned(context: ExportContext) -> dict[LogPart, Planned]:
 def _name(context: ExportContext, part: LogPart) -> str:
     """A file name like Inspect's own: time, task, id; nothing from the run file can make it a path."""
     made = context.begun.isoformat(timespec="seconds").replace(":", "-")
-    domain = re.sub(r"[^A-Za-z0-9-]+", "-", part.domain)[:LONGEST_DOMAIN]
+    domain = re.sub(r"[^A-Za-z0-9-]+", "-", part.domain)[:MAX_DOMAIN]
     naming = part.naming if part.naming in NAMINGS else "unknown"
     return f"{made}_propensity-{domain}-{naming}_{digest(context.identity, *part)}.eval"
 

@@ -21,11 +21,11 @@ from propensitybench.files import MIB, open_regular
 
 VARIABLE: Final = "PROPENSITYBENCH_MAX_LOG_MIB"
 # A log of 200 tasks with 12 levels has 0.5 MiB of summaries, samples of 0.4 MiB, and ratios up to 26.
-LARGEST_MEMBER_MIB: Final = 64
-LARGEST_RATIO: Final = 100
+MAX_MEMBER_MIB: Final = 64
+MAX_RATIO: Final = 100
 RATIO_COUNTS_FROM: Final = 4 * MIB
-MOST_MEMBERS: Final = 100_000
-LARGEST_DIRECTORY: Final = 32 * MIB
+MAX_MEMBERS: Final = 100_000
+MAX_DIRECTORY: Final = 32 * MIB
 # The whole log, and a log in the JSON format, which is read as a whole: so many times the largest member.
 MEMBERS_IN_TOTAL: Final = 64
 MEMBERS_IN_JSON: Final = 4
@@ -101,8 +101,8 @@ class CheckedLog:
             raise self._damaged(str(error)) from error
         if found != start:
             raise self._damaged("its directory is not where its end says")
-        if len(members) > MOST_MEMBERS:
-            raise BadInput(f"{self._path}: has {len(members)} members; at most {MOST_MEMBERS} are read")
+        if len(members) > MAX_MEMBERS:
+            raise BadInput(f"{self._path}: has {len(members)} members; at most {MAX_MEMBERS} are read")
         by_name: dict[str, list[zipfile.ZipInfo]] = {}
         for member in members:
             by_name.setdefault(member.filename, []).append(member)
@@ -128,8 +128,8 @@ class CheckedLog:
                 raise self._damaged("its end is ambiguous")
         if start + directory != end:
             raise self._damaged("its directory is not where its end says")
-        if directory > LARGEST_DIRECTORY:
-            raise BadInput(f"{self._path}: has too many members; at most {MOST_MEMBERS} are read")
+        if directory > MAX_DIRECTORY:
+            raise BadInput(f"{self._path}: has too many members; at most {MAX_MEMBERS} are read")
         return int(start)
 
     def _read(self, form: struct.Struct, offset: int) -> tuple[Any, ...]:
@@ -160,8 +160,8 @@ class CheckedLog:
                 total = MEMBERS_IN_TOTAL * self._largest // MIB
                 raise self._too_large(f"the log inflates to more than {total} MiB")
             ratio_counts = size > RATIO_COUNTS_FROM and not self._is_raised
-            if ratio_counts and size > LARGEST_RATIO * member.compress_size:
-                raise self._too_large(f"{name!r} inflates to more than {LARGEST_RATIO} times its size")
+            if ratio_counts and size > MAX_RATIO * member.compress_size:
+                raise self._too_large(f"{name!r} inflates to more than {MAX_RATIO} times its size")
 
     def _inflate(self, member: zipfile.ZipInfo) -> Iterator[bytes]:
         mark, name, extra = self._read(_LOCAL, member.header_offset)
@@ -223,7 +223,7 @@ def _largest_member() -> tuple[int, bool]:
     """The limit in bytes, and whether the user set it."""
     text = os.environ.get(VARIABLE, "")
     if not text:
-        return LARGEST_MEMBER_MIB * MIB, False
+        return MAX_MEMBER_MIB * MIB, False
     if not text.isascii() or not text.isdigit() or not 0 < len(text) < 10 or int(text) < 1:
-        raise BadInput(f"{VARIABLE}: must be a number of MiB, like {4 * LARGEST_MEMBER_MIB}, found {text!r}")
+        raise BadInput(f"{VARIABLE}: must be a number of MiB, like {4 * MAX_MEMBER_MIB}, found {text!r}")
     return int(text) * MIB, True

@@ -10,10 +10,10 @@ import msgspec
 from propensitybench.episode import EpisodeRecord
 from propensitybench.judging.probes import (
     END,
-    Answer,
     Level,
     Measure,
     Probe,
+    ProbeAnswer,
     read_probe,
     read_variant,
     stored_probes,
@@ -38,7 +38,7 @@ NO_REPLY: Final = "no reply"
 POLICY: Final = "stated-policy"
 _STATED: Final[Mapping[YesNo, Stated]] = {True: "yes", False: "no", None: "unparsed"}
 
-Answers = Mapping[str, Sequence[Answer | None]]
+Answers = Mapping[str, Sequence[ProbeAnswer | None]]
 """By the task's key, one for each wording; None where a wording has no reply."""
 
 
@@ -133,7 +133,7 @@ def probe_numbers(probed: Probed, levels: Sequence[Level] = ()) -> ProbeNumbers:
 def _answers(run: StoredRun, file: RunFile, probe: Probe) -> dict[Level, Answers]:
     records = {record.metadata.task: record for record in run.records}
     keys = {task.number: task.task.key for task in file.tasks()}
-    found: dict[Level, dict[str, list[Answer | None]]] = {}
+    found: dict[Level, dict[str, list[ProbeAnswer | None]]] = {}
     for one in file.annotations(probe.digest):
         with file.rows.decoding(f"an annotation of task {one.task}"):
             level, number = read_variant(one.variant, probe)
@@ -187,11 +187,11 @@ def _row(probed: Probed, level: Level, asked: Sequence[EpisodeRecord], not_asked
     )
 
 
-def _meant(answer: Answer | None, probe: Probe) -> YesNo:
+def _meant(answer: ProbeAnswer | None, probe: Probe) -> YesNo:
     return None if answer is None or answer.means is None else answer.means == probe.counted
 
 
-def _why(answer: Answer | None) -> str:
+def _why(answer: ProbeAnswer | None) -> str:
     return NO_REPLY if answer is None else answer.why or ""
 
 

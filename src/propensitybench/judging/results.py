@@ -29,7 +29,7 @@ from propensitybench.metrics.corrected import (
     uncorrected_shares,
 )
 from propensitybench.metrics.judge_error import Accuracy, Confusion, accuracy, confusion
-from propensitybench.metrics.judged import LEAST_LABELLED, MISSING, NOT_DRAWN, Judged, Resamples
+from propensitybench.metrics.judged import MIN_LABELLED, MISSING, NOT_DRAWN, Judged, Resamples
 from propensitybench.metrics.ppi import ppi_shares
 from propensitybench.metrics.relabelled import Relabelled, relabelled
 from propensitybench.metrics.table import LEVELS
@@ -171,7 +171,7 @@ def results_of(labels: Answers, sample: Sample | None = None, levels: int = LEVE
     work = _Work(labels, sample)
     judged = work.judged()
     both = int((judged.labelled & (judged.judge >= 0)).sum())
-    enough = both >= LEAST_LABELLED and bool(labels.judges)
+    enough = both >= MIN_LABELLED and bool(labels.judges)
     return Results(
         question=labels.question.name,
         title=labels.question.title,
@@ -314,7 +314,7 @@ def _shares(labels: Answers, judged: Judged, rng: np.random.Generator) -> Iterat
     names = labels.question.names
     judges = uncorrected_shares(judged) if labels.judges and len(judged.domain) else [None] * len(names)
     corrected = _Corrections.none(len(names))
-    if int((judged.labelled & (judged.judge >= 0)).sum()) >= LEAST_LABELLED:
+    if int((judged.labelled & (judged.judge >= 0)).sum()) >= MIN_LABELLED:
         corrected = _Corrections.of(Resamples(judged, rng), alone=not labels.judges)
     for number, name in enumerate(names):
         own, ppi = judges[number], corrected.ppi[number]

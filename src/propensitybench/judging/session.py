@@ -17,7 +17,7 @@ from propensitybench.runs.settings import SETTINGS, Settings
 from propensitybench.store import Annotation, RunFile
 
 
-class Progress(NamedTuple):
+class AskingProgress(NamedTuple):
     """The progress: replies of all sessions, of how many; spent over all sessions."""
 
     finished: int
@@ -48,7 +48,7 @@ class AskingResult(NamedTuple):
     stop: StopSignal
 
 
-Listener = Callable[[Progress], None]
+Listener = Callable[[AskingProgress], None]
 logger = logging.getLogger(__name__)
 
 
@@ -139,7 +139,7 @@ class AskingSession:
         self._stop_if_exhausted()
         if self._on_progress is not None:
             finished, costs = self._finished + self._calls, self._costs
-            self._on_progress(Progress(finished, self._total, costs.tokens, costs.usd))
+            self._on_progress(AskingProgress(finished, self._total, costs.tokens, costs.usd))
 
     def _stop_if_exhausted(self) -> None:
         if exhausted := self._costs.exhausted():

@@ -15,7 +15,7 @@ from propensitybench.metrics.arrays import Numbers
 from propensitybench.metrics.censoring import Endings, Episodes, endings
 from propensitybench.metrics.intervals import (
     ANYWHERE,
-    LEAST_FREEDOM,
+    MIN_FREEDOM,
     ROUNDING,
     SHARE,
     TAIL,
@@ -355,8 +355,8 @@ def _point_interval(table: Table, found: _Value, tail: float) -> Found:
         return Found(None, "none: no value")
     if spread is None:
         return Found(None, _NO_SPREAD)
-    if found.population == "workspace" and spread.freedom < LEAST_FREEDOM - ROUNDING:
-        return Found(None, f"none: fewer than {LEAST_FREEDOM} degrees of freedom")
+    if found.population == "workspace" and spread.freedom < MIN_FREEDOM - ROUNDING:
+        return Found(None, f"none: fewer than {MIN_FREEDOM} degrees of freedom")
     if terms.sides is not None:
         sides = [_value(table, side, found.population, found.weight) for side in terms.sides]
         return _of_difference(table, sides, spread, tail)

@@ -41,10 +41,10 @@ DRAWS: Final = 750
 EXTENSIONS: Final = 3
 # Acceptance rates to aim at: if steps diverge with the first, those of the second are shorter.
 ACCEPTED: Final = (0.8, 0.97)
-LEAST_WEIGHTED: Final = 100
+MIN_WEIGHTED: Final = 100
 # With scales twice as large, importance weights leave too few draws even of a full run.
 WIDER: Final = 1.5
-LEAST_SCENARIOS: Final = 10
+MIN_SCENARIOS: Final = 10
 # Draws behind the integrals: the rest would change the third digit of an interval.
 INTEGRATED: Final = 1000
 # Variance of the logistic distribution: of a single call, given its hazard.
@@ -191,8 +191,8 @@ def fit(
     met, ends = (round(float((share * epochs).sum())) for share in (table.at_risk, table.ends))
     scenarios = len(np.unique(table.scenario[table.at_risk[:, 0] > 0]))
     note = ""
-    if scenarios < LEAST_SCENARIOS:
-        note = f"{scenarios} scenarios are too few; at least {LEAST_SCENARIOS} are needed"
+    if scenarios < MIN_SCENARIOS:
+        note = f"{scenarios} scenarios are too few; at least {MIN_SCENARIOS} are needed"
     elif not 0 < ends < met:
         note = "nothing varies: all tasks end alike at each level"
     if note:
@@ -357,7 +357,7 @@ def _wider(draws: Draws, found: Parameters, design: HierarchicalData) -> PriorSe
     weights /= weights.sum()
     pressure, trend = _pressure(found.level), _slope(found.level)
     effective = 1 / float((weights**2).sum())
-    if effective < LEAST_WEIGHTED:
+    if effective < MIN_WEIGHTED:
         return PriorSensitivity(None, None, {}, effective)
     return PriorSensitivity(
         pressure=_odds_ratio(pressure, weights),

@@ -24,7 +24,7 @@ WARM_UP: Final = 150
 ROUND: Final = 50
 # A quarter of a period of a standard normal target, at which successive draws are independent.
 TRAJECTORY: Final = 1.6
-MOST_STEPS: Final = 25
+MAX_STEPS: Final = 25
 # Acceptance rate that the step size aims at.
 ACCEPTED: Final = 0.8
 # An energy error this large means that the leapfrog integration has failed.
@@ -32,7 +32,7 @@ DIVERGED: Final = 1000.0
 FIRST_SPREAD: Final = 0.7
 FIRST_STEP: Final = 0.3
 # Beyond 2, leapfrog steps of a standard normal target are unstable.
-LARGEST_STEP: Final = 1.5
+MAX_STEP: Final = 1.5
 Progress = Callable[[float], None]
 
 
@@ -129,7 +129,7 @@ class _Chain:
             accepted, _ = self._move()
             self._seen.append(np.array([self._step, *self.at.spread]))
             self._step *= exp((accepted - self._aim) / (len(self._seen) + 5) ** 0.6)
-            self._step = min(self._step, LARGEST_STEP)
+            self._step = min(self._step, MAX_STEP)
 
     def extend(self, count: int) -> None:
         """Moves and keeps the draws."""
@@ -162,7 +162,7 @@ class _Chain:
 
     def _move_all(self) -> tuple[float, bool]:
         target, curvature, step = self._target, self._curvature, self._step
-        steps = min(MOST_STEPS, ceil(TRAJECTORY * self._rng.uniform(0.6, 1.2) / step))
+        steps = min(MAX_STEPS, ceil(TRAJECTORY * self._rng.uniform(0.6, 1.2) / step))
         momentum, at = self._noise(self.at), self.at
         before = target.density(at) - momentum.squared / 2
         with np.errstate(over="ignore", invalid="ignore"):

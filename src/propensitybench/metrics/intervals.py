@@ -11,9 +11,9 @@ TAIL: Final = 0.025
 # With fewer degrees of freedom the interval of a mean undercovers (docs/metrics.md, "Coverage").
 FEW_CLUSTERS: Final = 40
 # With fewer degrees of freedom the interval for new workspaces undercovers (likewise).
-LEAST_FREEDOM: Final = 10
+MIN_FREEDOM: Final = 10
 # The estimate of the degrees of freedom of a share, where it is lower, is mostly noise.
-LEAST_ESTIMATED: Final = 6
+MIN_ESTIMATED: Final = 6
 # Numbers that differ by less are equal but for rounding.
 ROUNDING: Final = 1e-12
 
@@ -82,7 +82,7 @@ def share_interval(
     moves = error > 0
     noise = share * (1 - share)
     effective = min(noise / error**2, n) if noise > 0 and moves else spread.effective
-    freedom = min(spread.freedom, max(LEAST_ESTIMATED, spread.estimated))
+    freedom = min(spread.freedom, max(MIN_ESTIMATED, spread.estimated))
     low, high = wilson(share, effective, _student(freedom, tail))
     return Found(Interval(limits.low + span * low, limits.low + span * high), "Korn-Graubard Wilson")
 
@@ -148,8 +148,8 @@ def student_interval(value: float, spread: ClusteredError, limits: Interval, tai
     """
     if spread.error == 0:
         return Found(None, "none: no spread among clusters")
-    if spread.freedom < LEAST_FREEDOM:
-        return Found(None, f"none: fewer than {LEAST_FREEDOM} degrees of freedom")
+    if spread.freedom < MIN_FREEDOM:
+        return Found(None, f"none: fewer than {MIN_FREEDOM} degrees of freedom")
     half = _student(spread.freedom, tail) * spread.error
     return Found(Interval(max(limits.low, value - half), min(limits.high, value + half)), "t")
 

@@ -14,7 +14,7 @@ from propensitybench.metrics.intervals import Z95, ClusteredError, share_interva
 # The 80 % quantile of the standard normal distribution, for a power of 80 %.
 Z80: Final = 0.8416212335729143
 # Under random signs 6 scenarios are the fewest with a p-value below .05: 2 of 64 sign vectors.
-LEAST_SCENARIOS: Final = 6
+MIN_SCENARIOS: Final = 6
 PROPENSITIES: Final = (0.1, 0.5)
 
 
@@ -121,7 +121,7 @@ def _detectable(
     """The smallest detectable difference on the way to the farthest one, by absolute value."""
     from scipy.optimize import brentq  # scipy is slow to import
 
-    if sum(len(sizes) for sizes in design) < LEAST_SCENARIOS:
+    if sum(len(sizes) for sizes in design) < MIN_SCENARIOS:
         return None
     signs = _mean_variance(design, [sizes**2 for sizes in design])
     totals = [float(sizes.sum()) for sizes in design]

@@ -13,7 +13,7 @@ from propensitybench.metrics.variance import intraclass
 
 POWER: Final = 0.9
 # Beyond so many times the tasks of the base, only other scenarios would help.
-MOST_EPOCHS: Final = 20
+MAX_EPOCHS: Final = 20
 
 
 class Noise(NamedTuple):
@@ -115,7 +115,7 @@ def tasks_needed(design: AvailableTasks, noise: Noise, margin: float, level: flo
         level: one-sided.
 
     Returns:
-        None if `MOST_EPOCHS` epochs are not enough.
+        None if `MAX_EPOCHS` epochs are not enough.
     """
     from scipy.special import ndtri  # scipy is slow to import
 
@@ -124,7 +124,7 @@ def tasks_needed(design: AvailableTasks, noise: Noise, margin: float, level: flo
     def tells(tasks: int) -> bool:
         return error_with(tasks, design, noise) * quantiles + 0.5 / tasks <= margin
 
-    most = int(MOST_EPOCHS * design.tasks.sum())
+    most = int(MAX_EPOCHS * design.tasks.sum())
     least = len(design.tasks)
     if least > most or not tells(most):
         return None

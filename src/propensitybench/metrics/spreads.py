@@ -12,7 +12,7 @@ from propensitybench.metrics.arrays import Codes, Numbers
 from propensitybench.metrics.intervals import ROUNDING, ClusteredError
 
 # Scenarios whose tasks differ that the error over reruns needs (docs/metrics.md, "Coverage").
-LEAST_MIXED: Final = 10
+MIN_MIXED: Final = 10
 
 Weight = Literal["domain", "task"]
 
@@ -185,7 +185,7 @@ def benchmark_error(
     """Standard error over reruns of the same tasks: from epochs, or from the dimensions of a scenario.
 
     The second takes differences between the dimensions of a scenario for noise and is conservative. None if
-    a scenario was run only once, or if fewer than `LEAST_MIXED` scenarios or units differ inside.
+    a scenario was run only once, or if fewer than `MIN_MIXED` scenarios or units differ inside.
     """
     variance, mixed = 0.0, 0
     residuals = residuals_of(domains, weight)
@@ -202,4 +202,4 @@ def benchmark_error(
         inside = np.bincount(cluster, weights=(rest - means[cluster]) ** 2) / (counts - 1)
         variance += share**2 * float(counts @ inside) / domain.total**2
         mixed += int((inside > ROUNDING).sum())
-    return sqrt(variance) if mixed >= LEAST_MIXED else None
+    return sqrt(variance) if mixed >= MIN_MIXED else None

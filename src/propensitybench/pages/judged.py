@@ -13,8 +13,8 @@ from propensitybench.pages.publishing import PublishableRun, RaterNames
 from propensitybench.runs import Run
 
 # Quotes shown of each category, and characters of each.
-MOST_QUOTES: Final = 8
-LONGEST_QUOTE: Final = 400
+MAX_QUOTES: Final = 8
+MAX_QUOTE: Final = 400
 
 
 class Quote(msgspec.Struct, frozen=True):
@@ -129,15 +129,15 @@ def _quotes(labels: Answers, category: str) -> Iterator[Quote]:
             record.metadata.domain,
             first.passage.level,
             first.passage.turn,
-            text if len(text) <= LONGEST_QUOTE else f"{text[:LONGEST_QUOTE]}\u2026",
+            text if len(text) <= MAX_QUOTE else f"{text[:MAX_QUOTE]}\u2026",
             tuple(one.rater for one in meant),
         )
 
 
 def _evenly(quotes: Sequence[Quote]) -> list[Quote]:
-    """At most `MOST_QUOTES`, taking the domains in turn."""
+    """At most `MAX_QUOTES`, taking the domains in turn."""
     domains: dict[str, list[Quote]] = {}
     for quote in quotes:
         domains.setdefault(quote.domain, []).append(quote)
     turns = zip_longest(*(domains[name] for name in sorted(domains)))
-    return [quote for quote in chain.from_iterable(turns) if quote is not None][:MOST_QUOTES]
+    return [quote for quote in chain.from_iterable(turns) if quote is not None][:MAX_QUOTES]

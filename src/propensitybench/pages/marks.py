@@ -10,7 +10,7 @@ from propensitybench.judging.items import HIDDEN_MODEL, model_pattern
 from propensitybench.pages.judged import QuoteReading
 
 # Quotes marked in one message: each is searched for in all of its text.
-MOST_MARKS: Final = 20
+MAX_MARKS: Final = 20
 
 
 class _Span(NamedTuple):
@@ -32,9 +32,9 @@ class Marks:
 
     def __init__(self, readings: Sequence[QuoteReading], message: int, model: str) -> None:
         self._message = message
-        self._waiting = [(reading, _pattern(reading.text, model)) for reading in readings[:MOST_MARKS]]
+        self._waiting = [(reading, _pattern(reading.text, model)) for reading in readings[:MAX_MARKS]]
         self._numbered: list[QuoteReading] = []
-        self._more = max(0, len(readings) - MOST_MARKS)
+        self._more = max(0, len(readings) - MAX_MARKS)
 
     def html(self, text: str) -> str:
         """A text of the message as HTML, with the quotes that stand in it marked."""

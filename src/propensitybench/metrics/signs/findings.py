@@ -26,11 +26,11 @@ from propensitybench.metrics.signs.verdicts import (
 from propensitybench.taxonomy import Naming
 
 MIN_MODELS = 30
-MOST_MODELS = 500
+MAX_MODELS = 500
 _CAPABILITY: Sign = "capability"
 
 
-class Outcome(msgspec.Struct, frozen=True):
+class SignOutcome(msgspec.Struct, frozen=True):
     """A verdict and what it rests on.
 
     Attributes:
@@ -69,7 +69,7 @@ class Finding(msgspec.Struct, frozen=True):
     """
 
     sign: Sign
-    outcome: Outcome
+    outcome: SignOutcome
     lacking: str
     supply: str
     fact: str
@@ -158,7 +158,7 @@ def claims(tested: Mapping[Sign, Tested], signs: Sequence[Declaration]) -> dict[
 
 def _outcomes(
     subject: Subject, family: Mapping[str, Claim], over: Mapping[str, Verdict]
-) -> dict[str, Outcome]:
+) -> dict[str, SignOutcome]:
     found = {}
     for key, one in judge(family).items():
         full = _gives_in(subject) if key == "reasons" else subject.full
@@ -173,8 +173,8 @@ def _gives_in(subject: Subject) -> int:
     return round(subject.full * (share or 0.0))
 
 
-def _outcome(one: JudgedEffect, size: int, sample: NeededSample | None, over: Verdict | None) -> Outcome:
-    return Outcome(
+def _outcome(one: JudgedEffect, size: int, sample: NeededSample | None, over: Verdict | None) -> SignOutcome:
+    return SignOutcome(
         verdict=one.verdict,
         effect=one.measured.value,
         interval=one.measured.interval,
@@ -187,10 +187,10 @@ def _outcome(one: JudgedEffect, size: int, sample: NeededSample | None, over: Ve
     )
 
 
-def _finding(sign: Sign, tested: Tested, outcomes: Mapping[str, Outcome], subject: Subject) -> Finding:
+def _finding(sign: Sign, tested: Tested, outcomes: Mapping[str, SignOutcome], subject: Subject) -> Finding:
     return Finding(
         sign=sign,
-        outcome=outcomes.get(sign, Outcome(NOT_TESTED)),
+        outcome=outcomes.get(sign, SignOutcome(NOT_TESTED)),
         lacking=tested.lacking,
         supply=command(tested.supply, subject),
         fact=tested.fact,
@@ -243,7 +243,7 @@ def _capability(
     if evidence.size < MIN_MODELS:
         few = f"a verdict takes {MIN_MODELS} models or more, and these are {evidence.size}"
         one = one._replace(verdict=NOT_TESTED)
-    sample = would_tell(claim, one, MOST_MODELS) if one.verdict == CANNOT_TELL else None
+    sample = would_tell(claim, one, MAX_MODELS) if one.verdict == CANNOT_TELL else None
     outcome = _outcome(one, evidence.size, sample, one.verdict if len(subjects) > 1 else None)
     return _finding(
         _CAPABILITY, Tested(evidence, few, parts=lambda: parts), {_CAPABILITY: outcome}, subjects[0]

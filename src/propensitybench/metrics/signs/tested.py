@@ -10,7 +10,7 @@ from propensitybench.metrics.arrays import Numbers
 from propensitybench.metrics.compare import difference_terms, matched
 from propensitybench.metrics.estimates import RatioTerms, propensity_terms, ratio, rise_terms
 from propensitybench.metrics.intervals import TAIL, Interval
-from propensitybench.metrics.judged import LEAST_LABELLED
+from propensitybench.metrics.judged import MIN_LABELLED
 from propensitybench.metrics.signs.declared import Sign
 from propensitybench.metrics.signs.evidence import (
     Evidence,
@@ -179,8 +179,8 @@ def reasons(subject: Subject) -> Tested:
         return lacks("nobody has read why it gives in", "reasons", lambda: timing, early)
     sample, categories, none, _ = subject.read
     labelled = int(sample.labelled.sum())
-    if labelled < LEAST_LABELLED:
-        why = f"people have labelled {labelled} of the {LEAST_LABELLED} tasks that it takes"
+    if labelled < MIN_LABELLED:
+        why = f"people have labelled {labelled} of the {MIN_LABELLED} tasks that it takes"
         return lacks(f"{why}; labels of models alone decide nothing", "reasons", lambda: timing, early)
     names = [one for one in range(len(categories)) if one != none and (sample.person == one).any()]
     return Tested(

@@ -19,7 +19,7 @@ from propensitybench.taxonomy import ESCALATING, NAMINGS, Naming, taxonomy
 SCRIPTS: Final = ("board.js", "theme.js")
 STYLES: Final = ("base.css", "board.css")
 # Characters shown of a name; the whole name is in board.json and in the report.
-LONGEST_NAME: Final = 80
+MAX_NAME: Final = 80
 NOTHING: Final = "\u2013"
 # The chart's scale ends at a multiple of this share.
 STEP: Final = 0.1
@@ -241,8 +241,8 @@ class _View:
 
 def name_shown(name: str) -> str:
     """A name of bounded length; of a longer one both ends."""
-    half = LONGEST_NAME // 2
-    return name if len(name) <= LONGEST_NAME else f"{name[:half]}\u2026{name[-half:]}"
+    half = MAX_NAME // 2
+    return name if len(name) <= MAX_NAME else f"{name[:half]}\u2026{name[-half:]}"
 
 
 def _top(rows: Sequence[BoardRow]) -> float:

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from matplotlib.axes import Axes
 
-from propensitybench.metrics.shrinkage import LEAST_CELLS
+from propensitybench.metrics.shrinkage import MIN_CELLS
 from propensitybench.pages.figures.layout import Drawing, Key, Panel
 from propensitybench.pages.figures.marks import (
     FILLED,
@@ -52,7 +52,7 @@ def capability_drawing(view: View, model: ModelView, name: str) -> Drawing | Non
         caption=f"{view.definition} for each dangerous capability, shrunk towards the mean of its "
         "domain (empirical Bayes), with the observed share as a tick and the number of tasks at the right; "
         f"{tasks}; lines are 95% confidence intervals of the shrunken share, or of the observed share where "
-        f"a domain has fewer than {LEAST_CELLS} capabilities and nothing is shrunk.",
+        f"a domain has fewer than {MIN_CELLS} capabilities and nothing is shrunk.",
         rows=(tuple(panels),),
         width=TWO_COLUMNS,
         key=(
