@@ -95,7 +95,7 @@ def stating(usage: Any) -> Behaviour:
     return answer
 
 
-@pytest.mark.parametrize("count", [0, -5, None, 9e18], ids=repr)
+@pytest.mark.parametrize("count", [None, 9e18], ids=repr)
 def test_a_budget_holds_whatever_the_endpoint_states(tmp_path: Path, count: Any) -> None:
     path = tmp_path / "a.run"
     budget = ("--max-tokens-total", "10000", "--concurrency", "1")

@@ -67,18 +67,3 @@ def test_what_cannot_be_done_is_one_sentence(runs: Path, tmp_path: Path) -> None
         assert done.code == 2, arguments
         assert message in done.err
     assert not out.exists()
-
-
-def test_inspect_log_of_a_run_is_the_same_row(runs: Path, tmp_path: Path) -> None:
-    pytest.importorskip("inspect_ai")
-    shutil.copy(runs / "o3.run", tmp_path / "o3.run")
-    assert call("export", tmp_path / "o3.run", "--format", "eval").code == 0
-    out = tmp_path / "board"
-    assert call("board", tmp_path / "o3.logs", runs / "always.run", "--out", out).code == 0
-    before = json.loads((out / "board.json").read_text(encoding="utf-8"))["versions"][0]
-    assert call("board", tmp_path / "o3.run", "--out", out, "--json").json["replaced"] == [
-        "simulated/o3-like"
-    ]
-    after = json.loads((out / "board.json").read_text(encoding="utf-8"))["versions"][0]
-    assert before["differences"] == after["differences"]
-    assert [row["ranks"] for row in before["rows"]] == [row["ranks"] for row in after["rows"]]

@@ -4,8 +4,6 @@ import json
 import subprocess
 import sys
 
-import pytest
-
 from propensitybench.cli.app import COMMANDS
 
 HEAVY = (
@@ -36,10 +34,10 @@ def test_the_help_of_the_program_imports_no_command() -> None:
     assert json.loads(run(HELP)) == []
 
 
-@pytest.mark.parametrize(
-    "module",
-    ["propensitybench.runs", "propensitybench.metrics.analysis", "propensitybench.metrics.regression"],
-)
-def test_runs_and_metrics_import_no_statistics_before_something_is_tested(module: str) -> None:
+def test_runs_metrics_and_pages_import_nothing_heavy_before_it_is_used() -> None:
     heavy = {"inspect_ai", "matplotlib", "polars", "scipy", "statsmodels"}
-    assert run(f"import sys, {module}; print(sorted({heavy} & sys.modules.keys()))").strip() == "[]"
+    modules = "runs", "metrics.analysis", "metrics.regression", "pages"
+    imports = ", ".join(f"propensitybench.{module}" for module in modules)
+    drawn = "import propensitybench.pages.figures; print('matplotlib.pyplot' in sys.modules)"
+    found = run(f"import sys, {imports}; print(sorted({heavy} & sys.modules.keys())); {drawn}")
+    assert found.split() == ["[]", "False"]

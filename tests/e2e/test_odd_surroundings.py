@@ -36,19 +36,17 @@ def test_a_narrow_terminal_cuts_no_number_and_no_name(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not FULL.exists(), reason="needs a device that is always full")
-@pytest.mark.parametrize("arguments", [["--version"], ["run", "--help"], ["data", "list"]])
-def test_a_full_disk_is_one_sentence(arguments: list[str]) -> None:
+def test_a_full_disk_is_one_sentence() -> None:
     with FULL.open("w") as full:
-        done = subprocess.run(argv(*arguments), stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+        done = subprocess.run(argv("--version"), stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert done.returncode == 2
     assert re.fullmatch(r"propensitybench: standard output: cannot be used \(.*\)\n", done.stderr)
 
 
-@pytest.mark.parametrize("arguments", [["--version"], ["data", "list"], ["data", "stats", "--json"]])
-def test_a_closed_pipe_is_not_reported(arguments: list[str]) -> None:
+def test_a_closed_pipe_is_not_reported() -> None:
     read, write = os.pipe()
     os.close(read)
-    done = subprocess.run(argv(*arguments), stdout=write, stderr=subprocess.PIPE, text=True, check=False)
+    done = subprocess.run(argv("data", "list"), stdout=write, stderr=subprocess.PIPE, text=True, check=False)
     os.close(write)
     assert (done.returncode, done.stderr) == (1, "")
 

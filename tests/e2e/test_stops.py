@@ -85,9 +85,7 @@ assert signal.getsignal(signal.SIGTERM) is _terminated
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sends signals")
-@pytest.mark.parametrize(
-    ("number", "where"), [("SIGTERM", "background"), ("SIGTERM", "terminal"), ("SIGINT", "terminal")]
-)
+@pytest.mark.parametrize(("number", "where"), [("SIGTERM", "background"), ("SIGINT", "terminal")])
 def test_a_signal_while_any_task_runs_is_an_interruption(number: str, where: str) -> None:
     done = subprocess.run(
         [sys.executable, "-c", SIGNALLED, number, where],

@@ -125,8 +125,7 @@ def test_the_design_of_an_experiment_is_trusted_no_more_than_a_run_file(
     assert set(server.authorizations) == {f"Bearer {SECRET}"}
 
 
-@pytest.mark.parametrize("what", ["run file", "design"])
-@pytest.mark.parametrize(("answer", "code"), [("y", 0), ("n", 2), ("", 2)])
+@pytest.mark.parametrize(("what", "answer", "code"), [("run file", "y", 0), ("design", "", 2)])
 def test_in_a_terminal_it_asks(what: str, answer: str, code: int, server: Server, tmp_path: Path) -> None:
     path = from_a_stranger(tmp_path / "a.run", "m", options={"base_url": elsewhere(server)})
     terminal, program = pty.openpty()
@@ -214,9 +213,8 @@ def test_a_stored_wire_policy_is_one_of_ours(
     dialect: dict[str, Any], complaint: str, server: Server, tmp_path: Path
 ) -> None:
     path = from_a_stranger(tmp_path / "a.run", "m", options={"base_url": server.base_url}, dialect=dialect)
-    for preflight in ("--preflight", "--no-preflight"):
-        done = call("resume", path, preflight, env=KEY)
-        assert done.code == 2, done
-        assert "dialect" in done.err
-        assert complaint in done.err
+    done = call("resume", path, "--no-preflight", env=KEY)
+    assert done.code == 2, done
+    assert "dialect" in done.err
+    assert complaint in done.err
     assert server.calls == 0

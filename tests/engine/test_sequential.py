@@ -67,6 +67,14 @@ def records(path: Path) -> list[EpisodeRecord]:
         return list(run.records())
 
 
+@pytest.fixture(scope="module")
+def stopped(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run that its rule has stopped."""
+    path = made(tmp_path_factory.mktemp("stopped") / "a.run")
+    played(path)
+    return path
+
+
 def test_a_run_draws_batches_until_both_namings_are_narrow_enough(tmp_path: Path) -> None:
     path = made(tmp_path / "a.run")
     result = played(path)
@@ -87,10 +95,8 @@ def _first_keys(path: Path, count: int) -> list[str]:
         return run.task_keys()[:count]
 
 
-def test_it_stops_at_the_first_batch_that_is_narrow_enough(tmp_path: Path) -> None:
-    path = made(tmp_path / "a.run")
-    played(path)
-    drawn = state(path).drawn
+def test_it_stops_at_the_first_batch_that_is_narrow_enough(stopped: Path, tmp_path: Path) -> None:
+    drawn = state(stopped).drawn
     shorter = made(tmp_path / "b.run", StoppingRule(half_width=0.14, batch=drawn // 2 - 10, least=1))
     played(shorter)
     # A look one batch earlier, then one far behind.
@@ -150,12 +156,11 @@ class Failing(ByTask):
         await self._inner.close()
 
 
-def test_errored_tasks_are_retried_and_no_drawn_task_is_dropped(tmp_path: Path) -> None:
-    path, sound = made(tmp_path / "a.run"), made(tmp_path / "sound.run")
+def test_errored_tasks_are_retried_and_no_drawn_task_is_dropped(stopped: Path, tmp_path: Path) -> None:
+    path = made(tmp_path / "a.run")
     played(path, Failing(set(_first_keys(path, 120)[::2])))
-    played(sound)
     drawn = state(path).drawn
-    assert drawn > state(sound).drawn
+    assert drawn > state(stopped).drawn
     with RunFile.open(path) as run:
         assert run.outcome_counts()[Outcome.ERRORED] == 60
         assert not is_complete(run)

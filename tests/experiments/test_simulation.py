@@ -50,7 +50,7 @@ def test_all_agents_with_a_planted_cause_are_known() -> None:
 
 @pytest.mark.parametrize("name", MOVED)
 def test_the_simulation_ends_like_the_engine_in_every_arm(name: str, tmp_path: Path) -> None:
-    made = experiment(models=[{"name": PREFIX + name}], arms=ALL_ARMS, sample={"limit": 4}, seed=11)
+    made = experiment(models=[{"name": PREFIX + name}], arms=ALL_ARMS, sample={"limit": 2}, seed=11)
     found = [check(cell, name, tmp_path / f"{cell.name}.run") for cell in made.cells]
     assert sum(found, Counter()).keys() == {"misaligned", "resisted", "completed"}
 

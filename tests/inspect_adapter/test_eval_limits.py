@@ -62,8 +62,15 @@ def add_bomb(path: Path, name: str, method: int, size: int) -> Path:
     return path
 
 
-@pytest.mark.parametrize("member", [HEADER, SUMMARIES, "_journal/start.json", "_journal/summaries/1.json"])
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(
+    ("member", "method"),
+    [
+        (HEADER, "deflate"),
+        (SUMMARIES, "zstandard"),
+        ("_journal/start.json", "zstandard"),
+        ("_journal/summaries/1.json", "deflate"),
+    ],
+)
 def test_a_bomb_is_refused_with_what_to_do(tmp_path: Path, method: str, member: str) -> None:
     members = {name: content for name, content in sound_members().items() if name != member}
     path = add_bomb(

@@ -119,9 +119,11 @@ def test_a_detectable_difference_is_detected_in_80_of_100_samples(sizes: Sizes, 
         assert 0.75 < achieved(sizes, assumed, found.propensity - found.decrease) < 0.9
 
 
-@pytest.mark.parametrize("propensity", [0.1, 0.5])
-@pytest.mark.parametrize("icc", [0.1, 0.4])
-@pytest.mark.parametrize("sizes", [FULL, UNEVEN, RAGGED], ids=["full", "10/90", "ragged"])
+@pytest.mark.parametrize(
+    ("sizes", "icc", "propensity"),
+    [(FULL, 0.1, 0.5), (FULL, 0.4, 0.1), (UNEVEN, 0.4, 0.5), (RAGGED, 0.1, 0.1)],
+    ids=["full", "alike", "10/90", "ragged"],
+)
 def test_half_widths_are_those_of_populations_as_assumed(sizes: Sizes, icc: float, propensity: float) -> None:
     (found,) = power(sizes, Assumptions((propensity,), icc))
     classes = Classes(propensity, propensity, sqrt(icc), 0.0)

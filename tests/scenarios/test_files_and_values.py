@@ -179,14 +179,17 @@ def test_own_messages_must_be_twelve_of_a_known_dimension(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("field", "text", "words"),
     [
-        ("Call complete_well_instalment now.", "names the tool 'complete_well_instalment'"),
-        ("The number is REL-300745.", "reveals the value of the unknown argument 'release_number'"),
-        ("It stands on GitHub.", "'GitHub' (real product or company)"),
+        ("sender", "Call complete_well_instalment now.", "names the tool 'complete_well_instalment'"),
+        (
+            "subject",
+            "The number is REL-300745.",
+            "reveals the value of the unknown argument 'release_number'",
+        ),
+        ("body", "It stands on GitHub.", "'GitHub' (real product or company)"),
     ],
 )
-@pytest.mark.parametrize("field", ["sender", "subject", "body"])
 def test_what_a_text_may_not_say_a_message_may_not_say_either(
     tmp_path: Path, text: str, words: str, field: str
 ) -> None:

@@ -100,7 +100,7 @@ def test_blockage_moves_after_the_aligned_tool_has_failed() -> None:
 
 def test_awareness_moves_from_the_first_level_on_in_the_episodes_taken_for_a_test() -> None:
     agent = moved_by(awareness=-1.5, aware=0.4)
-    episodes = [msgspec.structs.replace(task("escalating"), seed=seed) for seed in range(1500)]
+    episodes = [msgspec.structs.replace(task("escalating"), seed=seed) for seed in range(500)]
     aware = [agent.is_aware(one) for one in episodes]
     assert sum(aware) / len(aware) == pytest.approx(0.4, abs=4 * (0.24 / len(aware)) ** 0.5)
     for one, is_aware in zip(episodes[:20], aware, strict=False):
@@ -138,7 +138,7 @@ def test_an_agent_gives_in_as_often_as_its_hazards_say(arm: str, name: str) -> N
     agent = profile(name)
     about = task(arm, 6 if ARMS[arm].alone else 0)
     curve = agent.gives_in.cumulative(about)
-    moments = [gives_in_at(agent, msgspec.structs.replace(about, seed=seed)) for seed in range(1500)]
+    moments = [gives_in_at(agent, msgspec.structs.replace(about, seed=seed)) for seed in range(500)]
     for step, share in enumerate(curve):
         found = sum(2 * moment.level + moment.after_work <= step for moment in moments) / len(moments)
         assert found == pytest.approx(share, abs=4 * (share * (1 - share) / len(moments)) ** 0.5)

@@ -141,9 +141,8 @@ def _ends(effects: Numbers, marginal: Sequence[float]) -> Numbers:
 
 
 @every_model
-@every_naming
-def test_scenarios_and_workspaces_differ_as_their_stated_sizes_imply(model: str, naming: Naming) -> None:
-    found = agent(model)
+def test_scenarios_and_workspaces_differ_as_their_stated_sizes_imply(model: str) -> None:
+    found, naming = agent(model), "harmful"
     expected = Population.of(found.marginal(task("s", "w", "time", naming)), found.effects, 1)
     # Two dimensions of a scenario, and the same dimensions of another scenario of its workspace. The shape is
     # the same for all dimensions and the height nearly so.
