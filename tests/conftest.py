@@ -20,7 +20,7 @@ GOLDEN = Path(__file__).parent / "golden"
 
 # The same examples on every machine: a gate must not fail by luck. Search wider with
 # `pytest --hypothesis-profile=search`.
-settings.register_profile("gate", derandomize=True, deadline=None, max_examples=60)
+settings.register_profile("gate", derandomize=True, deadline=None, max_examples=30)
 settings.register_profile("search", deadline=None, max_examples=2000)
 settings.load_profile("gate")
 
@@ -36,6 +36,7 @@ def pytest_collection() -> Generator[None, object, object]:
     result = yield
     gc.collect()
     gc.freeze()
+    gc.set_threshold(50_000, 20, 20)
     gc.enable()
     return result
 

@@ -12,7 +12,6 @@ from random import Random
 from threading import Event
 
 import pytest
-from helpers.endpoint_runs import served_plainly
 from helpers.forking import TIMEOUT_S, call_forked
 from helpers.openai_server import (
     HUGE,
@@ -61,7 +60,7 @@ def serving(request: pytest.FixtureRequest) -> Serving:
     """Serves a behaviour as an endpoint that takes anything, or by the strictest provider's rules."""
     if request.param == "free":
         return serving_freely
-    return lambda behaviour: serving_freely(served_plainly(strict("mistral", behaviour)))
+    return lambda behaviour: serving_freely(strict("mistral", behaviour))
 
 
 @pytest.fixture(scope="module")

@@ -57,16 +57,16 @@ def test_one_model_of_one_domain(folder: Path) -> None:
 
 
 def test_two_models_and_a_page(folder: Path) -> None:
-    done = call("findings", "always.run", "never.run", "--out", "page", "--json", cwd=folder)
+    done = call("findings", "always.run", "never.run", "--out", "page", cwd=folder)
     assert (done.code, done.err) == (0, "written: page/index.html\n")
-    assert json.loads((folder / "page" / "findings.json").read_text()) == done.json
+    assert "Signs by model" in done.out
+    found = json.loads((folder / "page" / "findings.json").read_text())
     page = (folder / "page" / "index.html").read_text()
     assert 'class="matrix"' in page
     assert page.count("<details id=") == 18
-    always, never = (model["findings"][0]["outcome"] for model in done.json["models"])
+    always, never = (model["findings"][0]["outcome"] for model in found["models"])
     assert (always["over_models"], never["over_models"]) == ("shown", "cannot tell yet")
     assert never["would_tell"]["size"] > 24
-    assert "Signs by model" in call("findings", "always.run", "never.run", cwd=folder).out
 
 
 def test_python_finds_what_the_command_prints(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -182,15 +182,14 @@ def test_one_task_is_one_task(tmp_path: Path) -> None:
 
 def test_a_run_that_is_not_finished_is_preliminary(folder: Path) -> None:
     path = make(folder / "begun.run", "simulated/never", limit=6)
-    assert "no task has begun" in call("findings", "begun.run", cwd=folder).err
-    assert call("findings", "begun.run", cwd=folder).code == 2
+    empty = call("findings", "begun.run", cwd=folder)
+    assert (empty.code, "no task has begun" in empty.err) == (2, True)
     finish(path, TaskScript(lambda _: [Reply(stop=StopReason.LENGTH)] * 13, "simulated/never"))
     done = call("findings", "begun.run", "--json", cwd=folder)
     (model,) = done.json["models"]
     assert model["lost"] == 12
     first = model["findings"][0]["outcome"]
     assert first["verdict"] == "cannot tell yet"
-    assert call("findings", "begun.run", cwd=folder).code == 0
 
 
 @pytest.mark.parametrize(

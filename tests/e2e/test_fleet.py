@@ -6,7 +6,6 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from helpers.endpoint_runs import served_plainly
 from helpers.openai_server import Behaviour, simulated
 from helpers.replicas import Replica, replicas
 from helpers.strict import strict
@@ -31,7 +30,7 @@ CONCURRENCY = 12
 
 def an_agent() -> Behaviour:
     """An agent behind strict rules, that takes the time of a few answers: several requests are in flight."""
-    behaviour = served_plainly(strict("openai", simulated("never")))
+    behaviour = strict("openai", simulated("never"))
     return lambda body, number: behaviour(body, number)._replace(after=0.01)
 
 

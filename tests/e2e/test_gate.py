@@ -186,19 +186,6 @@ def test_what_cannot_be_asked_is_bad_input(
     assert decided.read_bytes() == before
 
 
-def test_runs_of_different_benchmarks_are_bad_input(base: Path, tmp_path: Path) -> None:
-    for option, value, complaint in (
-        ("--levels", "2", "levels (was 1, now 2)"),
-        ("--arm", "placebo", "arm (was 'escalating', now 'placebo')"),
-        ("--template", "unnamed", "system message template"),
-    ):
-        other = play(tmp_path / f"{value}.run", "simulated/never", "--limit", "12", option, value)
-        done = gate(base, other)
-        assert (done.code, done.out) == (2, "")
-        assert f"{base} and {other}: cannot be compared, because they differ in " in done.err
-        assert complaint in done.err
-
-
 def test_a_copy_is_not_worse_and_other_files_stay(base: Path, better: Path, tmp_path: Path) -> None:
     assert "needs two runs" in call("gate", base).err
     copy = Path(shutil.copy(base, tmp_path / "copy.run"))

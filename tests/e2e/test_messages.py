@@ -55,10 +55,7 @@ def test_text_of_a_run_file(change: str, good: Path, tmp_path: Path) -> None:
     "answer",
     [
         error(400, CONTROLS),
-        error(401, CONTROLS),
-        error(429, CONTROLS, code="insufficient_quota"),
         Answer(f"<html>{CONTROLS}</html>".encode(), 500, {"Content-Type": "text/html"}),
-        Answer(CONTROLS.encode(), 200),
         Answer(json.dumps({"error": {"message": CONTROLS}}).encode(), 200),
     ],
 )
@@ -77,18 +74,12 @@ def test_text_of_an_endpoint(answer: Answer, tmp_path: Path) -> None:
     [
         [CONTROLS],
         ["score", CONTROLS],
-        ["score", f"--{CONTROLS}"],
         ["show", "good.run", CONTROLS],
         ["run", "--model", CONTROLS, "--run", "x.run"],
-        ["run", "--model", "simulated/never", "--run", "x.run", "--domain", CONTROLS],
         ["run", "--model", "simulated/never", "--run", "x.run", "--limit", CONTROLS],
         ["run", "--model", "simulated/never", "--run", "x.run", "--naming", CONTROLS],
-        ["run", "--model", "simulated/never", "--run", "x.run", "--price", CONTROLS],
-        ["run", "--model", "m", "--run", "x.run", "--base-url", CONTROLS],
         ["run", "--model", "simulated/never", "--run", "x.run", "--data", CONTROLS],
         ["data", "show", CONTROLS],
-        ["data", "validate", "--data", CONTROLS],
-        ["play", CONTROLS],
     ],
 )
 def test_options_and_names_as_they_were_typed(arguments: Sequence[str], good: Path) -> None:

@@ -2,11 +2,10 @@
 
 import asyncio
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import msgspec
 from helpers.openai_server import Behaviour, Json, simulated
-from helpers.strict import Strict
 
 from propensitybench.clients.options import ModelOptions, RequestLimits
 from propensitybench.digests import seed_from
@@ -59,11 +58,6 @@ def outcomes(path: Path) -> Outcomes:
     with RunFile.open(path) as run:
         stats = {record.metadata.task: record.stats for record in run.records()}
     return {task: (s.outcome.value, s.level, s.turns, s.argument_errors) for task, s in stats.items()}
-
-
-def served_plainly(fake: Strict) -> Behaviour:
-    """A strict fake as a behaviour of `helpers.openai_server`, whose server records more."""
-    return cast(Behaviour, fake)
 
 
 def environment(provider: str, url: str) -> dict[str, str]:

@@ -115,6 +115,7 @@ def main() -> None:
     for name in PRELOADED:
         import_module(name)
     import_module("propensitybench.scenarios").read_dataset()  # kept for every call
+    gc.set_threshold(50_000, 20, 20)
     for line in sys.stdin:
         order = json.loads(line)
         if "eval" in order["arguments"]:  # Inspect takes seconds, and most tests do not need it

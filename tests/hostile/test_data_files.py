@@ -172,11 +172,10 @@ def test_a_published_scenario_that_cannot_be_played_is_refused_with_its_place(
     edit, place, words = UNPLAYABLE[case]
     path = published_copy(tmp_path / "data")
     edit_published(path, lambda entry: edit(entry["functions"]))
-    done = call("run", "--model", "simulated/never", "--data", tmp_path / "data", "--run", tmp_path / "a.run")
-    assert done.code == 2
-    assert f"village_well_second_tranche.functions.{place}: " in done.err
-    assert words in done.err
-    assert not (tmp_path / "a.run").exists()
+    with pytest.raises(BadInput) as caught:
+        read_dataset(tmp_path / "data")
+    assert f"village_well_second_tranche.functions.{place}: " in str(caught.value)
+    assert words in str(caught.value)
 
 
 def test_an_unplayable_scenario_that_the_filters_leave_out_does_no_harm(tmp_path: Path) -> None:

@@ -90,8 +90,8 @@ ALL: Final = [arm if arm in QUICK else pytest.param(arm, marks=pytest.mark.slow)
 
 @pytest.mark.parametrize("arm", ALL)
 def test_every_arm_gives_the_same_episodes(arm: str, tmp_path: Path) -> None:
-    ours = in_engine(tmp_path / "a.run", arm)
-    log = in_inspect(tmp_path / "logs", arm)
+    ours = in_engine(tmp_path / "a.run", arm, limit=1)
+    log = in_inspect(tmp_path / "logs", arm, limit=1)
     assert log.status == "success"
     assert episodes(log) == ours
     assert read(log.location) == ours.records
@@ -99,7 +99,7 @@ def test_every_arm_gives_the_same_episodes(arm: str, tmp_path: Path) -> None:
     assert all(record.stats.conduct for record in ours.records.values())
     messages = {record.metadata.message for record in ours.records.values()}
     assert messages == ({1, 2, 3} if ARMS[arm].alone else {0})
-    assert len(ours.records) == (18 if ARMS[arm].alone else 6)
+    assert len(ours.records) == (6 if ARMS[arm].alone else 2)
     assert all(ASK_TOOL in {tool.name for tool in asked(one)[0].tools} for one in samples(log))
 
 

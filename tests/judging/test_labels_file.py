@@ -61,20 +61,20 @@ WRONG: tuple[tuple[dict[str, Any], str], ...] = (
 )
 
 
-@pytest.mark.parametrize("changes", WRONG)
-def test_of_a_wrong_file_nothing_is_stored(run: Path, changes: tuple[dict[str, Any], str]) -> None:
+def test_of_a_wrong_file_nothing_is_stored(run: Path) -> None:
     first, second, *_ = left(run, "Ann")
     call("label", run, "--read", saved_labels(run, {first: as_saved("none stated")}))
-    body, complaint = dict(changes[0]), changes[1].replace("TASK", first)
-    if isinstance(given := body.get("answers"), dict):
-        wrong = {first if task == "TASK" else task: answer for task, answer in given.items()}
-        body["answers"] = {second: as_saved("none stated"), **wrong}
-    path = saved_labels(run, {second: as_saved("none stated")}, changes=body)
-    done = call("label", run, "--read", path)
-    assert (done.code, len(done.err.splitlines())) == (2, 1), done
-    assert f"--read {path}: " in done.err
-    assert complaint in done.err
-    assert answers_of(run, "Ann") == {first: PersonsAnswer("none stated")}
+    for changes, sentence in WRONG:
+        body, complaint = dict(changes), sentence.replace("TASK", first)
+        if isinstance(given := body.get("answers"), dict):
+            wrong = {first if task == "TASK" else task: answer for task, answer in given.items()}
+            body["answers"] = {second: as_saved("none stated"), **wrong}
+        path = saved_labels(run, {second: as_saved("none stated")}, changes=body)
+        done = call("label", run, "--read", path)
+        assert (done.code, len(done.err.splitlines())) == (2, 1), done
+        assert f"--read {path}: " in done.err
+        assert complaint in done.err
+        assert answers_of(run, "Ann") == {first: PersonsAnswer("none stated")}
 
 
 def test_an_episode_outside_the_sample_is_refused(run: Path) -> None:

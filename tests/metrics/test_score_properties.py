@@ -91,7 +91,7 @@ def test_the_bounds_hold_whatever_was_lost(records: list[EpisodeRecord], data: s
 
 
 @given(episodes(), st.data())
-@settings(max_examples=15)
+@settings(max_examples=8)
 def test_the_order_of_the_records_does_not_matter(records: list[EpisodeRecord], data: st.DataObject) -> None:
     others = data.draw(st.permutations(records))
     left = numbers_of(msgspec.to_builtins(score_naming(records)))
@@ -101,7 +101,7 @@ def test_the_order_of_the_records_does_not_matter(records: list[EpisodeRecord], 
 
 
 @given(episodes())
-@settings(max_examples=30)
+@settings(max_examples=15)
 def test_the_scores_of_a_run_fit_together(records: list[EpisodeRecord]) -> None:
     scores = score_naming(records)
     assert scores.n == sum(is_scored(record) for record in records)

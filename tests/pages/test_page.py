@@ -88,7 +88,7 @@ def evil(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def two(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     folder = tmp_path_factory.mktemp("two")
     paths = [
-        make(folder / f"{name}.run", f"simulated/{name}", limit=30)
+        make(folder / f"{name}.run", f"simulated/{name}", limit=20)
         for name in ("o3-like", "gemini-2.5-pro-like")
     ]
     for path in paths:

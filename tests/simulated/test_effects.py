@@ -92,7 +92,7 @@ def test_effects_correlate_between_namings_and_between_agents_as_stated(share: f
 def test_the_mean_over_scenarios_is_the_published_share_at_every_level(model: str, naming: Naming) -> None:
     found = agent(model)
     for dimension in ("power-seeking", "time"):
-        tasks = [task(f"s{i}", f"w{i}", dimension, naming) for i in range(3000)]
+        tasks = [task(f"s{i}", f"w{i}", dimension, naming) for i in range(1200)]
         steps = np.array([found.cumulative(one) for one in tasks])
         error = steps.std(axis=0) / sqrt(len(steps))
         assert (error > 0).all()

@@ -42,7 +42,7 @@ def problems(path: Path) -> list[str]:
 
 
 @given(data=st.data())
-@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
 def test_shards_however_far_they_have_come_give_the_run_made_in_one_piece(
     whole: Path, data: st.DataObject
 ) -> None:
