@@ -22,7 +22,7 @@ from propensitybench.cli import tables
 from propensitybench.curation.cross_checks import story
 from propensitybench.curation.fitted_checks import suiting
 from propensitybench.curation.scenario_texts import named_tools
-from propensitybench.curation.similarity import Pair, alike_pairs, near_duplicates, vectors
+from propensitybench.curation.similarity import SimilarPair, alike_pairs, near_duplicates, vectors
 from propensitybench.curation.text_stats import ngrams, sentences, words
 from propensitybench.curation.variety import limits, variety
 from propensitybench.generation.embeddings import ALIKE, Embedder
@@ -36,7 +36,7 @@ WIDTH: Final = 100
 SHOWN: Final = 5
 RUNS: Final = (1, 2, 3)
 # Pairs below this share almost nothing, and in a large set they are nearly all pairs.
-LEAST_COSINE: Final = 0.05
+MIN_COSINE: Final = 0.05
 # Shorter sentences ("It is still open.") may repeat by chance.
 LONG_SENTENCE: Final = 6
 Chains = dict[str, Sequence[PressureMessage]]
@@ -157,7 +157,7 @@ def between_storylines(storylines: Sequence[Storyline]) -> float | None:
     return _mean_of(mean_cosine(texts) for texts in by_dimension.values())
 
 
-def nearest(texts: Sequence[str], least: float) -> list[Pair]:
+def nearest(texts: Sequence[str], least: float) -> list[SimilarPair]:
     """The most similar pairs by TF-IDF cosine, the most similar first."""
     return sorted(near_duplicates(texts, least), key=lambda pair: -pair.cosine)[:SHOWN]
 
@@ -176,7 +176,7 @@ def shared_sentences(storylines: Sequence[Storyline]) -> dict[str, tuple[str, ..
     return {texts[key]: tuple(files) for key, files in places.items() if len(files) > 1}
 
 
-def nearest_in_meaning(scenarios: Sequence[Scenario], embedder: Embedder) -> Pair | None:
+def nearest_in_meaning(scenarios: Sequence[Scenario], embedder: Embedder) -> SimilarPair | None:
     """The two scenarios whose descriptions and tasks mean most nearly the same; None for fewer than two."""
     rows = embedder.rows([story(scenario) for scenario in scenarios])
     return max(alike_pairs(rows, -1.0), key=lambda pair: pair.cosine, default=None)
@@ -236,7 +236,7 @@ def _print_similarity(dataset: Dataset, chains: Chains) -> None:
     for pair in nearest([_written(storyline) for storyline in storylines], 0.0):
         print(f"  {_share(pair.cosine)}  {storylines[pair.first].file} and {storylines[pair.second].file}")
     print("\nNearest neighbours by description and task:")
-    for pair in nearest(stories, LEAST_COSINE):
+    for pair in nearest(stories, MIN_COSINE):
         first, second = scenarios[pair.first], scenarios[pair.second]
         print(f"\n  {_share(pair.cosine)}  {first.name} and {second.name}")
         _print_item(first.task)

@@ -22,7 +22,7 @@ from trove_classifiers import classifiers as known_classifiers
 
 PACKAGE: Final = "propensitybench"
 MIB: Final = 2**20
-LARGEST: Final = {"wheel": 5 * MIB, "sdist": 6 * MIB}
+MAX_BYTES: Final = {"wheel": 5 * MIB, "sdist": 6 * MIB}
 # Of the repository, what a source distribution leaves out.
 NOT_IN_SDIST: Final = (".ci/", ".github/", ".gitattributes", ".git_archival.txt")
 IN_DIST_INFO: Final = {
@@ -82,8 +82,8 @@ def check_sizes(pair: Pair) -> Iterator[str]:
     """Issues of the sizes."""
     for kind, path in pair._asdict().items():
         size = path.stat().st_size
-        if size > LARGEST[kind]:
-            yield f"{kind}: {size / MIB:.1f} MiB, more than {LARGEST[kind] / MIB:.0f} MiB"
+        if size > MAX_BYTES[kind]:
+            yield f"{kind}: {size / MIB:.1f} MiB, more than {MAX_BYTES[kind] / MIB:.0f} MiB"
 
 
 def metadata(pair: Pair) -> tuple[Metadata, list[str]]:

@@ -12,7 +12,7 @@ from typing import Final
 
 import pytest
 from build import build
-from check import LARGEST, NOT_IN_SDIST, Pair, check_contents, check_sizes, check_tag, metadata
+from check import MAX_BYTES, NOT_IN_SDIST, Pair, check_contents, check_sizes, check_tag, metadata
 
 ROOT: Final = Path(__file__).parents[1]
 FILES: Final = {"src/propensitybench/__init__.py", "README.md", "LICENSE", ".ci/run"}
@@ -73,7 +73,7 @@ def test_stray_and_missing_files_are_found(tmp_path: Path) -> None:
 def test_a_distribution_that_is_too_large_is_found(tmp_path: Path) -> None:
     made = pair(tmp_path)
     with made.wheel.open("ab") as file:
-        file.truncate(LARGEST["wheel"] + 1)
+        file.truncate(MAX_BYTES["wheel"] + 1)
     assert [*check_sizes(made)] == ["wheel: 5.0 MiB, more than 5 MiB"]
 
 

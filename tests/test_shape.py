@@ -4,6 +4,7 @@ import ast
 import re
 import subprocess
 import sys
+from collections import Counter
 from importlib.metadata import version
 from pathlib import Path
 
@@ -23,6 +24,16 @@ def test_public_names_are_sorted_and_all_there() -> None:
         assert getattr(propensitybench, name).__doc__
     assert dir(propensitybench) == propensitybench.__all__
     assert propensitybench.__version__ == version("propensitybench")
+
+
+def test_a_class_name_exists_once() -> None:
+    found = Counter(
+        node.name
+        for path in SOURCE.rglob("*.py")
+        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.ClassDef)
+    )
+    assert [name for name, times in found.items() if times > 1] == []
 
 
 def test_files_and_functions_stay_readable() -> None:

@@ -12,7 +12,7 @@ from helpers.hostile_runs import MARKUP, hostile
 from helpers.people import QUESTION, answers_of, left, misaligned_run
 from helpers.program import call
 
-from propensitybench.judging.people import Answer
+from propensitybench.judging.people import PersonsAnswer
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed")]
 
@@ -111,7 +111,7 @@ def test_three_answers_by_keyboard_saved_and_read_back(run: Path) -> None:
         "necessity", "none stated", "authority",
     ]  # fmt: skip
     assert answers[tasks[0]].quote == HOSTILE.strip()
-    assert answers[tasks[1]] == Answer("none stated")
+    assert answers[tasks[1]] == PersonsAnswer("none stated")
     assert left(run, "Ann") == [tasks[2]]
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from propensitybench.clients.executor import FIRST_PAUSE_S, MAX_PAUSE_S, pause_before
 from propensitybench.clients.failures import THROTTLED, TRANSIENT, FailureKind
-from propensitybench.clients.limits import BURST_S, RECOVERY, Limits, RequestPermit
+from propensitybench.clients.limits import BURST_S, RECOVERY, RequestPermit, SendingLimits
 from propensitybench.clients.options import RequestLimits
 
 # What a comparison of sums of floats may be off by.
@@ -20,14 +20,14 @@ EPSILON = 1e-6
 OUTCOMES = st.one_of(st.none(), st.sampled_from(list(FailureKind)))
 
 
-def permit(limits: Limits, now: float = 0.0, tokens: int = 1) -> RequestPermit:
+def permit(limits: SendingLimits, now: float = 0.0, tokens: int = 1) -> RequestPermit:
     """A permit that must be there to be had."""
     got = limits.enter(now, tokens)
     assert isinstance(got, RequestPermit), f"wait {got}"
     return got
 
 
-def fill(limits: Limits, now: float = 0.0) -> list[RequestPermit]:
+def fill(limits: SendingLimits, now: float = 0.0) -> list[RequestPermit]:
     """Every permit that can be had at once."""
     permits = []
     while isinstance(got := limits.enter(now, 1), RequestPermit):
@@ -36,7 +36,7 @@ def fill(limits: Limits, now: float = 0.0) -> list[RequestPermit]:
 
 
 def leave(
-    limits: Limits,
+    limits: SendingLimits,
     permit: RequestPermit,
     now: float,
     failed: FailureKind | None = None,
@@ -50,14 +50,14 @@ def leave(
     return True
 
 
-def free(most: int = 1000, keys: int = 1) -> Limits:
+def free(most: int = 1000, keys: int = 1) -> SendingLimits:
     """Limits of the number in flight alone."""
-    return Limits(keys, RequestLimits(concurrency=most), 0.0)
+    return SendingLimits(keys, RequestLimits(concurrency=most), 0.0)
 
 
-def limited(rpm: float | None, tpm: float | None) -> Limits:
+def limited(rpm: float | None, tpm: float | None) -> SendingLimits:
     """Limits of one key, that have hardly any of the number in flight."""
-    return Limits(1, RequestLimits(rpm=rpm, tpm=tpm, concurrency=10**6), 0.0)
+    return SendingLimits(1, RequestLimits(rpm=rpm, tpm=tpm, concurrency=10**6), 0.0)
 
 
 @given(st.integers(1, 90), st.lists(st.tuples(st.booleans(), OUTCOMES, st.floats(0, 5)), max_size=300))

@@ -14,7 +14,7 @@ from helpers.program import call
 
 import propensitybench as pb
 from propensitybench.errors import BadInput, RunStopped
-from propensitybench.judging.people import Answer
+from propensitybench.judging.people import PersonsAnswer
 from propensitybench.tabular import Tabular
 
 
@@ -68,7 +68,7 @@ def test_label(run: Path, tmp_path: Path) -> None:
     assert (tmp_path / "a.html").read_bytes() == (tmp_path / "b.html").read_bytes()
     first = sample.rows()[0]["task"]
     for person in ("Ann", "Bob"):
-        given = {task: Answer("none stated") for task in sample.sample.read_twice}
+        given = {task: PersonsAnswer("none stated") for task in sample.sample.read_twice}
         sample = sample.read(saved_labels(run, given, person))
     assert sample.to_polars().filter(task=first)["person"].to_list() == ["Ann", "Bob"]
     assert repr(sample) == "justification: 2 of 6 read by Ann, Bob"

@@ -15,7 +15,7 @@ from propensitybench.engine import RunSpec
 from propensitybench.engine.spec import pick
 from propensitybench.episode import system_message
 from propensitybench.errors import BadInput
-from propensitybench.experiments.design import MOST_CELLS, Cell, read_experiment
+from propensitybench.experiments.design import MAX_CELLS, Cell, read_experiment
 from propensitybench.experiments.factors import Factor, factor_names, read_factor
 from propensitybench.scenarios import Scenario
 from propensitybench.scenarios.overlay import Overlay
@@ -164,7 +164,7 @@ def test_too_many_cells_are_refused_before_they_are_made(tmp_path: Path) -> None
     assert refusal(tmp_path, many(tmp_path, 10, 2)) == "1024 cells are too many; 512 are allowed"
     assert refusal(tmp_path, many(tmp_path, 40, 8)) == f"{8**40} cells are too many; 512 are allowed"
     half = many(tmp_path, 10, 2) + "fraction = 2\n"
-    assert len(read_experiment(written(tmp_path, half)).cells) == MOST_CELLS
+    assert len(read_experiment(written(tmp_path, half)).cells) == MAX_CELLS
     refused = refusal(tmp_path, half + 'arms = ["escalating", "placebo"]')
     assert refused == "1024 cells are too many; 512 are allowed"
 

@@ -5,7 +5,7 @@ import random
 import numpy as np
 import pytest
 
-from propensitybench.generation.agreement import Agreement, Spread, agreement, spread
+from propensitybench.generation.agreement import Alphas, ScoreSpread, agreement, spread
 from propensitybench.metrics.agreement import Scale, krippendorff_alpha
 
 X = None
@@ -13,7 +13,7 @@ PUBLISHED: dict[Scale, float] = {"nominal": 0.743, "ordinal": 0.815, "interval":
 
 
 def test_alpha_of_readers_who_share_no_item_is_not_defined() -> None:
-    assert agreement([[3, X], [X, 4]]) == Agreement(None, None)
+    assert agreement([[3, X], [X, 4]]) == Alphas(None, None)
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -28,6 +28,6 @@ def test_alpha_is_that_of_the_package(scale: Scale, seed: int) -> None:
 
 
 def test_spread_by_hand() -> None:
-    assert spread([2, X, 4, 6]) == Spread(3, 4.0, 2.0)
-    assert spread([5]) == Spread(1, 5.0, None)
-    assert spread([X]) == Spread(0, None, None)
+    assert spread([2, X, 4, 6]) == ScoreSpread(3, 4.0, 2.0)
+    assert spread([5]) == ScoreSpread(1, 5.0, None)
+    assert spread([X]) == ScoreSpread(0, None, None)

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from propensitybench.cli.generate_read import command
 from propensitybench.errors import BadInput
-from propensitybench.generation.forms import COLUMNS, CRITERIA, Reading
+from propensitybench.generation.forms import COLUMNS, CRITERIA, PanelReading
 from propensitybench.generation.items import Draw
 from propensitybench.generation.panel import PanelRequest, finish_round, open_round
 from propensitybench.scenarios import read_dataset
@@ -297,5 +297,5 @@ def test_a_round_that_another_command_has_finished_keeps_its_results(tmp_path: P
     assert {path: path.read_bytes() for path in found.folder.rglob("*.*")} == before
 
 
-def _good(name: str) -> Reading:
-    return Reading(name, dict.fromkeys(CRITERIA, 6), "fine", "quote")
+def _good(name: str) -> PanelReading:
+    return PanelReading(name, dict.fromkeys(CRITERIA, 6), "fine", "quote")

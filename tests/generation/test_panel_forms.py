@@ -14,7 +14,7 @@ from propensitybench.generation.forms import (
     COLUMNS,
     CRITERIA,
     PERSONAS,
-    Reading,
+    PanelReading,
     brief,
     missing,
     read_form,
@@ -22,14 +22,14 @@ from propensitybench.generation.forms import (
     write_form,
     write_forms,
 )
-from propensitybench.generation.items import DRAWN, Draw, Item, draw_items, read_source
+from propensitybench.generation.items import DRAWN, Draw, PanelItem, draw_items, read_source
 
 ROOT = Path(__file__).resolve().parents[2]
 Rows = list[dict[str, str]]
 
 
 @pytest.fixture(scope="module")
-def items(tmp_path_factory: pytest.TempPathFactory) -> list[Item]:
+def items(tmp_path_factory: pytest.TempPathFactory) -> list[PanelItem]:
     work = working_folder(tmp_path_factory.mktemp("work"), sound=3)
     return draw_items(read_source(work, DRAWN), [], Draw(3, 0, 0))
 
@@ -45,7 +45,7 @@ def save(path: Path, rows: Rows, separator: str = ",", encoding: str = "utf-8") 
         writer.writerows(rows)
 
 
-def filled_in(path: Path, items: list[Item]) -> Rows:
+def filled_in(path: Path, items: list[PanelItem]) -> Rows:
     """A form as a careful person fills it in."""
     rows = rows_of(path)
     texts = {item.name: item.text for item in items}
@@ -68,7 +68,9 @@ def test_the_brief_is_that_of_the_page_word_for_word() -> None:
     assert brief(2, 32).strip() == first
 
 
-def test_a_folder_of_forms_has_items_briefs_and_forms_but_no_key(tmp_path: Path, items: list[Item]) -> None:
+def test_a_folder_of_forms_has_items_briefs_and_forms_but_no_key(
+    tmp_path: Path, items: list[PanelItem]
+) -> None:
     write_forms(tmp_path / "forms", items, 2)
     names = sorted(
         path.relative_to(tmp_path / "forms").as_posix() for path in (tmp_path / "forms").rglob("*.*")
@@ -95,7 +97,7 @@ def test_a_folder_of_forms_has_items_briefs_and_forms_but_no_key(tmp_path: Path,
 
 @pytest.mark.parametrize(("separator", "encoding"), [(",", "utf-8"), (";", "utf-8-sig"), ("\t", "utf-8")])
 def test_forms_are_read_as_spreadsheets_save_them(
-    tmp_path: Path, items: list[Item], separator: str, encoding: str
+    tmp_path: Path, items: list[PanelItem], separator: str, encoding: str
 ) -> None:
     write_forms(tmp_path / "forms", items, 2)
     for path in (tmp_path / "forms").glob("*.csv"):
@@ -104,7 +106,7 @@ def test_forms_are_read_as_spreadsheets_save_them(
     assert list(found) == ["reader-1", "reader-2"]
     assert [reading.item for reading in found["reader-2"]] == ["item03", "item02", "item01"]
     expected = honest_scores(items[2].text, "reader-2")
-    assert found["reader-2"][0] == Reading(
+    assert found["reader-2"][0] == PanelReading(
         "item03", {name: expected[name] for name in CRITERIA}, expected["comment"], expected["quote"]
     )
 
@@ -132,7 +134,7 @@ MISTAKES: dict[str, tuple[Callable[[Rows], None], str]] = {
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_a_mistake_is_named_by_file_and_line(tmp_path: Path, items: list[Item], mistake: str) -> None:
+def test_a_mistake_is_named_by_file_and_line(tmp_path: Path, items: list[PanelItem], mistake: str) -> None:
     write_forms(tmp_path / "forms", items, 2)
     change, says = MISTAKES[mistake]
     for path in sorted((tmp_path / "forms").glob("*.csv")):
@@ -147,7 +149,7 @@ def test_a_mistake_is_named_by_file_and_line(tmp_path: Path, items: list[Item], 
     assert "reader-2.csv" not in str(caught.value)
 
 
-def test_a_missing_score_is_written_as_a_dash(tmp_path: Path, items: list[Item]) -> None:
+def test_a_missing_score_is_written_as_a_dash(tmp_path: Path, items: list[PanelItem]) -> None:
     write_forms(tmp_path / "forms", items, 1)
     path = tmp_path / "forms/reader-1.csv"
     rows = filled_in(path, items)
@@ -161,8 +163,8 @@ def test_a_missing_score_is_written_as_a_dash(tmp_path: Path, items: list[Item])
     assert readings[1].is_missing
 
 
-def test_pressure_is_left_out_where_there_are_no_messages(tmp_path: Path, items: list[Item]) -> None:
-    (silent,) = [Item("item01", DRAWN, "a", "b", "", "", items[0].text)]
+def test_pressure_is_left_out_where_there_are_no_messages(tmp_path: Path, items: list[PanelItem]) -> None:
+    (silent,) = [PanelItem("item01", DRAWN, "a", "b", "", "", items[0].text)]
     write_forms(tmp_path / "forms", [silent], 1)
     path = tmp_path / "forms/reader-1.csv"
     assert [row["P"] for row in rows_of(path)] == ["-"]
@@ -174,7 +176,9 @@ def test_pressure_is_left_out_where_there_are_no_messages(tmp_path: Path, items:
     ]
 
 
-def test_a_quote_may_differ_in_line_breaks_and_kinds_of_quotes(tmp_path: Path, items: list[Item]) -> None:
+def test_a_quote_may_differ_in_line_breaks_and_kinds_of_quotes(
+    tmp_path: Path, items: list[PanelItem]
+) -> None:
     write_forms(tmp_path / "forms", items, 1)
     path = tmp_path / "forms/reader-1.csv"
     rows = filled_in(path, items)
@@ -187,18 +191,19 @@ def test_a_quote_may_differ_in_line_breaks_and_kinds_of_quotes(tmp_path: Path, i
     assert len(readings) == 3
 
 
-def test_forms_of_another_round_are_refused(tmp_path: Path, items: list[Item]) -> None:
+def test_forms_of_another_round_are_refused(tmp_path: Path, items: list[PanelItem]) -> None:
     write_forms(tmp_path / "forms", items, 1)
     path = tmp_path / "forms/reader-1.csv"
     save(path, filled_in(path, items))
     others = [
-        Item(i.name, i.source, i.scenario, i.place, i.dimension, i.storyline, i.text + "x") for i in items
+        PanelItem(i.name, i.source, i.scenario, i.place, i.dimension, i.storyline, i.text + "x")
+        for i in items
     ]
     with pytest.raises(BadInput, match="these forms belong to other items than this round's"):
         read_forms(tmp_path / "forms", others)
 
 
-def test_files_that_are_no_forms(tmp_path: Path, items: list[Item]) -> None:
+def test_files_that_are_no_forms(tmp_path: Path, items: list[PanelItem]) -> None:
     write_forms(tmp_path / "forms", items, 1)
     path = tmp_path / "forms/reader-1.csv"
     path.write_text("item,R,C\nitem01,1,2\n")
@@ -212,11 +217,11 @@ def test_files_that_are_no_forms(tmp_path: Path, items: list[Item]) -> None:
         read_form(path, items)
 
 
-def test_readings_of_a_model_are_a_form_too(tmp_path: Path, items: list[Item]) -> None:
+def test_readings_of_a_model_are_a_form_too(tmp_path: Path, items: list[PanelItem]) -> None:
     scores = honest_scores(items[0].text, "x")
     given = {name: scores[name] for name in CRITERIA}
     readings = [
-        Reading("item01", given, scores["comment"], scores["quote"]),
+        PanelReading("item01", given, scores["comment"], scores["quote"]),
         missing(items[1], "no valid reply"),
     ]
     write_form(tmp_path / "judge-1.csv", items, readings)

@@ -23,28 +23,28 @@ from helpers.panel_folders import honest_scores, judge, shown, working_folder
 from propensitybench.clients.options import ModelOptions, RequestLimits
 from propensitybench.engine import client_for
 from propensitybench.errors import BadData, ModelError, RunStopped
-from propensitybench.generation.forms import CRITERIA, PERSONAS, Reading, brief
-from propensitybench.generation.items import DRAWN, Draw, Item, draw_items, read_source
-from propensitybench.generation.journal import Journal
-from propensitybench.generation.judges import Reader, Sitting, read_with
+from propensitybench.generation.forms import CRITERIA, PERSONAS, PanelReading, brief
+from propensitybench.generation.items import DRAWN, Draw, PanelItem, draw_items, read_source
+from propensitybench.generation.journal import PanelJournal
+from propensitybench.generation.judges import PanelReader, Sitting, read_with
 
 SEVERAL = 6
 
 
 @pytest.fixture(scope="module")
-def items(tmp_path_factory: pytest.TempPathFactory) -> list[Item]:
+def items(tmp_path_factory: pytest.TempPathFactory) -> list[PanelItem]:
     source = read_source(working_folder(tmp_path_factory.mktemp("work"), sound=SEVERAL), DRAWN)
     return draw_items(source, [], Draw(SEVERAL, 0, 0))
 
 
 def read(
-    tmp_path: Path, items: list[Item], behaviour: Behaviour, seat: int = 0, **settings: Any
-) -> tuple[list[Reading], Server]:
+    tmp_path: Path, items: list[PanelItem], behaviour: Behaviour, seat: int = 0, **settings: Any
+) -> tuple[list[PanelReading], Server]:
     """The readings of one judge, and the server that it was."""
 
-    async def run() -> tuple[list[Reading], Server]:
+    async def run() -> tuple[list[PanelReading], Server]:
         async with running(behaviour) as server:
-            with Journal(tmp_path / "journal.db") as journal:
+            with PanelJournal(tmp_path / "journal.db") as journal:
                 client = client_for(
                     "m",
                     ModelOptions(base_url=server.base_url),
@@ -52,12 +52,12 @@ def read(
                     {},
                 )
                 sitting = Sitting(items, settings.pop("round", 1), journal, **settings)
-                return await read_with(Reader(f"judge-{seat + 1}", seat, client), sitting), server
+                return await read_with(PanelReader(f"judge-{seat + 1}", seat, client), sitting), server
 
     return asyncio.run(run())
 
 
-def test_every_item_is_read_alone_with_the_whole_brief(tmp_path: Path, items: list[Item]) -> None:
+def test_every_item_is_read_alone_with_the_whole_brief(tmp_path: Path, items: list[PanelItem]) -> None:
     readings, server = read(tmp_path, items, judge())
     assert [reading.item for reading in readings] == [item.name for item in items]
     assert server.calls == SEVERAL
@@ -70,13 +70,13 @@ def test_every_item_is_read_alone_with_the_whole_brief(tmp_path: Path, items: li
         assert text.strip() == by_name[name].text.strip()
     first = readings[0]
     expected = honest_scores(items[0].text, server.requests()[0]["messages"][0]["content"][:60])
-    assert first == Reading(
+    assert first == PanelReading(
         "item01", {c: expected[c] for c in CRITERIA}, expected["comment"], expected["quote"]
     )
 
 
 @pytest.mark.parametrize("seat", [0, 1, 2, 3])
-def test_readers_take_turns_with_persona_and_order(tmp_path: Path, items: list[Item], seat: int) -> None:
+def test_readers_take_turns_with_persona_and_order(tmp_path: Path, items: list[PanelItem], seat: int) -> None:
     _, server = read(tmp_path, items, judge(), seat, concurrency=1)
     order = [name for request in server.requests() for name in shown(request)]
     assert order == sorted(order, reverse=seat % 2 == 1)
@@ -109,7 +109,9 @@ BAD_ENTRIES: dict[str, tuple[Callable[[Json], Json], str]] = {
 
 
 @pytest.mark.parametrize("bad", BAD_ENTRIES)
-def test_a_bad_entry_is_asked_for_again_with_the_reason(tmp_path: Path, items: list[Item], bad: str) -> None:
+def test_a_bad_entry_is_asked_for_again_with_the_reason(
+    tmp_path: Path, items: list[PanelItem], bad: str
+) -> None:
     change, reason = BAD_ENTRIES[bad]
 
     def sometimes(name: str, entry: Json, turn: int) -> Json:
@@ -124,7 +126,7 @@ def test_a_bad_entry_is_asked_for_again_with_the_reason(tmp_path: Path, items: l
     assert f"item03: {reason}" in last["messages"][2]["content"]
 
 
-def test_after_two_repeats_the_scores_are_missing(tmp_path: Path, items: list[Item]) -> None:
+def test_after_two_repeats_the_scores_are_missing(tmp_path: Path, items: list[PanelItem]) -> None:
     def never(name: str, entry: Json, _turn: int) -> Json:
         return {**entry, "R": 9} if name == "item02" else entry
 
@@ -146,7 +148,7 @@ BAD_REPLIES = {
 
 
 @pytest.mark.parametrize("bad", BAD_REPLIES)
-def test_a_bad_reply_is_asked_for_again(tmp_path: Path, items: list[Item], bad: str) -> None:
+def test_a_bad_reply_is_asked_for_again(tmp_path: Path, items: list[PanelItem], bad: str) -> None:
     answer, reason = BAD_REPLIES[bad]
     readings, server = read(
         tmp_path, items[:1], lambda request, number: answer if number == 1 else judge()(request, number)
@@ -158,9 +160,9 @@ def test_a_bad_reply_is_asked_for_again(tmp_path: Path, items: list[Item], bad: 
     assert reason in gone[0].comment
 
 
-def test_pressure_is_null_without_messages(tmp_path: Path, items: list[Item]) -> None:
+def test_pressure_is_null_without_messages(tmp_path: Path, items: list[PanelItem]) -> None:
     text = items[0].text.partition("LATER MESSAGE 1\n")[0]
-    silent = Item("item01", DRAWN, "a", "b", "", "", text)
+    silent = PanelItem("item01", DRAWN, "a", "b", "", "", text)
 
     def scores_pressure(_name: str, entry: Json, turn: int) -> Json:
         return {**entry, "P": 3} if turn == 1 else entry
@@ -170,7 +172,7 @@ def test_pressure_is_null_without_messages(tmp_path: Path, items: list[Item]) ->
     assert "P must be left out" in server.requests()[1]["messages"][2]["content"]
 
 
-def test_no_reply_is_paid_for_twice(tmp_path: Path, items: list[Item]) -> None:
+def test_no_reply_is_paid_for_twice(tmp_path: Path, items: list[PanelItem]) -> None:
     first, server = read(tmp_path, items, judge())
     again, silent = read(tmp_path, items, judge())
     assert (again, silent.calls) == (first, 0)
@@ -178,13 +180,14 @@ def test_no_reply_is_paid_for_twice(tmp_path: Path, items: list[Item]) -> None:
     assert read(tmp_path, items, judge(), round=2)[1].calls == SEVERAL
     assert read(tmp_path, items, judge(), seat=2)[1].calls == SEVERAL
     changed = [
-        Item(i.name, i.source, i.scenario, i.place, i.dimension, i.storyline, i.text + ".") for i in items[:1]
+        PanelItem(i.name, i.source, i.scenario, i.place, i.dimension, i.storyline, i.text + ".")
+        for i in items[:1]
     ]
     assert read(tmp_path, [*changed, *items[1:]], judge())[1].calls == 1
     assert server.calls == SEVERAL
 
 
-def test_what_got_no_reply_is_sent_by_the_next_call(tmp_path: Path, items: list[Item]) -> None:
+def test_what_got_no_reply_is_sent_by_the_next_call(tmp_path: Path, items: list[PanelItem]) -> None:
     def fails(request: Json, number: int) -> Answer:
         return MAY_PASS["500"] if "item04" in shown(request) else judge()(request, number)
 
@@ -197,7 +200,7 @@ def test_what_got_no_reply_is_sent_by_the_next_call(tmp_path: Path, items: list[
 
 @pytest.mark.parametrize("why", ["401", "404", "402"])
 def test_an_endpoint_that_cannot_answer_stops_the_reading(
-    tmp_path: Path, items: list[Item], why: str
+    tmp_path: Path, items: list[PanelItem], why: str
 ) -> None:
     def stops(request: Json, number: int) -> Answer:
         return judge()(request, number) if number <= 2 else STOPS_RUN[why]
@@ -207,7 +210,7 @@ def test_an_endpoint_that_cannot_answer_stops_the_reading(
     assert read(tmp_path, items, judge())[1].calls == SEVERAL - 2
 
 
-def test_a_repeat_is_resumed_where_it_stopped(tmp_path: Path, items: list[Item]) -> None:
+def test_a_repeat_is_resumed_where_it_stopped(tmp_path: Path, items: list[PanelItem]) -> None:
     def stops(_request: Json, number: int) -> Answer:
         return says("not JSON") if number == 1 else STOPS_RUN["401"]
 
@@ -222,4 +225,4 @@ def test_a_repeat_is_resumed_where_it_stopped(tmp_path: Path, items: list[Item])
 def test_a_file_that_is_not_a_journal(tmp_path: Path) -> None:
     (tmp_path / "journal.db").write_text("hello, this is a text file and not a database at all")
     with pytest.raises(BadData, match="cannot be used as the journal of replies"):
-        Journal(tmp_path / "journal.db")
+        PanelJournal(tmp_path / "journal.db")

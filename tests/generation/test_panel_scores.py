@@ -4,24 +4,30 @@ from typing import Any
 
 import pytest
 
-from propensitybench.generation.agreement import Spread
-from propensitybench.generation.forms import Reading
-from propensitybench.generation.items import DRAWN, Item
-from propensitybench.generation.panel_scores import Limits, PanelScores, panel_limits, returned, score_panel
+from propensitybench.generation.agreement import ScoreSpread
+from propensitybench.generation.forms import PanelReading
+from propensitybench.generation.items import DRAWN, PanelItem
+from propensitybench.generation.panel_scores import (
+    PanelLimits,
+    PanelScores,
+    panel_limits,
+    returned,
+    score_panel,
+)
 
 GOOD = {"R": 6, "C": 6, "T": 6, "D": 6, "L": 6, "P": 5, "E": 3}
 
 
-def item(name: str, source: str = DRAWN, storyline: str = "plot") -> Item:
+def item(name: str, source: str = DRAWN, storyline: str = "plot") -> PanelItem:
     dimension = "time" if storyline else ""
-    return Item(name, source, f"scenario_{name}", "domain/workspace/role", dimension, storyline, "text")
+    return PanelItem(name, source, f"scenario_{name}", "domain/workspace/role", dimension, storyline, "text")
 
 
-def reading(name: str, **scores: int | None) -> Reading:
-    return Reading(name, {**GOOD, **scores}, "a comment", "a quote")
+def reading(name: str, **scores: int | None) -> PanelReading:
+    return PanelReading(name, {**GOOD, **scores}, "a comment", "a quote")
 
 
-def scored(items: list[Item], *readers: dict[str, dict[str, Any]]) -> PanelScores:
+def scored(items: list[PanelItem], *readers: dict[str, dict[str, Any]]) -> PanelScores:
     """Scores of readers who give 6 and so on, but for the exceptions by item."""
     readings = {
         f"judge-{number}": {one.name: reading(one.name, **exceptions.get(one.name, {})) for one in items}
@@ -35,7 +41,7 @@ def failed(scores: PanelScores) -> list[tuple[str, str]]:
 
 
 def test_the_limits_are_those_of_the_standard() -> None:
-    assert panel_limits() == Limits(
+    assert panel_limits() == PanelLimits(
         least={"R": 5.0, "C": 5.5, "T": 5.0, "D": 5.5, "L": 5.5, "P": 4.5},
         most={"E": 4.0},
         least_of_an_item={"R": 3.0, "C": 3.0, "T": 3.0},
@@ -54,7 +60,7 @@ def test_means_and_spreads_by_hand() -> None:
     spreads = [scores.sources[DRAWN]["R"], by_reader["judge-1"]["R"], by_reader["judge-2"]["R"]]
     assert [(one.n, one.mean) for one in spreads] == [(4, 5.75), (2, 5.0), (2, 6.5)]
     assert [one.sd for one in spreads] == pytest.approx([(4.75 / 3) ** 0.5, 2**0.5, 0.5**0.5])
-    assert scores.sources["other"]["P"] == Spread(0, None, None)
+    assert scores.sources["other"]["P"] == ScoreSpread(0, None, None)
     assert scores.items["item01"].means["R"] == 5.0
     assert list(scores.sources) == [DRAWN, "other"]
     assert scores.missing == {"judge-1": 0, "judge-2": 0}
@@ -140,6 +146,6 @@ def test_only_the_items_on_the_wrong_side_of_a_failed_criterion_go_back() -> Non
 
 
 def test_a_scenario_with_messages_of_its_own_goes_back_for_them() -> None:
-    own = Item("item01", DRAWN, "mine", "a/b/c", "time", "", "text")
+    own = PanelItem("item01", DRAWN, "mine", "a/b/c", "time", "", "text")
     bad = {"item01": {"P": 2}}
     assert list(returned(scored([own], bad, bad), panel_limits())) == ["mine"]

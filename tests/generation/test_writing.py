@@ -19,14 +19,14 @@ from helpers.program import argv
 from propensitybench.clients.options import ModelOptions, RequestLimits
 from propensitybench.engine import Budget, Price, StopCause
 from propensitybench.errors import BadInput
-from propensitybench.generation.execution import Models, Written, write
+from propensitybench.generation.execution import Models, WritingResult, write
 from propensitybench.generation.keyless import MODEL
 from propensitybench.generation.workfolder import WorkFolder
 
 NAME = "the-writer"
 
 
-def written(work: WorkFolder, server: Server, *, again: bool = False, **changes: Any) -> Written:
+def written(work: WorkFolder, server: Server, *, again: bool = False, **changes: Any) -> WritingResult:
     models = Models(
         NAME,
         options=ModelOptions(base_url=server.base_url),

@@ -10,9 +10,9 @@ from helpers.populations import TASK_SPREAD, Floats, agent_of, full_layout, haza
 
 from propensitybench.gates.sequential import EXPONENT, look_counts
 from propensitybench.metrics.boundary import power_spending
-from propensitybench.metrics.noninferiority import Answer, Look, Looks, Tails, look_at
-from propensitybench.metrics.pairs import Pairs, Places
-from propensitybench.metrics.sample_needed import Design, assumed_noise, tasks_needed
+from propensitybench.metrics.noninferiority import GateAnswer, Look, Looks, Tails, look_at
+from propensitybench.metrics.pairs import Pairs, TaskPlaces
+from propensitybench.metrics.sample_needed import AvailableTasks, assumed_noise, tasks_needed
 from propensitybench.metrics.table import LEVELS
 from propensitybench.scenarios.selection import spread
 from propensitybench.taxonomy import taxonomy
@@ -38,7 +38,7 @@ class Sample(NamedTuple):
     domain: np.ndarray[tuple[int], np.dtype[np.int64]]
     scenario: np.ndarray[tuple[int], np.dtype[np.int64]]
 
-    def places(self, count: int) -> Places:
+    def places(self, count: int) -> TaskPlaces:
         """Of the first so many tasks."""
         return places_of(self, count)
 
@@ -53,13 +53,13 @@ def full_sample() -> Sample:
     return Sample(np.unique(domain, return_inverse=True)[1][scenario], scenario)
 
 
-_PLACES: dict[int, Places] = {}
+_PLACES: dict[int, TaskPlaces] = {}
 
 
-def places_of(sample: Sample, count: int) -> Places:
+def places_of(sample: Sample, count: int) -> TaskPlaces:
     """Places of the first tasks, made once for each number."""
     if count not in _PLACES:
-        _PLACES[count] = Places(*sample).first(count)
+        _PLACES[count] = TaskPlaces(*sample).first(count)
     return _PLACES[count]
 
 
@@ -92,9 +92,9 @@ def simulate(base: float, change: float, rng: np.random.Generator, lost: float =
     return Pairs.of(places, np.stack([ended[0], ended[0]]), np.stack([known, ended[1]]))
 
 
-def _design() -> Design:
+def _design() -> AvailableTasks:
     whole = places_of(full_sample(), len(full_sample().domain))
-    return Design(whole.clusters.astype(np.float64), whole.sizes.astype(np.float64))
+    return AvailableTasks(whole.clusters.astype(np.float64), whole.sizes.astype(np.float64))
 
 
 @cache
@@ -118,7 +118,7 @@ def assumed(base: float) -> tuple[float, float]:
     return between / (base * (1 - base)), float(np.cov(chance[0], other)[0, 1]) / between
 
 
-def fixed(pairs: Pairs, count: int, margin: float = MARGIN) -> Answer:
+def fixed(pairs: Pairs, count: int, margin: float = MARGIN) -> GateAnswer:
     """The answer of a gate on so many tasks of both."""
     places = places_of(full_sample(), count)
     first = Pairs.of(places, pairs.base[:, :count], pairs.candidate[:, :count])
@@ -126,7 +126,7 @@ def fixed(pairs: Pairs, count: int, margin: float = MARGIN) -> Answer:
 
 
 def looks_until_decided(
-    pairs: Pairs, counts: Sequence[int], margin: float = MARGIN, places: Sequence[Places] = ()
+    pairs: Pairs, counts: Sequence[int], margin: float = MARGIN, places: Sequence[TaskPlaces] = ()
 ) -> list[Look]:
     """The looks at growing numbers of pairs, up to the first that decides.
 
@@ -140,7 +140,7 @@ def looks_until_decided(
     found: list[Look] = []
     for number, count in enumerate(counts):
         found.append(looks.at(pairs.first(count, places[number] if places else None)))
-        if found[-1].answer is not Answer.INCONCLUSIVE:
+        if found[-1].answer is not GateAnswer.INCONCLUSIVE:
             break
     return found
 

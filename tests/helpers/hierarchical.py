@@ -8,7 +8,7 @@ from helpers.populations import Layout, table_of_levels
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
-from propensitybench.metrics.hierarchical_design import Design, design_of
+from propensitybench.metrics.hierarchical_design import HierarchicalData, design_of
 from propensitybench.metrics.hierarchical_sampler import Sampler
 from propensitybench.metrics.hierarchical_summary import Parameters, curves, group_propensities, parameters
 from propensitybench.metrics.table import LEVELS, Table
@@ -98,7 +98,7 @@ def play(world: World, layout: Layout, rng: np.random.Generator, lost_share: flo
     return table_of_levels(levels, layout, np.where(is_lost, lost, -1))
 
 
-def quantities(draws: Parameters, design: Design) -> dict[str, Floats]:
+def quantities(draws: Parameters, design: HierarchicalData) -> dict[str, Floats]:
     """What is calibrated, by name. Levels that nobody reached are not in it."""
     shapes = curves(draws)
     later = np.arange(1, design.levels) - design.levels / 2
@@ -120,7 +120,7 @@ def quantities(draws: Parameters, design: Design) -> dict[str, Floats]:
     }
 
 
-def posterior(table: Table, seed: int) -> tuple[Parameters, Design]:
+def posterior(table: Table, seed: int) -> tuple[Parameters, HierarchicalData]:
     """Nearly independent draws."""
     design = design_of(table)
     sampler = Sampler(design, seed, chains=1)

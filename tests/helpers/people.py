@@ -11,8 +11,8 @@ from propensitybench.chat import Reply
 from propensitybench.judging.labels import Items
 from propensitybench.judging.people import (
     LABELS_FORMAT,
-    Answer,
-    Reading,
+    LabelReading,
+    PersonsAnswer,
     open_reading,
     quotable,
     run_id,
@@ -49,18 +49,18 @@ def judged(path: Path, rater: str, answers: Mapping[str, str], variant: str = ""
     with RunFile.open(path) as file:
         items = Items(file, QUESTION)
         replies = {
-            task: msgspec.json.encode(Answer(category, items[task].passages[-1].text)).decode()
+            task: msgspec.json.encode(PersonsAnswer(category, items[task].passages[-1].text)).decode()
             for task, category in answers.items()
         }
     annotate(path, rater, replies, variant)
 
 
-def answers_of(path: Path, person: str, question: Question = QUESTION) -> dict[str, Answer]:
+def answers_of(path: Path, person: str, question: Question = QUESTION) -> dict[str, PersonsAnswer]:
     """What a person has answered, by the key of the task, in the order of the answers."""
     with RunFile.open(path) as file:
         keys = {task.number: task.task.key for task in file.tasks()}
         return {
-            keys[one.task]: msgspec.json.decode(one.reply.content, type=Answer)
+            keys[one.task]: msgspec.json.decode(one.reply.content, type=PersonsAnswer)
             for one in file.annotations(question.digest)
             if one.rater == f"person/{person}"
         }
@@ -72,7 +72,7 @@ def left(path: Path, person: str, size: Size = Size()) -> list[str]:  # noqa: B0
         return reading(path, file, size).left(f"person/{person}")
 
 
-def reading(path: Path, file: RunFile, size: Size = Size()) -> Reading:  # noqa: B008 - frozen
+def reading(path: Path, file: RunFile, size: Size = Size()) -> LabelReading:  # noqa: B008 - frozen
     """The reading of the question in an open run file."""
     return open_reading(StoredRun(path), file, QUESTION, size)
 

@@ -17,7 +17,7 @@ from propensitybench.episode import Protocol
 from propensitybench.judging.probed import ProbeNumbers, probe_numbers, read_probed
 from propensitybench.judging.probes import Level, Probe, read_probe
 from propensitybench.judging.probing import Probing, probe_run
-from propensitybench.judging.session import Judged
+from propensitybench.judging.session import AskingResult
 from propensitybench.scenarios import Selection
 
 AWARENESS = read_probe("awareness")
@@ -48,7 +48,9 @@ def played_at(path: Path, server: Server, limit: int = 6, **protocol: Any) -> Pa
     return path
 
 
-def probed(path: Path, *levels: Level, probes: tuple[Probe, ...] = (AWARENESS,), **changes: Any) -> Judged:
+def probed(
+    path: Path, *levels: Level, probes: tuple[Probe, ...] = (AWARENESS,), **changes: Any
+) -> AskingResult:
     """Probes a run as the program does."""
     execution = changes.pop("execution", ExecutionOptions(RequestLimits(concurrency=4, max_retries=0)))
     return asyncio.run(

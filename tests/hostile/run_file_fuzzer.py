@@ -46,13 +46,12 @@ SLOW_EVERY: Final = 20
 QUICK: Final = tuple(COMMANDS[number] for number in (1, 2, 4))
 # Imported once and not by every process.
 _PRELOADED_QUICK: Final = tuple(
-    f"propensitybench.cli.{name}"
-    for name in ("score", "verify", "show", "effects", "reading", "tables", "uncertainty")
+    f"propensitybench.cli.{name}" for name in ("score", "verify", "show", "reading", "tables")
 )
 _PRELOADED: Final = (
     *PRELOADED,
     *_PRELOADED_QUICK,
-    *(f"propensitybench.cli.{name}" for name in ("export", "judging", "probing", "report", "resume")),
+    *(f"propensitybench.cli.{name}" for name in ("export", "judge", "probe", "report", "resume")),
     "polars",
 )
 

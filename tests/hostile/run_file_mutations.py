@@ -10,7 +10,7 @@ from random import Random
 from typing import Any, Final
 
 PAGE: Final = 4096
-MOST_STEPS: Final = 5_000
+MAX_STEPS: Final = 5_000
 # A mutant that is believed writes here; see `run_file_trial`.
 ESCAPES: Final = "../../../pwned"
 MARKUP: Final = '\x1b]0;pwned\x07\x1b[2J<script src="pwned.js"></script>\u202e&"\'`$(touch pwned)'
@@ -225,7 +225,7 @@ def _database(path: Path) -> sqlite3.Connection:
     """The database of a file that may be damaged already: a statement that never ends is given up."""
     db = sqlite3.connect(path, isolation_level=None)
     steps = count()
-    db.set_progress_handler(lambda: next(steps) > MOST_STEPS, 10_000)
+    db.set_progress_handler(lambda: next(steps) > MAX_STEPS, 10_000)
     return db
 
 

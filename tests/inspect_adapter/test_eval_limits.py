@@ -21,8 +21,8 @@ from propensitybench.errors import BadInput
 from propensitybench.files import MIB
 from propensitybench.inspect_adapter.eval_export import COMPRESSION
 from propensitybench.inspect_adapter.eval_limits import (
-    LARGEST_MEMBER_MIB,
-    LARGEST_RATIO,
+    MAX_MEMBER_MIB,
+    MAX_RATIO,
     VARIABLE,
     CheckedLog,
 )
@@ -74,13 +74,13 @@ def add_bomb(path: Path, name: str, method: int, size: int) -> Path:
 def test_a_bomb_is_refused_with_what_to_do(tmp_path: Path, method: str, member: str) -> None:
     members = {name: content for name, content in sound_members().items() if name != member}
     path = add_bomb(
-        write_log(tmp_path / "a.eval", members), member, METHODS[method], (LARGEST_MEMBER_MIB + 6) * MIB
+        write_log(tmp_path / "a.eval", members), member, METHODS[method], (MAX_MEMBER_MIB + 6) * MIB
     )
     assert path.stat().st_size < MIB
     for read in (lambda: read_runs([path]), lambda: read_answers(path)):
         with no_hang(), pytest.raises(BadInput) as caught:
             read()
-        assert f"{path}: '{member}' inflates to more than {LARGEST_RATIO} times its size" in str(caught.value)
+        assert f"{path}: '{member}' inflates to more than {MAX_RATIO} times its size" in str(caught.value)
         assert f"if you trust this log, set {VARIABLE}=256 or more" in str(caught.value)
 
 
@@ -113,12 +113,12 @@ def test_what_is_inflated_counts_and_not_what_the_archive_says(tmp_path: Path) -
 
 @pytest.mark.slow
 def test_the_user_can_raise_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    large = (LARGEST_MEMBER_MIB + 1) * MIB
+    large = (MAX_MEMBER_MIB + 1) * MIB
     header = json.loads(sound_members()[HEADER])
     # Random digits compress to a half, so only the size is too large.
     header["eval"]["metadata"]["padding"] = random.Random(0).randbytes(large // 2).hex()
     path = write_log(tmp_path / "a.eval", sound_members() | {HEADER: json.dumps(header).encode()})
-    with pytest.raises(BadInput, match=f"'header.json' inflates to more than {LARGEST_MEMBER_MIB} MiB"):
+    with pytest.raises(BadInput, match=f"'header.json' inflates to more than {MAX_MEMBER_MIB} MiB"):
         read_runs([path])
     monkeypatch.setenv(VARIABLE, "256")
     assert len(read_runs([path]).runs) == 1
@@ -141,10 +141,10 @@ def test_a_large_log_in_the_json_format_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     path.write_bytes(b'{"version": 2, "status": "success"')
     with path.open("r+b") as file:
-        file.truncate(4 * LARGEST_MEMBER_MIB * MIB + 1)
+        file.truncate(4 * MAX_MEMBER_MIB * MIB + 1)
     with (
         no_hang(),
-        pytest.raises(BadInput, match=f"has more than {4 * LARGEST_MEMBER_MIB} MiB; if you trust"),
+        pytest.raises(BadInput, match=f"has more than {4 * MAX_MEMBER_MIB} MiB; if you trust"),
     ):
         read_runs([path])
 
@@ -159,7 +159,7 @@ def test_the_log_of_a_large_run_is_far_below_the_limits(tmp_path: Path) -> None:
             members = archive.infolist()
         assert len(members) > 40
         assert max(member.file_size for member in members) < MIB
-        assert max(member.file_size / member.compress_size for member in members) < LARGEST_RATIO / 2
+        assert max(member.file_size / member.compress_size for member in members) < MAX_RATIO / 2
     assert sum(run.score().tasks.total for run in read_runs(logs).runs) == 80
 
 

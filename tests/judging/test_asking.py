@@ -23,14 +23,14 @@ from propensitybench.judging.labels import Answers, read_labels
 from propensitybench.judging.plan import Judging
 from propensitybench.judging.prompts import NoLabel
 from propensitybench.judging.questions import read_question
-from propensitybench.judging.session import Judged
+from propensitybench.judging.session import AskingResult
 from propensitybench.store import RunFile, verify
 
 QUESTION = read_question("justification")
 JUDGES = ("first", "second")
 
 
-def asked(path: Path, server: Server, **changes: Any) -> Judged:
+def asked(path: Path, server: Server, **changes: Any) -> AskingResult:
     execution = changes.pop("execution", ExecutionOptions(RequestLimits(concurrency=4, max_retries=1)))
     given: dict[str, Any] = {
         "questions": (QUESTION,),

@@ -9,7 +9,7 @@ from helpers.hostile_runs import EVIL
 from helpers.people import QUESTION, answers_of, left, misaligned_run, quotable_texts, saved_labels
 from helpers.program import call
 
-from propensitybench.judging.people import Answer
+from propensitybench.judging.people import PersonsAnswer
 from propensitybench.judging.questions import read_question
 from propensitybench.judging.sampling import Size, stored_sample
 from propensitybench.runs import StoredRun
@@ -36,11 +36,11 @@ def test_a_saved_file_is_stored_once(run: Path) -> None:
     given = {first: as_saved("NECESSITY", own), second: as_saved("none stated", "words that nobody needs")}
     path = saved_labels(run, given)
     assert call("label", run, "--read", path).out == "answers of Ann stored: 2; there already: 0\n"
-    expected = {first: Answer("necessity", own), second: Answer("none stated")}
+    expected = {first: PersonsAnswer("necessity", own), second: PersonsAnswer("none stated")}
     assert answers_of(run, "Ann") == expected
     path = saved_labels(run, {**given, third: {"category": "authority"}})
     assert call("label", run, "--read", path).out == "answers of Ann stored: 1; there already: 2\n"
-    assert answers_of(run, "Ann") == {**expected, third: Answer("authority")}
+    assert answers_of(run, "Ann") == {**expected, third: PersonsAnswer("authority")}
 
 
 OTHER: Final = read_question("awareness").digest
@@ -74,7 +74,7 @@ def test_of_a_wrong_file_nothing_is_stored(run: Path) -> None:
         assert (done.code, len(done.err.splitlines())) == (2, 1), done
         assert f"--read {path}: " in done.err
         assert complaint in done.err
-        assert answers_of(run, "Ann") == {first: Answer("none stated")}
+        assert answers_of(run, "Ann") == {first: PersonsAnswer("none stated")}
 
 
 def test_an_episode_outside_the_sample_is_refused(run: Path) -> None:

@@ -19,7 +19,7 @@ from helpers.runs import finish, make
 from propensitybench.digests import digest
 from propensitybench.judging.labels import Items, episodes_about, read_labels
 from propensitybench.judging.people import (
-    Answer,
+    PersonsAnswer,
     quotable,
 )
 from propensitybench.judging.questions import read_question
@@ -84,8 +84,8 @@ def test_a_person_reads_quits_and_resumes(run: Path) -> None:
     assert all(category.definition.split(":")[0][:40] in shown for category in QUESTION.categories)
     assert shown.endswith("answers stored: 2; 6 left, 0 of them in the part that two people read\n")
     assert answers_of(run, "Ann") == {
-        wanted[0]: Answer("necessity", own[-1]),
-        wanted[1]: Answer("none stated"),
+        wanted[0]: PersonsAnswer("necessity", own[-1]),
+        wanted[1]: PersonsAnswer("none stated"),
     }
     assert left(run, "Ann") == wanted[2:]
     again = label(run, f"{NONE}\n" * 6 + "\n")
@@ -123,31 +123,31 @@ def test_the_second_person_reads_the_part_read_twice_and_what_is_left(run: Path)
 
 STORED = "the answer; b: back, to correct the last one;"
 # What is typed, how often something is printed, and the answers to the episodes in their order.
-SESSIONS: dict[str, tuple[str, dict[str, int], dict[int, Answer]]] = {
+SESSIONS: dict[str, tuple[str, dict[str, int], dict[int, PersonsAnswer]]] = {
     "the last answer can be corrected until the next one": (
         f"b\n{NONE}\nb\nb\n1\n\n{NONE}\nq\n",
         {"there is no answer to correct": 2},
-        {0: Answer("goal over rule"), 1: Answer("none stated")},
+        {0: PersonsAnswer("goal over rule"), 1: PersonsAnswer("none stated")},
     ),
     "the very last one can be corrected": (
         f"{NONE}\n" * 8 + "b\n2\n\n\n",
         {"that was the last one": 2},
-        {**dict.fromkeys(range(7), Answer("none stated")), 7: Answer("authority")},
+        {**dict.fromkeys(range(7), PersonsAnswer("none stated")), 7: PersonsAnswer("authority")},
     ),
     "a skipped episode comes again in the next session": (
         f"s\n{NONE}\nb\ns\nb\n{NONE}\nr\nq\n",
         {"there is no answer to correct": 1, "answers stored: 1; 7 left": 1},
-        {2: Answer("none stated")},
+        {2: PersonsAnswer("none stated")},
     ),
     "wrong entries are asked for again": (
         "\n".join(["", "0", str(NONE + 1), "9" * 5000, "x", "4", "99", "not its words", "abc", "", "q", ""]),
         {f"1 to {NONE}: {STORED}": 5, "or words of the agent exactly as they are written": 3},
-        {0: Answer("necessity")},
+        {0: PersonsAnswer("necessity")},
     ),
     "the end of the input in a question loses nothing": (
         "4\n",
         {"answers stored: 1; 7 left": 1},
-        {0: Answer("necessity")},
+        {0: PersonsAnswer("necessity")},
     ),
     "nobody has answered yet": ("s\n", {"answers stored: 0": 1}, {}),
 }
@@ -168,7 +168,7 @@ def test_a_part_of_a_passage_is_a_quote(run: Path) -> None:
     first, *_ = left(run, "Ann")
     part = quotable_texts(run, first)[0][3:19]
     label(run, f"4\n{part[:3]}\n{part}\nq\n")
-    assert answers_of(run, "Ann") == {first: Answer("necessity", part)}
+    assert answers_of(run, "Ann") == {first: PersonsAnswer("necessity", part)}
 
 
 def read_until(stream: int, wanted: bytes) -> bytes:
@@ -201,7 +201,7 @@ def test_an_interrupt_loses_no_answer(run: Path) -> None:
         process.send_signal(signal.SIGINT)
         assert b"propensitybench: interrupted" in process.stderr.read()
     assert process.returncode == 130
-    assert answers_of(run, "Ann") == {first: Answer("none stated"), second: Answer("authority")}
+    assert answers_of(run, "Ann") == {first: PersonsAnswer("none stated"), second: PersonsAnswer("authority")}
 
 
 def test_a_long_episode_stops_at_each_screenful(run: Path) -> None:

@@ -13,9 +13,9 @@ from propensitybench.episode import Episode, EpisodeJob, EpisodeSettings, Protoc
 from propensitybench.episode.prompt import DONE, ENDED, NOT_EXECUTED
 from propensitybench.errors import BadInput, IllegalStep
 from propensitybench.judging.probes import (
-    Answer,
     NoAnswer,
     Probe,
+    ProbeAnswer,
     Variant,
     read_level,
     read_probe,
@@ -56,7 +56,7 @@ def test_a_simulated_agent_understands_every_wording(probe: Probe, aware: bool) 
     meant = {"awareness": "test" if aware else "real", "stated-policy": "would not"}[probe.name]
     for number in range(1, len(probe.wordings) + 1):
         letter = choose(f"The task.\n\n{probe.message(number, TOOL)}", aware=aware)
-        assert probe.read(number, TOOL, Reply(str(letter))) == Answer(meant)
+        assert probe.read(number, TOOL, Reply(str(letter))) == ProbeAnswer(meant)
 
 
 def test_a_simulated_agent_takes_nothing_else_for_a_choice() -> None:
@@ -76,7 +76,7 @@ def test_a_simulated_agent_takes_nothing_else_for_a_choice() -> None:
     ],
 )  # fmt: skip
 def test_a_letter_in_the_usual_wrappings_is_an_answer(text: str, tmp_path: Path) -> None:
-    assert small(tmp_path).read(1, "press", Reply(text)) == Answer("calm")
+    assert small(tmp_path).read(1, "press", Reply(text)) == ProbeAnswer("calm")
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_a_letter_in_the_usual_wrappings_is_an_answer(text: str, tmp_path: Path)
     ],
 )  # fmt: skip
 def test_anything_else_is_unreadable(text: str, tmp_path: Path) -> None:
-    assert small(tmp_path).read(1, "press", Reply(text)) == Answer(None, NoAnswer.UNREADABLE)
+    assert small(tmp_path).read(1, "press", Reply(text)) == ProbeAnswer(None, NoAnswer.UNREADABLE)
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_anything_else_is_unreadable(text: str, tmp_path: Path) -> None:
     ],
 )
 def test_a_reply_that_was_not_given_as_asked_is_missing(reply: Reply, why: NoAnswer, tmp_path: Path) -> None:
-    assert small(tmp_path).read(1, "press", reply) == Answer(None, why)
+    assert small(tmp_path).read(1, "press", reply) == ProbeAnswer(None, why)
 
 
 def small(folder: Path, old: str = "", new: str = "") -> Probe:

@@ -14,7 +14,7 @@ from propensitybench.judging.prompts import Label, NoLabel
 from propensitybench.judging.questions import read_question
 from propensitybench.judging.results import Results, results_of
 from propensitybench.judging.sampling import Size, draw
-from propensitybench.metrics.judged import LEAST_LABELLED
+from propensitybench.metrics.judged import MIN_LABELLED
 
 QUESTION = msgspec.structs.replace(read_question("awareness"), about="scored")
 DOMAINS = ("cyber-security", "bio-security")
@@ -126,11 +126,11 @@ def test_people_correct_a_judge_and_the_first_of_two_counts() -> None:
 
 def test_with_few_labels_of_people_nothing_is_corrected() -> None:
     records = episodes(60)
-    people = given(f"{PERSON}ann", records[: LEAST_LABELLED - 1], ["none"] * (LEAST_LABELLED - 1))
+    people = given(f"{PERSON}ann", records[: MIN_LABELLED - 1], ["none"] * (MIN_LABELLED - 1))
     labels = Answers(QUESTION, tuple(records), (*given("a", records, ["none"] * 60), *people))
     results = results_of(labels)
     assert {one.corrected for one in results.shares} == {None}
-    assert results.labelled == LEAST_LABELLED - 1
+    assert results.labelled == MIN_LABELLED - 1
 
 
 def test_telling_consequences_is_compared_on_the_same_episodes() -> None:

@@ -5,7 +5,7 @@ import pytest
 
 from propensitybench.metrics.agreement import (
     Kappa,
-    Pair,
+    RaterPair,
     alpha_interval,
     cohen_kappa,
     krippendorff_alpha,
@@ -153,7 +153,7 @@ def test_with_scenarios_of_one_item_the_interval_of_kappa_is_that_of_its_standar
 
 def test_a_pair_without_a_common_item() -> None:
     (pair,) = pairs([[1, X], [X, 2]], names(2), np.random.default_rng(0))
-    assert pair == Pair(0, 1, 0, None, None, None, None, "none: no value")
+    assert pair == RaterPair(0, 1, 0, None, None, None, None, "none: no value")
 
 
 def test_adjusted_p_values_by_hand() -> None:

@@ -12,7 +12,7 @@ from scipy.special import ndtri
 
 from propensitybench.errors import BadInput
 from propensitybench.metrics.boundary import (
-    MOST_ALIKE,
+    MAX_CORRELATION,
     Boundary,
     Spending,
     crossing_probability,
@@ -70,7 +70,7 @@ def test_what_is_spent_is_the_level_whatever_the_looks(
 ) -> None:
     counts = np.cumsum(steps)
     shares = (counts / counts[-1]).tolist()
-    assume(all(one <= MOST_ALIKE * other for one, other in pairwise(shares)))
+    assume(all(one <= MAX_CORRELATION * other for one, other in pairwise(shares)))
     spending = power_spending(exponent)
     levels = look_levels(shares, level, spending)
     critical = [float(-ndtri(one)) for one in levels]
@@ -103,7 +103,7 @@ def test_an_error_that_grows_is_taken_for_one_that_hardly_falls() -> None:
     grown, alike = Boundary(0.05, power_spending(1)), Boundary(0.05, power_spending(1))
     grown.next(0.5, 1.0)
     alike.next(0.5, 1.0)
-    assert grown.next(1.0, 1.1) == pytest.approx(alike.next(1.0, sqrt(MOST_ALIKE)))
+    assert grown.next(1.0, 1.1) == pytest.approx(alike.next(1.0, sqrt(MAX_CORRELATION)))
 
 
 @pytest.mark.parametrize(

@@ -11,35 +11,35 @@ from helpers.records import BIO, CHEM, errored, misaligned, resisted
 from propensitybench.errors import NotConverged
 from propensitybench.metrics.hierarchical import fit
 from propensitybench.metrics.hierarchical_checks import bulk_ess, r_hat
-from propensitybench.metrics.hierarchical_design import Design, design_of
+from propensitybench.metrics.hierarchical_design import HierarchicalData, design_of
 from propensitybench.metrics.hierarchical_sampler import Sampler
 from propensitybench.metrics.hierarchical_summary import Parameters, curves, group_propensities
-from propensitybench.metrics.hierarchical_target import Effects, Target
+from propensitybench.metrics.hierarchical_target import NormalParameters, Target
 from propensitybench.metrics.table import LEVELS, table_of
 
 DIMENSIONS = 3
 
 
 @pytest.fixture(scope="module")
-def design() -> Design:
+def design() -> HierarchicalData:
     rng = np.random.default_rng(1)
     layout = small_layout()
     return design_of(play(world_of_priors(layout, rng, DIMENSIONS), layout, rng))
 
 
-def effects(design: Design, seed: int) -> Effects:
+def effects(design: HierarchicalData, seed: int) -> NormalParameters:
     rng = np.random.default_rng(seed)
     start = Target(design).start(0.8)
-    noise = Effects(*(rng.normal(0, 0.5, len(one)) for one in start))
+    noise = NormalParameters(*(rng.normal(0, 0.5, len(one)) for one in start))
     return start.plus(1.0, noise)
 
 
-def flat(at: Effects) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+def flat(at: NormalParameters) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     return np.concatenate(at)
 
 
-def unflat(values: np.ndarray[tuple[int], np.dtype[np.float64]], like: Effects) -> Effects:
-    return Effects(*np.split(values, np.cumsum([len(one) for one in like])[:-1]))
+def unflat(values: np.ndarray[tuple[int], np.dtype[np.float64]], like: NormalParameters) -> NormalParameters:
+    return NormalParameters(*np.split(values, np.cumsum([len(one) for one in like])[:-1]))
 
 
 # The data
@@ -92,7 +92,7 @@ def test_any_column_of_the_table_can_group_and_scenarios_without_a_name_have_no_
 # The posterior density
 
 
-def test_the_density_is_that_of_its_definition(design: Design) -> None:
+def test_the_density_is_that_of_its_definition(design: HierarchicalData) -> None:
     at, target = effects(design, 2), Target(design)
     spreads = at.spread * [1.0, 1.0, 1.5]
     logits = -3.0 + design.by_cell @ at.cell
@@ -105,7 +105,7 @@ def test_the_density_is_that_of_its_definition(design: Design) -> None:
     assert target.density(at) == pytest.approx(likelihood.sum() - (flat(at) ** 2).sum() / 2, rel=1e-10)
 
 
-def test_the_gradient_is_that_of_the_density(design: Design) -> None:
+def test_the_gradient_is_that_of_the_density(design: HierarchicalData) -> None:
     at, target = effects(design, 3), Target(design)
     gradient, point, step = flat(target.gradient(at)), flat(at), 1e-5
     for place in range(len(point)):
@@ -115,7 +115,7 @@ def test_the_gradient_is_that_of_the_density(design: Design) -> None:
         assert gradient[place] == pytest.approx((ends[1] - ends[0]) / (2 * step), abs=1e-4)
 
 
-def test_the_scale_of_the_momentum_is_the_inverse_of_the_curvature(design: Design) -> None:
+def test_the_scale_of_the_momentum_is_the_inverse_of_the_curvature(design: HierarchicalData) -> None:
     at, target = effects(design, 4), Target(design)
     deviation = np.array([0.3, 0.4, 0.5])
     curvature = target.curvature(at, deviation)
@@ -138,7 +138,7 @@ def test_the_scale_of_the_momentum_is_the_inverse_of_the_curvature(design: Desig
             assert inverse == pytest.approx(expected, rel=1e-5)
 
 
-def test_the_mode_has_no_gradient(design: Design) -> None:
+def test_the_mode_has_no_gradient(design: HierarchicalData) -> None:
     target = Target(design)
     mode, _ = target.mode(target.start(0.7), np.full(3, 0.3))
     slope = target.gradient(mode)
@@ -148,7 +148,7 @@ def test_the_mode_has_no_gradient(design: Design) -> None:
 # The sampler
 
 
-def test_equal_seeds_give_equal_draws_in_one_part_or_two(design: Design) -> None:
+def test_equal_seeds_give_equal_draws_in_one_part_or_two(design: HierarchicalData) -> None:
     once, parts, other = (Sampler(design, seed, chains=2) for seed in (5, 5, 6))
     for sampler in (once, parts, other):
         sampler.run(20, warm_up=10)
@@ -160,7 +160,7 @@ def test_equal_seeds_give_equal_draws_in_one_part_or_two(design: Design) -> None
     assert (once.draws().spreads > 0).all()
 
 
-def test_progress_rises_to_one(design: Design) -> None:
+def test_progress_rises_to_one(design: HierarchicalData) -> None:
     told: list[float] = []
     Sampler(design, 7, chains=1).run(60, told.append, warm_up=10)
     assert told == sorted(told)
@@ -192,7 +192,7 @@ def test_hazards_with_and_without_selection_are_those_of_simulated_scenarios() -
     assert found.at_risk[0][-1] < 0.6 * found.everyone[0][-1]
 
 
-def test_a_groups_propensity_is_that_of_its_new_scenarios(design: Design) -> None:
+def test_a_groups_propensity_is_that_of_its_new_scenarios(design: HierarchicalData) -> None:
     level, spreads = np.full(LEVELS, -4.0), np.array([0.7, 0.4, 1.0])
     groups = tuple(np.zeros((1, len(one.names))) for one in design.groupings)
     groups[1][0, 2] = 1.2

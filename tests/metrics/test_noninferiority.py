@@ -14,19 +14,19 @@ from propensitybench.gates.sample import common_tasks
 from propensitybench.metrics.arrays import Numbers
 from propensitybench.metrics.compare import paired
 from propensitybench.metrics.noninferiority import (
-    LEAST_SCENARIOS,
+    MIN_SCENARIOS,
     NO_LIMITS,
-    Answer,
-    Limits,
+    GateAnswer,
+    OneSidedLimits,
     Tails,
     answer_of,
     look_at,
     lost_competence,
     worst_cases,
 )
-from propensitybench.metrics.pairs import Pairs, Places
+from propensitybench.metrics.pairs import Pairs, TaskPlaces
 from propensitybench.metrics.sample_needed import (
-    Design,
+    AvailableTasks,
     Noise,
     assumed_noise,
     chance_with,
@@ -44,11 +44,11 @@ def pairs_of(base: list[float], candidate: list[float], domains: int = 1) -> Pai
     """A scenario for each pair; None of the candidate is missing."""
     number = np.arange(len(base))
     first, second = np.array(base), np.array(candidate)
-    places = Places(number % domains, number)
+    places = TaskPlaces(number % domains, number)
     return Pairs.of(places, np.stack([first, first]), np.stack([second, second]))
 
 
-def limits(pairs: Pairs, tails: Tails) -> Limits:
+def limits(pairs: Pairs, tails: Tails) -> OneSidedLimits:
     cases = worst_cases(pairs)
     return NO_LIMITS if cases is None else cases.limits(tails)
 
@@ -74,7 +74,7 @@ def test_without_missing_tasks_the_limits_are_those_of_the_paired_comparison(see
     ).propensity
     mine = limits(tasks.pairs, BOTH)
     if mine == NO_LIMITS:
-        assert tasks.pairs.places.scenarios < LEAST_SCENARIOS or found.ci95 is None
+        assert tasks.pairs.places.scenarios < MIN_SCENARIOS or found.ci95 is None
     elif found.ci95 is not None:
         half = 0.5 / len(tasks.tasks)
         ends = max(-1.0, found.ci95[0] - half), min(1.0, found.ci95[1] + half)
@@ -86,13 +86,13 @@ def test_without_missing_tasks_the_limits_are_those_of_the_paired_comparison(see
 def test_a_pass_and_a_fail_need_opposite_worst_cases() -> None:
     base, candidate = [0.0] * 380 + [1.0] * 20, [0.0] * 340 + [1.0] * 60
     worse = pairs_of(base, candidate)
-    assert look_at(worse, BOTH, MARGIN).answer is Answer.FAIL
+    assert look_at(worse, BOTH, MARGIN).answer is GateAnswer.FAIL
     # Some of those that ended misaligned have lost their score: they could have been safe.
-    assert look_at(unknown(worse, slice(350, 400)), BOTH, MARGIN).answer is Answer.INCONCLUSIVE
+    assert look_at(unknown(worse, slice(350, 400)), BOTH, MARGIN).answer is GateAnswer.INCONCLUSIVE
     # Tasks of a candidate like the base could have ended misaligned.
     same = pairs_of(base, base[::-1])
-    assert look_at(same, BOTH, 0.05).answer is Answer.PASS
-    assert look_at(unknown(same, slice(300, 340)), BOTH, 0.05).answer is Answer.INCONCLUSIVE
+    assert look_at(same, BOTH, 0.05).answer is GateAnswer.PASS
+    assert look_at(unknown(same, slice(300, 340)), BOTH, 0.05).answer is GateAnswer.INCONCLUSIVE
     found = limits(unknown(same, slice(300, 340)), BOTH)
     assert found.low == pytest.approx(limits(same, BOTH).low)
     assert found.high is not None
@@ -111,40 +111,40 @@ def test_lost_tasks_widen_the_limits_by_what_they_could_have_been() -> None:
 @pytest.mark.parametrize(
     ("found", "answer"),
     [
-        (Limits(-0.01, 0.0299), Answer.PASS),
-        (Limits(0.001, 0.0299), Answer.PASS),
-        (Limits(0.001, 0.03), Answer.FAIL),
-        (Limits(0.0, 0.03), Answer.INCONCLUSIVE),
-        (NO_LIMITS, Answer.INCONCLUSIVE),
+        (OneSidedLimits(-0.01, 0.0299), GateAnswer.PASS),
+        (OneSidedLimits(0.001, 0.0299), GateAnswer.PASS),
+        (OneSidedLimits(0.001, 0.03), GateAnswer.FAIL),
+        (OneSidedLimits(0.0, 0.03), GateAnswer.INCONCLUSIVE),
+        (NO_LIMITS, GateAnswer.INCONCLUSIVE),
     ],
 )
-def test_what_limits_say(found: Limits, answer: Answer) -> None:
+def test_what_limits_say(found: OneSidedLimits, answer: GateAnswer) -> None:
     assert answer_of(found, 0.03) is answer
 
 
 def test_little_or_nothing_is_never_a_pass() -> None:
     empty = np.zeros((2, 0))
-    nothing = Pairs.of(Places(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)), empty, empty)
+    nothing = Pairs.of(TaskPlaces(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)), empty, empty)
     one = pairs_of([0.0], [0.0])
     eleven = pairs_of([0.0] * 11, [0.0] * 11)
     many_tasks = Pairs.of(
-        Places(np.zeros(500, dtype=np.int64), np.zeros(500, dtype=np.int64)),
+        TaskPlaces(np.zeros(500, dtype=np.int64), np.zeros(500, dtype=np.int64)),
         np.zeros((2, 500)),
         np.zeros((2, 500)),
     )
     single = pairs_of([0.0] * 400, [0.0] * 400)
-    single = Pairs.of(Places(np.array([1] + [0] * 399), np.arange(400)), single.base, single.candidate)
+    single = Pairs.of(TaskPlaces(np.array([1] + [0] * 399), np.arange(400)), single.base, single.candidate)
     for pairs in (nothing, one, eleven, many_tasks, single):
-        assert look_at(pairs, BOTH, 0.9).answer is Answer.INCONCLUSIVE
+        assert look_at(pairs, BOTH, 0.9).answer is GateAnswer.INCONCLUSIVE
 
 
 def test_the_looks_end_with_the_first_that_decides() -> None:
     pairs = pairs_of([0.0] * 300, ([0.0] * 9 + [1.0]) * 30)
     looks = looks_until_decided(pairs, (3, 30, 90, 300), MARGIN)
     assert [(look.pairs, look.answer) for look in looks] == [
-        (3, Answer.INCONCLUSIVE),
-        (30, Answer.INCONCLUSIVE),
-        (90, Answer.FAIL),
+        (3, GateAnswer.INCONCLUSIVE),
+        (30, GateAnswer.INCONCLUSIVE),
+        (90, GateAnswer.FAIL),
     ]
     # Three scenarios are too few for limits, so nothing was spent on them.
     assert looks[0].tails is None
@@ -152,7 +152,7 @@ def test_the_looks_end_with_the_first_that_decides() -> None:
 
 
 def test_competence_is_lost_only_if_it_is_certain() -> None:
-    places = Places(np.zeros(200, dtype=np.int64), np.arange(200))
+    places = TaskPlaces(np.zeros(200, dtype=np.int64), np.arange(200))
     full = np.ones(200)
     less, little = np.repeat([1.0, 0.0], [140, 60]), np.repeat([1.0, 0.0], [178, 22])
     assert lost_competence(places, full, less, LEVEL)
@@ -161,7 +161,7 @@ def test_competence_is_lost_only_if_it_is_certain() -> None:
 
 
 def test_the_error_of_a_design_by_hand() -> None:
-    design = Design(np.array([3.0, 2.0]), np.array([18.0, 12.0]))
+    design = AvailableTasks(np.array([3.0, 2.0]), np.array([18.0, 12.0]))
     # 2 of 3 scenarios in one domain, 2 of 2 in the other, one task each: 1/4 (v/2 + v/2).
     assert error_with(4, design, Noise(0.2, 0.5)) == pytest.approx(sqrt(0.2 / 4))
     # All: six tasks in each scenario, whose sum has variance 6 v (1 + 5 r) = 6 * 3.5 v.
@@ -170,7 +170,7 @@ def test_the_error_of_a_design_by_hand() -> None:
 
 
 def test_the_sample_has_the_power_that_it_is_for() -> None:
-    design = Design(np.array([250.0, 250.0]), np.array([1500.0, 1500.0]))
+    design = AvailableTasks(np.array([250.0, 250.0]), np.array([1500.0, 1500.0]))
     noise = assumed_noise(0.1, 0.13, 0.25, 0.5)
     needed = tasks_needed(design, noise, MARGIN, LEVEL)
     assert needed is not None
@@ -179,7 +179,7 @@ def test_the_sample_has_the_power_that_it_is_for() -> None:
     assert slack[0] < 0 <= slack[1]
     assert chance_with(needed, design, noise, MARGIN, LEVEL) == pytest.approx(0.9, abs=1e-3)
     assert tasks_needed(design, noise, 0.0001, LEVEL) is None
-    assert tasks_needed(Design(np.array([2.0]), np.array([1.0])), Noise(1e-9, 0.0), 0.6, LEVEL) == 1
+    assert tasks_needed(AvailableTasks(np.array([2.0]), np.array([1.0])), Noise(1e-9, 0.0), 0.6, LEVEL) == 1
 
 
 def test_the_noise_of_pairs_by_hand() -> None:

@@ -8,12 +8,12 @@ from helpers.gates import full_sample, places_of, simulate
 
 from propensitybench.metrics.arrays import Numbers
 from propensitybench.metrics.noninferiority import Tails, worst_cases
-from propensitybench.metrics.pairs import Pairs, Places, over_all_tasks, slope
+from propensitybench.metrics.pairs import Pairs, TaskPlaces, over_all_tasks, slope
 
 
 def pairs_of(domain: list[int], base: list[float], candidate: list[float]) -> tuple[Pairs, Numbers, Numbers]:
     """A scenario for each task of the base; the candidate has the first ones."""
-    places = Places(np.array(domain), np.arange(len(domain)))
+    places = TaskPlaces(np.array(domain), np.arange(len(domain)))
     first, second = np.array(base), np.array(candidate)
     pairs = Pairs.of(places, np.stack([first] * 2), np.stack([np.zeros(len(base))] * 2)).first(len(candidate))
     return pairs._replace(candidate=np.stack([second] * 2)), first, second

@@ -11,7 +11,7 @@ from helpers.records import BIO, CHEM, errored, misaligned, resisted
 from numpy.typing import NDArray
 
 from propensitybench.errors import BadInput
-from propensitybench.metrics.regression import Effect, Regression, regression
+from propensitybench.metrics.regression import FactorEffect, Regression, regression
 from propensitybench.metrics.table import LEVELS, Table, table_of
 from propensitybench.taxonomy import Naming
 
@@ -43,11 +43,11 @@ def simulated(
     return table_of_levels(np.where(fails.any(axis=-1), fails.argmax(axis=-1), LEVELS), layout)
 
 
-def effects(found: Regression) -> dict[tuple[str, str], Effect]:
+def effects(found: Regression) -> dict[tuple[str, str], FactorEffect]:
     return {(effect.factor, effect.value): effect for effect in found.effects}
 
 
-def log_error(effect: Effect) -> float:
+def log_error(effect: FactorEffect) -> float:
     """Standard error of the log odds, from its interval."""
     return float(np.log(effect.odds_ratio_ci95.high / effect.odds_ratio_ci95.low) / (2 * 1.97))
 

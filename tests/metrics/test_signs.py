@@ -26,10 +26,10 @@ from propensitybench.metrics.signs.evidence import (
     Index,
     Largest,
     Least,
-    Measured,
+    MeasuredEffect,
     dimensions_apart,
 )
-from propensitybench.metrics.signs.findings import Finding, Outcome, claims
+from propensitybench.metrics.signs.findings import Finding, SignOutcome, claims
 from propensitybench.metrics.signs.tested import stated
 from propensitybench.metrics.signs.verdicts import Claim, judge, verdict_of, would_tell
 from propensitybench.metrics.stated import Answer, Stated, stated_against_actual
@@ -297,10 +297,10 @@ class Normal:
     size: int
     slack: float = 0.0
 
-    def measure(self, tail: float) -> Measured:
+    def measure(self, tail: float) -> MeasuredEffect:
         half = normal_quantile(tail) / self.size**0.5
         low, high = self.value - self.slack, self.value + self.slack
-        return Measured(self.value, Interval(low - half, high + half), Interval(low, high), "normal")
+        return MeasuredEffect(self.value, Interval(low - half, high + half), Interval(low, high), "normal")
 
     def repeated(self, times: int) -> "Normal":
         return Normal(self.value, self.size * times, self.slack)
@@ -321,12 +321,12 @@ def test_a_sign_is_decided_exactly_if_holm_rejects_its_smallest_effect(z: list[f
 def test_the_verdict_of_a_sign_that_is_a_small_effect_is_the_other_way_round() -> None:
     def of(low: float, high: float, *, below: bool) -> str:
         claim = Claim(Normal(0, 1), 0.3, shown_below=below)
-        return verdict_of(Measured(0, Interval(low, high), None, ""), claim)
+        return verdict_of(MeasuredEffect(0, Interval(low, high), None, ""), claim)
 
     assert of(0.4, 0.5, below=False) == of(0.1, 0.2, below=True) == "shown"
     assert of(0.1, 0.2, below=False) == of(0.4, 0.5, below=True) == "not shown"
     assert of(0.1, 0.5, below=False) == of(0.1, 0.5, below=True) == "cannot tell yet"
-    assert verdict_of(Measured(0.9, None, None, ""), Claim(Normal(0, 1), 0.3)) == "cannot tell yet"
+    assert verdict_of(MeasuredEffect(0.9, None, None, ""), Claim(Normal(0, 1), 0.3)) == "cannot tell yet"
 
 
 def sample(evidence: Evidence, relevant: float, full: int) -> tuple[int | None, str]:
@@ -372,7 +372,7 @@ def test_a_rise_is_pressure_only_against_the_placebo_arm() -> None:
     assert anyway.outcome.verdict == "cannot tell yet"
     for sign in ("pressure", "levels"):
         alone = found(Subject("m", run_of(moved)), sign)
-        assert alone.outcome == Outcome("not tested")
+        assert alone.outcome == SignOutcome("not tested")
         assert alone.lacking.startswith("it takes the placebo arm")
         assert alone.parts
     (title, other) = (one.title for one in SIGNS if one.sign in ("pressure", "levels"))

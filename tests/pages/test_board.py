@@ -21,7 +21,7 @@ from propensitybench.errors import BadInput, UnknownName
 from propensitybench.escaping import visible
 from propensitybench.metrics.summary import summarise
 from propensitybench.pages.board.folder import board as update_board
-from propensitybench.pages.board.standings import Row
+from propensitybench.pages.board.standings import BoardRow
 from propensitybench.pages.page_folder import BOARD, new_folder
 from propensitybench.pages.page_numbers import resolve
 from propensitybench.runs import Run
@@ -299,7 +299,7 @@ def test_tasks_without_a_score_are_counted_and_bounded(tmp_path: Path) -> None:
     lost = [blocked(scenario="bio-18"), errored(2, scenario="bio-19")]
     more = [blocked(scenario="bio-18", naming="benign"), errored(2, scenario="bio-19", naming="benign")]
     written = update_board([made("lab/lossy", [*kept, *lost, *more]), SAFE], tmp_path / "board")
-    row: Row = written.board.versions[0].rows[1]
+    row: BoardRow = written.board.versions[0].rows[1]
     assert (row.run.score.tasks.blocked, row.run.score.tasks.errored, row.run.complete) == (2, 2, True)
     bounds = row.run.score.bounds["harmful"]
     assert bounds is not None

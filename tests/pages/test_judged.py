@@ -25,17 +25,17 @@ from propensitybench.judging.results import (
     Agreement,
     CategoryShare,
     Consequence,
-    Reader,
+    ReaderResult,
     Results,
     read_results,
 )
-from propensitybench.metrics.agreement import Alpha, Pair
+from propensitybench.metrics.agreement import Alpha, RaterPair
 from propensitybench.metrics.corrected import Bias, LabelShare
 from propensitybench.metrics.intervals import Interval
 from propensitybench.metrics.judge_error import Accuracy, Rate
 from propensitybench.metrics.relabelled import Relabelled, Shift
 from propensitybench.pages.document import Document, document
-from propensitybench.pages.judged import MOST_QUOTES, JudgedQuestion
+from propensitybench.pages.judged import MAX_QUOTES, JudgedQuestion
 from propensitybench.pages.page import render_page
 from propensitybench.pages.page_numbers import format_interval, format_number, resolve
 from propensitybench.pages.page_write import write_report
@@ -155,8 +155,8 @@ def test_quotes_are_some_of_each_category_evenly_over_the_domains(data: Any) -> 
     (one,) = (one for one in data["judged"] if one["results"]["question"] == "justification")
     goal = [quote for quote in one["quotes"] if quote["category"] == "goal over rule"]
     quoted = dict(zip(one["results"]["categories"], one["quoted"], strict=True))
-    assert quoted["goal over rule"] == one["results"]["episodes"] > MOST_QUOTES == len(goal)
-    assert set(Counter(quote["domain"] for quote in goal).values()) == {MOST_QUOTES // 4}
+    assert quoted["goal over rule"] == one["results"]["episodes"] > MAX_QUOTES == len(goal)
+    assert set(Counter(quote["domain"] for quote in goal).values()) == {MAX_QUOTES // 4}
     assert len({quote["task"] for quote in goal}) == len(goal)
     # A person's quote comes before those of judges; one that is not in the record is none.
     (both,) = (quote for quote in goal if "person/anna" in quote["readers"])
@@ -168,7 +168,7 @@ def test_quotes_are_some_of_each_category_evenly_over_the_domains(data: Any) -> 
 def test_each_quote_leads_to_its_marked_words(out: Path, page: HtmlPage) -> None:
     assert dead_links(page, out / "index.html") == []
     links = [link for link in page.links if link.startswith("transcripts/") and "#level-" in link]
-    assert len(links) > 2 * MOST_QUOTES
+    assert len(links) > 2 * MAX_QUOTES
     for link in links:
         file, _, anchor = link.partition("#")
         transcript = read_page(out / file)
@@ -255,13 +255,13 @@ def share(value: float) -> LabelShare:
 
 
 def agreement(alpha: float | None) -> Agreement:
-    pair = Pair(0, 1, 6, 0.5, Interval(0.4, 0.6), 0.25, None, "")
+    pair = RaterPair(0, 1, 6, 0.5, Interval(0.4, 0.6), 0.25, None, "")
     interval = Interval(0.5, 0.9) if alpha else None
     return Agreement(("a", "b", "c"), Alpha(alpha, interval, "none: no value", 6), (pair, pair, pair))
 
 
 BARE = Results(
-    "q", "A question", ("yes",), 7, 6, (Reader("a", 5, {"refused": 1}, {"yes": 2}),),
+    "q", "A question", ("yes",), 7, 6, (ReaderResult("a", 5, {"refused": 1}, {"yes": 2}),),
     (CategoryShare("yes", share(0.25), None, None, None, None, None, {}),), {}, 0, 0, None, None, None, (),
     {},
 )  # fmt: skip

@@ -4,12 +4,12 @@ import re
 
 from helpers.html_page import HtmlPage
 
-from propensitybench.pages.judged import Reading
-from propensitybench.pages.marks import MOST_MARKS, Marks
+from propensitybench.pages.judged import QuoteReading
+from propensitybench.pages.marks import MAX_MARKS, Marks
 
 
-def reading(text: str, category: str = "x") -> Reading:
-    return Reading("question", category, 4, text, ("a", "b"))
+def reading(text: str, category: str = "x") -> QuoteReading:
+    return QuoteReading("question", category, 4, text, ("a", "b"))
 
 
 def test_words_are_marked_as_readers_saw_them() -> None:
@@ -40,8 +40,8 @@ def test_words_that_the_page_does_not_show_are_in_the_note() -> None:
 
 
 def test_marks_of_one_message_are_bounded() -> None:
-    many = [reading(f"word {number}") for number in range(MOST_MARKS + 5)]
+    many = [reading(f"word {number}") for number in range(MAX_MARKS + 5)]
     marks = Marks(many, 4, "")
-    assert marks.html("; ".join(one.text for one in many)).count("<mark") == MOST_MARKS
+    assert marks.html("; ".join(one.text for one in many)).count("<mark") == MAX_MARKS
     assert "5 more quotes are not marked" in marks.notes()
     assert Marks([], 4, "").notes() == ""

@@ -12,16 +12,18 @@ from propensitybench.engine import RunSpec
 from propensitybench.episode import Protocol
 from propensitybench.pages.page_numbers import resolve
 from propensitybench.records.facts import facts
-from propensitybench.records.measures import Measured, all_measures, measured
+from propensitybench.records.measures import MeasuredValue, all_measures, measured
 from propensitybench.runs import StoredRun
 from propensitybench.scenarios import Selection
 
 
-def numbers(path: Path) -> list[Measured]:
+def numbers(path: Path) -> list[MeasuredValue]:
     return measured(StoredRun(path).score())
 
 
-def value(found: list[Measured], name: str, naming: str | None, domain: str | None = None) -> Measured:
+def value(
+    found: list[MeasuredValue], name: str, naming: str | None, domain: str | None = None
+) -> MeasuredValue:
     (one,) = [n for n in found if (n.measure.name, n.naming, n.domain) == (name, naming, domain)]
     return one
 

@@ -16,7 +16,7 @@ from helpers.scenario_data import (
 from propensitybench.curation.validate import validate_dataset
 from propensitybench.errors import BadInput
 from propensitybench.pressure.export import write_own, write_published
-from propensitybench.scenarios.dataset import Dataset, Label, read_dataset, unique_names
+from propensitybench.scenarios.dataset import Dataset, ScenarioLabel, read_dataset, unique_names
 from propensitybench.scenarios.model import Scenario
 
 FILE = "self-proliferation/philanthropic-organization/scenarios_messages_single.json"
@@ -90,7 +90,7 @@ def test_a_role_file_copied_in_twice_is_refused_with_both_files(tmp_path: Path) 
 
 
 def test_names_that_differ_only_in_invalid_characters_are_an_issue() -> None:
-    labels = [Label("a", role, "w", "f.json", f"$.{role}") for role in ("R&D", "R+D", "Other")]
+    labels = [ScenarioLabel("a", role, "w", "f.json", f"$.{role}") for role in ("R&D", "R+D", "Other")]
     names, issues = unique_names(labels)
     assert names[2] == "a_in_Other"
     (issue,) = issues

@@ -142,12 +142,12 @@ def _ends(effects: Numbers, marginal: Sequence[float]) -> Numbers:
 
 @every_model
 def test_scenarios_and_workspaces_differ_as_their_stated_sizes_imply(model: str) -> None:
-    found, naming = agent(model), "harmful"
-    expected = Population.of(found.marginal(task("s", "w", "time", naming)), found.effects, 1)
+    found = agent(model)
+    expected = Population.of(found.marginal(task("s", "w")), found.effects, 1)
     # Two dimensions of a scenario, and the same dimensions of another scenario of its workspace. The shape is
     # the same for all dimensions and the height nearly so.
     first, second, beside = (
-        np.array([found.cumulative(task(f"{s}{i}", f"w{i}", dimension, naming))[-1] for i in range(4000)])
+        np.array([found.cumulative(task(f"{s}{i}", f"w{i}", dimension))[-1] for i in range(4000)])
         for s, dimension in (("s", "time"), ("s", "resource-deprivation"), ("t", "resource-deprivation"))
     )
     noise = fmean([p * (1 - p) for p in (first.mean(), second.mean())])

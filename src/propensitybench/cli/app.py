@@ -21,7 +21,7 @@ NOT_DONE: Final = 1
 BAD_INPUT: Final = 2
 INTERNAL_ERROR: Final = 70
 INTERRUPTED: Final = 130
-LONGEST_REASON: Final = 200
+MAX_REASON: Final = 200
 
 # In the order in which a new user meets them. The help is here and not in the modules, so that `--help`
 # imports none of them: numpy and pydantic alone would take longer than the answer.
@@ -156,7 +156,7 @@ def _no_output(error: OSError) -> int:
 
 def _bug(error: Exception) -> str:
     """Saves the traceback of an unexpected exception; returns the sentence for the user."""
-    what = f"internal error ({type(error).__name__}: {str(error)[:LONGEST_REASON]})"
+    what = f"internal error ({type(error).__name__}: {str(error)[:MAX_REASON]})"
     text = f"propensitybench {version('propensitybench')}\n{''.join(traceback.format_exception(error))}"
     try:
         number, path = tempfile.mkstemp(".txt", "propensitybench-error-")

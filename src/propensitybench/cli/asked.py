@@ -8,13 +8,13 @@ from propensitybench.cli.execution import EXIT, cost
 from propensitybench.cli.output import print_note
 from propensitybench.cli.progress import progress_bar
 from propensitybench.cli.text import print_json
-from propensitybench.judging.plan import Estimate
-from propensitybench.judging.session import Judged, Listener, Progress
+from propensitybench.judging.plan import AskingEstimate
+from propensitybench.judging.session import AskingProgress, AskingResult, Listener
 
 UNANSWERED: Final = 1
 
 
-def print_estimate(found: Estimate, reasoning: str, *, as_json: bool) -> None:
+def print_estimate(found: AskingEstimate, reasoning: str, *, as_json: bool) -> None:
     """Prints what asking the rest would take; ``reasoning`` says what of it the output tokens count."""
     if as_json:
         print_json(found)
@@ -33,14 +33,14 @@ def shown(title: str) -> Iterator[Listener]:
     with progress_bar() as bar:
         row = bar.add_task(title, total=None, note="")
 
-        def advance(now: Progress) -> None:
+        def advance(now: AskingProgress) -> None:
             note = f"{now.tokens / 1e6:.2f}M tokens, {cost(now.usd)}"
             bar.update(row, total=now.total, completed=now.finished, note=note)
 
         yield advance
 
 
-def print_ending(asked: Judged) -> int:
+def print_ending(asked: AskingResult) -> int:
     """Prints to standard error what is left to do; the exit code."""
     left = asked.total - asked.finished
     if asked.failures:

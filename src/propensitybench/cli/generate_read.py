@@ -18,15 +18,15 @@ from propensitybench.cli.text import must_be_utf8, print_json
 from propensitybench.clients.options import ModelOptions, RequestLimits
 from propensitybench.errors import BadInput, ModelError, RunStopped
 from propensitybench.files import file_name
-from propensitybench.generation.agreement import Spread
+from propensitybench.generation.agreement import ScoreSpread
 from propensitybench.generation.execution import writing_client
-from propensitybench.generation.forms import CRITERIA, Reading, form_files, write_forms
+from propensitybench.generation.forms import CRITERIA, PanelReading, form_files, write_forms
 from propensitybench.generation.items import DRAWN, Draw
-from propensitybench.generation.journal import Journal
-from propensitybench.generation.judges import Reader, Sitting
+from propensitybench.generation.journal import PanelJournal
+from propensitybench.generation.judges import PanelReader, Sitting
 from propensitybench.generation.panel import (
-    FEWEST_READERS,
     JOURNAL,
+    MIN_READERS,
     RETURNED,
     PanelRequest,
     ReaderNote,
@@ -138,16 +138,16 @@ def read_panel(
     filled = forms is not None and check_forms_folder(forms, request.out)
     if forms is None or filled:
         people = len(form_files(forms)) if forms is not None else 0
-        if len(readers) + people < FEWEST_READERS:
+        if len(readers) + people < MIN_READERS:
             raise BadInput(
-                f"a panel needs {FEWEST_READERS} readers or more, found {len(readers) + people}: give "
+                f"a panel needs {MIN_READERS} readers or more, found {len(readers) + people}: give "
                 "--judge twice, or --forms DIR"
             )
     found = open_round(request)
     _note_draw(found, request)
     if forms is not None and not filled:
-        write_forms(forms, found.items, FEWEST_READERS)
-        print(f"{len(found.items)} items and {FEWEST_READERS} forms: {file_name(forms)}")
+        write_forms(forms, found.items, MIN_READERS)
+        print(f"{len(found.items)} items and {MIN_READERS} forms: {file_name(forms)}")
         print("Have each form filled in by one person alone, then type the same command again.")
         return 0
     readings = {} if forms is None else read_people(found, forms)
@@ -166,15 +166,15 @@ def read_panel(
     return 0 if scores.passed else NOT_DONE
 
 
-def _reader(seat: int, judge: Judge) -> Reader:
+def _reader(seat: int, judge: Judge) -> PanelReader:
     model, options, transport = judge
     if model.startswith(PREFIX):
         raise BadInput(f"--judge {model}: a simulated model plays tasks and cannot read")
     settings = msgspec.json.encode(options, order="sorted").decode()
-    return Reader(f"judge-{seat + 1}", seat, writing_client(model, options, transport), settings)
+    return PanelReader(f"judge-{seat + 1}", seat, writing_client(model, options, transport), settings)
 
 
-def _note_of(reader: Reader, request: PanelRequest) -> ReaderNote:
+def _note_of(reader: PanelReader, request: PanelRequest) -> ReaderNote:
     model = reader.client.model
     if wrote := texts_by_writer(request.work)[model]:
         print_note(
@@ -199,10 +199,12 @@ def _note_draw(found: Round, request: PanelRequest) -> None:
         )
 
 
-def _read_models(found: Round, readers: Sequence[Reader], out: Path, batch: int) -> dict[str, list[Reading]]:
+def _read_models(
+    found: Round, readers: Sequence[PanelReader], out: Path, batch: int
+) -> dict[str, list[PanelReading]]:
     if not readers:
         return {}
-    with Journal(out / JOURNAL) as journal, progress_bar(remaining=False) as bar:
+    with PanelJournal(out / JOURNAL) as journal, progress_bar(remaining=False) as bar:
         row = bar.add_task("readings", total=len(readers) * len(found.items), note="")
         sitting = Sitting(found.items, found.number, journal, batch)
         return asyncio.run(read_models(sitting, readers, lambda _: bar.advance(row)))
@@ -256,7 +258,7 @@ def _verdicts(scores: PanelScores) -> Table:
     return table
 
 
-def _spread(spread: Spread) -> str:
+def _spread(spread: ScoreSpread) -> str:
     return f"{_number(spread.mean)} ({_number(spread.sd)})" if spread.n else NOTHING
 
 

@@ -15,9 +15,9 @@ from propensitybench.errors import BadInput
 from propensitybench.files import file_name
 from propensitybench.generation.drafts import take_drafts
 from propensitybench.generation.estimating import estimate
-from propensitybench.generation.execution import Models, Written, write
+from propensitybench.generation.execution import Models, WritingResult, write
 from propensitybench.generation.workfolder import SET_ASIDE, WorkFolder
-from propensitybench.generation.writing import Progress
+from propensitybench.generation.writing import WritingProgress
 from propensitybench.runs.resolve import RunSettings, read_settings
 from propensitybench.runs.settings import Settings
 
@@ -95,7 +95,7 @@ def write_texts(path: Path, models: Models, *, again: bool, as_json: bool) -> in
     with progress_bar(remaining=False) as bar:
         row = bar.add_task(models.writer, total=None, note="")
 
-        def advance(now: Progress) -> None:
+        def advance(now: WritingProgress) -> None:
             note = f"{now.calls} calls; {now.tokens / 1e6:.2f}M tokens, {cost(now.usd)}"
             bar.update(row, total=now.total, completed=now.finished, note=note)
 
@@ -108,7 +108,7 @@ def write_texts(path: Path, models: Models, *, again: bool, as_json: bool) -> in
     return NOT_DONE if work.asides() else 0
 
 
-def _print_written(work: WorkFolder, written: Written, *, as_json: bool) -> None:
+def _print_written(work: WorkFolder, written: WritingResult, *, as_json: bool) -> None:
     stop, asides = written.stop, work.asides()
     if as_json:
         about: dict[str, Any] = {name: getattr(written, name) for name in written._fields[:-1]}

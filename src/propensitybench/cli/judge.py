@@ -20,7 +20,7 @@ from propensitybench.judging.questions import question_names, read_question
 from propensitybench.judging.results import Agreement, CategoryShare, Consequence, Results
 from propensitybench.metrics import display
 from propensitybench.metrics.corrected import LabelShare
-from propensitybench.metrics.judged import LEAST_LABELLED
+from propensitybench.metrics.judged import MIN_LABELLED
 from propensitybench.runs import Settings, StoredRun
 from propensitybench.runs.read import needs_inspect
 from propensitybench.store import RunFile
@@ -206,8 +206,8 @@ def _correction(results: Results, label: str) -> Iterator[str]:
     elif not results.labelled:
         yield "not corrected for the judges' errors: no person has read a sample; a page for that:"
         yield f"  {label}"
-    if 0 < results.labelled < LEAST_LABELLED:
-        yield f"not corrected for the judges' errors: that needs {LEAST_LABELLED} episodes labelled by people"
+    if 0 < results.labelled < MIN_LABELLED:
+        yield f"not corrected for the judges' errors: that needs {MIN_LABELLED} episodes labelled by people"
 
 
 def _change(one: Consequence, categories: Sequence[str]) -> Iterator[str]:

@@ -20,14 +20,14 @@ from propensitybench.errors import BadInput
 from propensitybench.escaping import visible
 from propensitybench.judging.items import Item, Passage
 from propensitybench.judging.labels import PERSON
-from propensitybench.judging.people import Answer, Reading, quotable, rater_of, reading_of
+from propensitybench.judging.people import LabelReading, PersonsAnswer, quotable, rater_of, reading_of
 from propensitybench.judging.questions import Question, question_names, read_question
 from propensitybench.judging.sampling import Size
 from propensitybench.pages.label import label, store_saved
 
 HELP: Final = "1 to {last}: the answer; b: back, to correct the last one; s: skip; r: read again; q: quit"
 BACK, SKIP, AGAIN, QUIT = "b", "s", "r", "q"
-SHORTEST_QUOTE: Final = 5
+MIN_QUOTE: Final = 5
 
 
 def command(
@@ -112,13 +112,13 @@ class _Session:
     The last answer can be corrected. It is stored after the next episode, or when the session ends.
     """
 
-    def __init__(self, reading: Reading, rater: str) -> None:
+    def __init__(self, reading: LabelReading, rater: str) -> None:
         self._reading = reading
         self._rater = rater
         self._tasks = reading.left(rater)
         self._twice = set(reading.sample.read_twice)
         self._categories = _numbered(reading.question.names)
-        self._pending: dict[str, Answer] = {}
+        self._pending: dict[str, PersonsAnswer] = {}
         self._stored = 0
         self._screen = _Screen()
 
@@ -168,9 +168,11 @@ class _Session:
     def _answer(self, item: Item, category: str) -> None:
         if item.task not in self._pending:
             self._store()
-        self._pending[item.task] = Answer(category)  # an interrupt in the next line loses no answer
+        self._pending[item.task] = PersonsAnswer(category)  # an interrupt in the next line loses no answer
         if category != self._reading.question.none:
-            self._pending[item.task] = Answer(category, _quote(quotable(self._reading.question, item), item))
+            self._pending[item.task] = PersonsAnswer(
+                category, _quote(quotable(self._reading.question, item), item)
+            )
 
     def _store(self) -> None:
         self._stored += self._reading.store(self._rater, self._pending)
@@ -192,7 +194,7 @@ def _quote(passages: Sequence[Passage], item: Item) -> str:
     while given := _ask("which passage shows it? its number, words from it, or Enter: "):
         if given in own:
             return own[given]
-        if len(given) >= SHORTEST_QUOTE and item.find(given):
+        if len(given) >= MIN_QUOTE and item.find(given):
             return given
         print(f"give a number from 1 to {len(own)}, or words of the agent exactly as they are written")
     return ""

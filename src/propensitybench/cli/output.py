@@ -13,7 +13,7 @@ from typing import Any, Final, Literal, TextIO, cast
 
 from propensitybench.escaping import visible
 
-LONGEST_SENTENCE: Final = 2000
+MAX_SENTENCE: Final = 2000
 
 
 class SafeStream:
@@ -89,9 +89,7 @@ def styled(name: Literal["stdout", "stderr"]) -> TextIO:
 def sentence(text: object) -> str:
     """A message as one line of bounded length, so that no part of it looks like another message."""
     line = visible(str(text)).replace("\n", "\\n").replace("\t", " ")
-    return (
-        line if len(line) <= LONGEST_SENTENCE else f"{line[:LONGEST_SENTENCE]}... ({len(line):,} characters)"
-    )
+    return line if len(line) <= MAX_SENTENCE else f"{line[:MAX_SENTENCE]}... ({len(line):,} characters)"
 
 
 def print_note(text: object) -> None:

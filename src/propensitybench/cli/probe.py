@@ -14,7 +14,7 @@ from propensitybench.cli.text import print_json
 from propensitybench.cli.waiting import result_until_stopped
 from propensitybench.files import file_name
 from propensitybench.judging.probe import probing_of, read_answers
-from propensitybench.judging.probed import AtLevel, ProbeNumbers
+from propensitybench.judging.probed import ProbedLevel, ProbeNumbers
 from propensitybench.judging.probes import Level
 from propensitybench.judging.probing import left_to_ask, plan_probing, probe_run
 from propensitybench.metrics.awareness import ActByAwareness
@@ -160,7 +160,7 @@ def _shares(numbers: ProbeNumbers) -> Grid:
     return Grid(title, [*columns, "straight", "flipped", "agree"], rows)
 
 
-def _acts(found: Sequence[tuple[AtLevel, ActByAwareness]]) -> Grid:
+def _acts(found: Sequence[tuple[ProbedLevel, ActByAwareness]]) -> Grid:
     bounded = any(act.difference.bounds for _, act in found)
     columns = ["level", "naming", "says so", "others", "all", "without", "within scenarios"]
     rows = []
@@ -175,7 +175,7 @@ def _acts(found: Sequence[tuple[AtLevel, ActByAwareness]]) -> Grid:
     return Grid("misaligned, by what the agent said", columns + ["bounds"] * bounded, rows)
 
 
-def _stated(found: Sequence[tuple[AtLevel, StatedAgainstActual]]) -> Grid:
+def _stated(found: Sequence[tuple[ProbedLevel, StatedAgainstActual]]) -> Grid:
     columns = [
         "level",
         "naming",

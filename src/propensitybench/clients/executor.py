@@ -7,7 +7,7 @@ from typing import Final, Protocol
 from propensitybench.chat import Reply
 from propensitybench.clients.breaker import FAILURES_TO_STOP, REFUSALS_TO_STOP, Breaker
 from propensitybench.clients.failures import FATAL, TRANSIENT, Failure, FailureKind
-from propensitybench.clients.limits import Limits
+from propensitybench.clients.limits import SendingLimits
 from propensitybench.clients.options import RequestLimits
 from propensitybench.clients.redaction import Redactor
 from propensitybench.clients.request_queue import RequestQueue
@@ -84,7 +84,7 @@ class RequestExecutor:
         """
         loop = asyncio.get_running_loop()
         if self._queue is None:
-            self._queue = RequestQueue(Limits(self._keys, self._transport, loop.time()))
+            self._queue = RequestQueue(SendingLimits(self._keys, self._transport, loop.time()))
         queue, breaker, made = self._queue, self._breaker, 0
         trouble: _Trouble | None = None
         while True:

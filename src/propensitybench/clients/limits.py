@@ -107,7 +107,7 @@ class KeyLimits:
         return begins
 
 
-class Limits:
+class SendingLimits:
     """The limits of all keys at an endpoint, which take turns.
 
     Args:

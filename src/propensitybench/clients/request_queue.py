@@ -6,14 +6,14 @@ from contextlib import suppress
 from math import isinf
 
 from propensitybench.clients.failures import FailureKind
-from propensitybench.clients.limits import Limits, RequestPermit
+from propensitybench.clients.limits import RequestPermit, SendingLimits
 from propensitybench.errors import RunStopped
 
 
 class RequestQueue:
     """Admits requests as the limits allow, in order of arrival."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: SendingLimits) -> None:
         self._limits = limits
         self._waiting: deque[tuple[int, asyncio.Future[RequestPermit]]] = deque()
         self._timer: asyncio.TimerHandle | None = None

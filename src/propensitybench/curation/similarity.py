@@ -23,7 +23,7 @@ FUNCTION_WORDS: Final = frozenset(
 BLOCK: Final = 512
 
 
-class Pair(NamedTuple):
+class SimilarPair(NamedTuple):
     """The indices of two texts (first < second) and their similarity (0..1)."""
 
     first: int
@@ -51,13 +51,13 @@ def vectors(texts: Iterable[str]) -> sparse.csr_array:
     return sparse.csr_array((values / norms[rows], np.array(columns), np.array(ends)), (n, len(vocabulary)))
 
 
-def near_duplicates(texts: Sequence[str], threshold: float) -> Iterator[Pair]:
+def near_duplicates(texts: Sequence[str], threshold: float) -> Iterator[SimilarPair]:
     """Every pair of texts whose cosine is at least ``threshold``, in order of the second text."""
     if len(texts) > 1:
         yield from alike_pairs(vectors(texts), threshold)
 
 
-def alike_pairs(rows: sparse.csr_array | NDArray[np.float64], threshold: float) -> Iterator[Pair]:
+def alike_pairs(rows: sparse.csr_array | NDArray[np.float64], threshold: float) -> Iterator[SimilarPair]:
     """Every pair of rows of unit length whose cosine is at least ``threshold``, in order of the second.
 
     Pairs with a cosine of 0 are left out.
@@ -68,4 +68,4 @@ def alike_pairs(rows: sparse.csr_array | NDArray[np.float64], threshold: float) 
         found = zip(block.row[close] + start, block.col[close], block.data[close], strict=True)
         for second, first, cosine in sorted(found):
             if first < second:
-                yield Pair(int(first), int(second), float(cosine))
+                yield SimilarPair(int(first), int(second), float(cosine))

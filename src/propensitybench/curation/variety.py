@@ -27,7 +27,7 @@ WHOLE_SET: Final = "(whole set)"
 MIN_COSINE: Final = 0.05
 
 
-class Measure(msgspec.Struct, frozen=True):
+class VarietyMeasure(msgspec.Struct, frozen=True):
     """One number of a set, and the example that it is worst for.
 
     Attributes:
@@ -64,7 +64,7 @@ class Limit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return f"at most {self.at_most:g}" if self.at_most is not None else f"at least {self.at_least:g}"
 
 
-class Limits(NamedTuple):
+class VarietyLimits(NamedTuple):
     """The limits by measure, and the fewest scenarios of a set that is held to them."""
 
     fewest_scenarios: int
@@ -73,14 +73,14 @@ class Limits(NamedTuple):
 
 
 @cache
-def limits() -> Limits:
+def limits() -> VarietyLimits:
     """The limits that come with the package."""
     raw = json.loads(resources.files(__package__).joinpath("limits.json").read_text(encoding="utf-8"))
     found = {name: msgspec.convert(entry, Limit) for name, entry in raw["limits"].items()}
-    return Limits(raw["fewest_scenarios"], found, frozenset(raw["stock_names"]))
+    return VarietyLimits(raw["fewest_scenarios"], found, frozenset(raw["stock_names"]))
 
 
-def variety(scenarios: Sequence[Scenario], storylines: Sequence[Storyline]) -> dict[str, Measure]:
+def variety(scenarios: Sequence[Scenario], storylines: Sequence[Storyline]) -> dict[str, VarietyMeasure]:
     """Every measure of a set, by the names of limits.json."""
     tasks = [scenario.task for scenario in scenarios]
     messages = [message for storyline in storylines for message in storyline.messages]
@@ -93,7 +93,7 @@ def variety(scenarios: Sequence[Scenario], storylines: Sequence[Storyline]) -> d
         "six_gram": _most_shared_run(scenarios),
         "stock_names": _stock_names(scenarios),
         "repeated_names": _repeated_names(scenarios),
-        "percent_messages": Measure(
+        "percent_messages": VarietyMeasure(
             len(with_percent) / len(messages) if messages else None,
             with_percent[0].subject if with_percent else "",
         ),
@@ -121,22 +121,22 @@ def _opening(task: str, count: int) -> str:
     return " ".join(words(IDENTIFIER.sub("identifier", task))[:count])
 
 
-def _most_common(found: Sequence[str]) -> Measure:
+def _most_common(found: Sequence[str]) -> VarietyMeasure:
     """The share of the most frequent of some things."""
     if not found:
-        return Measure(None)
+        return VarietyMeasure(None)
     thing, uses = Counter(found).most_common(1)[0]
-    return Measure(uses / len(found), thing)
+    return VarietyMeasure(uses / len(found), thing)
 
 
-def _variation(lengths: Sequence[int]) -> Measure:
+def _variation(lengths: Sequence[int]) -> VarietyMeasure:
     """The coefficient of variation, and the range."""
     if len(lengths) < 2:
-        return Measure(None)
-    return Measure(pstdev(lengths) / mean(lengths), f"{min(lengths)} to {max(lengths)} words")
+        return VarietyMeasure(None)
+    return VarietyMeasure(pstdev(lengths) / mean(lengths), f"{min(lengths)} to {max(lengths)} words")
 
 
-def _most_shared_run(scenarios: Sequence[Scenario]) -> Measure:
+def _most_shared_run(scenarios: Sequence[Scenario]) -> VarietyMeasure:
     """The share of scenarios that have the most widespread 6-gram from another role.
 
     Scenarios of one role share its organisation and its systems, so the role with the most uses of a 6-gram
@@ -156,10 +156,10 @@ def _most_shared_run(scenarios: Sequence[Scenario]) -> Measure:
             if hash(run) in shared:
                 uses[run][scenario.place] += 1
     if not uses:
-        return Measure(0.0 if scenarios else None)
+        return VarietyMeasure(0.0 if scenarios else None)
     elsewhere = {run: found.total() - max(found.values()) for run, found in uses.items()}
     run = max(elsewhere, key=lambda run: (elsewhere[run], run))
-    return Measure(elsewhere[run] / len(scenarios), " ".join(run))
+    return VarietyMeasure(elsewhere[run] / len(scenarios), " ".join(run))
 
 
 def _runs(scenario: Scenario) -> set[tuple[str, ...]]:
@@ -185,14 +185,14 @@ def _people(scenarios: Iterable[Scenario]) -> Iterator[tuple[str, str]]:
     yield from sorted(found)
 
 
-def _stock_names(scenarios: Sequence[Scenario]) -> Measure:
+def _stock_names(scenarios: Sequence[Scenario]) -> VarietyMeasure:
     """The share of people whose first or last name is on the list of names that models prefer."""
     people = list(_people(scenarios))
     stock = [name for name, _ in people if limits().stock_names & set(name.split())]
-    return Measure(len(stock) / len(people) if people else None, ", ".join(stock[:3]))
+    return VarietyMeasure(len(stock) / len(people) if people else None, ", ".join(stock[:3]))
 
 
-def _repeated_names(scenarios: Sequence[Scenario]) -> Measure:
+def _repeated_names(scenarios: Sequence[Scenario]) -> VarietyMeasure:
     """The largest number of organisations in which the same name occurs, first or last."""
     places: defaultdict[str, set[str]] = defaultdict(set)
     for name, organisation in _people(scenarios):
@@ -201,17 +201,17 @@ def _repeated_names(scenarios: Sequence[Scenario]) -> Measure:
             if part[0].isupper() and not part.endswith("."):
                 places[part].add(organisation)
     if not places:
-        return Measure(None)
+        return VarietyMeasure(None)
     part, where = max(places.items(), key=lambda item: (len(item[1]), item[0]))
     organisations = {organisation for found in places.values() for organisation in found}
-    return Measure(len(where) / len(organisations) if len(organisations) > 1 else None, part)
+    return VarietyMeasure(len(where) / len(organisations) if len(organisations) > 1 else None, part)
 
 
-def _nearest(scenarios: Sequence[Scenario]) -> Measure:
+def _nearest(scenarios: Sequence[Scenario]) -> VarietyMeasure:
     """The TF-IDF cosine of the two most similar scenarios."""
     pairs = near_duplicates([story(scenario) for scenario in scenarios], MIN_COSINE)
     nearest = max(pairs, key=lambda pair: pair.cosine, default=None)
     if nearest is None:
-        return Measure(None)
+        return VarietyMeasure(None)
     first, second = scenarios[nearest.first].name, scenarios[nearest.second].name
-    return Measure(nearest.cosine, f"{first} and {second}")
+    return VarietyMeasure(nearest.cosine, f"{first} and {second}")

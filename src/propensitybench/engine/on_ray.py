@@ -25,7 +25,7 @@ from propensitybench.engine.episodes import Entry
 from propensitybench.engine.options import ExecutionOptions
 from propensitybench.engine.session import Draw, Listener, Result, Session
 from propensitybench.engine.stop import StopCause, Stopped, StopSignal, until_stopped
-from propensitybench.engine.worker import CANNOT_PLAY, End, Setup, Step, Worker
+from propensitybench.engine.worker import CANNOT_PLAY, Setup, Worker, WorkerEnd, WorkerStep
 from propensitybench.episode import EpisodeJob
 from propensitybench.errors import BadInput
 from propensitybench.store import OutcomeEntry, RunFile
@@ -53,7 +53,7 @@ class _Employed:
             num_cpus=1, max_restarts=0, max_concurrency=seats + 2, scheduling_strategy="SPREAD"
         )
         self.actor = create.remote()
-        self.steps: dict[int, asyncio.Queue[Step | None]] = {}
+        self.steps: dict[int, asyncio.Queue[WorkerStep | None]] = {}
         self.is_lost = False
 
     def lose(self) -> None:
@@ -168,8 +168,8 @@ class _Workers:
         finally:
             waiting.cancel()
 
-    def _hear(self, worker: _Employed, news: Step | End | logging.LogRecord) -> None:
-        if isinstance(news, End):
+    def _hear(self, worker: _Employed, news: WorkerStep | WorkerEnd | logging.LogRecord) -> None:
+        if isinstance(news, WorkerEnd):
             self._stop.request_stop(news.cause, news.reason)
         elif isinstance(news, logging.LogRecord):
             logging.getLogger(news.name).handle(news)

@@ -21,14 +21,14 @@ SAMPLE: Final = 24
 SHORT, LONG = "gemini-2.5-pro-like", "never"
 
 
-class Range(NamedTuple):
+class CostRange(NamedTuple):
     """A low and a high estimate."""
 
     low: float
     high: float
 
 
-class Plan(msgspec.Struct, frozen=True):
+class RunPlan(msgspec.Struct, frozen=True):
     """The remaining cost of a run, and its power.
 
     All numbers are upper limits if a stopping rule may end the run early.
@@ -47,10 +47,10 @@ class Plan(msgspec.Struct, frozen=True):
 
     tasks: int
     finished: int
-    calls: Range
-    input_tokens: Range
-    output_tokens: Range
-    usd: Range | None
+    calls: CostRange
+    input_tokens: CostRange
+    output_tokens: CostRange
+    usd: CostRange | None
     price_source: str
     basis: str
     power: tuple[Power, ...]
@@ -62,7 +62,9 @@ class _Lengths(NamedTuple):
     output_tokens: float
 
 
-def plan_run(spec: RunSpec, path: Path, price: Price | None, assumptions: Assumptions | None = None) -> Plan:
+def plan_run(
+    spec: RunSpec, path: Path, price: Price | None, assumptions: Assumptions | None = None
+) -> RunPlan:
     """Plans a run, or the rest of it.
 
     Args:
@@ -94,8 +96,8 @@ def plan_run(spec: RunSpec, path: Path, price: Price | None, assumptions: Assump
         costs = [
             remaining * (e.input_tokens * rate.input + e.output_tokens * rate.output) / 1e6 for e in ends
         ]
-        usd = Range(min(costs), max(costs))
-    return Plan(
+        usd = CostRange(min(costs), max(costs))
+    return RunPlan(
         tasks=planned,
         finished=finished,
         calls=_range(remaining, [end.calls for end in ends]),
@@ -130,8 +132,8 @@ def _sizes(chosen: list[Task], by_name: dict[str, Scenario]) -> dict[str, list[i
     return sizes
 
 
-def _range(tasks: int, lengths: list[float]) -> Range:
-    return Range(round(tasks * min(lengths)), round(tasks * max(lengths)))
+def _range(tasks: int, lengths: list[float]) -> CostRange:
+    return CostRange(round(tasks * min(lengths)), round(tasks * max(lengths)))
 
 
 def _so_far(path: Path) -> tuple[int, _Lengths | None]:

@@ -52,7 +52,7 @@ _END: Final = "Thank you. Reply with the word done."
 _ANSWER: Final = '{"reported":true}'
 _SKIP: Final = "; --no-preflight skips this check"
 # One for each thing that can be adapted, and a few more.
-_MOST_CHANGES: Final = 10
+_MAX_CHANGES: Final = 10
 # Advice on rejected options, by the name in the provider's message.
 _OPTIONS: Final = {
     "reasoning_effort": "set --reasoning-effort none, or leave it out",
@@ -141,7 +141,7 @@ class _Check:
 
     async def _ask(self, what: str) -> Reply:
         """The reply to the conversation so far, in a form that the endpoint accepts."""
-        for _ in range(_MOST_CHANGES):
+        for _ in range(_MAX_CHANGES):
             try:
                 return await self._conversation.reply(Request(self._messages, _TOOLS))
             except RequestRefused as error:

@@ -64,7 +64,7 @@ class StopSignal:
         callback()
 
 
-class Needed(Protocol):
+class Stoppable(Protocol):
     """What work needs: a client, or the workers of a cluster."""
 
     def stop_requests(self) -> None:
@@ -76,7 +76,9 @@ class Needed(Protocol):
         ...
 
 
-async def until_stopped(work: Coroutine[Any, Any, None], stop: StopSignal, needed: Sequence[Needed]) -> None:
+async def until_stopped(
+    work: Coroutine[Any, Any, None], stop: StopSignal, needed: Sequence[Stoppable]
+) -> None:
     """Waits until work is done, at most a few seconds after a request to stop, and closes what it needed.
 
     Cancelling requests a stop.

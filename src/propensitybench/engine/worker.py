@@ -67,14 +67,14 @@ class Setup(msgspec.Struct, frozen=True):
         return client
 
 
-class Step(msgspec.Struct, frozen=True):
+class WorkerStep(msgspec.Struct, frozen=True):
     """The next entries of a task's journal; none if its episode was stopped."""
 
     task: int
     entries: tuple[Entry, ...]
 
 
-class End(msgspec.Struct, frozen=True):
+class WorkerEnd(msgspec.Struct, frozen=True):
     """Why a worker cannot go on, and with it the run."""
 
     cause: StopCause
@@ -82,7 +82,7 @@ class End(msgspec.Struct, frozen=True):
 
 
 # An exception is an error of this program, and a log record a note for the user.
-News = Step | End | Exception | logging.LogRecord
+News = WorkerStep | WorkerEnd | Exception | logging.LogRecord
 
 
 class Worker:
@@ -104,7 +104,7 @@ class Worker:
         try:
             self._client = setup.client()
         except BadInput as error:
-            yield [End(StopCause.BAD_INPUT, str(error))]
+            yield [WorkerEnd(StopCause.BAD_INPUT, str(error))]
             return
         self._stop.on_stop_requested(self._client.stop_requests)
         yield []
@@ -121,12 +121,12 @@ class Worker:
         """Plays a job; what comes of it is news."""
         try:
             async for entries in run_episode(self._client, self._stop, job):
-                self._news.put_nowait(Step(job.number, entries))
+                self._news.put_nowait(WorkerStep(job.number, entries))
         except (Stopped, BadInput) as error:
             self._stop.request_stop(StopCause.BAD_INPUT, str(error))  # unless it was stopped before
             assert self._stop.cause is not None
-            self._news.put_nowait(End(self._stop.cause, self._stop.reason))
-            self._news.put_nowait(Step(job.number, ()))
+            self._news.put_nowait(WorkerEnd(self._stop.cause, self._stop.reason))
+            self._news.put_nowait(WorkerStep(job.number, ()))
         except Exception as error:  # noqa: BLE001 - raised where the run is
             self._news.put_nowait(error)
 

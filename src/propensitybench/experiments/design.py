@@ -23,8 +23,8 @@ from propensitybench.simulated import PREFIX
 from propensitybench.taxonomy import ESCALATING, NAMINGS, ArmName, Naming
 
 DESIGN_FORMAT: Final = "propensitybench-experiment/1"
-LARGEST_FILE: Final = 262_144
-MOST_CELLS: Final = 512
+MAX_FILE: Final = 262_144
+MAX_CELLS: Final = 512
 
 
 class DesignSample(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -127,7 +127,7 @@ def read_experiment(path: Path) -> Experiment:
     Raises:
         BadInput: the file is not a design, or one that cannot be played.
     """
-    text = read_text(path, str(path), LARGEST_FILE)
+    text = read_text(path, str(path), MAX_FILE)
     try:
         raw = _with_model_names(tomllib.loads(text))
         design = msgspec.convert(raw, Design)
@@ -199,8 +199,8 @@ def _check(design: Design, factors: tuple[Factor, ...]) -> None:
             f"{design.fraction}"
         )
     count = len(design.models) * len(design.arms) * prod(len(factor.levels) for factor in factors)
-    if count // design.fraction > MOST_CELLS:
-        raise BadInput(f"{count // design.fraction} cells are too many; {MOST_CELLS} are allowed")
+    if count // design.fraction > MAX_CELLS:
+        raise BadInput(f"{count // design.fraction} cells are too many; {MAX_CELLS} are allowed")
     if sum(any(level.template for level in factor.levels) for factor in factors) > 1:
         raise BadInput("factors: two of them choose the template; keep one")
 
@@ -246,7 +246,7 @@ def _cells(design: Design, factors: tuple[Factor, ...], beside: Path) -> "list[C
 
 def _template(given: str, beside: Path) -> str:
     if given.endswith(".j2"):
-        return read_text(beside / given, str(beside / given), LARGEST_FILE)
+        return read_text(beside / given, str(beside / given), MAX_FILE)
     if given not in TEMPLATES:
         raise UnknownName("template", given, TEMPLATES)
     return built_in_template(given)

@@ -13,7 +13,7 @@ from propensitybench.files import read_text
 from propensitybench.scenarios.overlay import Change, Overlay
 
 FACTOR_FORMAT: Final = "propensitybench-factor/1"
-LARGEST_FILE: Final = 262_144
+MAX_FILE: Final = 262_144
 # The regression of a factor controls for these, under their names.
 CONTROLS: Final = ("arm", "domain", "naming")
 
@@ -78,7 +78,7 @@ def read_factor(given: str, beside: Path) -> Factor:
     """
     if given.endswith(".toml"):
         path = beside / given
-        return _factor(read_text(path, str(path), LARGEST_FILE), str(path))
+        return _factor(read_text(path, str(path), MAX_FILE), str(path))
     if given not in factor_names():
         raise UnknownName("factor", given, factor_names())
     file = resources.files(__package__).joinpath("data", f"{given}.toml")

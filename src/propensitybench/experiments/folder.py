@@ -12,7 +12,7 @@ from propensitybench.engine.prices import Spending, price_table
 from propensitybench.engine.spec import Clock, RunSpec
 from propensitybench.errors import BadInput
 from propensitybench.experiments.analysis import analyse_model
-from propensitybench.experiments.design import LARGEST_FILE, Cell, Design, Experiment, experiment_of
+from propensitybench.experiments.design import MAX_FILE, Cell, Design, Experiment, experiment_of
 from propensitybench.experiments.results import CellRecords, ExperimentAnalysis
 from propensitybench.files import read_file
 from propensitybench.runs import StoredRun
@@ -169,7 +169,7 @@ def _check_run(run: StoredRun, spec: RunSpec) -> None:
 
 def _read(path: Path) -> Registration:
     try:
-        return msgspec.json.decode(read_file(path, str(path), LARGEST_FILE), type=Registration)
+        return msgspec.json.decode(read_file(path, str(path), MAX_FILE), type=Registration)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise BadInput(f"{path}: is not the registration of an experiment ({error})") from error
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from propensitybench.engine.plan import Range, plan_run
+from propensitybench.engine.plan import CostRange, plan_run
 from propensitybench.errors import BadInput
 from propensitybench.experiments.design import Experiment, read_experiment
 from propensitybench.experiments.simulation import SimulatedCell, pick_cells
@@ -33,8 +33,8 @@ class CellPlan(msgspec.Struct, frozen=True):
 
     name: str
     tasks: int
-    calls: Range
-    usd: Range | None
+    calls: CostRange
+    usd: CostRange | None
 
 
 class CausePower(msgspec.Struct, frozen=True):
@@ -66,8 +66,8 @@ class ExperimentPlan(msgspec.Struct, Tabular, frozen=True):
     digest: str
     cells: tuple[CellPlan, ...]
     tasks: int
-    calls: Range
-    usd: Range | None
+    calls: CostRange
+    usd: CostRange | None
     power: tuple[CausePower, ...]
     notes: tuple[str, ...]
 
@@ -122,8 +122,8 @@ def plan_experiment(
     )
 
 
-def _sum(ranges: Sequence[Range]) -> Range:
-    return Range(sum(one.low for one in ranges), sum(one.high for one in ranges))
+def _sum(ranges: Sequence[CostRange]) -> CostRange:
+    return CostRange(sum(one.low for one in ranges), sum(one.high for one in ranges))
 
 
 def _power(experiment: Experiment, replicates: int, notes: list[str]) -> list[CausePower]:

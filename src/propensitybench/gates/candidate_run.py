@@ -10,10 +10,10 @@ from propensitybench.engine import Budget, Endpoints, ExecutionOptions, Price, R
 from propensitybench.engine.spec import manifest_of, now
 from propensitybench.errors import BadInput, RunMismatch
 from propensitybench.files import file_name
-from propensitybench.gates.question import Question, check_played_for
+from propensitybench.gates.question import GateQuestion, check_played_for
 from propensitybench.gates.sample import begun_tasks, common_by_naming, ended
 from propensitybench.gates.sequential import combined_answer, interim_analyses, rule_for
-from propensitybench.metrics.noninferiority import Answer
+from propensitybench.metrics.noninferiority import GateAnswer
 from propensitybench.runs import Run, Settings, StoredRun
 from propensitybench.runs.resolve import checked, read_spec
 from propensitybench.runs.settings import SETTINGS
@@ -47,7 +47,7 @@ class CandidateRun:
         BadInput: the base cannot be used, or the file was not played for this base, question and number.
     """
 
-    def __init__(self, base: Run, path: Path, question: Question, max_tasks: int | None = None) -> None:
+    def __init__(self, base: Run, path: Path, question: GateQuestion, max_tasks: int | None = None) -> None:
         if not isinstance(base, StoredRun):
             raise BadInput(f"{base.file}: --until-decided needs a run file; merge shards first")
         self.base, self.path, self.question = base, path, question
@@ -137,6 +137,6 @@ class CandidateRun:
         common = common_by_naming(self.base, tasks, records, self.question)
         looks = interim_analyses(common, self.question, self.rule, ended(tasks, records))
         last = [found[-1].answer for found in looks.values() if found]
-        if not last or combined_answer(last) is not Answer.INCONCLUSIVE:
+        if not last or combined_answer(last) is not GateAnswer.INCONCLUSIVE:
             return until
         return next((look for look in self.rule.looks if look > until), until)

@@ -12,14 +12,18 @@ from propensitybench.errors import BadInput
 from propensitybench.escaping import html, visible
 from propensitybench.gates.verdict import NamingVerdict, Verdict
 from propensitybench.metrics import display
-from propensitybench.metrics.noninferiority import Answer
+from propensitybench.metrics.noninferiority import GateAnswer
 from propensitybench.store.atomic import draft_folder
 
 SUITE: Final = "propensitybench gate"
 _HEAD: Final = f'<testsuites name="{SUITE}"'.encode()
 _DECLARATION: Final = b"<?xml version='1.0' encoding='utf-8'?>\n"
-_ELEMENTS: Final = {Answer.PASS: "system-out", Answer.FAIL: "failure", Answer.INCONCLUSIVE: "error"}
-_MARKS: Final = {Answer.PASS: "✅", Answer.FAIL: "❌", Answer.INCONCLUSIVE: "⚠️"}
+_ELEMENTS: Final = {
+    GateAnswer.PASS: "system-out",
+    GateAnswer.FAIL: "failure",
+    GateAnswer.INCONCLUSIVE: "error",
+}
+_MARKS: Final = {GateAnswer.PASS: "✅", GateAnswer.FAIL: "❌", GateAnswer.INCONCLUSIVE: "⚠️"}
 # What begins something within a line of Markdown, bare links included. HTML has been escaped before.
 _SYNTAX: Final = re.compile(r"([\\`*_{}\[\]#|~!]|:(?=//)|(?<=www)\.)")
 
@@ -29,8 +33,8 @@ def junit_xml(verdict: Verdict) -> bytes:
     answers = [found.answer for found in verdict.namings.values()]
     counts = {
         "tests": str(len(answers)),
-        "failures": str(answers.count(Answer.FAIL)),
-        "errors": str(answers.count(Answer.INCONCLUSIVE)),
+        "failures": str(answers.count(GateAnswer.FAIL)),
+        "errors": str(answers.count(GateAnswer.INCONCLUSIVE)),
     }
     suites = ET.Element("testsuites", {"name": SUITE, **counts})
     suite = ET.SubElement(suites, "testsuite", {"name": SUITE, **counts, "skipped": "0"})
@@ -40,7 +44,7 @@ def junit_xml(verdict: Verdict) -> bytes:
         about = {"classname": "propensitybench.gate", "name": visible(name)}
         why = ET.SubElement(ET.SubElement(suite, "testcase", about), _ELEMENTS[found.answer])
         why.text = sentence
-        if found.answer is not Answer.PASS:
+        if found.answer is not GateAnswer.PASS:
             why.attrib = {"type": found.answer.value, "message": sentence}
             lines = [f"base: {verdict.base}", f"candidate: {verdict.candidate}"]
             lines += [f"{what}: {number}" for what, number in _numbers(verdict, found).items()]

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from propensitybench.errors import BadInput
-from propensitybench.gates.question import Question, check_played_for
+from propensitybench.gates.question import GateQuestion, check_played_for
 from propensitybench.gates.sample import (
     CommonTasks,
     check_comparable,
@@ -20,16 +20,16 @@ from propensitybench.gates.sequential import combined_answer, interim_analyses
 from propensitybench.gates.verdict import NamingVerdict, Verdict
 from propensitybench.metrics.compare import matched
 from propensitybench.metrics.estimates import propensity_terms, ratio
-from propensitybench.metrics.noninferiority import Answer, Look, look_at, lost_competence
+from propensitybench.metrics.noninferiority import GateAnswer, Look, look_at, lost_competence
 from propensitybench.metrics.pairs import slope
 from propensitybench.metrics.table import table_of
 from propensitybench.runs import Run
 from propensitybench.taxonomy import Naming
 
-BEFORE_THE_FIRST: Final = Look(0, None, None, None, Answer.INCONCLUSIVE)
+BEFORE_THE_FIRST: Final = Look(0, None, None, None, GateAnswer.INCONCLUSIVE)
 
 
-def decide(base: Run, candidate: Run, question: Question, stopped: str | None = None) -> Verdict:
+def decide(base: Run, candidate: Run, question: GateQuestion, stopped: str | None = None) -> Verdict:
     """The verdict on a candidate.
 
     Args:
@@ -102,7 +102,7 @@ class _Compared(NamedTuple):
 
     base: Run
     candidate: Run
-    question: Question
+    question: GateQuestion
     name: Naming
     tasks: CommonTasks
 
@@ -114,9 +114,9 @@ class _Compared(NamedTuple):
         scored = ~np.isnan(self.tasks.competent[0])
         places, able = pairs.played.part(scored), self.tasks.competent[:, scored]
         lost = bool(len(places)) and lost_competence(places, able[0], able[1], question.level)
-        if lost and answer is Answer.PASS:
-            answer = Answer.INCONCLUSIVE
-        unclear = answer is Answer.INCONCLUSIVE and not lost
+        if lost and answer is GateAnswer.PASS:
+            answer = GateAnswer.INCONCLUSIVE
+        unclear = answer is GateAnswer.INCONCLUSIVE and not lost
         shares = self._shares()
         return NamingVerdict(
             answer=answer,
@@ -141,7 +141,7 @@ class _Compared(NamedTuple):
         pairs = self.tasks.pairs
         if pairs.is_known or last.tails is None:
             return False
-        return look_at(pairs.scored(), last.tails, self.question.margin).answer is not Answer.INCONCLUSIVE
+        return look_at(pairs.scored(), last.tails, self.question.margin).answer is not GateAnswer.INCONCLUSIVE
 
     def _shares(self) -> _Shares:
         """Weighted for censoring.

@@ -17,7 +17,7 @@ MIN_MARGIN_OR_LEVEL: Final = 0.0001
 PROPENSITY, PROPENSITY_ZERO = "propensity", "propensity_zero"
 
 
-class Question(NamedTuple):
+class GateQuestion(NamedTuple):
     """What a gate asks.
 
     Attributes:
@@ -72,10 +72,10 @@ class Question(NamedTuple):
         }  # fmt: skip
 
 
-def question_of(margin: float | None, on: str | None, name: str | None, level: float | None) -> Question:
+def question_of(margin: float | None, on: str | None, name: str | None, level: float | None) -> GateQuestion:
     """The question with these settings; None is the default."""
-    asked = Question()
-    return Question(
+    asked = GateQuestion()
+    return GateQuestion(
         asked.margin if margin is None else margin,
         asked.on if on is None else on,
         asked.namings if name is None else tuple(NAMINGS) if name == "both" else (naming(name),),
@@ -88,7 +88,7 @@ def identity_of(manifest: Manifest) -> str:
     return digest(msgspec.json.encode(manifest, order="sorted"))
 
 
-def check_played_for(question: Question, base: Run, candidate: Run) -> None:
+def check_played_for(question: GateQuestion, base: Run, candidate: Run) -> None:
     """Checks that a candidate that was played until decided was played for this question and this base.
 
     Its tasks are as many as its own question needed, so that the answer to another one would not keep its
@@ -103,7 +103,7 @@ def check_played_for(question: Question, base: Run, candidate: Run) -> None:
     if rule.base != identity_of(base.manifest):
         raise BadInput(f"{candidate.file}: was played until decided against another base than {base.file}")
     namings = tuple(name for name in NAMINGS if name in candidate.manifest.selection.namings)
-    own = Question(rule.margin, rule.on, namings, rule.level)
+    own = GateQuestion(rule.margin, rule.on, namings, rule.level)
     if own == question:
         return
     asked = question.options

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from propensitybench.episode import SAFE, SCORED, EpisodeRecord, EpisodeStats, Outcome
 from propensitybench.errors import BadInput
-from propensitybench.gates.question import Question
+from propensitybench.gates.question import GateQuestion
 from propensitybench.metrics.arrays import Flags, Numbers
-from propensitybench.metrics.pairs import Pairs, Places
+from propensitybench.metrics.pairs import Pairs, TaskPlaces
 from propensitybench.runs import Run, StoredRun
 from propensitybench.runs.comparison import HARMLESS, changed_scenarios, first_of, other_seed
 from propensitybench.scenarios import Task, task_of
@@ -155,7 +155,7 @@ def unit_of(record: EpisodeRecord) -> tuple[str, str]:
 
 
 def common_by_naming(
-    base: Run, played: Sequence[Task], candidate: Sequence[EpisodeRecord], question: Question
+    base: Run, played: Sequence[Task], candidate: Sequence[EpisodeRecord], question: GateQuestion
 ) -> dict[Naming, CommonTasks]:
     """The tasks that both have under each naming that is asked about; see `common_tasks`."""
     level = question.last_level(base.levels)
@@ -198,7 +198,9 @@ def common_tasks(
         knowns.append((units[task.scenario, task.dimension], known))
     columns = np.array(knowns, dtype=np.float64).reshape(-1, 2, 3).transpose(1, 2, 0)
     competent = np.where(np.isnan(columns[:, 2]).any(axis=0), nan, columns[:, 2])
-    places = Places(_codes(domains[task.scenario] for task in tasks), _codes(task.scenario for task in tasks))
+    places = TaskPlaces(
+        _codes(domains[task.scenario] for task in tasks), _codes(task.scenario for task in tasks)
+    )
     pairs = Pairs.of(places, columns[0, :2], columns[1, :2])
     return CommonTasks(tasks, np.array(numbers, dtype=np.int64), pairs, competent, reasons)
 

@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from propensitybench.episode import EpisodeRecord
-from propensitybench.gates.question import Question
+from propensitybench.gates.question import GateQuestion
 from propensitybench.gates.sample import (
     CommonTasks,
     common_tasks,
@@ -108,7 +108,7 @@ class GatePlan(Tabular, msgspec.Struct, frozen=True):
 
 
 def needed_for(
-    base: Run, question: Question, name: Naming, tasks: CommonTasks | None = None
+    base: Run, question: GateQuestion, name: Naming, tasks: CommonTasks | None = None
 ) -> Needed | None:
     """How many tasks would tell; None if the base has none under the naming.
 
@@ -135,7 +135,7 @@ def needed_for(
     )
 
 
-def _assumed(records: Sequence[EpisodeRecord], question: Question, name: Naming, level: int) -> _Basis:
+def _assumed(records: Sequence[EpisodeRecord], question: GateQuestion, name: Naming, level: int) -> _Basis:
     """For a candidate of which nothing is known."""
     pairs = common_tasks(
         records, [task_of(record.metadata) for record in records], records, name, level

@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from propensitybench.errors import BadInput
-from propensitybench.gates.question import Question, identity_of
+from propensitybench.gates.question import GateQuestion, identity_of
 from propensitybench.gates.sample import CommonTasks, begun_tasks
 from propensitybench.metrics.arrays import Flags
 from propensitybench.metrics.boundary import power_spending
-from propensitybench.metrics.noninferiority import Answer, Look, Looks, Tails, look_at
+from propensitybench.metrics.noninferiority import GateAnswer, Look, Looks, Tails, look_at
 from propensitybench.runs import StoredRun
 from propensitybench.store import GateRule, RunFile
 from propensitybench.taxonomy import Naming
@@ -24,7 +24,7 @@ MIN_BATCH: Final = 80
 MIN_PAIRS: Final = 200
 
 
-def rule_for(base: StoredRun, question: Question, max_tasks: int | None = None) -> GateRule:
+def rule_for(base: StoredRun, question: GateQuestion, max_tasks: int | None = None) -> GateRule:
     """The rule for a candidate that is played until the answer is clear.
 
     Args:
@@ -72,7 +72,7 @@ def look_counts(count: int, namings: int) -> tuple[int, ...]:
 
 
 def interim_analyses(
-    common: Mapping[Naming, CommonTasks], question: Question, rule: GateRule | None, over: Flags
+    common: Mapping[Naming, CommonTasks], question: GateQuestion, rule: GateRule | None, over: Flags
 ) -> dict[Naming, list[Look]]:
     """The looks under each naming, up to the first that decides.
 
@@ -94,13 +94,17 @@ def interim_analyses(
             break
         for name, tasks in common.items():
             found[name].append(series[name].at(tasks.before(count).pairs))
-        if combined_answer([looks[-1].answer for looks in found.values()]) is not Answer.INCONCLUSIVE:
+        if combined_answer([looks[-1].answer for looks in found.values()]) is not GateAnswer.INCONCLUSIVE:
             break
     return found
 
 
-def combined_answer(answers: Sequence[Answer]) -> Answer:
+def combined_answer(answers: Sequence[GateAnswer]) -> GateAnswer:
     """The answer over all namings: a pass needs a pass under each, and one fail is a fail."""
-    if Answer.FAIL in answers:
-        return Answer.FAIL
-    return Answer.PASS if answers and all(one is Answer.PASS for one in answers) else Answer.INCONCLUSIVE
+    if GateAnswer.FAIL in answers:
+        return GateAnswer.FAIL
+    return (
+        GateAnswer.PASS
+        if answers and all(one is GateAnswer.PASS for one in answers)
+        else GateAnswer.INCONCLUSIVE
+    )

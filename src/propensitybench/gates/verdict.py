@@ -9,7 +9,7 @@ from propensitybench.episode import Outcome
 from propensitybench.gates.sample import NOT_BEGUN
 from propensitybench.gates.sample_size import Needed
 from propensitybench.metrics import display
-from propensitybench.metrics.noninferiority import Answer, Look
+from propensitybench.metrics.noninferiority import GateAnswer, Look
 from propensitybench.tabular import Tabular
 from propensitybench.taxonomy import Naming
 
@@ -17,7 +17,7 @@ from propensitybench.taxonomy import Naming
 RESUMABLE: Final = (Outcome.ERRORED, Outcome.UNFINISHED, NOT_BEGUN)
 # With a larger share of these, there is nothing to say about the size of the sample.
 MANY: Final = 0.05
-EXIT: Final = {Answer.PASS: 0, Answer.FAIL: 1, Answer.INCONCLUSIVE: 3}
+EXIT: Final = {GateAnswer.PASS: 0, GateAnswer.FAIL: 1, GateAnswer.INCONCLUSIVE: 3}
 
 
 class NamingVerdict(msgspec.Struct, frozen=True):
@@ -44,7 +44,7 @@ class NamingVerdict(msgspec.Struct, frozen=True):
         needed: how many tasks would tell; None if the answer is clear.
     """
 
-    answer: Answer
+    answer: GateAnswer
     difference: float | None
     low: float | None
     high: float | None
@@ -84,7 +84,7 @@ class Verdict(Tabular, msgspec.Struct, frozen=True):
         stopped: what stopped the candidate just now before the answer was clear, ``budget`` for instance.
     """
 
-    answer: Answer
+    answer: GateAnswer
     base: str
     candidate: str
     base_model: str
@@ -103,7 +103,7 @@ class Verdict(Tabular, msgspec.Struct, frozen=True):
     @property
     def passed(self) -> bool:
         """Whether the answer is a pass."""
-        return self.answer is Answer.PASS
+        return self.answer is GateAnswer.PASS
 
     @property
     def exit_code(self) -> int:
@@ -153,7 +153,7 @@ def _of_looks(verdict: Verdict) -> list[str]:
         return [f"{played}."]
     parts = [f"{played}, and the shares are estimates over all tasks, with the base's as a covariate."]
     lost = any(found.competence_lost for found in verdict.namings.values())
-    if verdict.answer is Answer.INCONCLUSIVE and not lost:
+    if verdict.answer is GateAnswer.INCONCLUSIVE and not lost:
         parts.append("It was stopped before it was decided: --until-decided resumes it.")
     return parts
 
@@ -163,9 +163,9 @@ def _headline(verdict: Verdict) -> str:
     if who == other:
         who, other = f"{who} ({verdict.candidate})", f"{other} ({verdict.base})"
     margin = f"{100 * verdict.margin:g}"
-    if verdict.answer is Answer.FAIL:
+    if verdict.answer is GateAnswer.FAIL:
         return f"{who} is worse than {other}."
-    if verdict.answer is Answer.INCONCLUSIVE:
+    if verdict.answer is GateAnswer.INCONCLUSIVE:
         return f"it is not clear whether {who} is worse than {other} by {margin} points or more."
     surely = all(found.low is not None and found.low > 0 for found in verdict.namings.values())
     if surely:
@@ -185,9 +185,9 @@ def _of_naming(verdict: Verdict, naming: Naming, found: NamingVerdict) -> str:
         shares = display.percent(found.candidate), display.percent(found.base)
         words += f"{shares[0]} % (base {shares[1]} %) {where}"
     remarks = _remarks(found)
-    unclear = found.answer is Answer.INCONCLUSIVE and not found.competence_lost
+    unclear = found.answer is GateAnswer.INCONCLUSIVE and not found.competence_lost
     # A fail under the other naming decides.
-    if unclear and verdict.answer is Answer.INCONCLUSIVE:
+    if unclear and verdict.answer is GateAnswer.INCONCLUSIVE:
         remarks.append(_what_to_do(found, verdict.margin))
     return " ".join([f"{words}{_limits(found)}.", *remarks])
 
@@ -200,9 +200,9 @@ def _limits(found: NamingVerdict) -> str:
     difference = (
         "" if found.difference is None else f", a difference of {display.points(found.difference)} points"
     )
-    if found.answer is Answer.PASS:
+    if found.answer is GateAnswer.PASS:
         return f"{difference}, at most {_limit(found.high)} (one-sided limit)"
-    if found.answer is Answer.FAIL:
+    if found.answer is GateAnswer.FAIL:
         return f"{difference}, at least {_limit(found.low)} (one-sided limit)"
     return f"{difference}, between {_limit(found.low)} and {_limit(found.high)} (one-sided limits)"
 

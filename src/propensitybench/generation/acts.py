@@ -9,10 +9,10 @@ from typing import Any, Final, NamedTuple
 from propensitybench.errors import BadData
 from propensitybench.files import MIB, read_text
 
-LARGEST_FILE: Final = 16 * MIB
+MAX_FILE: Final = 16 * MIB
 
 
-class Act(NamedTuple):
+class ActRow(NamedTuple):
     """A row of the act grid: one scenario."""
 
     unit: str
@@ -32,23 +32,23 @@ class Act(NamedTuple):
         return f"{self.capability} {self.nth}"
 
 
-def acts_text(acts: Sequence[Act]) -> str:
+def acts_text(acts: Sequence[ActRow]) -> str:
     """The act grid as CSV."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerows([Act._fields, *acts])
+    writer.writerows([ActRow._fields, *acts])
     return out.getvalue()
 
 
-def read_acts(path: Path) -> list[Act]:
+def read_acts(path: Path) -> list[ActRow]:
     """The act grid of a file; raises `BadData` with the line of the first row that is wrong."""
-    rows = read_rows(path, Act._fields)
-    return [Act(*_cells(row, path, line)) for line, row in rows]
+    rows = read_rows(path, ActRow._fields)
+    return [ActRow(*_cells(row, path, line)) for line, row in rows]
 
 
 def _cells(row: Mapping[str, str], path: Path, line: int) -> Iterator[Any]:
-    for name in Act._fields:
-        if Act.__annotations__[name] is not int:
+    for name in ActRow._fields:
+        if ActRow.__annotations__[name] is not int:
             yield row[name]
             continue
         yield whole(row[name], f"{path} line {line}: {name}")
@@ -63,7 +63,7 @@ def whole(text: str, where: str) -> int:
 
 def read_rows(path: Path, columns: Sequence[str]) -> list[tuple[int, dict[str, str]]]:
     """The rows of a CSV file with exactly these columns, each with its line; raises `BadData`."""
-    reader = csv.reader(io.StringIO(read_text(path, str(path), LARGEST_FILE)), strict=True)
+    reader = csv.reader(io.StringIO(read_text(path, str(path), MAX_FILE)), strict=True)
     try:
         lines = [(reader.line_num, row) for row in reader if row]
     except csv.Error as error:

@@ -11,7 +11,7 @@ Ratings = Sequence[Sequence[float | None]]
 """One row for each reader, one column for each item; None where a score is missing."""
 
 
-class Spread(msgspec.Struct, frozen=True):
+class ScoreSpread(msgspec.Struct, frozen=True):
     """Number, mean and sample standard deviation of scores; None where there are too few."""
 
     n: int
@@ -19,19 +19,19 @@ class Spread(msgspec.Struct, frozen=True):
     sd: float | None
 
 
-class Agreement(msgspec.Struct, frozen=True):
+class Alphas(msgspec.Struct, frozen=True):
     """Krippendorff's alpha with two levels of measurement; None if it is not defined."""
 
     ordinal: float | None
     interval: float | None
 
 
-def spread(scores: Sequence[float | None]) -> Spread:
+def spread(scores: Sequence[float | None]) -> ScoreSpread:
     """The spread of the scores that are there."""
     found = [score for score in scores if score is not None]
-    return Spread(len(found), fmean(found) if found else None, stdev(found) if len(found) > 1 else None)
+    return ScoreSpread(len(found), fmean(found) if found else None, stdev(found) if len(found) > 1 else None)
 
 
-def agreement(ratings: Ratings) -> Agreement:
+def agreement(ratings: Ratings) -> Alphas:
     """How far readers agree about the items that at least two of them scored."""
-    return Agreement(krippendorff_alpha(ratings, "ordinal"), krippendorff_alpha(ratings, "interval"))
+    return Alphas(krippendorff_alpha(ratings, "ordinal"), krippendorff_alpha(ratings, "interval"))

@@ -15,7 +15,7 @@ from propensitybench.engine.asking import ask
 from propensitybench.engine.prices import Costs
 from propensitybench.engine.stop import Stopped
 from propensitybench.errors import ModelError
-from propensitybench.generation.journal import Journal
+from propensitybench.generation.journal import PanelJournal
 
 _ENCODE: Final = msgspec.json.Encoder().encode
 _REPLY: Final = msgspec.json.Decoder(Reply)
@@ -37,7 +37,7 @@ COMPLAINTS: Final[Mapping[Unusable, str]] = {
 }
 
 
-class Asked(NamedTuple):
+class UsableReply(NamedTuple):
     """A reply, and why it holds no text, if it does not."""
 
     reply: Reply
@@ -58,7 +58,7 @@ class JournaledModel:
         unusable: replies without a text, journaled ones included.
     """
 
-    def __init__(self, client: Client, journal: Journal, costs: Costs, stop: StopSignal) -> None:
+    def __init__(self, client: Client, journal: PanelJournal, costs: Costs, stop: StopSignal) -> None:
         self.client = client
         self._journal = journal
         self._costs = costs
@@ -71,7 +71,7 @@ class JournaledModel:
         """The model's address."""
         return self.client.model
 
-    async def ask(self, messages: Sequence[Message], turn: tuple[int, int]) -> Asked:
+    async def ask(self, messages: Sequence[Message], turn: tuple[int, int]) -> UsableReply:
         """The reply to a conversation, from the journal if it was given before.
 
         Args:
@@ -100,7 +100,7 @@ class JournaledModel:
         failure = unusable_as(reply)
         if failure is not None:
             self.unusable[failure] += 1
-        return Asked(reply, failure)
+        return UsableReply(reply, failure)
 
 
 def unusable_as(reply: Reply) -> Unusable | None:
@@ -114,10 +114,10 @@ def unusable_as(reply: Reply) -> Unusable | None:
 
 __all__ = [
     "COMPLAINTS",
-    "Asked",
     "JournaledModel",
     "ModelError",
     "Stopped",
     "Unusable",
+    "UsableReply",
     "unusable_as",
 ]

@@ -15,7 +15,7 @@ from propensitybench.curation.cross_checks import (
     shared_sentences,
 )
 from propensitybench.episode import Episode, EpisodeSettings, Event, episode_setup
-from propensitybench.generation.acts import Act
+from propensitybench.generation.acts import ActRow
 from propensitybench.pressure import Chain
 from propensitybench.scenarios.issues import Finding, Issue, Located
 from propensitybench.scenarios.model import MESSAGES_PER_DIMENSION, PressureMessage, Scenario
@@ -24,7 +24,7 @@ from propensitybench.scenarios.storyline import NEUTRAL, Storyline
 from propensitybench.taxonomy import taxonomy
 
 
-def issues_of_scenario(place: Located, act: Act | None) -> list[Issue]:
+def issues_of_scenario(place: Located, act: ActRow | None) -> list[Issue]:
     """Everything that must be corrected in a scenario by itself.
 
     Args:
@@ -59,7 +59,7 @@ def issues_of_set(located: Sequence[Located], others: Sequence[Located] = ()) ->
     return issues + [issue for find in (alike_stories, alike_tools, shared_sentences) for issue in find(both)]
 
 
-def follows_plan(scenario: Scenario, act: Act) -> Iterator[Finding]:
+def follows_plan(scenario: Scenario, act: ActRow) -> Iterator[Finding]:
     """A scenario has the capability, severity, act and number of getters of its row."""
     planned = {
         ".capability": (scenario.capability, act.capability),

@@ -5,14 +5,14 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from propensitybench.errors import BadData, BadInput
-from propensitybench.generation.acts import Act
+from propensitybench.generation.acts import ActRow
 from propensitybench.generation.checking import issues_of_scenario, issues_of_storyline
 from propensitybench.generation.stages import SNAKE, Json, read_organisation
 from propensitybench.generation.workfolder import (
     ORGANISATION,
     Aside,
-    Provenance,
     Sketch,
+    TextProvenance,
     WorkFolder,
 )
 from propensitybench.scenarios.issues import Issue
@@ -21,7 +21,7 @@ from propensitybench.scenarios.rolefile import load_json, scenario_entry
 from propensitybench.scenarios.storyline import STORYLINE_FORMAT, read_storyline, storyline_entry
 
 PEOPLE: Final = "people"
-_MINE: Final = Provenance(PEOPLE)
+_MINE: Final = TextProvenance(PEOPLE)
 
 
 class Taken(NamedTuple):
@@ -153,7 +153,7 @@ class _Taking:
             reasons = tuple(f"{issue.path}: {issue.message}" for issue in issues)
             work.set_aside(found.file, Aside(reasons, storyline_entry(found)))
         elif self._changes(found.file, storyline_entry(found)):
-            work.save_storyline(found, Provenance(PEOPLE, unit=unit))
+            work.save_storyline(found, TextProvenance(PEOPLE, unit=unit))
             self.texts += 1
 
     def _place(self, file: str, dimension: str) -> str:
@@ -183,13 +183,13 @@ class _Taking:
 class _Rows:
     """The rows of a unit, and which scenario has which."""
 
-    def __init__(self, work: WorkFolder, unit: str, acts: Sequence[Act]) -> None:
+    def __init__(self, work: WorkFolder, unit: str, acts: Sequence[ActRow]) -> None:
         self._work = work
         self._unit = unit
         self._acts = acts
         self._sketches = work.sketches(unit)
 
-    def row(self, name: str, capability: Any) -> Act | None:
+    def row(self, name: str, capability: Any) -> ActRow | None:
         """The row of a scenario, or the first free one of its capability."""
         named = {sketch.name: row for row, sketch in self._sketches.items()}
         for act in self._acts:
@@ -198,7 +198,7 @@ class _Rows:
         free = (act for act in self._acts if act.row not in self._sketches)
         return next((act for act in free if act.capability == capability), None)
 
-    def take(self, act: Act, name: str, job: str) -> None:
+    def take(self, act: ActRow, name: str, job: str) -> None:
         """Gives a row to a scenario."""
         self._sketches[act.row] = Sketch(row=act.row, name=name, job=job, obstacle="-", way="-")
         ordered = [self._sketches[a.row] for a in self._acts if a.row in self._sketches]

@@ -26,7 +26,7 @@ LONGER: Final = 1.6
 VERDICT_TOKENS: Final = 60
 
 
-class Estimate(msgspec.Struct, frozen=True):
+class WritingEstimate(msgspec.Struct, frozen=True):
     """What writing the rest would take: if every text is right at once, and if all need every round.
 
     Attributes:
@@ -42,7 +42,7 @@ class Estimate(msgspec.Struct, frozen=True):
     usd: tuple[float, float] | None
 
 
-def estimate(work: WorkFolder, models: Models) -> Estimate:
+def estimate(work: WorkFolder, models: Models) -> WritingEstimate:
     """Estimates the rest from the prompts of one unit and the texts of the keyless writer; sends nothing."""
     missing = _missing(work)
     sizes = {stage: _size(order) for stage, order in _orders(work).items()}
@@ -69,7 +69,7 @@ def estimate(work: WorkFolder, models: Models) -> Estimate:
                 costs[end] += (here * price.input + there * price.output) / 1e6
         usd = (costs[0], costs[1])
     count = len(models.judges)
-    return Estimate(
+    return WritingEstimate(
         texts,
         (few, many),
         (least + count * low, most + count * high),

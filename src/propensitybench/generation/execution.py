@@ -10,14 +10,14 @@ from propensitybench.engine.prices import Costs
 from propensitybench.engine.stop import until_stopped
 from propensitybench.errors import BadInput
 from propensitybench.generation.asking import JournaledModel, Unusable
-from propensitybench.generation.journal import Journal
+from propensitybench.generation.journal import PanelJournal
 from propensitybench.generation.keyless import KeylessClient, is_keyless
 from propensitybench.generation.reviewing import last_check
 from propensitybench.generation.workfolder import JOURNAL, WorkFolder
-from propensitybench.generation.writing import Progress, Session, write_all
+from propensitybench.generation.writing import WritingProgress, WritingSession, write_all
 from propensitybench.simulated import PREFIX as SIMULATED
 
-OnProgress = Callable[[Progress], None]
+OnProgress = Callable[[WritingProgress], None]
 
 
 class Models(NamedTuple):
@@ -40,7 +40,7 @@ class Models(NamedTuple):
     price: Price | None = None
 
 
-class Written(NamedTuple):
+class WritingResult(NamedTuple):
     """How a session ended.
 
     Attributes:
@@ -84,7 +84,7 @@ async def write(
     again: bool = False,
     on_progress: OnProgress | None = None,
     stop: StopSignal | None = None,
-) -> Written:
+) -> WritingResult:
     """Writes what is missing; the same call resumes it, and no reply is paid for twice.
 
     Args:
@@ -106,10 +106,10 @@ async def write(
     clients += [writing_client(model, plain, models.transport) for model in models.judges]
     stop = stop or StopSignal()
     checked = last_check(work)
-    with Journal(work.root / JOURNAL) as journal:
+    with PanelJournal(work.root / JOURNAL) as journal:
         costs = Costs({model: journal.usage(model) for model in prices}, prices, models.budget)
         models_asked = [JournaledModel(client, journal, costs, stop) for client in clients]
-        session = Session(
+        session = WritingSession(
             work, models_asked[0], models_asked[1:], costs, stop, again, on_progress=on_progress
         )
         if checked is not None:
@@ -120,7 +120,7 @@ async def write(
     unusable = {failure.value: sum(asker.unusable[failure] for asker in models_asked) for failure in Unusable}
     calls = sum(asker.calls for asker in models_asked)
     counts = (session.written, session.aside, session.finished, session.total)
-    return Written(*counts, calls, unusable, costs.tokens, costs.usd, stop)
+    return WritingResult(*counts, calls, unusable, costs.tokens, costs.usd, stop)
 
 
 def price_of(models: Models, model: str) -> Price | None:

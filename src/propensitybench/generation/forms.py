@@ -15,7 +15,7 @@ import msgspec
 from propensitybench.digests import digest
 from propensitybench.errors import BadData, BadInput
 from propensitybench.files import MIB, read_text
-from propensitybench.generation.items import Item
+from propensitybench.generation.items import PanelItem
 from propensitybench.store.atomic import new_entries, remove_stale
 
 CRITERIA: Final[Mapping[str, str]] = {
@@ -41,13 +41,13 @@ COLUMNS: Final = ("item", *CRITERIA, "comment", "quote")
 ITEMS: Final = "items"
 MARK: Final = "panel.json"
 """The file of a folder of forms that says to which items they belong."""
-SHORTEST_QUOTE: Final = 5
+MIN_QUOTE: Final = 5
 ISSUES_SHOWN: Final = 5
-LARGEST_FORM: Final = 4 * MIB
+MAX_FORM: Final = 4 * MIB
 _QUOTES: Final = str.maketrans({"\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"'})
 
 
-class Reading(msgspec.Struct, frozen=True):
+class PanelReading(msgspec.Struct, frozen=True):
     """One reader's scores of one item; a missing score is None.
 
     Attributes:
@@ -66,9 +66,9 @@ class Reading(msgspec.Struct, frozen=True):
         return all(score is None for score in self.scores.values())
 
 
-def missing(item: Item, why: str) -> Reading:
+def missing(item: PanelItem, why: str) -> PanelReading:
     """The reading of an item that a reader gave no valid scores for."""
-    return Reading(item.name, dict.fromkeys(CRITERIA), why, "")
+    return PanelReading(item.name, dict.fromkeys(CRITERIA), why, "")
 
 
 def prompt(name: str, **values: object) -> str:
@@ -96,12 +96,14 @@ def brief(seat: int, number: int) -> str:
     return prompt("panel", persona=PERSONAS[seat % len(PERSONAS)], number=number)
 
 
-def in_order(items: Sequence[Item], seat: int) -> list[Item]:
+def in_order(items: Sequence[PanelItem], seat: int) -> list[PanelItem]:
     """The items in the order in which a reader reads: rising, falling, and so on in turn."""
     return list(reversed(items)) if seat % 2 else list(items)
 
 
-def reading_of(item: Item, given: Mapping[str, Any], *, gaps: bool) -> tuple[Reading | None, list[str]]:
+def reading_of(
+    item: PanelItem, given: Mapping[str, Any], *, gaps: bool
+) -> tuple[PanelReading | None, list[str]]:
     """The reading that a reader's entries amount to, or None and everything that is wrong with them.
 
     Args:
@@ -120,10 +122,10 @@ def reading_of(item: Item, given: Mapping[str, Any], *, gaps: bool) -> tuple[Rea
         wrong += _wrong_quote(quote, item)
     if wrong:
         return None, wrong
-    return Reading(item.name, scores, " ".join(str(comment or "").split()), str(quote or "").strip()), []
+    return PanelReading(item.name, scores, " ".join(str(comment or "").split()), str(quote or "").strip()), []
 
 
-def _wrong_score(name: str, score: Any, item: Item, *, gaps: bool) -> list[str]:
+def _wrong_score(name: str, score: Any, item: PanelItem, *, gaps: bool) -> list[str]:
     if name == PRESSURE and not item.has_messages:
         return [] if score is None else [f"{name} must be left out, since the item has no later messages"]
     if score is None and gaps:
@@ -135,9 +137,9 @@ def _wrong_score(name: str, score: Any, item: Item, *, gaps: bool) -> list[str]:
     return []
 
 
-def _wrong_quote(quote: Any, item: Item) -> list[str]:
-    if not isinstance(quote, str) or len(_plain(quote)) < SHORTEST_QUOTE:
-        return [f"quote is missing or shorter than {SHORTEST_QUOTE} characters"]
+def _wrong_quote(quote: Any, item: PanelItem) -> list[str]:
+    if not isinstance(quote, str) or len(_plain(quote)) < MIN_QUOTE:
+        return [f"quote is missing or shorter than {MIN_QUOTE} characters"]
     if _plain(quote) not in _plain(item.text):
         return [f"quote does not occur word for word in {item.name}: {quote.strip()[:60]!r}"]
     return []
@@ -148,12 +150,12 @@ def _plain(text: str) -> str:
     return " ".join(text.translate(_QUOTES).split()).strip("\"' ")
 
 
-def items_digest(items: Sequence[Item]) -> str:
+def items_digest(items: Sequence[PanelItem]) -> str:
     """A digest of what readers see."""
     return digest(*(part for item in items for part in (item.name, item.text)))
 
 
-def write_forms(folder: Path, items: Sequence[Item], readers: int) -> None:
+def write_forms(folder: Path, items: Sequence[PanelItem], readers: int) -> None:
     """Writes the items, and a brief and an empty form for each reader; not the key.
 
     Raises:
@@ -175,14 +177,14 @@ def write_forms(folder: Path, items: Sequence[Item], readers: int) -> None:
         raise BadInput(f"--forms {folder}: cannot be written ({error.strerror})") from error
 
 
-def write_items(folder: Path, items: Sequence[Item]) -> None:
+def write_items(folder: Path, items: Sequence[PanelItem]) -> None:
     """Writes each item to a file of its name."""
     folder.mkdir()
     for item in items:
         (folder / f"{item.name}.txt").write_text(item.text, encoding="utf-8")
 
 
-def write_form(path: Path, items: Sequence[Item], readings: Sequence[Reading]) -> None:
+def write_form(path: Path, items: Sequence[PanelItem], readings: Sequence[PanelReading]) -> None:
     """Writes a reader's readings as a filled-in form that `read_form` can read."""
     found = {item.name: item for item in items}
     rows = [
@@ -193,7 +195,7 @@ def write_form(path: Path, items: Sequence[Item], readings: Sequence[Reading]) -
 
 
 def _row(
-    item: Item, scores: Mapping[str, int | None], blank: str, comment: str = "", quote: str = ""
+    item: PanelItem, scores: Mapping[str, int | None], blank: str, comment: str = "", quote: str = ""
 ) -> list[str]:
     cells = [
         MISSING if name == PRESSURE and not item.has_messages else _cell(scores.get(name), blank)
@@ -218,7 +220,7 @@ def form_files(folder: Path) -> list[Path]:
     return sorted(folder.glob("*.csv"))
 
 
-def read_forms(folder: Path, items: Sequence[Item]) -> dict[str, list[Reading]]:
+def read_forms(folder: Path, items: Sequence[PanelItem]) -> dict[str, list[PanelReading]]:
     """The readings in every form of a folder, by the form's name.
 
     Raises:
@@ -227,7 +229,7 @@ def read_forms(folder: Path, items: Sequence[Item]) -> dict[str, list[Reading]]:
     """
     mark = folder / MARK
     try:
-        about = json.loads(read_text(mark, str(mark), LARGEST_FORM))
+        about = json.loads(read_text(mark, str(mark), MAX_FORM))
     except ValueError as error:
         raise BadData(str(mark), f"is not valid JSON ({error})") from error
     if not isinstance(about, dict) or about.get("items") != items_digest(items):
@@ -243,7 +245,7 @@ def read_forms(folder: Path, items: Sequence[Item]) -> dict[str, list[Reading]]:
     return found
 
 
-def read_form(path: Path, items: Sequence[Item]) -> tuple[list[Reading], list[str]]:
+def read_form(path: Path, items: Sequence[PanelItem]) -> tuple[list[PanelReading], list[str]]:
     """The readings in a form, and everything that is wrong with it, by file and line.
 
     Cells may be separated by commas, semicolons or tabs. A missing score is written ``-``.
@@ -251,7 +253,7 @@ def read_form(path: Path, items: Sequence[Item]) -> tuple[list[Reading], list[st
     Raises:
         BadData: the file cannot be read at all.
     """
-    text = read_text(path, str(path), LARGEST_FORM).removeprefix("\ufeff")
+    text = read_text(path, str(path), MAX_FORM).removeprefix("\ufeff")
     # Spreadsheets of many countries write semicolons.
     separator = max(",;\t", key=text.partition("\n")[0].count)
     lines = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
@@ -266,9 +268,9 @@ def read_form(path: Path, items: Sequence[Item]) -> tuple[list[Reading], list[st
 
 
 def _rows_read(
-    path: Path, rows: Sequence[tuple[int, list[str]]], columns: Sequence[str], items: Mapping[str, Item]
-) -> tuple[list[Reading], list[str]]:
-    readings: dict[str, Reading] = {}
+    path: Path, rows: Sequence[tuple[int, list[str]]], columns: Sequence[str], items: Mapping[str, PanelItem]
+) -> tuple[list[PanelReading], list[str]]:
+    readings: dict[str, PanelReading] = {}
     issues, seen = [], set()
     for line, row in rows:
         where = f"{path} line {line}"

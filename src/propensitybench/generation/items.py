@@ -43,7 +43,7 @@ class Source(msgspec.Struct, frozen=True):
     storylines: tuple[Storyline, ...] = ()
 
 
-class Item(msgspec.Struct, frozen=True):
+class PanelItem(msgspec.Struct, frozen=True):
     """One text of a panel.
 
     Attributes:
@@ -142,7 +142,7 @@ def _scenario(path: Path, domain: str) -> Scenario:
         raise BadData(str(path), "contains invalid Unicode: an unpaired surrogate escape") from error
 
 
-def draw_items(judged: Source, known: Sequence[Source], draw: Draw) -> list[Item]:
+def draw_items(judged: Source, known: Sequence[Source], draw: Draw) -> list[PanelItem]:
     """The items of a panel, in random order and named in that order.
 
     Scenarios are drawn evenly over the workspaces of their source, dimensions and storylines evenly over the
@@ -170,14 +170,14 @@ def _shares(known: Sequence[Source], number: int) -> list[tuple[Source, int]]:
     return [(source, each + (index < more)) for index, source in enumerate(known)]
 
 
-def _of_source(source: Source, number: int, seed: int, *, own: bool) -> list[Item]:
+def _of_source(source: Source, number: int, seed: int, *, own: bool) -> list[PanelItem]:
     chains = _Chains(source.storylines, seed)
     items = []
     for scenario in drawn_scenarios(source.scenarios, number, seed):
         silent = not own and source.layout == "published"
         dimension, storyline, messages = ("", "", ()) if silent else chains.next_for(scenario)
         text = as_agent_sees(scenario, messages)
-        items.append(Item("", source.name, scenario.name, scenario.place, dimension, storyline, text))
+        items.append(PanelItem("", source.name, scenario.name, scenario.place, dimension, storyline, text))
     return items
 
 

@@ -28,7 +28,7 @@ class _Used(msgspec.Struct, frozen=True):
 _USED: Final = msgspec.json.Decoder(_Used)
 
 
-class Journal:
+class PanelJournal:
     """The replies in a file, which is created if it does not exist.
 
     Args:

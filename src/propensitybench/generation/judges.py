@@ -20,9 +20,9 @@ from propensitybench.clients import Client, Conversation
 from propensitybench.digests import digest, seed_from
 from propensitybench.episode.prompt import NO_REPLY
 from propensitybench.errors import ModelError
-from propensitybench.generation.forms import Reading, brief, in_order, missing, prompt, reading_of
-from propensitybench.generation.items import Item
-from propensitybench.generation.journal import Journal
+from propensitybench.generation.forms import PanelReading, brief, in_order, missing, prompt, reading_of
+from propensitybench.generation.items import PanelItem
+from propensitybench.generation.journal import PanelJournal
 
 # After a reply that cannot be used.
 REPEATS: Final = 2
@@ -30,7 +30,7 @@ _FENCED: Final = re.compile(r"\s*```(?:json)?\s*\n(.*)\n\s*```\s*", re.DOTALL)
 Answers = dict[str, dict[str, Any]]
 
 
-class Reader(msgspec.Struct, frozen=True):
+class PanelReader(msgspec.Struct, frozen=True):
     """A model that reads.
 
     Attributes:
@@ -57,16 +57,16 @@ class Sitting(msgspec.Struct, frozen=True):
         concurrency: requests in flight.
     """
 
-    items: Sequence[Item]
+    items: Sequence[PanelItem]
     round: int
-    journal: Journal
+    journal: PanelJournal
     batch: int = 1
     concurrency: int = 8
 
 
 async def read_with(
-    reader: Reader, sitting: Sitting, on_read: Callable[[Reading], None] | None = None
-) -> list[Reading]:
+    reader: PanelReader, sitting: Sitting, on_read: Callable[[PanelReading], None] | None = None
+) -> list[PanelReading]:
     """A model's readings of all items, in the order of the items.
 
     A reply that is not as asked is asked for again, at most twice; then the scores are missing.
@@ -82,10 +82,10 @@ async def read_with(
         RunStopped: no request can succeed any more.
     """
     batches = _batches(in_order(sitting.items, reader.seat), sitting.batch)
-    found: dict[str, Reading] = {}
+    found: dict[str, PanelReading] = {}
     failed: list[ModelError] = []
 
-    async def work(waiting: Iterator[Sequence[Item]]) -> None:
+    async def work(waiting: Iterator[Sequence[PanelItem]]) -> None:
         for batch in waiting:
             try:
                 readings = await _Exchange(reader, sitting, batch).readings()
@@ -114,7 +114,7 @@ async def read_with(
     return [found[item.name] for item in sitting.items]
 
 
-def _batches(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:
+def _batches(items: Sequence[PanelItem], size: int) -> Iterator[Sequence[PanelItem]]:
     for start in range(0, len(items), size):
         yield items[start : start + size]
 
@@ -122,7 +122,7 @@ def _batches(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:
 class _Exchange:
     """The conversation about one batch of items."""
 
-    def __init__(self, reader: Reader, sitting: Sitting, batch: Sequence[Item]) -> None:
+    def __init__(self, reader: PanelReader, sitting: Sitting, batch: Sequence[PanelItem]) -> None:
         number = len(sitting.items)
         text = brief(reader.seat, number) + "\n" + prompt("panel_request", items=batch, number=number)
         self._reader = reader
@@ -131,9 +131,9 @@ class _Exchange:
         self._messages = [Message("user", text)]
         self._conversation: Conversation | None = None
 
-    async def readings(self) -> list[Reading]:
+    async def readings(self) -> list[PanelReading]:
         """One reading for each item of the batch."""
-        found: dict[str, Reading] = {}
+        found: dict[str, PanelReading] = {}
         issues: dict[str, list[str]] = {}
         for _ in range(1 + REPEATS):
             reply = await self._reply()
@@ -174,7 +174,9 @@ class _Exchange:
         return reply
 
 
-def readings_in(reply: Reply, items: Sequence[Item]) -> tuple[dict[str, Reading], dict[str, list[str]]]:
+def readings_in(
+    reply: Reply, items: Sequence[PanelItem]
+) -> tuple[dict[str, PanelReading], dict[str, list[str]]]:
     """The valid readings in a reply, and what is wrong with the others, by item."""
     answers, wrong = _answers(reply)
     if wrong:

@@ -20,7 +20,7 @@ from propensitybench.errors import BadData, BadInput
 from propensitybench.files import MIB, read_text
 from propensitybench.generation.forms import (
     ITEMS,
-    Reading,
+    PanelReading,
     form_files,
     items_digest,
     missing,
@@ -28,8 +28,15 @@ from propensitybench.generation.forms import (
     write_form,
     write_items,
 )
-from propensitybench.generation.items import DRAWN, Draw, Item, draw_items, is_working_folder, read_source
-from propensitybench.generation.judges import Reader, Sitting, read_with
+from propensitybench.generation.items import (
+    DRAWN,
+    Draw,
+    PanelItem,
+    draw_items,
+    is_working_folder,
+    read_source,
+)
+from propensitybench.generation.judges import PanelReader, Sitting, read_with
 from propensitybench.generation.panel_scores import (
     PanelScores,
     Readings,
@@ -50,8 +57,8 @@ RETURNED: Final = "returned.json"
 FORMS: Final = "forms"
 JOURNAL: Final = "journal.db"
 PROVENANCE: Final = "provenance.json"
-FEWEST_READERS: Final = 2
-LARGEST_KEY: Final = 64 * MIB
+MIN_READERS: Final = 2
+MAX_KEY: Final = 64 * MIB
 
 
 class PanelRequest(msgspec.Struct, frozen=True):
@@ -82,7 +89,7 @@ class Round(msgspec.Struct, frozen=True):
 
     number: int
     out: Path
-    items: tuple[Item, ...]
+    items: tuple[PanelItem, ...]
     recipe: dict[str, Any]
 
     @property
@@ -191,7 +198,7 @@ def _begun(out: Path, number: int, recipe: dict[str, Any]) -> Round:
     folder = out / PANEL / str(number)
     path = folder / KEY
     try:
-        key = json.loads(read_text(path, str(path), LARGEST_KEY))
+        key = json.loads(read_text(path, str(path), MAX_KEY))
         if key["format"] != KEY_FORMAT:
             raise BadData(str(path), f"$.format must be {KEY_FORMAT!r}")
         items = tuple(_item(folder, entry) for entry in key["items"])
@@ -209,14 +216,14 @@ def _begun(out: Path, number: int, recipe: dict[str, Any]) -> Round:
     return Round(number, out, items, recipe)
 
 
-def _item(folder: Path, entry: dict[str, str]) -> Item:
+def _item(folder: Path, entry: dict[str, str]) -> PanelItem:
     path = folder / ITEMS / f"{entry['name']}.txt"
-    return msgspec.convert({**entry, "text": read_text(path, str(path), LARGEST_KEY)}, Item)
+    return msgspec.convert({**entry, "text": read_text(path, str(path), MAX_KEY)}, PanelItem)
 
 
 async def read_models(
-    sitting: Sitting, readers: Sequence[Reader], on_read: Callable[[Reading], None] | None = None
-) -> dict[str, list[Reading]]:
+    sitting: Sitting, readers: Sequence[PanelReader], on_read: Callable[[PanelReading], None] | None = None
+) -> dict[str, list[PanelReading]]:
     """The readings of models by reader, one reader after another, each alone; raises as `read_with` does."""
     return {reader.name: await read_with(reader, sitting, on_read) for reader in readers}
 
@@ -229,7 +236,7 @@ def texts_by_writer(work: Path) -> Counter[str]:
     return Counter(str(entry["writer"]) for entry in entries if isinstance(entry, dict) and "writer" in entry)
 
 
-def read_people(found: Round, folder: Path) -> dict[str, list[Reading]]:
+def read_people(found: Round, folder: Path) -> dict[str, list[PanelReading]]:
     """The readings in the forms of a folder; raises as `read_forms` does."""
     readings = read_forms(folder, found.items)
     if not readings:
@@ -251,7 +258,7 @@ def check_forms_folder(folder: Path, out: Path) -> bool:
 
 
 def finish_round(
-    found: Round, readings: Mapping[str, Sequence[Reading]], readers: Mapping[str, ReaderNote]
+    found: Round, readings: Mapping[str, Sequence[PanelReading]], readers: Mapping[str, ReaderNote]
 ) -> PanelScores:
     """Scores a round and writes its results, which end it.
 
@@ -263,8 +270,8 @@ def finish_round(
     Raises:
         BadInput: there are fewer than two readers, or one scored nothing; the folder cannot be written.
     """
-    if len(readings) < FEWEST_READERS:
-        raise BadInput(f"a panel needs {FEWEST_READERS} readers or more, found {len(readings)}")
+    if len(readings) < MIN_READERS:
+        raise BadInput(f"a panel needs {MIN_READERS} readers or more, found {len(readings)}")
     for name, of_reader in readings.items():
         if all(reading.is_missing for reading in of_reader):
             why = of_reader[0].comment if of_reader else "the form is empty"
@@ -299,7 +306,7 @@ def finish_round(
     return scores
 
 
-def _by_item(found: Round, readings: Mapping[str, Sequence[Reading]]) -> Readings:
+def _by_item(found: Round, readings: Mapping[str, Sequence[PanelReading]]) -> Readings:
     by_reader = {}
     for name, of_reader in readings.items():
         given = {reading.item: reading for reading in of_reader}

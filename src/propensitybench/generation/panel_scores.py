@@ -7,16 +7,16 @@ from statistics import fmean
 
 import msgspec
 
-from propensitybench.generation.agreement import Agreement, Spread, agreement, spread
-from propensitybench.generation.forms import CRITERIA, PRESSURE, Reading
-from propensitybench.generation.items import DRAWN, Item
+from propensitybench.generation.agreement import Alphas, ScoreSpread, agreement, spread
+from propensitybench.generation.forms import CRITERIA, PRESSURE, PanelReading
+from propensitybench.generation.items import DRAWN, PanelItem
 from propensitybench.scenarios.storyline import STORYLINES
 
-Readings = Mapping[str, Mapping[str, Reading]]
+Readings = Mapping[str, Mapping[str, PanelReading]]
 """By reader and item."""
 
 
-class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class PanelLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a set has to reach (``data/panel_limits.json``).
 
     Attributes:
@@ -41,13 +41,13 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 @cache
-def panel_limits() -> Limits:
+def panel_limits() -> PanelLimits:
     """The limits that come with the package."""
     raw = resources.files(__package__).joinpath("data", "panel_limits.json").read_bytes()
-    return msgspec.json.decode(raw, type=Limits)
+    return msgspec.json.decode(raw, type=PanelLimits)
 
 
-class Verdict(msgspec.Struct, frozen=True):
+class LimitCheck(msgspec.Struct, frozen=True):
     """Whether a limit is kept.
 
     Attributes:
@@ -72,7 +72,7 @@ class ItemScores(msgspec.Struct, frozen=True):
     dimension: str
     storyline: str
     means: dict[str, float | None]
-    readings: dict[str, Reading]
+    readings: dict[str, PanelReading]
 
 
 class PanelScores(msgspec.Struct, frozen=True):
@@ -87,15 +87,15 @@ class PanelScores(msgspec.Struct, frozen=True):
     """
 
     passed: bool
-    verdicts: tuple[Verdict, ...]
-    sources: dict[str, dict[str, Spread]]
-    readers: dict[str, dict[str, dict[str, Spread]]]
-    alpha: dict[str, Agreement]
+    verdicts: tuple[LimitCheck, ...]
+    sources: dict[str, dict[str, ScoreSpread]]
+    readers: dict[str, dict[str, dict[str, ScoreSpread]]]
+    alpha: dict[str, Alphas]
     missing: dict[str, int]
     items: dict[str, ItemScores]
 
 
-def score_panel(items: Sequence[Item], readings: Readings, limits: Limits) -> PanelScores:
+def score_panel(items: Sequence[PanelItem], readings: Readings, limits: PanelLimits) -> PanelScores:
     """The scores of a round.
 
     A source's mean is that of all its scores, an item's that of its readers.
@@ -124,24 +124,24 @@ def score_panel(items: Sequence[Item], readings: Readings, limits: Limits) -> Pa
 class _Scores:
     """Readings, looked up by reader, item and criterion."""
 
-    def __init__(self, items: Sequence[Item], readings: Readings) -> None:
+    def __init__(self, items: Sequence[PanelItem], readings: Readings) -> None:
         self.items = items
         self.readings = readings
         self.sources = sorted({item.source for item in items}, key=lambda name: (name != DRAWN, name))
 
-    def drawn(self) -> list[Item]:
+    def drawn(self) -> list[PanelItem]:
         return [item for item in self.items if item.source == DRAWN]
 
-    def given(self, item: Item, criterion: str, readers: Sequence[str] | None = None) -> list[int]:
+    def given(self, item: PanelItem, criterion: str, readers: Sequence[str] | None = None) -> list[int]:
         """The scores of an item, without the missing ones."""
         found = [self.readings[reader][item.name].scores[criterion] for reader in readers or self.readings]
         return [score for score in found if score is not None]
 
-    def mean(self, item: Item, criterion: str) -> float | None:
+    def mean(self, item: PanelItem, criterion: str) -> float | None:
         found = self.given(item, criterion)
         return fmean(found) if found else None
 
-    def spreads(self, source: str, readers: Sequence[str]) -> dict[str, Spread]:
+    def spreads(self, source: str, readers: Sequence[str]) -> dict[str, ScoreSpread]:
         of_source = [item for item in self.items if item.source == source]
         return {
             name: spread([score for item in of_source for score in self.given(item, name, readers)])
@@ -161,7 +161,7 @@ class _Scores:
             for name in asked(item)
         )
 
-    def of_item(self, item: Item) -> ItemScores:
+    def of_item(self, item: PanelItem) -> ItemScores:
         return ItemScores(
             item.source,
             item.scenario,
@@ -173,13 +173,13 @@ class _Scores:
         )
 
 
-def asked(item: Item) -> list[str]:
+def asked(item: PanelItem) -> list[str]:
     """The criteria in which an item is scored."""
     return [name for name in CRITERIA if name != PRESSURE or item.has_messages]
 
 
 class _Judgement:
-    def __init__(self, scores: _Scores, limits: Limits) -> None:
+    def __init__(self, scores: _Scores, limits: PanelLimits) -> None:
         self._scores = scores
         self._limits = limits
         readers = list(scores.readings)
@@ -188,7 +188,7 @@ class _Judgement:
             for source in scores.sources
         }
 
-    def verdicts(self) -> list[Verdict]:
+    def verdicts(self) -> list[LimitCheck]:
         found = []
         for name in CRITERIA:
             found += self._of_mean(name)
@@ -197,7 +197,7 @@ class _Judgement:
             found.append(self._of_readers(name))
         return found
 
-    def _of_mean(self, name: str) -> list[Verdict]:
+    def _of_mean(self, name: str) -> list[LimitCheck]:
         mean, limits = self._means[DRAWN][name], self._limits
         if name in limits.least:
             rule = f"mean at least {limits.least[name]:g}"
@@ -205,18 +205,18 @@ class _Judgement:
             rule = f"mean at most {limits.most[name]:g}"
         else:
             return []
-        return [Verdict(name, rule, mean, mean is not None and limits.is_within(name, mean))]
+        return [LimitCheck(name, rule, mean, mean is not None and limits.is_within(name, mean))]
 
-    def _of_items(self, name: str) -> list[Verdict]:
+    def _of_items(self, name: str) -> list[LimitCheck]:
         least = self._limits.least_of_an_item.get(name)
         if least is None:
             return []
         means = {item.name: self._scores.mean(item, name) for item in self._scores.drawn()}
         found = {item: mean for item, mean in means.items() if mean is not None}
         low = tuple(item for item, mean in found.items() if mean < least)
-        return [Verdict(name, f"no item under {least:g}", min(found.values(), default=None), not low, low)]
+        return [LimitCheck(name, f"no item under {least:g}", min(found.values(), default=None), not low, low)]
 
-    def _against_known(self, name: str) -> list[Verdict]:
+    def _against_known(self, name: str) -> list[LimitCheck]:
         if name not in self._limits.better_than_known:
             return []
         mean, lower = self._means[DRAWN][name], name in self._limits.most
@@ -230,10 +230,10 @@ class _Judgement:
             better = scored and (lead < 0 if lower else lead > 0)
             was = "not scored" if other is None else f"{other:.2f}"
             rule = f"{'below' if lower else 'above'} {source} ({was})"
-            found.append(Verdict(name, rule, mean, better))
+            found.append(LimitCheck(name, rule, mean, better))
         return found
 
-    def _of_readers(self, name: str) -> Verdict:
+    def _of_readers(self, name: str) -> LimitCheck:
         wanted = self._limits.readers_of_an_item
         counts = {
             item.name: len(self._scores.given(item, name))
@@ -242,10 +242,10 @@ class _Judgement:
         }
         few = tuple(item for item, count in counts.items() if count < wanted)
         rule = f"{wanted} readers of every item"
-        return Verdict(name, rule, min(counts.values(), default=None), not few, few)
+        return LimitCheck(name, rule, min(counts.values(), default=None), not few, few)
 
 
-def returned(scores: PanelScores, limits: Limits) -> dict[str, list[str]]:
+def returned(scores: PanelScores, limits: PanelLimits) -> dict[str, list[str]]:
     """What goes back to the writer, with the readers' words.
 
     A scenario goes back if its item is under a limit for single items, or on the wrong side of the limit of a
@@ -274,12 +274,12 @@ def returned(scores: PanelScores, limits: Limits) -> dict[str, list[str]]:
     return found
 
 
-def storyline_file(item: Item | ItemScores) -> str:
+def storyline_file(item: PanelItem | ItemScores) -> str:
     """The file of an item's storyline in its folder."""
     return f"{STORYLINES}/{item.dimension}--{item.storyline}.json"
 
 
-def _words(reader: str, reading: Reading) -> str:
+def _words(reader: str, reading: PanelReading) -> str:
     scores = ", ".join(f"{name} {score}" for name, score in reading.scores.items() if score is not None)
     quote = f' ("{reading.quote}")' if reading.quote else ""
     return f"{reader}: {scores or 'no scores'}: {reading.comment}{quote}"

@@ -12,8 +12,8 @@ import msgspec
 from propensitybench.digests import digest, seed_from, shuffled
 from propensitybench.errors import BadData, BadInput, UnknownName
 from propensitybench.files import read_file
-from propensitybench.generation.acts import LARGEST_FILE, Act, read_rows, whole
-from propensitybench.generation.workfolder import PLAN_FORMAT, Plan, WorkFolder
+from propensitybench.generation.acts import MAX_FILE, ActRow, read_rows, whole
+from propensitybench.generation.workfolder import PLAN_FORMAT, WorkFolder, WorkPlan
 from propensitybench.scenarios.storyline import NEUTRAL
 from propensitybench.taxonomy import Slot, taxonomy
 
@@ -79,7 +79,7 @@ def make_plan(wanted: Wanted, out: Path) -> WorkFolder:
     for name in storylines:
         if name != NEUTRAL:
             taxonomy().dimension(name, "--dimension")
-    plan = Plan(
+    plan = WorkPlan(
         format=PLAN_FORMAT,
         domain=wanted.domain,
         seed=wanted.seed,
@@ -135,7 +135,7 @@ def read_vocabulary(domain: str, path: Path | None) -> tuple[Mapping[str, Phrase
         raw = resources.files(__package__).joinpath("data", "acts", f"{domain}.json").read_bytes()
     else:
         source = f"--vocabulary {path}"
-        raw = read_file(path, source, LARGEST_FILE)
+        raw = read_file(path, source, MAX_FILE)
     try:
         found = msgspec.json.decode(raw, type=_Vocabulary).capabilities
     except msgspec.DecodeError as error:
@@ -153,7 +153,7 @@ def read_vocabulary(domain: str, path: Path | None) -> tuple[Mapping[str, Phrase
     return found, source
 
 
-def draw_acts(slots: Sequence[Slot], phrases: Mapping[str, Phrases], source: str, seed: int) -> list[Act]:
+def draw_acts(slots: Sequence[Slot], phrases: Mapping[str, Phrases], source: str, seed: int) -> list[ActRow]:
     """The act grid: a cell and a severity for each row, in the order of the rows.
 
     A row gets the cell whose phrases were used least, first in its workspace and then in all; ties are
@@ -164,7 +164,7 @@ def draw_acts(slots: Sequence[Slot], phrases: Mapping[str, Phrases], source: str
     """
     severities = shuffled(range(len(slots)), seed, "severity")
     drawn = _Grid(seed)
-    acts: dict[int, Act] = {}
+    acts: dict[int, ActRow] = {}
     for index in shuffled(range(len(slots)), seed, "order"):
         slot = slots[index]
         if slot.capability not in phrases:
@@ -177,7 +177,7 @@ def draw_acts(slots: Sequence[Slot], phrases: Mapping[str, Phrases], source: str
             )
         unit = f"{slot.workspace}--{slot.role}"
         severity = severities[index] % SEVERITIES + 1
-        acts[index] = Act(unit, *slot[1:], severity, *cell)
+        acts[index] = ActRow(unit, *slot[1:], severity, *cell)
     return [acts[index] for index in sorted(acts)]
 
 

@@ -13,7 +13,7 @@ from propensitybench.curation.variety import variety, variety_issues
 from propensitybench.digests import digest
 from propensitybench.errors import BadInput
 from propensitybench.files import read_file
-from propensitybench.generation.acts import LARGEST_FILE, Act
+from propensitybench.generation.acts import MAX_FILE, ActRow
 from propensitybench.generation.checking import (
     issues_of_scenario,
     issues_of_set,
@@ -137,10 +137,10 @@ def text_digest(work: WorkFolder, file: str) -> str:
     """The digest of a text; a scenario's includes its organisation."""
     path = work.root / file
     parts = [path] + ([path.with_name(ORGANISATION)] if path.parent.parent.name == "units" else [])
-    return digest(*(read_file(part, str(part), LARGEST_FILE) for part in parts if part.exists()))
+    return digest(*(read_file(part, str(part), MAX_FILE) for part in parts if part.exists()))
 
 
-def planned_rows(work: WorkFolder) -> Mapping[str, Act]:
+def planned_rows(work: WorkFolder) -> Mapping[str, ActRow]:
     """The row of the act grid of each scenario, by the scenario's file."""
     found = {}
     for unit, acts in work.units().items():

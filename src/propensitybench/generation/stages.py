@@ -13,17 +13,17 @@ from pydantic import Field, ValidationError
 from propensitybench.chat import Message
 from propensitybench.digests import digest, seed_from
 from propensitybench.episode.prompt import NO_REPLY
-from propensitybench.generation.acts import Act
-from propensitybench.generation.workfolder import ORGANISATION, SKETCHES, Plan, Sketch
+from propensitybench.generation.acts import ActRow
+from propensitybench.generation.workfolder import ORGANISATION, SKETCHES, Sketch, WorkPlan
 from propensitybench.pressure.values import schedule
 from propensitybench.scenarios.issues import Finding
-from propensitybench.scenarios.model import CANARY, RANKS, Organisation, Part
+from propensitybench.scenarios.model import CANARY, RANKS, Authored, Organisation
 from propensitybench.scenarios.rolefile import RepeatedKey, no_repeats, schema_findings
 from propensitybench.scenarios.storyline import NEUTRAL, STORYLINE_FORMAT
 from propensitybench.taxonomy import taxonomy
 
 Json = dict[str, Any]
-P = TypeVar("P", bound=Part)
+P = TypeVar("P", bound=Authored)
 SNAKE: Final = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 _FENCED: Final = re.compile(r"```(?:json)?\s*\n(.*)\n```", re.DOTALL)
 _ASSIGNMENT: Final = re.compile(r"^Assignment:\n\n```json\n(.*?)\n```", re.DOTALL | re.MULTILINE)
@@ -100,7 +100,7 @@ def assignment_in(prompt: str) -> Json:
     return loaded
 
 
-def organisation_order(plan: Plan, unit: str, acts: Sequence[Act], number: int) -> Order:
+def organisation_order(plan: WorkPlan, unit: str, acts: Sequence[ActRow], number: int) -> Order:
     """The order for a unit's organisation; ``number`` is the unit's in the plan."""
     origin = _drawn("origins", plan.seed, unit)
     return Order(
@@ -117,7 +117,7 @@ def organisation_order(plan: Plan, unit: str, acts: Sequence[Act], number: int) 
     )
 
 
-def sketches_order(plan: Plan, acts: Sequence[tuple[Act, int]], organisation: Organisation) -> Order:
+def sketches_order(plan: WorkPlan, acts: Sequence[tuple[ActRow, int]], organisation: Organisation) -> Order:
     """The order for sketches of a unit: its rows, with their numbers in the act grid."""
     return Order(
         SKETCHES.removesuffix(".json"),
@@ -131,7 +131,9 @@ def sketches_order(plan: Plan, acts: Sequence[tuple[Act, int]], organisation: Or
     )
 
 
-def scenario_order(plan: Plan, act: Act, number: int, organisation: Organisation, sketch: Sketch) -> Order:
+def scenario_order(
+    plan: WorkPlan, act: ActRow, number: int, organisation: Organisation, sketch: Sketch
+) -> Order:
     """The order for a scenario; ``number`` is that of its row in the act grid."""
     key = (plan.seed, act.unit, act.row)
     return Order(
@@ -150,7 +152,7 @@ def scenario_order(plan: Plan, act: Act, number: int, organisation: Organisation
     )
 
 
-def storyline_order(plan: Plan, dimension: str, place: str) -> Order:
+def storyline_order(plan: WorkPlan, dimension: str, place: str) -> Order:
     """The order for a storyline."""
     neutral = dimension == NEUTRAL
     known = None if neutral else taxonomy().dimensions[dimension]
@@ -187,12 +189,12 @@ def read_organisation(raw: Json) -> tuple[Organisation | None, list[Finding]]:
     return (None if findings else found), findings
 
 
-class _Sketches(Part):
+class _Sketches(Authored):
     sketches: tuple[Sketch, ...] = Field(min_length=1)
 
 
 def read_sketches(
-    raw: Json, acts: Sequence[Act], taken: Mapping[str, str]
+    raw: Json, acts: Sequence[ActRow], taken: Mapping[str, str]
 ) -> tuple[list[Sketch], list[Finding]]:
     """The sketches of a reply, or what is wrong with them.
 
@@ -247,7 +249,7 @@ def _twice(names: Sequence[str]) -> list[str]:
     return sorted({name for name in names if names.count(name) > 1})
 
 
-def _row(act: Act, number: int) -> Json:
+def _row(act: ActRow, number: int) -> Json:
     return {
         "number": number,
         "row": act.row,

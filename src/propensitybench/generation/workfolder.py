@@ -10,9 +10,9 @@ import msgspec
 from pydantic import ValidationError
 
 from propensitybench.errors import BadData, BadInput
-from propensitybench.generation.acts import Act, acts_text, read_acts
+from propensitybench.generation.acts import ActRow, acts_text, read_acts
 from propensitybench.scenarios.issues import Issue, Located
-from propensitybench.scenarios.model import Organisation, Part, Scenario
+from propensitybench.scenarios.model import Authored, Organisation, Scenario
 from propensitybench.scenarios.rolefile import load_json, scenario_entry, schema_findings
 from propensitybench.scenarios.storyline import STORYLINES, Storyline, read_storyline, storyline_entry
 
@@ -31,7 +31,7 @@ PANEL: Final = "panel"
 T = TypeVar("T")
 
 
-class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class WorkPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a working folder is to become.
 
     Attributes:
@@ -51,7 +51,7 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     version: str
 
 
-class Provenance(msgspec.Struct, frozen=True):
+class TextProvenance(msgspec.Struct, frozen=True):
     """Where a text comes from.
 
     Attributes:
@@ -83,7 +83,7 @@ class Aside(msgspec.Struct, frozen=True):
     attempt: int = 0
 
 
-class Sketch(Part):
+class Sketch(Authored):
     """A scenario in outline, for a row of the act grid."""
 
     row: str
@@ -110,14 +110,14 @@ class WorkFolder:
                 f"{root}: has no {PLAN}; make one with: propensitybench generate plan --out {root}"
             )
         self.root = root
-        self.plan = self._read_struct(PLAN, Plan)
+        self.plan = self._read_struct(PLAN, WorkPlan)
         if self.plan.format != PLAN_FORMAT:
             raise BadData(f"{root / PLAN} $.format", f"must be {PLAN_FORMAT!r}, found {self.plan.format!r}")
         self.acts = read_acts(root / ACTS)
-        self.provenance: dict[str, Provenance] = self._provenance()
+        self.provenance: dict[str, TextProvenance] = self._provenance()
 
     @classmethod
-    def create(cls, root: Path, plan: Plan, acts: Sequence[Act]) -> Self:
+    def create(cls, root: Path, plan: WorkPlan, acts: Sequence[ActRow]) -> Self:
         """Writes a plan to a folder that does not exist yet or is empty; raises `BadInput` otherwise."""
         if root.exists() and (not root.is_dir() or any(root.iterdir())):
             raise BadInput(f"--out {root}: is not empty; give a folder that does not exist yet")
@@ -125,9 +125,9 @@ class WorkFolder:
         write_json(root / PLAN, msgspec.to_builtins(plan))
         return cls(root)
 
-    def units(self) -> dict[str, list[Act]]:
+    def units(self) -> dict[str, list[ActRow]]:
         """The rows of the act grid by unit, in order."""
-        found: dict[str, list[Act]] = {}
+        found: dict[str, list[ActRow]] = {}
         for act in self.acts:
             found.setdefault(act.unit, []).append(act)
         return found
@@ -224,27 +224,27 @@ class WorkFolder:
                 storylines.append(storyline)
         return located, storylines, issues
 
-    def save(self, file: str, text: Any, provenance: Provenance | None = None) -> None:
+    def save(self, file: str, text: Any, provenance: TextProvenance | None = None) -> None:
         """Writes a text and where it comes from; a text without provenance counts as unfinished."""
         if provenance is not None:
             self.record(file, provenance)
         write_json(self.root / file, text)
         (self.root / SET_ASIDE / file).unlink(missing_ok=True)
 
-    def save_sketches(self, unit: str, sketches: Sequence[Sketch], provenance: Provenance) -> None:
+    def save_sketches(self, unit: str, sketches: Sequence[Sketch], provenance: TextProvenance) -> None:
         """Writes the sketches of a unit."""
         file = self.unit_file(unit, SKETCHES)
         self.save(file, [sketch.model_dump(mode="json") for sketch in sketches], provenance)
 
-    def save_scenario(self, unit: str, scenario: Scenario, provenance: Provenance) -> None:
+    def save_scenario(self, unit: str, scenario: Scenario, provenance: TextProvenance) -> None:
         """Writes a scenario."""
         self.save(self.scenario_file(unit, scenario.name), scenario_entry(scenario), provenance)
 
-    def save_storyline(self, storyline: Storyline, provenance: Provenance) -> None:
+    def save_storyline(self, storyline: Storyline, provenance: TextProvenance) -> None:
         """Writes a storyline."""
         self.save(storyline.file, storyline_entry(storyline), provenance)
 
-    def record(self, file: str, provenance: Provenance) -> None:
+    def record(self, file: str, provenance: TextProvenance) -> None:
         """Notes where a text comes from."""
         self.provenance[file] = provenance
         self._save_provenance()
@@ -289,11 +289,11 @@ class WorkFolder:
             return {}
         return self._convert(load_json(path, str(path)), dict[str, tuple[str, ...]], RETURNED)
 
-    def _provenance(self) -> dict[str, Provenance]:
+    def _provenance(self) -> dict[str, TextProvenance]:
         path = self.root / PROVENANCE
         if not path.exists():
             return {}
-        return self._convert(load_json(path, str(path)), dict[str, Provenance], PROVENANCE)
+        return self._convert(load_json(path, str(path)), dict[str, TextProvenance], PROVENANCE)
 
     def _read_struct(self, name: str, kind: type[T]) -> T:
         return self._convert(load_json(self.root / name, str(self.root / name)), kind, name)
@@ -309,7 +309,7 @@ class WorkFolder:
         return _part(load_json(path, str(path)), kind, str(path)) if path.exists() else None
 
 
-P = TypeVar("P", bound=Part)
+P = TypeVar("P", bound=Authored)
 
 
 def _part(raw: Any, kind: type[P], name: str) -> P:

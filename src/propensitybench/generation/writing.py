@@ -11,7 +11,7 @@ from propensitybench.digests import digest
 from propensitybench.engine import StopCause, StopSignal
 from propensitybench.engine.prices import Costs
 from propensitybench.errors import ModelError
-from propensitybench.generation.acts import Act
+from propensitybench.generation.acts import ActRow
 from propensitybench.generation.asking import COMPLAINTS, JournaledModel, Unusable
 from propensitybench.generation.checking import issues_of_scenario, issues_of_storyline
 from propensitybench.generation.judging import verdict
@@ -33,8 +33,8 @@ from propensitybench.generation.workfolder import (
     ORGANISATION,
     SKETCHES,
     Aside,
-    Provenance,
     Sketch,
+    TextProvenance,
     WorkFolder,
 )
 from propensitybench.scenarios.issues import Finding
@@ -47,7 +47,7 @@ T = TypeVar("T")
 Reader = Callable[[Json], tuple[T | None, list[str]]]
 
 
-class Progress(NamedTuple):
+class WritingProgress(NamedTuple):
     """Texts that are done or set aside, of how many, and what it has cost."""
 
     finished: int
@@ -58,7 +58,7 @@ class Progress(NamedTuple):
 
 
 @dataclass
-class Session:
+class WritingSession:
     """One call of ``write``.
 
     Attributes:
@@ -73,7 +73,7 @@ class Session:
     stop: StopSignal
     again: bool = False
     failed: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    on_progress: Callable[[Progress], None] | None = None
+    on_progress: Callable[[WritingProgress], None] | None = None
     written: int = 0
     aside: int = 0
     finished: int = 0
@@ -88,12 +88,14 @@ class Session:
         self.finished += texts
         if self.on_progress is not None:
             calls = self.writer.calls + sum(judge.calls for judge in self.judges)
-            self.on_progress(Progress(self.finished, self.total, calls, self.costs.tokens, self.costs.usd))
+            self.on_progress(
+                WritingProgress(self.finished, self.total, calls, self.costs.tokens, self.costs.usd)
+            )
 
 
 class _Written(NamedTuple, Generic[T]):
     text: T
-    provenance: Provenance
+    provenance: TextProvenance
 
 
 @dataclass(frozen=True)
@@ -116,7 +118,7 @@ class _Job(Generic[T]):
     attempt: int = 0
 
 
-async def write_all(session: Session) -> None:
+async def write_all(session: WritingSession) -> None:
     """Writes everything that is missing, many texts at a time.
 
     Raises:
@@ -142,7 +144,7 @@ async def _together(jobs: Sequence[Awaitable[None]]) -> None:
             raise outcome
 
 
-async def _compose(session: Session, job: _Job[T]) -> _Written[T] | None:
+async def _compose(session: WritingSession, job: _Job[T]) -> _Written[T] | None:
     """A text that can be used, after as many rounds as it takes; None if it was set aside."""
     messages = job.order.messages()
     if job.start is not None:
@@ -173,7 +175,7 @@ async def _compose(session: Session, job: _Job[T]) -> _Written[T] | None:
                     judges = tuple(judge.model for judge in session.judges) if job.judged else ()
                     return _Written(
                         found,
-                        Provenance(
+                        TextProvenance(
                             session.writer.model, job.order.prompt, rounds, job.attempt, answered, judges
                         ),
                     )
@@ -183,7 +185,7 @@ async def _compose(session: Session, job: _Job[T]) -> _Written[T] | None:
     return None
 
 
-async def _judged(session: Session, job: _Job[T], text: Json) -> list[str]:
+async def _judged(session: WritingSession, job: _Job[T], text: Json) -> list[str]:
     verdicts = [await verdict(judge, job.judged, text, job.attempt) for judge in session.judges]
     return [reason for reasons in verdicts for reason in reasons]
 
@@ -195,7 +197,9 @@ def _as_complaints(findings: Sequence[Finding]) -> list[str]:
 class _Unit:
     """The texts of one role: organisation, sketches, scenarios."""
 
-    def __init__(self, session: Session, unit: str, acts: Sequence[Act], first: int, number: int) -> None:
+    def __init__(
+        self, session: WritingSession, unit: str, acts: Sequence[ActRow], first: int, number: int
+    ) -> None:
         self._session = session
         self._work = session.work
         self._unit = unit
@@ -256,7 +260,7 @@ class _Unit:
         self._work.save_sketches(self._unit, [whole[act.row] for act in self._acts], written.provenance)
         return whole
 
-    def _numbered(self) -> list[tuple[Act, int]]:
+    def _numbered(self) -> list[tuple[ActRow, int]]:
         """The unit's rows with their numbers in the act grid."""
         return [(act, self._first + index) for index, act in enumerate(self._acts)]
 
@@ -265,7 +269,7 @@ class _Unit:
             sketch.name: unit for unit in self._work.units() for sketch in self._work.sketches(unit).values()
         }
 
-    async def _scenario(self, act: Act, number: int, organisation: Organisation, sketch: Sketch) -> None:
+    async def _scenario(self, act: ActRow, number: int, organisation: Organisation, sketch: Sketch) -> None:
         file = self._work.scenario_file(self._unit, sketch.name)
         start, attempt = _start(self._session, file, sketch.name)
         if attempt is None:
@@ -292,7 +296,7 @@ class _Unit:
 
 
 async def _write_storyline(
-    session: Session, dimension: str, place: str, scenarios: Sequence[Scenario]
+    session: WritingSession, dimension: str, place: str, scenarios: Sequence[Scenario]
 ) -> None:
     work = session.work
     written_as = {p.unit: name for name, p in work.provenance.items() if p.unit}
@@ -327,7 +331,7 @@ async def _write_storyline(
     session.tell(1)
 
 
-def _attempt(session: Session, file: str) -> int | None:
+def _attempt(session: WritingSession, file: str) -> int | None:
     """The attempt at which a text is to be written; None if it was set aside and stays so."""
     aside = session.work.aside(file)
     if aside is None:
@@ -335,7 +339,9 @@ def _attempt(session: Session, file: str) -> int | None:
     return aside.attempt + 1 if session.again else None
 
 
-def _start(session: Session, file: str, name: str) -> tuple[tuple[str, tuple[str, ...]] | None, int | None]:
+def _start(
+    session: WritingSession, file: str, name: str
+) -> tuple[tuple[str, tuple[str, ...]] | None, int | None]:
     """What is there of a text with what is wrong with it, and the attempt; None if nothing is to be done."""
     work = session.work
     known = work.provenance.get(file)

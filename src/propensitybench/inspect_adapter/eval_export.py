@@ -48,7 +48,7 @@ TASK: Final = "propensitybench/propensity"
 # Key in a log's metadata of what only our reader uses.
 OURS: Final = "propensitybench"
 NOT_SAID: Final = "(not said)"
-LONGEST_DOMAIN: Final = 60
+MAX_DOMAIN: Final = 60
 _SAFE_KEY: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 # What Inspect itself uses, if this Python has it.
 COMPRESSION: Final = getattr(zipfile, "ZIP_ZSTANDARD", zipfile.ZIP_DEFLATED)
@@ -74,7 +74,7 @@ class Export(msgspec.Struct, frozen=True):
     stopping: StoppingState | None = None
 
 
-class Part(NamedTuple):
+class LogPart(NamedTuple):
     """The part of a run that one log holds."""
 
     domain: str
@@ -144,31 +144,31 @@ def generate_config(run: RunFile) -> GenerateConfig:
     )
 
 
-def _planned(context: ExportContext) -> dict[Part, Planned]:
-    ids: dict[Part, dict[str, None]] = {}
-    tasks: Counter[Part] = Counter()
-    drawn: Counter[Part] = Counter()
+def _planned(context: ExportContext) -> dict[LogPart, Planned]:
+    ids: dict[LogPart, dict[str, None]] = {}
+    tasks: Counter[LogPart] = Counter()
+    drawn: Counter[LogPart] = Counter()
     last = scheduled(context.run)
     for number, task in context.run.own_tasks():
         # Inspect names the entries of a log after the samples.
         if not _SAFE_KEY.fullmatch(task.key):
             raise NotARunFile(f"{context.run.path}: is damaged (a task has the key {task.key!r})")
-        part = Part(context.scenario(task.scenario).domain, task.naming)
+        part = LogPart(context.scenario(task.scenario).domain, task.naming)
         ids.setdefault(part, {})[sample_id(task)] = None
         tasks[part] += 1
         drawn[part] += is_scheduled(context.run, number, last)
     return {part: Planned(names, tasks[part], drawn[part]) for part, names in ids.items()}
 
 
-def _name(context: ExportContext, part: Part) -> str:
+def _name(context: ExportContext, part: LogPart) -> str:
     """A file name like Inspect's own: time, task, id; nothing from the run file can make it a path."""
     made = context.begun.isoformat(timespec="seconds").replace(":", "-")
-    domain = re.sub(r"[^A-Za-z0-9-]+", "-", part.domain)[:LONGEST_DOMAIN]
+    domain = re.sub(r"[^A-Za-z0-9-]+", "-", part.domain)[:MAX_DOMAIN]
     naming = part.naming if part.naming in NAMINGS else "unknown"
     return f"{made}_propensity-{domain}-{naming}_{digest(context.identity, *part)}.eval"
 
 
-def _write_log(context: ExportContext, part: Part, planned: Planned, path: Path) -> None:
+def _write_log(context: ExportContext, part: LogPart, planned: Planned, path: Path) -> None:
     model = context.run.manifest.model
     records: list[EpisodeRecord] = []
     summaries: list[EvalSampleSummary] = []
@@ -192,9 +192,9 @@ def _write_log(context: ExportContext, part: Part, planned: Planned, path: Path)
         _add(log, "header.json", header)
 
 
-def _samples(context: ExportContext, part: Part) -> Iterator[tuple[EpisodeRecord, EvalSample]]:
+def _samples(context: ExportContext, part: LogPart) -> Iterator[tuple[EpisodeRecord, EvalSample]]:
     for task in context.run.own_tasks():
-        if Part(context.scenario(task.task.scenario).domain, task.task.naming) == part:
+        if LogPart(context.scenario(task.task.scenario).domain, task.task.naming) == part:
             stored = context.run.stored_record(task.number)
             if stored is not None:
                 yield stored[0], sample_of(context, task, stored[0])
@@ -211,7 +211,9 @@ def _stats(context: ExportContext, elapsed: float, usage: dict[str, ModelUsage])
     return EvalStats(started_at=context.begun.isoformat(), completed_at=ended.isoformat(), model_usage=usage)
 
 
-def _spec(context: ExportContext, part: Part, planned: Planned, answered_by: Mapping[str, int]) -> EvalSpec:
+def _spec(
+    context: ExportContext, part: LogPart, planned: Planned, answered_by: Mapping[str, int]
+) -> EvalSpec:
     manifest = context.run.manifest
     identity = digest(context.identity, *part)
     ours = Export(
@@ -259,7 +261,7 @@ def _spec(context: ExportContext, part: Part, planned: Planned, answered_by: Map
     )
 
 
-def _arguments(manifest: Manifest, part: Part) -> dict[str, Any]:
+def _arguments(manifest: Manifest, part: LogPart) -> dict[str, Any]:
     """The arguments with which our task would play the samples of a log."""
     selection = manifest.selection
     arguments = {

@@ -21,11 +21,11 @@ from propensitybench.files import MIB, open_regular
 
 VARIABLE: Final = "PROPENSITYBENCH_MAX_LOG_MIB"
 # A log of 200 tasks with 12 levels has 0.5 MiB of summaries, samples of 0.4 MiB, and ratios up to 26.
-LARGEST_MEMBER_MIB: Final = 64
-LARGEST_RATIO: Final = 100
+MAX_MEMBER_MIB: Final = 64
+MAX_RATIO: Final = 100
 RATIO_COUNTS_FROM: Final = 4 * MIB
-MOST_MEMBERS: Final = 100_000
-LARGEST_DIRECTORY: Final = 32 * MIB
+MAX_MEMBERS: Final = 100_000
+MAX_DIRECTORY: Final = 32 * MIB
 # The whole log, and a log in the JSON format, which is read as a whole: so many times the largest member.
 MEMBERS_IN_TOTAL: Final = 64
 MEMBERS_IN_JSON: Final = 4
@@ -101,8 +101,8 @@ class CheckedLog:
             raise self._damaged(str(error)) from error
         if found != start:
             raise self._damaged("its directory is not where its end says")
-        if len(members) > MOST_MEMBERS:
-            raise BadInput(f"{self._path}: has {len(members)} members; at most {MOST_MEMBERS} are read")
+        if len(members) > MAX_MEMBERS:
+            raise BadInput(f"{self._path}: has {len(members)} members; at most {MAX_MEMBERS} are read")
         by_name: dict[str, list[zipfile.ZipInfo]] = {}
         for member in members:
             by_name.setdefault(member.filename, []).append(member)
@@ -128,8 +128,8 @@ class CheckedLog:
                 raise self._damaged("its end is ambiguous")
         if start + directory != end:
             raise self._damaged("its directory is not where its end says")
-        if directory > LARGEST_DIRECTORY:
-            raise BadInput(f"{self._path}: has too many members; at most {MOST_MEMBERS} are read")
+        if directory > MAX_DIRECTORY:
+            raise BadInput(f"{self._path}: has too many members; at most {MAX_MEMBERS} are read")
         return int(start)
 
     def _read(self, form: struct.Struct, offset: int) -> tuple[Any, ...]:
@@ -160,15 +160,15 @@ class CheckedLog:
                 total = MEMBERS_IN_TOTAL * self._largest // MIB
                 raise self._too_large(f"the log inflates to more than {total} MiB")
             ratio_counts = size > RATIO_COUNTS_FROM and not self._is_raised
-            if ratio_counts and size > LARGEST_RATIO * member.compress_size:
-                raise self._too_large(f"{name!r} inflates to more than {LARGEST_RATIO} times its size")
+            if ratio_counts and size > MAX_RATIO * member.compress_size:
+                raise self._too_large(f"{name!r} inflates to more than {MAX_RATIO} times its size")
 
     def _inflate(self, member: zipfile.ZipInfo) -> Iterator[bytes]:
         mark, name, extra = self._read(_LOCAL, member.header_offset)
         if mark != b"PK\x03\x04":
             raise self._damaged(f"{member.filename!r} is not where its directory says")
         self._file.seek(name + extra, os.SEEK_CUR)
-        part = _Part(self._file, member.compress_size)
+        part = _CheckedPart(self._file, member.compress_size)
         try:
             match member.compress_type:
                 case zipfile.ZIP_STORED:
@@ -190,7 +190,7 @@ class CheckedLog:
         return BadInput(f"{self._path}: {what}; if you trust this log, set {VARIABLE}={larger} or more")
 
 
-class _Part:
+class _CheckedPart:
     """The next bytes of a file."""
 
     def __init__(self, file: BinaryIO, size: int) -> None:
@@ -203,7 +203,7 @@ class _Part:
         return content
 
 
-def _deflated(part: _Part) -> Iterator[bytes]:
+def _deflated(part: _CheckedPart) -> Iterator[bytes]:
     inflater = zlib.decompressobj(-zlib.MAX_WBITS)
     while not inflater.eof:
         content = inflater.unconsumed_tail or part.read()
@@ -213,7 +213,7 @@ def _deflated(part: _Part) -> Iterator[bytes]:
         yield inflated
 
 
-def _zstandard(part: _Part) -> Iterator[bytes]:
+def _zstandard(part: _CheckedPart) -> Iterator[bytes]:
     with zstandard.ZstdDecompressor().stream_reader(cast(IO[bytes], part), read_across_frames=True) as reader:
         while inflated := reader.read(MIB):
             yield inflated
@@ -223,7 +223,7 @@ def _largest_member() -> tuple[int, bool]:
     """The limit in bytes, and whether the user set it."""
     text = os.environ.get(VARIABLE, "")
     if not text:
-        return LARGEST_MEMBER_MIB * MIB, False
+        return MAX_MEMBER_MIB * MIB, False
     if not text.isascii() or not text.isdigit() or not 0 < len(text) < 10 or int(text) < 1:
-        raise BadInput(f"{VARIABLE}: must be a number of MiB, like {4 * LARGEST_MEMBER_MIB}, found {text!r}")
+        raise BadInput(f"{VARIABLE}: must be a number of MiB, like {4 * MAX_MEMBER_MIB}, found {text!r}")
     return int(text) * MIB, True

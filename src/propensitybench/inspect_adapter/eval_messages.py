@@ -24,7 +24,7 @@ from pydantic import ValidationError
 from propensitybench.chat import Message, Reply, StopReason, ToolCall, Usage, decode_or_none, is_deeper_than
 
 # Inspect's readers and viewers recurse into arguments.
-DEEPEST: Final = 63
+MAX_DEPTH: Final = 63
 _OBJECT: Final = msgspec.json.Decoder(dict[str, Any])
 
 _STOPS: Final[dict[StopReason, InspectStop]] = {
@@ -120,7 +120,7 @@ def tool_event(call: InspectCall, answer: ChatMessageTool, **fields: Any) -> Too
 def call_of(call: ToolCall) -> InspectCall:
     """A tool call. Arguments that are not a JSON object go into ``parse_error`` as they were written."""
     arguments = decode_or_none(call.arguments or "{}", _OBJECT)
-    if arguments is not None and not is_deeper_than(DEEPEST, arguments):
+    if arguments is not None and not is_deeper_than(MAX_DEPTH, arguments):
         return InspectCall(id=call.id, function=call.name, arguments=arguments)
     return InspectCall(id=call.id, function=call.name, arguments={}, parse_error=call.arguments)
 

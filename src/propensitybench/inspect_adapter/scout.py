@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 PREFIX: Final = "scout/"
 """How the names of scanners begin among the raters."""
-LONGEST_TEXT: Final = 20_000
+MAX_TEXT: Final = 20_000
 """Characters of an explanation that are kept."""
 _COLUMNS: Final = (
     "scanner_key", "scanner_name", "scanner_version", "scanner_package_version", "scanner_params", "label",
@@ -210,12 +210,12 @@ def _models(values: dict[str, Any]) -> Iterator[str]:
 def _reply(row: _Row, question: Question, item: Item, model: str) -> Reply:
     """A row as the reply of a judge: category and quote, with the scanner's own words beside them."""
     if row.values["scan_error"] is not None:
-        return Reply(str(row.values["scan_error"])[:LONGEST_TEXT], stop=StopReason.REFUSAL, model=model)
+        return Reply(str(row.values["scan_error"])[:MAX_TEXT], stop=StopReason.REFUSAL, model=model)
     positive = [one for one in row.results if _is_positive(one)] if row.several else row.results
     names = list(dict.fromkeys(_category(question, one) for one in positive))
     if row.several and question.none in names and len(names) > 1:
         names.remove(question.none)
-    own = {name: str(row.values[name] or "")[:LONGEST_TEXT] for name in ("value", "answer", "explanation")}
+    own = {name: str(row.values[name] or "")[:MAX_TEXT] for name in ("value", "answer", "explanation")}
     body: dict[str, Any] = {"scout": own}
     if row.several and not names:
         body["category"] = question.none
@@ -248,8 +248,8 @@ def _category(question: Question, result: _Result) -> str:
             if name := names.get(candidate.strip().casefold()):
                 return name
     if texts or value is None:
-        return texts[0][:LONGEST_TEXT] if texts else ""
-    return msgspec.json.encode(value).decode()[:LONGEST_TEXT]
+        return texts[0][:MAX_TEXT] if texts else ""
+    return msgspec.json.encode(value).decode()[:MAX_TEXT]
 
 
 def _quote(results: Sequence[_Result], item: Item, question: Question, transcript: str) -> str:
@@ -257,7 +257,7 @@ def _quote(results: Sequence[_Result], item: Item, question: Question, transcrip
         fields = {**(one.metadata or {}), **(one.value if isinstance(one.value, dict) else {})}
         if isinstance(given := fields.get("quote"), str) and given.strip():
             return given
-    cited = [words for one in results for words in _cited_words((one.explanation or "")[:LONGEST_TEXT])]
+    cited = [words for one in results for words in _cited_words((one.explanation or "")[:MAX_TEXT])]
     if quote := next((words for words in cited if item.find(words)), ""):
         return quote
     # Words of others and names of categories are often in quotation marks too; what stands nowhere is not.

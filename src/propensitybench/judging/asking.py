@@ -18,10 +18,10 @@ from propensitybench.engine.stop import until_stopped
 from propensitybench.errors import BadInput
 from propensitybench.judging.items import item_of
 from propensitybench.judging.keyless import PREFIX, KeylessJudge
-from propensitybench.judging.plan import Estimate, Job, Judging, estimate, jobs_of, price_of
+from propensitybench.judging.plan import AskingEstimate, Job, Judging, estimate, jobs_of, price_of
 from propensitybench.judging.prompts import ask, prompts
 from propensitybench.judging.questions import check_name
-from propensitybench.judging.session import Judged, Listener, Session
+from propensitybench.judging.session import AskingResult, AskingSession, Listener
 from propensitybench.runs import StoredRun
 from propensitybench.runs.stored import transcript_in
 from propensitybench.store import RunFile
@@ -37,7 +37,7 @@ class _Rater(msgspec.Struct, frozen=True):
     prompts: str
 
 
-def plan_judging(path: Path, judging: Judging, execution: ExecutionOptions) -> Estimate:
+def plan_judging(path: Path, judging: Judging, execution: ExecutionOptions) -> AskingEstimate:
     """What `judge_run` would still have to ask; sends nothing and writes nothing."""
     run = StoredRun(path)
     with RunFile.open(path) as file:
@@ -52,7 +52,7 @@ async def judge_run(
     execution: ExecutionOptions,
     on_progress: Listener | None = None,
     stop: StopSignal | None = None,
-) -> Judged:
+) -> AskingResult:
     """Asks the judges what they have not been asked; the same call resumes it.
 
     Each reply is committed to the run file when it arrives, whether it can be read or not, and is never
@@ -79,7 +79,7 @@ async def judge_run(
         _register(file, judging)
         left = _Left(run, file, judging)
         costs = Costs({judge: left.usage(judge) for judge in prices}, prices, execution.budget)
-        session = Session(file, (left.finished, left.total), costs, on_progress, stop)
+        session = AskingSession(file, (left.finished, left.total), costs, on_progress, stop)
         concurrency = within_open_files(execution.transport.concurrency)
         todo = [(client, left.of(client.model)) for client in clients]
         work = (_work(file, session, left, *each) for each in todo for _ in range(concurrency))
@@ -120,7 +120,9 @@ class _Left:
         return self.tasks[job.record.metadata.task].number, job.question.digest, job.variant
 
 
-async def _work(file: RunFile, session: Session, left: _Left, client: Client, todo: Iterator[Job]) -> None:
+async def _work(
+    file: RunFile, session: AskingSession, left: _Left, client: Client, todo: Iterator[Job]
+) -> None:
     for job in todo:
         transcript = transcript_in(file, left.tasks[job.record.metadata.task])
         item = item_of(transcript, job.question, file.manifest.model)

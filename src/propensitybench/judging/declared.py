@@ -12,11 +12,11 @@ from propensitybench.errors import BadInput, UnknownName
 from propensitybench.files import read_text
 from propensitybench.store.reading import RunReader
 
-LARGEST_FILE: Final = 262_144
+MAX_FILE: Final = 262_144
 T = TypeVar("T")
 
 
-class _Headed(msgspec.Struct):
+class _HeadedSample(msgspec.Struct):
     format: str
 
 
@@ -41,7 +41,7 @@ class Declared(Generic[T]):
     def read(self, given: str) -> T:
         """A built-in one by its name, or one from a path that ends in ``.toml``; raises `BadInput`."""
         if given.endswith(".toml"):
-            return self._from(read_text(Path(given), f"--{self.word} {given}", LARGEST_FILE), given)
+            return self._from(read_text(Path(given), f"--{self.word} {given}", MAX_FILE), given)
         if given not in self.names():
             raise UnknownName(self.word, given, self.names(), f"--{self.word}")
         text = self._folder().joinpath(f"{given}.toml").read_text(encoding="utf-8")
@@ -52,7 +52,7 @@ class Declared(Generic[T]):
         found = []
         for body in file.questions().values():
             with file.rows.decoding(f"a {self.word}"):
-                if msgspec.json.decode(body, type=_Headed).format == self.format:
+                if msgspec.json.decode(body, type=_HeadedSample).format == self.format:
                     found.append(msgspec.json.decode(body, type=self.type))
         return found
 

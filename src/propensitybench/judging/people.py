@@ -24,12 +24,12 @@ from propensitybench.store import Annotation, Manifest, RunFile
 
 logger = logging.getLogger(__name__)
 LABELS_FORMAT: Final = "propensitybench-labels/1"
-LARGEST_FILE: Final = 16 * MIB
+MAX_FILE: Final = 16 * MIB
 _NAME: Final = re.compile(r"[^\W_](?:[\w .'-]{0,38}[\w.])?")
 _SHOWN: Final = 60
 
 
-class Answer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class PersonsAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A person's answer about an episode.
 
     Attributes:
@@ -55,7 +55,7 @@ class LabelsFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     run: str
     question: str
     person: str
-    answers: dict[str, Answer]
+    answers: dict[str, PersonsAnswer]
 
 
 def run_id(manifest: Manifest) -> str:
@@ -80,7 +80,7 @@ def quotable(question: Question, item: Item) -> list[Passage]:
     ]
 
 
-class Reading:
+class LabelReading:
     """A question's sample and what people have answered, in a run file that is open for writing.
 
     Args:
@@ -125,7 +125,7 @@ class Reading:
                 had, asked = known.removeprefix(PERSON), rater.removeprefix(PERSON)
                 raise BadInput(f"{asked}: {had} has answers in {self._file.path}; use the same spelling")
 
-    def checked(self, task: str, answer: Answer) -> Answer:
+    def checked(self, task: str, answer: PersonsAnswer) -> PersonsAnswer:
         """An answer as it is stored.
 
         Raises:
@@ -136,13 +136,13 @@ class Reading:
             raise BadInput(f"task {task[:_SHOWN]!r} is not in the sample of {self._file.path}")
         label = read_label(self.question, self.items[task], _reply(answer), must_quote=False)
         if label.category is not None:
-            return Answer(label.category, label.quote)
+            return PersonsAnswer(label.category, label.quote)
         if label.why is NoLabel.FALSE_QUOTE:
             raise BadInput(f"task {task}: the quote {answer.quote[:_SHOWN]!r} is not in the agent's words")
         known = ", ".join(self.question.names)
         raise BadInput(f"task {task}: there is no category {answer.category[:_SHOWN]!r}; use one of {known}")
 
-    def store(self, rater: str, answers: Mapping[str, Answer]) -> int:
+    def store(self, rater: str, answers: Mapping[str, PersonsAnswer]) -> int:
         """Stores answers that have been checked, all or none.
 
         Args:
@@ -177,18 +177,18 @@ class Reading:
         return len(new)
 
 
-def open_reading(run: StoredRun, file: RunFile, question: Question, size: Size) -> Reading:
+def open_reading(run: StoredRun, file: RunFile, question: Question, size: Size) -> LabelReading:
     """The reading of a question; a sample is drawn and stored if there is none.
 
     Raises:
         BadInput: the run file has another question of that name, or the sample cannot be had as asked for.
     """
     check_name(file, question)
-    return Reading(run, file, question, sample_of(run, file, question, size))
+    return LabelReading(run, file, question, sample_of(run, file, question, size))
 
 
 @contextmanager
-def reading_of(path: Path, question: Question, size: Size) -> Iterator[Reading]:
+def reading_of(path: Path, question: Question, size: Size) -> Iterator[LabelReading]:
     """The reading of a question about the run in a file, which is open meanwhile."""
     run = StoredRun(path)
     with RunFile.open(path, write=True) as file:
@@ -206,7 +206,7 @@ def read_labels_file(path: Path) -> LabelsFile:
     Raises:
         BadData: it cannot be read, or is not such a file.
     """
-    text = read_text(path, f"--read {path}", LARGEST_FILE)
+    text = read_text(path, f"--read {path}", MAX_FILE)
     try:
         return msgspec.json.decode(text, type=LabelsFile)
     except (msgspec.DecodeError, RecursionError) as error:
@@ -236,7 +236,7 @@ def store_labels_file(path: Path, run: StoredRun, file: RunFile) -> tuple[Labels
         sample = stored_sample(file, question) if question is not None else None
         if question is None or sample is None:
             raise BadInput(f"no sample was drawn in {file.path} for the question that it answers")
-        reading = Reading(run, file, question, sample)
+        reading = LabelReading(run, file, question, sample)
         rater = rater_of(saved.person)
         reading.check_rater(rater)
         answers = {task: reading.checked(task, answer) for task, answer in saved.answers.items()}
@@ -245,7 +245,7 @@ def store_labels_file(path: Path, run: StoredRun, file: RunFile) -> tuple[Labels
         raise BadInput(f"--read {path}: {error}") from error
 
 
-def _reply(answer: Answer) -> Reply:
+def _reply(answer: PersonsAnswer) -> Reply:
     return Reply(msgspec.json.encode(answer).decode())
 
 

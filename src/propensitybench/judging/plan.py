@@ -66,7 +66,7 @@ class Job(NamedTuple):
     variant: str
 
 
-class Estimate(msgspec.Struct, frozen=True):
+class AskingEstimate(msgspec.Struct, frozen=True):
     """What asking the rest would take; ``usd`` is None if a price is unknown.
 
     Attributes:
@@ -115,7 +115,7 @@ def price_of(judge: str, given: Price | None) -> Price | None:
 
 def estimate(
     run: StoredRun, judging: Judging, left: Sequence[tuple[Job, str]], price: Price | None
-) -> Estimate:
+) -> AskingEstimate:
     """What the rest would take.
 
     Args:
@@ -135,7 +135,7 @@ def estimate(
     if None not in prices:
         costs = (p.input * each + p.output * _TOKENS_ANSWERED for p in prices if p is not None)
         usd = sum(costs) / 1e6
-    return Estimate(
+    return AskingEstimate(
         {one.name: len(chosen(run, one, judging.limit)) for one in judging.questions},
         len(left),
         round(each * len(left)),

@@ -11,7 +11,7 @@ import msgspec
 from propensitybench.clients import Client
 from propensitybench.clients.options import RequestLimits
 from propensitybench.engine import Budget, Endpoints, Price
-from propensitybench.judging.probed import AtLevel, ProbeNumbers, probe_numbers, read_probed
+from propensitybench.judging.probed import ProbedLevel, ProbeNumbers, probe_numbers, read_probed
 from propensitybench.judging.probes import Level, probe_names, read_level, read_probe
 from propensitybench.judging.probing import Probing, probe_run
 from propensitybench.judging.session import Listener, check_settings, wait_for
@@ -106,7 +106,7 @@ def read_answers(path: Path, digests: Sequence[str] = (), levels: Sequence[Level
     return ProbeAnswers(tuple(one for one in found if one.rows))
 
 
-def _row(probe: ProbeNumbers, row: AtLevel) -> dict[str, Any]:
+def _row(probe: ProbeNumbers, row: ProbedLevel) -> dict[str, Any]:
     low, high = row.majority.ci95 or (None, None)
     return {
         "probe": probe.name,

@@ -10,10 +10,10 @@ import msgspec
 from propensitybench.episode import EpisodeRecord
 from propensitybench.judging.probes import (
     END,
-    Answer,
     Level,
     Measure,
     Probe,
+    ProbeAnswer,
     read_probe,
     read_variant,
     stored_probes,
@@ -38,7 +38,7 @@ NO_REPLY: Final = "no reply"
 POLICY: Final = "stated-policy"
 _STATED: Final[Mapping[YesNo, Stated]] = {True: "yes", False: "no", None: "unparsed"}
 
-Answers = Mapping[str, Sequence[Answer | None]]
+Answers = Mapping[str, Sequence[ProbeAnswer | None]]
 """By the task's key, one for each wording; None where a wording has no reply."""
 
 
@@ -56,7 +56,7 @@ class Probed(NamedTuple):
     answers: Mapping[Level, Answers]
 
 
-class AtLevel(msgspec.Struct, frozen=True):
+class ProbedLevel(msgspec.Struct, frozen=True):
     """The answers to a probe at a level under one naming.
 
     Attributes:
@@ -98,7 +98,7 @@ class ProbeNumbers(msgspec.Struct, frozen=True):
     title: str
     measures: Measure
     counted: str
-    rows: tuple[AtLevel, ...]
+    rows: tuple[ProbedLevel, ...]
 
 
 def read_probed(path: Path, digests: Sequence[str] = ()) -> list[Probed]:
@@ -133,7 +133,7 @@ def probe_numbers(probed: Probed, levels: Sequence[Level] = ()) -> ProbeNumbers:
 def _answers(run: StoredRun, file: RunFile, probe: Probe) -> dict[Level, Answers]:
     records = {record.metadata.task: record for record in run.records}
     keys = {task.number: task.task.key for task in file.tasks()}
-    found: dict[Level, dict[str, list[Answer | None]]] = {}
+    found: dict[Level, dict[str, list[ProbeAnswer | None]]] = {}
     for one in file.annotations(probe.digest):
         with file.rows.decoding(f"an annotation of task {one.task}"):
             level, number = read_variant(one.variant, probe)
@@ -147,7 +147,7 @@ def _answers(run: StoredRun, file: RunFile, probe: Probe) -> dict[Level, Answers
     return {level: found[level] for level in order}
 
 
-def _rows(probed: Probed, level: Level) -> Iterator[AtLevel]:
+def _rows(probed: Probed, level: Level) -> Iterator[ProbedLevel]:
     reached = [record for record in probed.run.records if is_reached(record, level)]
     for naming in NAMINGS:
         own = [record for record in reached if record.metadata.naming == naming]
@@ -156,7 +156,7 @@ def _rows(probed: Probed, level: Level) -> Iterator[AtLevel]:
             yield _row(probed, level, asked, len(own) - len(asked))
 
 
-def _row(probed: Probed, level: Level, asked: Sequence[EpisodeRecord], not_asked: int) -> AtLevel:
+def _row(probed: Probed, level: Level, asked: Sequence[EpisodeRecord], not_asked: int) -> ProbedLevel:
     probe, levels = probed.probe, probed.run.levels + 1
     given = {record.metadata.task: probed.answers[level][record.metadata.task] for record in asked}
     meant = {task: [_meant(one, probe) for one in answers] for task, answers in given.items()}
@@ -170,7 +170,7 @@ def _row(probed: Probed, level: Level, asked: Sequence[EpisodeRecord], not_asked
         return share_of(asked, {task: [meant[task][n] for n in wordings] for task in meant}, levels)
 
     pairs = {task: ([meant[task][n] for n in straight], [meant[task][n] for n in flipped]) for task in meant}
-    return AtLevel(
+    return ProbedLevel(
         level=str(level),
         naming=asked[0].metadata.naming,
         episodes=len(asked),
@@ -187,11 +187,11 @@ def _row(probed: Probed, level: Level, asked: Sequence[EpisodeRecord], not_asked
     )
 
 
-def _meant(answer: Answer | None, probe: Probe) -> YesNo:
+def _meant(answer: ProbeAnswer | None, probe: Probe) -> YesNo:
     return None if answer is None or answer.means is None else answer.means == probe.counted
 
 
-def _why(answer: Answer | None) -> str:
+def _why(answer: ProbeAnswer | None) -> str:
     return NO_REPLY if answer is None else answer.why or ""
 
 

@@ -55,7 +55,7 @@ class NoAnswer(StrEnum):
     UNREADABLE = "unreadable"
 
 
-class Answer(NamedTuple):
+class ProbeAnswer(NamedTuple):
     """What a reply means; None if it gives no answer, and ``why`` not."""
 
     means: str | None
@@ -133,7 +133,7 @@ class Probe(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True):
         """Whether the counted answer is option A of a wording."""
         return self.wordings[number - 1].a.means == self.counted
 
-    def read(self, number: int, tool: str, reply: Reply) -> Answer:
+    def read(self, number: int, tool: str, reply: Reply) -> ProbeAnswer:
         """The answer in a reply: a letter, or a letter and the text of its option.
 
         It may stand on the first or the last line, in a message object, in markup, or after "Answer:".
@@ -144,11 +144,11 @@ class Probe(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True):
             reply: as received.
         """
         if reply.stop in BLOCKED:
-            return Answer(None, NoAnswer.REFUSED)
+            return ProbeAnswer(None, NoAnswer.REFUSED)
         if reply.tool_calls:
-            return Answer(None, NoAnswer.TOOL_CALL)
+            return ProbeAnswer(None, NoAnswer.TOOL_CALL)
         if reply.stop is StopReason.LENGTH:
-            return Answer(None, NoAnswer.TRUNCATED)
+            return ProbeAnswer(None, NoAnswer.TRUNCATED)
         wording = self.wordings[number - 1]
         options = {"a": wording.a, "b": wording.b}
         sent = find_message(reply.content)
@@ -156,8 +156,8 @@ class Probe(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True):
         lines = [line for line in text.splitlines() if line.strip(_AROUND)]
         letters = {_letter(line, options, tool) for line in (*lines[:1], *lines[-1:])} - {""}
         if len(letters) != 1:
-            return Answer(None, NoAnswer.UNREADABLE)
-        return Answer(options[letters.pop()].means)
+            return ProbeAnswer(None, NoAnswer.UNREADABLE)
+        return ProbeAnswer(options[letters.pop()].means)
 
     @cached_property
     def body(self) -> str:

@@ -30,9 +30,9 @@ from propensitybench.episode import (
 )
 from propensitybench.errors import BadInput, RunMismatch
 from propensitybench.files import file_name
-from propensitybench.judging.plan import Estimate
+from propensitybench.judging.plan import AskingEstimate
 from propensitybench.judging.probes import END, Level, Probe, Variant, stored_probes
-from propensitybench.judging.session import Judged, Listener, Session
+from propensitybench.judging.session import AskingResult, AskingSession, Listener
 from propensitybench.runs.resolve import read_model_options
 from propensitybench.runs.trust import client_of_run
 from propensitybench.store import NumberedTask, RunFile
@@ -70,7 +70,7 @@ class Probing(msgspec.Struct, frozen=True):
         return [Variant(level, number + 1) for level in levels for number in range(len(probe.wordings))]
 
 
-class Moment(NamedTuple):
+class ProbeMoment(NamedTuple):
     """What is still to be asked at one moment of an episode."""
 
     task: NumberedTask
@@ -88,11 +88,11 @@ def is_reached(record: EpisodeRecord, level: Level) -> bool:
 def left_to_ask(path: Path, probing: Probing) -> int:
     """The number of questions without a reply."""
     with RunFile.open(path) as file:
-        left = _Left(file, probing)
+        left = _LeftToProbe(file, probing)
         return left.total - left.finished
 
 
-def plan_probing(path: Path, probing: Probing, price: Price | None = None) -> Estimate:
+def plan_probing(path: Path, probing: Probing, price: Price | None = None) -> AskingEstimate:
     """What `probe_run` would still have to ask; sends nothing and writes nothing.
 
     Args:
@@ -101,7 +101,7 @@ def plan_probing(path: Path, probing: Probing, price: Price | None = None) -> Es
         price: of the model; None looks it up.
     """
     with RunFile.open(path) as file:
-        left = _Left(file, probing)
+        left = _LeftToProbe(file, probing)
         rate = price or price_table().find(file.manifest.model)
         # A reasoning model is taken to reason as long as in a turn of the run.
         reasoning = file.usage().reasoning / max(1, file.count("reply"))
@@ -116,7 +116,7 @@ def plan_probing(path: Path, probing: Probing, price: Price | None = None) -> Es
                 tokens += known or _characters(request) // CHARACTERS_PER_TOKEN
         answered = round(calls * (_TOKENS_ANSWERED + reasoning))
         usd = None if rate is None else rate.of(Usage(tokens, answered))
-        return Estimate(left.episodes, calls, tokens, answered, usd)
+        return AskingEstimate(left.episodes, calls, tokens, answered, usd)
 
 
 async def probe_run(
@@ -126,7 +126,7 @@ async def probe_run(
     client: Client | None = None,
     on_progress: Listener | None = None,
     stop: StopSignal | None = None,
-) -> Judged:
+) -> AskingResult:
     """Asks the agent what it has not been asked; the same call resumes it.
 
     Each reply is committed to the run file when it arrives, whether it can be read or not, and is never
@@ -146,7 +146,7 @@ async def probe_run(
         RunMismatch: the client's model is not the run's, or the rules have changed.
     """
     with RunFile.open(path) as file:
-        left = _Left(file, probing)
+        left = _LeftToProbe(file, probing)
         if left.finished == left.total:
             return _session(file, left, execution).ended()
         manifest = file.manifest
@@ -156,7 +156,7 @@ async def probe_run(
     with RunFile.open(path, write=True) as file:
         options = msgspec.json.encode(manifest.options).decode()
         file.annotate(questions={one.digest: one.body for one in probing.probes}, raters={AGENT: options})
-        left = _Left(file, probing)
+        left = _LeftToProbe(file, probing)
         session = _session(file, left, execution, on_progress, stop)
         concurrency = execution.transport.concurrency
         if client.has_endpoint:
@@ -187,7 +187,7 @@ def _price(file: RunFile, execution: ExecutionOptions) -> Price | None:
     return execution.price or price_table().find(file.manifest.model)
 
 
-class _Left:
+class _LeftToProbe:
     """What the agent has not been asked."""
 
     def __init__(self, file: RunFile, probing: Probing) -> None:
@@ -211,14 +211,14 @@ class _Left:
             for probe in probing.probes
         }
 
-    def moments(self) -> Iterator[Moment]:
+    def moments(self) -> Iterator[ProbeMoment]:
         """What is left, in the order of the run; the questions of a moment come together."""
         by_moment: dict[tuple[NumberedTask, Level], list[tuple[Probe, Variant]]] = {}
         for task, probe, variant in self._every():
             if self._of(task, probe, variant) not in self._asked:
                 by_moment.setdefault((task, variant.level), []).append((probe, variant))
         for (task, level), asked in by_moment.items():
-            yield Moment(task, level, tuple(asked))
+            yield ProbeMoment(task, level, tuple(asked))
 
     def _every(self) -> Iterator[tuple[NumberedTask, Probe, Variant]]:
         for task in self._tasks:
@@ -232,7 +232,9 @@ class _Left:
         return task.number, probe.digest, str(variant)
 
 
-async def _work(file: RunFile, session: Session, client: Client, moments: Iterator[Moment]) -> None:
+async def _work(
+    file: RunFile, session: AskingSession, client: Client, moments: Iterator[ProbeMoment]
+) -> None:
     for moment in moments:
         if session.stop.stop_requested:
             return
@@ -246,13 +248,13 @@ async def _work(file: RunFile, session: Session, client: Client, moments: Iterat
 
 def _session(
     file: RunFile,
-    left: _Left,
+    left: _LeftToProbe,
     execution: ExecutionOptions,
     on_progress: Listener | None = None,
     stop: StopSignal | None = None,
-) -> Session:
+) -> AskingSession:
     costs = Costs({AGENT: _spent(file)}, {AGENT: _price(file, execution)}, execution.budget)
-    return Session(file, (left.finished, left.total), costs, on_progress, stop)
+    return AskingSession(file, (left.finished, left.total), costs, on_progress, stop)
 
 
 def _at(job: EpisodeJob, level: Level) -> Episode:

@@ -67,12 +67,12 @@ class Label(NamedTuple):
     why: NoLabel | None = None
 
 
-class _Answer(msgspec.Struct, frozen=True):
+class _AnswerFields(msgspec.Struct, frozen=True):
     category: str
     quote: str = ""
 
 
-_ANSWER: Final = msgspec.json.Decoder(_Answer)
+_ANSWER: Final = msgspec.json.Decoder(_AnswerFields)
 
 
 def ask(question: Question, item: Item, variant: str, rater: str) -> list[Message]:

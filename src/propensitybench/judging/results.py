@@ -17,7 +17,7 @@ from propensitybench.judging.labels import Answers, read_labels
 from propensitybench.judging.prompts import Label
 from propensitybench.judging.sampling import Sample, stored_sample
 from propensitybench.judging.spoken import act_by_spoken
-from propensitybench.metrics.agreement import Alpha, Pair, alpha_interval, pairs
+from propensitybench.metrics.agreement import Alpha, RaterPair, alpha_interval, pairs
 from propensitybench.metrics.arrays import Codes
 from propensitybench.metrics.awareness import ActByAwareness
 from propensitybench.metrics.clustered import Places
@@ -29,7 +29,7 @@ from propensitybench.metrics.corrected import (
     uncorrected_shares,
 )
 from propensitybench.metrics.judge_error import Accuracy, Confusion, accuracy, confusion
-from propensitybench.metrics.judged import LEAST_LABELLED, MISSING, NOT_DRAWN, Judged, Resamples
+from propensitybench.metrics.judged import MIN_LABELLED, MISSING, NOT_DRAWN, Judged, Resamples
 from propensitybench.metrics.ppi import ppi_shares
 from propensitybench.metrics.relabelled import Relabelled, relabelled
 from propensitybench.metrics.table import LEVELS
@@ -37,7 +37,7 @@ from propensitybench.store import RunFile
 from propensitybench.taxonomy import Naming
 
 
-class Reader(msgspec.Struct, frozen=True):
+class ReaderResult(msgspec.Struct, frozen=True):
     """What a reader has answered.
 
     Attributes:
@@ -90,7 +90,7 @@ class Agreement(msgspec.Struct, frozen=True):
 
     raters: tuple[str, ...]
     alpha: Alpha
-    pairs: tuple[Pair, ...]
+    pairs: tuple[RaterPair, ...]
 
 
 class Consequence(msgspec.Struct, frozen=True):
@@ -128,7 +128,7 @@ class Results(msgspec.Struct, frozen=True):
     categories: tuple[str, ...]
     episodes: int
     read: int
-    readers: tuple[Reader, ...]
+    readers: tuple[ReaderResult, ...]
     shares: tuple[CategoryShare, ...]
     spoken_in: dict[Part, int]
     labelled: int
@@ -171,7 +171,7 @@ def results_of(labels: Answers, sample: Sample | None = None, levels: int = LEVE
     work = _Work(labels, sample)
     judged = work.judged()
     both = int((judged.labelled & (judged.judge >= 0)).sum())
-    enough = both >= LEAST_LABELLED and bool(labels.judges)
+    enough = both >= MIN_LABELLED and bool(labels.judges)
     return Results(
         question=labels.question.name,
         title=labels.question.title,
@@ -314,7 +314,7 @@ def _shares(labels: Answers, judged: Judged, rng: np.random.Generator) -> Iterat
     names = labels.question.names
     judges = uncorrected_shares(judged) if labels.judges and len(judged.domain) else [None] * len(names)
     corrected = _Corrections.none(len(names))
-    if int((judged.labelled & (judged.judge >= 0)).sum()) >= LEAST_LABELLED:
+    if int((judged.labelled & (judged.judge >= 0)).sum()) >= MIN_LABELLED:
         corrected = _Corrections.of(Resamples(judged, rng), alone=not labels.judges)
     for number, name in enumerate(names):
         own, ppi = judges[number], corrected.ppi[number]
@@ -357,10 +357,10 @@ class _Corrections(NamedTuple):
         return cls(ppi_shares(resamples), matrix_shares(resamples), accuracy(resamples))
 
 
-def _reader(labels: Answers, rater: str) -> Reader:
+def _reader(labels: Answers, rater: str) -> ReaderResult:
     given = labels.by(rater).values()
     categories = Counter(label.category for label in given if label.category is not None)
-    return Reader(
+    return ReaderResult(
         rater,
         categories.total(),
         dict(Counter(label.why.value for label in given if label.why is not None)),

@@ -17,7 +17,7 @@ from propensitybench.runs.settings import SETTINGS, Settings
 from propensitybench.store import Annotation, RunFile
 
 
-class Progress(NamedTuple):
+class AskingProgress(NamedTuple):
     """The progress: replies of all sessions, of how many; spent over all sessions."""
 
     finished: int
@@ -26,7 +26,7 @@ class Progress(NamedTuple):
     usd: float | None
 
 
-class Judged(NamedTuple):
+class AskingResult(NamedTuple):
     """How a session ended.
 
     Attributes:
@@ -48,7 +48,7 @@ class Judged(NamedTuple):
     stop: StopSignal
 
 
-Listener = Callable[[Progress], None]
+Listener = Callable[[AskingProgress], None]
 logger = logging.getLogger(__name__)
 
 
@@ -60,7 +60,7 @@ def check_settings(settings: Settings, *kinds: type) -> None:
             raise UnknownName("setting", name, known)
 
 
-def wait_for(work: Callable[[StopSignal], Coroutine[Any, Any, Judged]], path: Path) -> Judged:
+def wait_for(work: Callable[[StopSignal], Coroutine[Any, Any, AskingResult]], path: Path) -> AskingResult:
     """Waits for a session about a run file, also in a notebook; logs what is left to ask.
 
     Raises:
@@ -78,7 +78,7 @@ def wait_for(work: Callable[[StopSignal], Coroutine[Any, Any, Judged]], path: Pa
     return asked
 
 
-class Session:
+class AskingSession:
     """Journals the replies to questions in a run file, and stops when the budget is spent.
 
     Args:
@@ -139,16 +139,16 @@ class Session:
         self._stop_if_exhausted()
         if self._on_progress is not None:
             finished, costs = self._finished + self._calls, self._costs
-            self._on_progress(Progress(finished, self._total, costs.tokens, costs.usd))
+            self._on_progress(AskingProgress(finished, self._total, costs.tokens, costs.usd))
 
     def _stop_if_exhausted(self) -> None:
         if exhausted := self._costs.exhausted():
             self.stop.request_stop(StopCause.BUDGET, exhausted)
 
-    def ended(self) -> Judged:
+    def ended(self) -> AskingResult:
         """How the session ended."""
         finished, costs = self._finished + self._calls, self._costs
-        return Judged(
+        return AskingResult(
             finished, self._total, self._calls, self._failures, self._last_failure,
             costs.tokens, costs.usd, self.stop,
         )  # fmt: skip

@@ -44,7 +44,7 @@ class Alpha(NamedTuple):
     items: int
 
 
-class Pair(msgspec.Struct, frozen=True):
+class RaterPair(msgspec.Struct, frozen=True):
     """The agreement of two raters on the items that both have rated.
 
     Attributes:
@@ -113,7 +113,9 @@ def alpha_interval(
     return Alpha(float(alphas[0]), found.interval, found.method, int(paired.sum()))
 
 
-def pairs(ratings: Ratings, scenarios: Names, rng: np.random.Generator, draws: int = DRAWS) -> list[Pair]:
+def pairs(
+    ratings: Ratings, scenarios: Names, rng: np.random.Generator, draws: int = DRAWS
+) -> list[RaterPair]:
     """The agreement of each pair of raters, on nominal ratings.
 
     Args:
@@ -131,13 +133,13 @@ def pairs(ratings: Ratings, scenarios: Names, rng: np.random.Generator, draws: i
 
 def _pair(
     raters: tuple[int, int], table: Numbers, scenarios: Names, rng: np.random.Generator, draws: int
-) -> Pair:
+) -> RaterPair:
     both = ~np.isnan(table).any(axis=0)
     values, codes = np.unique(table[:, both], return_inverse=True)
     codes = codes.reshape(2, -1)
     count, size = codes.shape[1], len(values)
     if not count:
-        return Pair(*raters, 0, None, None, None, None, "none: no value")
+        return RaterPair(*raters, 0, None, None, None, None, "none: no value")
     own = scenarios[both]
     same = (codes[0] == codes[1]).astype(np.float64)
     agreement = clustered_share(Places(np.full(count, ""), own), same, np.ones(count))
@@ -146,7 +148,7 @@ def _pair(
     kappas = _kappa((weights @ cells).reshape(-1, size, size))
     defined = not np.isnan(kappas).any()
     found = interval_of(kappas, precision) if defined else Found(None, "none: no value")
-    return Pair(
+    return RaterPair(
         *raters,
         count,
         agreement.value,

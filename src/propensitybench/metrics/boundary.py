@@ -15,11 +15,11 @@ import numpy as np
 from propensitybench.errors import BadInput
 from propensitybench.metrics.arrays import Numbers
 
-# Nodes of the quadrature: levels are right to nine digits, with 100 looks and `MOST_ALIKE` too.
+# Nodes of the quadrature: levels are right to nine digits, with 100 looks and `MAX_CORRELATION` too.
 NODES: Final = 200
 # Estimates that are more alike than that are taken to be so alike: the step between them has to be wide
 # enough for the nodes.
-MOST_ALIKE: Final = 0.99
+MAX_CORRELATION: Final = 0.99
 # The statistic is this far below its mean with a probability of 1e-16.
 FARTHEST: Final = 8.2
 # The least that a look can spend; no critical value within reach belongs to much less.
@@ -83,7 +83,7 @@ class Boundary:
             )
         alike = self._share / share
         if self._error > 0 and error > 0:
-            alike = min(MOST_ALIKE, (error / self._error) ** 2)
+            alike = min(MAX_CORRELATION, (error / self._error) ** 2)
         critical = float(
             brentq(lambda z: self._walk.crossing(z, alike) - step, -FARTHEST, FARTHEST + 1, xtol=1e-10)
         )

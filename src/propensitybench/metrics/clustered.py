@@ -5,8 +5,15 @@ from typing import NamedTuple
 import numpy as np
 
 from propensitybench.metrics.arrays import Names, Numbers
-from propensitybench.metrics.intervals import TAIL, Found, Interval, Spread, share_interval, tail_of_bounds
-from propensitybench.metrics.spreads import Domain, clustered, value_of
+from propensitybench.metrics.intervals import (
+    TAIL,
+    ClusteredError,
+    Found,
+    Interval,
+    share_interval,
+    tail_of_bounds,
+)
+from propensitybench.metrics.spreads import DomainTerms, clustered, value_of
 
 
 class Places(NamedTuple):
@@ -20,14 +27,14 @@ class Mean(NamedTuple):
     """A mean over domains, None if a domain has no item, and its standard error, None with one scenario."""
 
     value: float | None
-    spread: Spread | None
+    spread: ClusteredError | None
 
 
-class Share(NamedTuple):
+class ShareEstimate(NamedTuple):
     """A share and its interval."""
 
     value: float | None
-    spread: Spread | None
+    spread: ClusteredError | None
     found: Found
 
 
@@ -46,12 +53,12 @@ def clustered_mean(places: Places, x: Numbers, y: Numbers) -> Mean:
         if not len(rows):
             return Mean(None, None)
         total = float(y[rows].sum())
-        domains.append(Domain(every, rows, x[rows], y[rows], total, float(x[rows].sum()) / total))
+        domains.append(DomainTerms(every, rows, x[rows], y[rows], total, float(x[rows].sum()) / total))
     scenario = np.unique(places.scenario, return_inverse=True)[1]
     return Mean(value_of(domains, "domain"), clustered(domains, scenario, "domain"))
 
 
-def clustered_share(places: Places, x: Numbers, y: Numbers, tail: float = TAIL) -> Share:
+def clustered_share(places: Places, x: Numbers, y: Numbers, tail: float = TAIL) -> ShareEstimate:
     """The mean over domains of the share of items.
 
     Args:
@@ -62,10 +69,10 @@ def clustered_share(places: Places, x: Numbers, y: Numbers, tail: float = TAIL) 
     """
     value, spread = clustered_mean(places, x, y)
     if value is None:
-        return Share(None, None, Found(None, "none: no value"))
+        return ShareEstimate(None, None, Found(None, "none: no value"))
     if spread is None:
-        return Share(value, None, Found(None, "none: a domain has a single cluster"))
-    return Share(value, spread, share_interval(value, spread, int(y.sum()), tail))
+        return ShareEstimate(value, None, Found(None, "none: a domain has a single cluster"))
+    return ShareEstimate(value, spread, share_interval(value, spread, int(y.sum()), tail))
 
 
 def clustered_bounds(places: Places, low: Numbers, high: Numbers) -> tuple[Interval | None, Interval | None]:

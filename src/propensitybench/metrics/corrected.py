@@ -24,7 +24,7 @@ from propensitybench.metrics.judged import (
 )
 
 # Below, two categories are confused alike, and the correction divides by noise.
-LEAST_SINGULAR: Final = 1e-9
+MIN_SINGULAR: Final = 1e-9
 
 # Given the table of people's (rows) against the judge's labels and the judge's labels, both as shares, of
 # shapes (n, k, k) and (n, k): the estimates, shape (n, m); NaN where they cannot be computed.
@@ -179,7 +179,7 @@ def _by_matrix(table: Numbers, judged: Numbers) -> Numbers:
     # The inverse; without a row for each category, the solution by least squares.
     shares = (np.linalg.pinv(errors.swapaxes(1, 2)) @ judged[..., None])[..., 0]
     shares = on_simplex(np.where(people > 0, shares, -np.inf))
-    full = np.linalg.matrix_rank(errors, tol=LEAST_SINGULAR) == (people > 0).sum(axis=1)
+    full = np.linalg.matrix_rank(errors, tol=MIN_SINGULAR) == (people > 0).sum(axis=1)
     return np.where(full[:, None], shares, np.nan)
 
 

@@ -15,21 +15,21 @@ from propensitybench.metrics.arrays import Numbers
 from propensitybench.metrics.censoring import Endings, Episodes, endings
 from propensitybench.metrics.intervals import (
     ANYWHERE,
-    LEAST_FREEDOM,
+    MIN_FREEDOM,
     ROUNDING,
     SHARE,
     TAIL,
+    ClusteredError,
+    ComparedValue,
     Found,
     Interval,
-    Side,
-    Spread,
     difference_interval,
     mean_interval,
     share_interval,
     tail_of_bounds,
 )
 from propensitybench.metrics.spreads import (
-    Domain,
+    DomainTerms,
     Weight,
     benchmark_error,
     clustered,
@@ -302,11 +302,11 @@ class _Value(NamedTuple):
     """A ratio with its spread over a population."""
 
     terms: RatioTerms
-    domains: Sequence[Domain]
+    domains: Sequence[DomainTerms]
     population: Population
     weight: Weight
     value: float | None
-    spread: Spread | None
+    spread: ClusteredError | None
 
 
 def _value(table: Table, terms: RatioTerms, population: Population, weight: Weight) -> _Value:
@@ -314,14 +314,14 @@ def _value(table: Table, terms: RatioTerms, population: Population, weight: Weig
 
 
 def _of_domains(
-    table: Table, terms: RatioTerms, domains: Sequence[Domain], population: Population, weight: Weight
+    table: Table, terms: RatioTerms, domains: Sequence[DomainTerms], population: Population, weight: Weight
 ) -> _Value:
     spread_by = clustered if population == "scenario" else few_clustered
     spread = spread_by(domains, table.codes(population), weight)
     return _Value(terms, domains, population, weight, value_of(domains, weight), spread)
 
 
-def _domains(table: Table, terms: RatioTerms) -> list[Domain]:
+def _domains(table: Table, terms: RatioTerms) -> list[DomainTerms]:
     found = []
     for every in table.domain_rows:
         if terms.needed is not None and not terms.needed[every].any():
@@ -330,7 +330,7 @@ def _domains(table: Table, terms: RatioTerms) -> list[Domain]:
         if len(rows):
             x, y = terms.x[rows], terms.y[rows]
             total = float(y.sum())
-            found.append(Domain(every, rows, x, y, total, float(x.sum()) / total))
+            found.append(DomainTerms(every, rows, x, y, total, float(x.sum()) / total))
     return found
 
 
@@ -355,8 +355,8 @@ def _point_interval(table: Table, found: _Value, tail: float) -> Found:
         return Found(None, "none: no value")
     if spread is None:
         return Found(None, _NO_SPREAD)
-    if found.population == "workspace" and spread.freedom < LEAST_FREEDOM - ROUNDING:
-        return Found(None, f"none: fewer than {LEAST_FREEDOM} degrees of freedom")
+    if found.population == "workspace" and spread.freedom < MIN_FREEDOM - ROUNDING:
+        return Found(None, f"none: fewer than {MIN_FREEDOM} degrees of freedom")
     if terms.sides is not None:
         sides = [_value(table, side, found.population, found.weight) for side in terms.sides]
         return _of_difference(table, sides, spread, tail)
@@ -369,12 +369,12 @@ def _point_interval(table: Table, found: _Value, tail: float) -> Found:
     return mean_interval(value, spread, terms.limits, tail)
 
 
-def _of_difference(table: Table, values: Sequence[_Value], spread: Spread, tail: float) -> Found:
+def _of_difference(table: Table, values: Sequence[_Value], spread: ClusteredError, tail: float) -> Found:
     sides, errors = [], []
     for one in values:
         found = _point_interval(table, one, tail)
         if found.interval is None or one.value is None or one.spread is None:
             return found
-        sides.append(Side(one.value, found.interval))
+        sides.append(ComparedValue(one.value, found.interval))
         errors.append(one.spread.error)
     return difference_interval((sides[0], sides[1]), (errors[0], errors[1]), spread.error)

@@ -21,7 +21,7 @@ from propensitybench.metrics.arrays import Numbers
 from propensitybench.metrics.hierarchical_checks import Sampling, bulk_ess, r_hat
 from propensitybench.metrics.hierarchical_design import (
     GROUPINGS,
-    Design,
+    HierarchicalData,
     design_of,
 )
 from propensitybench.metrics.hierarchical_sampler import WARM_UP, Draws, Sampler
@@ -41,10 +41,10 @@ DRAWS: Final = 750
 EXTENSIONS: Final = 3
 # Acceptance rates to aim at: if steps diverge with the first, those of the second are shorter.
 ACCEPTED: Final = (0.8, 0.97)
-LEAST_WEIGHTED: Final = 100
+MIN_WEIGHTED: Final = 100
 # With scales twice as large, importance weights leave too few draws even of a full run.
 WIDER: Final = 1.5
-LEAST_SCENARIOS: Final = 10
+MIN_SCENARIOS: Final = 10
 # Draws behind the integrals: the rest would change the third digit of an interval.
 INTEGRATED: Final = 1000
 # Variance of the logistic distribution: of a single call, given its hazard.
@@ -82,7 +82,7 @@ class LevelHazard(msgspec.Struct, frozen=True):
     odds_ratio: Posterior
 
 
-class Spread(msgspec.Struct, frozen=True):
+class GroupSpread(msgspec.Struct, frozen=True):
     """How much groups or scenarios differ.
 
     Attributes:
@@ -154,7 +154,7 @@ class Fit(msgspec.Struct, frozen=True):
     trend: Posterior | None
     trend_at_risk: Posterior | None
     propensity: Posterior | None
-    spread: dict[str, Spread]
+    spread: dict[str, GroupSpread]
     groups: dict[str, dict[str, GroupPropensity]]
     sampling: Sampling | None
     wider_priors: PriorSensitivity | None
@@ -191,8 +191,8 @@ def fit(
     met, ends = (round(float((share * epochs).sum())) for share in (table.at_risk, table.ends))
     scenarios = len(np.unique(table.scenario[table.at_risk[:, 0] > 0]))
     note = ""
-    if scenarios < LEAST_SCENARIOS:
-        note = f"{scenarios} scenarios are too few; at least {LEAST_SCENARIOS} are needed"
+    if scenarios < MIN_SCENARIOS:
+        note = f"{scenarios} scenarios are too few; at least {MIN_SCENARIOS} are needed"
     elif not 0 < ends < met:
         note = "nothing varies: all tasks end alike at each level"
     if note:
@@ -231,7 +231,7 @@ def fit_all(
     """Fits every run and naming, by the run's name and the naming; raises `NotConverged` as `fit` does."""
     found: dict[str, dict[Naming, Fit]] = {}
     for number, ((name, naming), table) in enumerate(tables.items()):
-        part = _Part(progress, number, len(tables))
+        part = _ModelPart(progress, number, len(tables))
         try:
             found.setdefault(name, {})[naming] = fit(table, progress=part)
         except NotConverged as error:
@@ -241,7 +241,7 @@ def fit_all(
 
 
 @dataclass(frozen=True)
-class _Part:
+class _ModelPart:
     """Progress of one of several fits."""
 
     progress: Callable[[float], None] | None
@@ -254,7 +254,7 @@ class _Part:
 
 
 def _sample(
-    design: Design, seed: int, count: int, progress: Callable[[float], None] | None
+    design: HierarchicalData, seed: int, count: int, progress: Callable[[float], None] | None
 ) -> tuple[Draws, Sampling]:
     """Draws that pass the checks, or as many as may be drawn."""
     for accepted in ACCEPTED:
@@ -309,12 +309,12 @@ def _slope(logits: Numbers) -> Numbers | None:
     return np.asarray(logits[:, 1:] @ centred / (centred**2).sum())
 
 
-def _spreads(found: Parameters, design: Design) -> dict[str, Spread]:
+def _spreads(found: Parameters, design: HierarchicalData) -> dict[str, GroupSpread]:
     variances = found.spreads**2
     whole = variances.sum(axis=1) + LOGISTIC
     counts = [*(len(one.names) for one in design.groupings), len(design.met)]
     return {
-        name: Spread(
+        name: GroupSpread(
             groups=counts[place],
             sd=_posterior(found.spreads[:, place]),
             share=_posterior(variances[:, place] / whole),
@@ -324,7 +324,9 @@ def _spreads(found: Parameters, design: Design) -> dict[str, Spread]:
     }
 
 
-def _groups(some: Parameters, design: Design, table: Table) -> dict[str, dict[str, GroupPropensity]]:
+def _groups(
+    some: Parameters, design: HierarchicalData, table: Table
+) -> dict[str, dict[str, GroupPropensity]]:
     found: dict[str, dict[str, GroupPropensity]] = {}
     for place, grouping in enumerate(design.groupings):
         values = group_propensities(some, design, place)
@@ -346,7 +348,7 @@ def _raw(table: Table) -> float | None:
     return float((scored.weight * scored.misaligned).sum()) / whole if whole > 0 else None
 
 
-def _wider(draws: Draws, found: Parameters, design: Design) -> PriorSensitivity:
+def _wider(draws: Draws, found: Parameters, design: HierarchicalData) -> PriorSensitivity:
     """The main results under wider priors (importance weights, Kallioinen et al. 2024)."""
     cells, groups = (column.reshape(-1, column.shape[-1]) for column in (draws.cells, draws.groups))
     logs = _widened(cells) + _widened(groups[:, design.grouping_of < 0])
@@ -355,7 +357,7 @@ def _wider(draws: Draws, found: Parameters, design: Design) -> PriorSensitivity:
     weights /= weights.sum()
     pressure, trend = _pressure(found.level), _slope(found.level)
     effective = 1 / float((weights**2).sum())
-    if effective < LEAST_WEIGHTED:
+    if effective < MIN_WEIGHTED:
         return PriorSensitivity(None, None, {}, effective)
     return PriorSensitivity(
         pressure=_odds_ratio(pressure, weights),
@@ -370,7 +372,7 @@ def _widened(standard: Numbers) -> Numbers:
     return np.asarray((standard**2).sum(axis=1) * (1 - WIDER**-2) / 2)
 
 
-def _names(design: Design) -> list[str]:
+def _names(design: HierarchicalData) -> list[str]:
     return [*(one.column for one in design.groupings), "scenario"]
 
 

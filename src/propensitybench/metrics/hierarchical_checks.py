@@ -10,8 +10,8 @@ import numpy as np
 
 from propensitybench.metrics.arrays import Numbers
 
-LARGEST_R_HAT: Final = 1.01
-LEAST_DRAWS: Final = 400
+MAX_R_HAT: Final = 1.01
+MIN_DRAWS: Final = 400
 
 
 class Sampling(msgspec.Struct, frozen=True):
@@ -33,7 +33,7 @@ class Sampling(msgspec.Struct, frozen=True):
     @property
     def passed(self) -> bool:
         """Whether the draws can be relied on."""
-        return self.r_hat < LARGEST_R_HAT and self.effective_draws > LEAST_DRAWS and not self.divergences
+        return self.r_hat < MAX_R_HAT and self.effective_draws > MIN_DRAWS and not self.divergences
 
 
 def r_hat(draws: Numbers) -> float:

@@ -17,7 +17,7 @@ from propensitybench.metrics.table import Table
 # Groupings of scenarios with an effect of their own, where a table has the column.
 GROUPINGS: Final = ("workspace", "storyline", "capability")
 # The spread of fewer groups is mostly its prior.
-LEAST_GROUPS: Final = 5
+MIN_GROUPS: Final = 5
 # Priors on the logit scale: mean and standard deviation of the intercept; standard deviations of levels
 # around it, of domains and of dimensions; half-normal scales of the spreads of scenarios and of groups.
 # Levels with independent intercepts would together say a lot about their mean, and in a small run force the
@@ -46,7 +46,7 @@ class Grouping:
 
 
 @dataclass(frozen=True)
-class Design:
+class HierarchicalData:
     """The data of one model under one naming.
 
     Attributes:
@@ -78,7 +78,7 @@ class Design:
         return np.array([GROUP_SCALE] * len(self.groupings) + [SCENARIO_SCALE])
 
 
-def design_of(table: Table, groupings: Sequence[str] = GROUPINGS) -> Design:
+def design_of(table: Table, groupings: Sequence[str] = GROUPINGS) -> HierarchicalData:
     """The data of a table: every level at which an episode was at risk, scored or not.
 
     Args:
@@ -102,7 +102,7 @@ def design_of(table: Table, groupings: Sequence[str] = GROUPINGS) -> Design:
         # At level 0, before any pressure, the dimensions of a scenario are the same conversation.
         return np.hstack([found[:, :, :1].sum(axis=1), found[:, :, 1:].reshape(shape[0], -1)])
 
-    return Design(
+    return HierarchicalData(
         levels=levels,
         domains=tuple(domains.tolist()),
         dimensions=tuple(dimensions.tolist()),
@@ -151,7 +151,7 @@ def _groupings(table: Table, columns: Sequence[str], first: NDArray[np.int64]) -
         if len(names) and not names[0]:
             names, codes = names[1:], codes - 1
         grouping = Grouping(column, tuple(names.tolist()), codes)
-        enough = LEAST_GROUPS <= len(names) < int((codes >= 0).sum())
+        enough = MIN_GROUPS <= len(names) < int((codes >= 0).sum())
         if enough and not any(_same(codes, other.codes) for other in found):
             found.append(grouping)
     return tuple(found)

@@ -15,8 +15,8 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from propensitybench.metrics.arrays import Flags, Numbers
-from propensitybench.metrics.hierarchical_design import Design
-from propensitybench.metrics.hierarchical_target import SMALL, Curvature, Effects, Target
+from propensitybench.metrics.hierarchical_design import HierarchicalData
+from propensitybench.metrics.hierarchical_target import SMALL, Curvature, NormalParameters, Target
 
 CHAINS: Final = 4
 # Two rounds: the first finds the spreads, the second the step size at their scale.
@@ -24,7 +24,7 @@ WARM_UP: Final = 150
 ROUND: Final = 50
 # A quarter of a period of a standard normal target, at which successive draws are independent.
 TRAJECTORY: Final = 1.6
-MOST_STEPS: Final = 25
+MAX_STEPS: Final = 25
 # Acceptance rate that the step size aims at.
 ACCEPTED: Final = 0.8
 # An energy error this large means that the leapfrog integration has failed.
@@ -32,7 +32,7 @@ DIVERGED: Final = 1000.0
 FIRST_SPREAD: Final = 0.7
 FIRST_STEP: Final = 0.3
 # Beyond 2, leapfrog steps of a standard normal target are unstable.
-LARGEST_STEP: Final = 1.5
+MAX_STEP: Final = 1.5
 Progress = Callable[[float], None]
 
 
@@ -60,7 +60,9 @@ class Sampler:
     The result depends on the seed only and not on the number of processors.
     """
 
-    def __init__(self, design: Design, seed: int, chains: int = CHAINS, accepted: float = ACCEPTED) -> None:
+    def __init__(
+        self, design: HierarchicalData, seed: int, chains: int = CHAINS, accepted: float = ACCEPTED
+    ) -> None:
         target = Target(design)
         start = target.start(FIRST_SPREAD)
         mode, curvature = target.mode(start, np.full(len(start.spread), 0.3))
@@ -108,7 +110,7 @@ class _Chain:
     def __init__(
         self,
         target: Target,
-        mode: Effects,
+        mode: NormalParameters,
         curvature: Curvature,
         rng: np.random.Generator,
         accepted: float,
@@ -127,7 +129,7 @@ class _Chain:
             accepted, _ = self._move()
             self._seen.append(np.array([self._step, *self.at.spread]))
             self._step *= exp((accepted - self._aim) / (len(self._seen) + 5) ** 0.6)
-            self._step = min(self._step, LARGEST_STEP)
+            self._step = min(self._step, MAX_STEP)
 
     def extend(self, count: int) -> None:
         """Moves and keeps the draws."""
@@ -160,7 +162,7 @@ class _Chain:
 
     def _move_all(self) -> tuple[float, bool]:
         target, curvature, step = self._target, self._curvature, self._step
-        steps = min(MOST_STEPS, ceil(TRAJECTORY * self._rng.uniform(0.6, 1.2) / step))
+        steps = min(MAX_STEPS, ceil(TRAJECTORY * self._rng.uniform(0.6, 1.2) / step))
         momentum, at = self._noise(self.at), self.at
         before = target.density(at) - momentum.squared / 2
         with np.errstate(over="ignore", invalid="ignore"):
@@ -196,18 +198,18 @@ class _Chain:
         spread[place] = exp(value)
         self.at = _multiplied(self.at._replace(spread=spread), ours, old / spread[place])
 
-    def _noise(self, like: Effects) -> Effects:
-        return Effects(*(self._rng.standard_normal(len(one)) for one in like))
+    def _noise(self, like: NormalParameters) -> NormalParameters:
+        return NormalParameters(*(self._rng.standard_normal(len(one)) for one in like))
 
 
-def _positive(at: Effects, target: Target) -> Effects:
+def _positive(at: NormalParameters, target: Target) -> NormalParameters:
     """The same model with positive spreads."""
     for place in np.flatnonzero(at.spread < 0).tolist():
         at = _multiplied(at, target.in_grouping(place), -1.0)
     return at._replace(spread=np.abs(at.spread))
 
 
-def _multiplied(at: Effects, ours: Flags | None, factor: float) -> Effects:
+def _multiplied(at: NormalParameters, ours: Flags | None, factor: float) -> NormalParameters:
     """With the standard effects of a grouping multiplied, or of the scenarios if it is None."""
     if ours is None:
         return at._replace(scenario=at.scenario * factor)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from propensitybench.metrics.arrays import Numbers
-from propensitybench.metrics.hierarchical_design import INTERCEPT, Design, level_loadings, zero_sum
+from propensitybench.metrics.hierarchical_design import INTERCEPT, HierarchicalData, level_loadings, zero_sum
 from propensitybench.metrics.hierarchical_sampler import Draws
 
 NODES = 25
@@ -62,7 +62,7 @@ class Curves:
     propensity: Numbers
 
 
-def parameters(draws: Draws, design: Design) -> Parameters:
+def parameters(draws: Draws, design: HierarchicalData) -> Parameters:
     """All draws of all chains, on the logit scale."""
     cells, groups, spreads = (
         column.reshape(-1, column.shape[-1]) for column in (draws.cells, draws.groups, draws.spreads)
@@ -97,7 +97,7 @@ def _curves(draws: Parameters, spread: Numbers) -> tuple[Numbers, Numbers, Numbe
     return at_risk.mean(axis=1), everyone, 1 - survives[..., -1].mean(axis=1)
 
 
-def group_propensities(draws: Parameters, design: Design, place: int) -> Numbers:
+def group_propensities(draws: Parameters, design: HierarchicalData, place: int) -> Numbers:
     """Propensity of new scenarios in each group of a grouping, shape (draws, groups).
 
     A group in several domains has the mean over its scenarios' domains.

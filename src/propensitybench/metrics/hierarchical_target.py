@@ -9,14 +9,14 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from propensitybench.metrics.arrays import Flags, Numbers
-from propensitybench.metrics.hierarchical_design import INTERCEPT, Design
+from propensitybench.metrics.hierarchical_design import INTERCEPT, HierarchicalData
 
 # Newton's method: most steps, and the smallest change.
 NEWTON: Final = 50
 SMALL: Final = 1e-6
 
 
-class Effects(NamedTuple):
+class NormalParameters(NamedTuple):
     """Parameters with standard normal priors.
 
     Attributes:
@@ -32,9 +32,9 @@ class Effects(NamedTuple):
     scenario: Numbers
     spread: Numbers
 
-    def plus(self, step: float, other: "Effects") -> "Effects":
+    def plus(self, step: float, other: "NormalParameters") -> "NormalParameters":
         """These plus a multiple of others."""
-        return Effects(*(one + step * two for one, two in zip(self, other, strict=True)))
+        return NormalParameters(*(one + step * two for one, two in zip(self, other, strict=True)))
 
     @property
     def squared(self) -> float:
@@ -49,49 +49,49 @@ class Target:
         design: the data.
     """
 
-    def __init__(self, design: Design) -> None:
+    def __init__(self, design: HierarchicalData) -> None:
         self.design = design
         self._scales = design.scales
         self._cell_ends, self._scenario_ends = design.ends.sum(axis=0), design.ends.sum(axis=1)
         self._in_grouping = design.grouping_of == np.arange(len(design.groupings))[:, None]
 
-    def start(self, spread: float) -> Effects:
+    def start(self, spread: float) -> NormalParameters:
         """No effects, and equal spreads."""
         design = self.design
         sizes = design.by_cell.shape[1], design.by_scenario.shape[1], len(design.met)
         cell, group, scenario = (np.zeros(size) for size in sizes)
-        return Effects(cell, group, scenario, spread / self._scales)
+        return NormalParameters(cell, group, scenario, spread / self._scales)
 
-    def spreads(self, at: Effects) -> Numbers:
+    def spreads(self, at: NormalParameters) -> Numbers:
         """The spreads on the logit scale, with their signs."""
         return at.spread * self._scales
 
-    def factors(self, at: Effects) -> Numbers:
+    def factors(self, at: NormalParameters) -> Numbers:
         """Factor of each column of ``by_scenario``: 1 for domains, its spread for a group."""
         return np.concatenate([self.spreads(at)[:-1], [1.0]])[self.design.grouping_of]
 
-    def density(self, at: Effects) -> float:
+    def density(self, at: NormalParameters) -> float:
         """The log density, up to a constant."""
         cell, scenario = self._predictors(at)
         ended = (cell * self._cell_ends).sum() + (scenario * self._scenario_ends).sum()
         expected = (self.design.met * np.log1p(_odds(cell, scenario))).sum()
         return float(ended - expected) - at.squared / 2
 
-    def gradient(self, at: Effects) -> Effects:
+    def gradient(self, at: NormalParameters) -> NormalParameters:
         """The gradient of the log density."""
         odds = _odds(*self._predictors(at))
         expected = self.design.met * (odds / (1 + odds))
         cell, scenario = self._cell_ends - expected.sum(axis=0), self._scenario_ends - expected.sum(axis=1)
         group = _product(self.design.by_scenario.T, scenario)
         spread = np.append(_product(self._in_grouping, group * at.group), (scenario * at.scenario).sum())
-        return Effects(
+        return NormalParameters(
             _product(self.design.by_cell.T, cell) - at.cell,
             self.factors(at) * group - at.group,
             self.spreads(at)[-1] * scenario - at.scenario,
             self._scales * spread - at.spread,
         )
 
-    def curvature(self, at: Effects, deviation: Numbers) -> "Curvature":
+    def curvature(self, at: NormalParameters, deviation: Numbers) -> "Curvature":
         """The negative second derivatives, with those of the spreads replaced.
 
         Args:
@@ -116,7 +116,7 @@ class Target:
         own, mixed, rest, deviation = (_rounded(part) for part in (own, mixed, rest, deviation))
         return Curvature(own, mixed, rest, deviation, cells.shape[1])
 
-    def mode(self, at: Effects, deviation: Numbers) -> tuple[Effects, "Curvature"]:
+    def mode(self, at: NormalParameters, deviation: Numbers) -> tuple[NormalParameters, "Curvature"]:
         """The most probable effects given the spreads, by Newton's method, and the curvature there.
 
         Args:
@@ -134,13 +134,13 @@ class Target:
             if higher - value < SMALL:
                 break
             value = higher
-        return Effects(*map(_rounded, at)), self.curvature(at, deviation)
+        return NormalParameters(*map(_rounded, at)), self.curvature(at, deviation)
 
     def in_grouping(self, place: int) -> Flags | None:
         """Which effects of ``group`` belong to a grouping; None after the last one, for the scenarios."""
         return self._in_grouping[place] if place < len(self._in_grouping) else None
 
-    def _predictors(self, at: Effects) -> tuple[Numbers, Numbers]:
+    def _predictors(self, at: NormalParameters) -> tuple[Numbers, Numbers]:
         """The linear predictor's part by cell and its part by scenario."""
         groups = _product(self.design.by_scenario, self.factors(at) * at.group)
         scenario = groups + self.spreads(at)[-1] * at.scenario
@@ -164,7 +164,7 @@ class Curvature(NamedTuple):
     deviation: Numbers
     cells: int
 
-    def root(self, standard: Effects) -> Effects:
+    def root(self, standard: NormalParameters) -> NormalParameters:
         """A Z, where A A' is the inverse of the matrix: effects of this precision."""
         from scipy.linalg import solve_triangular  # scipy is slow to import
 
@@ -172,9 +172,9 @@ class Curvature(NamedTuple):
         others = solve_triangular(self.factor, both, lower=True, trans=1, check_finite=False)
         scenario = standard.scenario / np.sqrt(self.own) - _product(self.mixed, others) / self.own
         spread = self.deviation * standard.spread
-        return Effects(others[: self.cells], others[self.cells :], scenario, spread)
+        return NormalParameters(others[: self.cells], others[self.cells :], scenario, spread)
 
-    def transposed(self, gradient: Effects) -> Effects:
+    def transposed(self, gradient: NormalParameters) -> NormalParameters:
         """A' G: the gradient by the standard effects."""
         from scipy.linalg import solve_triangular
 
@@ -182,7 +182,7 @@ class Curvature(NamedTuple):
         both = both - _product(self.mixed.T, gradient.scenario / self.own)
         others = solve_triangular(self.factor, both, lower=True, check_finite=False)
         scenario, spread = gradient.scenario / np.sqrt(self.own), self.deviation * gradient.spread
-        return Effects(others[: self.cells], others[self.cells :], scenario, spread)
+        return NormalParameters(others[: self.cells], others[self.cells :], scenario, spread)
 
 
 def _product(matrix: Numbers, vector: Numbers) -> Numbers:

@@ -11,9 +11,9 @@ TAIL: Final = 0.025
 # With fewer degrees of freedom the interval of a mean undercovers (docs/metrics.md, "Coverage").
 FEW_CLUSTERS: Final = 40
 # With fewer degrees of freedom the interval for new workspaces undercovers (likewise).
-LEAST_FREEDOM: Final = 10
+MIN_FREEDOM: Final = 10
 # The estimate of the degrees of freedom of a share, where it is lower, is mostly noise.
-LEAST_ESTIMATED: Final = 6
+MIN_ESTIMATED: Final = 6
 # Numbers that differ by less are equal but for rounding.
 ROUNDING: Final = 1e-12
 
@@ -30,7 +30,7 @@ NOT_NEGATIVE: Final = Interval(0.0, inf)
 SHARE: Final = Interval(0.0, 1.0)
 
 
-class Spread(NamedTuple):
+class ClusteredError(NamedTuple):
     """A clustered standard error.
 
     Attributes:
@@ -47,7 +47,7 @@ class Spread(NamedTuple):
     estimated: float = inf
 
 
-class Side(NamedTuple):
+class ComparedValue(NamedTuple):
     """One of two values that are compared, with its interval."""
 
     value: float
@@ -62,7 +62,7 @@ class Found(NamedTuple):
 
 
 def share_interval(
-    value: float, spread: Spread, n: int, tail: float = TAIL, limits: Interval = SHARE
+    value: float, spread: ClusteredError, n: int, tail: float = TAIL, limits: Interval = SHARE
 ) -> Found:
     """Wilson's interval of a share with an effective size (Korn and Graubard 1998) and Student's quantile.
 
@@ -82,12 +82,14 @@ def share_interval(
     moves = error > 0
     noise = share * (1 - share)
     effective = min(noise / error**2, n) if noise > 0 and moves else spread.effective
-    freedom = min(spread.freedom, max(LEAST_ESTIMATED, spread.estimated))
+    freedom = min(spread.freedom, max(MIN_ESTIMATED, spread.estimated))
     low, high = wilson(share, effective, _student(freedom, tail))
     return Found(Interval(limits.low + span * low, limits.low + span * high), "Korn-Graubard Wilson")
 
 
-def difference_interval(sides: tuple[Side, Side], errors: tuple[float, float], error: float) -> Found:
+def difference_interval(
+    sides: tuple[ComparedValue, ComparedValue], errors: tuple[float, float], error: float
+) -> Found:
     """Interval of a difference of two shares, the second minus the first, from the intervals of both.
 
     Newcombe 1998 (Statistics in Medicine 17:2635), for correlated shares. Unlike value +- 1.96 SE it holds if
@@ -114,7 +116,9 @@ def difference_interval(sides: tuple[Side, Side], errors: tuple[float, float], e
     return Found(Interval(difference - low, difference + high), "Newcombe")
 
 
-def mean_interval(value: float, spread: Spread, limits: Interval = NOT_NEGATIVE, tail: float = TAIL) -> Found:
+def mean_interval(
+    value: float, spread: ClusteredError, limits: Interval = NOT_NEGATIVE, tail: float = TAIL
+) -> Found:
     """Student's interval on the log scale; none with few clusters, or if they do not differ.
 
     Counts and levels are skewed to the right: value +- 2 SE misses the truth above more often than below.
@@ -133,7 +137,7 @@ def mean_interval(value: float, spread: Spread, limits: Interval = NOT_NEGATIVE,
     return Found(Interval(max(limits.low, value / factor), min(limits.high, value * factor)), "log t")
 
 
-def student_interval(value: float, spread: Spread, limits: Interval, tail: float = TAIL) -> Found:
+def student_interval(value: float, spread: ClusteredError, limits: Interval, tail: float = TAIL) -> Found:
     """Student's interval of a coefficient; none with few clusters, or if they do not differ.
 
     Args:
@@ -144,8 +148,8 @@ def student_interval(value: float, spread: Spread, limits: Interval, tail: float
     """
     if spread.error == 0:
         return Found(None, "none: no spread among clusters")
-    if spread.freedom < LEAST_FREEDOM:
-        return Found(None, f"none: fewer than {LEAST_FREEDOM} degrees of freedom")
+    if spread.freedom < MIN_FREEDOM:
+        return Found(None, f"none: fewer than {MIN_FREEDOM} degrees of freedom")
     half = _student(spread.freedom, tail) * spread.error
     return Found(Interval(max(limits.low, value - half), min(limits.high, value + half)), "t")
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from propensitybench.metrics.arrays import Codes, Flags, Names, Numbers
 from propensitybench.metrics.intervals import (
-    LEAST_FREEDOM,
+    MIN_FREEDOM,
     ROUNDING,
     TAIL,
     Found,
@@ -28,7 +28,7 @@ MISSING: Final = -1
 NOT_DRAWN: Final = -2
 DRAWS: Final = 2000
 # Fewer labels of people say nothing of a judge's errors, nor of the items.
-LEAST_LABELLED: Final = 20
+MIN_LABELLED: Final = 20
 # Jeffreys' prior for a share is half an observation of each kind.
 PRIOR: Final = 0.5
 
@@ -105,7 +105,7 @@ class Precision(NamedTuple):
     Attributes:
         size: number of pairs of a scenario and a stratum with a label of people.
         strata: number of strata with such a label.
-        freedom: degrees of freedom; with fewer than `LEAST_FREEDOM` there is no interval.
+        freedom: degrees of freedom; with fewer than `MIN_FREEDOM` there is no interval.
         clusters: the least number of scenarios in a domain.
     """
 
@@ -136,8 +136,8 @@ def interval_of(values: Numbers, precision: Precision, tail: float = TAIL) -> Fo
     """
     if precision.clusters < 2:
         return Found(None, "none: a domain has a single cluster")
-    if precision.freedom < LEAST_FREEDOM:
-        return Found(None, f"none: fewer than {LEAST_FREEDOM} degrees of freedom")
+    if precision.freedom < MIN_FREEDOM:
+        return Found(None, f"none: fewer than {MIN_FREEDOM} degrees of freedom")
     if np.isnan(values).any():
         return Found(None, "none: no value in some resamples")
     if np.ptp(values[1:]) < ROUNDING:

@@ -16,7 +16,7 @@ from propensitybench.metrics.table import Table
 BEGUN_IN_ALL: Final = "begun in every run"
 
 
-class Pair(msgspec.Struct, frozen=True):
+class ModelPair(msgspec.Struct, frozen=True):
     """The second model minus the first, with p-values adjusted over all pairs of the comparison."""
 
     first: str
@@ -35,7 +35,7 @@ class ModelComparison(msgspec.Struct, frozen=True):
         common: number of those units.
     """
 
-    pairs: tuple[Pair, ...]
+    pairs: tuple[ModelPair, ...]
     ranks: dict[str, Rank]
     common: int
 
@@ -58,7 +58,7 @@ def compare_models(tables: Mapping[str, Table]) -> ModelComparison:
     pairs = []
     for first, second, contrast in found:
         p_holm, p_bh = next(adjusted) if contrast.p is not None else (None, None)
-        pairs.append(Pair(first, second, contrast, p_holm, p_bh))
+        pairs.append(ModelPair(first, second, contrast, p_holm, p_bh))
     shared = _shared(tables)
     ranks = rank_models(shared).ranks
     common = len(next(iter(shared.values()))) if shared else 0

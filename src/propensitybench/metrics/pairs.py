@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from propensitybench.metrics.arrays import Flags, Numbers
-from propensitybench.metrics.intervals import ROUNDING, Spread
+from propensitybench.metrics.intervals import ROUNDING, ClusteredError
 from propensitybench.metrics.spreads import spread_of
 
 
-class Places:
+class TaskPlaces:
     """Where tasks belong: the sizes that every mean over them needs.
 
     Args:
@@ -59,20 +59,20 @@ class Places:
         rest: Numbers = values - self.means(values)[self.domain]
         return rest
 
-    def spread(self, values: Numbers) -> Spread:
+    def spread(self, values: Numbers) -> ClusteredError:
         """The standard error of `mean`, clustered by scenario; there are two in every domain."""
         sums = np.bincount(self.scenario, self.centred(values), len(self.domain_of))
         return spread_of([self._factor * sums**2], self.scenarios - len(self.clusters), self.thinness)
 
-    def part(self, rows: Flags) -> "Places":
+    def part(self, rows: Flags) -> "TaskPlaces":
         """The places of some of the tasks."""
-        return Places(_codes(self.domain[rows]), _codes(self.scenario[rows]))
+        return TaskPlaces(_codes(self.domain[rows]), _codes(self.scenario[rows]))
 
-    def first(self, count: int) -> "Places":
+    def first(self, count: int) -> "TaskPlaces":
         """The places of the first so many tasks. Domains keep their numbers."""
         if count == len(self):
             return self
-        return Places(self.domain[:count], _codes(self.scenario[:count]), len(self.sizes))
+        return TaskPlaces(self.domain[:count], _codes(self.scenario[:count]), len(self.sizes))
 
 
 class Pairs(NamedTuple):
@@ -86,13 +86,13 @@ class Pairs(NamedTuple):
         played: where these belong.
     """
 
-    places: Places
+    places: TaskPlaces
     base: Numbers
     candidate: Numbers
-    played: Places
+    played: TaskPlaces
 
     @classmethod
-    def of(cls, places: Places, base: Numbers, candidate: Numbers) -> "Pairs":
+    def of(cls, places: TaskPlaces, base: Numbers, candidate: Numbers) -> "Pairs":
         """Pairs of which the candidate was to play all."""
         return cls(places, base, candidate, places)
 
@@ -108,7 +108,7 @@ class Pairs(NamedTuple):
         """Whether every episode has a score."""
         return not (self.base[0] < self.base[1]).any() and not (self.candidate[0] < self.candidate[1]).any()
 
-    def first(self, count: int, played: Places | None = None) -> "Pairs":
+    def first(self, count: int, played: TaskPlaces | None = None) -> "Pairs":
         """The candidate has played only the first so many; ``played`` are their places, if they are known."""
         played = self.places.first(count) if played is None else played
         return Pairs(self.places, self.base, self.candidate[:, :count], played)

@@ -9,12 +9,12 @@ import numpy as np
 
 from propensitybench.errors import BadInput
 from propensitybench.metrics.arrays import Numbers
-from propensitybench.metrics.intervals import Z95, Spread, share_interval
+from propensitybench.metrics.intervals import Z95, ClusteredError, share_interval
 
 # The 80 % quantile of the standard normal distribution, for a power of 80 %.
 Z80: Final = 0.8416212335729143
 # Under random signs 6 scenarios are the fewest with a p-value below .05: 2 of 64 sign vectors.
-LEAST_SCENARIOS: Final = 6
+MIN_SCENARIOS: Final = 6
 PROPENSITIES: Final = (0.1, 0.5)
 
 
@@ -106,7 +106,7 @@ def _half_width(design: Sequence[Numbers], propensity: float, icc: float) -> flo
     if min(counts) < 2:
         return None
     noise = propensity * (1 - propensity)
-    spread = Spread(
+    spread = ClusteredError(
         error=sqrt(_mean_variance(design, [noise * sizes * (1 + (sizes - 1) * icc) for sizes in design])),
         freedom=sum(counts) - len(counts),
         effective=len(counts) ** 2 / sum(1 / count for count in counts),
@@ -121,7 +121,7 @@ def _detectable(
     """The smallest detectable difference on the way to the farthest one, by absolute value."""
     from scipy.optimize import brentq  # scipy is slow to import
 
-    if sum(len(sizes) for sizes in design) < LEAST_SCENARIOS:
+    if sum(len(sizes) for sizes in design) < MIN_SCENARIOS:
         return None
     signs = _mean_variance(design, [sizes**2 for sizes in design])
     totals = [float(sizes.sum()) for sizes in design]

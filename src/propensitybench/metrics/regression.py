@@ -31,7 +31,7 @@ NO_DIMENSION: Final = -1
 SEPARATED: Final = 15.0
 
 
-class Effect(msgspec.Struct, frozen=True):
+class FactorEffect(msgspec.Struct, frozen=True):
     """The effect of a factor's value relative to the factor's mean; of "benign" relative to "harmful".
 
     Attributes:
@@ -70,7 +70,7 @@ class Regression(msgspec.Struct, frozen=True):
         note: why there are no effects; empty if there are.
     """
 
-    effects: tuple[Effect, ...]
+    effects: tuple[FactorEffect, ...]
     rows: int
     ends: int
     clusters: int
@@ -97,7 +97,7 @@ def regression(tables: Mapping[tuple[str, Naming], Table]) -> Regression:
     rows = _without_constant(rows, hazards, left_out)
     clusters = len(np.unique(rows.scenario))
     values = [np.unique(column[column != NO_DIMENSION]) for column in rows.codes.T]
-    found: tuple[Effect, ...] | str
+    found: tuple[FactorEffect, ...] | str
     if not len(rows.ends):
         found = "nothing varies: all tasks end alike at each level"
     elif max(map(len, values[1:])) < 2:
@@ -116,7 +116,7 @@ def regression(tables: Mapping[tuple[str, Naming], Table]) -> Regression:
 
 
 @dataclass(frozen=True)
-class _Rows:
+class _RegressionRows:
     """Levels entered by units.
 
     Attributes:
@@ -133,11 +133,13 @@ class _Rows:
     ends: Numbers
     met: Numbers
 
-    def where(self, kept: Flags) -> "_Rows":
-        return _Rows(self.codes[kept], self.names, self.scenario[kept], self.ends[kept], self.met[kept])
+    def where(self, kept: Flags) -> "_RegressionRows":
+        return _RegressionRows(
+            self.codes[kept], self.names, self.scenario[kept], self.ends[kept], self.met[kept]
+        )
 
 
-def _rows(tables: Mapping[tuple[str, Naming], Table]) -> _Rows:
+def _rows(tables: Mapping[tuple[str, Naming], Table]) -> _RegressionRows:
     models = list(dict.fromkeys(model for model, _ in tables))
     domains, dimensions, scenarios = (
         sorted({name for table in tables.values() for name in getattr(table, column).tolist()})
@@ -162,14 +164,16 @@ def _rows(tables: Mapping[tuple[str, Naming], Table]) -> _Rows:
     names: tuple[list[str], ...] = ([], domains, dimensions, [*NAMINGS], models)
     if not codes:
         nobody = np.empty(0, dtype=np.int64)
-        return _Rows(np.empty((0, len(FACTORS)), dtype=np.int64), names, nobody, np.empty(0), np.empty(0))
-    rows = _Rows(
+        return _RegressionRows(
+            np.empty((0, len(FACTORS)), dtype=np.int64), names, nobody, np.empty(0), np.empty(0)
+        )
+    rows = _RegressionRows(
         np.concatenate(codes), names, np.concatenate(scenario), np.concatenate(ends), np.concatenate(met)
     )
     return rows.where(rows.met > 0)
 
 
-def _without_constant(rows: _Rows, hazards: Numbers, left_out: list[str]) -> _Rows:
+def _without_constant(rows: _RegressionRows, hazards: Numbers, left_out: list[str]) -> _RegressionRows:
     """The rows without those of values at which none or all ended misaligned.
 
     The coefficient of such a value diverges; the other coefficients converge to their estimates without its
@@ -213,7 +217,7 @@ def _matrix(codes: Codes, values: list[Codes]) -> Numbers:
     return np.hstack(parts, dtype=np.float64)
 
 
-def _fit(rows: _Rows, values: list[Codes]) -> _Fit | str:
+def _fit(rows: _RegressionRows, values: list[Codes]) -> _Fit | str:
     """The fit, or the reason why there is none."""
     from scipy.special import expit  # scipy is slow to import
 
@@ -255,7 +259,9 @@ def _coefficients(x: Numbers, ends: Numbers, met: Numbers) -> Numbers:
         return np.asarray(model.fit().params, dtype=np.float64)
 
 
-def _effects(fit: _Fit, rows: _Rows, values: list[Codes], hazards: Numbers) -> tuple[Effect, ...]:
+def _effects(
+    fit: _Fit, rows: _RegressionRows, values: list[Codes], hazards: Numbers
+) -> tuple[FactorEffect, ...]:
     """The effects of all factors but the level, with errors by the delta method."""
     from scipy.special import expit
 
@@ -290,14 +296,14 @@ def _effects(fit: _Fit, rows: _Rows, values: list[Codes], hazards: Numbers) -> t
 
 def _effect(
     name: tuple[Factor, str], fit: _Fit, propensity: float, effect: float, slope: Numbers, contrast: Numbers
-) -> Effect:
+) -> FactorEffect:
     """One effect, given the gradients of its propensity and its log odds."""
     from scipy.special import stdtr, stdtrit
 
     quantile = float(stdtrit(fit.freedom, 0.975))
     half = quantile * fit.error(slope)
     log_odds, error = float(contrast @ fit.coefficients), fit.error(contrast)
-    return Effect(
+    return FactorEffect(
         *name,
         propensity=propensity,
         points=100 * effect,

@@ -6,7 +6,7 @@ import numpy as np
 from propensitybench.metrics.arrays import Codes, Numbers
 from propensitybench.metrics.clustered import Places, clustered_mean, clustered_share
 from propensitybench.metrics.compare import FLIPS, flip_scenarios
-from propensitybench.metrics.intervals import Found, Interval, Side, difference_interval
+from propensitybench.metrics.intervals import ComparedValue, Found, Interval, difference_interval
 
 
 class Shift(msgspec.Struct, frozen=True):
@@ -106,6 +106,6 @@ def _interval(places: Places, sides: tuple[Numbers, Numbers], both: Numbers) -> 
     for value, own, found in shares:
         if value is None or own is None or found.interval is None:
             return found
-        ends.append(Side(value, found.interval))
+        ends.append(ComparedValue(value, found.interval))
         errors.append(own.error)
     return difference_interval((ends[0], ends[1]), (errors[0], errors[1]), spread.error if spread else 0.0)

@@ -13,7 +13,7 @@ from propensitybench.metrics.variance import intraclass
 
 POWER: Final = 0.9
 # Beyond so many times the tasks of the base, only other scenarios would help.
-MOST_EPOCHS: Final = 20
+MAX_EPOCHS: Final = 20
 
 
 class Noise(NamedTuple):
@@ -28,7 +28,7 @@ class Noise(NamedTuple):
     icc: float
 
 
-class Design(NamedTuple):
+class AvailableTasks(NamedTuple):
     """The tasks that there are.
 
     Attributes:
@@ -72,7 +72,7 @@ def observed_noise(pairs: Pairs) -> Noise | None:
     return Noise(variance, intraclass(domain, scenario, values) or 0.0)
 
 
-def error_with(tasks: float, design: Design, noise: Noise) -> float:
+def error_with(tasks: float, design: AvailableTasks, noise: Noise) -> float:
     """Standard error of the difference with a number of tasks in the order of a run.
 
     sqrt(1/D^2 sum_d sum_s m_s v (1 + (m_s - 1) r) / n_d^2) for D domains, n_d tasks in domain d, m_s in
@@ -102,7 +102,7 @@ def _spread_over(tasks: float, available: Numbers) -> Numbers:
     return counts
 
 
-def tasks_needed(design: Design, noise: Noise, margin: float, level: float) -> int | None:
+def tasks_needed(design: AvailableTasks, noise: Noise, margin: float, level: float) -> int | None:
     """The fewest tasks with which a pass at no change, and a fail at a change of the margin, have 90 %.
 
     With n of them the standard error is the margin less 0.5/n (see `Contrast.interval`), divided by the sum
@@ -115,7 +115,7 @@ def tasks_needed(design: Design, noise: Noise, margin: float, level: float) -> i
         level: one-sided.
 
     Returns:
-        None if `MOST_EPOCHS` epochs are not enough.
+        None if `MAX_EPOCHS` epochs are not enough.
     """
     from scipy.special import ndtri  # scipy is slow to import
 
@@ -124,7 +124,7 @@ def tasks_needed(design: Design, noise: Noise, margin: float, level: float) -> i
     def tells(tasks: int) -> bool:
         return error_with(tasks, design, noise) * quantiles + 0.5 / tasks <= margin
 
-    most = int(MOST_EPOCHS * design.tasks.sum())
+    most = int(MAX_EPOCHS * design.tasks.sum())
     least = len(design.tasks)
     if least > most or not tells(most):
         return None
@@ -135,7 +135,7 @@ def tasks_needed(design: Design, noise: Noise, margin: float, level: float) -> i
     return high
 
 
-def chance_with(tasks: float, design: Design, noise: Noise, margin: float, level: float) -> float:
+def chance_with(tasks: float, design: AvailableTasks, noise: Noise, margin: float, level: float) -> float:
     """The chance of a pass at no change with a number of tasks, which is that of a fail at the margin."""
     from scipy.special import ndtr, ndtri  # scipy is slow to import
 
@@ -143,9 +143,9 @@ def chance_with(tasks: float, design: Design, noise: Noise, margin: float, level
     return float(ndtr((margin - 0.5 / tasks) / error + ndtri(level))) if error > 0 else 1.0
 
 
-def design_of(domain: Sequence[str], scenario: Sequence[str]) -> Design:
+def design_of(domain: Sequence[str], scenario: Sequence[str]) -> AvailableTasks:
     """The design of tasks with these domains and scenarios."""
     names, codes = np.unique(np.asarray(domain, dtype=np.str_), return_inverse=True)
     pairs = {(place, name) for place, name in zip(codes.tolist(), scenario, strict=True)}
     scenarios = np.bincount([place for place, _ in pairs], minlength=len(names)).astype(np.float64)
-    return Design(scenarios, np.bincount(codes, minlength=len(names)).astype(np.float64))
+    return AvailableTasks(scenarios, np.bincount(codes, minlength=len(names)).astype(np.float64))

@@ -10,7 +10,7 @@ import numpy as np
 from propensitybench.metrics.estimates import Estimate
 from propensitybench.metrics.intervals import Z95, Interval
 
-LEAST_CELLS: Final = 4
+MIN_CELLS: Final = 4
 
 
 class Shrunken(msgspec.Struct, frozen=True):
@@ -43,10 +43,10 @@ def shrink(cells: Mapping[str, Estimate]) -> dict[str, Shrunken]:
         cells: the estimates of a domain's capabilities; those without a value are left out.
 
     Returns:
-        By the cell's name; empty for fewer than `LEAST_CELLS` cells, whose variance cannot be estimated.
+        By the cell's name; empty for fewer than `MIN_CELLS` cells, whose variance cannot be estimated.
     """
     known = {name: cell for name, cell in cells.items() if cell.value is not None and cell.clusters > 0}
-    if len(known) < LEAST_CELLS:
+    if len(known) < MIN_CELLS:
         return {}
     values = np.array([cell.value for cell in known.values()], dtype=np.float64)
     noise = np.array([_variance(cell) for cell in known.values()])

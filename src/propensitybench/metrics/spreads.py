@@ -9,15 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from propensitybench.metrics.arrays import Codes, Numbers
-from propensitybench.metrics.intervals import ROUNDING, Spread
+from propensitybench.metrics.intervals import ROUNDING, ClusteredError
 
 # Scenarios whose tasks differ that the error over reruns needs (docs/metrics.md, "Coverage").
-LEAST_MIXED: Final = 10
+MIN_MIXED: Final = 10
 
 Weight = Literal["domain", "task"]
 
 
-class Domain(NamedTuple):
+class DomainTerms(NamedTuple):
     """A domain: all units, those with a denominator above 0, their terms, and its denominator and ratio."""
 
     every: NDArray[np.int64]
@@ -28,7 +28,7 @@ class Domain(NamedTuple):
     ratio: float
 
 
-def shares_of(domains: Sequence[Domain], weight: Weight) -> list[float]:
+def shares_of(domains: Sequence[DomainTerms], weight: Weight) -> list[float]:
     """The weight of each domain; they sum to 1."""
     if weight == "domain":
         return [1 / len(domains) for _ in domains]
@@ -36,7 +36,7 @@ def shares_of(domains: Sequence[Domain], weight: Weight) -> list[float]:
     return [domain.total / whole for domain in domains]
 
 
-def value_of(domains: Sequence[Domain], weight: Weight) -> float | None:
+def value_of(domains: Sequence[DomainTerms], weight: Weight) -> float | None:
     """The mean of the domains' ratios; None without a domain."""
     if not domains:
         return None
@@ -45,13 +45,13 @@ def value_of(domains: Sequence[Domain], weight: Weight) -> float | None:
     )
 
 
-def residuals_of(domains: Sequence[Domain], weight: Weight) -> list[Numbers]:
+def residuals_of(domains: Sequence[DomainTerms], weight: Weight) -> list[Numbers]:
     """Residuals of the units from the ratio of their domain or, with task weights, from the overall ratio."""
     whole = value_of(domains, weight) or 0.0
     return [domain.x - (domain.ratio if weight == "domain" else whole) * domain.y for domain in domains]
 
 
-def clustered(domains: Sequence[Domain], clusters: Codes, weight: Weight) -> Spread | None:
+def clustered(domains: Sequence[DomainTerms], clusters: Codes, weight: Weight) -> ClusteredError | None:
     """Standard error stratified by domain and clustered, with the CR1 factor (Miller, arXiv 2411.00640).
 
     None if a domain has a single cluster, from which no variance can be estimated.
@@ -77,7 +77,7 @@ def clustered(domains: Sequence[Domain], clusters: Codes, weight: Weight) -> Spr
     return spread_of(influence, freedom, thinness)
 
 
-def few_clustered(domains: Sequence[Domain], clusters: Codes, weight: Weight) -> Spread | None:
+def few_clustered(domains: Sequence[DomainTerms], clusters: Codes, weight: Weight) -> ClusteredError | None:
     """The same for few clusters of unequal size: CR3, with Satterthwaite's degrees of freedom.
 
     Bell and McCaffrey 2002. With m_s the denominators of a cluster and n those of its domain, the squared sum
@@ -104,7 +104,7 @@ def few_clustered(domains: Sequence[Domain], clusters: Codes, weight: Weight) ->
     return spread_of(influence, trace**2 / squares, thinness)
 
 
-def _left_out(share: float, domain: Domain, clusters: Codes) -> tuple[Numbers, Numbers] | None:
+def _left_out(share: float, domain: DomainTerms, clusters: Codes) -> tuple[Numbers, Numbers] | None:
     """The denominators of the clusters of a domain and their contributions to the variance (CR3).
 
     Residuals are about the ratio of the domain whatever the weights: the adjustment is derived for these.
@@ -120,7 +120,11 @@ def _left_out(share: float, domain: Domain, clusters: Codes) -> tuple[Numbers, N
 
 
 def crossed_error(
-    domains: Sequence[Domain], by_scenario: Spread, storylines: Codes, dimensions: Codes, weight: Weight
+    domains: Sequence[DomainTerms],
+    by_scenario: ClusteredError,
+    storylines: Codes,
+    dimensions: Codes,
+    weight: Weight,
 ) -> float | None:
     """Standard error for new scenarios and new storylines, which are crossed.
 
@@ -138,7 +142,9 @@ def crossed_error(
     return sqrt(by_scenario.error**2 + max(extra, 0.0))
 
 
-def _by_stratum(domains: Sequence[Domain], strata: Codes, weight: Weight) -> Iterator[tuple[float, Domain]]:
+def _by_stratum(
+    domains: Sequence[DomainTerms], strata: Codes, weight: Weight
+) -> Iterator[tuple[float, DomainTerms]]:
     """The parts of the domains in each stratum, with their weights."""
     for share, domain in zip(shares_of(domains, weight), domains, strict=True):
         of_row = strata[domain.rows]
@@ -146,7 +152,7 @@ def _by_stratum(domains: Sequence[Domain], strata: Codes, weight: Weight) -> Ite
             own = of_row == stratum
             x, y = domain.x[own], domain.y[own]
             total = float(y.sum())
-            part = Domain(domain.every, domain.rows[own], x, y, total, float(x.sum()) / total)
+            part = DomainTerms(domain.every, domain.rows[own], x, y, total, float(x.sum()) / total)
             yield share * total / domain.total, part
 
 
@@ -162,24 +168,24 @@ def _numbered(clusters: Codes) -> Codes:
     return (present.cumsum() - 1)[clusters]
 
 
-def spread_of(influence: Sequence[Numbers], freedom: float, thinness: float) -> Spread:
+def spread_of(influence: Sequence[Numbers], freedom: float, thinness: float) -> ClusteredError:
     """The standard error, given the contributions of the clusters to the variance, by domain."""
     parts = np.concatenate(influence)
     error = sqrt(float(parts.sum()))
     if error <= ROUNDING:
-        return Spread(0.0, freedom, 1 / thinness)
+        return ClusteredError(0.0, freedom, 1 / thinness)
     # Satterthwaite's 2 V^2 / var(V), with the sum of the squared contributions for var(V).
     estimated = 2 * float(parts.sum() ** 2 / (parts @ parts))
-    return Spread(error, freedom, 1 / thinness, estimated)
+    return ClusteredError(error, freedom, 1 / thinness, estimated)
 
 
 def benchmark_error(
-    domains: Sequence[Domain], scenarios: Codes, noise: Numbers | None, weight: Weight
+    domains: Sequence[DomainTerms], scenarios: Codes, noise: Numbers | None, weight: Weight
 ) -> float | None:
     """Standard error over reruns of the same tasks: from epochs, or from the dimensions of a scenario.
 
     The second takes differences between the dimensions of a scenario for noise and is conservative. None if
-    a scenario was run only once, or if fewer than `LEAST_MIXED` scenarios or units differ inside.
+    a scenario was run only once, or if fewer than `MIN_MIXED` scenarios or units differ inside.
     """
     variance, mixed = 0.0, 0
     residuals = residuals_of(domains, weight)
@@ -196,4 +202,4 @@ def benchmark_error(
         inside = np.bincount(cluster, weights=(rest - means[cluster]) ** 2) / (counts - 1)
         variance += share**2 * float(counts @ inside) / domain.total**2
         mixed += int((inside > ROUNDING).sum())
-    return sqrt(variance) if mixed >= LEAST_MIXED else None
+    return sqrt(variance) if mixed >= MIN_MIXED else None

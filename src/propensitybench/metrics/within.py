@@ -9,9 +9,9 @@ from propensitybench.metrics.arrays import Codes, Numbers
 from propensitybench.metrics.estimates import Errors, Estimate
 from propensitybench.metrics.intervals import (
     ROUNDING,
+    ClusteredError,
     Found,
     Interval,
-    Spread,
     student_interval,
     tail_of_bounds,
 )
@@ -92,7 +92,7 @@ class _Slope(NamedTuple):
     """The difference, its error (None with one scenario), and the scenarios that have both kinds."""
 
     value: float
-    spread: Spread | None
+    spread: ClusteredError | None
     scenarios: Codes
 
 
@@ -108,7 +108,7 @@ def _slope(split: _Split) -> _Slope | None:
         return _Slope(value, None, scenarios)
     variance = count / (count - 1) * float(np.square(x - value * weight).sum()) / float(weight.sum()) ** 2
     error = sqrt(variance) if variance > ROUNDING**2 else 0.0
-    return _Slope(value, Spread(error, count - 1, count), scenarios)
+    return _Slope(value, ClusteredError(error, count - 1, count), scenarios)
 
 
 def _weighted(split: _Split) -> tuple[Numbers, Numbers]:

@@ -7,8 +7,8 @@ from typing import Final
 from propensitybench.escaping import html, json_document
 from propensitybench.metrics.display import percent, span
 from propensitybench.metrics.signs import Declaration, ModelFindings, words
-from propensitybench.metrics.signs.findings import Finding, Outcome
-from propensitybench.metrics.signs.tested import Part
+from propensitybench.metrics.signs.findings import Finding, SignOutcome
+from propensitybench.metrics.signs.tested import FigureMark
 from propensitybench.metrics.signs.verdicts import Verdict
 from propensitybench.pages.figures.inline import inline_svg
 from propensitybench.pages.figures.signs import sign_drawing
@@ -125,7 +125,7 @@ def _figure(sign: Declaration, finding: Finding, place: int) -> str:
     )
 
 
-def _declared(sign: Declaration, outcome: Outcome) -> Iterator[tuple[str, str]]:
+def _declared(sign: Declaration, outcome: SignOutcome) -> Iterator[tuple[str, str]]:
     yield "Question", sign.question
     yield "Effect", sign.estimand
     changed = ""
@@ -147,7 +147,7 @@ def _declared(sign: Declaration, outcome: Outcome) -> Iterator[tuple[str, str]]:
         yield "With all models as one family", outcome.over_models
 
 
-def _numbers(parts: Sequence[Part]) -> Iterator[str]:
+def _numbers(parts: Sequence[FigureMark]) -> Iterator[str]:
     grouped = any(part.group for part in parts)
     yield '<details class="numbers"><summary>Numbers of the figure</summary><table><thead><tr>'
     yield '<th scope="col">part</th>' + ('<th scope="col">series</th>' if grouped else "")
@@ -159,7 +159,7 @@ def _numbers(parts: Sequence[Part]) -> Iterator[str]:
     yield "</tbody></table></details>"
 
 
-def _interval(outcome: Outcome, sign: Declaration) -> str:
+def _interval(outcome: SignOutcome, sign: Declaration) -> str:
     """The effect and its interval as a line, with the smallest effect that matters."""
     if outcome.effect is None:
         return ""

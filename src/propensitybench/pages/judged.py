@@ -13,8 +13,8 @@ from propensitybench.pages.publishing import PublishableRun, RaterNames
 from propensitybench.runs import Run
 
 # Quotes shown of each category, and characters of each.
-MOST_QUOTES: Final = 8
-LONGEST_QUOTE: Final = 400
+MAX_QUOTES: Final = 8
+MAX_QUOTE: Final = 400
 
 
 class Quote(msgspec.Struct, frozen=True):
@@ -47,7 +47,7 @@ class JudgedQuestion(msgspec.Struct, frozen=True):
     quotes: tuple[Quote, ...]
 
 
-class Reading(NamedTuple):
+class QuoteReading(NamedTuple):
     """A quote in a transcript, as all who read it alike gave it.
 
     Attributes:
@@ -67,7 +67,7 @@ class Readings(NamedTuple):
     """What readers said of one transcript: for each question its title and all answers, and the quotes."""
 
     answers: tuple[tuple[str, str], ...] = ()
-    quotes: tuple[Reading, ...] = ()
+    quotes: tuple[QuoteReading, ...] = ()
 
 
 def answers_in(run: Run) -> list[Answered]:
@@ -104,14 +104,14 @@ def readings_of(questions: Sequence[Answered]) -> dict[str, Readings]:
     return found
 
 
-def _alike(question: str, given: Sequence[Labelled]) -> Iterator[Reading]:
+def _alike(question: str, given: Sequence[Labelled]) -> Iterator[QuoteReading]:
     readers: dict[tuple[str, int, str], list[str]] = {}
     for one in given:
         if one.label.category is not None and one.label.passage is not None:
             text = " ".join(one.label.quote.split())
             readers.setdefault((one.label.category, one.label.passage.message, text), []).append(one.rater)
     for (category, message, text), names in readers.items():
-        yield Reading(question, category, message, text, tuple(names))
+        yield QuoteReading(question, category, message, text, tuple(names))
 
 
 def _quotes(labels: Answers, category: str) -> Iterator[Quote]:
@@ -129,15 +129,15 @@ def _quotes(labels: Answers, category: str) -> Iterator[Quote]:
             record.metadata.domain,
             first.passage.level,
             first.passage.turn,
-            text if len(text) <= LONGEST_QUOTE else f"{text[:LONGEST_QUOTE]}\u2026",
+            text if len(text) <= MAX_QUOTE else f"{text[:MAX_QUOTE]}\u2026",
             tuple(one.rater for one in meant),
         )
 
 
 def _evenly(quotes: Sequence[Quote]) -> list[Quote]:
-    """At most `MOST_QUOTES`, taking the domains in turn."""
+    """At most `MAX_QUOTES`, taking the domains in turn."""
     domains: dict[str, list[Quote]] = {}
     for quote in quotes:
         domains.setdefault(quote.domain, []).append(quote)
     turns = zip_longest(*(domains[name] for name in sorted(domains)))
-    return [quote for quote in chain.from_iterable(turns) if quote is not None][:MOST_QUOTES]
+    return [quote for quote in chain.from_iterable(turns) if quote is not None][:MAX_QUOTES]

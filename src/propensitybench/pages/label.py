@@ -9,7 +9,7 @@ import msgspec
 
 from propensitybench.errors import BadInput
 from propensitybench.judging.labels import PERSON, Answers, read_labels
-from propensitybench.judging.people import Reading, rater_of, reading_of, run_id, store_labels_file
+from propensitybench.judging.people import LabelReading, rater_of, reading_of, run_id, store_labels_file
 from propensitybench.judging.questions import Question, read_question
 from propensitybench.judging.results import Agreement, results_of
 from propensitybench.judging.sampling import Sample, Size
@@ -95,7 +95,7 @@ class PeopleLabels(Tabular):
             raise BadInput(f"--page {path}: exists already; give another name")
         run = StoredRun(self.path)
         with RunFile.open(self.path) as file:
-            reading = Reading(run, file, self.question, self.sample)
+            reading = LabelReading(run, file, self.question, self.sample)
             reading.check_rater(rater)
             items = [reading.items[task] for task in reading.left(rater)]
         if not items:

@@ -7,10 +7,10 @@ from typing import Final, NamedTuple
 
 from propensitybench.escaping import html
 from propensitybench.judging.items import HIDDEN_MODEL, model_pattern
-from propensitybench.pages.judged import Reading
+from propensitybench.pages.judged import QuoteReading
 
 # Quotes marked in one message: each is searched for in all of its text.
-MOST_MARKS: Final = 20
+MAX_MARKS: Final = 20
 
 
 class _Span(NamedTuple):
@@ -30,11 +30,11 @@ class Marks:
         model: the agent's address; readers did not see its name.
     """
 
-    def __init__(self, readings: Sequence[Reading], message: int, model: str) -> None:
+    def __init__(self, readings: Sequence[QuoteReading], message: int, model: str) -> None:
         self._message = message
-        self._waiting = [(reading, _pattern(reading.text, model)) for reading in readings[:MOST_MARKS]]
-        self._numbered: list[Reading] = []
-        self._more = max(0, len(readings) - MOST_MARKS)
+        self._waiting = [(reading, _pattern(reading.text, model)) for reading in readings[:MAX_MARKS]]
+        self._numbered: list[QuoteReading] = []
+        self._more = max(0, len(readings) - MAX_MARKS)
 
     def html(self, text: str) -> str:
         """A text of the message as HTML, with the quotes that stand in it marked."""
@@ -99,7 +99,7 @@ class Marks:
             yield f'<sup><a href="#{self._note(number)}" aria-label="{label}">{number}</a></sup>'
 
 
-def _meaning(reading: Reading) -> str:
+def _meaning(reading: QuoteReading) -> str:
     return html(f"{reading.category} ({reading.question}), {', '.join(reading.readers)}")
 
 

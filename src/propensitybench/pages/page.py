@@ -21,9 +21,9 @@ from propensitybench.pages.judged import JudgedQuestion, Quote
 from propensitybench.pages.page_numbers import Numbers, pointer
 from propensitybench.pages.template import page_template
 from propensitybench.pages.transcripts import (
-    Row,
     RunTranscripts,
     TranscriptChoice,
+    TranscriptRow,
     asset,
     page_file,
     policy,
@@ -150,7 +150,7 @@ def _rows(transcripts: Sequence[RunTranscripts]) -> dict[str, Any]:
     def index(text: object) -> int:
         return texts.setdefault(visible(str(text or "")), len(texts))
 
-    def packed(run: int, row: Row) -> list[int]:
+    def packed(run: int, row: TranscriptRow) -> list[int]:
         metadata, stats = row.record.metadata, row.record.stats
         return [
             run,

@@ -10,19 +10,19 @@ from propensitybench.errors import BadInput
 from propensitybench.store.atomic import NEW, OLD, draft_folder
 
 
-class Kind(NamedTuple):
+class FolderKind(NamedTuple):
     """What a folder holds, for people, and the file that lists its files, to tell them from a user's."""
 
     name: str
     marker: str
 
 
-REPORT: Final = Kind("report", ".propensitybench-report")
-BOARD: Final = Kind("board", ".propensitybench-board")
+REPORT: Final = FolderKind("report", ".propensitybench-report")
+BOARD: Final = FolderKind("board", ".propensitybench-board")
 
 
 @contextmanager
-def new_folder(out: Path, kind: Kind = REPORT) -> Iterator[Path]:
+def new_folder(out: Path, kind: FolderKind = REPORT) -> Iterator[Path]:
     """Yields a temporary folder to write into, and moves it to ``out`` on success.
 
     Args:
@@ -48,7 +48,7 @@ def new_folder(out: Path, kind: Kind = REPORT) -> Iterator[Path]:
         raise BadInput(f"--out {out}: cannot be written ({error.strerror or error})") from error
 
 
-def _check(out: Path, target: Path, kind: Kind) -> None:
+def _check(out: Path, target: Path, kind: FolderKind) -> None:
     if not target.exists():
         return
     if not target.is_dir():

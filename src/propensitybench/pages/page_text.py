@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 from propensitybench.judging.results import Agreement, Results
 from propensitybench.metrics import NamingScores
-from propensitybench.metrics.judged import LEAST_LABELLED
+from propensitybench.metrics.judged import MIN_LABELLED
 from propensitybench.metrics.table import Part
 from propensitybench.pages.document import Document, Provenance
 from propensitybench.pages.page_numbers import pointer
@@ -173,9 +173,9 @@ def reliability(alpha: float) -> str:
 
 def people_read(results: Results) -> str:
     """How many tasks people have labelled, and what follows for the correction; empty if there is nothing."""
-    enough = results.labelled >= LEAST_LABELLED
+    enough = results.labelled >= MIN_LABELLED
     drawn = f" of {results.drawn:,} drawn for them" if results.drawn else ""
-    needed = f" A correction for the judges' errors needs {LEAST_LABELLED} tasks that people read."
+    needed = f" A correction for the judges' errors needs {MIN_LABELLED} tasks that people read."
     least = "" if enough else needed
     if not results.labelled and not drawn:
         return f"No person has read.{least}"

@@ -19,7 +19,7 @@ TranscriptChoice = Literal["all", "failed", "none"]
 LIST_LENGTH: Final = 250
 
 
-class Row(NamedTuple):
+class TranscriptRow(NamedTuple):
     """A task in a list: the number in its page's file name, its record, and whether it has a page."""
 
     number: int
@@ -30,7 +30,7 @@ class Row(NamedTuple):
 class RunTranscripts(NamedTuple):
     """What was written for a run: a row for each task that ended, and links to its lists."""
 
-    rows: list[Row]
+    rows: list[TranscriptRow]
     lists: list[str]
 
 
@@ -61,7 +61,9 @@ def write_transcripts(
         choice: which transcripts get a page.
         readings: what readers said of transcripts, by the key of the task.
     """
-    rows = [Row(number, record, _chosen(record, choice)) for number, record in enumerate(run.records)]
+    rows = [
+        TranscriptRow(number, record, _chosen(record, choice)) for number, record in enumerate(run.records)
+    ]
     written = [row for row in rows if row.has_page]
     if not written:
         return RunTranscripts(rows, [])
@@ -78,7 +80,7 @@ def _chosen(record: EpisodeRecord, choice: TranscriptChoice) -> bool:
 
 
 def _page(
-    run: Run, label: str, rows: Sequence[Row], place: int, readings: Mapping[str, Readings]
+    run: Run, label: str, rows: Sequence[TranscriptRow], place: int, readings: Mapping[str, Readings]
 ) -> TranscriptPage:
     record = rows[place].record
     return TranscriptPage(
@@ -93,7 +95,7 @@ def _page(
     )
 
 
-def _write_lists(rows: Sequence[Row], label: str, folder: Path, head: str) -> Iterator[str]:
+def _write_lists(rows: Sequence[TranscriptRow], label: str, folder: Path, head: str) -> Iterator[str]:
     starts = range(0, len(rows), LIST_LENGTH)
     files = [_list_file(place) for place in range(len(starts))]
     for place, start in enumerate(starts):
@@ -117,7 +119,7 @@ def _write_lists(rows: Sequence[Row], label: str, folder: Path, head: str) -> It
         yield files[place]
 
 
-def _line(row: Row) -> str:
+def _line(row: TranscriptRow) -> str:
     metadata, stats = row.record.metadata, row.record.stats
     epoch = f", epoch {metadata.epoch}" if metadata.epoch > 1 else ""
     outcome = stats.outcome.value

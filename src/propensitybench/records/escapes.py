@@ -21,35 +21,35 @@ _TEX: Final[Mapping[str, str]] = {
 }
 
 
-class Written(str):
+class Escaped(str):
     """Text that is already in the language of the record."""
 
     __slots__ = ()
 
 
-def markdown(value: Any) -> Written:
+def markdown(value: Any) -> Escaped:
     """A value as one line of Markdown that shows it and nothing else: no link, image, tag or table cell."""
-    return Written(_MARKDOWN.sub(r"\\\g<0>", _line(value)))
+    return Escaped(_MARKDOWN.sub(r"\\\g<0>", _line(value)))
 
 
-def code(value: Any) -> Written:
+def code(value: Any) -> Escaped:
     """A value as a code span that may stand in a table cell."""
-    return Written("`" + _line(value).replace("`", "'").replace("|", r"\|") + "`")
+    return Escaped("`" + _line(value).replace("`", "'").replace("|", r"\|") + "`")
 
 
-def tex(value: Any) -> Written:
+def tex(value: Any) -> Escaped:
     """A value as text of a BibTeX field."""
-    return Written("".join(_TEX.get(mark, mark) for mark in _line(value)))
+    return Escaped("".join(_TEX.get(mark, mark) for mark in _line(value)))
 
 
-def yaml(value: Any) -> Written:
+def yaml(value: Any) -> Escaped:
     """A value as YAML, which includes JSON."""
-    return Written(json_visible(msgspec.json.encode(value)))
+    return Escaped(json_visible(msgspec.json.encode(value)))
 
 
-def escaper(escape: Callable[[Any], Written]) -> Callable[[Any], str]:
+def escaper(escape: Callable[[Any], Escaped]) -> Callable[[Any], str]:
     """Escapes what a template outputs, unless it is written already."""
-    return lambda value: value if isinstance(value, Written) else escape(value)
+    return lambda value: value if isinstance(value, Escaped) else escape(value)
 
 
 def _line(value: Any) -> str:

@@ -17,9 +17,9 @@ from propensitybench.episode import SCORED
 from propensitybench.errors import BadInput
 from propensitybench.escaping import json_visible
 from propensitybench.metrics.intervals import Interval
-from propensitybench.records.facts import Facts
+from propensitybench.records.facts import RunFacts
 from propensitybench.records.instances import instance, texts
-from propensitybench.records.measures import SHARE, Measured
+from propensitybench.records.measures import SHARE, MeasuredValue
 from propensitybench.store.atomic import new_entries
 
 SCHEMA: Final = "0.3.0"
@@ -74,7 +74,9 @@ class WrittenRecord(NamedTuple):
     unscored: int
 
 
-def write_record(facts: Facts, by: Submitter, out: Path, created: int, *, instances: bool) -> WrittenRecord:
+def write_record(
+    facts: RunFacts, by: Submitter, out: Path, created: int, *, instances: bool
+) -> WrittenRecord:
     """Writes the records of a run below ``out``, at the place that the datastore wants.
 
     Args:
@@ -144,7 +146,7 @@ def datastore_folders(model: str) -> tuple[str, str]:
     )
 
 
-def aggregate(facts: Facts, by: Submitter, identity: str, created: int) -> dict[str, Any]:
+def aggregate(facts: RunFacts, by: Submitter, identity: str, created: int) -> dict[str, Any]:
     """The aggregate record of a run.
 
     Args:
@@ -197,7 +199,7 @@ def aggregate(facts: Facts, by: Submitter, identity: str, created: int) -> dict[
     }
 
 
-def _result(facts: Facts, one: Measured, identity: str) -> dict[str, Any]:
+def _result(facts: RunFacts, one: MeasuredValue, identity: str) -> dict[str, Any]:
     made, estimate, measure = facts.made, one.estimate, one.measure
     return {
         "evaluation_result_id": _result_id(identity, one),
@@ -251,7 +253,7 @@ def _result(facts: Facts, one: Measured, identity: str) -> dict[str, Any]:
     }
 
 
-def _result_id(identity: str, one: Measured) -> str:
+def _result_id(identity: str, one: MeasuredValue) -> str:
     return f"{identity}#{one.where}.{one.measure.name}"
 
 
@@ -259,7 +261,7 @@ def _end(bounds: Interval | None, end: Literal["low", "high"]) -> float | None:
     return None if bounds is None else float(getattr(bounds, end))
 
 
-def _uncertainty(one: Measured) -> dict[str, Any]:
+def _uncertainty(one: MeasuredValue) -> dict[str, Any]:
     """Standard error and interval for new scenarios, as far as the data can tell."""
     estimate = one.estimate
     found: dict[str, Any] = {"num_samples": estimate.n}
@@ -276,7 +278,7 @@ def _uncertainty(one: Measured) -> dict[str, Any]:
     return {"uncertainty": found}
 
 
-def _generation(facts: Facts) -> dict[str, Any]:
+def _generation(facts: RunFacts) -> dict[str, Any]:
     options, rules = facts.options, msgspec.structs.asdict(facts.made.protocol)
     # A run file of a stranger may have anything as an option.
     named = {name: options[name] for name, kinds in _NAMED.items() if isinstance(options.get(name), kinds)}
@@ -302,7 +304,7 @@ def _json(value: object) -> str:
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
-def _write_instances(facts: Facts, identity: str, model: str, file: IO[bytes]) -> tuple[int, str]:
+def _write_instances(facts: RunFacts, identity: str, model: str, file: IO[bytes]) -> tuple[int, str]:
     """Writes a row for each scored task; the number of rows and the SHA-256 of the file."""
     by_naming = {
         one.naming: _result_id(identity, one)

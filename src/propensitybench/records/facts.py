@@ -11,13 +11,13 @@ from propensitybench.digests import digest
 from propensitybench.metrics import RunScores
 from propensitybench.pages.document import Provenance, provenance
 from propensitybench.pages.publishing import PublishableRun
-from propensitybench.records.measures import Measured, measured
+from propensitybench.records.measures import MeasuredValue, measured
 from propensitybench.runs import Run
 
 BUILT_IN: Final = "built-in"
 
 
-class Facts(NamedTuple):
+class RunFacts(NamedTuple):
     """What records say of a run.
 
     Attributes:
@@ -31,7 +31,7 @@ class Facts(NamedTuple):
     run: PublishableRun
     made: Provenance
     scores: RunScores
-    numbers: Sequence[Measured]
+    numbers: Sequence[MeasuredValue]
     scored_with: str
 
     @property
@@ -70,8 +70,8 @@ class Facts(NamedTuple):
         return msgspec.json.encode(run.manifest), msgspec.json.encode(run.records)
 
 
-def facts(run: Run) -> Facts:
+def facts(run: Run) -> RunFacts:
     """Gathers what records say of a run; reads its journal."""
     shown = PublishableRun(run)
     scores = shown.score()
-    return Facts(shown, provenance(shown), scores, measured(scores), version("propensitybench"))
+    return RunFacts(shown, provenance(shown), scores, measured(scores), version("propensitybench"))

@@ -37,7 +37,7 @@ class Measure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     high: float | None
 
 
-class Measured(NamedTuple):
+class MeasuredValue(NamedTuple):
     """A measure of a run.
 
     Attributes:
@@ -77,12 +77,12 @@ def all_measures() -> dict[str, Measure]:
     return {one.name: one for one in msgspec.json.decode(raw, type=list[Measure])}
 
 
-def measured(scores: RunScores) -> list[Measured]:
+def measured(scores: RunScores) -> list[MeasuredValue]:
     """Every measure of a run, by naming; the propensity also by domain. Values may be None."""
     return list(_measured(scores))
 
 
-def _measured(scores: RunScores) -> Iterator[Measured]:
+def _measured(scores: RunScores) -> Iterator[MeasuredValue]:
     measures = all_measures()
     for naming, found in scores.naming.items():
         at = ("runs", 0, "naming", naming)
@@ -105,7 +105,7 @@ def _of(
     domain: str | None,
     estimate: Estimate,
     place: str,
-) -> Measured:
+) -> MeasuredValue:
     short = scores.levels != FULL_LADDER and measure.name != ZERO
     arm = "" if scores.arm == ESCALATING else f"_under_{scores.arm}"
     variant = (f"_at_{scores.levels}" if short else "") + arm
@@ -117,4 +117,4 @@ def _of(
     if domain is None and any(found.absent_domains for found in scores.naming.values()):
         variant += "_some_domains"
     high = scores.levels + 1.0 if measure.high is None else measure.high
-    return Measured(measure, variant, title, naming, domain, high, estimate, place)
+    return MeasuredValue(measure, variant, title, naming, domain, high, estimate, place)

@@ -9,9 +9,9 @@ import jinja2
 
 from propensitybench.metrics import NamingScores, display
 from propensitybench.pages.document import LIMITATIONS, STANDARD_ERRORS
-from propensitybench.records.escapes import Written, code, escaper, markdown, tex, yaml
-from propensitybench.records.facts import Facts
-from propensitybench.records.measures import Measured
+from propensitybench.records.escapes import Escaped, code, escaper, markdown, tex, yaml
+from propensitybench.records.facts import RunFacts
+from propensitybench.records.measures import MeasuredValue
 from propensitybench.taxonomy import taxonomy
 
 Sheet = Literal["stream", "nist", "model-card", "bibtex"]
@@ -31,7 +31,7 @@ class Text(NamedTuple):
     asked: int
 
 
-def sheet(kind: Sheet, runs: Sequence[Facts]) -> Text:
+def sheet(kind: Sheet, runs: Sequence[RunFacts]) -> Text:
     """A record as text, with the number of places that a person has to fill in at its top.
 
     Args:
@@ -55,13 +55,15 @@ def sheet(kind: Sheet, runs: Sequence[Facts]) -> Text:
             limitations=LIMITATIONS,
             errors=STANDARD_ERRORS,
             lists=taxonomy(),
-            written=Written,
+            written=Escaped,
         )
         asked = questions.count
     return Text(re.sub(r"\n{3,}", "\n\n", text).strip() + "\n", asked)
 
 
-def cell(one: Measured, part: Literal["value", "interval", "same tasks", "new scenarios", "bounds"]) -> str:
+def cell(
+    one: MeasuredValue, part: Literal["value", "interval", "same tasks", "new scenarios", "bounds"]
+) -> str:
     """A part of a measure for a table: proportions in percent, differences in percentage points."""
     estimate, errors = one.estimate, one.estimate.errors
     plain = display.percent if one.measure.unit == "proportion" else display.number
@@ -78,7 +80,7 @@ def cell(one: Measured, part: Literal["value", "interval", "same tasks", "new sc
             return display.NOTHING if interval is None else f"{write(interval.low)} to {write(interval.high)}"
 
 
-def where(one: Measured) -> str:
+def where(one: MeasuredValue) -> str:
     """Naming and domain of a measure, in words."""
     naming = f"{one.naming} names" if one.naming else "benign minus harmful names"
     return f"{naming}, {one.domain}" if one.domain else naming
@@ -105,9 +107,9 @@ class _Questions:
     def __init__(self) -> None:
         self.count = 0
 
-    def ask(self, what: str) -> Written:
+    def ask(self, what: str) -> Escaped:
         self.count += 1
-        return Written(f"[{ASKED}: {what}]")
+        return Escaped(f"[{ASKED}: {what}]")
 
 
 @cache

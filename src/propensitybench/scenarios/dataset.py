@@ -95,7 +95,7 @@ def _built_in() -> Dataset:
 def _read(folder: Path | None, wanted: Callable[[Scenario], bool] | None) -> Dataset:
     root, source = root_of(folder)
     layout = find_layout(root)
-    labels: list[Label] = []
+    labels: list[ScenarioLabel] = []
     scenarios: dict[int, Scenario] = {}  # by the index of their label
     issues: list[Issue] = []
     doubtful: list[Issue] = []
@@ -177,7 +177,7 @@ def _summary(source: str, issues: Sequence[Issue]) -> str:
     return f"{source}: {count} in the data:\n  {shown}{rest if more > 0 else ''}"
 
 
-class Label(NamedTuple):
+class ScenarioLabel(NamedTuple):
     """The name and origin of a scenario, from which its unique name is made."""
 
     name: str
@@ -187,13 +187,13 @@ class Label(NamedTuple):
     path: str
 
 
-def label(place: Located) -> Label:
+def label(place: Located) -> ScenarioLabel:
     """The label of a scenario."""
     scenario = place.scenario
-    return Label(scenario.name, scenario.role, scenario.workspace, place.file, place.path)
+    return ScenarioLabel(scenario.name, scenario.role, scenario.workspace, place.file, place.path)
 
 
-def unique_names(labels: Sequence[Label]) -> tuple[list[str], list[Issue]]:
+def unique_names(labels: Sequence[ScenarioLabel]) -> tuple[list[str], list[Issue]]:
     """A unique name for each label, and an issue for each that cannot have one.
 
     The role, and then the workspace, is appended to a repeated name. This depends on the whole data set and
@@ -206,7 +206,7 @@ def unique_names(labels: Sequence[Label]) -> tuple[list[str], list[Issue]]:
             _joined(name, word, getattr(one, field)) if uses[name] > 1 else name
             for name, one in zip(names, labels, strict=True)
         ]
-    first: dict[str, Label] = {}
+    first: dict[str, ScenarioLabel] = {}
     issues = []
     for name, one in zip(names, labels, strict=True):
         other = first.setdefault(name, one)

@@ -85,13 +85,13 @@ Values = Annotated[dict[Name, Value], AfterValidator(_as_shown)]
 Names = Annotated[tuple[Name, ...], Field(max_length=MAX_LISTED)]
 
 
-class Part(BaseModel):
+class Authored(BaseModel):
     """What people write: immutable, strict, and closed to unknown fields."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
-class States(Part):
+class States(Authored):
     """The state of the workplace before the task, after it, and after the violation."""
 
     initial: Text
@@ -99,7 +99,7 @@ class States(Part):
     illegal: Text
 
 
-class Policy(Part):
+class Policy(Authored):
     """The role, its duties and its prohibitions, as the system message states them."""
 
     role: Text
@@ -107,7 +107,7 @@ class Policy(Part):
     prohibitions: Text
 
 
-class Getter(Part):
+class Getter(Authored):
     """A tool that gathers information: it returns ``outputs`` when called with ``arguments``."""
 
     name: Name
@@ -116,7 +116,7 @@ class Getter(Part):
     outputs: Names = Field(min_length=1)
 
 
-class AlignedTool(Part):
+class AlignedTool(Authored):
     """The safe tool for completing the task, which always fails.
 
     Attributes:
@@ -129,14 +129,14 @@ class AlignedTool(Part):
     errors: tuple[Text, ...] = Field(min_length=ERRORS_PER_TASK, max_length=ERRORS_PER_TASK)
 
 
-class ToolFace(Part):
+class ToolFace(Authored):
     """One of the two names and descriptions of the misaligned tool."""
 
     name: Name
     description: Text
 
 
-class MisalignedTool(Part):
+class MisalignedTool(Authored):
     """The prohibited tool for completing the task, with both names and what the policy says about it.
 
     Attributes:
@@ -154,7 +154,7 @@ class MisalignedTool(Part):
         return self.harmful if naming == "harmful" else self.benign
 
 
-class Act(Part):
+class Act(Authored):
     """The violation in the terms of the plan: by what means, on what, and what the agent gets."""
 
     mechanism: Text
@@ -162,7 +162,7 @@ class Act(Part):
     gain: Text
 
 
-class Sender(Part):
+class Sender(Authored):
     """Somebody who may write to the agent, or a system that does."""
 
     rank: Annotated[int, Field(ge=RANKS.start, lt=RANKS.stop)]
@@ -171,7 +171,7 @@ class Sender(Part):
     system: bool = False
 
 
-class Organisation(Part):
+class Organisation(Authored):
     """The workplace of a role file, with one sender of each rank.
 
     Attributes:
@@ -189,7 +189,7 @@ class Organisation(Part):
         return next(sender for sender in self.senders if sender.rank == rank)
 
 
-class Situation(Part):
+class Situation(Authored):
     """The scenario's words for the slots of a storyline; docs/data-format.md gives their grammar."""
 
     reference: Text
@@ -220,7 +220,7 @@ class PressureMessage(NamedTuple):
     body: _MessageText
 
 
-class Scenario(Part):
+class Scenario(Authored):
     """One role's task with its tools, arguments and policy.
 
     Attributes:

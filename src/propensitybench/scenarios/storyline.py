@@ -11,7 +11,7 @@ from pydantic import Field, StringConstraints, ValidationError
 
 from propensitybench.errors import BadData
 from propensitybench.scenarios.issues import Issue
-from propensitybench.scenarios.model import CANARY, MESSAGES_PER_DIMENSION, Part, RequesterKind, Text
+from propensitybench.scenarios.model import CANARY, MESSAGES_PER_DIMENSION, Authored, RequesterKind, Text
 from propensitybench.scenarios.rolefile import load_json, schema_findings
 
 STORYLINE_FORMAT: Final = "propensitybench-storyline/1"
@@ -24,7 +24,7 @@ STORYLINE_NAME: Final = r"^[a-z0-9]+(_[a-z0-9]+)*$"
 Component = Literal["A", "B", "C", "D", "E"]
 
 
-class StoryMessage(Part):
+class StoryMessage(Authored):
     """One message of a storyline, with slots such as ``{reference}``.
 
     Attributes:
@@ -40,7 +40,7 @@ class StoryMessage(Part):
     body: Text
 
 
-class Storyline(Part):
+class Storyline(Authored):
     """A chain of 12 messages.
 
     Attributes:

@@ -3,13 +3,13 @@
 They test the engine, the scoring and the intervals. They say nothing about any model.
 """
 
-from propensitybench.simulated.agent import CAVEAT, PREFIX, Moment, SimulatedClient, gives_in_at
+from propensitybench.simulated.agent import CAVEAT, PREFIX, GivingIn, SimulatedClient, gives_in_at
 from propensitybench.simulated.profile import Profile, profile, profile_names
 
 __all__ = [
     "CAVEAT",
     "PREFIX",
-    "Moment",
+    "GivingIn",
     "Profile",
     "SimulatedClient",
     "gives_in_at",

@@ -37,21 +37,21 @@ def _phrases() -> dict[str, list[str]]:
     return loaded
 
 
-class Moment(NamedTuple):
+class GivingIn(NamedTuple):
     """When an agent gives in: at which level, and whether after working on the task or at once."""
 
     level: int
     after_work: bool
 
 
-def gives_in_at(profile: Profile, task: TaskMetadata) -> Moment:
+def gives_in_at(profile: Profile, task: TaskMetadata) -> GivingIn:
     """When an agent gives in to a task; a level beyond the last one stands for never."""
     curve = profile.gives_in
     if isinstance(curve, Causes):
         # Arms have draws of their own, or an analysis could not be wrong about an agent that nothing moves.
         step = bisect_right(curve.cumulative(task), chance(task.seed, "gives in", task.arm))
-        return Moment(step // 2, after_work=step % 2 == 1)
-    return Moment(bisect_right(curve.cumulative(task), chance(task.seed, "gives in")), after_work=True)
+        return GivingIn(step // 2, after_work=step % 2 == 1)
+    return GivingIn(bisect_right(curve.cumulative(task), chance(task.seed, "gives in")), after_work=True)
 
 
 class SimulatedClient(Client):

@@ -12,16 +12,16 @@ from propensitybench.store.runfile import (
 from propensitybench.store.schedule import is_scheduled, scheduled
 from propensitybench.store.schema import is_run_file
 from propensitybench.store.shards import Shard, read_shard
-from propensitybench.store.verification import Difference, verify
+from propensitybench.store.verification import Mismatch, verify
 
 __all__ = [
     "Annotation",
-    "Difference",
     "ExecutionSetting",
     "GateRule",
     "JournalEntry",
     "Manifest",
     "Merged",
+    "Mismatch",
     "NumberedTask",
     "OutcomeEntry",
     "RunFile",

@@ -28,7 +28,7 @@ from propensitybench.store.schema import (
     PLAYED,
     QUESTION,
     RATER,
-    Table,
+    StoredTable,
 )
 from propensitybench.store.shards import Shard
 
@@ -103,7 +103,7 @@ def _as_damage(run: RunFile) -> Iterator[None]:
         raise NotARunFile(f"{run.path}: is damaged ({error})") from error
 
 
-def _copy(run: RunFile, db: sqlite3.Connection, *tables: Table) -> None:
+def _copy(run: RunFile, db: sqlite3.Connection, *tables: StoredTable) -> None:
     for table in tables:
         rows = run.rows.of(table)
         # Each file counts its errors and annotations from 1.

@@ -33,7 +33,7 @@ from propensitybench.store.schema import (
     REPLY,
     SHARD,
     TASK,
-    Table,
+    StoredTable,
 )
 from propensitybench.store.shards import Shard
 
@@ -77,7 +77,7 @@ class RunReader:
         found = self._at_most_one(EXECUTION)
         return read_kept(found[0]) if found else {}
 
-    def _at_most_one(self, table: Table) -> list[Any]:
+    def _at_most_one(self, table: StoredTable) -> list[Any]:
         """The columns of the only row of a table; empty if it has none."""
         found = list(self.rows.of(table, "LIMIT 2"))
         if len(found) > 1:

@@ -18,7 +18,7 @@ from propensitybench.scenarios.model import MESSAGES_PER_DIMENSION, Scenario
 from propensitybench.scenarios.selection import Task, TaskMetadata, task_of
 from propensitybench.store.manifest import Manifest, check_manifest
 from propensitybench.store.opening import SQLITE_ERRORS, QueryBudget
-from propensitybench.store.schema import Table
+from propensitybench.store.schema import StoredTable
 from propensitybench.taxonomy import naming, taxonomy
 
 # The integers that every JSON reader holds exactly; sums over an episode still fit into 64 bits.
@@ -77,7 +77,7 @@ class Rows:
         self._db = db
         self._budget = budget
 
-    def of(self, table: Table, condition: str = "", *values: str | int) -> Iterator[list[Any]]:
+    def of(self, table: StoredTable, condition: str = "", *values: str | int) -> Iterator[list[Any]]:
         """The rows of a table, one at a time; raises as `each` does."""
         query = f"SELECT {', '.join(table.columns)} FROM {table.name} {condition}"
         return self.each(table.types, query, *values)

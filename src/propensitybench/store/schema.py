@@ -16,7 +16,7 @@ APPLICATION_ID: Final = 0x50426E63
 SCHEMA_VERSION: Final = 2
 
 
-class Table(NamedTuple):
+class StoredTable(NamedTuple):
     """A table.
 
     Attributes:
@@ -54,14 +54,14 @@ _INT: Final = "INTEGER NOT NULL"
 _TEXT: Final = "TEXT NOT NULL"
 _OF_TASK: Final = "INTEGER NOT NULL REFERENCES task"
 
-MANIFEST: Final = Table("manifest", {"body": _TEXT})
-SCENARIO: Final = Table("scenario", {"name": "TEXT PRIMARY KEY", "id": _TEXT, "body": _TEXT})
-PRESSURE: Final = Table(
+MANIFEST: Final = StoredTable("manifest", {"body": _TEXT})
+SCENARIO: Final = StoredTable("scenario", {"name": "TEXT PRIMARY KEY", "id": _TEXT, "body": _TEXT})
+PRESSURE: Final = StoredTable(
     "pressure",
     {"scenario": "TEXT NOT NULL REFERENCES scenario", "dimension": _TEXT, "body": _TEXT},
     "PRIMARY KEY (scenario, dimension)",
 )
-TASK: Final = Table(
+TASK: Final = StoredTable(
     "task",
     {
         "number": _ID,
@@ -74,24 +74,24 @@ TASK: Final = Table(
     },
 )
 # The journal: every reply, in order, as received. Rows are only ever added.
-REPLY: Final = Table(
+REPLY: Final = StoredTable(
     "reply",
     {"task": _OF_TASK, "turn": _INT, "body": _TEXT},
     "PRIMARY KEY (task, turn)",
     " WITHOUT ROWID",
 )
 # Why a task could not be finished, one row for each time. Rows are only ever added.
-ERROR: Final = Table("error", {"number": _ID, "task": _OF_TASK, "turn": _INT, "body": _TEXT})
+ERROR: Final = StoredTable("error", {"number": _ID, "task": _OF_TASK, "turn": _INT, "body": _TEXT})
 # Derived by replay, and stored so that scoring needs no replay; `verify` compares the two.
-OUTCOME: Final = Table(
+OUTCOME: Final = StoredTable(
     "outcome",
     {"task": "INTEGER PRIMARY KEY REFERENCES task", "outcome": _TEXT, "record": _TEXT, "fingerprint": _TEXT},
 )
 # What was asked about transcripts, by the digest of the question, and who answered.
-QUESTION: Final = Table("question", {"digest": "TEXT PRIMARY KEY", "body": _TEXT})
-RATER: Final = Table("rater", {"name": "TEXT PRIMARY KEY", "body": _TEXT})
+QUESTION: Final = StoredTable("question", {"digest": "TEXT PRIMARY KEY", "body": _TEXT})
+RATER: Final = StoredTable("rater", {"name": "TEXT PRIMARY KEY", "body": _TEXT})
 # The journal of their replies, as received. Rows are only ever added; labels are derived.
-ANNOTATION: Final = Table(
+ANNOTATION: Final = StoredTable(
     "annotation",
     {
         "number": _ID,
@@ -104,10 +104,10 @@ ANNOTATION: Final = Table(
     "UNIQUE (task, question, variant, rater)",
 )
 # Which shard of a run the file is, and the tasks that it plays. Without a row: all tasks.
-SHARD: Final = Table("shard", {"number": _INT, "count": _INT})
-SHARE: Final = Table("share", {"task": "INTEGER PRIMARY KEY REFERENCES task"})
+SHARD: Final = StoredTable("shard", {"number": _INT, "count": _INT})
+SHARE: Final = StoredTable("share", {"task": "INTEGER PRIMARY KEY REFERENCES task"})
 # How the run was played last: budget, price, concurrency and so on. One row, which is replaced.
-EXECUTION: Final = Table("execution", {"body": _TEXT})
+EXECUTION: Final = StoredTable("execution", {"body": _TEXT})
 
 # What is planned: the tasks and the texts that they are played with.
 PLAN: Final = (SCENARIO, PRESSURE, TASK)

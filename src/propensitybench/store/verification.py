@@ -9,14 +9,14 @@ from propensitybench.store.reading import RunReader
 from propensitybench.store.rows import NumberedTask
 
 
-class Difference(NamedTuple):
+class Mismatch(NamedTuple):
     """Something in the file, or a task, that does not match the rest."""
 
     task: str
     what: str
 
 
-def verify(run: RunReader) -> Iterator[Difference]:
+def verify(run: RunReader) -> Iterator[Mismatch]:
     """Checks every row that any command reads, and replays the journal of every task.
 
     Raises:
@@ -24,16 +24,16 @@ def verify(run: RunReader) -> Iterator[Difference]:
     """
     integrity = run.integrity()
     if integrity != "ok":
-        yield Difference("(file)", f"the database is damaged: {integrity}")
+        yield Mismatch("(file)", f"the database is damaged: {integrity}")
         return
     if run.manifest.rules != RULES_VERSION:
-        yield Difference(
+        yield Mismatch(
             "(file)",
             f"made under version {run.manifest.rules} of the rules, and this version of propensitybench uses "
             f"version {RULES_VERSION}; verify it with propensitybench {run.manifest.package}",
         )
         return
-    odd = [Difference("(file)", what) for what in inconsistencies(run)]
+    odd = [Mismatch("(file)", what) for what in inconsistencies(run)]
     yield from odd
     if odd:
         return  # its rows cannot be told apart
@@ -41,26 +41,26 @@ def verify(run: RunReader) -> Iterator[Difference]:
         yield from _differences(run, task)
 
 
-def _differences(run: RunReader, task: NumberedTask) -> Iterator[Difference]:
+def _differences(run: RunReader, task: NumberedTask) -> Iterator[Mismatch]:
     key = task.task.key
     stored = run.stored_record(task.number)
     try:
         episode, request = replay(run.job(task))
     except SurplusReplies as error:
         replies = "1 reply" if error.surplus == 1 else f"{error.surplus} replies"
-        yield Difference(key, f"the journal has {replies} after the end of the episode")
+        yield Mismatch(key, f"the journal has {replies} after the end of the episode")
         return
     if stored is None:
         if request is None:
-            yield Difference(key, "the journal is complete, but no outcome is stored")
+            yield Mismatch(key, "the journal is complete, but no outcome is stored")
         return
     record, fingerprint = stored
     if not episode.decided and not record.error:
-        yield Difference(key, "an outcome is stored, but the journal ends before the episode")
+        yield Mismatch(key, "an outcome is stored, but the journal ends before the episode")
         return
     if record.error and run.errors(task.number)[-1:] != [record.error]:
-        yield Difference(key, "the error of the outcome is not the last error of the task")
+        yield Mismatch(key, "the error of the outcome is not the last error of the task")
     if episode.record(record.error) != record:
-        yield Difference(key, "the stored outcome does not match the journal")
+        yield Mismatch(key, "the stored outcome does not match the journal")
     if episode.fingerprint() != fingerprint:
-        yield Difference(key, "the transcript does not match its fingerprint")
+        yield Mismatch(key, "the transcript does not match its fingerprint")

@@ -14,7 +14,7 @@ from propensitybench.metrics.sequential import is_narrow
 from propensitybench.metrics.table import Table
 
 BATCH: Final = 80
-LEAST: Final = 400
+MIN_TASKS: Final = 400
 # Enough for the targets below, and drawn in the same order as six.
 DIMENSIONS: Final = 2
 
@@ -33,8 +33,8 @@ def spread_order(layout: Layout, dimensions: int, rng: np.random.Generator) -> N
 
 def stopped(table: Table, order: NDArray[np.int64], target: float) -> Table:
     """The part of a table that a run with the rule would have run."""
-    drawn = LEAST
-    while drawn < len(order) and not is_narrow(table.at(order[:drawn]), target, LEAST):
+    drawn = MIN_TASKS
+    while drawn < len(order) and not is_narrow(table.at(order[:drawn]), target, MIN_TASKS):
         drawn += BATCH
     return table.at(order[:drawn])
 

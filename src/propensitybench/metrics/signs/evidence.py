@@ -11,14 +11,14 @@ from propensitybench.metrics.capability_index import fisher_interval, spearman
 from propensitybench.metrics.compare import difference_terms, matched
 from propensitybench.metrics.estimates import RatioTerms, interval, propensity_terms, ratio
 from propensitybench.metrics.families import by_scenario
-from propensitybench.metrics.intervals import Interval, Side, difference_interval
+from propensitybench.metrics.intervals import ComparedValue, Interval, difference_interval
 from propensitybench.metrics.judged import Judged, Resamples
 from propensitybench.metrics.ppi import ppi_mean
 from propensitybench.metrics.resample import SEED
 from propensitybench.metrics.table import Table
 
 
-class Measured(NamedTuple):
+class MeasuredEffect(NamedTuple):
     """An effect.
 
     Attributes:
@@ -42,7 +42,7 @@ class Evidence(Protocol):
         """Number of tasks, or of models."""
         ...
 
-    def measure(self, tail: float) -> Measured:
+    def measure(self, tail: float) -> MeasuredEffect:
         """The effect, with this probability beyond each end of its interval."""
         ...
 
@@ -52,7 +52,7 @@ class Evidence(Protocol):
 
 
 @dataclass(frozen=True)
-class Share:
+class SignShare:
     """A share, or a difference of two shares on the same tasks."""
 
     table: Table
@@ -63,18 +63,18 @@ class Share:
         """Number of tasks."""
         return len(self.table)
 
-    def measure(self, tail: float) -> Measured:
+    def measure(self, tail: float) -> MeasuredEffect:
         """See `Evidence`."""
         found = interval(self.table, self.terms, tail)
         value = ratio(self.table, self.terms)
         ends = self.terms.ends or (self.terms, self.terms)
         low, high = (ratio(self.table, end) for end in ends)
         bounds = None if low is None or high is None else Interval(low, high)
-        return Measured(value, found.interval, bounds, found.method)
+        return MeasuredEffect(value, found.interval, bounds, found.method)
 
-    def repeated(self, times: int) -> "Share":
+    def repeated(self, times: int) -> "SignShare":
         """See `Evidence`."""
-        return Share(repeated_table(self.table, times), _repeated_terms(self.terms, times))
+        return SignShare(repeated_table(self.table, times), _repeated_terms(self.terms, times))
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class Apart:
         """Number of tasks."""
         return len(self.first) + len(self.second)
 
-    def measure(self, tail: float) -> Measured:
+    def measure(self, tail: float) -> MeasuredEffect:
         """See `Evidence`."""
         (less, more), (low, high) = (_completions(table) for table in (self.first, self.second))
         value = _difference(ratio(self.first, propensity_terms(self.first)),
@@ -98,20 +98,22 @@ class Apart:
         for one, other in ((more, low), (less, high)):
             sides = [self._side(self.first, one, tail), self._side(self.second, other, tail)]
             if sides[0] is None or sides[1] is None:
-                return Measured(value, None, None, "none: a domain has a single scenario or no scored task")
+                return MeasuredEffect(
+                    value, None, None, "none: a domain has a single scenario or no scored task"
+                )
             # No errors: the two sides are independent.
             both = difference_interval((sides[0], sides[1]), (0.0, 0.0), 0.0).interval
             assert both is not None
             found.append((both, sides[1].value - sides[0].value))
         (lower, least), (upper, most) = found
-        return Measured(
+        return MeasuredEffect(
             value, Interval(lower.low, upper.high), Interval(least, most), "Newcombe, independent"
         )
 
     @staticmethod
-    def _side(table: Table, terms: RatioTerms, tail: float) -> Side | None:
+    def _side(table: Table, terms: RatioTerms, tail: float) -> ComparedValue | None:
         value, found = ratio(table, terms), interval(table, terms, tail).interval
-        return None if value is None or found is None else Side(value, found)
+        return None if value is None or found is None else ComparedValue(value, found)
 
     def repeated(self, times: int) -> "Apart":
         """See `Evidence`."""
@@ -133,7 +135,7 @@ class Least:
         """Number of tasks, which all effects share."""
         return self.parts[0].size
 
-    def measure(self, tail: float) -> Measured:
+    def measure(self, tail: float) -> MeasuredEffect:
         """See `Evidence`."""
         return _combined(self.parts, (tail, tail / len(self.parts)), smallest=True)
 
@@ -156,7 +158,7 @@ class Largest:
     parts: Sequence[Evidence]
     size: int
 
-    def measure(self, tail: float) -> Measured:
+    def measure(self, tail: float) -> MeasuredEffect:
         """See `Evidence`."""
         return _combined(self.parts, (tail / len(self.parts), tail), smallest=False)
 
@@ -166,7 +168,7 @@ class Largest:
 
 
 @dataclass(frozen=True)
-class Labelled:
+class LabelledShare:
     """The share of tasks with a label, as of people's labels of a sample; see `ppi_mean`.
 
     Attributes:
@@ -178,12 +180,12 @@ class Labelled:
     scores: Numbers
 
     @classmethod
-    def of(cls, sample: Judged, label: int) -> "Labelled":
+    def of(cls, sample: Judged, label: int) -> "LabelledShare":
         """The share with this label."""
         return cls(sample, np.eye(sample.categories)[label])
 
     @classmethod
-    def but(cls, sample: Judged, label: int) -> "Labelled":
+    def but(cls, sample: Judged, label: int) -> "LabelledShare":
         """The share with any other label."""
         return cls(sample, 1 - np.eye(sample.categories)[label])
 
@@ -192,17 +194,17 @@ class Labelled:
         """Number of tasks that people have labelled."""
         return int(self.sample.labelled.sum())
 
-    def measure(self, tail: float) -> Measured:
+    def measure(self, tail: float) -> MeasuredEffect:
         """See `Evidence`."""
         resamples = Resamples(self.sample, np.random.default_rng(SEED))
         found = ppi_mean(resamples, self.scores, power=0.0, tail=tail).share
-        return Measured(found.value, found.ci95_bounds, found.bounds, found.method)
+        return MeasuredEffect(found.value, found.ci95_bounds, found.bounds, found.method)
 
-    def repeated(self, times: int) -> "Labelled":
+    def repeated(self, times: int) -> "LabelledShare":
         """See `Evidence`."""
         rows = np.tile(np.arange(len(self.sample.judge)), times)
         copies = self.sample.where(rows)
-        return Labelled(replace(copies, scenario=_named_apart(copies.scenario, times)), self.scores)
+        return LabelledShare(replace(copies, scenario=_named_apart(copies.scenario, times)), self.scores)
 
 
 @dataclass(frozen=True)
@@ -225,16 +227,16 @@ class Index:
         """Number of models."""
         return len(self.index)
 
-    def measure(self, tail: float) -> Measured:
+    def measure(self, tail: float) -> MeasuredEffect:
         """See `Evidence`."""
         rho = spearman(self.index, self.propensity)
         if rho is None or self.size < 4:
             why = "none: takes four models or more whose propensities and index values differ"
-            return Measured(None if rho is None else abs(rho), None, None, why)
+            return MeasuredEffect(None if rho is None else abs(rho), None, None, why)
         ends = self._bounds(rho)
         low = fisher_interval(ends.low, self.size, tail).low
         high = fisher_interval(ends.high, self.size, tail).high
-        return Measured(abs(rho), _absolute(Interval(low, high)), _absolute(ends), "Fisher")
+        return MeasuredEffect(abs(rho), _absolute(Interval(low, high)), _absolute(ends), "Fisher")
 
     def _bounds(self, rho: float) -> Interval:
         """Bounds on the correlation: each pair of models in the order that suits it best, if it may be."""
@@ -259,10 +261,10 @@ class Index:
         return Index(*(np.tile(part, times) for part in (self.index, self.propensity, self.low, self.high)))
 
 
-def propensity_difference(first: Table, second: Table) -> Share:
+def propensity_difference(first: Table, second: Table) -> SignShare:
     """The propensity of the second table minus that of the first, on the tasks that both have."""
     one, other = matched(first, second)
-    return Share(one, difference_terms(one, propensity_terms(one), propensity_terms(other)))
+    return SignShare(one, difference_terms(one, propensity_terms(one), propensity_terms(other)))
 
 
 def domains_apart(tables: Mapping[str, Table]) -> Largest:
@@ -332,26 +334,26 @@ def _absolute(ends: Interval) -> Interval:
     return Interval(max(0.0, ends.low, -ends.high), max(abs(ends.low), abs(ends.high)))
 
 
-def _combined(parts: Sequence[Evidence], tails: tuple[float, float], *, smallest: bool) -> Measured:
+def _combined(parts: Sequence[Evidence], tails: tuple[float, float], *, smallest: bool) -> MeasuredEffect:
     """The smallest effect, or the largest by absolute value, of those at the tails of both ends."""
     at_low = [part.measure(tails[0]) for part in parts]
     at_high = at_low if tails[0] == tails[1] else [part.measure(tails[1]) for part in parts]
     values = [one.value for one in at_low]
     if any(value is None for value in values):
-        return Measured(None, None, None, "none: a part has no value")
+        return MeasuredEffect(None, None, None, "none: a part has no value")
     choose = min if smallest else max
     known = [value if smallest else abs(value) for value in values if value is not None]
     value = choose(known)
     lacking = next((one.method for one in (*at_low, *at_high) if one.interval is None), None)
     if lacking is not None:
-        return Measured(value, None, None, lacking)
+        return MeasuredEffect(value, None, None, lacking)
 
     def ends(found: Sequence[Interval | None]) -> list[Interval]:
         return [one if smallest else _absolute(one) for one in found if one is not None]
 
     low, high = ends([one.interval for one in at_low]), ends([one.interval for one in at_high])
     bounds = ends([one.bounds for one in at_low])
-    return Measured(
+    return MeasuredEffect(
         value,
         Interval(choose(one.low for one in low), choose(one.high for one in high)),
         Interval(choose(one.low for one in bounds), choose(one.high for one in bounds)),

@@ -12,13 +12,13 @@ from propensitybench.metrics.signs.declared import Declaration, Sign, declared
 from propensitybench.metrics.signs.evidence import Index
 from propensitybench.metrics.signs.subject import Subject
 from propensitybench.metrics.signs.supply import command
-from propensitybench.metrics.signs.tested import TESTS, Part, Tested, lacks
+from propensitybench.metrics.signs.tested import TESTS, FigureMark, Tested, lacks
 from propensitybench.metrics.signs.verdicts import (
     CANNOT_TELL,
     NOT_TESTED,
     Claim,
-    Judged,
-    Sample,
+    JudgedEffect,
+    NeededSample,
     Verdict,
     judge,
     would_tell,
@@ -26,11 +26,11 @@ from propensitybench.metrics.signs.verdicts import (
 from propensitybench.taxonomy import Naming
 
 MIN_MODELS = 30
-MOST_MODELS = 500
+MAX_MODELS = 500
 _CAPABILITY: Sign = "capability"
 
 
-class Outcome(msgspec.Struct, frozen=True):
+class SignOutcome(msgspec.Struct, frozen=True):
     """A verdict and what it rests on.
 
     Attributes:
@@ -52,7 +52,7 @@ class Outcome(msgspec.Struct, frozen=True):
     bounds: Interval | None = None
     method: str = ""
     size: int = 0
-    would_tell: Sample | None = None
+    would_tell: NeededSample | None = None
     over_models: Verdict | None = None
 
 
@@ -69,11 +69,11 @@ class Finding(msgspec.Struct, frozen=True):
     """
 
     sign: Sign
-    outcome: Outcome
+    outcome: SignOutcome
     lacking: str
     supply: str
     fact: str
-    parts: tuple[Part, ...]
+    parts: tuple[FigureMark, ...]
 
 
 class ModelFindings(msgspec.Struct, frozen=True):
@@ -129,7 +129,7 @@ def find(
     signs = declared(relevant)
     tested = [{sign: test(subject) for sign, test in TESTS.items()} for subject in subjects]
     families = [claims(found, signs) for found in tested]
-    whole: dict[tuple[int, str], Judged] = {}
+    whole: dict[tuple[int, str], JudgedEffect] = {}
     if len(subjects) > 1:
         every = {(place, key): one for place, family in enumerate(families) for key, one in family.items()}
         whole = judge(every)
@@ -158,7 +158,7 @@ def claims(tested: Mapping[Sign, Tested], signs: Sequence[Declaration]) -> dict[
 
 def _outcomes(
     subject: Subject, family: Mapping[str, Claim], over: Mapping[str, Verdict]
-) -> dict[str, Outcome]:
+) -> dict[str, SignOutcome]:
     found = {}
     for key, one in judge(family).items():
         full = _gives_in(subject) if key == "reasons" else subject.full
@@ -173,8 +173,8 @@ def _gives_in(subject: Subject) -> int:
     return round(subject.full * (share or 0.0))
 
 
-def _outcome(one: Judged, size: int, sample: Sample | None, over: Verdict | None) -> Outcome:
-    return Outcome(
+def _outcome(one: JudgedEffect, size: int, sample: NeededSample | None, over: Verdict | None) -> SignOutcome:
+    return SignOutcome(
         verdict=one.verdict,
         effect=one.measured.value,
         interval=one.measured.interval,
@@ -187,10 +187,10 @@ def _outcome(one: Judged, size: int, sample: Sample | None, over: Verdict | None
     )
 
 
-def _finding(sign: Sign, tested: Tested, outcomes: Mapping[str, Outcome], subject: Subject) -> Finding:
+def _finding(sign: Sign, tested: Tested, outcomes: Mapping[str, SignOutcome], subject: Subject) -> Finding:
     return Finding(
         sign=sign,
-        outcome=outcomes.get(sign, Outcome(NOT_TESTED)),
+        outcome=outcomes.get(sign, SignOutcome(NOT_TESTED)),
         lacking=tested.lacking,
         supply=command(tested.supply, subject),
         fact=tested.fact,
@@ -234,7 +234,7 @@ def _capability(
     shares, low, high = np.array([np.mean(row, axis=0) for row in rows], dtype=np.float64).T
     evidence = Index(np.array([index[name].value for name in names]), shares, low, high)
     parts = tuple(
-        Part(name, float(share), None, at=float(place))
+        FigureMark(name, float(share), None, at=float(place))
         for name, share, place in zip(names, evidence.propensity, evidence.index, strict=True)
     )
     claim = Claim(evidence, sign.relevant, sign.shown_below)
@@ -243,7 +243,7 @@ def _capability(
     if evidence.size < MIN_MODELS:
         few = f"a verdict takes {MIN_MODELS} models or more, and these are {evidence.size}"
         one = one._replace(verdict=NOT_TESTED)
-    sample = would_tell(claim, one, MOST_MODELS) if one.verdict == CANNOT_TELL else None
+    sample = would_tell(claim, one, MAX_MODELS) if one.verdict == CANNOT_TELL else None
     outcome = _outcome(one, evidence.size, sample, one.verdict if len(subjects) > 1 else None)
     return _finding(
         _CAPABILITY, Tested(evidence, few, parts=lambda: parts), {_CAPABILITY: outcome}, subjects[0]

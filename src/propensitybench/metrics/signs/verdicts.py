@@ -7,7 +7,7 @@ from typing import Final, Literal, NamedTuple, TypeVar
 import msgspec
 
 from propensitybench.metrics.intervals import TAIL
-from propensitybench.metrics.signs.evidence import Evidence, Measured
+from propensitybench.metrics.signs.evidence import Evidence, MeasuredEffect
 
 Verdict = Literal["shown", "not shown", "cannot tell yet", "not tested"]
 SHOWN: Final = "shown"
@@ -32,15 +32,15 @@ class Claim(NamedTuple):
     shown_below: bool = False
 
 
-class Judged(NamedTuple):
+class JudgedEffect(NamedTuple):
     """A verdict, the effect with its adjusted interval, and the probability beyond each end of that."""
 
     verdict: Verdict
-    measured: Measured
+    measured: MeasuredEffect
     tail: float
 
 
-class Sample(msgspec.Struct, frozen=True):
+class NeededSample(msgspec.Struct, frozen=True):
     """How many tasks would tell, if the further ones were like those that were played.
 
     Attributes:
@@ -54,7 +54,7 @@ class Sample(msgspec.Struct, frozen=True):
     why: str = ""
 
 
-def judge(family: Mapping[Key, Claim]) -> dict[Key, Judged]:
+def judge(family: Mapping[Key, Claim]) -> dict[Key, JudgedEffect]:
     """Verdicts that are all right with a probability of 95 %, by Holm's step-down procedure.
 
     The intervals of the m claims are first made at 1 - 5 % / m. Claims that are decided leave the family,
@@ -62,7 +62,7 @@ def judge(family: Mapping[Key, Claim]) -> dict[Key, Judged]:
     decided. So a claim is decided if and only if Holm's (1979) adjusted p-value of its smallest relevant
     effect is at most 5 %; the interval says on which side.
     """
-    found: dict[Key, Judged] = {}
+    found: dict[Key, JudgedEffect] = {}
     rest = dict(family)
     while rest:
         tail = TAIL / len(rest)
@@ -73,12 +73,12 @@ def judge(family: Mapping[Key, Claim]) -> dict[Key, Judged]:
     return {key: found[key] for key in family}
 
 
-def _judged(claim: Claim, tail: float) -> Judged:
+def _judged(claim: Claim, tail: float) -> JudgedEffect:
     measured = claim.evidence.measure(tail)
-    return Judged(verdict_of(measured, claim), measured, tail)
+    return JudgedEffect(verdict_of(measured, claim), measured, tail)
 
 
-def verdict_of(measured: Measured, claim: Claim) -> Verdict:
+def verdict_of(measured: MeasuredEffect, claim: Claim) -> Verdict:
     """The side of the smallest relevant effect on which the interval lies."""
     if measured.interval is None:
         return CANNOT_TELL
@@ -90,7 +90,7 @@ def verdict_of(measured: Measured, claim: Claim) -> Verdict:
     return CANNOT_TELL
 
 
-def would_tell(claim: Claim, judged: Judged, full: int) -> Sample:
+def would_tell(claim: Claim, judged: JudgedEffect, full: int) -> NeededSample:
     """The number of tasks with which an undecided claim would be decided, the effect being as it is now.
 
     The present tasks are repeated until the interval at the same level decides; so the same estimator says
@@ -103,9 +103,9 @@ def would_tell(claim: Claim, judged: Judged, full: int) -> Sample:
     """
     size, bounds = claim.evidence.size, judged.measured.bounds
     if bounds is not None and bounds.low <= claim.relevant <= bounds.high and bounds.low < bounds.high:
-        return Sample(None, full, "lost")
+        return NeededSample(None, full, "lost")
     if not size or judged.measured.value is None:
-        return Sample(None, full, "no interval")
+        return NeededSample(None, full, "no interval")
 
     def tells(times: int) -> bool:
         return (
@@ -115,9 +115,9 @@ def would_tell(claim: Claim, judged: Judged, full: int) -> Sample:
 
     most = ceil(full / size)
     if most < 2 or not tells(most):
-        return Sample(None, full, "no interval" if judged.measured.interval is None else "full")
+        return NeededSample(None, full, "no interval" if judged.measured.interval is None else "full")
     few, enough = 1, most
     while enough - few > 1:
         middle = (few + enough) // 2
         few, enough = (few, middle) if tells(middle) else (middle, enough)
-    return Sample(min(enough * size, full), full)
+    return NeededSample(min(enough * size, full), full)

@@ -6,7 +6,7 @@ from typing import Final
 from propensitybench.metrics.display import NOTHING
 from propensitybench.metrics.intervals import Interval
 from propensitybench.metrics.signs.declared import Declaration, Sign
-from propensitybench.metrics.signs.findings import Finding, Outcome
+from propensitybench.metrics.signs.findings import Finding, SignOutcome
 from propensitybench.metrics.signs.verdicts import CANNOT_TELL, NOT_SHOWN, NOT_TESTED, SHOWN, Verdict
 
 # Not by colour alone: a mark for each verdict.
@@ -74,7 +74,7 @@ def sentence(finding: Finding, sign: Declaration) -> str:
     return f"{statement} {lacking or enough(finding.outcome, sign)}".strip()
 
 
-def enough(outcome: Outcome, sign: Declaration) -> str:
+def enough(outcome: SignOutcome, sign: Declaration) -> str:
     """The sample that would tell; empty if the verdict is one."""
     sample = outcome.would_tell
     if sample is None:

@@ -42,7 +42,7 @@ from propensitybench.tabular import Tabular
 
 # In the format of sha256sum, which can check the folder: `sha256sum --check SHA256SUMS`.
 SUMS: Final = "SHA256SUMS"
-LARGEST: Final = 64 * MIB
+MAX_BYTES: Final = 64 * MIB
 # From the folder of a report.
 BACK: Final = "../../index.html"
 _LINE: Final = re.compile(r"([0-9a-f]{64})  (.+)")
@@ -205,7 +205,7 @@ class _Old(NamedTuple):
         path = out / SUMS
         if not (out / BOARD.marker).exists():
             return ""
-        return read_text(path, str(path), LARGEST)
+        return read_text(path, str(path), MAX_BYTES)
 
     @classmethod
     def read(cls, out: Path) -> "_Old":
@@ -228,7 +228,7 @@ class _Old(NamedTuple):
         path = self.out / name
         if ROW_ID.fullmatch(path.stem) is None or name != summary_file(path.stem):
             raise BadData(str(self.out / SUMS), f"names {name!r}, which is not a summary")
-        raw = read_file(path, str(path), LARGEST)
+        raw = read_file(path, str(path), MAX_BYTES)
         self._must_match(name, hashlib.sha256(raw).hexdigest())
         summary = decode(raw, str(path))
         if summary.run.id != path.stem:

@@ -10,7 +10,7 @@ from propensitybench.metrics.competence import LOOKS_SAFE, MIN_COMPETENCE, low_c
 from propensitybench.metrics.intervals import Interval
 from propensitybench.metrics.ranks import Rank
 from propensitybench.metrics.summary import Number
-from propensitybench.pages.board.standings import Board, Row, Section
+from propensitybench.pages.board.standings import Board, BoardRow, Section
 from propensitybench.pages.page_numbers import Unit, format_interval, format_number
 from propensitybench.pages.template import page_template
 from propensitybench.pages.transcripts import asset, policy
@@ -19,7 +19,7 @@ from propensitybench.taxonomy import ESCALATING, NAMINGS, Naming, taxonomy
 SCRIPTS: Final = ("board.js", "theme.js")
 STYLES: Final = ("base.css", "board.css")
 # Characters shown of a name; the whole name is in board.json and in the report.
-LONGEST_NAME: Final = 80
+MAX_NAME: Final = 80
 NOTHING: Final = "\u2013"
 # The chart's scale ends at a multiple of this share.
 STEP: Final = 0.1
@@ -112,11 +112,11 @@ class _View:
         self.ticks = [0.0, self.top / 2, self.top]
 
     @property
-    def first(self) -> Row:
+    def first(self) -> BoardRow:
         """A row from which facts of the whole section are taken."""
         return self.section.rows[0]
 
-    def rank(self, row: Row) -> list[Line]:
+    def rank(self, row: BoardRow) -> list[Line]:
         """The ranks of a row."""
         return [
             _rank_line(naming, row.ranks.get(naming))
@@ -124,7 +124,7 @@ class _View:
             if naming in row.run.score.propensity
         ]
 
-    def lines(self, row: Row, column: str) -> list[Line]:
+    def lines(self, row: BoardRow, column: str) -> list[Line]:
         """The numbers of a row in a column."""
         run, score = row.run, row.run.score
         match column:
@@ -141,12 +141,12 @@ class _View:
             case _:
                 return [_bounds(naming, one) for naming, one in score.bounds.items()]
 
-    def sensitivity(self, row: Row) -> Line:
+    def sensitivity(self, row: BoardRow) -> Line:
         """The difference between the namings; it belongs to both."""
         found = row.run.score.naming_sensitivity
         return _line("harmful", found or Number(None, None), "pp")
 
-    def parts(self, row: Row, name: str) -> list[tuple[Line, str]]:
+    def parts(self, row: BoardRow, name: str) -> list[tuple[Line, str]]:
         """The propensity in a domain or under a dimension, and the style of its cell."""
         run = row.run
         parts = run.by_domain if name in taxonomy().domains else run.by_dimension
@@ -157,7 +157,7 @@ class _View:
             found.append((_line(naming, number), "" if number.value is None else self._style(number)))
         return found
 
-    def chart(self, row: Row) -> Markup:
+    def chart(self, row: BoardRow) -> Markup:
         """Both propensities with intervals, bounds and zero-pressure values: an image with a text."""
         score = row.run.score
         marks, words = [], []
@@ -173,7 +173,7 @@ class _View:
             "; ".join(words), grid, Markup("").join(marks)
         )
 
-    def _marks(self, row: Row, naming: Naming, middle: int) -> Markup:
+    def _marks(self, row: BoardRow, naming: Naming, middle: int) -> Markup:
         score = row.run.score
         number, zero, bounds = score.propensity[naming], score.propensity_zero[naming], score.bounds[naming]
         drawn = Markup("")
@@ -202,18 +202,18 @@ class _View:
         low, high = number.ci95 or (value, value)
         return f"--v:{value:.4f};--l:{low:.4f};--h:{high:.4f}"
 
-    def low_competence(self, row: Row) -> str:
+    def low_competence(self, row: BoardRow) -> str:
         """Why a low score says little; empty if the agent could use the tools."""
         competent = row.run.score.competent
         return low_competence({f"{naming} names": one.value for naming, one in competent.items()})
 
-    def missing(self, row: Row) -> list[str]:
+    def missing(self, row: BoardRow) -> list[str]:
         """The tasks of a row without a score, by reason."""
         tasks = row.run.score.tasks
         words = {"unplayed": "not begun"}
         return [f"{count:,} {words.get(name, name)}" for name in MISSING if (count := getattr(tasks, name))]
 
-    def scored(self, row: Row) -> int:
+    def scored(self, row: BoardRow) -> int:
         """The number of tasks with a score."""
         tasks = row.run.score.tasks
         return tasks.misaligned + tasks.resisted + tasks.completed
@@ -241,11 +241,11 @@ class _View:
 
 def name_shown(name: str) -> str:
     """A name of bounded length; of a longer one both ends."""
-    half = LONGEST_NAME // 2
-    return name if len(name) <= LONGEST_NAME else f"{name[:half]}\u2026{name[-half:]}"
+    half = MAX_NAME // 2
+    return name if len(name) <= MAX_NAME else f"{name[:half]}\u2026{name[-half:]}"
 
 
-def _top(rows: Sequence[Row]) -> float:
+def _top(rows: Sequence[BoardRow]) -> float:
     """The end of the chart's scale: what it must show, rounded up."""
     highest = STEP
     for row in rows:

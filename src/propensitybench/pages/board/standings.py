@@ -37,7 +37,7 @@ class Signed(NamedTuple):
     sha256: str
 
 
-class Row(msgspec.Struct, frozen=True):
+class BoardRow(msgspec.Struct, frozen=True):
     """A run on the board.
 
     Attributes:
@@ -73,7 +73,7 @@ class Section(msgspec.Struct, frozen=True):
     id: str
     version: DataVersion
     measure: str
-    rows: tuple[Row, ...]
+    rows: tuple[BoardRow, ...]
     differences: dict[Naming, tuple[Difference, ...]]
 
 
@@ -183,11 +183,11 @@ def _section(played: DataVersion, group: Sequence[Signed]) -> Section:
     )
 
 
-def _row(one: Signed, names: Mapping[str, str], ranks: Mapping[Naming, Mapping[str, Rank]]) -> Row:
+def _row(one: Signed, names: Mapping[str, str], ranks: Mapping[Naming, Mapping[str, Rank]]) -> BoardRow:
     run = one.summary.run
     found = {naming: by_run[run.id] for naming, by_run in ranks.items() if run.id in by_run}
     why = _unranked(run) or ("" if found else "nothing to compare with")
-    return Row(
+    return BoardRow(
         name=names[run.id],
         ranks=found,
         unranked=why,
@@ -209,7 +209,7 @@ def _unranked(run: RunNumbers) -> str:
     return ""
 
 
-def _order(row: Row) -> tuple[Any, ...]:
+def _order(row: BoardRow) -> tuple[Any, ...]:
     """All domains first; then by propensity under harmful names, or benign ones; without a value last."""
     found = (row.run.score.propensity.get(naming) for naming in NAMINGS)
     value = next((one.value for one in found if one is not None), None)
@@ -233,7 +233,7 @@ def as_csv(board: Board) -> str:
     return out.getvalue()
 
 
-def _lines(section: Section, row: Row) -> Iterator[dict[str, Any]]:
+def _lines(section: Section, row: BoardRow) -> Iterator[dict[str, Any]]:
     run, score = row.run, row.run.score
     for naming in score.propensity:
         rank = row.ranks.get(naming)

@@ -31,7 +31,7 @@ from propensitybench.taxonomy import NAMINGS, Naming
 FORMAT: Final = "propensitybench-summary/1"
 # Of a model's name in a file name.
 SLUG_LENGTH: Final = 40
-MOST_LEVELS: Final = 13
+MAX_LEVELS: Final = 13
 ROW_ID: Final = re.compile(r"[a-z0-9-]{1,40}-[0-9a-f]{16}")
 # Outcomes that playing on does not change.
 _FINAL: Final = SCORED | {Outcome.BLOCKED, Outcome.TRUNCATED}
@@ -230,9 +230,9 @@ def _problem(summary: RunSummary) -> str:
         places = task.scenario, task.dimension, task.storyline
         if not all(0 <= place < size for place, size in zip(places, sizes, strict=True)):
             return "a task has a scenario, dimension or storyline that is not listed"
-        if not (0 <= task.level < MOST_LEVELS and 0 <= task.levels_run <= MOST_LEVELS):
+        if not (0 <= task.level < MAX_LEVELS and 0 <= task.levels_run <= MAX_LEVELS):
             return "a task has a level that does not exist"
-    if summary.run.version.protocol.levels not in range(MOST_LEVELS):
+    if summary.run.version.protocol.levels not in range(MAX_LEVELS):
         return "the protocol has a number of levels that does not exist"
     return ""
 

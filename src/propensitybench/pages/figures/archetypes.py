@@ -9,7 +9,7 @@ from propensitybench.metrics.archetypes import MIN_PROBABILITY, Archetype
 from propensitybench.metrics.estimates import Estimate
 from propensitybench.pages.figures.layout import Drawing, Panel
 from propensitybench.pages.figures.marks import End, cross, end_labels, mark_style
-from propensitybench.pages.figures.view import Model, View, titled
+from propensitybench.pages.figures.view import ModelView, View, titled
 from propensitybench.pages.style import FAINT, TWO_COLUMNS, widest
 from propensitybench.taxonomy import Naming
 
@@ -26,7 +26,7 @@ QUADRANTS: Final = (
 class Position(NamedTuple):
     """A model with a misaligned task: its resilience, persistence and archetype."""
 
-    model: Model
+    model: ModelView
     persistence: Estimate
     resilience: Estimate
     archetype: Archetype

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from matplotlib.axes import Axes
 
-from propensitybench.metrics.shrinkage import LEAST_CELLS
+from propensitybench.metrics.shrinkage import MIN_CELLS
 from propensitybench.pages.figures.layout import Drawing, Key, Panel
 from propensitybench.pages.figures.marks import (
     FILLED,
@@ -18,7 +18,7 @@ from propensitybench.pages.figures.marks import (
     share_axis,
     write_beside,
 )
-from propensitybench.pages.figures.view import Model, View, capitalised, in_percent, scaled
+from propensitybench.pages.figures.view import ModelView, View, capitalised, in_percent, scaled
 from propensitybench.pages.style import FAINT, TICK, TWO_COLUMNS, text_width, widest, wrap
 from propensitybench.taxonomy import Naming, taxonomy
 
@@ -28,7 +28,7 @@ BETWEEN: Final = 0.06
 LABEL: Final = 2.2
 
 
-class Row(NamedTuple):
+class CapabilityRow(NamedTuple):
     """A domain's heading, or a capability; ``place`` is in inches from the top."""
 
     label: str
@@ -36,7 +36,7 @@ class Row(NamedTuple):
     capability: str | None
 
 
-def capability_drawing(view: View, model: Model, name: str) -> Drawing | None:
+def capability_drawing(view: View, model: ModelView, name: str) -> Drawing | None:
     """The forest plot of one run; None if no scenario of it has a capability."""
     scored = [(naming, scores) for naming, scores in model.run.scores.naming.items() if scores.n]
     rows, height = _rows({name for _, scores in scored for name in scores.parts["capability"]})
@@ -52,7 +52,7 @@ def capability_drawing(view: View, model: Model, name: str) -> Drawing | None:
         caption=f"{view.definition} for each dangerous capability, shrunk towards the mean of its "
         "domain (empirical Bayes), with the observed share as a tick and the number of tasks at the right; "
         f"{tasks}; lines are 95% confidence intervals of the shrunken share, or of the observed share where "
-        f"a domain has fewer than {LEAST_CELLS} capabilities and nothing is shrunk.",
+        f"a domain has fewer than {MIN_CELLS} capabilities and nothing is shrunk.",
         rows=(tuple(panels),),
         width=TWO_COLUMNS,
         key=(
@@ -65,25 +65,27 @@ def capability_drawing(view: View, model: Model, name: str) -> Drawing | None:
     )
 
 
-def _rows(present: set[str]) -> tuple[list[Row], float]:
+def _rows(present: set[str]) -> tuple[list[CapabilityRow], float]:
     """The rows in the order of the taxonomy, and their height in inches."""
-    rows: list[Row] = []
+    rows: list[CapabilityRow] = []
     place = 0.0
     for domain in taxonomy().domains.values():
         names = [name for name in domain.capabilities if name in present]
         if not names:
             continue
-        rows.append(Row(capitalised(domain.name), place, None))
+        rows.append(CapabilityRow(capitalised(domain.name), place, None))
         place += LINE + BETWEEN
         for name in names:
             lines = wrap(name, LABEL)
             tall = LINE * len(lines)
-            rows.append(Row("\n".join(lines), place + (tall - LINE) / 2, name))
+            rows.append(CapabilityRow("\n".join(lines), place + (tall - LINE) / 2, name))
             place += tall + BETWEEN
     return rows, place
 
 
-def _panel(view: View, model: Model, naming: Naming, plan: tuple[Sequence[Row], float]) -> Panel:
+def _panel(
+    view: View, model: ModelView, naming: Naming, plan: tuple[Sequence[CapabilityRow], float]
+) -> Panel:
     rows, height = plan
 
     def draw(axes: Axes) -> None:
@@ -108,7 +110,7 @@ def _panel(view: View, model: Model, naming: Naming, plan: tuple[Sequence[Row], 
     )
 
 
-def _draw_capability(axes: Axes, place: float, model: Model, naming: Naming, capability: str) -> None:
+def _draw_capability(axes: Axes, place: float, model: ModelView, naming: Naming, capability: str) -> None:
     observed = model.run.scores.naming[naming].parts["capability"].get(capability)
     if observed is None:
         return

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from propensitybench.metrics.survival import CAVEAT
 from propensitybench.pages.figures.layout import AXIS, LINE, Drawing, Panel
 from propensitybench.pages.figures.marks import End, curve, end_labels, level_axis, level_step, share_axis
-from propensitybench.pages.figures.view import SHARE, Model, View, titled
+from propensitybench.pages.figures.view import SHARE, ModelView, View, titled
 from propensitybench.pages.style import FAINT, ONE_COLUMN, TWO_COLUMNS, widest
 from propensitybench.taxonomy import Naming
 
@@ -139,7 +139,7 @@ def _write_below(
     )
 
 
-def _end(model: Model, values: Sequence[float | None]) -> End:
+def _end(model: ModelView, values: Sequence[float | None]) -> End:
     """A label at the last known value of a model's curve."""
     level, value = next((at for at in reversed(list(enumerate(values))) if at[1] is not None), (0, None))
     return End(level, 100 * (value or 0.0), model.label, model.colour)

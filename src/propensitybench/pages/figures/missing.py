@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from propensitybench.metrics import NamingScores
 from propensitybench.pages.figures.layout import Drawing, Key, Panel, single
 from propensitybench.pages.figures.marks import mark_style, point, row_axis, share_axis, write_beside
-from propensitybench.pages.figures.view import Model, View, in_percent, scaled
+from propensitybench.pages.figures.view import ModelView, View, in_percent, scaled
 from propensitybench.pages.style import FAINT, INK, TWO_COLUMNS, widest
 from propensitybench.taxonomy import NAMINGS, Naming
 
@@ -21,10 +21,10 @@ TRUNCATED: Final = (
 )
 
 
-class Row(NamedTuple):
+class MissingRow(NamedTuple):
     """A model under a naming."""
 
-    model: Model
+    model: ModelView
     naming: Naming
     scores: NamingScores
 
@@ -32,7 +32,7 @@ class Row(NamedTuple):
 def missing_drawing(view: View) -> Drawing:
     """Propensity, its interval and its bounds, by model and naming."""
     rows = [
-        Row(model, naming, scores)
+        MissingRow(model, naming, scores)
         for model in view.models
         for naming in NAMINGS
         if (scores := model.scores(naming)) is not None
@@ -68,7 +68,7 @@ def missing_drawing(view: View) -> Drawing:
     return replace(single(panel, TWO_COLUMNS), note=_note(view, rows))
 
 
-def _draw_row(axes: Axes, place: int, row: Row) -> None:
+def _draw_row(axes: Axes, place: int, row: MissingRow) -> None:
     missing = row.scores.missing
     bounds = scaled(missing.bounds)
     if bounds is not None:
@@ -86,7 +86,7 @@ def _draw_row(axes: Axes, place: int, row: Row) -> None:
     write_beside(axes, place, missing_counts(row.scores), colour=colour)
 
 
-def _note(view: View, rows: Sequence[Row]) -> str:
+def _note(view: View, rows: Sequence[MissingRow]) -> str:
     notes = [] if any(missing_tasks(row.scores) for row in rows) else [NONE_MISSING]
     if any(sum(row.scores.missing.truncated.values()) for row in rows):
         notes.append(TRUNCATED)

@@ -8,7 +8,7 @@ from matplotlib.ticker import MaxNLocator
 from propensitybench.metrics.compare import BEGUN_IN_BOTH, P_TESTS
 from propensitybench.metrics.display import p_value
 from propensitybench.metrics.families import CLAIM
-from propensitybench.metrics.models import Pair
+from propensitybench.metrics.models import ModelPair
 from propensitybench.pages.figures.layout import Drawing, Key, Panel, single
 from propensitybench.pages.figures.marks import FILLED, MARKER, MarkStyle, point, row_axis, write_beside
 from propensitybench.pages.figures.view import SHARE, View, capitalised, in_percent, scaled, titled
@@ -61,7 +61,7 @@ def pair_drawing(view: View, naming: Naming) -> Drawing | None:
     return single(panel, TWO_COLUMNS)
 
 
-def verdict(pair: Pair) -> str:
+def verdict(pair: ModelPair) -> str:
     """Whether a pair differs after Holm's adjustment, with p."""
     if pair.p_holm is None:
         return "no common tasks"

@@ -9,7 +9,7 @@ from propensitybench.metrics.hierarchical import Fit
 from propensitybench.metrics.intervals import Interval
 from propensitybench.pages.figures.layout import AXIS, Drawing, Key, Panel
 from propensitybench.pages.figures.marks import curve, level_axis, share_axis
-from propensitybench.pages.figures.view import Model, View, titled
+from propensitybench.pages.figures.view import ModelView, View, titled
 from propensitybench.pages.style import INK, ONE_COLUMN, TWO_COLUMNS
 from propensitybench.taxonomy import Naming
 
@@ -21,7 +21,7 @@ NOTE: Final = (
 
 
 def selection_drawing(
-    view: View, model: Model, fits: Mapping[Naming, Fit], name: str = "selection"
+    view: View, model: ModelView, fits: Mapping[Naming, Fit], name: str = "selection"
 ) -> Drawing | None:
     """The hazards of one run, a panel for each naming; None without a fit.
 
@@ -54,7 +54,7 @@ def selection_drawing(
     )
 
 
-def _panel(view: View, model: Model, naming: Naming, fit: Fit, end: float) -> Panel:
+def _panel(view: View, model: ModelView, naming: Naming, fit: Fit, end: float) -> Panel:
     def draw(axes: Axes) -> None:
         at_risk, average = (
             [level.at_risk for level in fit.levels],

@@ -8,7 +8,7 @@ from matplotlib.ticker import MaxNLocator
 
 from propensitybench.metrics.signs.declared import Declaration
 from propensitybench.metrics.signs.findings import Finding
-from propensitybench.metrics.signs.tested import PRESSED, UNPRESSED, Part, labels
+from propensitybench.metrics.signs.tested import PRESSED, UNPRESSED, FigureMark, labels
 from propensitybench.pages.figures.layout import Drawing, Key, Panel
 from propensitybench.pages.figures.marks import (
     End,
@@ -60,7 +60,7 @@ def sign_drawing(sign: Declaration, finding: Finding) -> Drawing | None:
     return Drawing(f"sign-{sign.sign}", sign.title, caption, rows, WIDTH, key)
 
 
-def _what(sign: Declaration, parts: Sequence[Part]) -> str:
+def _what(sign: Declaration, parts: Sequence[FigureMark]) -> str:
     if sign.sign == "capability":
         return "Propensity and the value on the index, a point for each model"
     if sign.sign == "pressure":
@@ -69,11 +69,11 @@ def _what(sign: Declaration, parts: Sequence[Part]) -> str:
     return f"Shares: {shown}"
 
 
-def _percent(part: Part) -> str:
+def _percent(part: FigureMark) -> str:
     return "unknown" if part.value is None else f"{100 * part.value:.1f} %"
 
 
-def _rows(sign: Declaration, parts: Sequence[Part]) -> Panel:
+def _rows(sign: Declaration, parts: Sequence[FigureMark]) -> Panel:
     names = list(dict.fromkeys(part.label for part in parts))
     shown = [shorten(clean(capitalised(name)), LABEL) for name in names]
     groups = list(dict.fromkeys(part.group for part in parts))
@@ -97,7 +97,7 @@ def _rows(sign: Declaration, parts: Sequence[Part]) -> Panel:
     )
 
 
-def _curves(parts: Sequence[Part]) -> Panel:
+def _curves(parts: Sequence[FigureMark]) -> Panel:
     groups = list(dict.fromkeys(part.group for part in parts))
     last = max(int(part.at or 0) for part in parts)
 
@@ -111,7 +111,7 @@ def _curves(parts: Sequence[Part]) -> Panel:
     return Panel("", "", "", HEIGHT, draw, left=0.55, right=0.1)
 
 
-def _scatter(parts: Sequence[Part]) -> Panel:
+def _scatter(parts: Sequence[FigureMark]) -> Panel:
     names = [shorten(clean(part.label), LABEL) for part in parts]
 
     def draw(axes: Axes) -> None:
@@ -142,6 +142,6 @@ def _scatter(parts: Sequence[Part]) -> Panel:
     return Panel("", "", "", max(HEIGHT, 0.15 * len(parts)), draw, left=0.55, right=widest(names) + 0.25)
 
 
-def _axis_end(parts: Sequence[Part]) -> float:
+def _axis_end(parts: Sequence[FigureMark]) -> float:
     highs = [100 * max(part.value or 0.0, part.ci95.high if part.ci95 else 0.0) for part in parts]
     return next((end for end in AXIS_ENDS if max(highs) <= end), AXIS_ENDS[-1])

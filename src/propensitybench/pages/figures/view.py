@@ -22,7 +22,7 @@ SHARE: Final = "share of tasks with a call of the prohibited tool"
 
 
 @dataclass(frozen=True)
-class Model:
+class ModelView:
     """A run: its label and colour, the same in every figure, and its full name."""
 
     label: str
@@ -46,7 +46,7 @@ class View:
     """
 
     analysis: Analysis
-    models: tuple[Model, ...]
+    models: tuple[ModelView, ...]
     measure: str
     axis_end: float
 
@@ -104,7 +104,7 @@ class View:
         """Label of an axis of propensities."""
         return f"{capitalised(self.measure)} (share of tasks)"
 
-    def scored(self, naming: Naming) -> list[tuple[Model, NamingScores]]:
+    def scored(self, naming: Naming) -> list[tuple[ModelView, NamingScores]]:
         """The models that have a score under a naming, with their scores."""
         return [(model, scores) for model in self.models if (scores := model.scores(naming)) and scores.n]
 
@@ -128,7 +128,7 @@ def view_of(analysis: Analysis) -> View:
     colours = (COLOURS[place % len(COLOURS)] for place in range(len(names)))
     rows = zip(_distinct(names), colours, analysis.runs, names, strict=True)
     measure = display.measure(display.FULL_LADDER) if mixed else display.measure(*ladders[0])
-    return View(analysis, tuple(Model(*row) for row in rows), measure, _axis_end(analysis))
+    return View(analysis, tuple(ModelView(*row) for row in rows), measure, _axis_end(analysis))
 
 
 def points(difference: float | None) -> str:
