@@ -2,7 +2,6 @@
 
 import json
 import logging
-import os
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import resources
@@ -73,10 +72,10 @@ class CompatibleKind(ClientKind):
     def client(
         self,
         model: str,
-        options: ModelOptions = ModelOptions(),
-        transport: RequestLimits = RequestLimits(),
-        environment: Mapping[str, str] = os.environ,
-        base_urls: Sequence[str] = (),
+        options: ModelOptions,
+        transport: RequestLimits,
+        environment: Mapping[str, str],
+        base_urls: Sequence[str],
     ) -> Client:
         """A client that sends requests to the endpoint, or to each of the base URLs in turn."""
         urls = base_urls or (options.base_url,)
@@ -93,8 +92,8 @@ class CompatibleKind(ClientKind):
             name = model.partition("/")[0]
             return dialects()[known[name].dialect] if name in known else DEFAULT_DIALECT
         host = urlsplit(base_url).hostname
-        wires = [one.dialect for one in known.values() if one.needs_key and _host(one) == host]
-        return dialects()[wires[0] if wires else DEFAULT_DIALECT.name]
+        names = [one.dialect for one in known.values() if one.needs_key and _host(one) == host]
+        return dialects()[names[0] if names else DEFAULT_DIALECT.name]
 
     def is_free(self, model: str) -> bool:
         """Whether the provider is a server on this machine."""

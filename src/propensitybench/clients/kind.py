@@ -1,6 +1,5 @@
 """What a kind of client knows about the models that it serves, before a request is sent."""
 
-import os
 from collections.abc import Mapping, Sequence
 
 from propensitybench.clients.client import Client
@@ -24,10 +23,10 @@ class ClientKind:
     def client(
         self,
         model: str,
-        options: ModelOptions = ModelOptions(),
-        transport: RequestLimits = RequestLimits(),
-        environment: Mapping[str, str] = os.environ,
-        base_urls: Sequence[str] = (),
+        options: ModelOptions,
+        transport: RequestLimits,
+        environment: Mapping[str, str],
+        base_urls: Sequence[str],
     ) -> Client:
         """A client of a model.
 

@@ -94,7 +94,7 @@ class KeyLimits:
         self.limit = min(self._most, self.limit + RECOVERY)
 
     def failed(self, permit: RequestPermit, now: float, kind: FailureKind, retry_after: float) -> bool:
-        """A request has failed; see `Limits.failed`."""
+        """A request has failed; see `SendingLimits.failed`."""
         self.in_flight -= 1
         self._tokens.take(-permit.tokens)
         if kind not in THROTTLED:

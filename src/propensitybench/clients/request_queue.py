@@ -1,4 +1,4 @@
-"""A queue of requests: `Limits` on an event loop."""
+"""A queue of requests: `SendingLimits` on an event loop."""
 
 import asyncio
 from collections import deque
@@ -62,13 +62,13 @@ class RequestQueue:
             raise
 
     def answered(self, permit: RequestPermit, used: int) -> None:
-        """Returns a permit after an answer, and admits waiting requests; see `Limits.answered`."""
+        """Returns a permit after an answer, and admits waiting requests; see `SendingLimits.answered`."""
         self._limits.answered(permit, used)
         if self._waiting:
             self._serve()
 
     def failed(self, permit: RequestPermit, kind: FailureKind, retry_after: float = 0.0) -> bool:
-        """Returns a permit after a failure, and admits waiting requests; see `Limits.failed`."""
+        """Returns a permit after a failure, and admits waiting requests; see `SendingLimits.failed`."""
         counts = self._limits.failed(permit, self._loop.time(), kind, retry_after)
         self._serve()
         return counts

@@ -26,7 +26,7 @@ async def verdict(judge: JournaledModel, what: str, text: Json, attempt: int) ->
         judge: the model.
         what: what it reads, in a few words.
         text: the text.
-        attempt: of the text; see `Provenance`.
+        attempt: of the text; see `TextProvenance`.
     """
     shown = msgspec.json.format(msgspec.json.encode(text), indent=1).decode()
     prompt = render("judge.md.j2", what=what, text=shown)

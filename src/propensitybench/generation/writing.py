@@ -107,7 +107,7 @@ class _Job(Generic[T]):
         read: reads and checks a reply.
         judged: what judges are told that they read; empty for what they do not read.
         start: a text that is there already, and what is wrong with it.
-        attempt: see `Provenance`.
+        attempt: see `TextProvenance`.
     """
 
     file: str

@@ -105,8 +105,8 @@ def _spread_over(tasks: float, available: Numbers) -> Numbers:
 def tasks_needed(design: AvailableTasks, noise: Noise, margin: float, level: float) -> int | None:
     """The fewest tasks with which a pass at no change, and a fail at a change of the margin, have 90 %.
 
-    With n of them the standard error is the margin less 0.5/n (see `Contrast.interval`), divided by the sum
-    of the normal quantiles of both.
+    With n of them the standard error is the margin less 0.5/n (see `CandidateContrast.interval`), divided by
+    the sum of the normal quantiles of both.
 
     Args:
         design: the tasks that there are.

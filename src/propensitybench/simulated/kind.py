@@ -1,6 +1,5 @@
 """Simulated agents as a kind of client."""
 
-import os
 from collections.abc import Mapping, Sequence
 
 from propensitybench.clients import Client
@@ -22,10 +21,10 @@ class SimulatedKind(ClientKind):
     def client(
         self,
         model: str,
-        options: ModelOptions = ModelOptions(),
-        transport: RequestLimits = RequestLimits(),  # noqa: ARG002
-        environment: Mapping[str, str] = os.environ,  # noqa: ARG002
-        base_urls: Sequence[str] = (),
+        options: ModelOptions,
+        transport: RequestLimits,  # noqa: ARG002
+        environment: Mapping[str, str],  # noqa: ARG002
+        base_urls: Sequence[str],
     ) -> Client:
         """The agent; raises `BadInput` for options of a model."""
         if options != ModelOptions() or base_urls:
