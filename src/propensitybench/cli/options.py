@@ -22,6 +22,7 @@ from propensitybench.runs.settings import (
     default_of,
     must_be,
     option_of,
+    settings_of,
 )
 
 Command = Callable[..., None]
@@ -97,11 +98,6 @@ TrustEndpoint = Annotated[
         help="Send requests and the key to the endpoint that the file names, whatever it is.",
     ),
 ]
-
-
-def settings_of(*kinds: type) -> tuple[str, ...]:
-    """The names of the settings that belong to some types, see `Setting.of`."""
-    return tuple(name for name, setting in SETTINGS.items() if setting.of in kinds)
 
 
 # Of a model that is asked something; how requests are sent, and when to stop; where tasks are played.

@@ -16,17 +16,15 @@ from propensitybench.gates.sequential import combined_answer, interim_analyses, 
 from propensitybench.metrics.noninferiority import GateAnswer
 from propensitybench.runs import Run, Settings, StoredRun
 from propensitybench.runs.resolve import checked, read_spec
-from propensitybench.runs.settings import SETTINGS
+from propensitybench.runs.settings import settings_of
 from propensitybench.runs.start import Start
-from propensitybench.store import RunFile, differences, scheduled
+from propensitybench.store import Manifest, RunFile, differences, scheduled
 
 # Of the model, which are in its run file once it is begun.
-MODEL_SETTINGS: Final = tuple(name for name, setting in SETTINGS.items() if setting.of is ModelOptions)
+MODEL_SETTINGS: Final = settings_of(ModelOptions)
 # Of a candidate; all others are those of its base.
-CANDIDATE_SETTINGS: Final = tuple(
-    name
-    for name, setting in SETTINGS.items()
-    if setting.of in (ModelOptions, Endpoints, RequestLimits, Budget, Price, ExecutionOptions)
+CANDIDATE_SETTINGS: Final = settings_of(
+    ModelOptions, Endpoints, RequestLimits, Budget, Price, ExecutionOptions
 )
 
 
@@ -51,8 +49,8 @@ class CandidateRun:
         if not isinstance(base, StoredRun):
             raise BadInput(f"{base.file}: --until-decided needs a run file; merge shards first")
         self.base, self.path, self.question = base, path, question
-        self.is_new = not path.exists()
-        if self.is_new:
+        self._held: Manifest | None = None
+        if not path.exists():
             self.rule = rule_for(base, question, max_tasks)
             return
         run = StoredRun(path)
@@ -62,7 +60,7 @@ class CandidateRun:
                 "another file"
             )
         check_played_for(question, base, run)
-        self.rule = run.manifest.gate
+        self._held, self.rule = run.manifest, run.manifest.gate
         last = self.rule.looks[-1]
         if max_tasks is not None and rule_for(base, question, max_tasks).looks[-1] != last:
             raise BadInput(
@@ -90,7 +88,7 @@ class CandidateRun:
         return Start(self.path, settings, spec, trust_endpoint=trust_endpoint, draw=self.draw)
 
     def _check_resumed(self, settings: Settings) -> None:
-        if self.is_new:
+        if self._held is None:
             raise BadInput(f"{file_name(self.path)}: does not exist; give the candidate's --model to play it")
         for name in MODEL_SETTINGS:
             if settings.get(name) is not None:
@@ -100,8 +98,8 @@ class CandidateRun:
 
     def create_or_check(self, spec: RunSpec, path: Path) -> None:
         """Makes the run file, unless it exists; raises `RunMismatch` if it holds another run."""
-        if not self.is_new:
-            self._check_same(spec)
+        if self._held is not None:
+            self._check_same(spec, self._held)
             return
         count = self.rule.looks[-1]
         with RunFile.open(self.base.path) as source:
@@ -119,8 +117,7 @@ class CandidateRun:
         rows = [(*pair, chain) for pair, chain in pressure.items()]
         RunFile.create(path, manifest, scenarios, rows, chosen)
 
-    def _check_same(self, spec: RunSpec) -> None:
-        held = StoredRun(self.path).manifest
+    def _check_same(self, spec: RunSpec, held: Manifest) -> None:
         options = msgspec.to_builtins(spec.options)
         wanted = msgspec.structs.replace(held, model=spec.model, options=options)
         if changed := differences(held, wanted):

@@ -20,8 +20,8 @@ from propensitybench.gates.sample import (
 from propensitybench.gates.sample_size import GatePlan, needed_for
 from propensitybench.gates.verdict import Verdict
 from propensitybench.runs import Run, Settings, StoredRun
-from propensitybench.runs import open as open_run
 from propensitybench.runs.execute import OnProgress
+from propensitybench.runs.read import run_file_of, run_of
 from propensitybench.taxonomy import Naming
 
 logger = logging.getLogger(__name__)
@@ -81,11 +81,11 @@ def gate(
         KeyboardInterrupt: Ctrl-C while it was played; the same call resumes it.
     """
     question = question_of(margin, on, settings.pop("naming", None), level)
-    first = opened(base)
+    first = run_of(base)
     if not until_decided:
         refuse_playing(settings)
-        return decide(first, opened(candidate), question)
-    path = Path(candidate.file if isinstance(candidate, Run) else candidate)
+        return decide(first, run_of(candidate), question)
+    path = run_file_of(candidate)
     own = CandidateRun(first, path, question, settings.pop("max_tasks", None))
     model, trust = settings.pop("model", None), settings.pop("trust_endpoint", False)
     on_progress, stop = settings.pop("on_progress", None), StopSignal()
@@ -136,10 +136,10 @@ def plan_gate(
     Raises:
         BadInput: the question cannot be asked, or the runs cannot be compared.
     """
-    question, first = question_of(margin, on, naming, level), opened(base)
+    question, first = question_of(margin, on, naming, level), run_of(base)
     common: dict[Naming, CommonTasks] = {}
     if candidate is not None and (isinstance(candidate, Run) or Path(candidate).exists()):
-        other = opened(candidate)
+        other = run_of(candidate)
         check_comparable(first, other)
         common = common_by_naming(first, tasks_to_compare(other), other.records, question)
     return GatePlan(
@@ -149,11 +149,6 @@ def plan_gate(
         measure=question.measure(first),
         needed={name: needed_for(first, question, name, common.get(name)) for name in question.namings},
     )
-
-
-def opened(run: RunOrFile) -> Run:
-    """A run as it is, or from its file."""
-    return run if isinstance(run, Run) else open_run(run)
 
 
 def refuse_playing(settings: Mapping[str, object]) -> None:

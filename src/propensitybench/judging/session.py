@@ -13,7 +13,7 @@ from propensitybench.engine.prices import Costs
 from propensitybench.engine.stop import Stopped
 from propensitybench.errors import ModelError, RunStopped, UnknownName
 from propensitybench.files import file_name
-from propensitybench.runs.settings import SETTINGS, Settings
+from propensitybench.runs.settings import Settings, settings_of
 from propensitybench.store import Annotation, RunFile
 
 
@@ -54,7 +54,7 @@ logger = logging.getLogger(__name__)
 
 def check_settings(settings: Settings, *kinds: type) -> None:
     """Raises `BadInput` for a setting that is neither ``limit`` nor of one of these kinds."""
-    known = [name for name, setting in SETTINGS.items() if setting.of in kinds or name == "limit"]
+    known = ("limit", *settings_of(*kinds))
     for name in settings:
         if name not in known:
             raise UnknownName("setting", name, known)

@@ -291,6 +291,11 @@ TYPES: Final[Mapping[str, Any]] = {name: get_args(entry[0])[0] for name, entry i
 KEPT: Final = tuple(name for name, setting in SETTINGS.items() if setting.kept)
 
 
+def settings_of(*kinds: type) -> tuple[str, ...]:
+    """The names of the settings that belong to some types, see `Setting.of`."""
+    return tuple(name for name, setting in SETTINGS.items() if setting.of in kinds)
+
+
 def option_of(name: str) -> str:
     """The option of a setting, as it is typed."""
     return (SETTINGS[name].option or f"--{name.replace('_', '-')}").partition("/")[0]
