@@ -16,22 +16,20 @@ from propensitybench.cli.tables import show, table
 from propensitybench.cli.text import must_be_utf8, print_json
 from propensitybench.engine import StopCause
 from propensitybench.errors import BadInput
-from propensitybench.experiments.design import Cell, read_experiment
+from propensitybench.experiments.design import Cell
 from propensitybench.experiments.folder import (
     ExperimentFolder,
     analyse,
     open_folder,
-    register,
 )
 from propensitybench.experiments.plan import ExperimentPlan, plan_experiment
-from propensitybench.experiments.play import analyse_experiment, start_cell
+from propensitybench.experiments.play import analyse_experiment, registered, start_cell
 from propensitybench.experiments.results import ExperimentAnalysis, ModelAnalysis
 from propensitybench.files import file_name
 from propensitybench.metrics import display
 from propensitybench.pages.experiment import write_experiment_page
 from propensitybench.runs import StoredRun
 from propensitybench.runs.settings import Settings
-from propensitybench.runs.trust import check_trusted
 from propensitybench.store.atomic import new_file
 
 DESIGN: Final = """\
@@ -141,11 +139,8 @@ def run(
 ) -> None:
     """Register the design and play its cells, one run file each; resumes what is there."""
     must_be_utf8({"DESIGN": file, "--out": out})
-    made = read_experiment(file)
-    for model in () if trust_endpoint else made.design.models:
-        check_trusted(file_name(file), model.options, confirm)
-    opened = register(made, file.parent, out)
-    for cell in made.cells:
+    opened = registered(file, out, trust_endpoint=trust_endpoint, confirm=confirm)
+    for cell in opened.experiment.cells:
         if code := _play_cell(opened, cell, settings):
             print_note("the experiment is not finished; the same command resumes it")
             raise typer.Exit(code)

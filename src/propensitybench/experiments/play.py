@@ -20,7 +20,7 @@ from propensitybench.runs.execute import OnProgress
 from propensitybench.runs.settings import KEPT, Settings
 from propensitybench.runs.start import Start
 from propensitybench.runs.stored import StoredRun
-from propensitybench.runs.trust import check_trusted
+from propensitybench.runs.trust import Confirm, check_trusted
 
 
 def experiment(
@@ -51,15 +51,10 @@ def experiment(
     """
     if wrong := sorted(settings.keys() - set(KEPT)):
         raise BadInput(f"experiment: {wrong[0]}: is no setting of how cells are played: {', '.join(KEPT)}")
-    file = Path(design)
-    made, stop = read_experiment(file), StopSignal()
-    if not trust_endpoint:
-        for model in made.design.models:
-            check_trusted(file_name(file), model.options)
-    opened = register(made, file.parent, Path(out))
+    opened, stop = registered(Path(design), Path(out), trust_endpoint=trust_endpoint), StopSignal()
 
     async def play() -> None:
-        for cell in made.cells:
+        for cell in opened.experiment.cells:
             start = start_cell(opened, cell, settings)
             await start.begin()
             _check_ended(opened, cell, await start.play(on_progress, stop))
@@ -78,6 +73,26 @@ def analyse_experiment(folder: str | os.PathLike[str]) -> ExperimentAnalysis:
         BadInput: it holds no experiment, no finished task, or a run that is not of its design.
     """
     return analyse(open_folder(Path(folder)))
+
+
+def registered(
+    design: Path, out: Path, *, trust_endpoint: bool, confirm: Confirm | None = None
+) -> ExperimentFolder:
+    """The folder of a design, which is registered there before its first call.
+
+    Args:
+        design: its file.
+        out: the folder.
+        trust_endpoint: whether any endpoint that the design names may be used.
+        confirm: asks the user about one that is not known; None refuses it.
+
+    Raises:
+        BadInput: the design or the folder cannot be used, or an endpoint is not confirmed.
+    """
+    made = read_experiment(design)
+    for model in () if trust_endpoint else made.design.models:
+        check_trusted(file_name(design), model.options, confirm)
+    return register(made, design.parent, out)
 
 
 def start_cell(opened: ExperimentFolder, cell: Cell, settings: Settings) -> Start:
