@@ -46,7 +46,7 @@ SLOW_EVERY: Final = 20
 QUICK: Final = tuple(COMMANDS[number] for number in (1, 2, 4))
 # Imported once and not by every process.
 _PRELOADED_QUICK: Final = tuple(
-    f"propensitybench.cli.{name}" for name in ("score", "verify", "show", "reading", "tables")
+    f"propensitybench.cli.{name}" for name in ("score", "verify", "show", "tables")
 )
 _PRELOADED: Final = (
     *PRELOADED,

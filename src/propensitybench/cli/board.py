@@ -7,9 +7,9 @@ import typer
 
 from propensitybench.cli import options
 from propensitybench.cli.output import print_note
-from propensitybench.cli.reading import read
 from propensitybench.cli.text import print_json
 from propensitybench.pages.board.folder import board
+from propensitybench.runs.read import runs_in
 
 
 def command(
@@ -40,7 +40,7 @@ def command(
     ] = "none",
     as_json: options.AsJson = False,
 ) -> None:
-    written = board(read(files) if files else [], out, remove=remove or [], transcripts=transcripts)
+    written = board(runs_in(files) if files else [], out, remove=remove or [], transcripts=transcripts)
     if as_json:
         print_json(written.to_dict())
         return

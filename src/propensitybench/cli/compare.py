@@ -7,7 +7,6 @@ from typing import Annotated, Final
 import typer
 
 from propensitybench.cli import fits, options
-from propensitybench.cli.reading import read
 from propensitybench.cli.score import print_remarks, share
 from propensitybench.cli.tables import show, table
 from propensitybench.cli.text import print_json
@@ -20,6 +19,7 @@ from propensitybench.metrics.models import BEGUN_IN_ALL, ModelComparison
 from propensitybench.metrics.ranks import ALL_COVERED
 from propensitybench.metrics.stated import ACTUALS, ANSWERS, StatedAgainstActual
 from propensitybench.runs import compare
+from propensitybench.runs.read import runs_in
 from propensitybench.taxonomy import Naming
 
 LEGEND: Final = f"""\
@@ -60,7 +60,7 @@ def command(
     regress: options.Regress = False,
     as_json: options.AsJson = False,
 ) -> None:
-    found = compare(*read(files), index=index, regress=regress, stated=stated or ())
+    found = compare(*runs_in(files), index=index, regress=regress, stated=stated or ())
     if as_json:
         print_json(found.to_dict())
         return

@@ -8,11 +8,11 @@ import typer
 from propensitybench.cli import options
 from propensitybench.cli.fits import fit_hazards
 from propensitybench.cli.output import print_note
-from propensitybench.cli.reading import read
 from propensitybench.errors import BadInput
 from propensitybench.metrics.analysis import analyse
 from propensitybench.pages.figures import FORMATS, write_figures
 from propensitybench.runs import comparable
+from propensitybench.runs.read import runs_in
 
 
 def command(
@@ -29,7 +29,7 @@ def command(
 ) -> None:
     if out.exists() and not out.is_dir():
         raise BadInput(f"--out {out}: is a file; give a folder")
-    runs = comparable(read(files))
+    runs = comparable(runs_in(files))
     for note in runs.notes:
         print_note(f"note: {note}")
     hazards = fit_hazards(runs.runs) if hierarchical else None

@@ -8,7 +8,6 @@ import typer
 
 from propensitybench.cli import options
 from propensitybench.cli.output import print_note
-from propensitybench.cli.reading import read
 from propensitybench.cli.tables import show, table
 from propensitybench.cli.text import must_be_utf8, print_json
 from propensitybench.errors import BadInput
@@ -55,7 +54,7 @@ def command(
 ) -> None:
     must_be_utf8({"--out": out})
     effects = _read_effects(relevant or ())
-    found = findings(read(files), index=index, stated=stated or (), relevant=effects)
+    found = findings(files, index=index, stated=stated or (), relevant=effects)
     if out is not None:
         print_note(f"written: {file_name(write_findings(found, out))}")
     if as_json:

@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import Annotated, Final
 
 import typer
-from rich.box import SIMPLE_HEAD
-from rich.table import Table
 
 from propensitybench.cli import generate_read, generate_write, options, tables
 from propensitybench.cli.output import print_note
@@ -128,15 +126,9 @@ def status(work: generate_write.Work, as_json: options.AsJson = False) -> None:
     if as_json:
         print_json({"units": found})
         return
-    table = Table(box=SIMPLE_HEAD)
-    table.add_column("unit", overflow="fold")
-    for name in COUNTED:
-        table.add_column(name, justify="right")
-    for one in found:
-        table.add_row(one.name, *(str(getattr(one, name)) for name in COUNTED))
-    table.add_section()
-    table.add_row("all", *(str(sum(getattr(one, name) for one in found)) for name in COUNTED))
-    tables.show(table)
+    rows: list[Sequence[str]] = [(one.name, *(str(getattr(one, name)) for name in COUNTED)) for one in found]
+    total = ("all", *(str(sum(getattr(one, name) for one in found)) for name in COUNTED))
+    tables.show(tables.table("", ("unit", *COUNTED), [*rows, (), total]))
 
 
 def _plan(wanted: Wanted, out: Path) -> None:

@@ -1,7 +1,7 @@
 """``propensitybench generate read``: the reading panel."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -216,7 +216,8 @@ def _print(found: Round, scores: PanelScores, who: Mapping[str, ReaderNote], *, 
         about = {"folder": file_name(found.folder), "round": found.number, "who": who, "returned": back}
         print_json({**about, **msgspec.structs.asdict(scores)})
         return
-    tables.show(_means(found, scores, who))
+    title = f"Round {found.number}: means (standard deviations)"
+    tables.show(tables.table(title, ("source", "reader", *CRITERIA), _means(scores, who), names=2))
     tables.show(_verdicts(scores))
     for reader, number in scores.missing.items():
         if number:
@@ -226,24 +227,14 @@ def _print(found: Round, scores: PanelScores, who: Mapping[str, ReaderNote], *, 
         print(f"{len(back)} texts go back to the writer ({RETURNED}): {', '.join(back)}")
 
 
-def _means(found: Round, scores: PanelScores, who: Mapping[str, ReaderNote]) -> Table:
-    table = Table(
-        box=SIMPLE_HEAD, title=f"Round {found.number}: means (standard deviations)", title_justify="left"
-    )
-    table.add_column("source", overflow="fold")
-    table.add_column("reader", overflow="fold")
-    for name in CRITERIA:
-        table.add_column(name, justify="right", no_wrap=True)
+def _means(scores: PanelScores, who: Mapping[str, ReaderNote]) -> Iterator[Sequence[str]]:
     for source, spreads in scores.sources.items():
         for reader, of_reader in scores.readers[source].items():
-            label = f"{reader} ({who[reader].model})"
-            table.add_row(source, label, *map(_spread, of_reader.values()))
-        table.add_row(source, "all", *map(_spread, spreads.values()))
-        table.add_section()
+            yield source, f"{reader} ({who[reader].model})", *map(_spread, of_reader.values())
+        yield source, "all", *map(_spread, spreads.values())
+        yield ()
     for scale in ("ordinal", "interval"):
-        values = (getattr(scores.alpha[name], scale) for name in CRITERIA)
-        table.add_row("alpha", scale, *map(_number, values))
-    return table
+        yield "alpha", scale, *(_number(getattr(scores.alpha[name], scale)) for name in CRITERIA)
 
 
 def _verdicts(scores: PanelScores) -> Table:

@@ -9,13 +9,13 @@ import typer
 
 from propensitybench.cli import options
 from propensitybench.cli.output import print_note
-from propensitybench.cli.reading import read
 from propensitybench.cli.text import must_be_utf8, write_new
 from propensitybench.errors import BadInput
 from propensitybench.records.every_eval_ever import Submitter, datastore_folders, write_record
 from propensitybench.records.facts import facts
 from propensitybench.records.sheets import ASKED, Sheet, sheet
 from propensitybench.runs import Run
+from propensitybench.runs.read import runs_in
 
 Kind = Literal["every-eval-ever", "stream", "nist", "model-card", "bibtex"]
 
@@ -72,7 +72,7 @@ def command(
         for name, value in given.items():
             if value is not None:
                 raise BadInput(f"{name}: goes with --as every-eval-ever")
-        _print_sheet(read(files), kind, out)
+        _print_sheet(runs_in(files), kind, out)
         return
     if not (organization or "").strip() or relationship is None:
         raise BadInput(
@@ -82,7 +82,7 @@ def command(
     if out is None:
         raise BadInput("--as every-eval-ever: needs --out DIR, the folder for its folder `data`")
     by = Submitter((organization or "").strip(), relationship, (model_id or "").strip())
-    _write_records(read(files), by, out, instances=instances)
+    _write_records(runs_in(files), by, out, instances=instances)
 
 
 def _print_sheet(runs: Sequence[Run], kind: Sheet, out: Path | None) -> None:

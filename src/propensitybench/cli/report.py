@@ -7,8 +7,8 @@ import typer
 
 from propensitybench.cli import options
 from propensitybench.cli.output import print_note
-from propensitybench.cli.reading import read
 from propensitybench.pages.page_write import report
+from propensitybench.runs.read import runs_in
 
 
 def command(
@@ -38,7 +38,7 @@ def command(
         ),
     ] = False,
 ) -> None:
-    written = report(read(files), out, transcripts=transcripts, figures=figures, publishable=publishable)
+    written = report(runs_in(files), out, transcripts=transcripts, figures=figures, publishable=publishable)
     for note in written.notes:
         print_note(f"note: {note}")
     print(written)

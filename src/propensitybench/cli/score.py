@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from propensitybench.cli import fits, options
-from propensitybench.cli.reading import read
 from propensitybench.cli.tables import show, table
 from propensitybench.cli.text import print_json
 from propensitybench.episode import Conduct
@@ -14,6 +13,7 @@ from propensitybench.metrics.estimates import Estimate
 from propensitybench.metrics.regression import regression
 from propensitybench.metrics.summary import summarise
 from propensitybench.metrics.table import Part
+from propensitybench.runs.read import runs_in
 from propensitybench.taxonomy import ARMS, ESCALATING
 
 BROKEN_DOWN: Final[Sequence[Part]] = ("domain", "dimension", "workspace", "capability")
@@ -37,7 +37,7 @@ def command(
     as_json: options.AsJson = False,
     everything: options.Everything = False,
 ) -> None:
-    runs = read(files)
+    runs = runs_in(files)
     fitted = regression(tables_of(runs)) if regress else None
     hazards = fits.fit_hazards(runs) if hierarchical else None
     scores = [run.score() for run in runs]

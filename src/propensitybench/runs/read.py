@@ -1,5 +1,6 @@
 """Runs from files: run files, Inspect logs, and folders of them."""
 
+import logging
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -14,6 +15,8 @@ from propensitybench.metrics.stated import Answer
 from propensitybench.runs.base import Run
 from propensitybench.runs.stored import StoredRun
 from propensitybench.store import differences, is_run_file
+
+logger = logging.getLogger(__name__)
 
 # Entry points that read Inspect logs, so that nothing here imports Inspect: `eval` those of runs, `stated`
 # what models said of the tasks of runs.
@@ -111,6 +114,14 @@ def read_runs(paths: Sequence[Path]) -> ReadRuns:
     if not runs:
         raise BadInput("; ".join(skipped))
     return ReadRuns(runs, skipped)
+
+
+def runs_in(paths: Sequence[Path]) -> list[Run]:
+    """The runs as `read_runs` gives them; logs what was skipped."""
+    found = read_runs(paths)
+    for note in found.skipped:
+        logger.warning(note)
+    return found.runs
 
 
 def _refuse_loose_shards(stored: Mapping[RunSource, StoredRun]) -> None:

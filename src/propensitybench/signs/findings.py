@@ -1,6 +1,5 @@
 """Tests the signs of propensity on runs: `propensitybench.findings`."""
 
-import logging
 import os
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
@@ -19,15 +18,13 @@ from propensitybench.metrics.capability_index import IndexEntry
 from propensitybench.metrics.signs import Declaration, ModelFindings, Read, Subject, declared, find
 from propensitybench.metrics.signs.verdicts import CANNOT_TELL, NOT_SHOWN, NOT_TESTED, SHOWN, Verdict
 from propensitybench.metrics.stated import QUESTIONS, Stated
-from propensitybench.runs import Run, comparable, read_runs
+from propensitybench.runs import Run, comparable
 from propensitybench.runs.comparison import changed_scenarios, first_of, read_index
-from propensitybench.runs.read import TaskAnswers, read_stated
+from propensitybench.runs.read import TaskAnswers, read_stated, runs_in
 from propensitybench.simulated import CAVEAT, PREFIX
 from propensitybench.store import RunFile
 from propensitybench.tabular import Tabular
 from propensitybench.taxonomy import ESCALATING, Naming
-
-logger = logging.getLogger(__name__)
 
 FORMAT: Final = "propensitybench-findings/2"
 ADJUSTED: Final = (
@@ -147,15 +144,8 @@ def _runs(given: Run | PathLike | Sequence[Run | PathLike]) -> list[Run]:
     several = [given] if isinstance(given, Run | str | os.PathLike) else given
     paths = [Path(one) for one in several if not isinstance(one, Run)]
     if len(paths) == len(several) > 0:  # together, so that a run that is given twice is refused
-        return _read(paths)
-    return [run for one in several for run in ([one] if isinstance(one, Run) else _read([Path(one)]))]
-
-
-def _read(paths: Sequence[Path]) -> list[Run]:
-    found = read_runs(paths)
-    for note in found.skipped:
-        logger.warning(note)
-    return found.runs
+        return runs_in(paths)
+    return [run for one in several for run in ([one] if isinstance(one, Run) else runs_in([Path(one)]))]
 
 
 def _paired_arms(runs: Sequence[Run]) -> tuple[list[_Arms], list[str]]:
