@@ -11,12 +11,12 @@ import numpy as np
 
 from propensitybench.digests import seed_from
 from propensitybench.episode import EpisodeRecord
+from propensitybench.judging.early_awareness import act_by_spoken
 from propensitybench.judging.episodes import most_frequent
 from propensitybench.judging.items import Part
 from propensitybench.judging.labels import Answers, read_labels
 from propensitybench.judging.prompts import Label
 from propensitybench.judging.sampling import Sample, stored_sample
-from propensitybench.judging.spoken import act_by_spoken
 from propensitybench.metrics.agreement import Alpha, RaterPair, alpha_interval, pairs
 from propensitybench.metrics.arrays import Codes
 from propensitybench.metrics.awareness import ActByAwareness
