@@ -1,4 +1,4 @@
-"""Coverage of the intervals in simulated populations; `perf/coverage.py` has all cells and more runs.
+"""Coverage of the intervals in simulated populations; `validation.coverage` has all cells and more runs.
 
 Where an interval replaced another one, the test shows too that the other does not cover.
 """
@@ -8,14 +8,19 @@ from math import sqrt
 
 import numpy as np
 import pytest
-from helpers.coverage.cells import Cell, simulate
-from helpers.coverage.contrasts import Lost, naming_run
-from helpers.coverage.losses import Of, lose, loss_run
-from helpers.coverage.means import mean_run
-from helpers.coverage.shares import band_run, share_run, table_of_run
-from helpers.coverage.stopped import Setting, stopped_run
-from helpers.coverage.workspaces import REAL, rerun, workspace_run
-from helpers.populations import (
+
+from propensitybench.metrics.estimates import estimate, propensity_terms
+from propensitybench.metrics.intervals import Interval
+from propensitybench.metrics.survival import survival_of
+from propensitybench.metrics.table import LEVELS, Table
+from validation.cells import Cell, simulate
+from validation.coverage.contrasts import Lost, naming_run
+from validation.coverage.losses import Of, lose, loss_run
+from validation.coverage.means import mean_run
+from validation.coverage.shares import band_run, share_run, table_of_run
+from validation.coverage.stopped import Setting, stopped_run
+from validation.coverage.workspaces import REAL, rerun, workspace_run
+from validation.populations import (
     GEMINI_LIKE,
     O3_LIKE,
     TASK_SPREAD,
@@ -30,11 +35,6 @@ from helpers.populations import (
     survival,
     table_of_levels,
 )
-
-from propensitybench.metrics.estimates import estimate, propensity_terms
-from propensitybench.metrics.intervals import Interval
-from propensitybench.metrics.survival import survival_of
-from propensitybench.metrics.table import LEVELS, Table
 
 pytestmark = pytest.mark.slow
 

@@ -4,7 +4,6 @@ from math import exp, sqrt
 
 import numpy as np
 import pytest
-from helpers.populations import Layout, table_of_levels
 from helpers.records import BIO, CHEM, CYBER, SELF, misaligned, resisted
 from scipy.stats import t as student
 
@@ -17,6 +16,7 @@ from propensitybench.metrics.estimates import (
 from propensitybench.metrics.sample import Ratio, Terms
 from propensitybench.metrics.scores import score_naming
 from propensitybench.metrics.table import table_of
+from validation.populations import Layout, table_of_levels
 
 DIMENSIONS = ("time", "financials", "power-seeking", "self-preservation")
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers.populations import GEMINI_LIKE, O3_LIKE, Agent, full_layout, play, table_of_levels
 from helpers.survival import kaplan_meier
 from inspect_ai.scorer import SampleScore, Score, stderr
 
@@ -17,6 +16,7 @@ from propensitybench.metrics.estimates import estimate, propensity_terms, withst
 from propensitybench.metrics.multiplicity import benjamini_hochberg, holm
 from propensitybench.metrics.survival import survival_of
 from propensitybench.metrics.table import Table
+from validation.populations import GEMINI_LIKE, O3_LIKE, Agent, full_layout, play, table_of_levels
 
 krippendorff: Any = import_module("krippendorff")
 multitest: Any = import_module("statsmodels.stats.multitest")

@@ -1,13 +1,13 @@
 """Ranks with simultaneous intervals: cases worked out by hand, and their coverage in simulated boards."""
 
 import pytest
-from helpers.rank_coverage import SETTINGS, Setting, coverage, true_ranks
 from helpers.records import BIO, CYBER, ended
 
 from propensitybench.episode import EpisodeRecord, Outcome
 from propensitybench.metrics.compare import propensity_difference
 from propensitybench.metrics.ranks import rank_models
 from propensitybench.metrics.table import Table, table_of
+from validation.ranks import SETTINGS, Setting, coverage, true_ranks
 
 
 def model(failing: int, of: int = 40, domain: str = BIO) -> Table:

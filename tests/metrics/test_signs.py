@@ -7,7 +7,6 @@ from itertools import permutations, product
 import numpy as np
 import pytest
 from helpers.records import BIO, CYBER, errored, misaligned, resisted
-from helpers.signs import NONE, read_by_a_person
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.special import ndtr
@@ -34,6 +33,7 @@ from propensitybench.metrics.signs.tested import stated
 from propensitybench.metrics.signs.verdicts import Claim, judge, verdict_of, would_tell
 from propensitybench.metrics.stated import Answer, Stated, stated_against_actual
 from propensitybench.metrics.table import table_of
+from validation.signs import NONE, read_by_a_person
 
 TAIL = 0.025
 

@@ -4,14 +4,14 @@ from functools import partial
 from typing import Final
 
 import numpy as np
-from helpers.coverage.cells import Cell, Result, Sheet, covers
-from helpers.coverage.shares import percent
-from helpers.populations import Layout, agent_of, full_layout, play, table_of_levels
 from numpy.typing import NDArray
 
 from propensitybench.metrics.estimates import propensity_terms
 from propensitybench.metrics.sequential import is_narrow
 from propensitybench.metrics.table import Table
+from validation.cells import Cell, Result, Sheet, covers
+from validation.coverage.shares import percent
+from validation.populations import Layout, agent_of, full_layout, play, table_of_levels
 
 BATCH: Final = 80
 MIN_TASKS: Final = 400

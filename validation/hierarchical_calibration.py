@@ -1,4 +1,4 @@
-"""Calibration of the hierarchical model: ``python perf/hierarchical_calibration.py ranks 1000``.
+"""Calibration of the hierarchical model: ``python -m validation.hierarchical_calibration ranks 1000``.
 
 `ranks`: simulation-based calibration (Talts et al. 2018, arXiv 1804.06788), parameters drawn from the priors.
 `coverage`: 95 % intervals for fixed spreads and trends, 120 scenarios under six dimensions.
@@ -6,13 +6,10 @@
 
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-
-from helpers.hierarchical import p_uniform, ranks, replicates, small_layout, world_of
+from validation.hierarchical import p_uniform, ranks, replicates, small_layout, world_of
 
 SEED = 20
 

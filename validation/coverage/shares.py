@@ -4,8 +4,13 @@ from functools import cache, partial
 from typing import Final
 
 import numpy as np
-from helpers.coverage.cells import Cell, Draw, Result, Sheet, covers
-from helpers.populations import (
+
+from propensitybench.metrics.estimates import propensity_terms
+from propensitybench.metrics.intervals import TAIL
+from propensitybench.metrics.sample import Weight
+from propensitybench.metrics.table import LEVELS, Table
+from validation.cells import Cell, Draw, Result, Sheet, covers
+from validation.populations import (
     Layout,
     agent_of,
     even_layout,
@@ -14,11 +19,6 @@ from helpers.populations import (
     survival,
     table_of_levels,
 )
-
-from propensitybench.metrics.estimates import propensity_terms
-from propensitybench.metrics.intervals import TAIL
-from propensitybench.metrics.sample import Weight
-from propensitybench.metrics.table import LEVELS, Table
 
 PROPENSITIES: Final = (0.01, 0.1, 0.5, 0.9, 0.99)
 FULL: Final = "full"

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from helpers.populations import Layout, table_of_levels
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
@@ -12,6 +11,7 @@ from propensitybench.metrics.hierarchical_design import HierarchicalData, design
 from propensitybench.metrics.hierarchical_sampler import Sampler
 from propensitybench.metrics.hierarchical_summary import Parameters, curves, group_propensities, parameters
 from propensitybench.metrics.table import LEVELS, Table
+from validation.populations import Layout, table_of_levels
 
 Floats = NDArray[np.float64]
 # Nearly independent draws: 100 of 400.

@@ -7,19 +7,6 @@ from math import nan
 from typing import Final, NamedTuple
 
 import numpy as np
-from helpers.coverage.cells import Cell, Draw, Result, Sheet, covers
-from helpers.coverage.means import COMPETENT, work
-from helpers.coverage.shares import percent
-from helpers.populations import (
-    TASK_SPREAD,
-    Floats,
-    Layout,
-    Work,
-    agent_of,
-    play_tasks,
-    survival,
-    table_of_levels,
-)
 from numpy.typing import NDArray
 
 from propensitybench.metrics.arrays import Flags
@@ -29,6 +16,19 @@ from propensitybench.metrics.intervals import ConfidenceInterval, Interval
 from propensitybench.metrics.scores import terms_of
 from propensitybench.metrics.survival import survival_of
 from propensitybench.metrics.table import LEVELS, Table
+from validation.cells import Cell, Draw, Result, Sheet, covers
+from validation.coverage.means import COMPETENT, work
+from validation.coverage.shares import percent
+from validation.populations import (
+    TASK_SPREAD,
+    Floats,
+    Layout,
+    Work,
+    agent_of,
+    play_tasks,
+    survival,
+    table_of_levels,
+)
 
 Levels = NDArray[np.int64]
 

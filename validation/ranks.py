@@ -1,11 +1,15 @@
 """How often the simultaneous intervals of ranks contain every true rank, in simulated boards."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Executor
 from math import sqrt
 from typing import Final, NamedTuple
 
 import numpy as np
-from helpers.populations import (
+
+from propensitybench.metrics.ranks import Rank, RankInterval, rank_models
+from propensitybench.metrics.table import Table
+from validation.populations import (
     TASK_SPREAD,
     Layout,
     agent_of,
@@ -14,9 +18,7 @@ from helpers.populations import (
     play_tasks,
     table_of_levels,
 )
-
-from propensitybench.metrics.ranks import Rank, RankInterval, rank_models
-from propensitybench.metrics.table import Table
+from validation.tables import ALLOWED, Block, markdown
 
 # Models share most of what makes a scenario hard; the rest is their own. Standard deviations, logit scale.
 SHARED, OWN = 0.9, 0.5
@@ -101,3 +103,19 @@ def coverage(setting: Setting, replicates: int, seed: int = 0) -> Coverage:
         hits += all_covered(ranks, setting)
         length += sum(one.ci95.high - one.ci95.low + 1 for one in ranks.values()) / len(ranks)
     return Coverage(hits / replicates, length / replicates, replicates)
+
+
+def tables(pool: Executor, replicates: int) -> Iterator[Block]:
+    """The table of docs/board.md."""
+    rows, low = [], 0
+    for setting, found in zip(
+        SETTINGS, pool.map(coverage, SETTINGS, [replicates] * len(SETTINGS)), strict=True
+    ):
+        rows.append(
+            (setting.name, f"{100 * found.share:.1f}", f"{found.length:.1f} of {len(setting.shares)}")
+        )
+        low += found.share < 0.95 - ALLOWED * found.error
+    error = f"{100 * found.error:.1f} points"
+    note = f"{replicates:,} boards a setting; Monte-Carlo error of a coverage of 95 %: {error}."
+    text = markdown(("board", "all true ranks covered", "mean length of an interval"), rows)
+    yield Block("ranks", f"{text}\n\n{note}", low)

@@ -4,17 +4,19 @@ The level of the misaligned call has a given distribution in every cell of namin
 tasks of a scenario are alike through correlated normal numbers, which leave these shares as they are.
 """
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, replace
+from functools import partial
 from math import pi, sin
 from typing import Final
 
 import numpy as np
-from helpers.records import About, errored, misaligned, resisted
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from propensitybench.episode import EpisodeRecord
+from propensitybench.episode import EpisodeRecord, EpisodeStats, Outcome
 from propensitybench.metrics import RunRecords
 from propensitybench.metrics.arrays import Codes
 from propensitybench.metrics.judged import Judged
@@ -27,6 +29,7 @@ from propensitybench.metrics.stated import Answer, Stated
 from propensitybench.metrics.table import LEVELS
 from propensitybench.scenarios import TaskMetadata
 from propensitybench.taxonomy import NAMINGS, taxonomy
+from validation.tables import Block, is_above, markdown, percent
 
 Floats = NDArray[np.float64]
 DOMAINS: Final = tuple(taxonomy().domains)
@@ -159,17 +162,18 @@ def subject_of(world: World, rng: np.random.Generator) -> Subject:
                 levels = (normal[..., None] > ndtri(cells)).sum(axis=-1)
             lost = rng.random(levels.shape) < world.lost
             for place, kind in np.ndindex(levels.shape):
-                about = About(
-                    scenario=f"s{place}",
-                    domain=DOMAINS[domain[place]],
-                    dimension=DIMENSIONS[kind],
-                    naming=naming,
-                )
                 level = int(levels[place, kind])
-                if level == LEVELS:
-                    records[arm].append(resisted(**about))
-                else:
-                    records[arm].append((errored if lost[place, kind] else misaligned)(level, **about))
+                outcome = Outcome.ERRORED if lost[place, kind] else Outcome.MISALIGNED
+                key = f"s{place}.{DIMENSIONS[kind]}.{naming}.1"
+                about = TaskMetadata(
+                    key, f"s{place}", DOMAINS[domain[place]], "w", "r", None, DIMENSIONS[kind], naming, 1, 0
+                )
+                stats = (
+                    EpisodeStats(Outcome.RESISTED, LEVELS - 1, LEVELS)
+                    if level == LEVELS
+                    else EpisodeStats(outcome, level, level)
+                )
+                records[arm].append(EpisodeRecord(about, stats))
     run, placebo = (RunRecords(arm, "m", len(found), found) for arm, found in records.items())
     return Subject("m", run, placebo, _stated(world, run, rng), _read(world, run, rng))
 
@@ -228,3 +232,50 @@ def index_verdict(rho: float, models: int, rng: np.random.Generator) -> Verdict:
     y = pearson * x + np.sqrt(1 - pearson**2) * other
     claim = Claim(Index(x, y, y, y), RELEVANT["capability"], shown_below=True)
     return judge({"capability": claim})["capability"].verdict
+
+
+RHOS: Final = (0.0, 0.3, -0.3, 0.7)
+MODELS: Final = (30, 60, 200)
+VERDICTS: Final[Sequence[Verdict]] = ("shown", "not shown", "cannot tell yet")
+WRONG: Final = 0.05
+
+
+def tables(pool: Executor, replicates: int) -> Iterator[Block]:
+    """The tables of docs/findings.md."""
+    yield _worlds(pool, replicates)
+    yield _correlations(4 * replicates)
+
+
+def _worlds(pool: Executor, replicates: int) -> Block:
+    rows: list[Sequence[str]] = []
+    above = 0
+    for name, found in zip(WORLDS, pool.map(partial(_play, replicates=replicates), WORLDS), strict=True):
+        world = WORLDS[name]
+        errors = Counter(kind for one in found for kind, signs in wrong(world, one).items() if signs)
+        above += sum(is_above(errors[kind], replicates, WRONG) for kind in VERDICTS[:2])
+        family = [percent(errors[kind], replicates) for kind in VERDICTS[:2]]
+        for place, sign in enumerate(dict.fromkeys(sign for one in found for sign in one)):
+            seen = Counter(one[sign] for one in found if sign in one)
+            head, tail = ((name, str(replicates)), family) if not place else (("", ""), ["", ""])
+            shares = [percent(seen[one], seen.total()) for one in VERDICTS]
+            rows.append((*head, sign, f"{100 * world.truth[sign]:.1f}", *shares, *tail))
+    columns = ("world", "models", "sign", "truth", *VERDICTS, "wrong in a model: shown", "not shown")
+    return Block("worlds", markdown(columns, rows), above)
+
+
+def _play(name: str, replicates: int) -> list[dict[str, Verdict]]:
+    return [verdicts(WORLDS[name], np.random.default_rng([seed, 5])) for seed in range(replicates)]
+
+
+def _correlations(replicates: int) -> Block:
+    rows, above = [], 0
+    for rho in RHOS:
+        for models in MODELS:
+            seen = Counter(
+                index_verdict(rho, models, np.random.default_rng([seed, models]))
+                for seed in range(replicates)
+            )
+            rows.append((f"{rho:g}", str(models), *(percent(seen[one], replicates) for one in VERDICTS)))
+            false: Verdict = "not shown" if abs(rho) < RELEVANT["capability"] else "shown"
+            above += is_above(seen[false], replicates, WRONG)
+    return Block("correlation", markdown(("correlation", "models", *VERDICTS), rows), above)

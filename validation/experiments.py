@@ -1,17 +1,16 @@
 """How often the analysis of experiments is right, on agents whose cause is known: docs/experiments.md.
 
-Each replicate is a whole experiment of moderate size. ``--write`` puts the tables into the document.
+Each replicate is a whole experiment of moderate size.
 """
 
-import argparse
 from collections import Counter
-from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor
 from functools import partial
 from math import exp, log, sqrt
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 from scipy.special import ndtri
@@ -24,8 +23,16 @@ from propensitybench.experiments.results import CellRecords
 from propensitybench.experiments.simulation import pick_cells, simulate
 from propensitybench.scenarios import TaskMetadata
 from propensitybench.simulated import profile
+from validation.tables import Block, is_above, markdown, percent
 
-DOCUMENT: Final = Path(__file__).parents[1] / "docs" / "experiments.md"
+# Pairs of scenario and dimension in an experiment.
+LIMIT: Final = 240
+# Intervals of odds ratios are cheap: so many for each experiment.
+ODDS_TIMES: Final = 5
+# A cause that is not planted, and the misses of a 95 % interval.
+WRONG: Final = 0.05
+T = TypeVar("T")
+PARTS: Final = 16
 CAUSES: Final = ("pressure", "time", "length", "blockage")
 AGENTS: Final = {
     "moved-by-nothing": (),
@@ -47,17 +54,17 @@ limit = {limit}
 ODDS: Final = (1.0, 1.5, 2.5, 0.4)
 
 
-def experiment(limit: int) -> Experiment:
+def experiment() -> Experiment:
     """The experiment of all replicates."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "experiment.toml"
-        path.write_text(DESIGN.format(limit=limit), encoding="utf-8")
+        path.write_text(DESIGN.format(limit=LIMIT), encoding="utf-8")
         return read_experiment(path)
 
 
-def named(limit: int, agent: str, seeds: Sequence[int]) -> list[tuple[str, ...]]:
+def named(agent: str, seeds: Sequence[int]) -> list[tuple[str, ...]]:
     """The causes that each of several experiments names."""
-    design = experiment(limit)
+    design = experiment()
     ready = pick_cells(design.cells)
     found = (simulate(design, ready, profile(agent), seed) for seed in seeds)
     return [tuple(one.name for one in analysis.effects if one.claimed) for analysis in found]
@@ -105,59 +112,37 @@ def _records(
     return found
 
 
-def split(number: int, parts: int) -> list[range]:
-    """The seeds of the replicates, in parts for processes."""
-    return [range(start, number, parts) for start in range(parts)]
+def tables(pool: Executor, replicates: int) -> Iterator[Block]:
+    """The tables of docs/experiments.md."""
+    yield _causes(pool, replicates)
+    yield _odds(pool, ODDS_TIMES * replicates)
 
 
-def causes_table(pool: ProcessPoolExecutor, limit: int, replicates: int) -> str:
-    """How often each cause is named, by agent."""
-    lines = ["| agent | " + " | ".join(CAUSES) + " | any that is not planted |", "| --- " * 6 + "|"]
+def _causes(pool: Executor, replicates: int) -> Block:
+    rows, above = [], 0
     for agent, planted in AGENTS.items():
-        runs = [one for part in pool.map(partial(named, limit, agent), split(replicates, 16)) for one in part]
+        runs = _in_parts(pool, partial(named, agent), replicates)
         counts = Counter(cause for one in runs for cause in one)
         wrong = sum(bool(set(one) - set(planted)) for one in runs)
+        above += is_above(wrong, replicates, WRONG)
         shares = [
-            f"{counts[cause] / len(runs):.3f}{' (planted)' if cause in planted else ''}" for cause in CAUSES
+            percent(counts[cause], replicates) + (" (planted)" if cause in planted else "")
+            for cause in CAUSES
         ]
-        lines.append(f"| `{agent}` | {' | '.join(shares)} | {wrong / len(runs):.3f} |")
-        print(lines[-1], flush=True)
-    return "\n".join(lines)
+        rows.append((f"`{agent}`", *shares, percent(wrong, replicates)))
+    return Block("causes", markdown(("agent", *CAUSES, "any that is not planted"), rows), above)
 
 
-def odds_table(pool: ProcessPoolExecutor, replicates: int) -> str:
-    """Coverage of the odds ratio's interval."""
-    lines = ["| planted odds ratio | covered by the 95 % interval |", "| --- | --- |"]
+def _odds(pool: Executor, replicates: int) -> Block:
+    rows, above = [], 0
     for planted in ODDS:
-        runs = [one for part in pool.map(partial(covered, planted), split(replicates, 16)) for one in part]
-        share = sum(runs) / len(runs)
-        error = sqrt(share * (1 - share) / len(runs))
-        lines.append(f"| {planted:g} | {share:.3f} (Monte-Carlo error {error:.3f}) |")
-        print(lines[-1], flush=True)
-    return "\n".join(lines)
+        held = sum(_in_parts(pool, partial(covered, planted), replicates))
+        above += is_above(replicates - held, replicates, 0.07)
+        rows.append((f"{planted:g}", percent(held, replicates)))
+    return Block("odds", markdown(("planted odds ratio", "covered by the 95 % interval"), rows), above)
 
 
-def main() -> None:
-    """Runs the simulations."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--replicates", type=int, default=200, help="experiments for each agent")
-    parser.add_argument("--odds-replicates", type=int, default=1000)
-    parser.add_argument("--limit", type=int, default=240, help="pairs of scenario and dimension")
-    parser.add_argument("--write", action="store_true", help="put the tables into docs/experiments.md")
-    arguments = parser.parse_args()
-    with ProcessPoolExecutor() as pool:
-        tables = {
-            "odds": odds_table(pool, arguments.odds_replicates),
-            "causes": causes_table(pool, arguments.limit, arguments.replicates),
-        }
-    if arguments.write:
-        text = DOCUMENT.read_text(encoding="utf-8")
-        for name, table in tables.items():
-            begin, end = f"<!-- {name}: perf/experiments.py -->\n", f"<!-- end {name} -->"
-            before, _, rest = text.partition(begin)
-            text = before + begin + table + "\n" + end + rest.partition(end)[2]
-        DOCUMENT.write_text(text, encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()
+def _in_parts(pool: Executor, play: Callable[[Sequence[int]], list[T]], replicates: int) -> list[T]:
+    """What is played with the seeds of all replicates."""
+    parts = pool.map(play, (range(start, replicates, PARTS) for start in range(PARTS)))
+    return [one for part in parts for one in part]

@@ -4,9 +4,12 @@ from functools import partial
 from typing import Final
 
 import numpy as np
-from helpers.coverage.cells import Cell, Draw, Result, Sheet, covers
-from helpers.coverage.shares import layout_of, percent
-from helpers.populations import (
+
+from propensitybench.metrics.estimates import estimate, propensity_terms
+from propensitybench.metrics.intervals import Z95
+from validation.cells import Cell, Draw, Result, Sheet, covers
+from validation.coverage.shares import layout_of, percent
+from validation.populations import (
     TASK_SPREAD,
     Layout,
     agent_of,
@@ -16,9 +19,6 @@ from helpers.populations import (
     play_tasks,
     table_of_levels,
 )
-
-from propensitybench.metrics.estimates import estimate, propensity_terms
-from propensitybench.metrics.intervals import Z95
 
 SCENARIO_SPREAD: Final = 1.0
 # Scenarios of the eight workspaces of each domain.

@@ -4,9 +4,12 @@ from functools import cache, partial
 from typing import Final
 
 import numpy as np
-from helpers.coverage.cells import Cell, Result, Sheet, covers
-from helpers.coverage.shares import FULL, PROPENSITIES, layout_of, percent
-from helpers.populations import (
+
+from propensitybench.metrics.scores import terms_of
+from propensitybench.metrics.table import LEVELS
+from validation.cells import Cell, Result, Sheet, covers
+from validation.coverage.shares import FULL, PROPENSITIES, layout_of, percent
+from validation.populations import (
     TASK_SPREAD,
     Floats,
     Work,
@@ -15,9 +18,6 @@ from helpers.populations import (
     survival,
     table_of_levels,
 )
-
-from propensitybench.metrics.scores import terms_of
-from propensitybench.metrics.table import LEVELS
 
 SPREAD: Final = 1.5
 # By level: terminations and aligned calls, Poisson with a scenario effect that is lognormal with mean 1.

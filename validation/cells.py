@@ -38,11 +38,12 @@ class Cell(NamedTuple):
 
 
 class Sheet(NamedTuple):
-    """One table: its name, the names of its labels, and its cells."""
+    """One table: its name, the names of its labels, its cells, and whether numbers are shares."""
 
     name: str
     labels: tuple[str, ...]
     cells: Sequence[Cell]
+    shares: bool = False
 
 
 class Found(NamedTuple):
@@ -64,6 +65,7 @@ class Found(NamedTuple):
 
     @property
     def is_coverage(self) -> bool:
+        """Whether ``mean`` is a share of intervals."""
         return not isnan(self.width)
 
 

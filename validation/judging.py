@@ -1,4 +1,4 @@
-"""How often the numbers of a judge's labels are right, where the truth is planted: see perf/judging.py.
+"""How often the numbers of a judge's labels are right, where the truth is planted: docs/judging-numbers.md.
 
 Every column is a share of 0 to 1; NaN stands for a run without the number.
 """
@@ -9,20 +9,6 @@ from math import nan
 from typing import Final
 
 import numpy as np
-from helpers.coverage.cells import Cell, Result, Sheet
-from helpers.judged_worlds import (
-    DOMAINS,
-    FOUR_LABELS,
-    SIX_LABELS,
-    World,
-    binary,
-    errors_of,
-    judged,
-    refusing,
-    relabelled,
-    sampled,
-    transcripts,
-)
 
 from propensitybench.metrics.agreement import alpha_interval, pairs
 from propensitybench.metrics.arrays import Numbers
@@ -38,6 +24,20 @@ from propensitybench.metrics.intervals import Interval
 from propensitybench.metrics.judge_error import accuracy
 from propensitybench.metrics.judged import Judged, Resamples
 from propensitybench.metrics.ppi import ppi_shares
+from validation.cells import Cell, Result, Sheet
+from validation.judged_worlds import (
+    DOMAINS,
+    FOUR_LABELS,
+    SIX_LABELS,
+    World,
+    binary,
+    errors_of,
+    judged,
+    refusing,
+    relabelled,
+    sampled,
+    transcripts,
+)
 
 DRAWS: Final = 1000
 YES: Final = 1
@@ -172,6 +172,7 @@ GRID: Final = Sheet(
         for specificity in SPECIFICITIES
         for world in [binary(prevalence, sensitivity, specificity)]
     ],
+    shares=True,
 )
 BASE: Final = binary(0.2, 0.8, 0.85)
 DRIFT: Final = np.array([errors_of(0.6 + 0.1 * domain, 0.95 - 0.05 * domain) for domain in range(DOMAINS)])
@@ -197,12 +198,14 @@ SETTINGS: Final = Sheet(
             "refuses 5 %, of the category 15 %": partial(refusals, BASE),
         }.items()
     ],
+    shares=True,
 )
 CATEGORIES: Final = tuple(
     Sheet(
         f"{len(world.shares)} categories",
         ("items labelled by people",),
         [Cell((f"{gold}",), partial(categories, world._replace(gold=gold)), HALF) for gold in (200, 400)],
+        shares=True,
     )
     for world in (FOUR_LABELS, SIX_LABELS)
 )
@@ -215,5 +218,6 @@ AGREEMENT: Final = Sheet(
         for raters in (2, 3)
         for items in (50, 200)
     ],
+    shares=True,
 )
 SHEETS: Final = (GRID, SETTINGS, *CATEGORIES, AGREEMENT)

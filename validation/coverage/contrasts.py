@@ -5,14 +5,22 @@ from math import nan
 from typing import Final
 
 import numpy as np
-from helpers.coverage.cells import Cell, Draw, Result, Sheet, covers
-from helpers.coverage.losses import Of, lose
-from helpers.coverage.shares import FULL, layout_of, percent
-from helpers.populations import TASK_SPREAD, Floats, Layout, agent_of, play_tasks, survival, table_of_levels
 
 from propensitybench.metrics.compare import paired
 from propensitybench.metrics.families import capability_family, dimension_family
 from propensitybench.metrics.table import Table
+from validation.cells import Cell, Draw, Result, Sheet, covers
+from validation.coverage.losses import Of, lose
+from validation.coverage.shares import FULL, layout_of, percent
+from validation.populations import (
+    TASK_SPREAD,
+    Floats,
+    Layout,
+    agent_of,
+    play_tasks,
+    survival,
+    table_of_levels,
+)
 
 SPREAD: Final = 1.5
 # Of the scenario effects under the two namings.

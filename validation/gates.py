@@ -2,11 +2,12 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from functools import cache
+from concurrent.futures import Executor
+from functools import cache, partial
+from math import sqrt
 from typing import Final, NamedTuple
 
 import numpy as np
-from helpers.populations import TASK_SPREAD, Floats, agent_of, full_layout, hazards
 
 from propensitybench.gates.sequential import EXPONENT, look_counts
 from propensitybench.metrics.boundary import power_spending
@@ -16,10 +17,15 @@ from propensitybench.metrics.sample_needed import AvailableTasks, assumed_noise,
 from propensitybench.metrics.table import LEVELS
 from propensitybench.scenarios.selection import spread
 from propensitybench.taxonomy import taxonomy
+from validation.populations import TASK_SPREAD, Floats, agent_of, full_layout, hazards
+from validation.tables import Block, is_above, markdown, percent
 
 MARGIN: Final = 0.03
 LEVEL: Final = 0.05
 SPREAD: Final = 1.5
+BASES: Final = (0.05, 0.12, 0.5)
+# What is lost of the candidate's misaligned episodes, in some rows.
+LOST: Final = 0.5
 # Of the effects of scenarios, and of tasks, in base and candidate.
 CORRELATION: Final = 0.8
 _GRID: Final = np.linspace(-12, 12, 4801)
@@ -183,3 +189,35 @@ def simulated(base: float, change: float, count: int, lost: float, seed: int) ->
     rng = np.random.default_rng([seed, round(1000 * base), round(1000 * change), round(10 * lost)])
     for _ in range(count):
         yield simulate(base, change, rng, lost)
+
+
+class _Row(NamedTuple):
+    base: float
+    change: float
+    lost: float = 0.0
+
+
+def tables(pool: Executor, replicates: int) -> Iterator[Block]:
+    """The table of docs/gate.md."""
+    rows = [row for base in BASES for row in (_Row(base, 0.0), _Row(base, MARGIN), _Row(base, MARGIN, LOST))]
+    lines, wrong = [], 0
+    for row, played in zip(rows, pool.map(partial(_play, count=replicates), rows), strict=True):
+        for sample, answers, tasks in (
+            (f"the plan's {planned(row.base):,}", played.fixed, 0.0),
+            ("until decided", played.until_decided, played.tasks),
+        ):
+            about = f"{sample}, half of the misaligned lost" if row.lost else sample
+            shares = [percent(answers[name], replicates) for name in ("pass", "fail", "inconclusive")]
+            used = (
+                (f"{tasks:,.0f}", f"{100 * tasks / len(full_sample().domain):.0f} %") if tasks else ("", "")
+            )
+            lines.append((f"{100 * row.base:g} %", f"{100 * row.change:+g}", about, *shares, *used))
+            wrong += is_above(answers["pass" if row.change else "fail"], replicates, LEVEL)
+    head = ("base", "change", "sample", "pass", "fail", "inconclusive", "tasks, median", "of the full set")
+    error = 100 * sqrt(LEVEL * (1 - LEVEL) / replicates)
+    note = f"Shares of {replicates:,} gates in percent; the Monte-Carlo error of 5 % is {error:.1f} points."
+    yield Block("gates", f"{markdown(head, lines)}\n\n{note}", wrong)
+
+
+def _play(row: _Row, count: int) -> Played:
+    return play_gates(row.base, row.change, count, row.lost)

@@ -4,13 +4,13 @@ from functools import partial
 from typing import Final, Literal
 
 import numpy as np
-from helpers.coverage.cells import Cell, Result, Sheet, covers
-from helpers.coverage.shares import FULL, PROPENSITIES, layout_of, percent
-from helpers.populations import agent_of, play, table_of_levels
 from numpy.typing import NDArray
 
 from propensitybench.metrics.estimates import propensity_terms
 from propensitybench.metrics.table import LEVELS
+from validation.cells import Cell, Result, Sheet, covers
+from validation.coverage.shares import FULL, PROPENSITIES, layout_of, percent
+from validation.populations import agent_of, play, table_of_levels
 
 Levels = NDArray[np.int64]
 Of = Literal["all", "misaligned", "resisting"]
