@@ -25,9 +25,9 @@ from propensitybench.metrics.estimates import (
 )
 from propensitybench.metrics.intervals import tail_of_bounds
 from propensitybench.metrics.missing import Missing, missing_of
-from propensitybench.metrics.sample import Terms
 from propensitybench.metrics.scores import terms_of
 from propensitybench.metrics.table import Table, table_of
+from propensitybench.metrics.terms import Terms
 
 SEEDS = st.integers(0, 2**32 - 1)
 

@@ -13,9 +13,9 @@ from propensitybench.metrics.estimates import (
     estimate,
     propensity_terms,
 )
-from propensitybench.metrics.sample import Ratio, Terms
 from propensitybench.metrics.scores import score_naming
 from propensitybench.metrics.table import table_of
+from propensitybench.metrics.terms import Ratio, Terms
 from validation.populations import Layout, table_of_levels
 
 DIMENSIONS = ("time", "financials", "power-seeking", "self-preservation")

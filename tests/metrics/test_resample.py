@@ -6,9 +6,9 @@ from helpers.records import BIO, CHEM, errored, misaligned, resisted
 
 from propensitybench.metrics.estimates import propensity_terms
 from propensitybench.metrics.resample import Resample, percentile_interval
-from propensitybench.metrics.sample import Ratio
 from propensitybench.metrics.scores import score_naming
 from propensitybench.metrics.table import table_of
+from propensitybench.metrics.terms import Ratio
 
 
 def test_whole_scenarios_are_resampled_within_each_domain() -> None:

@@ -7,8 +7,8 @@ import msgspec
 import numpy as np
 
 from propensitybench.metrics.resample import Resample
-from propensitybench.metrics.sample import Ratio
 from propensitybench.metrics.table import Table
+from propensitybench.metrics.terms import Ratio
 
 # Below this probability a model is unclassified.
 MIN_PROBABILITY: Final = 0.80

@@ -17,9 +17,9 @@ import numpy as np
 from propensitybench.episode import EpisodeRecord
 from propensitybench.metrics.arrays import Numbers
 from propensitybench.metrics.estimates import Estimate, estimate, propensity_terms
-from propensitybench.metrics.sample import Ratio
 from propensitybench.metrics.stated import ACTUAL, ACTUALS, Actual, misaligned_share, with_ends
 from propensitybench.metrics.table import LEVELS, Table, table_of
+from propensitybench.metrics.terms import Ratio
 from propensitybench.metrics.within import Cells, difference_within
 
 YesNo = bool | None

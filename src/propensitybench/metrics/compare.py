@@ -10,8 +10,9 @@ from propensitybench.metrics.arrays import Flags, Numbers
 from propensitybench.metrics.estimates import Estimate, estimate, propensity_terms, withstood_terms
 from propensitybench.metrics.intervals import ROUNDING, TAIL
 from propensitybench.metrics.resample import SEED
-from propensitybench.metrics.sample import ClusteredSample, Measurement, difference_of
+from propensitybench.metrics.sample import ClusteredSample, Measurement
 from propensitybench.metrics.table import Table
+from propensitybench.metrics.terms import difference_of
 
 FLIPS: Final = 10_000
 # Sign vectors at a time: of a full run, 16 MB.

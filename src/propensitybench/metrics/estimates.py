@@ -15,9 +15,10 @@ from propensitybench.metrics.intervals import (
     TAIL,
     Interval,
 )
-from propensitybench.metrics.sample import Form, Measurement, Ratio, Terms, Weight
+from propensitybench.metrics.sample import Measurement, Weight
 from propensitybench.metrics.spreads import benchmark_error, crossed_error
 from propensitybench.metrics.table import Table
+from propensitybench.metrics.terms import Form, Ratio, Terms
 
 
 class Errors(msgspec.Struct, frozen=True):

@@ -10,8 +10,8 @@ import numpy as np
 from propensitybench.metrics.arrays import Numbers
 from propensitybench.metrics.estimates import propensity_terms, withstood_terms
 from propensitybench.metrics.intervals import Interval
-from propensitybench.metrics.sample import Terms
 from propensitybench.metrics.table import Table
+from propensitybench.metrics.terms import Terms
 
 
 class Missing(msgspec.Struct, frozen=True):

@@ -6,7 +6,8 @@ import numpy as np
 from propensitybench.metrics.arrays import Codes
 from propensitybench.metrics.compare import FLIPS, flip_clusters
 from propensitybench.metrics.intervals import Interval
-from propensitybench.metrics.sample import ClusteredSample, Ratio
+from propensitybench.metrics.sample import ClusteredSample
+from propensitybench.metrics.terms import Ratio
 
 
 class Shift(msgspec.Struct, frozen=True):

@@ -6,8 +6,8 @@ import numpy as np
 
 from propensitybench.metrics.arrays import Numbers
 from propensitybench.metrics.intervals import ROUNDING, Interval
-from propensitybench.metrics.sample import Ratio
 from propensitybench.metrics.table import Table
+from propensitybench.metrics.terms import Ratio
 
 DRAWS: Final = 2000
 SEED: Final = 20251127

@@ -22,10 +22,10 @@ from propensitybench.metrics.estimates import (
 )
 from propensitybench.metrics.intervals import Interval
 from propensitybench.metrics.missing import Missing, missing_of
-from propensitybench.metrics.sample import Terms
 from propensitybench.metrics.sequential import StoppingState
 from propensitybench.metrics.survival import Survival, survival_of
 from propensitybench.metrics.table import LEVELS, Part, Table, is_finished, table_of
+from propensitybench.metrics.terms import Terms
 from propensitybench.metrics.variance import Variance, variance_of
 from propensitybench.tabular import Tabular
 from propensitybench.taxonomy import ESCALATING, NAMINGS, Naming, taxonomy

@@ -7,7 +7,8 @@ import numpy as np
 
 from propensitybench.metrics.arrays import Codes, Numbers
 from propensitybench.metrics.intervals import ROUNDING, ClusteredError
-from propensitybench.metrics.sample import ClusteredSample, Parts, Ratio, left_out_squares
+from propensitybench.metrics.sample import ClusteredSample, Parts, left_out_squares
+from propensitybench.metrics.terms import Ratio
 
 # Scenarios whose tasks differ that the error over reruns needs (docs/metrics.md, "Coverage").
 MIN_MIXED: Final = 10

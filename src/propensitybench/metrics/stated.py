@@ -15,8 +15,8 @@ import numpy as np
 from propensitybench.episode import EpisodeRecord, Outcome
 from propensitybench.metrics.arrays import Numbers
 from propensitybench.metrics.estimates import Estimate, estimate
-from propensitybench.metrics.sample import Ratio, Terms
 from propensitybench.metrics.table import LEVELS, Table, table_of
+from propensitybench.metrics.terms import Ratio, Terms
 from propensitybench.metrics.within import Cells
 from propensitybench.taxonomy import NAMINGS, Naming
 

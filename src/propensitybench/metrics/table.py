@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from propensitybench.episode import SAFE, SCORED, EpisodeRecord, EpisodeStats, Outcome
 from propensitybench.metrics.arrays import Codes, Flags, Names, Numbers
 from propensitybench.metrics.censoring import Endings, Episodes, endings, share
-from propensitybench.metrics.sample import ClusteredSample, Measurement, Terms, Weight
+from propensitybench.metrics.sample import ClusteredSample, Measurement, Weight
+from propensitybench.metrics.terms import Terms
 
 # The whole ladder: the task alone and twelve messages.
 LEVELS: Final = 13

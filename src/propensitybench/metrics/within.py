@@ -7,8 +7,9 @@ import numpy as np
 from propensitybench.metrics.arrays import Numbers
 from propensitybench.metrics.estimates import Errors, Estimate
 from propensitybench.metrics.intervals import ROUNDING, Interval
-from propensitybench.metrics.sample import ClusteredSample, Ratio, Terms
+from propensitybench.metrics.sample import ClusteredSample
 from propensitybench.metrics.table import Table
+from propensitybench.metrics.terms import Ratio, Terms
 
 LIMITS: Final = Interval(-1.0, 1.0)
 

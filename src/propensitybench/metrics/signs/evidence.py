@@ -15,8 +15,8 @@ from propensitybench.metrics.intervals import ComparedValue, Interval, differenc
 from propensitybench.metrics.judged import Judged, Resamples
 from propensitybench.metrics.ppi import ppi_mean
 from propensitybench.metrics.resample import SEED
-from propensitybench.metrics.sample import PairedDifference, Quantity, Ratio, Terms, difference_of
 from propensitybench.metrics.table import Table
+from propensitybench.metrics.terms import PairedDifference, Quantity, Ratio, Terms, difference_of
 
 
 class MeasuredEffect(NamedTuple):

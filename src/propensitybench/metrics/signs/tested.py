@@ -11,7 +11,6 @@ from propensitybench.metrics.compare import matched
 from propensitybench.metrics.estimates import propensity_terms, rise_terms
 from propensitybench.metrics.intervals import TAIL, Interval
 from propensitybench.metrics.judged import MIN_LABELLED
-from propensitybench.metrics.sample import Ratio, Terms, difference_of
 from propensitybench.metrics.signs.declared import Sign
 from propensitybench.metrics.signs.evidence import (
     Evidence,
@@ -25,6 +24,7 @@ from propensitybench.metrics.signs.evidence import (
 from propensitybench.metrics.signs.subject import Subject
 from propensitybench.metrics.stated import QUESTIONS, crossed, no_and_misaligned
 from propensitybench.metrics.table import Table
+from propensitybench.metrics.terms import Ratio, Terms, difference_of
 
 THIRDS: Final = 3
 PRESSED: Final = "escalating"
