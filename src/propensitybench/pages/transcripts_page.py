@@ -218,7 +218,7 @@ def _call(call: ToolCall, kind: str, answers: Iterator[str], marks: Marks) -> Sh
 def _is_all(parsed: AgentMessage, content: str) -> bool:
     """Whether a reply is a JSON object of the message's three parts and nothing else."""
     try:
-        found = json.loads(content, object_pairs_hook=list)
+        found: list[tuple[str, str]] = json.loads(content, object_pairs_hook=list)
     except (ValueError, RecursionError):
         return False
     parts = {"thoughts": parsed.thoughts, "message": parsed.message}

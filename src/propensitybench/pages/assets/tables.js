@@ -39,6 +39,7 @@ class RowTable {
     this.more.addEventListener("click", () => this.show(this.body.rows.length + AT_ONCE));
     table.after(this.more);
     this.show();
+    table.classList.add("ready");
   }
 
   head(name) { return this.heads.find((head) => head.textContent.trim() === name); }
@@ -66,7 +67,10 @@ class RowTable {
 
   show(limit = AT_ONCE) {
     const matching = this.rows.filter(this.matches);
-    this.body.replaceChildren(...matching.slice(0, limit));
+    const body = this.body.cloneNode(false);
+    body.append(...matching.slice(0, limit));
+    this.body.replaceWith(body);
+    this.body = body;
     this.more.hidden = matching.length <= limit;
     this.more.textContent = `Show more: ${limit} of ${matching.length.toLocaleString("en")}`;
     return matching.length;
