@@ -201,7 +201,7 @@ class ClusteredSample:
             self.home[np.bincount(self.cluster, y, len(self.home)) > 0], minlength=self.domains
         )
 
-    def where(self, rows: Flags) -> "ClusteredSample":
+    def filter(self, rows: Flags) -> "ClusteredSample":
         """The units for which the mask is true."""
         return ClusteredSample(
             self.domain[rows], self.cluster[rows], self.weight, few_clusters=self.few_clusters
