@@ -71,6 +71,15 @@ RUNS: Mapping[str, list[EpisodeRecord]] = {
     "most of it missing": _run(5, (12, 9, 3), epochs=2, gone=0.7),
     "very unequal domains": _run(6, (40, 2, 3)),
     "a domain of one scenario": _run(8, (7, 1), epochs=2),
+    "a domain under other dimensions": [
+        *_run(9, (9,), gone=0.0),
+        *(
+            one
+            for one in _run(9, (1, 9, 9), gone=0.0)
+            if one.metadata.dimension in DIMENSIONS[2 if one.metadata.domain == CHEM else 1 :]
+            and one.metadata.domain != BIO
+        ),
+    ],
     "many clusters": _run(10, (48, 44, 41), gone=0.1),
     "many clusters, nothing missing": _run(10, (48, 44, 41), gone=0.0),
     "rare": _run(11, (42, 45), gone=0.2, rare=True),
