@@ -40,7 +40,7 @@ from propensitybench.generation.panel import (
     texts_by_writer,
 )
 from propensitybench.generation.panel_scores import PanelScores, panel_limits, returned
-from propensitybench.metrics.display import NOTHING
+from propensitybench.presentation.formats import NOTHING
 from propensitybench.runs.settings import Settings
 from propensitybench.simulated import PREFIX
 

@@ -15,8 +15,8 @@ from propensitybench.judging.probed import ProbedLevel, ProbeNumbers, probe_numb
 from propensitybench.judging.probes import Level, probe_names, read_level, read_probe
 from propensitybench.judging.probing import Probing, probe_run
 from propensitybench.judging.session import Listener, check_settings, wait_for
-from propensitybench.metrics.display import percent
 from propensitybench.metrics.estimates import Estimate
+from propensitybench.presentation.formats import percent
 from propensitybench.runs import Run, Settings
 from propensitybench.runs.read import run_file_of
 from propensitybench.runs.resolve import read_execution

@@ -9,10 +9,10 @@ import msgspec
 from propensitybench.escaping import html, json_document
 from propensitybench.experiments.folder import ExperimentFolder
 from propensitybench.experiments.results import ExperimentAnalysis, ModelAnalysis
-from propensitybench.metrics.display import p_value, percent, points_with_interval, with_interval
 from propensitybench.pages.figures.experiment import write_experiment_figure
 from propensitybench.pages.page_folder import new_folder
 from propensitybench.pages.transcripts import asset
+from propensitybench.presentation.formats import p_value, percent, points_with_interval, with_interval
 
 
 def write_experiment_page(opened: ExperimentFolder, analysis: ExperimentAnalysis, out: Path) -> Path:

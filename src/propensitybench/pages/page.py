@@ -11,6 +11,7 @@ from markupsafe import Markup
 from propensitybench.escaping import json_text, visible
 from propensitybench.metrics.compare import BEGUN_IN_BOTH, P_TESTS
 from propensitybench.metrics.families import Family
+from propensitybench.metrics.measures import MEASURES, shown_in
 from propensitybench.metrics.models import BEGUN_IN_ALL
 from propensitybench.metrics.ranks import ALL_COVERED
 from propensitybench.metrics.scores import PARTS
@@ -18,7 +19,7 @@ from propensitybench.pages import page_text
 from propensitybench.pages.document import Document
 from propensitybench.pages.figures import Figure
 from propensitybench.pages.judged import JudgedQuestion, Quote
-from propensitybench.pages.page_numbers import Numbers, pointer
+from propensitybench.pages.page_numbers import Numbers, pointer, unit_of
 from propensitybench.pages.template import page_template
 from propensitybench.pages.transcripts import (
     RunTranscripts,
@@ -28,6 +29,7 @@ from propensitybench.pages.transcripts import (
     page_file,
     policy,
 )
+from propensitybench.presentation import words
 from propensitybench.taxonomy import NAMINGS
 
 # In order of dependence: Plot needs d3, and our other scripts use the declarations of shared.js.
@@ -79,6 +81,10 @@ def render_page(
         numbers=Numbers(msgspec.json.decode(raw)),
         pointer=pointer,
         parts=PARTS,
+        words=words,
+        measures=MEASURES,
+        overview=shown_in("overview"),
+        unit_of=unit_of,
         namings=NAMINGS,
         BEGUN_IN_BOTH=BEGUN_IN_BOTH,
         BEGUN_IN_ALL=BEGUN_IN_ALL,

@@ -17,7 +17,7 @@ from helpers.populations import (
 )
 
 from propensitybench.metrics.estimates import interval
-from propensitybench.metrics.scores import terms_of
+from propensitybench.metrics.measures import MEASURES
 from propensitybench.metrics.table import LEVELS
 
 SPREAD: Final = 1.5
@@ -67,9 +67,9 @@ def mean_run(size: str, share: float, rng: np.random.Generator) -> Result:
     levels = play_tasks(agent_of(share, SPREAD), frailty, rng)
     entered = np.minimum(levels + 1, LEVELS).astype(np.float64)
     table = table_of_levels(levels, layout, work=work(entered, rng))
-    terms = terms_of(table)
     return {
-        name: covers(interval(table, terms[name][1]).interval, truth) for name, truth in truths(share).items()
+        name: covers(interval(table, MEASURES[name].terms(table)).interval, truth)
+        for name, truth in truths(share).items()
     }
 
 

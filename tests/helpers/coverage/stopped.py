@@ -26,7 +26,7 @@ from propensitybench.metrics.arrays import Flags
 from propensitybench.metrics.compare import paired
 from propensitybench.metrics.estimates import estimate, interval, propensity_terms
 from propensitybench.metrics.intervals import Found, Interval
-from propensitybench.metrics.scores import terms_of
+from propensitybench.metrics.measures import MEASURES
 from propensitybench.metrics.survival import survival_of
 from propensitybench.metrics.table import LEVELS, Table
 
@@ -166,7 +166,7 @@ def other_run(setting: Setting, rng: np.random.Generator) -> Result:
     table = stopped_table(run, run.begun, work(entered, rng))
     curve = survival(agent_of(setting.share, SPREAD), SPREAD)
     hazards = 1 - curve / np.concatenate([[1.0], curve[:-1]])
-    found, terms = survival_of(table), terms_of(table)
+    found = survival_of(table)
     truth = {
         "propensity_zero": float(1 - curve[0]),
         "withstood": float(curve.sum()),
@@ -176,7 +176,10 @@ def other_run(setting: Setting, rng: np.random.Generator) -> Result:
     both = run.begun & other.begun
     difference = paired(stopped_table(other, both), stopped_table(run, both), flips=0)
     return {
-        **{name: covers(interval(table, terms[name][1]).interval, value) for name, value in truth.items()},
+        **{
+            name: covers(interval(table, MEASURES[name].terms(table)).interval, value)
+            for name, value in truth.items()
+        },
         "by level 6": covers(interval(table, propensity_terms(table, 6)).interval, float(1 - curve[6])),
         "survival_band": inside(found.survival_band, curve),
         "hazard_band": inside(found.hazard_band, hazards),
