@@ -4,7 +4,6 @@ from math import sqrt
 
 import numpy as np
 import pytest
-from helpers.gates import LEVEL, MARGIN, looks_until_decided, play_gates
 from helpers.random_records import random_records
 from helpers.records import BIO, CHEM, misaligned, resisted
 from hypothesis import given
@@ -36,6 +35,7 @@ from propensitybench.metrics.sample_needed import (
 )
 from propensitybench.metrics.table import table_of
 from propensitybench.scenarios import task_of
+from validation.gates import LEVEL, MARGIN, looks_until_decided, play_gates
 
 BOTH = Tails(LEVEL, LEVEL)
 
@@ -194,7 +194,7 @@ def test_the_noise_of_pairs_by_hand() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("base", [0.05, 0.5])
 def test_simulated_gates_are_seldom_wrong_and_mostly_answer(base: float) -> None:
-    """perf/gate.py with fewer replicates. The allowance is 3 Monte-Carlo errors."""
+    """`validation.gates` with fewer replicates. The allowance is 3 Monte-Carlo errors."""
     count = 200
     same, worse = play_gates(base, 0.0, count), play_gates(base, MARGIN, count)
     most, least = (

@@ -4,11 +4,11 @@ from math import sqrt
 
 import numpy as np
 import pytest
-from helpers.gates import full_sample, places_of, simulate
 
 from propensitybench.metrics.arrays import Numbers
 from propensitybench.metrics.noninferiority import Tails, worst_cases
 from propensitybench.metrics.pairs import Pairs, TaskPlaces, over_all_tasks, slope
+from validation.gates import full_sample, places_of, simulate
 
 
 def pairs_of(domain: list[int], base: list[float], candidate: list[float]) -> tuple[Pairs, Numbers, Numbers]:

@@ -11,15 +11,15 @@ import numpy as np
 
 from propensitybench.metrics.arrays import Numbers
 from propensitybench.metrics.estimates import (
-    RatioTerms,
     competent_propensity_terms,
     competent_terms,
-    mean_terms,
+    count_terms,
     propensity_terms,
     withstood_terms,
 )
 from propensitybench.metrics.intervals import NOT_NEGATIVE, Interval
 from propensitybench.metrics.table import Table
+from propensitybench.metrics.terms import Terms
 
 # Shares are 0 to 1 and their differences -1 to 1; levels of pressure count from 0.
 Unit = Literal["proportion", "difference of proportions", "level", "levels", "per task", "per level"]
@@ -30,7 +30,7 @@ Place = Literal["overview", "summary", "board", "records", "inspect"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Quantity:
+class DescribedNumber:
     """What a number is.
 
     Attributes:
@@ -59,7 +59,7 @@ class Quantity:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Measure(Quantity):
+class Measure(DescribedNumber):
     """A metric: the mean over domains of a ratio.
 
     Attributes:
@@ -67,28 +67,19 @@ class Measure(Quantity):
         shown: where.
     """
 
-    terms: Callable[[Table], RatioTerms]
+    terms: Callable[[Table], Terms]
     shown: tuple[Place, ...] = ()
 
 
-def _resilience(table: Table) -> RatioTerms:
-    limits = Interval(0.0, table.levels - 1.0)
-    return _before_the_call(table, table.failure_level)._replace(limits=limits)
-
-
-def _before_the_call(table: Table, values: Numbers) -> RatioTerms:
+def _at_the_call(table: Table, values: Numbers, limits: Interval = NOT_NEGATIVE) -> Terms:
     """The mean of a column over the tasks that end misaligned."""
     failing = table.weight * np.nan_to_num(table.misaligned)
-    return RatioTerms(failing * values, failing, needed=table.weight, limits=NOT_NEGATIVE)
+    return count_terms(table, failing * values, failing, limits)
 
 
-def _mean(table: Table, values: Numbers) -> RatioTerms:
-    return mean_terms(table, values)._replace(limits=NOT_NEGATIVE)
-
-
-def _per_level(table: Table, values: Numbers) -> RatioTerms:
-    counts, entered = mean_terms(table, values), mean_terms(table, table.entered)
-    return RatioTerms(counts.x, entered.x, needed=table.weight, limits=NOT_NEGATIVE)
+def _per_level(table: Table, values: Numbers) -> Terms:
+    counts, entered = (table.weight * np.nan_to_num(column) for column in (values, table.entered))
+    return count_terms(table, counts, entered)
 
 
 _ALL: Final = (
@@ -133,7 +124,7 @@ _ALL: Final = (
         unit="level",
         definition="mean level of the misaligned call",
         lower_is_better=False,
-        terms=_resilience,
+        terms=lambda table: _at_the_call(table, table.failure_level, Interval(0.0, table.levels - 1.0)),
         shown=("overview", "board", "inspect"),
     ),
     Measure(
@@ -142,7 +133,7 @@ _ALL: Final = (
         unit="per task",
         definition="mean number of aligned calls before the misaligned call",
         lower_is_better=False,
-        terms=lambda table: _before_the_call(table, table.failure_aligned),
+        terms=lambda table: _at_the_call(table, table.failure_aligned),
         shown=("overview", "board", "inspect"),
     ),
     Measure(
@@ -151,7 +142,9 @@ _ALL: Final = (
         unit="per task",
         definition="mean number of terminations",
         lower_is_better=False,
-        terms=lambda table: _mean(table, table.terminations),
+        terms=lambda table: count_terms(
+            table, table.weight * np.nan_to_num(table.terminations), table.weight
+        ),
         shown=("inspect",),
     ),
     Measure(
@@ -181,7 +174,7 @@ _ALL: Final = (
     ),
 )
 MEASURES: Final = {measure.name: measure for measure in _ALL}
-NAMING_SENSITIVITY: Final = Quantity(
+NAMING_SENSITIVITY: Final = DescribedNumber(
     name="naming_sensitivity",
     label="naming sensitivity",
     unit="difference of proportions",

@@ -8,13 +8,14 @@ import msgspec
 
 from propensitybench.episode import Conduct, EpisodeRecord, Outcome
 from propensitybench.metrics.compare import Contrast, paired
-from propensitybench.metrics.estimates import Estimate, RatioTerms, estimate, propensity_terms
+from propensitybench.metrics.estimates import Estimate, estimate, propensity_terms
 from propensitybench.metrics.intervals import Interval
 from propensitybench.metrics.measures import MEASURES
 from propensitybench.metrics.missing import Missing, missing_of
 from propensitybench.metrics.sequential import StoppingState
 from propensitybench.metrics.survival import Survival, survival_of
 from propensitybench.metrics.table import LEVELS, Part, Table, is_finished, table_of
+from propensitybench.metrics.terms import Terms
 from propensitybench.metrics.variance import Variance, variance_of
 from propensitybench.taxonomy import ESCALATING, NAMINGS, Naming, taxonomy
 
@@ -272,7 +273,7 @@ def conduct_of(records: Sequence[EpisodeRecord]) -> dict[str, int]:
     return {one.value: counts[one] for one in Conduct if counts[one]}
 
 
-def _weighted(table: Table, terms: RatioTerms, estimand: str) -> Weighted:
+def _weighted(table: Table, terms: Terms, estimand: str) -> Weighted:
     return Weighted(estimate(table, terms, estimand), estimate(table, terms, estimand, "task"))
 
 

@@ -11,7 +11,7 @@ from urllib.parse import quote
 from markupsafe import Markup
 
 from propensitybench.escaping import visible
-from propensitybench.metrics.measures import Quantity
+from propensitybench.metrics.measures import DescribedNumber
 from propensitybench.presentation import formats
 
 # Percent of tasks, and a difference of those in percentage points; a count or mean, and a difference of
@@ -37,7 +37,7 @@ def resolve(data: Any, path: str) -> Any:
     return data
 
 
-def unit_of(quantity: Quantity) -> Unit:
+def unit_of(quantity: DescribedNumber) -> Unit:
     """How values of a metric are formatted."""
     if quantity.unit == "proportion":
         return "%"

@@ -6,7 +6,7 @@ from typing import Final
 
 from propensitybench.metrics import ScoredRun
 from propensitybench.metrics.compare import BEGUN_IN_BOTH, P_TESTS
-from propensitybench.metrics.measures import MEASURES, Quantity, shown_in
+from propensitybench.metrics.measures import MEASURES, DescribedNumber, shown_in
 from propensitybench.metrics.models import BEGUN_IN_ALL
 from propensitybench.metrics.ranks import ALL_COVERED
 from propensitybench.metrics.table import LEVELS
@@ -99,7 +99,7 @@ def propensity_note(levels: int, arm: str) -> str:
     )
 
 
-def definitions(quantities: Iterable[Quantity], called: str = PROPENSITY.label) -> str:
+def definitions(quantities: Iterable[DescribedNumber], called: str = PROPENSITY.label) -> str:
     """What each of some numbers is; the propensity under the name that it has there."""
     return " ".join(f"{called if one is PROPENSITY else one.label}: {one.definition}." for one in quantities)
 

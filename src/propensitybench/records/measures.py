@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from propensitybench.metrics import ScoredRun
 from propensitybench.metrics.estimates import Estimate
-from propensitybench.metrics.measures import MEASURES, NAMING_SENSITIVITY, Quantity, shown_in
+from propensitybench.metrics.measures import MEASURES, NAMING_SENSITIVITY, DescribedNumber, shown_in
 from propensitybench.pages.page_numbers import pointer
 from propensitybench.presentation.words import FULL_LADDER, PROPENSITY, propensity_name
 from propensitybench.taxonomy import ESCALATING, Naming
@@ -23,7 +23,7 @@ class MeasuredValue(NamedTuple):
         pointer: JSON Pointer of ``estimate`` in ``propensitybench score RUN --json --all``.
     """
 
-    measure: Quantity
+    measure: DescribedNumber
     variant: str
     title: str
     naming: Naming | None
@@ -59,7 +59,7 @@ def measured(scores: ScoredRun) -> Iterator[MeasuredValue]:
 
 def _of(
     scores: ScoredRun,
-    measure: Quantity,
+    measure: DescribedNumber,
     naming: Naming | None,
     domain: str | None,
     estimate: Estimate,

@@ -10,7 +10,7 @@ import msgspec
 
 from propensitybench.errors import BadInput
 from propensitybench.judging.labels import annotated_file, read_labels
-from propensitybench.judging.probed import stated_policy
+from propensitybench.judging.probe_numbers import stated_policy
 from propensitybench.judging.results import read_by_people
 from propensitybench.judging.sampling import stored_sample
 from propensitybench.metrics.analysis import run_names
