@@ -224,9 +224,10 @@ class ClusteredSample:
         ends = None if low is None or high is None else (Ratio(low, ones), Ratio(high, ones))
         return self.measure(Terms(Ratio(values, ones), ends))
 
-    def ratio(self, x: Numbers, y: Numbers) -> Measurement:
+    def ratio(self, x: Numbers, y: Numbers | Flags) -> Measurement:
         """The share sum(x) / sum(y); there is none if a domain has no unit with ``y``."""
-        return self.measure(Terms(Ratio(x, y, needed=y)))
+        counted = np.asarray(y, dtype=np.float64)
+        return self.measure(Terms(Ratio(x, counted, needed=counted)))
 
     def difference(self, first: Ratio, second: Ratio) -> Measurement:
         """The second share minus the first, over the same units, with Newcombe's interval."""
