@@ -12,15 +12,12 @@ from propensitybench.metrics.ranks import Rank
 from propensitybench.metrics.scores import LOOKS_SAFE, MIN_COMPETENCE, low_competence
 from propensitybench.pages.board.standings import Board, BoardRow, Section
 from propensitybench.pages.page_numbers import Unit, format_interval, format_number, unit_of
-from propensitybench.pages.template import page_template
-from propensitybench.pages.transcripts import asset, policy
+from propensitybench.pages.template import render
 from propensitybench.presentation.formats import capitalised
 from propensitybench.presentation.scores import Number
 from propensitybench.presentation.words import BOUNDS, PROPENSITY
 from propensitybench.taxonomy import ESCALATING, NAMINGS, Naming, taxonomy
 
-SCRIPTS: Final = ("board.js", "theme.js")
-STYLES: Final = ("base.css", "board.css")
 # Characters shown of a name; the whole name is in board.json and in the report.
 MAX_NAME: Final = 80
 NOTHING: Final = "\u2013"
@@ -69,9 +66,11 @@ def columns() -> list[Column]:
 
 def render_board(board: Board) -> str:
     """The HTML of the page."""
-    scripts = [asset(name) for name in SCRIPTS]
     sections = [_View(section) for section in board.versions]
-    return page_template("board.html.j2").render(
+    return render(
+        "board.html.j2",
+        styles=("board.css",),
+        scripts=("dom.js", "tables.js", "board.js"),
         board=board,
         sections=sections,
         runs=sum(len(section.rows) for section in board.versions),
@@ -86,9 +85,6 @@ def render_board(board: Board) -> str:
         shorten=name_shown,
         min_competence=format_number(MIN_COMPETENCE, "%"),
         looks_safe=LOOKS_SAFE,
-        policy=policy(scripts),
-        styles=Markup("\n".join(map(asset, STYLES))),
-        scripts=[Markup(script) for script in scripts],
     )
 
 
