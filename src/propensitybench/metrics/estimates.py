@@ -6,6 +6,7 @@ level, it is the resilience. Domains are strata, scenarios are clusters; docs/me
 """
 
 from collections.abc import Sequence
+from math import sqrt
 from typing import Final, Literal, NamedTuple
 
 import msgspec
@@ -248,7 +249,9 @@ def bounds_of(table: Table, terms: RatioTerms, weight: Weight = "domain") -> Int
     return None if low is None or high is None else Interval(low, high)
 
 
-def interval(table: Table, terms: RatioTerms, tail: float = TAIL, weight: Weight = "domain") -> Found:
+def interval(
+    table: Table, terms: RatioTerms, tail: float = TAIL, weight: Weight = "domain", times: float = 1.0
+) -> Found:
     """The interval for new scenarios.
 
     Args:
@@ -256,8 +259,9 @@ def interval(table: Table, terms: RatioTerms, tail: float = TAIL, weight: Weight
         terms: numerators and denominators.
         tail: probability beyond each end.
         weight: whether domains or tasks have equal weight.
+        times: what it would be with that many times the scenarios, all like these.
     """
-    return _interval(table, _value(table, terms, "scenario", weight), tail)
+    return _interval(table, _value(table, terms, "scenario", weight), tail, times)
 
 
 def estimate(
@@ -334,47 +338,51 @@ def _domains(table: Table, terms: RatioTerms) -> list[DomainTerms]:
     return found
 
 
-def _interval(table: Table, value: _Value, tail: float = TAIL) -> Found:
+def _interval(table: Table, value: _Value, tail: float = TAIL, times: float = 1.0) -> Found:
     if value.terms.ends is None:
-        return _point_interval(table, value, tail)
+        return _point_interval(table, value, tail, times)
     low, high = (_value(table, end, value.population, value.weight) for end in value.terms.ends)
     if low.value is None or high.value is None or low.spread is None or high.spread is None:
         return Found(None, _NO_SPREAD)
-    largest = max(low.spread.error, high.spread.error)
+    largest = max(low.spread.error, high.spread.error) / sqrt(times)
     tail = tail_of_bounds((high.value - low.value) / largest if largest > 0 else 0.0, tail)
-    ends = [_point_interval(table, end, tail) for end in (low, high)]
+    ends = [_point_interval(table, end, tail, times) for end in (low, high)]
     if ends[0].interval is None or ends[1].interval is None:
         return ends[0] if ends[0].interval is None else ends[1]
     methods = " and ".join(dict.fromkeys(end.method for end in ends))
     return Found(Interval(ends[0].interval.low, ends[1].interval.high), f"Imbens-Manski, {methods}")
 
 
-def _point_interval(table: Table, found: _Value, tail: float) -> Found:
+def _point_interval(table: Table, found: _Value, tail: float, times: float) -> Found:
     terms, value, spread = found.terms, found.value, found.spread
     if value is None:
         return Found(None, "none: no value")
     if spread is None:
         return Found(None, _NO_SPREAD)
+    spread = spread.with_scenarios(times)
     if found.population == "workspace" and spread.freedom < MIN_FREEDOM - ROUNDING:
         return Found(None, f"none: fewer than {MIN_FREEDOM} degrees of freedom")
     if terms.sides is not None:
         sides = [_value(table, side, found.population, found.weight) for side in terms.sides]
-        return _of_difference(table, sides, spread, tail)
+        return _of_difference(table, sides, spread, (tail, times))
     if terms.share:
         limits = SHARE if terms.limits == ANYWHERE else terms.limits
-        return share_interval(value, spread, sum(len(domain.rows) for domain in found.domains), tail, limits)
+        n = times * sum(len(domain.rows) for domain in found.domains)
+        return share_interval(value, spread, n, tail, limits)
     if table.missing.any():
         # Most have no upper end: nobody knows how often the agent would yet have called a tool.
         return Found(None, "none: tasks without a score")
     return mean_interval(value, spread, terms.limits, tail)
 
 
-def _of_difference(table: Table, values: Sequence[_Value], spread: ClusteredError, tail: float) -> Found:
+def _of_difference(
+    table: Table, values: Sequence[_Value], spread: ClusteredError, at: tuple[float, float]
+) -> Found:
     sides, errors = [], []
     for one in values:
-        found = _point_interval(table, one, tail)
+        found = _point_interval(table, one, *at)
         if found.interval is None or one.value is None or one.spread is None:
             return found
         sides.append(ComparedValue(one.value, found.interval))
-        errors.append(one.spread.error)
+        errors.append(one.spread.with_scenarios(at[1]).error)
     return difference_interval((sides[0], sides[1]), (errors[0], errors[1]), spread.error)

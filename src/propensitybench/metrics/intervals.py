@@ -46,6 +46,10 @@ class ClusteredError(NamedTuple):
     effective: float
     estimated: float = inf
 
+    def with_scenarios(self, times: float) -> "ClusteredError":
+        """What it would be with that many times the clusters, all like these."""
+        return ClusteredError(self.error / sqrt(times), *(times * part for part in self[1:]))
+
 
 class ComparedValue(NamedTuple):
     """One of two values that are compared, with its interval."""
@@ -62,7 +66,7 @@ class Found(NamedTuple):
 
 
 def share_interval(
-    value: float, spread: ClusteredError, n: int, tail: float = TAIL, limits: Interval = SHARE
+    value: float, spread: ClusteredError, n: float, tail: float = TAIL, limits: Interval = SHARE
 ) -> Found:
     """Wilson's interval of a share with an effective size (Korn and Graubard 1998) and Student's quantile.
 
