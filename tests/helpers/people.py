@@ -21,6 +21,7 @@ from propensitybench.judging.questions import Question, read_question
 from propensitybench.judging.sampling import Size
 from propensitybench.runs import StoredRun
 from propensitybench.store import Annotation, RunFile
+from propensitybench.store.rows import AnnotationKey
 
 QUESTION: Final = read_question("justification")
 
@@ -38,7 +39,7 @@ def annotate(
     with RunFile.open(path, write=True) as file:
         numbers = {task.task.key: task.number for task in file.tasks()}
         rows = [
-            Annotation(numbers[task], question.digest, variant, rater, Reply(text))
+            Annotation(AnnotationKey(numbers[task], question.digest, variant, rater), Reply(text))
             for task, text in answers.items()
         ]
         file.annotate(rows, questions={question.digest: question.body}, raters={rater: "{}"})
@@ -60,9 +61,9 @@ def answers_of(path: Path, person: str, question: Question = QUESTION) -> dict[s
     with RunFile.open(path) as file:
         keys = {task.number: task.task.key for task in file.tasks()}
         return {
-            keys[one.task]: msgspec.json.decode(one.reply.content, type=PersonsAnswer)
+            keys[one.key.task]: msgspec.json.decode(one.reply.content, type=PersonsAnswer)
             for one in file.annotations(question.digest)
-            if one.rater == f"person/{person}"
+            if one.key.rater == f"person/{person}"
         }
 
 

@@ -8,6 +8,7 @@ import msgspec
 from propensitybench.chat import Reply
 from propensitybench.judging.questions import Question
 from propensitybench.store import Annotation, RunFile
+from propensitybench.store.rows import AnnotationKey
 
 
 def answer(category: str, quote: str = "") -> Reply:
@@ -23,7 +24,7 @@ def annotate(
         numbers = {task.task.key: task.number for task in run.tasks()}
         run.annotate(
             [
-                Annotation(numbers[key], question.digest, variant, rater, reply)
+                Annotation(AnnotationKey(numbers[key], question.digest, variant, rater), reply)
                 for key, reply in replies.items()
             ],
             questions={question.digest: question.body},

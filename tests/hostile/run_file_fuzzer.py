@@ -30,11 +30,10 @@ from hostile.run_file_trial import COMMANDS, SLOW, WALL_S, Finding, Trial
 from propensitybench.clients import says
 from propensitybench.engine import ExecutionOptions, RunSpec, create_run
 from propensitybench.judging import keyless
-from propensitybench.judging.asking import judge_run
-from propensitybench.judging.plan import Judging
+from propensitybench.judging.judges import Judging, judge_run
 from propensitybench.judging.probes import read_probe
-from propensitybench.judging.probing import Probing, probe_run
 from propensitybench.judging.questions import read_question
+from propensitybench.judging.side_branches import Probing, probe_run
 from propensitybench.runs import StoredRun
 from propensitybench.scenarios import Selection
 from propensitybench.store import RunFile, Shard, StoppingRule

@@ -141,10 +141,10 @@ def _given(file: RunFile, question: Question, episodes: tuple[EpisodeRecord, ...
     items = Items(file, question)
     records = {record.metadata.task: record for record in episodes}
     keys = {task.number: task.task.key for task in file.tasks()}
-    for one in file.annotations(question.digest):
-        record = records.get(keys.get(one.task, ""))
+    for key, reply in file.annotations(question.digest):
+        record = records.get(keys.get(key.task, ""))
         if record is None:
             continue  # the episode was played again since, and ended otherwise
-        must_quote = not one.rater.startswith(PERSON)
-        label = read_label(question, items[record.metadata.task], one.reply, must_quote=must_quote)
-        yield Labelled(record, one.rater, one.variant, label)
+        must_quote = not key.rater.startswith(PERSON)
+        label = read_label(question, items[record.metadata.task], reply, must_quote=must_quote)
+        yield Labelled(record, key.rater, key.variant, label)

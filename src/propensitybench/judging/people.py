@@ -21,6 +21,7 @@ from propensitybench.judging.questions import Question, check_name, stored_quest
 from propensitybench.judging.sampling import Sample, Size, sample_of, stored_sample
 from propensitybench.runs import StoredRun
 from propensitybench.store import Annotation, Manifest, RunFile
+from propensitybench.store.rows import AnnotationKey
 
 logger = logging.getLogger(__name__)
 LABELS_FORMAT: Final = "propensitybench-labels/1"
@@ -103,9 +104,9 @@ class LabelReading:
         self._drawn = self._about.intersection(sample.drawn)
         self._given: dict[str, dict[str, str]] = {}
         keys = {number: key for key, number in self._numbers.items()}
-        for one in file.annotations(question.digest):
-            if one.rater.startswith(PERSON) and one.task in keys:
-                self._given.setdefault(keys[one.task], {})[one.rater] = one.reply.content
+        for key, reply in file.annotations(question.digest):
+            if key.rater.startswith(PERSON) and key.task in keys:
+                self._given.setdefault(keys[key.task], {})[key.rater] = reply.content
 
     @property
     def later(self) -> int:
@@ -167,7 +168,7 @@ class LabelReading:
                     "an answer that is stored is not changed"
                 )
         rows = [
-            Annotation(self._numbers[task], self.question.digest, "", rater, Reply(content))
+            Annotation(AnnotationKey(self._numbers[task], self.question.digest, "", rater), Reply(content))
             for task, content in new.items()
         ]
         if rows:

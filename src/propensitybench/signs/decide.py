@@ -5,7 +5,7 @@ from typing import Final, Literal, NamedTuple, TypeVar
 
 import msgspec
 
-from propensitybench.metrics.intervals import TAIL, Found, Interval, normal_quantile
+from propensitybench.metrics.intervals import TAIL, ConfidenceInterval, Interval, normal_quantile
 from propensitybench.metrics.power import Z80
 from propensitybench.signs.effects import Effect
 
@@ -35,7 +35,7 @@ class Decision(NamedTuple):
     """A verdict, the adjusted interval that it rests on, and the probability beyond each end of that."""
 
     verdict: SignVerdict
-    found: Found
+    found: ConfidenceInterval
     tail: float
 
 
@@ -65,7 +65,7 @@ def decide(family: Mapping[Key, Claim]) -> dict[Key, Decision]:
     rest: dict[Key, Claim] = {}
     for key, claim in family.items():
         if claim.effect is None:
-            found[key] = Decision(NOT_TESTED, Found(None, ""), TAIL)
+            found[key] = Decision(NOT_TESTED, ConfidenceInterval(None, ""), TAIL)
         elif claim.effect.too_few:
             found[key] = Decision(NOT_TESTED, claim.effect.interval(TAIL, 1.0), TAIL)
         else:

@@ -9,14 +9,21 @@ import numpy as np
 
 from propensitybench.metrics.arrays import Numbers
 from propensitybench.metrics.capability_index import fisher_interval, spearman
-from propensitybench.metrics.compare import difference_terms, matched
-from propensitybench.metrics.estimates import RatioTerms, bounds_of, interval, propensity_terms, ratio
+from propensitybench.metrics.compare import matched, propensity_difference
+from propensitybench.metrics.estimates import propensity_terms
 from propensitybench.metrics.families import by_scenario
-from propensitybench.metrics.intervals import ComparedValue, Found, Interval, difference_interval
+from propensitybench.metrics.intervals import (
+    ComparedValue,
+    ConfidenceInterval,
+    Interval,
+    difference_interval,
+)
 from propensitybench.metrics.judged import Judged, Resamples
 from propensitybench.metrics.ppi import ppi_mean
 from propensitybench.metrics.resample import SEED
+from propensitybench.metrics.sample import Measurement
 from propensitybench.metrics.table import Table
+from propensitybench.metrics.terms import Terms
 from propensitybench.signs.subject import IndexedModel
 
 MIN_MODELS: Final = 30
@@ -42,56 +49,63 @@ class Effect(NamedTuple):
     value: float | None
     bounds: Interval | None
     size: int
-    interval: Callable[[float, float], Found]
+    interval: Callable[[float, float], ConfidenceInterval]
     too_few: str = ""
 
 
-def share(table: Table, terms: RatioTerms) -> Effect:
+def measured(found: Measurement, size: int) -> Effect:
+    """An estimate of the clustered sample, as of that many tasks."""
+    bounds = found.bounds
+    if found.ends is None and found.value is not None:
+        bounds = Interval(found.value, found.value)
+    return Effect(found.value, bounds, size, found.interval)
+
+
+def share(table: Table, terms: Terms) -> Effect:
     """A share, or a difference of two shares on the same tasks."""
-    value = ratio(table, terms)
-    bounds = bounds_of(table, terms) if terms.ends else None if value is None else Interval(value, value)
-    return Effect(value, bounds, len(table), lambda tail, times: interval(table, terms, tail, times=times))
+    return measured(table.measure(terms), len(table))
 
 
 def paired_difference(first: Table, second: Table) -> Effect:
     """The propensity of the second table minus that of the first, on the tasks that both have."""
     one, other = matched(first, second)
-    return share(one, difference_terms(one, propensity_terms(one), propensity_terms(other)))
+    return measured(propensity_difference(one, other), len(one))
 
 
 def group_difference(first: Table, second: Table) -> Effect:
     """The propensity of the second table minus that of the first, as of different scenarios."""
-    values = [ratio(table, propensity_terms(table)) for table in (first, second)]
-    ends = [propensity_terms(table).ends or (propensity_terms(table),) * 2 for table in (first, second)]
-    pairs = [(ends[0][1], ends[1][0]), (ends[0][0], ends[1][1])]
+    tables = first, second
+    terms = [propensity_terms(table) for table in tables]
+    seen = [table.measure(own) for table, own in zip(tables, terms, strict=True)]
+    (least, most), (low, high) = (
+        [table.measure(Terms(end)) for end in own.ends or (own.seen, own.seen)]
+        for table, own in zip(tables, terms, strict=True)
+    )
 
-    def apart(tail: float, times: float) -> Found:
-        found = []
-        for terms in pairs:
-            sides = [
-                _compared(table, one, (tail, times))
-                for table, one in zip((first, second), terms, strict=True)
-            ]
-            if sides[0] is None or sides[1] is None:
-                return Found(None, "none: a domain has a single scenario or no scored task")
-            # No errors: the two sides are independent.
-            both = difference_interval((sides[0], sides[1]), (0.0, 0.0), 0.0).interval
-            assert both is not None
-            found.append(both)
-        return Found(Interval(found[0].low, found[1].high), "Newcombe, independent")
+    def interval_of(tail: float, times: float) -> ConfidenceInterval:
+        below, above = (_independent(pair, tail, times) for pair in ((most, low), (least, high)))
+        if below is None or above is None:
+            return ConfidenceInterval(None, "none: a domain has a single scenario or no scored task")
+        return ConfidenceInterval(Interval(below.low, above.high), "Newcombe, independent")
 
-    low, high = (_minus(ratio(first, one), ratio(second, other)) for one, other in pairs)
-    bounds = None if low is None or high is None else Interval(low, high)
-    return Effect(_minus(*values), bounds, len(first) + len(second), apart)
+    ends = _minus(most, low), _minus(least, high)
+    bounds = None if ends[0] is None or ends[1] is None else Interval(ends[0], ends[1])
+    return Effect(_minus(*seen), bounds, len(first) + len(second), interval_of)
 
 
-def _compared(table: Table, terms: RatioTerms, at: tuple[float, float]) -> ComparedValue | None:
-    value, found = ratio(table, terms), interval(table, terms, at[0], times=at[1]).interval
-    return None if value is None or found is None else ComparedValue(value, found)
+def _independent(pair: tuple[Measurement, Measurement], tail: float, times: float) -> Interval | None:
+    """The interval of the second minus the first; errors of 0 make the two independent."""
+    sides = []
+    for one in pair:
+        value, found = one.value, one.interval(tail, times).interval
+        if value is None or found is None:
+            return None
+        sides.append(ComparedValue(value, found, 0.0))
+    return difference_interval(sides[0], sides[1], 0.0).interval
 
 
-def _minus(first: float | None, second: float | None) -> float | None:
-    return None if first is None or second is None else second - first
+def _minus(first: Measurement, second: Measurement) -> float | None:
+    return None if first.value is None or second.value is None else second.value - first.value
 
 
 def smallest(parts: Sequence[Effect]) -> Effect:
@@ -127,7 +141,7 @@ def dimension_difference(first: Table, second: Table) -> Effect:
 
 
 def _absolute(effect: Effect) -> Effect:
-    def interval_of(tail: float, times: float) -> Found:
+    def interval_of(tail: float, times: float) -> ConfidenceInterval:
         found = effect.interval(tail, times)
         return found._replace(interval=_distance(found.interval))
 
@@ -150,19 +164,21 @@ def _chosen(
 ) -> Effect:
     """The smallest or the largest of several effects; ``tails`` are those of the lower and the upper ends."""
 
-    def interval_of(tail: float, times: float) -> Found:
+    def interval_of(tail: float, times: float) -> ConfidenceInterval:
         below, above = ([part.interval(one, times) for part in parts] for one in tails(tail))
         low = [one.interval.low for one in below if one.interval is not None]
         high = [one.interval.high for one in above if one.interval is not None]
         if len(low) < len(parts) or len(high) < len(parts):
-            return Found(None, next(one.method for one in (*below, *above) if one.interval is None))
+            return ConfidenceInterval(
+                None, next(one.method for one in (*below, *above) if one.interval is None)
+            )
         method = f"{below[0].method}, {'smallest' if choose is min else 'largest'} of {len(parts)}"
-        return Found(Interval(choose(low), choose(high)), method)
+        return ConfidenceInterval(Interval(choose(low), choose(high)), method)
 
     values = [part.value for part in parts if part.value is not None]
     bounds = [part.bounds for part in parts if part.bounds is not None]
     if len(values) < len(parts):
-        return Effect(None, None, size, lambda *_: Found(None, "none: a part has no value"))
+        return Effect(None, None, size, lambda *_: ConfidenceInterval(None, "none: a part has no value"))
     whole = None
     if len(bounds) == len(parts):
         whole = Interval(choose([one.low for one in bounds]), choose([one.high for one in bounds]))
@@ -181,13 +197,15 @@ def labelled_shares(sample: Judged, scores: Sequence[Numbers]) -> list[Effect]:
 
 
 def _labelled(resamples: Resamples, scores: Numbers, size: int) -> Effect:
-    def interval_of(tail: float, times: float) -> Found:
+    def interval_of(tail: float, times: float) -> ConfidenceInterval:
         found = ppi_mean(resamples, scores, power=0.0, tail=tail).share
         if found.ci95_bounds is None or found.bounds is None:
-            return Found(None, found.method)
+            return ConfidenceInterval(None, found.method)
         ends, bounds = found.ci95_bounds, found.bounds
         low = bounds.low - (bounds.low - ends.low) / sqrt(times)
-        return Found(Interval(low, bounds.high + (ends.high - bounds.high) / sqrt(times)), found.method)
+        return ConfidenceInterval(
+            Interval(low, bounds.high + (ends.high - bounds.high) / sqrt(times)), found.method
+        )
 
     found = ppi_mean(resamples, scores, power=0.0).share
     return Effect(found.value, found.bounds, size, interval_of)
@@ -198,11 +216,11 @@ def rank_correlation(models: Sequence[IndexedModel]) -> Effect:
     rho = spearman(*(np.array([getattr(one, name) for one in models]) for name in ("index", "propensity")))
     value = None if rho is None else abs(rho)
 
-    def interval_of(tail: float, times: float) -> Found:
+    def interval_of(tail: float, times: float) -> ConfidenceInterval:
         if rho is None or len(models) < MIN_CORRELATED:
             why = "none: takes four models or more whose propensities and index values differ"
-            return Found(None, why)
-        return Found(_distance(fisher_interval(rho, len(models) * times, tail)), "Fisher")
+            return ConfidenceInterval(None, why)
+        return ConfidenceInterval(_distance(fisher_interval(rho, len(models) * times, tail)), "Fisher")
 
     few = ""
     if len(models) < MIN_MODELS:

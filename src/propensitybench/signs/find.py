@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 
 from propensitybench.metrics.capability_index import IndexEntry
-from propensitybench.metrics.estimates import propensity_terms, ratio
+from propensitybench.metrics.estimates import propensity_terms
 from propensitybench.metrics.intervals import Interval
 from propensitybench.signs.decide import (
     CANNOT_TELL,
@@ -185,14 +185,18 @@ def _available(subject: Subject, sign: Declaration) -> int:
         return MAX_MODELS
     if sign.unit == "tasks":
         return subject.full
-    return round(subject.full * (ratio(subject.table, propensity_terms(subject.table)) or 0.0))
+    return round(subject.full * (_propensity(subject) or 0.0))
+
+
+def _propensity(subject: Subject) -> float | None:
+    return subject.table.measure(propensity_terms(subject.table)).value
 
 
 def _indexed(subjects: Sequence[Subject], index: Mapping[str, IndexEntry]) -> tuple[IndexedModel, ...]:
     """The models in the index; one with several runs counts once, with their mean."""
     shares: dict[str, list[float]] = {}
     for subject in subjects:
-        value = ratio(subject.table, propensity_terms(subject.table))
+        value = _propensity(subject)
         if subject.run.model in index and value is not None:
             shares.setdefault(subject.run.model, []).append(value)
     return tuple(

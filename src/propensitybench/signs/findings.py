@@ -11,13 +11,13 @@ import msgspec
 
 from propensitybench.errors import BadInput
 from propensitybench.judging.labels import annotated_file, read_labels
-from propensitybench.judging.probed import stated_policy
+from propensitybench.judging.probe_numbers import stated_policy
 from propensitybench.judging.results import read_by_people
 from propensitybench.judging.sampling import stored_sample
 from propensitybench.metrics.analysis import run_names
 from propensitybench.metrics.capability_index import IndexEntry
 from propensitybench.metrics.competence import low_competence
-from propensitybench.metrics.estimates import competent_terms, ratio
+from propensitybench.metrics.estimates import competent_terms
 from propensitybench.metrics.stated import QUESTIONS, Stated
 from propensitybench.runs import Run, comparable
 from propensitybench.runs.comparison import changed_scenarios, first_of, read_index
@@ -196,7 +196,10 @@ def _placebo_of(run: Run, placebos: Sequence[Run]) -> Run | None:
 
 def _low_competence(subject: Subject) -> str:
     return low_competence(
-        {f"{name} names": ratio(table, competent_terms(table)) for name, table in subject.tables.items()}
+        {
+            f"{name} names": table.measure(competent_terms(table)).value
+            for name, table in subject.tables.items()
+        }
     )
 
 

@@ -13,6 +13,7 @@ from propensitybench.scenarios.model import Scenario
 from propensitybench.store.opening import QueryBudget
 from propensitybench.store.rows import (
     Annotation,
+    AnnotationKey,
     ExecutionSetting,
     NumberedTask,
     Rows,
@@ -273,11 +274,22 @@ class RunReader:
 
     def annotations(self, question: str) -> Iterator[Annotation]:
         """The replies to a question, by its digest, in the order in which they came."""
-        rows = self.rows.of(ANNOTATION, "WHERE question = ? ORDER BY number", question)
-        for _, task, _, variant, rater, body in rows:
-            with self.rows.decoding(f"an annotation of task {task}"):
+        return self._annotations("question = ? ORDER BY number", question)
+
+    def known(self, key: AnnotationKey) -> Reply | None:
+        """The reply to what was asked about a task, if there is one."""
+        found = self._annotations("task = ? AND question = ? AND variant = ? AND rater = ?", *key)
+        return next((one.reply for one in found), None)
+
+    def usage_of(self, rater: str) -> Usage:
+        """The tokens of a rater's replies."""
+        return sum((one.reply.usage for one in self._annotations("rater = ?", rater)), Usage())
+
+    def _annotations(self, condition: str, *values: str | int) -> Iterator[Annotation]:
+        for _, *key, body in self.rows.of(ANNOTATION, f"WHERE {condition}", *values):
+            with self.rows.decoding(f"an annotation of task {key[0]}"):
                 reply = read_reply(body)
-            yield Annotation(task, question, variant, rater, reply)
+            yield Annotation(AnnotationKey(*key), reply)
 
     def integrity(self) -> str:
         """The result of SQLite's own integrity check: ``ok``, or what is wrong."""

@@ -27,7 +27,13 @@ from propensitybench.store.lock import RunLock
 from propensitybench.store.manifest import Manifest
 from propensitybench.store.opening import SQLITE_ERRORS, QueryBudget, check_path, connect
 from propensitybench.store.reading import RunReader
-from propensitybench.store.rows import Annotation, ExecutionSetting, check_reply, read_manifest
+from propensitybench.store.rows import (
+    Annotation,
+    AnnotationKey,
+    ExecutionSetting,
+    check_reply,
+    read_manifest,
+)
 from propensitybench.store.schema import (
     ANNOTATION,
     ERROR,
@@ -206,11 +212,19 @@ class RunFile(RunReader):
             questions: as JSON, by digest; one that is there stays.
             raters: their settings as JSON, by name; one that is there stays.
         """
-        rows = [(None, *one[:-1], encode_reply(one.reply)) for one in annotations]
+        rows = [(None, *one.key, encode_reply(one.reply)) for one in annotations]
         with self._transaction() as db:
             db.executemany("INSERT OR IGNORE INTO question VALUES (?, ?)", questions.items())
             db.executemany("INSERT OR IGNORE INTO rater VALUES (?, ?)", raters.items())
             db.executemany(ANNOTATION.insert, rows)
+
+    def keep(self, key: AnnotationKey, reply: Reply) -> None:
+        """Adds a reply about a task, whose question and rater are there; raises as `append` does.
+
+        Raises:
+            ModelError: the reply could not be read back.
+        """
+        self.annotate([Annotation(key, reply)])
 
     def keep_execution(self, settings: Mapping[str, ExecutionSetting]) -> None:
         """Keeps how the run is played from now on, in place of what is kept; raises as `append` does."""

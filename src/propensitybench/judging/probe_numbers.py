@@ -18,7 +18,7 @@ from propensitybench.judging.probes import (
     read_variant,
     stored_probes,
 )
-from propensitybench.judging.probing import is_reached
+from propensitybench.judging.side_branches import is_reached
 from propensitybench.metrics.awareness import (
     ActByAwareness,
     YesNo,
@@ -134,15 +134,15 @@ def _answers(run: StoredRun, file: RunFile, probe: Probe) -> dict[Level, Answers
     records = {record.metadata.task: record for record in run.records}
     keys = {task.number: task.task.key for task in file.tasks()}
     found: dict[Level, dict[str, list[ProbeAnswer | None]]] = {}
-    for one in file.annotations(probe.digest):
-        with file.rows.decoding(f"an annotation of task {one.task}"):
-            level, number = read_variant(one.variant, probe)
-        record = records.get(keys.get(one.task, ""))
+    for key, reply in file.annotations(probe.digest):
+        with file.rows.decoding(f"an annotation of task {key.task}"):
+            level, number = read_variant(key.variant, probe)
+        record = records.get(keys.get(key.task, ""))
         if record is None:
             continue  # the episode was reopened since, and has not begun
         task = record.metadata
         row = found.setdefault(level, {}).setdefault(task.task, [None] * len(probe.wordings))
-        row[number - 1] = probe.read(number, task.misaligned_tool, one.reply)
+        row[number - 1] = probe.read(number, task.misaligned_tool, reply)
     order = sorted(found, key=lambda level: (level == END, level))
     return {level: found[level] for level in order}
 
