@@ -213,7 +213,8 @@ def _labelled(resamples: Resamples, scores: Numbers, size: int) -> Effect:
 
 def rank_correlation(models: Sequence[IndexedModel]) -> Effect:
     """The absolute rank correlation of an index with propensities over models; lost tasks are left out."""
-    rho = spearman(*(np.array([getattr(one, name) for one in models]) for name in ("index", "propensity")))
+    places = np.array([[one.capability, one.propensity] for one in models], dtype=np.float64)
+    rho = spearman(places[:, 0], places[:, 1])
     value = None if rho is None else abs(rho)
 
     def interval_of(tail: float, times: float) -> ConfidenceInterval:

@@ -161,7 +161,7 @@ def capability(subject: Subject) -> Evidence:
         return Evidence(None, "no capability index was given")
     if not subject.indexed:
         return Evidence(None, "none of these models is in the index")
-    marks = (FigureMark(one.name, one.propensity, None, at=one.index) for one in subject.indexed)
+    marks = (FigureMark(one.name, one.propensity, None, at=one.capability) for one in subject.indexed)
     return Evidence(rank_correlation(subject.indexed), marks=marks)
 
 

@@ -40,7 +40,7 @@ class IndexedModel(NamedTuple):
 
     name: str
     propensity: float
-    index: float
+    capability: float
 
 
 class Arms(NamedTuple):

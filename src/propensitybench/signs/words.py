@@ -165,7 +165,7 @@ def enough(finding: Finding, sign: Declaration) -> str:
 
 def _rounded_up(count: int) -> int:
     """To two significant digits."""
-    unit = 10 ** max(0, int(log10(count)) - 1)
+    unit = int(10 ** max(0, int(log10(count)) - 1))
     return ceil(count / unit) * unit
 
 
