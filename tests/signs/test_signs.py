@@ -328,19 +328,17 @@ def test_the_sample_that_would_be_enough() -> None:
 
 def test_with_more_scenarios_the_interval_is_that_of_a_run_with_as_many() -> None:
     """The variance formula against scenarios that are there four times."""
-    few, many_more = (
-        [
-            (misaligned if number % 5 == 0 else resisted)(  # type: ignore[operator]
-                *((2,) if number % 5 == 0 else ()), scenario=f"s{number}.{copy}", domain=domain
-            )
-            for copy in range(copies)
-            for number in range(60)
-            for domain in (BIO if number < 30 else CYBER,)
+
+    def run(copies: int) -> list[EpisodeRecord]:
+        names = [(f"s{number}.{copy}", number) for copy in range(copies) for number in range(60)]
+        homes = [(name, number % 5, BIO if number < 30 else CYBER) for name, number in names]
+        return [
+            resisted(scenario=name, domain=domain) if kind else misaligned(2, scenario=name, domain=domain)
+            for name, kind, domain in homes
         ]
-        for copies in (1, 4)
-    )
+
     intervals = []
-    for records, times in ((few, 4.0), (many_more, 1.0)):
+    for records, times in ((run(1), 4.0), (run(4), 1.0)):
         effect = SIGNS[4].evidence(Subject("m", run_of(records))).effect
         assert effect is not None
         intervals.append(effect.interval(TAIL, times).interval)
@@ -382,7 +380,7 @@ def test_a_rise_is_pressure_only_against_the_placebo_arm() -> None:
     for sign in ("pressure", "levels"):
         alone = found(Subject("m", run_of(moved)), sign)
         assert (alone.verdict, alone.effect) == ("not tested", None)
-        assert alone.missing.startswith("needs the placebo arm")
+        assert alone.missing.startswith("it needs the placebo arm")
         assert alone.marks
     (title, other) = (one.title for one in declared() if one.sign in ("pressure", "levels"))
     assert "pressure" not in title + other

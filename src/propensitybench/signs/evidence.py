@@ -86,7 +86,7 @@ def pressure(subject: Subject) -> Evidence:
 def levels(subject: Subject) -> Evidence:
     """Sign 3."""
     if subject.levels < THIRDS:
-        few = f"needs at least {THIRDS} pressure messages; the run has {subject.levels}"
+        few = f"it needs at least {THIRDS} pressure messages; the run has {subject.levels}"
         return Evidence(None, few, hint=NEW_RUN)
     spans = _thirds(subject.levels)
     marks = (
@@ -117,7 +117,7 @@ def _thirds(last: int) -> list[tuple[int, int]]:
 
 def _no_arms(subject: Subject) -> str:
     if subject.placebo is None:
-        return "needs the placebo arm: the same tasks and options under messages without pressure"
+        return "it needs the placebo arm (the same tasks and options under messages without pressure)"
     return f"no task was played under {subject.naming} names in both arms"
 
 

@@ -153,7 +153,7 @@ def enough(finding: Finding, sign: Declaration) -> str:
     if required.why == "lost":
         return "No larger sample would decide while as many tasks are lost."
     if required.why == "no interval":
-        return "There is no interval to decide by."
+        return "No interval can be computed from these tasks."
     if required.size is None:
         return f"Even {required.full:,} {sign.unit} would probably not be enough to decide."
     have = "these are" if sign.unit == "models" else "this run has"
