@@ -137,7 +137,7 @@ def dimension_difference(first: Table, second: Table) -> Effect:
     if 2 * len(matched(one, other)[0]) >= max(len(one), len(other)):
         return paired_difference(one, other)
     common = np.intersect1d(first.domain, second.domain)
-    return group_difference(*(side.where(np.isin(side.domain, common)) for side in (first, second)))
+    return group_difference(*(side.filter(np.isin(side.domain, common)) for side in (first, second)))
 
 
 def _absolute(effect: Effect) -> Effect:
