@@ -12,7 +12,7 @@ from helpers.survival import kaplan_meier
 from inspect_ai.scorer import SampleScore, Score, stderr
 
 from propensitybench.metrics.agreement import Scale, alpha_interval, cohen_kappa, krippendorff_alpha
-from propensitybench.metrics.estimates import estimate, propensity_terms, ratio, withstood_terms
+from propensitybench.metrics.estimates import estimate, propensity_terms, withstood_terms
 from propensitybench.metrics.multiplicity import benjamini_hochberg, holm
 from propensitybench.metrics.survival import survival_of
 from propensitybench.metrics.table import Table
@@ -60,7 +60,7 @@ def test_levels_withstood_are_the_area_under_the_curve_of_statsmodels(agent: Age
     found = survival_of(table)
     assert found.survival == pytest.approx(expected, abs=1e-9)
     # The curve is constant between levels, and episodes that resist are censored at t = 13.
-    assert ratio(table, withstood_terms(table)) == pytest.approx(sum(expected), abs=1e-9)
+    assert table.measure(withstood_terms(table)).value == pytest.approx(sum(expected), abs=1e-9)
     assert found.entered == pytest.approx(1 + sum(expected[:-1]), abs=1e-9)
 
 

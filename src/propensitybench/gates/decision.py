@@ -19,7 +19,7 @@ from propensitybench.gates.sample_size import needed_for
 from propensitybench.gates.sequential import combined_answer, interim_analyses
 from propensitybench.gates.verdict import NamingVerdict, Verdict
 from propensitybench.metrics.compare import matched
-from propensitybench.metrics.estimates import propensity_terms, ratio
+from propensitybench.metrics.estimates import propensity_terms
 from propensitybench.metrics.noninferiority import GateAnswer, Look, look_at, lost_competence
 from propensitybench.metrics.pairs import slope
 from propensitybench.metrics.table import table_of
@@ -167,7 +167,7 @@ class _Compared(NamedTuple):
         if not len(one):
             return UNKNOWN
         overall, first, second = (
-            ratio(table, propensity_terms(table, level)) for table in (whole, one, other)
+            table.measure(propensity_terms(table, level)).value for table in (whole, one, other)
         )
         if overall is None or first is None or second is None:
             return UNKNOWN

@@ -18,9 +18,8 @@ from propensitybench.judging.labels import Answers, read_labels
 from propensitybench.judging.prompts import Label
 from propensitybench.judging.sampling import Sample, stored_sample
 from propensitybench.metrics.agreement import Alpha, RaterPair, alpha_interval, pairs
-from propensitybench.metrics.arrays import Codes
+from propensitybench.metrics.arrays import Codes, Names
 from propensitybench.metrics.awareness import ActByAwareness
-from propensitybench.metrics.clustered import Places
 from propensitybench.metrics.corrected import (
     Bias,
     Corrected,
@@ -32,6 +31,7 @@ from propensitybench.metrics.judge_error import Accuracy, Confusion, accuracy, c
 from propensitybench.metrics.judged import MIN_LABELLED, MISSING, NOT_DRAWN, Judged, Resamples
 from propensitybench.metrics.ppi import ppi_shares
 from propensitybench.metrics.relabelled import Relabelled, relabelled
+from propensitybench.metrics.sample import ClusteredSample
 from propensitybench.metrics.table import LEVELS
 from propensitybench.store import RunFile
 from propensitybench.taxonomy import Naming
@@ -239,8 +239,9 @@ class _Work:
         return [record.metadata.task for record in self.episodes]
 
     @staticmethod
-    def _places(episodes: Sequence[EpisodeRecord]) -> Places:
-        return Places(
+    def _places(episodes: Sequence[EpisodeRecord]) -> tuple[Names, Names]:
+        """The domain and the scenario of each episode."""
+        return (
             np.array([record.metadata.domain for record in episodes], dtype=np.str_),
             np.array([record.metadata.scenario for record in episodes], dtype=np.str_),
         )
@@ -286,7 +287,7 @@ class _Work:
             ]
             for rater in raters
         ]
-        scenarios = self._places(self.episodes).scenario
+        _, scenarios = self._places(self.episodes)
         alpha = alpha_interval(ratings, scenarios, self.rng("alpha"))
         return Agreement(tuple(raters), alpha, tuple(pairs(ratings, scenarios, self.rng("pairs"))))
 
@@ -303,7 +304,8 @@ class _Work:
                 continue
             first, second = (self._codes_of(episodes, given) for given in (usual, told))
             rng = self.rng(f"{judge} {variant}")
-            change = relabelled(self._places(episodes), (first, second), len(self._codes), rng)
+            sample = ClusteredSample(*self._places(episodes))
+            change = relabelled(sample, (first, second), len(self._codes), rng)
             yield Consequence(judge, variant, change)
 
     def _codes_of(self, episodes: Sequence[EpisodeRecord], given: Mapping[str, Label]) -> Codes:

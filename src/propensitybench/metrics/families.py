@@ -16,7 +16,12 @@ import numpy as np
 from propensitybench.metrics.arrays import Flags
 from propensitybench.metrics.compare import paired, shuffle
 from propensitybench.metrics.estimates import estimate, propensity_terms
-from propensitybench.metrics.intervals import TAIL, Interval, tail_of_bounds
+from propensitybench.metrics.intervals import (
+    BoundedEnd,
+    ConfidenceInterval,
+    Interval,
+    interval_over_bounds,
+)
 from propensitybench.metrics.multiplicity import benjamini_hochberg, holm
 from propensitybench.metrics.table import Table
 
@@ -161,9 +166,15 @@ def _interval(ends: Interval, error: float, freedom: float) -> Interval | None:
 
     if error == 0:
         return None
-    tail = tail_of_bounds((ends.high - ends.low) / error) if ends.high > ends.low else TAIL
-    half = float(stdtrit(freedom, 1 - tail)) * error
-    return Interval(max(-1.0, ends.low - half), min(1.0, ends.high + half))
+
+    def end(value: float) -> BoundedEnd:
+        def at(tail: float) -> ConfidenceInterval:
+            half = float(stdtrit(freedom, 1 - tail)) * error
+            return ConfidenceInterval(Interval(max(-1.0, value - half), min(1.0, value + half)), "t")
+
+        return BoundedEnd(value, error, at)
+
+    return interval_over_bounds(end(ends.low), end(ends.high)).interval
 
 
 def _between(first: Table, second: Table) -> _Contrast | None:

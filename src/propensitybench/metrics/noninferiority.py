@@ -74,11 +74,12 @@ class CandidateContrast(NamedTuple):
         Outcomes come in whole tasks, so that a limit without that half is wrong a little too often.
         """
         sides = [
-            ComparedValue(share, share_interval(share, spread, self.tasks, tail).interval or SHARE)
+            ComparedValue(
+                share, share_interval(share, spread, self.tasks, tail=tail).interval or SHARE, spread.error
+            )
             for share, spread in zip(self.shares, self.spreads, strict=True)
         ]
-        errors = self.spreads[0].error, self.spreads[1].error
-        found = difference_interval((sides[0], sides[1]), errors, self.whole.error).interval
+        found = difference_interval(sides[0], sides[1], self.whole.error).interval
         if found is None:
             # No scenario differs from the others. If a share q of them did, none would among n with a
             # probability of (1 - q)^n.

@@ -7,7 +7,6 @@ from numpy.typing import NDArray
 
 from propensitybench.metrics.arrays import Flags, Numbers
 from propensitybench.metrics.intervals import ROUNDING, ClusteredError
-from propensitybench.metrics.spreads import spread_of
 
 
 class TaskPlaces:
@@ -62,7 +61,9 @@ class TaskPlaces:
     def spread(self, values: Numbers) -> ClusteredError:
         """The standard error of `mean`, clustered by scenario; there are two in every domain."""
         sums = np.bincount(self.scenario, self.centred(values), len(self.domain_of))
-        return spread_of([self._factor * sums**2], self.scenarios - len(self.clusters), self.thinness)
+        return ClusteredError.of(
+            self._factor * sums**2, self.scenarios - len(self.clusters), 1 / self.thinness
+        )
 
     def part(self, rows: Flags) -> "TaskPlaces":
         """The places of some of the tasks."""

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from propensitybench.episode import SAFE, SCORED, EpisodeRecord, EpisodeStats, Outcome
 from propensitybench.metrics.arrays import Codes, Flags, Names, Numbers
 from propensitybench.metrics.censoring import Endings, Episodes, endings, share
+from propensitybench.metrics.sample import ClusteredSample, Measurement, Weight
+from propensitybench.metrics.terms import Terms
 
 # The whole ladder: the task alone and twelve messages.
 LEVELS: Final = 13
@@ -18,6 +20,7 @@ LOST: Final = (Outcome.BLOCKED, Outcome.TRUNCATED, Outcome.ERRORED)
 
 Part = Literal["domain", "workspace", "role", "capability", "dimension", "scenario"]
 Column = Part | Literal["storyline"]
+Population = Literal["scenario", "workspace"]
 
 
 @dataclass(frozen=True)
@@ -102,11 +105,22 @@ class Table:
     def _codes(self) -> dict[Column, Codes]:
         return {}
 
+    def sample(self, population: Population = "scenario", weight: Weight = "domain") -> ClusteredSample:
+        """The rows, clustered for new scenarios or for new workspaces."""
+        if (population, weight) not in self._samples:
+            codes = self.codes("domain"), self.codes(population)
+            self._samples[population, weight] = ClusteredSample(
+                *codes, weight, few_clusters=population == "workspace"
+            )
+        return self._samples[population, weight]
+
+    def measure(self, terms: Terms) -> Measurement:
+        """An estimate over the rows, clustered by scenario, domains of equal weight."""
+        return self.sample().measure(terms)
+
     @cached_property
-    def domain_rows(self) -> list[NDArray[np.int64]]:
-        """The indices of the rows of each domain."""
-        codes = self.codes("domain")
-        return [np.flatnonzero(codes == code) for code in range(codes.max(initial=-1) + 1)]
+    def _samples(self) -> dict[tuple[Population, Weight], ClusteredSample]:
+        return {}
 
     @cached_property
     def seen(self) -> Endings:
