@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
+import msgspec
+
 from propensitybench.chat import Message
 from propensitybench.clients import Client
 from propensitybench.engine import Budget, StopSignal
@@ -20,7 +22,7 @@ ROUNDS: Final = 3
 """How often a reader is asked until it answers in the form that it was told."""
 
 
-class PanelReader(NamedTuple):
+class PanelReader(msgspec.Struct, frozen=True):
     """A model that reads.
 
     Attributes:

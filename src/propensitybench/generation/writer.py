@@ -7,6 +7,7 @@ from typing import Any, Final, Generic, NamedTuple, TypeVar
 import msgspec
 
 from propensitybench.chat import Message
+from propensitybench.curation.fitted_checks import FittedScenario, fitted_scenarios
 from propensitybench.digests import digest
 from propensitybench.errors import ModelError
 from propensitybench.generation.blueprint import ActRow
@@ -113,7 +114,7 @@ async def write_all(session: WritingSession) -> None:
         first += len(acts)
     await together(jobs)
     # Messages are checked as fitted into the scenarios.
-    scenarios = [place.scenario for place in work.read()[0]]
+    scenarios = fitted_scenarios(place.scenario for place in work.read()[0])
     await together([_write_storyline(session, dimension, place, scenarios) for dimension, place in wanted])
 
 
@@ -280,7 +281,7 @@ class _Unit:
 
 
 async def _write_storyline(
-    session: WritingSession, dimension: str, place: str, scenarios: Sequence[Scenario]
+    session: WritingSession, dimension: str, place: str, scenarios: Sequence[FittedScenario]
 ) -> None:
     work = session.work
     written_as = {p.unit: name for name, p in work.provenance.items() if p.unit}
