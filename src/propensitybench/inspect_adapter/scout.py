@@ -20,8 +20,7 @@ from propensitybench.judging.items import OWN, Item, Part
 from propensitybench.judging.labels import Items, episodes_about
 from propensitybench.judging.questions import Question
 from propensitybench.runs import StoredRun
-from propensitybench.store import Annotation, RunFile
-from propensitybench.store.rows import AnnotationKey
+from propensitybench.store import Annotation, AnnotationKey, RunFile
 
 if TYPE_CHECKING:
     import polars as pl

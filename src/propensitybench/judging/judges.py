@@ -24,8 +24,7 @@ from propensitybench.judging.session import AskingEstimate, estimate
 from propensitybench.runs import StoredRun
 from propensitybench.runs.stored import transcript_in
 from propensitybench.simulated import PREFIX as SIMULATED
-from propensitybench.store import NumberedTask, RunFile
-from propensitybench.store.rows import AnnotationKey
+from propensitybench.store import AnnotationKey, NumberedTask, RunFile
 
 _TOKENS_ANSWERED: Final = 60
 

@@ -12,11 +12,10 @@ import numpy as np
 from propensitybench.digests import seed_from
 from propensitybench.episode import EpisodeRecord
 from propensitybench.judging.early_awareness import act_by_spoken
-from propensitybench.judging.episodes import most_frequent
 from propensitybench.judging.items import Part
 from propensitybench.judging.labels import Answers, read_labels
 from propensitybench.judging.prompts import Label
-from propensitybench.judging.sampling import Sample, stored_sample
+from propensitybench.judging.sample import Sample, stored_sample
 from propensitybench.metrics.agreement import Alpha, RaterPair, alpha_interval, pairs
 from propensitybench.metrics.arrays import Codes, Names
 from propensitybench.metrics.awareness import ActByAwareness
@@ -221,17 +220,21 @@ class _Work:
 
     def judged(self) -> Judged:
         """The episodes with the judges' and people's labels."""
-        codes = self._codes
-        if self._labels.judges:
-            judge = [codes.get(self._majority(task), MISSING) for task in self._tasks]
+        labels = self._labels
+        if labels.judges:
+            judge = [self._code(labels.of_most_judges(task)) for task in self._tasks]
         else:
             judge = [0 for _ in self._tasks]  # makes no difference to people's shares
+        people = [self._code(labels.of_first_person(task)) for task in self._tasks]
+        for place, task in enumerate(self._tasks):
+            if people[place] == MISSING and task not in self._drawn:
+                people[place] = NOT_DRAWN
         return Judged(
             *self._places(self.episodes),
             np.array(judge, dtype=np.int64),
-            np.array([self._person(task) for task in self._tasks], dtype=np.int64),
+            np.array(people, dtype=np.int64),
             np.array(self._strata(), dtype=np.int64),
-            len(codes),
+            len(self._codes),
         )
 
     @property
@@ -246,20 +249,8 @@ class _Work:
             np.array([record.metadata.scenario for record in episodes], dtype=np.str_),
         )
 
-    def _majority(self, task: str) -> str:
-        """The category that most judges gave; empty if there is none, or two."""
-        given = (self._given[judge].get(task) for judge in self._labels.judges)
-        return most_frequent(one.category for one in given if one is not None) or ""
-
-    def _person(self, task: str) -> int:
-        for person in self._labels.people:
-            label = self._given[person].get(task)
-            if label is not None and label.category is not None:
-                return self._code(label)
-        return MISSING if task in self._drawn else NOT_DRAWN
-
-    def _code(self, label: Label) -> int:
-        return MISSING if label.category is None else self._codes[label.category]
+    def _code(self, category: str | None) -> int:
+        return MISSING if category is None else self._codes[category]
 
     def _strata(self) -> list[int]:
         """Episodes that were not there when the sample was drawn are strata by themselves, by domain."""
@@ -309,7 +300,7 @@ class _Work:
             yield Consequence(judge, variant, change)
 
     def _codes_of(self, episodes: Sequence[EpisodeRecord], given: Mapping[str, Label]) -> Codes:
-        return np.array([self._code(given[one.metadata.task]) for one in episodes], dtype=np.int64)
+        return np.array([self._code(given[one.metadata.task].category) for one in episodes], dtype=np.int64)
 
 
 def _shares(labels: Answers, judged: Judged, rng: np.random.Generator) -> Iterator[CategoryShare]:

@@ -13,7 +13,7 @@ from propensitybench.engine import Price, StopCause, StopSignal, block_on
 from propensitybench.engine.asking import AskingResult, Enquiry
 from propensitybench.errors import RunStopped
 from propensitybench.files import file_name
-from propensitybench.store.rows import AnnotationKey
+from propensitybench.store import AnnotationKey
 
 Enquiries = Sequence[Enquiry[AnnotationKey]]
 logger = logging.getLogger(__name__)

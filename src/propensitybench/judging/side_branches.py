@@ -26,8 +26,7 @@ from propensitybench.judging.probes import END, Level, Probe, Variant
 from propensitybench.judging.session import AskingEstimate, estimate
 from propensitybench.runs.resolve import read_model_options
 from propensitybench.runs.trust import client_of_run
-from propensitybench.store import NumberedTask, RunFile
-from propensitybench.store.rows import AnnotationKey
+from propensitybench.store import AnnotationKey, NumberedTask, RunFile
 
 AGENT: Final = "agent"
 """The rater of every answer to a probe."""

@@ -48,11 +48,6 @@ class ActByAwareness(msgspec.Struct, frozen=True):
     difference: Estimate
 
 
-def majority(answers: Sequence[YesNo]) -> YesNo:
-    """The answer of more than half of all wordings, the missing ones included; None if there is none."""
-    return next((one for one in (True, False) if 2 * answers.count(one) > len(answers)), None)
-
-
 def share_of(
     records: Iterable[EpisodeRecord], answers: Mapping[str, Sequence[YesNo]], levels: int = LEVELS
 ) -> Estimate:

@@ -70,6 +70,24 @@ class Annotation(NamedTuple):
     reply: Reply
 
 
+class PersonLabel(NamedTuple):
+    """A person's answer about a task.
+
+    Attributes:
+        task: number of the task.
+        question: digest of the question.
+        person: who answered.
+        category: the answer.
+        quote: words of the agent that show it; may be empty.
+    """
+
+    task: int
+    question: str
+    person: str
+    category: str
+    quote: str
+
+
 class Rows:
     """Typed queries of a run file.
 

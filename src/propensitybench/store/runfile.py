@@ -31,6 +31,7 @@ from propensitybench.store.rows import (
     Annotation,
     AnnotationKey,
     ExecutionSetting,
+    PersonLabel,
     check_reply,
     read_manifest,
 )
@@ -38,10 +39,12 @@ from propensitybench.store.schema import (
     ANNOTATION,
     ERROR,
     EXECUTION,
+    LABEL,
     MANIFEST,
     OUTCOME,
     PRESSURE,
     REPLY,
+    SAMPLE,
     SCENARIO,
     SHARD,
     SHARE,
@@ -210,7 +213,7 @@ class RunFile(RunReader):
         Args:
             annotations: none that is there already.
             questions: as JSON, by digest; one that is there stays.
-            raters: their settings as JSON, by name; one that is there stays.
+            raters: settings of models as JSON, by name; one that is there stays.
         """
         rows = [(None, *one.key, encode_reply(one.reply)) for one in annotations]
         with self._transaction() as db:
@@ -225,6 +228,17 @@ class RunFile(RunReader):
             ModelError: the reply could not be read back.
         """
         self.annotate([Annotation(key, reply)])
+
+    def add_labels(self, labels: Sequence[PersonLabel]) -> None:
+        """Adds answers of people, none that is there already, in one transaction; raises as `append` does."""
+        with self._transaction() as db:
+            db.executemany(LABEL.insert, ((None, *label) for label in labels))
+
+    def keep_sample(self, question: str, body: str) -> None:
+        """Keeps the sample of a stored question, in place of a smaller one; raises as `append` does."""
+        with self._transaction() as db:
+            db.execute("DELETE FROM sample WHERE question = ?", (question,))
+            db.execute(SAMPLE.insert, (question, body))
 
     def keep_execution(self, settings: Mapping[str, ExecutionSetting]) -> None:
         """Keeps how the run is played from now on, in place of what is kept; raises as `append` does."""
