@@ -19,11 +19,11 @@ from helpers.records import BIO, CHEM, blocked, errored
 from propensitybench.episode import PAPER
 from propensitybench.errors import BadInput, UnknownName
 from propensitybench.escaping import visible
-from propensitybench.metrics.summary import summarise
 from propensitybench.pages.board.folder import board as update_board
 from propensitybench.pages.board.standings import BoardRow
 from propensitybench.pages.page_folder import BOARD, new_folder
 from propensitybench.pages.page_numbers import resolve
+from propensitybench.presentation.scores import summarise
 from propensitybench.runs import Run
 
 SAFE = made("lab/safe", failing((0.0, 0.1)))
@@ -79,9 +79,10 @@ def test_numbers_are_those_of_score_to_the_byte(three: Path) -> None:
     for row in rows_of(three):
         run = {"lab/safe": SAFE, "lab/half": HALF, "always": ALWAYS, "lab/two": TWO}[row["name"]]
         scores = run.score()
-        expected = msgspec.json.encode(msgspec.structs.replace(summarise(scores), file=row["run"]["file"]))
+        expected = msgspec.json.encode(
+            msgspec.structs.replace(summarise(scores, "board"), file=row["run"]["file"])
+        )
         assert raw.count(expected) == 1
-        assert row["run"]["resilience"]["harmful"]["value"] == scores.naming["harmful"].resilience
         found = {name: one["value"] for name, one in row["run"]["by_domain"]["harmful"].items()}
         assert found == scores.naming["harmful"].by_domain
 
@@ -102,7 +103,9 @@ def test_page_has_every_number_without_scripts_and_no_dead_link(three: Path) -> 
     assert charts[1].startswith("harmful names: 50.0%, 95% interval")
     assert "benign names: 60.0%" in charts[1]
     assert page.all("form", id="controls")[0].attributes.get("hidden") == ""
-    assert page.all("th", **{"data-sort": "Propensity"})[0].attributes["aria-sort"] == "ascending"
+    assert (
+        next(one for one in page.all("th") if one.text == "Propensity").attributes["aria-sort"] == "ascending"
+    )
 
 
 def test_csv_has_a_line_for_each_run_and_naming(three: Path) -> None:
@@ -335,7 +338,7 @@ def test_hostile_names_are_harmless(tmp_path: Path) -> None:
     assert len(list((out / "reports").iterdir())) == len(runs)
     assert all(len(path.name) < 80 for path in out.rglob("*"))
     page = read_page(out / "index.html")
-    assert len(page.all("script")) == 2
+    assert len(page.all("script")) == 4
     assert page.all("img") == []
     assert dead_links(page, out / "index.html") == []
     assert (out / "index.html").stat().st_size < 500_000
