@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Annotated, Final
 
 import typer
-from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from propensitybench.cli import options, tables
@@ -30,9 +29,9 @@ SHOWN: Final = 0.05
 LEGEND: Final = """\
 judges: share of episodes to which most judges gave this answer, mean over domains, with a 95 % interval for
 new scenarios; in brackets the bounds that missing answers allow. corrected: the same, corrected by what
-people say of a sample (PPI++); without judges, what people say. sens., spec.: how often the judges find the
-answer where people do, and do not where people do not. biased: the interval of the judges' share minus the
-corrected one excludes 0."""
+people say of a sample (PPI++); without judges, what people say. sens., spec. of judges: how often they find
+the answer where people do, and do not where people do not. biased: the interval of the judges' share minus
+the corrected one excludes 0."""
 
 Questions = Annotated[
     list[str] | None,
@@ -148,28 +147,22 @@ def _print_results(path: Path, results: Sequence[Results], questions: Mapping[st
 
 
 def _shares(results: Results) -> Table:
-    asked = f"{results.read} of {results.episodes} episodes read"
-    table = Table(title=f"{results.title}: {asked}", title_justify="left", box=SIMPLE_HEAD)
-    table.add_column("answer", no_wrap=True)
-    for name in ("judges", "corrected", "sens.", "spec.", "biased"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for share in results.shares:
-        table.add_row(share.category, *_row(share))
-    return table
+    title = f"{results.title}: {results.read} of {results.episodes} episodes read"
+    columns = ("answer", "judges", "corrected", "sens. of judges", "spec. of judges", "biased")
+    return tables.table(title, columns, [_row(share) for share in results.shares])
 
 
-def _row(share: CategoryShare) -> Iterator[str]:
-    yield _share(share.judges)
-    yield _share(share.corrected)
+def _row(share: CategoryShare) -> list[str]:
     rates = share.accuracy
-    for rate in (rates.sensitivity, rates.specificity) if rates else (None, None):
-        yield "-" if rate is None else display.percent(rate.value)
-    yield "-" if share.biased is None else "yes" if share.biased else "no"
+    found = (rates.sensitivity, rates.specificity) if rates else (None, None)
+    accuracy = [display.NOTHING if rate is None else display.percent(rate.value) for rate in found]
+    biased = display.NOTHING if share.biased is None else "yes" if share.biased else "no"
+    return [share.category, _share(share.judges), _share(share.corrected), *accuracy, biased]
 
 
 def _share(share: LabelShare | None) -> str:
     if share is None or share.value is None:
-        return "-"
+        return display.NOTHING
     missing = share.bounds is not None and share.bounds.high > share.bounds.low
     bounds = f" [{display.span(share.bounds)}]" if missing else ""
     return display.with_interval(share.value, share.ci95) + bounds
