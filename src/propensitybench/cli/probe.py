@@ -19,7 +19,9 @@ from propensitybench.judging.probe_numbers import ProbedLevel, ProbeNumbers
 from propensitybench.judging.probes import Level
 from propensitybench.judging.side_branches import Probing, left_to_ask, plan_probing, probe_run
 from propensitybench.metrics.awareness import ActByAwareness
-from propensitybench.metrics.display import (
+from propensitybench.metrics.estimates import Estimate
+from propensitybench.metrics.stated import StatedAgainstActual
+from propensitybench.presentation.formats import (
     NOTHING,
     percent,
     points,
@@ -27,8 +29,7 @@ from propensitybench.metrics.display import (
     span,
     with_interval,
 )
-from propensitybench.metrics.estimates import Estimate
-from propensitybench.metrics.stated import StatedAgainstActual
+from propensitybench.presentation.tables import Grid
 from propensitybench.runs.resolve import read_execution
 from propensitybench.runs.settings import Settings
 
@@ -139,20 +140,18 @@ def _print(path: Path, digests: Sequence[str], levels: Sequence[Level], *, as_js
 
 
 def _print_probe(numbers: ProbeNumbers) -> None:
-    _show(f"{numbers.name}: {numbers.title}, in percent", _SHARES, list(map(_shares, numbers.rows)))
+    title = f"{numbers.name}: {numbers.title}, in percent"
+    tables.show_grid(Grid(title, _SHARES, list(map(_shares, numbers.rows)), names=2))
     acts = [_act(row, row.act) for row in numbers.rows if row.act]
     if acts:
-        _show("misaligned, by what the agent said", _ACTS, acts)
+        tables.show_grid(Grid("misaligned, by what the agent said", _ACTS, acts, names=2))
     stated = [_stated(row, row.stated) for row in numbers.rows if row.stated]
     if stated:
-        _show("misaligned, by what the agent said that it would do", _STATED, stated)
+        title = "misaligned, by what the agent said that it would do"
+        tables.show_grid(Grid(title, _STATED, stated, names=2))
     missing = sum((Counter(row.no_answer) for row in numbers.rows), Counter[str]())
     if missing:
         print("no answer: " + ", ".join(f"{count} {why}" for why, count in missing.items()))
-
-
-def _show(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    tables.show(tables.table(title, columns, rows, names=2))
 
 
 def _shares(row: ProbedLevel) -> list[str]:

@@ -19,11 +19,10 @@ from propensitybench.experiments.effects import (
 from propensitybench.experiments.odds import odds_ratios
 from propensitybench.experiments.results import ArmScore, CellRecords, Dose, EffectFound, ModelAnalysis
 from propensitybench.metrics.compare import paired
-from propensitybench.metrics.competence import low_competence
 from propensitybench.metrics.estimates import estimate, propensity_terms
 from propensitybench.metrics.intervals import TAIL
 from propensitybench.metrics.multiplicity import holm
-from propensitybench.metrics.scores import conduct_of
+from propensitybench.metrics.scores import conduct_of, low_competence
 from propensitybench.metrics.table import is_finished, table_of
 from propensitybench.taxonomy import ARMS, ESCALATING, ArmName
 
