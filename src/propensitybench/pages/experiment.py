@@ -1,6 +1,5 @@
 """The page of an experiment: one HTML file with its figure, which works offline."""
 
-from base64 import b64encode
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -10,7 +9,10 @@ from propensitybench.escaping import html, json_document
 from propensitybench.experiments.folder import ExperimentFolder
 from propensitybench.experiments.results import ExperimentAnalysis, ModelAnalysis
 from propensitybench.metrics.display import p_value, percent, points_with_interval, with_interval
-from propensitybench.pages.figures.experiment import write_experiment_figure
+from propensitybench.pages.figures.experiment import experiment_drawing
+from propensitybench.pages.figures.panels import Drawing
+from propensitybench.pages.figures.svg import figure_element, panel_svg
+from propensitybench.pages.figures.writing import FORMATS, write_drawings
 from propensitybench.pages.page_folder import new_folder
 from propensitybench.pages.transcripts import asset
 
@@ -23,22 +25,20 @@ def write_experiment_page(opened: ExperimentFolder, analysis: ExperimentAnalysis
     """
     with new_folder(out) as folder:
         (folder / "analysis.json").write_text(json_document(analysis), encoding="utf-8", newline="\n")
-        (figure,) = write_experiment_figure(analysis, folder)
-        image = (folder / "experiment.svg").read_bytes()
-        page = "".join(_page(opened, analysis, image, figure.caption))
+        drawing = experiment_drawing(analysis)
+        write_drawings([drawing], folder, FORMATS)
+        page = "".join(_page(opened, analysis, drawing))
         (folder / "index.html").write_text(page, encoding="utf-8", newline="\n")
     return out / "index.html"
 
 
-def _page(
-    opened: ExperimentFolder, analysis: ExperimentAnalysis, image: bytes, caption: str
-) -> Iterator[str]:
+def _page(opened: ExperimentFolder, analysis: ExperimentAnalysis, drawing: Drawing) -> Iterator[str]:
     registration, design = opened.registration, opened.experiment.design
     yield '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
     yield '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; '
-    yield "style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'\">"
+    yield "style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'\">"
     yield '<meta name="viewport" content="width=device-width, initial-scale=1">'
-    yield f"<style>{asset('base.css')}{asset('experiment.css')}</style>"
+    yield f"<style>{asset('base.css')}{asset('figures.css')}{asset('experiment.css')}</style>"
     yield f"<title>{html(analysis.name)}</title></head><body><header><h1>"
     yield f"{html(analysis.question or analysis.name)}</h1></header><main>"
     changed = (
@@ -48,9 +48,7 @@ def _page(
         f"<p>Design {html(registration.digest)}, registered {html(registration.created)} before the first "
         f"call, with the effects {html(', '.join(registration.comparisons))}.{changed}</p>"
     )
-    address = b64encode(image).decode()
-    yield f'<figure><img src="data:image/svg+xml;base64,{address}" alt="{html(caption)}">'
-    yield f"<figcaption>{html(caption)}</figcaption></figure>"
+    yield figure_element(drawing.caption, map(panel_svg, drawing.panels))
     for model in analysis.models:
         yield from _model(model)
     yield f"<h2>Design</h2><pre>{html(_json(design))}</pre>"

@@ -17,6 +17,7 @@ from propensitybench.metrics.scores import PARTS
 from propensitybench.pages import page_text
 from propensitybench.pages.document import Document
 from propensitybench.pages.figures import Figure
+from propensitybench.pages.figures.svg import figure_element, inline_svg
 from propensitybench.pages.judged import JudgedQuestion, Quote
 from propensitybench.pages.page_numbers import Numbers, pointer
 from propensitybench.pages.template import page_template
@@ -30,19 +31,16 @@ from propensitybench.pages.transcripts import (
 )
 from propensitybench.taxonomy import NAMINGS
 
-# In order of dependence: Plot needs d3, and our other scripts use the declarations of shared.js.
+# In order of dependence: our other scripts use the declarations of shared.js.
 SCRIPTS: Final = (
-    "vendor/d3.min.js",
-    "vendor/plot.umd.min.js",
     "vendor/tabulator.min.js",
     "shared.js",
     "numbers.js",
-    "charts.js",
     "tables.js",
     "episodes.js",
     "theme.js",
 )
-STYLES: Final = ("base.css", "vendor/tabulator_simple.min.css", "page.css")
+STYLES: Final = ("base.css", "figures.css", "vendor/tabulator_simple.min.css", "page.css")
 # Metadata in the list of transcripts; episodes.js names the same fields in the same order.
 FIELDS: Final = ("scenario", "domain", "capability", "dimension", "naming", "epoch")
 FAMILIES: Final = {
@@ -65,11 +63,12 @@ def render_page(
         report: the data to show.
         transcripts: of each run, in the order of the report.
         choice: which transcripts have a page.
-        figures: those in the report's folder ``figures``.
+        figures: as SVG files in the report's folder ``figures``; shown in the page too.
         board: address of the board that the report belongs to; empty if to none.
     """
     raw = msgspec.json.encode(report)
     scripts = [_inline(name) for name in SCRIPTS]
+    shown = {one.name: _shown(one) for one in figures if one.name != "overview"}
     return page_template("page.html.j2").render(
         report=report,
         runs=list(zip(report.analysis.runs, report.runs, strict=True)),
@@ -90,6 +89,7 @@ def render_page(
         linked=partial(_linked, transcripts=transcripts),
         choice=choice,
         figures=figures,
+        figure=lambda name: shown.get(name, ""),
         board=board,
         policy=policy(scripts),
         styles=Markup("\n".join(map(_inline, (*STYLES, "judged.css") if report.judged else STYLES))),
@@ -98,6 +98,10 @@ def render_page(
         data=Markup(json_text(raw)),
         rows=Markup(json_text(msgspec.json.encode(_rows(transcripts)))),
     )
+
+
+def _shown(figure: Figure) -> Markup:
+    return figure_element(figure.caption, [inline_svg(file.read_bytes(), file.stem) for file in figure.files])
 
 
 def _inline(name: str) -> str:

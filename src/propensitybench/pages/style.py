@@ -28,8 +28,6 @@ COLOURS: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#88225
 INK: Final = "#222222"
 FAINT: Final = "#6E6E6E"
 RULE: Final = "#DDDDDD"
-# A sequential scale in one hue, which keeps its order in greyscale.
-SHADES: Final = ("#F4F8FB", "#9CC4DF", "#2F86BD", "#08467A")
 
 FONT: Final = "DejaVu Sans"  # bundled with matplotlib, so figures are the same everywhere
 ELLIPSIS: Final = "\u2026"
@@ -50,8 +48,8 @@ _STYLE: Final[dict["RcKeyType", Any]] = {
     "font.size": SIZE,
     "grid.color": RULE,
     "grid.linewidth": 0.5,
-    "hatch.linewidth": 0.5,
     "lines.linewidth": 1.2,
+    "lines.solid_capstyle": "butt",
     "lines.markersize": MARK,
     "lines.markeredgewidth": 0.9,
     "savefig.dpi": 300,
