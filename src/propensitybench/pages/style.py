@@ -1,5 +1,6 @@
 """Colours, sizes and fonts of figures."""
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
@@ -33,6 +34,8 @@ FONT: Final = "DejaVu Sans"  # bundled with matplotlib, so figures are the same 
 ELLIPSIS: Final = "\u2026"
 UNPRINTABLE: Final = "\ufffd"
 _LARGE: Final = 200.0
+# More characters than fit into any figure.
+_MANY: Final = 1000
 
 _STYLE: Final[dict["RcKeyType", Any]] = {
     "axes.axisbelow": True,
@@ -103,11 +106,14 @@ def widest(texts: Sequence[str]) -> float:
 
 def shorten(text: str, width: float) -> str:
     """The text with its middle elided to fit a width in inches."""
-    kept, short = len(text), text
-    while kept > 2 and text_width(short) > width:
-        kept -= 1
-        short = text[: kept - kept // 2] + ELLIPSIS + text[len(text) - kept // 2 :]
-    return short
+    if len(text) <= _MANY and text_width(text) <= width:
+        return text
+
+    def elided(kept: int) -> str:
+        return text[: kept - kept // 2] + ELLIPSIS + text[len(text) - kept // 2 :]
+
+    longest = range(2, min(len(text), _MANY))
+    return elided(max(bisect_right(longest, width, key=lambda kept: text_width(elided(kept))) + 1, 2))
 
 
 def wrap(text: str, width: float) -> list[str]:

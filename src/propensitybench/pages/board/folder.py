@@ -117,7 +117,7 @@ def board(
             signed.append(_write_summary(draft, summary))
             if identity in new:
                 run, report = PublishableRun(new[identity][0]), draft / report_folder(identity)
-                write_report(ComparableRuns([run], []), report, transcripts, figures=False, board=BACK)
+                write_report(ComparableRuns([run], []), report, transcripts, board=BACK)
             else:
                 old.copy_report(identity, draft)
         made = standings(signed)
