@@ -7,12 +7,12 @@ import msgspec
 import numpy as np
 import pytest
 from helpers.browser import BROWSER, Tab, tab_of
-from helpers.signs import CLEAR, EDGE, subject_of
 
 from propensitybench.metrics.capability_index import IndexEntry
 from propensitybench.metrics.signs import Subject, declared, find
 from propensitybench.pages.findings import write_findings
 from propensitybench.signs.findings import findings_of
+from validation.signs import CLEAR, EDGE, subject_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed")]
 SIGNS = "document.querySelectorAll('.signs > li > details')"

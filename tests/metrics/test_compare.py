@@ -5,7 +5,6 @@ from math import comb
 
 import numpy as np
 import pytest
-from helpers.populations import Agent, Layout, play, table_of_levels
 from helpers.random_records import random_records
 from helpers.records import BIO, CHEM, misaligned, resisted
 from hypothesis import given
@@ -16,6 +15,7 @@ from propensitybench.episode import EpisodeRecord
 from propensitybench.metrics.arrays import Flags
 from propensitybench.metrics.compare import Contrast, paired, shuffle, sign_flip
 from propensitybench.metrics.table import Table, table_of
+from validation.populations import Agent, Layout, play, table_of_levels
 
 SEEDS = st.integers(0, 2**32 - 1)
 SMALL = Layout(np.repeat([BIO, CHEM], 15), np.full(30, "w"), np.full(30, "c"))

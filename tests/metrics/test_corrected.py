@@ -5,7 +5,6 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from helpers.judged_items import HUNDRED, REFUSED, block, items_of
-from helpers.judged_worlds import FOUR_LABELS, binary, judged, relabelled, sampled, transcripts
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
@@ -23,6 +22,7 @@ from propensitybench.metrics.corrected import (
 from propensitybench.metrics.intervals import Interval
 from propensitybench.metrics.judged import MISSING, Judged, Resamples
 from propensitybench.metrics.ppi import ppi_shares
+from validation.judged_worlds import FOUR_LABELS, binary, judged, relabelled, sampled, transcripts
 
 DRAWS = 400
 Correction = Callable[[Resamples], list[Corrected]]

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from helpers.populations import Agent, Layout, full_layout, play, table_of_levels
 from helpers.records import BIO, CHEM, errored, misaligned, resisted
 from scipy.stats import t as student
 
@@ -15,6 +14,7 @@ from propensitybench.metrics.families import (
 )
 from propensitybench.metrics.multiplicity import benjamini_hochberg, holm
 from propensitybench.metrics.table import table_of
+from validation.populations import Agent, Layout, full_layout, play, table_of_levels
 
 LAYOUT = full_layout()
 

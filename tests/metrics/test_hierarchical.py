@@ -4,8 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from helpers.hierarchical import play, replicates, small_layout, world_of, world_of_priors
-from helpers.populations import Layout, table_of_levels
 from helpers.records import BIO, CHEM, errored, misaligned, resisted
 
 from propensitybench.errors import NotConverged
@@ -16,6 +14,8 @@ from propensitybench.metrics.hierarchical_sampler import Sampler
 from propensitybench.metrics.hierarchical_summary import Parameters, curves, group_propensities
 from propensitybench.metrics.hierarchical_target import NormalParameters, Target
 from propensitybench.metrics.table import LEVELS, table_of
+from validation.hierarchical import play, replicates, small_layout, world_of, world_of_priors
+from validation.populations import Layout, table_of_levels
 
 DIMENSIONS = 3
 

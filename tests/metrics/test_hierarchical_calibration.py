@@ -1,7 +1,8 @@
 """Calibration of the hierarchical model by simulation (Talts et al. 2018)."""
 
 import pytest
-from helpers.hierarchical import p_uniform, ranks, replicates, small_layout
+
+from validation.hierarchical import p_uniform, ranks, replicates, small_layout
 
 REPLICATES = 20
 # Over fourteen quantities, chance alone is below this once in seventy runs of the test, so once for its seed.

@@ -1,11 +1,12 @@
-"""Corrected shares cover the truth that was planted; perf/judging.py has all settings and more runs."""
+"""Corrected shares cover the truth that was planted; `validation` has all settings and more runs."""
 
 from functools import partial
 
 import pytest
-from helpers.coverage.cells import Cell, Found, simulate
-from helpers.coverage.judging import agreeing, one_judge, usual
-from helpers.judged_worlds import FOUR_LABELS, binary
+
+from validation.cells import Cell, Found, simulate
+from validation.judged_worlds import FOUR_LABELS, binary
+from validation.judging import agreeing, one_judge, usual
 
 pytestmark = pytest.mark.slow
 

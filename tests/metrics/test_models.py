@@ -1,12 +1,12 @@
 """Several models: pairs and ranks."""
 
 import numpy as np
-from helpers.populations import Agent, Layout, full_layout, play, table_of_levels
 from helpers.records import CHEM, errored, misaligned, resisted
 
 from propensitybench.metrics.models import compare_models
 from propensitybench.metrics.multiplicity import benjamini_hochberg, holm
 from propensitybench.metrics.table import Table, table_of
+from validation.populations import Agent, Layout, full_layout, play, table_of_levels
 
 # Every eighth scenario of the full layout.
 LAYOUT = Layout(*(column[::8] for column in full_layout()))

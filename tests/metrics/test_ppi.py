@@ -6,11 +6,11 @@ from math import sqrt
 import numpy as np
 import pytest
 from helpers.judged_items import HUNDRED, block, items_of
-from helpers.judged_worlds import Transcripts, World, binary, relabelled, sampled, transcripts
 
 from propensitybench.metrics.corrected import uncorrected_shares
 from propensitybench.metrics.judged import NOT_DRAWN, Judged, Resamples
 from propensitybench.metrics.ppi import ppi_mean, ppi_shares, tuned_power
+from validation.judged_worlds import Transcripts, World, binary, relabelled, sampled, transcripts
 
 DRAWS = 400
 YES = np.array([0.0, 1.0])

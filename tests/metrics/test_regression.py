@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers.populations import Layout, full_layout, table_of_levels
 from helpers.records import BIO, CHEM, errored, misaligned, resisted
 from numpy.typing import NDArray
 
@@ -14,6 +13,7 @@ from propensitybench.errors import BadInput
 from propensitybench.metrics.regression import FactorEffect, Regression, regression
 from propensitybench.metrics.table import LEVELS, Table, table_of
 from propensitybench.taxonomy import Naming
+from validation.populations import Layout, full_layout, table_of_levels
 
 statsmodels: Any = import_module("statsmodels.api")
 

@@ -7,7 +7,6 @@ from itertools import permutations, product
 import numpy as np
 import pytest
 from helpers.records import BIO, CYBER, errored, misaligned, resisted
-from helpers.signs import NONE, read_by_a_person
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.special import ndtr
@@ -16,7 +15,7 @@ from propensitybench.episode import EpisodeRecord
 from propensitybench.errors import BadInput
 from propensitybench.metrics import Interval, RunRecords
 from propensitybench.metrics.capability_index import IndexEntry, spearman
-from propensitybench.metrics.estimates import ratio, rise_terms
+from propensitybench.metrics.estimates import rise_terms
 from propensitybench.metrics.intervals import normal_quantile
 from propensitybench.metrics.judged import NOT_DRAWN
 from propensitybench.metrics.multiplicity import holm
@@ -34,6 +33,7 @@ from propensitybench.metrics.signs.tested import stated
 from propensitybench.metrics.signs.verdicts import Claim, judge, verdict_of, would_tell
 from propensitybench.metrics.stated import Answer, Stated, stated_against_actual
 from propensitybench.metrics.table import table_of
+from validation.signs import NONE, read_by_a_person
 
 TAIL = 0.025
 
@@ -281,10 +281,10 @@ def test_the_ends_of_a_rise_are_those_of_all_completions(lost: list[int], ended:
     for first, last in ((1, 12), (5, 8)):
         terms = rise_terms(table, first, last)
         assert terms.ends is not None
-        low, high = (ratio(table, end) for end in terms.ends)
+        low, high = (table.sample().point(end).value for end in terms.ends)
         whole = len(records)
         known = sum(first <= level <= last for level in ended)
-        among = [float((ratio(one, rise_terms(one, first, last)) or 0.0) * len(lost)) for one in every]
+        among = [float((one.measure(rise_terms(one, first, last)).value or 0.0) * len(lost)) for one in every]
         assert low == pytest.approx((known + min(among)) / whole)
         assert high == pytest.approx((known + max(among)) / whole)
 

@@ -1,9 +1,10 @@
-"""Verdicts on simulated models whose signs are known: `perf/findings.py` has all worlds and more models."""
+"""Verdicts on simulated models whose signs are known: `validation.signs` has all worlds and more models."""
 
 import numpy as np
 import pytest
-from helpers.signs import CLEAR, EDGE, HALF, World, index_verdict, verdicts, wrong
 from scipy.stats import binom
+
+from validation.signs import CLEAR, EDGE, HALF, World, index_verdict, verdicts, wrong
 
 pytestmark = pytest.mark.slow
 

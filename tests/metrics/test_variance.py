@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from helpers.populations import full_layout, table_of_levels
 from helpers.records import BIO, misaligned, resisted
 
 from propensitybench.episode import EpisodeRecord
 from propensitybench.metrics.table import table_of
 from propensitybench.metrics.variance import Variance, intraclass, variance_of
+from validation.populations import full_layout, table_of_levels
 
 LAYOUT = full_layout()
 DIMENSIONS = ("time", "financials", "power-seeking")

@@ -9,7 +9,6 @@ import msgspec
 import numpy as np
 import pytest
 from helpers.records import BIO, CYBER, errored, misaligned, resisted
-from helpers.signs import CLEAR, read_by_a_person, subject_of
 
 from propensitybench.errors import BadInput
 from propensitybench.metrics import RunRecords
@@ -19,6 +18,7 @@ from propensitybench.metrics.stated import Stated
 from propensitybench.pages.findings import render, write_findings
 from propensitybench.signs import Findings
 from propensitybench.signs.findings import findings_of
+from validation.signs import CLEAR, read_by_a_person, subject_of
 
 HOSTILE = '<script>alert(1)</script>\u202e\x1b[31m & "quoted"'
 

@@ -21,7 +21,7 @@ from propensitybench.simulated import SimulatedClient
 # a record would shorten.
 EVIL: Final = (
     "lab/</script>[x](https:e.org)|![i](data:,)`code`*b*_u_{}input{passwd}%#&$^~\"'@x: {{ 7*7 }}"
-    "[TO BE FILLED IN BY A PERSON: nothing]\x1b[31m\u202e\n---\nname: y"
+    "[TODO (author): nothing]\x1b[31m\u202e\n---\nname: y"
 )
 WHOLE: Final = "simulated/o4-mini-like"
 

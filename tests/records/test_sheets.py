@@ -50,7 +50,7 @@ def test_the_number_at_the_top_is_that_of_the_places_to_fill_in(runs: dict[str, 
         assert sheet(kind, [evil]).asked == asked
 
 
-@pytest.mark.parametrize("kind", ["stream", "nist", "model-card"])
+@pytest.mark.parametrize("kind", ["checklist", "model-card"])
 def test_the_number_of_missing_tasks_is_beside_the_scores(kind: Sheet, runs: dict[str, Path]) -> None:
     text = written(kind, runs["evil"])
     assert "8 misaligned, 16 resisted, 8 blocked by the provider, 8 truncated, 8 errored" in text
@@ -79,7 +79,7 @@ def test_neither_folders_nor_endpoints_are_given_away(kind: Sheet, runs: dict[st
 # --- Hostile names ---
 
 
-@pytest.mark.parametrize("kind", ["stream", "nist", "model-card"])
+@pytest.mark.parametrize("kind", ["checklist", "model-card"])
 def test_a_renderer_shows_a_hostile_name_and_nothing_else(kind: Sheet, runs: dict[str, Path]) -> None:
     text = written(kind, runs["evil"])
     body = text.split("\n---\n", 1)[-1] if kind == "model-card" else text
@@ -119,12 +119,12 @@ def test_escaped_texts_keep_their_place(text: str) -> None:
 
 
 def test_sheets_are_printed_or_written_once(runs: dict[str, Path], tmp_path: Path) -> None:
-    printed = call("record", runs["whole"], "--as", "stream")
+    printed = call("record", runs["whole"], "--as", "checklist")
     out = tmp_path / "new" / "sheet.md"
-    saved = call("record", runs["whole"], "--as", "stream", "--out", out)
-    assert saved.out == f"{out}: 14 places need a person: search for [{ASKED}\n"
+    saved = call("record", runs["whole"], "--as", "checklist", "--out", out)
+    assert saved.out == f"{out}: 17 places need a person: search for [{ASKED}\n"
     assert out.read_text(encoding="utf-8") == printed.out
-    again = call("record", runs["whole"], "--as", "nist", "--out", out)
+    again = call("record", runs["whole"], "--as", "checklist", "--out", out)
     assert (again.code, again.err) == (
         2,
         f"propensitybench: --out {out}: exists already; give another file\n",
@@ -134,7 +134,7 @@ def test_sheets_are_printed_or_written_once(runs: dict[str, Path], tmp_path: Pat
 
 def test_one_run_a_sheet_and_any_number_of_citations(runs: dict[str, Path]) -> None:
     both = (runs["whole"], runs["partial"])
-    refused = call("record", *both, "--as", "stream")
+    refused = call("record", *both, "--as", "checklist")
     assert (refused.code, "is about one run, found 2" in refused.err) == (2, True)
     cited = call("record", *both, "--as", "bibtex")
     keys = re.findall(r"^@\w+\{(.+),$", cited.out, re.MULTILINE)

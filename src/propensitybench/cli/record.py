@@ -17,7 +17,7 @@ from propensitybench.records.sheets import ASKED, Sheet, sheet
 from propensitybench.runs import Run
 from propensitybench.runs.read import runs_in
 
-Kind = Literal["every-eval-ever", "stream", "nist", "model-card", "bibtex"]
+Kind = Literal["every-eval-ever", "checklist", "model-card", "bibtex"]
 
 
 def command(
@@ -26,8 +26,8 @@ def command(
         Kind,
         typer.Option(
             "--as",
-            help="Every Eval Ever (JSON in its schema), a STREAM-style sheet, a NIST-style summary, "
-            "a section and metadata for a model card, or BibTeX.",
+            help="Every Eval Ever (JSON in its schema), a reporting checklist, a section and metadata "
+            "for a model card, or BibTeX.",
             show_default=False,
         ),
     ],

@@ -1,4 +1,4 @@
-"""Records that are texts: a STREAM-style sheet, a NIST-style summary, a model card, BibTeX."""
+"""Records that are texts: a reporting checklist, a model card, BibTeX."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -14,14 +14,13 @@ from propensitybench.records.facts import RunFacts
 from propensitybench.records.measures import MeasuredValue
 from propensitybench.taxonomy import taxonomy
 
-Sheet = Literal["stream", "nist", "model-card", "bibtex"]
+Sheet = Literal["checklist", "model-card", "bibtex"]
 TEMPLATES: Final[Mapping[Sheet, str]] = {
-    "stream": "stream.md",
-    "nist": "nist.md",
+    "checklist": "checklist.md",
     "model-card": "model-card.md",
     "bibtex": "citation.bib",
 }
-ASKED: Final = "TO BE FILLED IN BY A PERSON"
+ASKED: Final = "TODO (author)"
 
 
 class Text(NamedTuple):
@@ -47,6 +46,7 @@ def sheet(kind: Sheet, runs: Sequence[RunFacts]) -> Text:
             only=runs[0],
             person=questions.ask,
             asked=asked,
+            mark=ASKED,
             cell=cell,
             where=where,
             headline=headline,
