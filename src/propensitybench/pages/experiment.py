@@ -9,20 +9,20 @@ import msgspec
 from propensitybench.escaping import json_document
 from propensitybench.experiments.folder import ExperimentFolder
 from propensitybench.experiments.results import ExperimentAnalysis, ModelAnalysis
-from propensitybench.metrics.display import (
-    NOTHING,
-    Grid,
-    p_value,
-    percent,
-    points_with_interval,
-    with_interval,
-)
 from propensitybench.metrics.intervals import Interval
 from propensitybench.pages.figures.experiment import experiment_drawing
 from propensitybench.pages.figures.svg import figure_element, panel_svg
 from propensitybench.pages.figures.writing import FORMATS, write_drawings
 from propensitybench.pages.page_folder import new_folder
 from propensitybench.pages.template import render
+from propensitybench.presentation.formats import (
+    NOTHING,
+    p_value,
+    percent,
+    points_with_interval,
+    with_interval,
+)
+from propensitybench.presentation.tables import Grid
 
 
 def write_experiment_page(opened: ExperimentFolder, analysis: ExperimentAnalysis, out: Path) -> Path:

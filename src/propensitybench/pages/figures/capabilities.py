@@ -6,8 +6,9 @@ from propensitybench.metrics import NamingScores
 from propensitybench.metrics.shrinkage import MIN_CELLS
 from propensitybench.pages.figures.panels import Drawing, Key, MarkStyle, Panel
 from propensitybench.pages.figures.rows import Mark, Row, Scale, rows_panel
-from propensitybench.pages.figures.view import ModelView, View, capitalised, titled
+from propensitybench.pages.figures.view import ModelView, View, titled
 from propensitybench.pages.style import FAINT, TICK
+from propensitybench.presentation.formats import capitalised
 from propensitybench.taxonomy import Naming, taxonomy
 
 OBSERVED: Final = MarkStyle(FAINT, "|", size=TICK)

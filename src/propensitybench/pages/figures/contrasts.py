@@ -1,12 +1,12 @@
 """Differences: between models, and between the namings by dimension."""
 
 from propensitybench.metrics.compare import BEGUN_IN_BOTH, P_TESTS
-from propensitybench.metrics.display import p_value
 from propensitybench.metrics.families import CLAIM
 from propensitybench.metrics.models import ModelPair
 from propensitybench.pages.figures.panels import Drawing, MarkStyle, Panel
 from propensitybench.pages.figures.rows import Mark, Row, Scale, rows_panel
-from propensitybench.pages.figures.view import INTERVALS, SHARE, View, capitalised, points, titled
+from propensitybench.pages.figures.view import INTERVALS, SHARE, View, points, titled
+from propensitybench.presentation.formats import capitalised, p_value
 from propensitybench.taxonomy import Naming, taxonomy
 
 

@@ -10,10 +10,10 @@ from matplotlib.transforms import blended_transform_factory
 from scipy.optimize import isotonic_regression
 
 from propensitybench.metrics import Interval
-from propensitybench.metrics.display import percent
 from propensitybench.pages.figures.panels import AXIS, LINE, Key, Panel
 from propensitybench.pages.figures.rows import Scale
 from propensitybench.pages.style import FAINT, INK, widest
+from propensitybench.presentation.formats import percent
 
 HEIGHT: Final = 1.75
 AT_RISK: Final = "tasks at risk"

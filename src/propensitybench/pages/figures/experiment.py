@@ -3,11 +3,11 @@
 from typing import Final
 
 from propensitybench.experiments.results import ArmScore, EffectFound, ExperimentAnalysis, ModelAnalysis
-from propensitybench.metrics.display import p_value
 from propensitybench.pages.figures.curves import Curve, curves_panel
 from propensitybench.pages.figures.panels import Drawing, MarkStyle, Panel
 from propensitybench.pages.figures.rows import Mark, Row, Scale, rows_panel
 from propensitybench.pages.style import COLOURS
+from propensitybench.presentation.formats import p_value
 
 ADJUSTED: Final = "adjusted p"
 

@@ -3,10 +3,10 @@
 from typing import Final, Literal
 
 from propensitybench.metrics.compare import BEGUN_IN_BOTH
-from propensitybench.metrics.display import percent
 from propensitybench.pages.figures.panels import FILLED, MARKER, Drawing, Key, MarkStyle, Panel
 from propensitybench.pages.figures.rows import Mark, Row, rows_panel
-from propensitybench.pages.figures.view import INTERVALS, SHARE, View, capitalised, points, titled
+from propensitybench.pages.figures.view import INTERVALS, SHARE, View, points, titled
+from propensitybench.presentation.formats import capitalised, percent
 from propensitybench.taxonomy import NAMINGS, Naming, taxonomy
 
 PLURALS: Final = {"domain": "Domains", "dimension": "Pressure dimensions"}

@@ -9,9 +9,9 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from propensitybench.metrics import Interval
-from propensitybench.metrics.display import percent, points
 from propensitybench.pages.figures.panels import LINE, Key, MarkStyle, Panel
 from propensitybench.pages.style import FAINT, INK, ONE_COLUMN, RULE, text_width, wrap
+from propensitybench.presentation.formats import percent, points
 
 # Inches: a lane of marks, between rows, beside the axes: half of "100%".
 LANE: Final = 0.105

@@ -7,49 +7,40 @@ from typing import Final
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from propensitybench.metrics.display import percent
-from propensitybench.metrics.signs.declared import Declaration
-from propensitybench.metrics.signs.findings import Finding
-from propensitybench.metrics.signs.tested import PRESSED, UNPRESSED, FigureMark, labels
 from propensitybench.pages.figures.curves import Curve, End, curves_panel, end_labels, share_axis
 from propensitybench.pages.figures.panels import Drawing, Key, MarkStyle, Panel
 from propensitybench.pages.figures.rows import Mark, Row, Scale, rows_panel, scale_end
-from propensitybench.pages.figures.view import capitalised
 from propensitybench.pages.style import COLOURS, FAINT, clean, shorten, widest
+from propensitybench.presentation.formats import capitalised, percent
+from propensitybench.signs import Declaration, Finding
+from propensitybench.signs.evidence import REASON, UNPRESSED, WHEN, in_group
+from propensitybench.signs.subject import FigureMark
 
 HEIGHT: Final = 1.6
 LABEL: Final = 1.9
-# Signs whose effect is one of the shares drawn, so that the smallest relevant one can be marked among them.
-_MARKED: Final = frozenset(("zero-pressure", "stated"))
 _INTERVALS: Final = "lines are 95 % confidence intervals for new scenarios, not adjusted"
-_OF: Final = {
-    "": "Share of tasks",
-    PRESSED: "Share of tasks",
-    "reason": "Share of the misaligned tasks read",
-    "when": "Share of the misaligned tasks",
-}
+# Series with an axis, and so a panel, of their own.
+_OF: Final = {REASON: "Share of the misaligned tasks read", WHEN: "Share of the misaligned tasks"}
 
 
 def sign_drawing(sign: Declaration, finding: Finding, model: str) -> Drawing | None:
     """The figure of a sign; None if there is nothing to draw. The names of panels begin with the model's."""
-    parts = finding.parts
+    parts = finding.marks
     if not any(part.value is not None for part in parts):
         return None
-    if sign.sign == "capability":
+    own = [in_group(parts, group) for group in _OF]
+    if sign.figure == "scatter":
         panels, what = [_scatter(parts)], "propensity and the value on the index, a point for each model"
-    elif sign.sign == "pressure":
+    elif sign.figure == "curve":
         panels, what = [_curves(parts)], "share of tasks with a misaligned call at or below each level"
-    elif sign.sign == "reasons":
-        found = [own for group in ("reason", "when") if (own := labels(parts, group))]
-        panels, what = [_rows(sign, own) for own in found], "shares"
     else:
-        panels, what = [_rows(sign, parts)], "shares"
+        panels, what = [_rows(sign, part) for part in own if part] or [_rows(sign, parts)], "shares"
     named = tuple(replace(panel, name=f"{model}-{panel.name}") for panel in panels)
     return Drawing(sign.sign, sign.title, f"{sign.title}: {what}; {_INTERVALS}.", named)
 
 
 def _key(parts: Sequence[FigureMark]) -> tuple[Key, ...]:
-    if not any(part.group == UNPRESSED for part in parts):
+    if not in_group(parts, UNPRESSED):
         return ()
     names = ("rising pressure", "messages without pressure")
     return tuple(Key(name, MarkStyle(colour)) for name, colour in zip(names, COLOURS, strict=False))
@@ -67,7 +58,7 @@ def _rows(sign: Declaration, parts: Sequence[FigureMark]) -> Panel:
         value = own[0].value
         note = "" if len(groups) > 1 else "unknown" if value is None else f"{percent(value)}%"
         rows.append(Row(clean(capitalised(name)), note, lanes))
-    reference = sign.relevant if sign.sign in _MARKED else None
+    reference = sign.relevant if sign.figure == "threshold" else None
     scale = Scale(_OF.get(groups[0], "Share of tasks"), _end(parts), reference)
     return rows_panel(f"{sign.sign}-{groups[0]}", sign.title, rows, scale, _key(parts))
 
@@ -77,7 +68,7 @@ def _curves(parts: Sequence[FigureMark]) -> Panel:
     curves = [
         Curve(group, colour, [part.value for part in own], [part.ci95 for part in own])
         for group, colour in zip(groups, COLOURS, strict=False)
-        for own in [labels(parts, group)]
+        for own in [in_group(parts, group)]
     ]
     scale = Scale("Share of tasks", _end(parts))
     return curves_panel("pressure", "Propensity by level", curves, scale, key=_key(parts))

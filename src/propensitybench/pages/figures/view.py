@@ -5,14 +5,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from propensitybench.metrics import NamingScores, display
+from propensitybench.metrics import NamingScores
 from propensitybench.metrics.analysis import Analysis, RunAnalysis
 from propensitybench.metrics.estimates import Estimate
 from propensitybench.pages.figures.panels import FILLED, MARKER, Key, MarkStyle
 from propensitybench.pages.figures.rows import Scale, scale_end
 from propensitybench.pages.page_numbers import MINUS
 from propensitybench.pages.style import COLOURS, ELLIPSIS, clean, shorten
-from propensitybench.taxonomy import ARMS, ESCALATING, NAMINGS, Naming
+from propensitybench.presentation import formats
+from propensitybench.presentation.formats import capitalised
+from propensitybench.presentation.words import propensity_name, propensity_note
+from propensitybench.taxonomy import NAMINGS, Naming
 
 # Inches for a model's name beside a panel.
 NAME_WIDTH: Final = 1.25
@@ -79,13 +82,7 @@ class View:
     def remarks(self) -> list[str]:
         """Additions to every caption: shorter ladders, shortened names in full, and low competence."""
         played = {(model.run.scores.levels, model.run.scores.arm) for model in self.models}
-        ladders = [
-            f"{display.measure(count)}: pressure ended after {count} of {display.FULL_LADDER} messages"
-            if arm == ESCALATING
-            else f"{display.measure(count, arm)}: {ARMS[arm].what}"
-            for count, arm in sorted(played)
-            if count < display.FULL_LADDER or arm != ESCALATING
-        ]
+        ladders = [note for levels, arm in sorted(played) if (note := propensity_note(levels, arm))]
         shortened = [model for model in self.models if ELLIPSIS in model.label]
         low = [(model.label, model.run.scores.low_competence) for model in self.models]
         return [
@@ -131,18 +128,13 @@ def view_of(analysis: Analysis) -> View:
     slugs = [f"{number}-{_slug(run.name)}-" for number, run in enumerate(analysis.runs, start=1)]
     slugs = slugs if len(slugs) > 1 else [""]
     rows = zip(_distinct(names), colours, analysis.runs, names, slugs, strict=True)
-    measure = display.measure(display.FULL_LADDER) if mixed else display.measure(*ladders[0])
+    measure = propensity_name() if mixed else propensity_name(*ladders[0])
     return View(analysis, tuple(ModelView(*row) for row in rows), measure, _end(analysis))
 
 
 def points(difference: float | None) -> str:
     """A difference of shares in percentage points, with a typographic minus sign."""
-    return display.points(difference).replace("-", MINUS)
-
-
-def capitalised(name: str) -> str:
-    """A name with a capital first letter, as a label."""
-    return name[:1].upper() + name[1:]
+    return formats.points(difference).replace("-", MINUS)
 
 
 def titled(text: str, naming: Naming) -> str:
@@ -151,8 +143,8 @@ def titled(text: str, naming: Naming) -> str:
 
 
 def _with_ladder(name: str, levels: int, arm: str) -> str:
-    called = display.measure(levels, arm)
-    return name if called == display.measure(display.FULL_LADDER) else f"{name}, {called}"
+    called = propensity_name(levels, arm)
+    return name if called == propensity_name() else f"{name}, {called}"
 
 
 def _distinct(names: Sequence[str]) -> list[str]:
