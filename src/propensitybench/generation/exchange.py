@@ -42,7 +42,7 @@ class Unreadable(Exception):
         self.kind = kind
 
 
-class Exchange(NamedTuple):
+class AskedObject(NamedTuple):
     """How asking ended.
 
     Attributes:
@@ -86,7 +86,7 @@ class JournaledModel:
         turn: tuple[str | int, ...],
         rounds: int,
         draft: Draft | None = None,
-    ) -> Exchange:
+    ) -> AskedObject:
         """Asks for an object, and again with what is wrong with it, up to a number of rounds.
 
         Args:
@@ -101,21 +101,21 @@ class JournaledModel:
             ModelError: there is no reply.
             Stopped: no more requests are to be sent.
         """
-        text, said, complaints = None, draft.text if draft else "", draft.complaints if draft else ()
+        text, last_reply, complaints = None, draft.text if draft else "", draft.complaints if draft else ()
         for number in range(1, rounds + 1):
-            asked = [*messages, *corrections(said, complaints)] if complaints else messages
+            asked = [*messages, *corrections(last_reply, complaints)] if complaints else messages
             reply = await self._ask(asked, (*turn, number))
-            said = reply.content
+            last_reply = reply.content
             try:
                 text = object_in(reply)
             except Unreadable as error:
                 self.unusable[error.kind] += 1
-                said, complaints = said if error.kind is Unusable.MALFORMED else "", [str(error)]
+                last_reply, complaints = last_reply if error.kind is Unusable.MALFORMED else "", [str(error)]
             else:
                 complaints = await read(text)
                 if not complaints:
-                    return Exchange(text, (), number)
-        return Exchange(text, complaints, rounds)
+                    return AskedObject(text, (), number)
+        return AskedObject(text, complaints, rounds)
 
     async def _ask(self, messages: Sequence[Message], turn: tuple[str | int, ...]) -> Reply:
         # The endpoint may have another address when a command is resumed.
@@ -134,10 +134,10 @@ async def together(jobs: Sequence[Awaitable[None]]) -> None:
             raise outcome
 
 
-def corrections(said: str, complaints: Sequence[str]) -> list[Message]:
+def corrections(last_reply: str, complaints: Sequence[str]) -> list[Message]:
     """The last reply, and what is wrong with it."""
     return [
-        Message("assistant", said.strip() or NO_REPLY),
+        Message("assistant", last_reply.strip() or NO_REPLY),
         Message("user", render("complaints", complaints=list(complaints))),
     ]
 

@@ -12,7 +12,7 @@ from propensitybench.engine.asking import AskingSession
 from propensitybench.engine.prices import Costs
 from propensitybench.engine.stop import until_stopped
 from propensitybench.errors import ModelError
-from propensitybench.generation.exchange import Exchange, JournaledModel, Json, together
+from propensitybench.generation.exchange import AskedObject, JournaledModel, Json, together
 from propensitybench.generation.journal import JournalKey, ReplyJournal
 from propensitybench.generation.panel_forms import PanelReading, brief, in_order, missing, reading_of
 from propensitybench.generation.panel_items import PanelItem
@@ -138,7 +138,7 @@ async def _read_batch(
     return [found.get(item.name) or missing(item, _why(item, exchange)) for item in batch]
 
 
-def _why(item: PanelItem, exchange: Exchange) -> str:
+def _why(item: PanelItem, exchange: AskedObject) -> str:
     own = [one for one in exchange.complaints if one.startswith(f"{item.name}: ")]
     return "no valid reply: " + "; ".join(own or exchange.complaints)
 
