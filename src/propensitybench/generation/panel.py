@@ -64,14 +64,12 @@ class PanelRequest(msgspec.Struct, frozen=True):
         known: data sets of known quality.
         draw: how many items, and the seed; every round draws others.
         out: the folder of the panel and the journal.
-        round: its number; None is the unfinished one, or the next.
     """
 
     work: Path
     known: tuple[Path, ...]
     draw: Draw
     out: Path
-    round: int | None = None
 
 
 class Round(msgspec.Struct, frozen=True):
@@ -127,7 +125,7 @@ def open_round(request: PanelRequest) -> Round:
 
     Raises:
         BadData: a file cannot be read.
-        BadInput: the round is finished, or was begun with other settings; or nothing can be drawn.
+        BadInput: the round was begun with other settings, or nothing can be drawn.
     """
     sources = _source_names(request.known)
     recipe = {
@@ -137,12 +135,8 @@ def open_round(request: PanelRequest) -> Round:
         "known-draw": request.draw.known,
         "seed": request.draw.seed,
     }
-    number = request.round or _current(request.out)
+    number = _current(request.out)
     folder = request.out / PANEL / str(number)
-    if (folder / SCORES).exists():
-        raise BadInput(
-            f"{folder}: this round is finished and stays as it is; leave out --round for a new one"
-        )
     if (folder / KEY).exists():
         return _begun(request.out, number, recipe)
     judged = read_source(request.work, DRAWN)
@@ -206,7 +200,7 @@ def _begun(out: Path, number: int, recipe: dict[str, Any]) -> Round:
     if changed := [name for name, value in recipe.items() if begun.get(name) != value]:
         was = ", ".join(f"{name} {json.dumps(begun.get(name))}" for name in changed)
         raise BadInput(
-            f"{folder}: this round was begun with {was}; finish it with the same, or begin one with --round"
+            f"{folder}: this round was begun with {was}; finish it with the same, or remove that folder"
         )
     return Round(number, out, items, recipe)
 
