@@ -20,7 +20,6 @@ from propensitybench.clients import Client
 from propensitybench.engine import client_for
 from propensitybench.errors import BadInput
 from propensitybench.files import file_name
-from propensitybench.generation.agreement import ScoreSpread
 from propensitybench.generation.journal import ReplyJournal
 from propensitybench.generation.panel import (
     MIN_READERS,
@@ -37,7 +36,7 @@ from propensitybench.generation.panel import (
 from propensitybench.generation.panel_forms import CRITERIA, form_files, write_forms
 from propensitybench.generation.panel_items import DRAWN, Draw
 from propensitybench.generation.panel_models import ModelReadings, PanelReader, read_with
-from propensitybench.generation.panel_scores import PanelScores, panel_limits, returned
+from propensitybench.generation.panel_scores import PanelScores, ScoreSpread, panel_limits, returned
 from propensitybench.generation.workfolder import JOURNAL, RETURNED
 from propensitybench.presentation.formats import NOTHING
 from propensitybench.runs.settings import Settings
