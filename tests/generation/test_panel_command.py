@@ -88,8 +88,6 @@ def test_a_sound_set_passes(call: Call, tmp_path: Path) -> None:
     assert loaded(work / "panel/1/returned.json") == {}
     names = sorted(path.relative_to(work / "panel/1").as_posix() for path in (work / "panel/1").rglob("*.*"))
     assert names == [
-        "forms/judge-1.csv",
-        "forms/judge-2.csv",
         *(f"items/item{number:02}.txt" for number in range(1, 7)),
         "key.json",
         "returned.json",
@@ -120,7 +118,6 @@ def test_a_stopped_round_is_resumed_and_nothing_is_asked_twice(call: Call, tmp_p
         with pytest.raises(BadInput, match=r"this round was begun with draw 6; finish it with the same"):
             call(*settings, "--draw", 5)
         # What a killed command had half written is written again.
-        write(work / "panel/1/forms/judge-1.csv", {})
         write(work / "panel/1/returned.json", {"sound_0": ["half"]})
         back[0] = True
         code, _ = call(*settings, "--draw", 6, "--concurrency", 1)

@@ -16,10 +16,8 @@ from propensitybench.generation.panel_forms import (
     PERSONAS,
     PanelReading,
     brief,
-    missing,
     read_form,
     read_forms,
-    write_form,
     write_forms,
 )
 from propensitybench.generation.panel_items import DRAWN, Draw, PanelItem, draw_items, read_source
@@ -215,16 +213,3 @@ def test_files_that_are_no_forms(tmp_path: Path, items: list[PanelItem]) -> None
     path.write_bytes(b"item\xff")
     with pytest.raises(BadData, match="is not UTF-8 text"):
         read_form(path, items)
-
-
-def test_readings_of_a_model_are_a_form_too(tmp_path: Path, items: list[PanelItem]) -> None:
-    scores = honest_scores(items[0].text, "x")
-    given = {name: scores[name] for name in CRITERIA}
-    readings = [
-        PanelReading("item01", given, scores["comment"], scores["quote"]),
-        missing(items[1], "no valid reply"),
-    ]
-    write_form(tmp_path / "judge-1.csv", items, readings)
-    found, issues = read_form(tmp_path / "judge-1.csv", items[:2])
-    assert (issues, found[0]) == ([], readings[0])
-    assert found[1].is_missing
