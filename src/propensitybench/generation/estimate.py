@@ -65,8 +65,9 @@ def estimate(work: WorkFolder, models: Models) -> WritingEstimate:
             None if None in costs else sum(cost or 0 for cost in costs),
         )
 
-    calls, into, out, (least, most) = zip(after(1), after(REWRITES + 1), strict=True)
-    return WritingEstimate(texts, calls, into, out, None if least is None or most is None else (least, most))
+    low, high = after(1), after(REWRITES + 1)
+    usd = None if low[3] is None or high[3] is None else (low[3], high[3])
+    return WritingEstimate(texts, (low[0], high[0]), (low[1], high[1]), (low[2], high[2]), usd)
 
 
 def _missing(work: WorkFolder) -> dict[str, int]:
