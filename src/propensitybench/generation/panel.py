@@ -192,7 +192,10 @@ def _begun(out: Path, number: int, recipe: dict[str, Any]) -> Round:
     except (ValueError, LookupError, TypeError) as error:
         raise BadData(str(path), f"is not a key of a panel ({error})") from error
     if not intact:
-        raise BadData(str(folder / ITEMS), "an item was changed after it was drawn; begin another round")
+        raise BadData(
+            str(folder / ITEMS),
+            "an item was changed after it was drawn; remove the folder of the round to draw again",
+        )
     if changed := [name for name, value in recipe.items() if begun.get(name) != value]:
         was = ", ".join(f"{name} {json.dumps(begun.get(name))}" for name in changed)
         raise BadInput(
