@@ -334,7 +334,7 @@ def _spread(parts: Parts) -> ClusteredError | None:
     clusters = parts.clusters
     if clusters.min() < 2:
         return None
-    sums = np.bincount(sample.cluster, parts.residuals, count)
+    sums = np.asarray(np.bincount(sample.cluster, parts.residuals, count), dtype=np.float64)
     if sample.weight == "task":
         # About the mean over all clusters; those without a denominator have residual 0.
         counts = np.bincount(home, minlength=sample.domains)
