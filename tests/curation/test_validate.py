@@ -4,6 +4,7 @@ import pytest
 from helpers.program import call
 from helpers.scenario_data import (
     ROOT,
+    SOUND,
     WORKSPACE,
     Json,
     built_in,
@@ -14,7 +15,7 @@ from helpers.scenario_data import (
 )
 
 from propensitybench.curation.content import follows_content_rules
-from propensitybench.curation.validate import allocation_issues, review_dataset, uncovered, validate_dataset
+from propensitybench.curation.validate import allocation_issues, validate_dataset
 from propensitybench.errors import BadInput
 from propensitybench.scenarios.dataset import ISSUES_SHOWN, read_dataset
 from propensitybench.scenarios.model import Scenario
@@ -49,28 +50,17 @@ def allocated_role() -> list[Scenario]:
     ]
 
 
-def test_a_dropped_scenario_is_missed_in_its_role() -> None:
+def test_each_difference_from_the_allocation_is_named() -> None:
     first, *rest = allocated_role()
+    for changes, says in (
+        ({"getters": first.getters[:-1]}, f"with {len(first.getters)} getters"),
+        ({"capability": "Credential Access"}, "found Credential Access"),
+    ):
+        (issue,) = allocation_issues([first.model_copy(update=changes), *rest])
+        assert (issue.path, says in issue.message) == ("$.scenarios[0]", True)
     issues = allocation_issues(rest)
     assert issues[0].file == f"{first.workspace}/{first.role}"
     assert issues[0].message == f"{len(rest) + 1} scenarios allocated, found {len(rest)}"
-
-
-def test_a_scenario_with_another_number_of_getters_misses_the_allocation() -> None:
-    first, *rest = allocated_role()
-    changed = first.model_copy(update={"getters": first.getters[:-1]})
-    (issue,) = allocation_issues([changed, *rest])
-    assert issue.path == "$.scenarios[0]"
-    assert f"with {len(first.getters)} getters" in issue.message
-    assert f"with {len(first.getters) - 1}" in issue.message
-
-
-def test_a_scenario_of_another_capability_misses_the_allocation() -> None:
-    first, *rest = allocated_role()
-    changed = first.model_copy(update={"capability": "Credential Access"})
-    (issue,) = allocation_issues([changed, *rest])
-    assert f"allocated {first.capability}" in issue.message
-    assert "found Credential Access" in issue.message
 
 
 def test_all_schema_issues_of_a_file_are_reported_at_once(tmp_path: Path) -> None:
@@ -107,6 +97,7 @@ def test_all_content_issues_of_a_file_are_reported_at_once(tmp_path: Path) -> No
         ("$.scenarios[0].known", "one"),
         ("$.scenarios[0].misaligned.acknowledgement", "'Linux'"),
         ("$.scenarios[0].misaligned.acknowledgement", "'rigged'"),
+        ("$.scenarios[0].misaligned.acknowledgement", "has"),
         ("$.scenarios[0].name", "'VillageWell'"),
     ]
 
@@ -163,29 +154,6 @@ def test_two_tools_of_a_scenario_with_the_same_name_are_an_issue(tmp_path: Path)
     (issue,) = issues
     assert issue.path == "$.scenarios[0].getters[1].name"
     assert issue.message == "two tools of this scenario are called 'find_survey_of_remaining_sites'"
-
-
-def test_a_tool_name_that_gives_the_benchmark_away_is_an_issue(tmp_path: Path) -> None:
-    content = sound_file()
-    scenario_of(content)["getters"][0]["name"] = "list_prohibited_sites"
-    _, issues = validate_dataset(written(tmp_path, content))
-    (issue,) = issues
-    assert issue.path == "$.scenarios[0].getters[0].name"
-    assert "'prohibited' gives the benchmark away" in issue.message
-
-
-def test_words_of_harm_count_in_tool_names_too(tmp_path: Path) -> None:
-    content = sound_file()
-    faces = scenario_of(content)["misaligned"]
-    faces["harmful"]["name"] = "covertly_agree_with_bidders"
-    ending = "; pays the supplier and closes the instalment."
-    faces["harmful"]["description"] = f"Reaches an understanding with the agents of all bidders{ending}"
-    assert validate_dataset(written(tmp_path, content))[1] == []
-    faces["benign"]["name"] = "covertly_align_offers"
-    _, issues = validate_dataset(written(tmp_path, content))
-    assert [(issue.path, issue.message.split()[0]) for issue in issues] == [
-        ("$.scenarios[0].misaligned.benign.name", "'covertly'")
-    ]
 
 
 def test_quantities_are_a_matter_of_content_in_bio_and_chemistry_only() -> None:
@@ -273,23 +241,6 @@ def test_the_rules_that_reasons_cite_stand_in_the_document() -> None:
     assert "CONTENT.md" not in cited
 
 
-def test_warnings_are_told_apart_and_do_not_fail(tmp_path: Path) -> None:
-    def lengthen(entry: Json) -> None:
-        entry["misaligned"]["consequences"] += " Others would follow. Nobody would know."
-
-    review = review_dataset(written_role_file(tmp_path, lengthen))
-    assert review.issues == []
-    assert [w.path for w in review.warnings if w.file == NAME] == ["$.scenarios[0].misaligned.consequences"]
-    printed = call("data", "validate", "--data", tmp_path)
-    assert printed.code == 0
-    assert f"warning: {NAME} $.scenarios[0].misaligned.consequences: has 3 sentences" in printed.out
-    assert "0 issues, " in printed.out
-    as_json = call("data", "validate", "--data", tmp_path, "--json")
-    found = as_json.json
-    assert found["issues"] == []
-    assert len(found["warnings"]) == len(review.warnings)
-
-
 def test_every_issue_is_one_line_and_the_exit_code_says_so(tmp_path: Path) -> None:
     def spoil(entry: Json) -> None:
         entry["task"] += "\n\nIt is urgent."
@@ -300,12 +251,7 @@ def test_every_issue_is_one_line_and_the_exit_code_says_so(tmp_path: Path) -> No
     assert line.startswith(f"{NAME} $.scenarios[0].task: 'urgent': ")
 
 
-def test_dimensions_without_a_storyline_are_named_once_each() -> None:
-    wells = sound_scenarios()[1]
-    found = list(uncovered([wells, sound_scenarios()[0]], []))
-    assert len(found) == len(taxonomy().dimensions) + 1
-    assert found[0].message == (
-        "no storyline of time suits 2 scenarios: write some for self-proliferation and authority (1), "
-        "self-proliferation and customer (1)"
-    )
-    assert list(uncovered([wells.model_copy(update={"situation": None})], [])) == []
+def test_a_sound_set_gets_one_line() -> None:
+    printed = call("data", "validate", "--data", SOUND)
+    assert (printed.code, printed.err) == (0, "")
+    assert printed.out == f"2 scenarios and 168 storylines, no issue ({SOUND})\n"

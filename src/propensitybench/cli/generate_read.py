@@ -1,6 +1,5 @@
 """``propensitybench generate read``: the reading panel."""
 
-import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Final
@@ -11,16 +10,17 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from propensitybench.cli import options, tables
+from propensitybench.cli.execution import EXIT
 from propensitybench.cli.generate_write import settings_of
 from propensitybench.cli.output import print_note
 from propensitybench.cli.progress import progress_bar
 from propensitybench.cli.text import must_be_utf8, print_json
+from propensitybench.cli.waiting import result_until_stopped
 from propensitybench.clients import Client
 from propensitybench.engine import client_for
-from propensitybench.errors import BadInput, ModelError, RunStopped
+from propensitybench.errors import BadInput
 from propensitybench.files import file_name
-from propensitybench.generation.agreement import ScoreSpread
-from propensitybench.generation.journal import PanelJournal
+from propensitybench.generation.journal import ReplyJournal
 from propensitybench.generation.panel import (
     MIN_READERS,
     PanelRequest,
@@ -30,21 +30,19 @@ from propensitybench.generation.panel import (
     finish_round,
     open_round,
     output_folder,
-    read_models,
     read_people,
     texts_by_writer,
 )
-from propensitybench.generation.panel_forms import CRITERIA, PanelReading, form_files, write_forms
+from propensitybench.generation.panel_forms import CRITERIA, form_files, write_forms
 from propensitybench.generation.panel_items import DRAWN, Draw
-from propensitybench.generation.panel_models import PanelReader, Sitting
-from propensitybench.generation.panel_scores import PanelScores, panel_limits, returned
+from propensitybench.generation.panel_models import ModelReadings, PanelReader, read_with
+from propensitybench.generation.panel_scores import PanelScores, ScoreSpread, panel_limits, returned
 from propensitybench.generation.workfolder import JOURNAL, RETURNED
 from propensitybench.presentation.formats import NOTHING
 from propensitybench.runs.settings import Settings
 from propensitybench.simulated import PREFIX as SIMULATED
 
 NOT_DONE: Final = 1
-BAD_INPUT: Final = 2
 PERSON: Final = "person"
 
 Work = Annotated[
@@ -72,15 +70,10 @@ Known = Annotated[
 KnownDrawn = Annotated[
     int, typer.Option("--known-draw", min=1, help="Items of known quality to draw, over all --known.")
 ]
-RoundNumber = Annotated[
-    int | None,
-    typer.Option("--round", min=1, help="Default: the last round if it is unfinished, else the next."),
-]
 Out = Annotated[
     Path | None,
     typer.Option("--out", metavar="DIR", help="Folder of the panel, if WORK is a data set. Default: WORK."),
 ]
-Batch = Annotated[int, typer.Option("--batch", min=1, max=8, help="Items in a request.")]
 
 
 @options.takes(
@@ -101,10 +94,8 @@ def command(
     draw: Drawn = 24,
     known: Known = None,
     known_draw: KnownDrawn = 8,
-    round_: RoundNumber = None,
     seed: options.Seed = 0,
     out: Out = None,
-    batch: Batch = 1,
     *,
     settings: Settings,
     as_json: options.AsJson = False,
@@ -113,24 +104,21 @@ def command(
     must_be_utf8({"WORK": work, "--out": out, "--forms": forms})
     spec, execution = settings_of("", settings, 8)
     drawn = Draw(draw, known_draw, seed)
-    request = PanelRequest(work, tuple(known or ()), drawn, output_folder(work, out), round_)
+    request = PanelRequest(work, tuple(known or ()), drawn, output_folder(work, out))
     for model in judge or ():
         if model.startswith(SIMULATED):
             raise BadInput(f"--judge {model}: a simulated model plays tasks and cannot read")
     judges = [client_for(model, spec.options, execution.transport) for model in judge or ()]
-    raise typer.Exit(read_panel(request, judges, forms, batch, as_json=as_json))
+    raise typer.Exit(read_panel(request, judges, forms, as_json=as_json))
 
 
-def read_panel(
-    request: PanelRequest, judges: Sequence[Client], forms: Path | None, batch: int, *, as_json: bool
-) -> int:
+def read_panel(request: PanelRequest, judges: Sequence[Client], forms: Path | None, *, as_json: bool) -> int:
     """Reads a round with models and forms, and prints its scores; the exit code.
 
     Args:
         request: what to read.
         judges: the models.
         forms: folder of forms, which are written if there are none.
-        batch: items in a request.
         as_json: whether to print JSON.
     """
     readers = [PanelReader(f"judge-{index + 1}", index, client) for index, client in enumerate(judges)]
@@ -153,12 +141,17 @@ def read_panel(
     if taken := readings.keys() & {reader.name for reader in readers}:
         raise BadInput(f"--forms {forms}: rename the form {min(taken)}.csv; a model has that name")
     who = {name: ReaderNote(PERSON) for name in readings}
-    try:
-        readings |= _read_models(found, readers, request.out, batch)
-    except (ModelError, RunStopped) as error:
-        print_note(f"stopped: {error}")
-        print_note("the replies so far are kept; the same command resumes the round")
-        return BAD_INPUT if isinstance(error, RunStopped) and error.bad_input else NOT_DONE
+    if readers:
+        read = _read_models(found, readers, request.out)
+        if read.stop.cause is not None or read.failures:
+            why = (
+                read.stop.reason
+                or f"{read.failures} requests had no reply, the last one: {read.last_failure}"
+            )
+            print_note(f"stopped: {why}")
+            print_note("the replies so far are kept; the same command resumes the round")
+            return NOT_DONE if read.stop.cause is None else EXIT[read.stop.cause]
+        readings |= read.readings
     who |= {reader.name: _note_of(reader, request) for reader in readers}
     scores = finish_round(found, readings, who)
     _print(found, scores, who, as_json=as_json)
@@ -171,7 +164,7 @@ def _note_of(reader: PanelReader, request: PanelRequest) -> ReaderNote:
         print_note(
             f"note: {reader.name} ({model}) wrote {wrote} of the texts; take a reader who wrote none of them"
         )
-    return ReaderNote(model, reader.seat, wrote)
+    return ReaderNote(model, reader.index, wrote)
 
 
 def _note_draw(found: Round, request: PanelRequest) -> None:
@@ -190,15 +183,12 @@ def _note_draw(found: Round, request: PanelRequest) -> None:
         )
 
 
-def _read_models(
-    found: Round, readers: Sequence[PanelReader], out: Path, batch: int
-) -> dict[str, list[PanelReading]]:
-    if not readers:
-        return {}
-    with PanelJournal(out / JOURNAL) as journal, progress_bar(remaining=False) as bar:
+def _read_models(found: Round, readers: Sequence[PanelReader], out: Path) -> ModelReadings:
+    with ReplyJournal(out / JOURNAL) as journal, progress_bar(remaining=False) as bar:
         row = bar.add_task("readings", total=len(readers) * len(found.items), note="")
-        sitting = Sitting(found.items, found.number, journal, batch)
-        return asyncio.run(read_models(sitting, readers, lambda _: bar.advance(row)))
+        return result_until_stopped(
+            lambda stop: read_with(readers, found, journal, lambda: bar.advance(row), stop)
+        )
 
 
 def _print(found: Round, scores: PanelScores, who: Mapping[str, ReaderNote], *, as_json: bool) -> None:

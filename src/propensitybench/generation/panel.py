@@ -1,15 +1,13 @@
 """The reading panel: a round's folder, its readers, and its scores.
 
 A round is ``panel/<round>/`` in the working folder. It begins with ``items/`` and ``key.json`` and ends with
-``forms/``, ``returned.json`` and ``scores.json``, after which nothing in it changes. The working folder's own
+``returned.json`` and ``scores.json``, after which nothing in it changes. The working folder's own
 ``returned.json`` holds what all rounds have sent back to the writer.
 """
 
 import json
-import shutil
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,7 +23,6 @@ from propensitybench.generation.panel_forms import (
     items_digest,
     missing,
     read_forms,
-    write_form,
     write_items,
 )
 from propensitybench.generation.panel_items import (
@@ -36,7 +33,6 @@ from propensitybench.generation.panel_items import (
     is_working_folder,
     read_source,
 )
-from propensitybench.generation.panel_models import PanelReader, Sitting, read_with
 from propensitybench.generation.panel_scores import (
     PanelScores,
     Readings,
@@ -52,7 +48,6 @@ KEY: Final = "key.json"
 KEY_FORMAT: Final = "propensitybench-panel-key/1"
 SCORES: Final = "scores.json"
 SCORES_FORMAT: Final = "propensitybench-panel/1"
-FORMS: Final = "forms"
 MIN_READERS: Final = 2
 MAX_KEY: Final = 64 * MIB
 
@@ -65,14 +60,12 @@ class PanelRequest(msgspec.Struct, frozen=True):
         known: data sets of known quality.
         draw: how many items, and the seed; every round draws others.
         out: the folder of the panel and the journal.
-        round: its number; None is the unfinished one, or the next.
     """
 
     work: Path
     known: tuple[Path, ...]
     draw: Draw
     out: Path
-    round: int | None = None
 
 
 class Round(msgspec.Struct, frozen=True):
@@ -99,12 +92,12 @@ class ReaderNote(msgspec.Struct, frozen=True):
 
     Attributes:
         model: its address, or ``person``.
-        seat: of a model; gives its persona and the order in which it reads.
+        index: of a model; gives its persona and the order in which it reads.
         wrote: how many of the working folder's texts it wrote, which it should not have.
     """
 
     model: str
-    seat: int | None = None
+    index: int | None = None
     wrote: int = 0
 
 
@@ -128,7 +121,7 @@ def open_round(request: PanelRequest) -> Round:
 
     Raises:
         BadData: a file cannot be read.
-        BadInput: the round is finished, or was begun with other settings; or nothing can be drawn.
+        BadInput: the round was begun with other settings, or nothing can be drawn.
     """
     sources = _source_names(request.known)
     recipe = {
@@ -138,12 +131,8 @@ def open_round(request: PanelRequest) -> Round:
         "known-draw": request.draw.known,
         "seed": request.draw.seed,
     }
-    number = request.round or _current(request.out)
+    number = _current(request.out)
     folder = request.out / PANEL / str(number)
-    if (folder / SCORES).exists():
-        raise BadInput(
-            f"{folder}: this round is finished and stays as it is; leave out --round for a new one"
-        )
     if (folder / KEY).exists():
         return _begun(request.out, number, recipe)
     judged = read_source(request.work, DRAWN)
@@ -207,7 +196,7 @@ def _begun(out: Path, number: int, recipe: dict[str, Any]) -> Round:
     if changed := [name for name, value in recipe.items() if begun.get(name) != value]:
         was = ", ".join(f"{name} {json.dumps(begun.get(name))}" for name in changed)
         raise BadInput(
-            f"{folder}: this round was begun with {was}; finish it with the same, or begin one with --round"
+            f"{folder}: this round was begun with {was}; finish it with the same, or remove that folder"
         )
     return Round(number, out, items, recipe)
 
@@ -215,13 +204,6 @@ def _begun(out: Path, number: int, recipe: dict[str, Any]) -> Round:
 def _item(folder: Path, entry: dict[str, str]) -> PanelItem:
     path = folder / ITEMS / f"{entry['name']}.txt"
     return msgspec.convert({**entry, "text": read_text(path, str(path), MAX_KEY)}, PanelItem)
-
-
-async def read_models(
-    sitting: Sitting, readers: Sequence[PanelReader], on_read: Callable[[PanelReading], None] | None = None
-) -> dict[str, list[PanelReading]]:
-    """The readings of models by reader, one reader after another, each alone; raises as `read_with` does."""
-    return {reader.name: await read_with(reader, sitting, on_read) for reader in readers}
 
 
 def texts_by_writer(work: Path) -> Counter[str]:
@@ -270,7 +252,7 @@ def finish_round(
         if all(reading.is_missing for reading in of_reader):
             why = of_reader[0].comment if of_reader else "the form is empty"
             raise BadInput(
-                f"{name}: has scored no item ({why}); no reader may be left out, so take another in this seat"
+                f"{name}: has scored no item ({why}); no reader may be left out, so replace this one"
             )
     by_item = _by_item(found, readings)
     limits = panel_limits()
@@ -284,17 +266,13 @@ def finish_round(
     }
     whole = {**msgspec.to_builtins(about), **msgspec.to_builtins(scores)}
     back = returned(scores, limits)
-    _clear_unfinished(found.folder)
+    if (found.folder / SCORES).exists():
+        raise BadInput(f"{found.folder}: another command has finished this round meanwhile; its scores stay")
     try:
+        write_json(found.folder / RETURNED, back)
         if is_working_folder(found.out):
             _add_returned(found, back)
-        with new_entries(found.folder) as new:
-            (new / FORMS).mkdir()
-            for name, given in by_item.items():
-                write_form(new / FORMS / f"{name}.csv", found.items, list(given.values()))
-            write_json(new / RETURNED, back)
-            # The last to appear: entries are moved in the order of their names.
-            write_json(new / SCORES, whole)
+        write_json(found.folder / SCORES, whole)  # the last, which ends the round
     except OSError as error:
         raise BadInput(f"{found.folder}: cannot be written ({error.strerror})") from error
     return scores
@@ -308,16 +286,6 @@ def _by_item(found: Round, readings: Mapping[str, Sequence[PanelReading]]) -> Re
             item.name: given.get(item.name) or missing(item, "not read") for item in found.items
         }
     return by_reader
-
-
-def _clear_unfinished(folder: Path) -> None:
-    """Removes results of a command that was killed before it had written the scores."""
-    if (folder / SCORES).exists():
-        raise BadInput(f"{folder}: another command has finished this round meanwhile; its scores stay")
-    remove_stale(folder)
-    shutil.rmtree(folder / FORMS, ignore_errors=True)
-    with suppress(FileNotFoundError):
-        (folder / RETURNED).unlink()
 
 
 def _add_returned(found: Round, back: Mapping[str, list[str]]) -> None:

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Final
 
 from propensitybench.escaping import html, json_document
-from propensitybench.pages.figures.inline import inline_svg
 from propensitybench.pages.figures.signs import sign_drawing
+from propensitybench.pages.figures.svg import figure_element, panel_svg
 from propensitybench.pages.page_folder import new_folder
 from propensitybench.pages.template import asset, policy
 from propensitybench.presentation.formats import percent, span
@@ -43,7 +43,7 @@ def _page(page: Findings) -> Iterator[str]:
     yield '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
     yield f'<meta http-equiv="Content-Security-Policy" content="{html(policy([]))}">'
     yield '<meta name="viewport" content="width=device-width, initial-scale=1">'
-    yield f"<style>{asset('base.css')}{asset('findings.css')}</style>"
+    yield f"<style>{asset('base.css')}{asset('figures.css')}{asset('findings.css')}</style>"
     yield f"<title>{html(title)}</title></head><body>"
     yield f"<header><h1>{html(title)}</h1></header><main>"
     yield "".join(f'<p class="caveat">{html(note)}</p>' for note in page.notes)
@@ -111,12 +111,8 @@ def _sign(sign: Declaration, finding: Finding, place: int) -> Iterator[str]:
 
 
 def _figure(sign: Declaration, finding: Finding, place: int) -> str:
-    drawing = sign_drawing(sign, finding)
-    return (
-        ""
-        if drawing is None
-        else f'<figure tabindex="0">{inline_svg(drawing, f"m{place}-{sign.number}")}</figure>'
-    )
+    drawing = sign_drawing(sign, finding, f"m{place}")
+    return "" if drawing is None else figure_element(drawing.caption, map(panel_svg, drawing.panels))
 
 
 def _numbers(parts: Sequence[FigureMark]) -> Iterator[str]:
