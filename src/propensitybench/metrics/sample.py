@@ -179,10 +179,13 @@ class ClusteredSample:
         self.domain, self.cluster = _codes(domain), _codes(cluster)
         self.weight, self.few_clusters = weight, few_clusters
         self.domains = int(self.domain.max(initial=-1)) + 1
-        # In the order of their names: random signs of clusters must not depend on the domains.
-        pairs, self.cluster = np.unique(self.cluster * self.domains + self.domain, return_inverse=True)
         # The domain of each cluster.
-        self.home = pairs % max(1, self.domains)
+        self.home = np.zeros(int(self.cluster.max(initial=-1)) + 1, dtype=np.int64)
+        self.home[self.cluster] = self.domain
+        if (self.home[self.cluster] != self.domain).any():
+            # In the order of their names: random signs of clusters must not depend on the domains.
+            pairs, self.cluster = np.unique(self.cluster * self.domains + self.domain, return_inverse=True)
+            self.home = pairs % self.domains
 
     def __len__(self) -> int:
         return len(self.domain)
@@ -196,11 +199,9 @@ class ClusteredSample:
         """The sum in each domain."""
         return np.asarray(np.bincount(self.domain, values, self.domains), dtype=np.float64)
 
-    def count_clusters(self, y: Numbers) -> Codes:
-        """Number of clusters of each domain with a denominator above 0."""
-        return np.bincount(
-            self.home[np.bincount(self.cluster, y, len(self.home)) > 0], minlength=self.domains
-        )
+    def within(self, strata: Codes, cluster: Codes) -> "ClusteredSample":
+        """The units in strata of their domains, by another cluster."""
+        return ClusteredSample(self.domain * (int(strata.max(initial=0)) + 1) + strata, cluster)
 
     def filter(self, rows: Flags) -> "ClusteredSample":
         """The units for which the mask is true."""
@@ -333,10 +334,11 @@ def _spread(parts: Parts) -> ClusteredError | None:
     clusters = parts.clusters
     if clusters.min() < 2:
         return None
-    sums = np.bincount(sample.cluster, parts.residuals, count)
+    sums = np.asarray(np.bincount(sample.cluster, parts.residuals, count), dtype=np.float64)
     if sample.weight == "task":
         # About the mean over all clusters; those without a denominator have residual 0.
-        sums -= (np.bincount(home, sums, sample.domains) / np.bincount(home, minlength=sample.domains))[home]
+        counts = np.bincount(home, minlength=sample.domains)
+        sums = sums - (np.bincount(home, sums, sample.domains) / counts)[home]
     scale = parts.scale**2
     scale[parts.used] *= clusters / (clusters - 1)
     thinness = float((parts.share[parts.used] ** 2 / clusters).sum())
@@ -390,4 +392,6 @@ def left_out_squares(parts: Parts, scale: Numbers) -> Numbers | None:
 
 def _codes(names: Names | Codes) -> Codes:
     """A number from 0 for each different name, in their order."""
+    if names.dtype.kind == "i" and np.bincount(names).all():
+        return np.asarray(names, dtype=np.int64)  # as they are
     return np.unique(names, return_inverse=True)[1]
