@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Final
 
 from propensitybench.escaping import html, json_document
-from propensitybench.metrics.display import percent, span
 from propensitybench.pages.figures.inline import inline_svg
 from propensitybench.pages.figures.signs import sign_drawing
 from propensitybench.pages.page_folder import new_folder
 from propensitybench.pages.template import asset, policy
+from propensitybench.presentation.formats import percent, span
 from propensitybench.signs import Declaration, Finding, Findings, ModelFindings, words
 from propensitybench.signs.decide import SignVerdict
 from propensitybench.signs.subject import FigureMark

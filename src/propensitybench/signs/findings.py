@@ -16,7 +16,7 @@ from propensitybench.judging.results import read_by_people
 from propensitybench.judging.sample import stored_sample
 from propensitybench.metrics.analysis import run_names
 from propensitybench.metrics.capability_index import IndexEntry
-from propensitybench.metrics.competence import low_competence
+from propensitybench.metrics.scores import low_competence
 from propensitybench.metrics.estimates import competent_terms
 from propensitybench.metrics.stated import QUESTIONS, Stated
 from propensitybench.runs import Run, comparable
@@ -211,7 +211,7 @@ def _subjects(pairs: Sequence[_PairedRuns], logs: Sequence[Path]) -> list[Subjec
 
 def _subject(name: str, pair: _PairedRuns, answers: TaskAnswers | None) -> Subject:
     """A model, with what it said in a log or else to the probe, and what people read in its episodes."""
-    stated = None if answers is None else Stated("may", answers)
+    stated = None if answers is None else Stated("would", answers)
     subject = Subject(name, pair.run, pair.placebo)
     path = annotated_file(pair.run)
     if path is None:

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from math import ceil, log10
 from typing import Final, NamedTuple
 
-from propensitybench.metrics.display import NOTHING
 from propensitybench.metrics.intervals import Interval
+from propensitybench.presentation.formats import NOTHING
 from propensitybench.signs.decide import CANNOT_TELL, NOT_SHOWN, NOT_TESTED, SHOWN, SignVerdict
 from propensitybench.signs.find import Finding, ModelFindings
 from propensitybench.signs.nine import Declaration
