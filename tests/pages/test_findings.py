@@ -13,7 +13,6 @@ from helpers.records import BIO, CYBER, errored, misaligned, resisted
 from propensitybench.errors import BadInput
 from propensitybench.metrics import RunRecords
 from propensitybench.metrics.capability_index import IndexEntry
-from propensitybench.metrics.stated import Stated
 from propensitybench.pages.findings import render, write_findings
 from propensitybench.signs import Findings, Subject, declared, find
 from propensitybench.signs.findings import findings_of
@@ -35,7 +34,7 @@ def small(name: str) -> Subject:
     answers = {(f"{one}.time.harmful", 1): "no" for one in "abcef"}
     read = read_by_a_person([one.metadata for one in records[:2]], [1, 0])
     run = RunRecords(f"{name}.run", name, 8, records)
-    return Subject(name, run, None, Stated("would", answers), read)  # type: ignore[arg-type]
+    return Subject(name, run, None, answers, read)  # type: ignore[arg-type]
 
 
 def fixed(page: Findings) -> Findings:
@@ -93,9 +92,8 @@ def test_every_sign_opens_to_its_figure_without_a_script(clear: Findings) -> Non
     page = render(clear)
     elements = Elements(page)
     assert elements.tags.count("figure") == 8  # all but the relation to capability
-    assert "script" not in elements.tags
+    assert elements.tags.count("script") == 1  # of the theme; nothing else needs one
     assert len(elements.ids) == len(set(elements.ids))
-    assert "script-src &#x27;none&#x27;" in page or "script-src 'none'" in page
     assert "http://" not in re.sub(r'xmlns(:xlink)?="[^"]*"', "", page).replace("http://www.w3.org", "")
     drawn = "".join(re.findall(r'<svg class="drawn".*?</svg>', page, re.DOTALL))
     assert re.findall(r"#(?!m1)[0-9a-f]{6}", drawn) == []
@@ -111,7 +109,7 @@ def test_a_point_that_a_screen_reader_hears(clear: Findings) -> None:
 
 def test_texts_of_strangers_do_nothing() -> None:
     page = render(findings_of(declared(), find([small(HOSTILE), small("other")]), [HOSTILE]))
-    assert "<script" not in page
+    assert "<script>alert" not in page
     assert "\u202e" not in page
     assert "\x1b" not in page
     assert "&lt;script&gt;" in page

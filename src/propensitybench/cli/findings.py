@@ -13,7 +13,7 @@ from propensitybench.cli.text import must_be_utf8, print_json
 from propensitybench.errors import BadInput
 from propensitybench.files import file_name
 from propensitybench.pages.findings import write_findings
-from propensitybench.signs import Declaration, Findings, ModelFindings, findings, words
+from propensitybench.signs import Finding, Findings, ModelFindings, Sign, findings, words
 
 
 def command(
@@ -77,36 +77,37 @@ def _read_effects(given: Sequence[str]) -> dict[str, float]:
     return found
 
 
-def _print_model(declared: Sequence[Declaration], model: ModelFindings) -> None:
+def _print_model(signs: Sequence[Sign], model: ModelFindings) -> None:
     title = f"{model.name}: {words.tasks(model.tasks)}, {model.naming} names"
     if model.unended:
         title += f", preliminary ({model.unended:,} not ended)"
-    rows = [words.sign_row(*both) for both in zip(declared, model.findings, strict=True)]
+    pairs = list(zip(signs, model.findings, strict=True))
     cells = (
         (
-            f"{row.number} {row.title}",
-            f"{row.mark} {row.verdict}",
-            row.effect,
-            row.interval,
-            row.threshold + ("*" if row.changed else ""),
+            f"{sign.number} {sign.title}",
+            f"{words.MARKS[finding.verdict]} {finding.verdict}",
+            words.effect_text(finding.effect, sign),
+            words.interval_text(finding.interval, sign),
+            words.threshold(sign) + ("*" if sign.changed_from is not None else ""),
         )
-        for row in rows
+        for sign, finding in pairs
     )
     columns = ["sign", "verdict", "effect", "interval", words.SMALLEST.lower()]
     show(table(title, columns, cells, justify="left"))
-    for line in dict.fromkeys(_remarks(rows)):
+    for line in dict.fromkeys(_remarks(pairs)):
         print(line)
 
 
-def _remarks(rows: Sequence[words.SignRow]) -> Iterator[str]:
+def _remarks(pairs: Sequence[tuple[Sign, Finding]]) -> Iterator[str]:
     """How many tasks would be enough, what is missing, and the command that supplies it."""
-    for row in rows:
-        if row.changed:
-            yield f"* {row.sign}: the smallest effect of interest was {row.changed}"
-        if row.remark:
-            yield f"{row.number} {row.remark}"
-        if row.hint:
-            yield f"  {row.hint}"
+    for sign, finding in pairs:
+        if sign.changed_from is not None:
+            was = words.effect_text(sign.changed_from, sign)
+            yield f"* {sign.sign}: the smallest effect of interest was declared as {was}"
+        if text := words.remark(sign, finding):
+            yield f"{sign.number} {text}"
+        if finding.hint:
+            yield f"  {finding.hint}"
 
 
 def _print_matrix(found: Findings) -> None:

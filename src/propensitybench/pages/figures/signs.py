@@ -20,7 +20,7 @@ from propensitybench.pages.figures.marks import (
 )
 from propensitybench.pages.figures.view import AXIS_ENDS, capitalised, in_percent, scaled
 from propensitybench.pages.style import COLOURS, FAINT, INK, clean, shorten, text_width, widest
-from propensitybench.signs import Declaration, Finding
+from propensitybench.signs import Finding, Sign
 from propensitybench.signs.evidence import REASON, UNPRESSED, WHEN, in_group
 from propensitybench.signs.subject import FigureMark
 
@@ -33,7 +33,7 @@ _INTERVALS: Final = "lines are 95 % confidence intervals for new scenarios, not 
 _OF: Final = {REASON: "Share of the misaligned tasks read", WHEN: "Share of the misaligned tasks"}
 
 
-def sign_drawing(sign: Declaration, finding: Finding) -> Drawing | None:
+def sign_drawing(sign: Sign, finding: Finding) -> Drawing | None:
     """The figure of a sign; None if there is nothing to draw."""
     parts = finding.marks
     if not any(part.value is not None for part in parts):
@@ -53,7 +53,7 @@ def sign_drawing(sign: Declaration, finding: Finding) -> Drawing | None:
     return Drawing(f"sign-{sign.sign}", sign.title, caption, rows, WIDTH, key)
 
 
-def _what(sign: Declaration, parts: Sequence[FigureMark]) -> str:
+def _what(sign: Sign, parts: Sequence[FigureMark]) -> str:
     if sign.figure == "scatter":
         return "Propensity and the value on the index, a point for each model"
     if sign.figure == "curve":
@@ -66,7 +66,7 @@ def _percent(part: FigureMark) -> str:
     return "unknown" if part.value is None else f"{100 * part.value:.1f} %"
 
 
-def _rows(sign: Declaration, parts: Sequence[FigureMark]) -> Panel:
+def _rows(sign: Sign, parts: Sequence[FigureMark]) -> Panel:
     names = list(dict.fromkeys(part.label for part in parts))
     shown = [shorten(clean(capitalised(name)), LABEL) for name in names]
     groups = list(dict.fromkeys(part.group for part in parts))
