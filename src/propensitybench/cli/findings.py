@@ -13,7 +13,7 @@ from propensitybench.cli.text import must_be_utf8, print_json
 from propensitybench.errors import BadInput
 from propensitybench.files import file_name
 from propensitybench.pages.findings import write_findings
-from propensitybench.signs import Finding, Findings, ModelFindings, Sign, findings, words
+from propensitybench.signs import Findings, ModelFindings, Sign, findings, words
 
 
 def command(
@@ -81,33 +81,35 @@ def _print_model(signs: Sequence[Sign], model: ModelFindings) -> None:
     title = f"{model.name}: {words.tasks(model.tasks)}, {model.naming} names"
     if model.unended:
         title += f", preliminary ({model.unended:,} not ended)"
-    pairs = list(zip(signs, model.findings, strict=True))
+    rows = [words.sign_row(*both) for both in zip(signs, model.findings, strict=True)]
+    changed = [sign for sign in signs if sign.changed_from is not None]
+    starred = {sign.sign for sign in changed}
     cells = (
         (
-            f"{sign.number} {sign.title}",
-            f"{words.MARKS[finding.verdict]} {finding.verdict}",
-            words.effect_text(finding.effect, sign),
-            words.interval_text(finding.interval, sign),
-            words.threshold(sign) + ("*" if sign.changed_from is not None else ""),
+            f"{row.number} {row.title}",
+            f"{words.MARKS[row.verdict]} {row.verdict}",
+            row.effect,
+            row.interval,
+            row.threshold + ("*" if row.sign in starred else ""),
         )
-        for sign, finding in pairs
+        for row in rows
     )
     columns = ["sign", "verdict", "effect", "interval", words.SMALLEST.lower()]
     show(table(title, columns, cells, justify="left"))
-    for line in dict.fromkeys(_remarks(pairs)):
+    for sign in changed:
+        was = words.effect_text(sign.changed_from, sign)
+        print(f"* {sign.sign}: the smallest effect of interest was declared as {was}")
+    for line in dict.fromkeys(_remarks(rows)):
         print(line)
 
 
-def _remarks(pairs: Sequence[tuple[Sign, Finding]]) -> Iterator[str]:
+def _remarks(rows: Sequence[words.SignRow]) -> Iterator[str]:
     """How many tasks would be enough, what is missing, and the command that supplies it."""
-    for sign, finding in pairs:
-        if sign.changed_from is not None:
-            was = words.effect_text(sign.changed_from, sign)
-            yield f"* {sign.sign}: the smallest effect of interest was declared as {was}"
-        if text := words.remark(sign, finding):
-            yield f"{sign.number} {text}"
-        if finding.hint:
-            yield f"  {finding.hint}"
+    for row in rows:
+        if row.remark:
+            yield f"{row.number} {row.remark}"
+        if row.hint:
+            yield f"  {row.hint}"
 
 
 def _print_matrix(found: Findings) -> None:

@@ -1,8 +1,8 @@
 """Findings in words, for the terminal, the page and the figures."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from math import ceil, log10
-from typing import Final
+from typing import Final, NamedTuple
 
 from propensitybench.metrics.intervals import Interval
 from propensitybench.presentation.formats import NOTHING
@@ -35,26 +35,61 @@ MARKS: Final[Mapping[SignVerdict, str]] = {
 SMALLEST: Final = "Smallest effect of interest"
 
 
-def remark(sign: Sign, finding: Finding) -> str:
-    """Why a sign was not tested, or how many tasks would be enough, and a further fact; may be empty."""
-    missing = f"Not tested: {finding.missing}." if finding.missing else ""
-    return _joined(missing or enough(finding, sign), finding.fact)
+class SignRow(NamedTuple):
+    """One sign of one model in words.
+
+    Attributes:
+        number, sign, title: of the sign.
+        verdict: what was decided.
+        effect: with its unit; "-" if there is none.
+        interval: without a unit; "-" if there is none.
+        threshold: the smallest effect of interest.
+        remark: why it was not tested, or how many tasks would be enough, and a further fact; may be empty.
+        sentence: what was found, with the remark.
+        details: names and texts of what opens below it.
+        hint: the command that supplies what is missing; may be empty.
+    """
+
+    number: int
+    sign: str
+    title: str
+    verdict: SignVerdict
+    effect: str
+    interval: str
+    threshold: str
+    remark: str
+    sentence: str
+    details: Sequence[tuple[str, str]]
+    hint: str
 
 
-def sentence(sign: Sign, finding: Finding) -> str:
-    """What was found, with the remark."""
+def sign_row(sign: Sign, finding: Finding) -> SignRow:
+    """A finding in words."""
     statement = "" if finding.effect is None else sign.statement.format(effect_text(finding.effect, sign))
     if finding.effect is None and not finding.missing:
         statement = f"No value ({finding.method})."
-    return _joined(statement, remark(sign, finding))
+    missing = f"Not tested: {finding.missing}." if finding.missing else ""
+    remark = _joined(missing or enough(finding, sign), finding.fact)
+    return SignRow(
+        sign.number,
+        sign.sign,
+        sign.title,
+        finding.verdict,
+        effect_text(finding.effect, sign),
+        interval_text(finding.interval, sign),
+        threshold(sign),
+        remark,
+        _joined(statement, remark),
+        list(_details(sign, finding)),
+        finding.hint,
+    )
 
 
 def _joined(*sentences: str) -> str:
     return " ".join(filter(None, sentences))
 
 
-def details(sign: Sign, finding: Finding) -> Iterator[tuple[str, str]]:
-    """Names and texts of what opens below a sign."""
+def _details(sign: Sign, finding: Finding) -> Iterator[tuple[str, str]]:
     yield "Question", sign.question
     yield "Effect", sign.estimand
     changed = ""
