@@ -363,7 +363,7 @@ def _few_clusters_spread(parts: Parts) -> ClusteredError | None:
         covariance = parts.scale[domain] ** 2 * (centred * size**2) @ centred.T
         trace += float(np.trace(covariance))
         square += float((covariance**2).sum())
-        thinness += parts.share[domain] ** 2 / len(size)
+        thinness += float(parts.share[domain]) ** 2 / len(size)
     return ClusteredError.of(squares, trace**2 / square, 1 / thinness)
 
 
