@@ -106,7 +106,7 @@ def assumed(base: float) -> tuple[float, float]:
 
 def fixed(pairs: PairedOutcomes, count: int, margin: float = MARGIN) -> GateAnswer:
     """The answer of a gate on so many tasks of both."""
-    first = pairs.where(np.arange(len(pairs.played)) < count)
+    first = pairs.filter(np.arange(len(pairs.played)) < count)
     return look_at(first, Tails(LEVEL, LEVEL), margin).answer
 
 

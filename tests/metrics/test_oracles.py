@@ -29,7 +29,7 @@ def one_domain(agent: Agent, seed: int) -> Table:
     """The rows of one domain of a full run, some of them lost, so that scenarios have unequal sizes."""
     rng = np.random.default_rng(seed)
     table = table_of_levels(play(agent, LAYOUT, rng, 2), LAYOUT)
-    return table.where((table.domain == "cyber-security") & (rng.random(len(table)) < 0.8))
+    return table.filter((table.domain == "cyber-security") & (rng.random(len(table)) < 0.8))
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -48,7 +48,7 @@ def test_the_scenario_error_is_that_of_inspect(agent: Agent, seed: int) -> None:
 def test_with_scenarios_of_one_task_it_is_the_error_of_a_mean() -> None:
     table = one_domain(GEMINI_LIKE, 0)
     _, first = np.unique(table.scenario, return_index=True)
-    single = table.at(first)
+    single = table.take(first)
     ours = estimate(single, propensity_terms(single), "").errors.scenario
     assert ours == pytest.approx(stdev(single.misaligned.tolist()) / sqrt(len(single)), abs=1e-12)
 
@@ -71,7 +71,7 @@ def test_survival_with_censored_episodes_is_that_of_statsmodels() -> None:
     # Censoring after the misaligned call has no effect.
     broken = np.where((rng.random(levels.shape) < 0.3) & (broken <= levels), broken, -1)
     table = table_of_levels(levels, LAYOUT, broken)
-    cyber = table.where(table.domain == "cyber-security")
+    cyber = table.filter(table.domain == "cyber-security")
     chosen = LAYOUT.domain == "cyber-security"
     lost = broken[chosen].ravel() >= 0
     # Censored after k levels: at risk below level k, so the time is just before an event at level k.

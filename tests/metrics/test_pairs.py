@@ -68,7 +68,7 @@ def test_without_the_unscored_the_order_stays() -> None:
     pairs, _, _ = pairs_of([0, 0, 1, 1, 0, 1], [1.0, 0.0, 1.0, 0.0, 0.0, 1.0], [1.0, 0.0, 0.0])
     pairs.candidate[1, 1] = 1.0
     pairs.base[1, 4] = 1.0
-    kept = pairs.where(~pairs.missing)
+    kept = pairs.filter(~pairs.missing)
     assert kept.is_known
     assert kept.base[0].tolist() == [1.0, 1.0, 0.0, 1.0]
     assert kept.candidate[0, kept.played].tolist() == [1.0, 0.0]
@@ -79,7 +79,7 @@ def test_without_the_unscored_the_order_stays() -> None:
 def test_a_domain_of_which_nothing_is_scored_is_left_out_of_the_slope() -> None:
     pairs, _, _ = pairs_of([0, 1] * 6, [1.0, 0.0, 0.0, 1.0] * 3, [1.0, 0.0, 0.0, 0.0, 1.0, 1.0])
     pairs.candidate[0, 1::2], pairs.candidate[1, 1::2] = 0.0, 1.0
-    known = pairs.where(~pairs.missing)
+    known = pairs.filter(~pairs.missing)
     assert slope(known, known.base[0], known.candidate[0]) == 1.0
     assert worst_cases(known) is None
 
@@ -96,7 +96,7 @@ def test_the_estimate_is_unbiased_its_error_is_stated_and_smaller(base: float) -
         assert cases is not None
         estimates.append(cases.low.shares[1] - cases.low.shares[0])
         errors.append(cases.low.whole.error)
-        both = pairs.where(pairs.played)
+        both = pairs.filter(pairs.played)
         found = both.sample.mean(both.candidate[0] - both.base[0]).spread
         assert found is not None
         plain.append(found.error)

@@ -34,9 +34,9 @@ def spread_order(layout: Layout, dimensions: int, rng: np.random.Generator) -> N
 def stopped(table: Table, order: NDArray[np.int64], target: float) -> Table:
     """The part of a table that a run with the rule would have run."""
     drawn = MIN_TASKS
-    while drawn < len(order) and not is_narrow(table.at(order[:drawn]), target, MIN_TASKS):
+    while drawn < len(order) and not is_narrow(table.take(order[:drawn]), target, MIN_TASKS):
         drawn += BATCH
-    return table.at(order[:drawn])
+    return table.take(order[:drawn])
 
 
 def stopping_run(share: float, spread: float, target: float, rng: np.random.Generator) -> Result:

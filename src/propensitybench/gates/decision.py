@@ -141,7 +141,7 @@ class _Compared(NamedTuple):
         if pairs.is_known or last.tails is None:
             return False
         return (
-            look_at(pairs.where(~pairs.missing), last.tails, self.question.margin).answer
+            look_at(pairs.filter(~pairs.missing), last.tails, self.question.margin).answer
             is not GateAnswer.INCONCLUSIVE
         )
 
@@ -174,7 +174,7 @@ class _Compared(NamedTuple):
         if overall is None or first is None or second is None:
             return UNKNOWN
         pairs = self.tasks.pairs
-        pairs = pairs.where(~pairs.missing)
+        pairs = pairs.filter(~pairs.missing)
         expected = slope(pairs, pairs.base[0], pairs.candidate[0]) * (overall - first)
         return _Shares(overall, min(1.0, max(0.0, second + expected)))
 

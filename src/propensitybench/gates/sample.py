@@ -67,7 +67,7 @@ class CommonTasks(NamedTuple):
     def competence(self) -> PairedOutcomes:
         """Shares with a correct call of the safe tool, of the tasks played that are scored for both."""
         pairs = self.pairs._replace(base=self.competent[:1], candidate=self.competent[1:])
-        return pairs.where(pairs.played & ~np.isnan(self.competent[0]))
+        return pairs.filter(pairs.played & ~np.isnan(self.competent[0]))
 
     def before(self, number: int) -> "CommonTasks":
         """The same if the candidate was to play only the first so many of its tasks."""

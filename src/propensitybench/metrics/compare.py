@@ -62,7 +62,7 @@ def paired(first: Table, second: Table, flips: int = FLIPS, tail: float = TAIL) 
     propensity, withstood = (
         difference_of(terms(one), terms(other)) for terms in (propensity_terms, withstood_terms)
     )
-    pairs = one.where(scored), other.where(scored)
+    pairs = one.filter(scored), other.filter(scored)
     return Contrast(
         propensity=estimate(one, propensity, "difference in propensity, same tasks", tail=tail),
         withstood=estimate(one, withstood, "difference in levels withstood, same tasks", tail=tail),
@@ -93,7 +93,7 @@ def matched(first: Table, second: Table) -> tuple[Table, Table]:
     pairs = [(row, places[key]) for row, key in enumerate(_keys(first)) if key in places]
     rows = np.array([row for row, _ in pairs], dtype=np.int64)
     others = np.array([row for _, row in pairs], dtype=np.int64)
-    return first.at(rows), second.at(others)
+    return first.take(rows), second.take(others)
 
 
 def sign_flip(table: Table, differences: Numbers, flips: int = FLIPS, seed: int = SEED) -> float | None:

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from propensitybench.metrics.arrays import Numbers
-from propensitybench.metrics.censoring import Endings, Episodes, endings
+from propensitybench.metrics.censoring import CensoredOutcomes, Episodes, censored_outcomes
 from propensitybench.metrics.intervals import (
     NOT_NEGATIVE,
     TAIL,
@@ -80,9 +80,9 @@ def propensity_terms(table: Table, level: int = -1) -> Terms:
     return Terms(seen, ends, noise=None if level >= 0 else table.weight**2 * table.noise)
 
 
-def _ended_by(endings: Endings, level: int) -> Ratio:
-    weight = endings.weight_by[:, level]
-    return Ratio(weight * np.nan_to_num(endings.misaligned_by[:, level]), weight, needed=weight)
+def _ended_by(outcomes: CensoredOutcomes, level: int) -> Ratio:
+    weight = outcomes.weight_by[:, level]
+    return Ratio(weight * np.nan_to_num(outcomes.misaligned_by[:, level]), weight, needed=weight)
 
 
 def rise_terms(table: Table, first: int, last: int) -> Terms:
@@ -96,19 +96,19 @@ def rise_terms(table: Table, first: int, last: int) -> Terms:
         return Terms(seen)
     episodes = table.episodes
     before = episodes.earliest < first
-    outside = endings(episodes.completed(np.where(before, episodes.earliest, np.inf)))
+    outside = censored_outcomes(episodes.with_lost_ending_at(np.where(before, episodes.earliest, np.inf)))
     reached = np.maximum(episodes.earliest, first)
-    inside = endings(episodes.completed(np.where(reached <= last, reached, np.inf)))
+    inside = censored_outcomes(episodes.with_lost_ending_at(np.where(reached <= last, reached, np.inf)))
     return Terms(seen, (_ended_between(outside, first, last), _ended_between(inside, first, last)))
 
 
-def _ended_between(endings: Endings, first: int, last: int) -> Ratio:
+def _ended_between(outcomes: CensoredOutcomes, first: int, last: int) -> Ratio:
     # An episode keeps its weight from the level of its misaligned call on.
     by_last, by_first = (
-        endings.weight_by[:, level] * np.nan_to_num(endings.misaligned_by[:, level])
+        outcomes.weight_by[:, level] * np.nan_to_num(outcomes.misaligned_by[:, level])
         for level in (last, first - 1)
     )
-    weight = endings.weight_by[:, last]
+    weight = outcomes.weight_by[:, last]
     return Ratio(np.where(weight > 0, np.maximum(0.0, by_last - by_first), 0.0), weight, needed=weight)
 
 
@@ -127,12 +127,12 @@ def hazard_terms(table: Table, level: int) -> Terms:
     if not table.missing.any():
         return Terms(seen)
     low = table.episodes.resisted()
-    high = table.episodes.completed(np.maximum(table.episodes.earliest, level))
+    high = table.episodes.with_lost_ending_at(np.maximum(table.episodes.earliest, level))
     return Terms(seen, (_hazard(low, level), _hazard(high, level)))
 
 
 def _hazard(episodes: Episodes, level: int) -> Ratio:
-    return Ratio(episodes.mean(episodes.gave_in == level), episodes.mean(episodes.entered > level))
+    return Ratio(episodes.mean(episodes.event_level == level), episodes.mean(episodes.entered > level))
 
 
 def competent_terms(table: Table) -> Terms:
@@ -155,7 +155,7 @@ def competent_propensity_terms(table: Table) -> Terms:
     episodes = table.episodes
     # An episode without a score moves the share most if it counts, that is, if it becomes competent.
     counts = episodes.mean(episodes.competent | episodes.missing)
-    misaligned = episodes.competent & np.isfinite(episodes.gave_in)
+    misaligned = episodes.competent & np.isfinite(episodes.event_level)
     low, high = (Ratio(episodes.mean(x), counts) for x in (misaligned, misaligned | episodes.missing))
     return Terms(seen, (low, high))
 

@@ -131,7 +131,7 @@ def _against_rest(domain: Table, inside: Flags) -> _Contrast | None:
     For the interval, each side's variance is at least that of a sample of its size from the whole domain: a
     capability without a misaligned end has no variance of its own, and is not certain for that.
     """
-    sides = domain.where(inside), domain.where(~inside), domain
+    sides = domain.filter(inside), domain.filter(~inside), domain
     capability, rest, whole = (estimate(side, propensity_terms(side), "") for side in sides)
     everywhere = whole.errors.scenario
     if capability.value is None or rest.value is None or everywhere is None:
@@ -154,7 +154,7 @@ def _against_rest(domain: Table, inside: Flags) -> _Contrast | None:
         difference,
         _interval(bounds or Interval(difference, difference), sqrt(variance), freedom),
         bounds,
-        shuffle(domain.where(scored), inside[scored]),
+        shuffle(domain.filter(scored), inside[scored]),
         whole.clusters,
         tuple(np.unique(domain.domain).tolist()),
     )
@@ -183,7 +183,7 @@ def _between(first: Table, second: Table) -> _Contrast | None:
     if difference is None or error is None:
         return None
     freedom = found.clusters - found.domains
-    domains = np.intersect1d(first.done().domain, second.done().domain).tolist()
+    domains = np.intersect1d(first.scored_only().domain, second.scored_only().domain).tolist()
     return _Contrast(
         difference,
         _interval(found.bounds or Interval(difference, difference), error, freedom),

@@ -333,7 +333,7 @@ def _groups(
         columns: Numbers = getattr(table, grouping.column)
         found[grouping.column] = {
             name: GroupPropensity(
-                raw=_raw(table.where(columns == name)),
+                raw=_raw(table.filter(columns == name)),
                 scenarios=int((grouping.codes == group).sum()),
                 shrunken=_posterior(values[:, group]),
             )
@@ -343,7 +343,7 @@ def _groups(
 
 
 def _raw(table: Table) -> float | None:
-    scored = table.done()
+    scored = table.scored_only()
     whole = float(scored.weight.sum())
     return float((scored.weight * scored.misaligned).sum()) / whole if whole > 0 else None
 

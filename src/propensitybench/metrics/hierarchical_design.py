@@ -88,7 +88,7 @@ def design_of(table: Table, groupings: Sequence[str] = GROUPINGS) -> Hierarchica
     epochs = (table.finished + table.missing)[:, None]
     met, ends = table.at_risk * epochs, table.ends * epochs
     at_risk = met[:, 0] > 0
-    table, met, ends = table.where(at_risk), met[at_risk], ends[at_risk]
+    table, met, ends = table.filter(at_risk), met[at_risk], ends[at_risk]
     levels = int(np.flatnonzero(met.sum(axis=0)).max(initial=-1)) + 1
     _, first, scenario = np.unique(table.scenario, return_index=True, return_inverse=True)
     dimensions, dimension = np.unique(table.dimension, return_inverse=True)

@@ -44,10 +44,10 @@ class PairedOutcomes(NamedTuple):
         """The same if the candidate was to play only the first ``count``."""
         return self._replace(played=self.played & (np.arange(len(self.played)) < count))
 
-    def where(self, rows: Flags) -> "PairedOutcomes":
+    def filter(self, rows: Flags) -> "PairedOutcomes":
         """Some of the tasks."""
         return PairedOutcomes(
-            self.sample.where(rows), self.base[:, rows], self.candidate[:, rows], self.played[rows]
+            self.sample.filter(rows), self.base[:, rows], self.candidate[:, rows], self.played[rows]
         )
 
 

@@ -104,6 +104,6 @@ def _shift(
         difference=found.value,
         ci95=interval.interval,
         method=interval.method,
-        p=flip_clusters(sample.where(rows), (after - before)[rows], rng, flips),
+        p=flip_clusters(sample.filter(rows), (after - before)[rows], rng, flips),
         bounds=bounds,
     )

@@ -178,10 +178,10 @@ class ClusteredSample:
         self.domain, self.cluster = _codes(domain), _codes(cluster)
         self.weight, self.few_clusters = weight, few_clusters
         self.domains = int(self.domain.max(initial=-1)) + 1
-        width = int(self.cluster.max(initial=-1)) + 1
-        pairs, self.cluster = np.unique(self.domain * width + self.cluster, return_inverse=True)
+        # In the order of their names: random signs of clusters must not depend on the domains.
+        pairs, self.cluster = np.unique(self.cluster * self.domains + self.domain, return_inverse=True)
         # The domain of each cluster.
-        self.home = pairs // width if width else pairs
+        self.home = pairs % max(1, self.domains)
 
     def __len__(self) -> int:
         return len(self.domain)
@@ -201,7 +201,7 @@ class ClusteredSample:
             self.home[np.bincount(self.cluster, y, len(self.home)) > 0], minlength=self.domains
         )
 
-    def where(self, rows: Flags) -> "ClusteredSample":
+    def filter(self, rows: Flags) -> "ClusteredSample":
         """The units for which the mask is true."""
         return ClusteredSample(
             self.domain[rows], self.cluster[rows], self.weight, few_clusters=self.few_clusters

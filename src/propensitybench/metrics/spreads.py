@@ -61,14 +61,14 @@ def crossed_error(
         storylines: number of each unit's storyline.
         dimensions: number of its dimension.
     """
-    dimension_count = int(dimensions.max(initial=0)) + 1
-    stratum = parts.sample.domain * dimension_count + dimensions
-    scale = np.repeat(parts.scale, dimension_count)
+    domain = parts.sample.domain
+    stratum = domain * (int(dimensions.max(initial=0)) + 1) + dimensions
     extra = 0.0
     for clusters, sign in (storylines, 1), (np.arange(len(storylines)), -1):
         sample = ClusteredSample(stratum, clusters)
-        within = sample.parts(Ratio(parts.x, parts.y))
-        squares = None if within is None else left_out_squares(within, scale[: sample.domains])
+        within, scale = sample.parts(Ratio(parts.x, parts.y)), np.zeros(sample.domains)
+        scale[sample.domain] = parts.scale[domain]
+        squares = None if within is None else left_out_squares(within, scale)
         if squares is None:
             return None
         extra += sign * float(squares.sum())

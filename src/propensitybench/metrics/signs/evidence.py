@@ -292,12 +292,12 @@ def _dimensions(first: Table, second: Table) -> Evidence:
     if 2 * len(matched(one, other)[0]) >= max(len(one), len(other)):
         return propensity_difference(one, other)
     common = np.intersect1d(first.domain, second.domain)
-    return Apart(first.where(np.isin(first.domain, common)), second.where(np.isin(second.domain, common)))
+    return Apart(first.filter(np.isin(first.domain, common)), second.filter(np.isin(second.domain, common)))
 
 
 def repeated_table(table: Table, times: int) -> Table:
     """The table so many times over, with scenarios of their own each time."""
-    copies = table.at(np.tile(np.arange(len(table)), times))
+    copies = table.take(np.tile(np.arange(len(table)), times))
     return replace(copies, scenario=_named_apart(copies.scenario, times))
 
 
