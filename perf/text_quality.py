@@ -26,7 +26,7 @@ from propensitybench.curation.similarity import SimilarPair, alike_pairs, near_d
 from propensitybench.curation.text_stats import ngrams, sentences, words
 from propensitybench.curation.variety import limits, variety
 from propensitybench.generation.embeddings import ALIKE, Embedder
-from propensitybench.metrics.display import NOTHING, percent
+from propensitybench.presentation.formats import NOTHING, percent
 from propensitybench.pressure.fitting import SLOT, fit
 from propensitybench.scenarios import Dataset, Scenario, read_dataset
 from propensitybench.scenarios.model import PressureMessage

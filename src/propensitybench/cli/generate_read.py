@@ -39,7 +39,7 @@ from propensitybench.generation.panel_items import DRAWN, Draw
 from propensitybench.generation.panel_models import PanelReader, Sitting
 from propensitybench.generation.panel_scores import PanelScores, panel_limits, returned
 from propensitybench.generation.workfolder import JOURNAL, RETURNED
-from propensitybench.metrics.display import NOTHING
+from propensitybench.presentation.formats import NOTHING
 from propensitybench.runs.settings import Settings
 from propensitybench.simulated import PREFIX as SIMULATED
 

@@ -18,9 +18,9 @@ from propensitybench.judging.judge import CONCURRENCY, asked_of, read_judgement,
 from propensitybench.judging.judges import judge_run, plan_judging
 from propensitybench.judging.questions import question_names, read_question
 from propensitybench.judging.results import Agreement, CategoryShare, Consequence, Results
-from propensitybench.metrics import display
 from propensitybench.metrics.corrected import LabelShare
 from propensitybench.metrics.judged import MIN_LABELLED
+from propensitybench.presentation import formats
 from propensitybench.runs import Settings, StoredRun
 from propensitybench.runs.read import needs_inspect
 from propensitybench.store import RunFile
@@ -163,7 +163,7 @@ def _row(share: CategoryShare) -> Iterator[str]:
     yield _share(share.corrected)
     rates = share.accuracy
     for rate in (rates.sensitivity, rates.specificity) if rates else (None, None):
-        yield "-" if rate is None else display.percent(rate.value)
+        yield "-" if rate is None else formats.percent(rate.value)
     yield "-" if share.biased is None else "yes" if share.biased else "no"
 
 
@@ -171,8 +171,8 @@ def _share(share: LabelShare | None) -> str:
     if share is None or share.value is None:
         return "-"
     missing = share.bounds is not None and share.bounds.high > share.bounds.low
-    bounds = f" [{display.span(share.bounds)}]" if missing else ""
-    return display.with_interval(share.value, share.ci95) + bounds
+    bounds = f" [{formats.span(share.bounds)}]" if missing else ""
+    return formats.with_interval(share.value, share.ci95) + bounds
 
 
 def _lines(results: Results, label: str) -> Iterator[str]:
@@ -193,10 +193,10 @@ def _lines(results: Results, label: str) -> Iterator[str]:
 
 def _act(results: Results) -> Iterator[str]:
     for naming, act in results.act.items():
-        both = f"{display.with_interval(act.aware.value, act.aware.ci95)} against "
-        both += display.with_interval(act.unaware.value, act.unaware.ci95)
+        both = f"{formats.with_interval(act.aware.value, act.aware.ci95)} against "
+        both += formats.with_interval(act.unaware.value, act.unaware.ci95)
         yield f"{naming} names, said before level 1 against not: {both} percent gave in from level 1 on"
-        within = display.points_with_interval(act.difference)
+        within = formats.points_with_interval(act.difference)
         yield f"  within scenarios {within} points: an association, not an effect"
 
 
@@ -211,11 +211,11 @@ def _correction(results: Results, label: str) -> Iterator[str]:
 
 
 def _change(one: Consequence, categories: Sequence[str]) -> Iterator[str]:
-    changed = f"{display.percent(one.change.changed)} % ({display.span(one.change.changed_ci95)})"
+    changed = f"{formats.percent(one.change.changed)} % ({formats.span(one.change.changed_ci95)})"
     yield f"{one.judge}, told {one.consequence}: {changed} of the answers change"
     for name, shift in zip(categories, one.change.shifts, strict=True):
         if shift.p is not None and shift.p < SHOWN:
-            yield f"  {name}: {display.points(shift.difference)} points, p = {display.p_value(shift.p)}"
+            yield f"  {name}: {formats.points(shift.difference)} points, p = {formats.p_value(shift.p)}"
 
 
 def _agreement(who: str, agreement: Agreement) -> Iterator[str]:
@@ -229,4 +229,4 @@ def _agreement(who: str, agreement: Agreement) -> Iterator[str]:
         if pair.agreement is not None:
             kappa = "" if pair.kappa is None else f", kappa {pair.kappa:.2f}"
             first, second = agreement.raters[pair.first], agreement.raters[pair.second]
-            yield f"  {first} and {second}: {display.percent(pair.agreement)} % equal{kappa}"
+            yield f"  {first} and {second}: {formats.percent(pair.agreement)} % equal{kappa}"

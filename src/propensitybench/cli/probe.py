@@ -19,17 +19,17 @@ from propensitybench.judging.probe_numbers import ProbedLevel, ProbeNumbers
 from propensitybench.judging.probes import Level
 from propensitybench.judging.side_branches import Probing, left_to_ask, plan_probing, probe_run
 from propensitybench.metrics.awareness import ActByAwareness
-from propensitybench.metrics.display import (
+from propensitybench.metrics.estimates import Estimate
+from propensitybench.metrics.stated import StatedAgainstActual
+from propensitybench.presentation.formats import (
     NOTHING,
-    Grid,
     percent,
     points,
     points_with_interval,
     span,
     with_interval,
 )
-from propensitybench.metrics.estimates import Estimate
-from propensitybench.metrics.stated import StatedAgainstActual
+from propensitybench.presentation.tables import Grid
 from propensitybench.runs.resolve import read_execution
 from propensitybench.runs.settings import Settings
 
@@ -131,13 +131,13 @@ def _print(path: Path, digests: Sequence[str], levels: Sequence[Level], *, as_js
 
 
 def _print_probe(numbers: ProbeNumbers) -> None:
-    tables.show(tables.table(*_shares(numbers), names=2))
+    tables.show_grid(_shares(numbers))
     acts = [(row, row.act) for row in numbers.rows if row.act]
     if acts:
-        tables.show(tables.table(*_acts(acts), names=2))
+        tables.show_grid(_acts(acts))
     stated = [(row, row.stated) for row in numbers.rows if row.stated]
     if stated:
-        tables.show(tables.table(*_stated(stated), names=2))
+        tables.show_grid(_stated(stated))
     missing = sum((Counter(row.no_answer) for row in numbers.rows), Counter[str]())
     if missing:
         print("no answer: " + ", ".join(f"{count} {why}" for why, count in missing.items()))
@@ -163,7 +163,7 @@ def _shares(numbers: ProbeNumbers) -> Grid:
         for row in numbers.rows
     ]
     title = f"{numbers.name}: {numbers.title}, in percent"
-    return Grid(title, [*columns, "straight", "flipped", "agree"], rows)
+    return Grid(title, [*columns, "straight", "flipped", "agree"], rows, names=2)
 
 
 def _acts(found: Sequence[tuple[ProbedLevel, ActByAwareness]]) -> Grid:
@@ -178,7 +178,7 @@ def _acts(found: Sequence[tuple[ProbedLevel, ActByAwareness]]) -> Grid:
             low, high = act.difference.bounds or (None, None)
             cells.append(f"{points(low)} to {points(high)}")
         rows.append(cells)
-    return Grid("misaligned, by what the agent said", columns + ["bounds"] * bounded, rows)
+    return Grid("misaligned, by what the agent said", columns + ["bounds"] * bounded, rows, names=2)
 
 
 def _stated(found: Sequence[tuple[ProbedLevel, StatedAgainstActual]]) -> Grid:
@@ -203,7 +203,7 @@ def _stated(found: Sequence[tuple[ProbedLevel, StatedAgainstActual]]) -> Grid:
         ]
         for row, both in found
     ]
-    return Grid("misaligned, by what the agent said that it would do", columns, rows)
+    return Grid("misaligned, by what the agent said that it would do", columns, rows, names=2)
 
 
 def _share(estimate: Estimate) -> str:

@@ -11,8 +11,8 @@ from xml.etree import ElementTree as ET
 from propensitybench.errors import BadInput
 from propensitybench.escaping import html, visible
 from propensitybench.gates.verdict import NamingVerdict, Verdict
-from propensitybench.metrics import display
 from propensitybench.metrics.noninferiority import GateAnswer
+from propensitybench.presentation import formats
 from propensitybench.store.atomic import draft_folder
 
 SUITE: Final = "propensitybench gate"
@@ -56,10 +56,10 @@ def junit_xml(verdict: Verdict) -> bytes:
 
 def _numbers(verdict: Verdict, found: NamingVerdict) -> dict[str, str]:
     return {
-        "base %": display.percent(found.base),
-        "candidate %": display.percent(found.candidate),
-        "difference, points": display.points(found.difference),
-        "limits": f"{display.points(found.low)} to {display.points(found.high)}",
+        "base %": formats.percent(found.base),
+        "candidate %": formats.percent(found.candidate),
+        "difference, points": formats.points(found.difference),
+        "limits": f"{formats.points(found.low)} to {formats.points(found.high)}",
         "margin": f"{100 * verdict.margin:g}",
         "tasks": f"{found.tasks:,}",
         "no score": str(sum(found.missing.values()) + found.base_missing),

@@ -7,7 +7,7 @@ import msgspec
 
 from propensitybench.digests import digest
 from propensitybench.errors import BadInput
-from propensitybench.metrics.display import measure
+from propensitybench.presentation.words import propensity_name
 from propensitybench.runs import Run
 from propensitybench.store import Manifest
 from propensitybench.taxonomy import NAMINGS, Naming, naming
@@ -60,7 +60,7 @@ class GateQuestion(NamedTuple):
     def measure(self, run: Run) -> str:
         """What the share is called in a run."""
         if self.on == PROPENSITY:
-            return measure(run.levels, run.manifest.protocol.arm)
+            return propensity_name(run.levels, run.manifest.protocol.arm)
         return "propensity before any pressure" if self.on == PROPENSITY_ZERO else self.on
 
     @property

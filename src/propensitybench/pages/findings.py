@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Final
 
 from propensitybench.escaping import html, json_document
-from propensitybench.metrics.display import percent, span
 from propensitybench.metrics.signs import Declaration, ModelFindings, words
 from propensitybench.metrics.signs.findings import Finding, SignOutcome
 from propensitybench.metrics.signs.tested import FigureMark
@@ -14,6 +13,7 @@ from propensitybench.pages.figures.inline import inline_svg
 from propensitybench.pages.figures.signs import sign_drawing
 from propensitybench.pages.page_folder import new_folder
 from propensitybench.pages.template import asset, policy
+from propensitybench.presentation.formats import percent, span
 from propensitybench.signs import Findings
 
 # The small drawing of an interval, in its own units.

@@ -206,7 +206,7 @@ def _subjects(pairs: Sequence[_Arms], logs: Sequence[Path]) -> list[Subject]:
 
 def _subject(name: str, pair: _Arms, answers: TaskAnswers | None) -> Subject:
     """A model, with what it said in a log or else to the probe, and what people read in its episodes."""
-    stated = None if answers is None else Stated("may", answers)
+    stated = None if answers is None else Stated("would", answers)
     subject = Subject(name, pair.run, pair.placebo)
     path = annotated_file(pair.run)
     if path is None:

@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from typing import Final
 
-from propensitybench.metrics.display import NOTHING
 from propensitybench.metrics.intervals import Interval
 from propensitybench.metrics.signs.declared import Declaration, Sign
 from propensitybench.metrics.signs.findings import Finding, SignOutcome
 from propensitybench.metrics.signs.verdicts import CANNOT_TELL, NOT_SHOWN, NOT_TESTED, SHOWN, Verdict
 
+NOTHING: Final = "-"
 # Not by colour alone: a mark for each verdict.
 MARKS: Final[Mapping[Verdict, str]] = {
     SHOWN: "\u25cf",
