@@ -333,10 +333,9 @@ def test_required_samples_in_words() -> None:
     kept = [*many(200, resisted(scenario="a"))]
     one = found(Subject("m", run_of(kept)), "zero-pressure")
     remark = "About 790 tasks would be enough to decide; this run has 200."
-    assert words.remark(declared()[0], one) == remark
-    assert (
-        words.sentence(declared()[0], one) == f"Uses the tool in 0.0 % of tasks before any pressure. {remark}"
-    )
+    row = words.sign_row(declared()[0], one)
+    assert row.remark == remark
+    assert row.sentence == f"Uses the tool in 0.0 % of tasks before any pressure. {remark}"
 
 
 def test_what_cannot_be_tested_says_what_it_takes() -> None:
