@@ -5,8 +5,6 @@ from pathlib import Path
 from typing import Annotated, Final
 
 import typer
-from rich.box import SIMPLE_HEAD
-from rich.table import Table
 
 from propensitybench.cli import options, tables
 from propensitybench.cli.asked import print_ending, print_estimate, shown
@@ -21,6 +19,7 @@ from propensitybench.judging.results import Agreement, CategoryShare, Consequenc
 from propensitybench.metrics.corrected import LabelShare
 from propensitybench.metrics.judged import MIN_LABELLED
 from propensitybench.presentation import formats
+from propensitybench.presentation.tables import Grid
 from propensitybench.runs import Settings, StoredRun
 from propensitybench.runs.read import needs_inspect
 from propensitybench.store import RunFile
@@ -30,9 +29,9 @@ SHOWN: Final = 0.05
 LEGEND: Final = """\
 judges: share of episodes to which most judges gave this answer, mean over domains, with a 95 % interval for
 new scenarios; in brackets the bounds that missing answers allow. corrected: the same, corrected by what
-people say of a sample (PPI++); without judges, what people say. sens., spec.: how often the judges find the
-answer where people do, and do not where people do not. biased: the interval of the judges' share minus the
-corrected one excludes 0."""
+people say of a sample (PPI++); without judges, what people say. sens., spec. of judges: how often they find
+the answer where people do, and do not where people do not. biased: the interval of the judges' share minus
+the corrected one excludes 0."""
 
 Questions = Annotated[
     list[str] | None,
@@ -138,7 +137,7 @@ def _print(path: Path, questions: Sequence[str], *, as_json: bool) -> None:
 def _print_results(path: Path, results: Sequence[Results], questions: Mapping[str, str]) -> None:
     """Prints the numbers of each question, and the legend once; ``questions`` is what was typed, by name."""
     for one in results:
-        tables.show(_shares(one))
+        tables.show_grid(_shares(one))
         question = questions.get(one.question, one.question)
         label = f"propensitybench label {shell_quoted(path)} --question {shell_quoted(question)}"
         for line in _lines(one, f"{label} --page {shell_quoted(one.question + '.html')}"):
@@ -147,29 +146,23 @@ def _print_results(path: Path, results: Sequence[Results], questions: Mapping[st
     print(LEGEND)
 
 
-def _shares(results: Results) -> Table:
-    asked = f"{results.read} of {results.episodes} episodes read"
-    table = Table(title=f"{results.title}: {asked}", title_justify="left", box=SIMPLE_HEAD)
-    table.add_column("answer", no_wrap=True)
-    for name in ("judges", "corrected", "sens.", "spec.", "biased"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for share in results.shares:
-        table.add_row(share.category, *_row(share))
-    return table
+def _shares(results: Results) -> Grid:
+    title = f"{results.title}: {results.read} of {results.episodes} episodes read"
+    columns = ("answer", "judges", "corrected", "sens. of judges", "spec. of judges", "biased")
+    return Grid(title, columns, [_row(share) for share in results.shares])
 
 
-def _row(share: CategoryShare) -> Iterator[str]:
-    yield _share(share.judges)
-    yield _share(share.corrected)
+def _row(share: CategoryShare) -> list[str]:
     rates = share.accuracy
-    for rate in (rates.sensitivity, rates.specificity) if rates else (None, None):
-        yield "-" if rate is None else formats.percent(rate.value)
-    yield "-" if share.biased is None else "yes" if share.biased else "no"
+    found = (rates.sensitivity, rates.specificity) if rates else (None, None)
+    accuracy = [formats.NOTHING if rate is None else formats.percent(rate.value) for rate in found]
+    biased = formats.NOTHING if share.biased is None else "yes" if share.biased else "no"
+    return [share.category, _share(share.judges), _share(share.corrected), *accuracy, biased]
 
 
 def _share(share: LabelShare | None) -> str:
     if share is None or share.value is None:
-        return "-"
+        return formats.NOTHING
     missing = share.bounds is not None and share.bounds.high > share.bounds.low
     bounds = f" [{formats.span(share.bounds)}]" if missing else ""
     return formats.with_interval(share.value, share.ci95) + bounds
