@@ -45,23 +45,26 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     annotate(paths[0], awareness, "judge/a", thoughts)
     paths.append(make(folder / "never.run", "simulated/never", limit=4))
     finish(paths[-1], TaskScript(lambda _: [Reply(stop=StopReason.LENGTH)] * 13, "simulated/never"))
-    return write_report(paths, folder / "report", figures=False).page
+    return write_report(paths, folder / "report").page
 
 
 async def _draws_and_fits(tab: Tab, page: Path) -> None:
     for width in (1280, 360):
         await tab.load(page, width)
-        await tab.when("document.querySelector('[data-chart=summary] circle')")
         assert await tab.run("document.documentElement.scrollWidth <= innerWidth")
-    for name in ("cumulative", "survival", "hazard", "naming", "pairs"):
-        assert await tab.when(f"document.querySelector('[data-chart={name}] svg [aria-label]')") is not None
+        # Text of figures is legible: at least 10 pixels high.
+        smallest = (
+            "Math.min(...[...document.querySelectorAll('.drawn text')].filter((one) => one.checkVisibility())"
+        )
+        assert await tab.run(f"{smallest}.map((one) => one.getBoundingClientRect().height))") >= 10
+    assert await tab.run("document.querySelectorAll('.drawn').length") > 20
+    assert "95% CI" in await tab.run("document.querySelector('.drawn title').textContent")
 
 
 async def _is_accessible(tab: Tab, page: Path) -> None:
     for width, scheme in LOOKS:
         await tab.prefer(scheme)
         await tab.load(page, width)
-        await tab.when("document.querySelector('[data-chart=pairs] circle')")
         await tab.when("document.querySelector('#episodes td a')")
         await tab.run("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
         assert await tab.findings() == []

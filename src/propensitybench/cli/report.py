@@ -28,7 +28,7 @@ def command(
         typer.Option("--transcripts", help="Tasks that get a transcript page; failed: ended misaligned."),
     ] = "all",
     figures: Annotated[
-        bool, typer.Option("--figures/--no-figures", help="Also write the figures for a paper.")
+        bool, typer.Option("--figures/--no-figures", help="Draw figures: in the page, and as SVG for papers.")
     ] = True,
     publishable: Annotated[
         bool,

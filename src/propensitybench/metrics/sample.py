@@ -79,13 +79,14 @@ class Measurement:
     Attributes:
         seen: the estimate from what was seen.
         ends: the lowest and the highest value that missing outcomes allow; None if nothing is missing.
+        form: of its interval, see `Terms`.
+        limits: range of the estimate.
     """
 
     seen: Point
     ends: tuple[Point, Point] | None
     form: Form
     limits: Interval
-    few_clusters: bool
 
     @property
     def value(self) -> float | None:
@@ -129,11 +130,11 @@ class Measurement:
 
     def _at(self, point: Point, tail: float, times: float) -> ConfidenceInterval:
         """The interval of one value."""
-        if point.value is None:
+        if point.value is None or point.parts is None:
             return ConfidenceInterval(None, "none: no value")
         if point.spread is None:
             return NO_SPREAD
-        if self.few_clusters and point.spread.freedom < MIN_FREEDOM - ROUNDING:
+        if point.parts.sample.few_clusters and point.spread.freedom < MIN_FREEDOM - ROUNDING:
             return ConfidenceInterval(None, f"none: fewer than {MIN_FREEDOM} degrees of freedom")
         spread = point.spread.times(times)
         if point.sides is None:
@@ -210,7 +211,7 @@ class ClusteredSample:
     def measure(self, terms: Terms) -> Measurement:
         """The estimate, with its error, interval and bounds."""
         ends = None if terms.ends is None else (self.point(terms.ends[0]), self.point(terms.ends[1]))
-        return Measurement(self.point(terms.seen), ends, terms.form, terms.limits, self.few_clusters)
+        return Measurement(self.point(terms.seen), ends, terms.form, terms.limits)
 
     def mean(self, values: Numbers, low: Numbers | None = None, high: Numbers | None = None) -> Measurement:
         """The mean of a share of each unit.

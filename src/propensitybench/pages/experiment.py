@@ -1,6 +1,5 @@
 """The page of an experiment: one HTML file with its figure, which works offline."""
 
-from base64 import b64encode
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,9 @@ from propensitybench.escaping import json_document
 from propensitybench.experiments.folder import ExperimentFolder
 from propensitybench.experiments.results import ExperimentAnalysis, ModelAnalysis
 from propensitybench.experiments.tables import dose_table, result_tables
-from propensitybench.pages.figures.experiment import write_experiment_figure
+from propensitybench.pages.figures.experiment import experiment_drawing
+from propensitybench.pages.figures.svg import figure_element, panel_svg
+from propensitybench.pages.figures.writing import FORMATS, write_drawings
 from propensitybench.pages.page_folder import new_folder
 from propensitybench.pages.template import render
 from propensitybench.presentation.tables import Grid
@@ -25,15 +26,15 @@ def write_experiment_page(opened: ExperimentFolder, analysis: ExperimentAnalysis
     registration, experiment = opened.registration, opened.experiment
     with new_folder(out) as folder:
         (folder / "analysis.json").write_text(json_document(analysis), encoding="utf-8", newline="\n")
-        (figure,) = write_experiment_figure(analysis, folder)
+        drawing = experiment_drawing(analysis)
+        write_drawings([drawing], folder, FORMATS)
         page = render(
             "experiment.html.j2",
-            styles=("experiment.css",),
+            styles=("figures.css", "experiment.css"),
             analysis=analysis,
             registration=registration,
             models=[(model, _tables(model)) for model in analysis.models],
-            image=b64encode((folder / "experiment.svg").read_bytes()).decode(),
-            caption=figure.caption,
+            figure=figure_element(drawing.caption, map(panel_svg, drawing.panels)),
             design=_json(experiment.design),
             registered="" if registration.digest == experiment.digest else _json(registration.design),
         )

@@ -7,8 +7,8 @@ from typing import Final, NamedTuple
 from markupsafe import Markup
 
 from propensitybench.escaping import html, json_document
-from propensitybench.pages.figures.inline import inline_svg
 from propensitybench.pages.figures.signs import sign_drawing
+from propensitybench.pages.figures.svg import figure_element, panel_svg
 from propensitybench.pages.page_folder import new_folder
 from propensitybench.pages.template import render
 from propensitybench.presentation.formats import percent, span
@@ -26,7 +26,7 @@ class ShownSign(NamedTuple):
     row: words.SignRow
     finding: Finding
     interval: Markup
-    drawing: Markup
+    figure: Markup | None
 
 
 def write_findings(page: Findings, out: Path) -> Path:
@@ -46,7 +46,7 @@ def render_findings(page: Findings) -> str:
     names = [model.name for model in page.models]
     return render(
         "findings.html.j2",
-        styles=("findings.css",),
+        styles=("figures.css", "findings.css"),
         title=f"Signs of propensity: {names[0] if len(names) == 1 else f'{len(names)} models'}",
         package=page.package,
         page=page,
@@ -63,9 +63,9 @@ def render_findings(page: Findings) -> str:
 
 def _signs(page: Findings, model: ModelFindings, place: int) -> Iterator[ShownSign]:
     for sign, finding in zip(page.declared, model.findings, strict=True):
-        drawing = sign_drawing(sign, finding)
-        svg = "" if drawing is None else inline_svg(drawing, f"m{place}-{sign.number}")
-        yield ShownSign(words.sign_row(sign, finding), finding, _interval(finding, sign), Markup(svg))
+        drawing = sign_drawing(sign, finding, f"m{place}")
+        figure = drawing and figure_element(drawing.caption, map(panel_svg, drawing.panels))
+        yield ShownSign(words.sign_row(sign, finding), finding, _interval(finding, sign), figure)
 
 
 def _interval(finding: Finding, sign: Sign) -> Markup:

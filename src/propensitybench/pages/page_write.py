@@ -60,7 +60,7 @@ def report(
         runs: runs, or their files, which are only read.
         folder: does not exist yet, is empty, or holds an earlier report, which is replaced.
         transcripts: ``all``, ``failed`` (those of tasks that ended misaligned) or ``none``.
-        figures: whether to draw the figures for papers as well.
+        figures: whether to draw figures: in the page, and as SVG files for papers.
         publishable: leaves out what names your machine or people: folders, addresses of endpoints, texts of
             errors, readers of transcripts.
         on_progress: is told what is being made, how many of them are made, and their number.
@@ -92,7 +92,7 @@ def write_report(
         comparable: the runs; their files are only read.
         out: a folder that does not exist yet, is empty, or holds an earlier report, which is replaced.
         choice: which transcripts get a page.
-        figures: whether to draw the figures for papers as well.
+        figures: whether to draw figures: in the page, and as SVG files for papers.
         board: address of the board that the report belongs to, from its folder; empty if to none.
         on_progress: is told what is being made.
 
@@ -107,7 +107,7 @@ def write_report(
         (folder / "report.json").write_text(json_document(report), encoding="utf-8", newline="\n")
         on_progress("figures", 0, 1)
         any_scores = any(run.scores.naming for run in report.analysis.runs)
-        drawn = write_figures(report.analysis, folder / "figures") if figures and any_scores else []
+        drawn = write_figures(report.analysis, folder / "figures", ("svg",)) if figures and any_scores else []
         transcripts = [
             write_transcripts(
                 run,
