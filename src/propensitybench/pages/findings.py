@@ -64,7 +64,7 @@ def render_findings(page: Findings) -> str:
 def _signs(page: Findings, model: ModelFindings, place: int) -> Iterator[ShownSign]:
     for sign, finding in zip(page.declared, model.findings, strict=True):
         drawing = sign_drawing(sign, finding, f"m{place}")
-        figure = drawing and figure_element(drawing.caption, map(panel_svg, drawing.panels))
+        figure = None if drawing is None else figure_element(drawing.caption, map(panel_svg, drawing.panels))
         yield ShownSign(words.sign_row(sign, finding), finding, _interval(finding, sign), figure)
 
 
