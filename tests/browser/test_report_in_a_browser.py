@@ -136,6 +136,25 @@ async def _filters_by_outcome(tab: Tab, page: Path) -> None:
     assert label != ink
 
 
+async def _shows_long_tables_in_parts(tab: Tab, page: Path) -> None:
+    await tab.load(page)
+    await tab.run(
+        "window.long = document.querySelector('main').appendChild(document.createElement('table'));"
+        "long.innerHTML = `<thead><tr><th>number</th></tr></thead><tbody>${"
+        "[...Array(450).keys()].map((number) => `<tr><td>${number}</td></tr>`).join('')}</tbody>`;"
+        "new RowTable(long); 0"
+    )
+    shown = "[...long.tBodies[0].rows].map((row) => Number(row.textContent))"
+    more = "long.nextElementSibling"
+    assert await tab.run(shown) == list(range(200))
+    assert await tab.run(f"{more}.textContent") == "Show more: 200 of 450"
+    await tab.run(f"{more}.click(), {more}.click()")
+    assert await tab.run(shown) == list(range(450))
+    assert await tab.run(f"{more}.hidden")
+    await tab.run("long.querySelector('button').click(), long.querySelector('button').click()")
+    assert await tab.run(shown) == list(range(449, 249, -1))
+
+
 async def _turns_dark(tab: Tab, page: Path) -> None:
     await tab.load(page)
     colour = "getComputedStyle(document.body).backgroundColor"
@@ -166,6 +185,7 @@ CHECKS: Final = (
     _sorts_and_filters,
     _lists_transcripts,
     _filters_by_outcome,
+    _shows_long_tables_in_parts,
     _turns_dark,
 )
 

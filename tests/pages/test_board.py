@@ -170,7 +170,7 @@ def test_runs_are_removed_by_model_or_id_and_the_page_is_made_again(board: Path)
     with pytest.raises(UnknownName, match=r"unknown run 'lab/saf'; did you mean 'lab/safe'"):
         update_board([], board, remove=["lab/saf"])
     update_board([], board, remove=["lab/safe", "lab/two"])
-    assert "No run is on the board" in (board / "index.html").read_text(encoding="utf-8")
+    assert "There are no runs on the board" in (board / "index.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(

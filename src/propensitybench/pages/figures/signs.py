@@ -12,7 +12,7 @@ from propensitybench.pages.figures.panels import Drawing, Key, MarkStyle, Panel
 from propensitybench.pages.figures.rows import Mark, Row, Scale, rows_panel, scale_end
 from propensitybench.pages.style import COLOURS, FAINT, clean, shorten, widest
 from propensitybench.presentation.formats import capitalised, percent
-from propensitybench.signs import Declaration, Finding
+from propensitybench.signs import Finding, Sign
 from propensitybench.signs.evidence import REASON, UNPRESSED, WHEN, in_group
 from propensitybench.signs.subject import FigureMark
 
@@ -23,7 +23,7 @@ _INTERVALS: Final = "lines are 95 % confidence intervals for new scenarios, not 
 _OF: Final = {REASON: "Share of the misaligned tasks read", WHEN: "Share of the misaligned tasks"}
 
 
-def sign_drawing(sign: Declaration, finding: Finding, model: str) -> Drawing | None:
+def sign_drawing(sign: Sign, finding: Finding, model: str) -> Drawing | None:
     """The figure of a sign; None if there is nothing to draw. The names of panels begin with the model's."""
     parts = finding.marks
     if not any(part.value is not None for part in parts):
@@ -46,7 +46,7 @@ def _key(parts: Sequence[FigureMark]) -> tuple[Key, ...]:
     return tuple(Key(name, MarkStyle(colour)) for name, colour in zip(names, COLOURS, strict=False))
 
 
-def _rows(sign: Declaration, parts: Sequence[FigureMark]) -> Panel:
+def _rows(sign: Sign, parts: Sequence[FigureMark]) -> Panel:
     groups = list(dict.fromkeys(part.group for part in parts))
     rows = []
     for name in dict.fromkeys(part.label for part in parts):
