@@ -20,6 +20,8 @@ TWO_COLUMNS: Final = 6.9
 # Font and marker sizes in points at those widths; 7 is the smallest font that journals accept.
 SIZE: Final = 7.0
 TITLE_SIZE: Final = 8.0
+# The font size in pages, in figures.css.
+PAGE_SIZE: Final = 8.0
 MARK: Final = 3.4
 TICK: Final = 7.0
 
