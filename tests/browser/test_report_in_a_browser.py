@@ -20,12 +20,14 @@ from propensitybench.pages.page_write import report as write_report
 from propensitybench.runs import StoredRun
 from propensitybench.store import RunFile
 
-# Texts of figures that overlap another one, however the browser's font is.
+# Texts of figures that overlap another one or are cut off, however the browser's font is.
 OVERLAPPING: Final = """[...document.querySelectorAll('.drawn')].flatMap((svg) => {
   const level = [...svg.querySelectorAll('text:not([transform])')]
     .map((one) => [one, one.getBoundingClientRect()]);
-  return level.filter(([one, a], place) => a.width && level.slice(place + 1).some(([, b]) =>
-    a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 4 && b.top < a.bottom - 4,
+  const { left, right } = svg.getBoundingClientRect();
+  return level.filter(([one, a], place) => a.left < left || a.right > right || (
+    a.width && level.slice(place + 1).some(([, b]) =>
+      a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 4 && b.top < a.bottom - 4)
   )).map(([one]) => `${svg.getAttribute('aria-label')}: ${one.textContent}`);
 })"""
 

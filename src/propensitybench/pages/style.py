@@ -106,6 +106,11 @@ def widest(texts: Sequence[str]) -> float:
     return max(map(text_width, texts), default=0.0)
 
 
+def margin(texts: Sequence[str]) -> float:
+    """Inches that several lines take beside axes, at the size of a page too."""
+    return widest(texts) * PAGE_SIZE / SIZE + 0.1
+
+
 def shorten(text: str, width: float) -> str:
     """The text with its middle elided to fit a width in inches."""
     if len(text) <= _MANY and text_width(text) <= width:
