@@ -306,5 +306,5 @@ def test_section_says_what_the_numbers_are(plain: Path) -> None:
     for bar in ("--v:0.2500;--l:0.1500;--h:0.3500", "--v:0.1250;--l:0.0250;--h:0.2250"):
         assert [style for style in bars if style.startswith(bar)]
     bare = section_of(page_of(report, BARE))
-    assert "No person has read. A correction for the judges' errors needs 20 tasks that people read." in bare
+    assert "People have labelled no task. A correction for the judges' errors needs 20 tasks" in bare
     assert not re.search("orrected|ensitivity|Agreement|told|stand in", bare)

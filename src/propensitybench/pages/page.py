@@ -8,11 +8,8 @@ import msgspec
 from markupsafe import Markup
 
 from propensitybench.escaping import json_text
-from propensitybench.metrics.compare import BEGUN_IN_BOTH, P_TESTS
 from propensitybench.metrics.families import Family
 from propensitybench.metrics.measures import MEASURES, shown_in
-from propensitybench.metrics.models import BEGUN_IN_ALL
-from propensitybench.metrics.ranks import ALL_COVERED
 from propensitybench.metrics.scores import PARTS
 from propensitybench.pages import page_text
 from propensitybench.pages.document import Document
@@ -73,10 +70,6 @@ def render_page(
         overview=shown_in("overview"),
         unit_of=unit_of,
         namings=NAMINGS,
-        BEGUN_IN_BOTH=BEGUN_IN_BOTH,
-        BEGUN_IN_ALL=BEGUN_IN_ALL,
-        P_TESTS=P_TESTS,
-        ALL_COVERED=ALL_COVERED,
         families=FAMILIES,
         family_paths=_family_paths(report),
         transcripts=transcripts,
