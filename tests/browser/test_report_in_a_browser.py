@@ -20,6 +20,17 @@ from propensitybench.pages.page_write import report as write_report
 from propensitybench.runs import StoredRun
 from propensitybench.store import RunFile
 
+# Texts of figures that overlap another one or are cut off, however the browser's font is.
+OVERLAPPING: Final = """[...document.querySelectorAll('.drawn')].flatMap((svg) => {
+  const level = [...svg.querySelectorAll('text:not([transform])')]
+    .map((one) => [one, one.getBoundingClientRect()]);
+  const { left, right } = svg.getBoundingClientRect();
+  return level.filter(([one, a], place) => a.left < left || a.right > right || (
+    a.width && level.slice(place + 1).some(([, b]) =>
+      a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 4 && b.top < a.bottom - 4)
+  )).map(([one]) => `${svg.getAttribute('aria-label')}: ${one.textContent}`);
+})"""
+
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed")]
 
 
@@ -52,6 +63,7 @@ async def _draws_and_fits(tab: Tab, page: Path) -> None:
     for width in (1280, 360):
         await tab.load(page, width)
         assert await tab.run("document.documentElement.scrollWidth <= innerWidth")
+        assert await tab.run(OVERLAPPING) == []
         # Text of figures is legible: at least 10 pixels high.
         smallest = (
             "Math.min(...[...document.querySelectorAll('.drawn text')].filter((one) => one.checkVisibility())"

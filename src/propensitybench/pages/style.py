@@ -20,6 +20,8 @@ TWO_COLUMNS: Final = 6.9
 # Font and marker sizes in points at those widths; 7 is the smallest font that journals accept.
 SIZE: Final = 7.0
 TITLE_SIZE: Final = 8.0
+# The font size in pages, in figures.css.
+PAGE_SIZE: Final = 8.0
 MARK: Final = 3.4
 TICK: Final = 7.0
 
@@ -102,6 +104,11 @@ def text_width(text: str, *, size: float = SIZE, bold: bool = False) -> float:
 def widest(texts: Sequence[str]) -> float:
     """Width in inches of the widest of several lines of text; 0 if there are none."""
     return max(map(text_width, texts), default=0.0)
+
+
+def margin(texts: Sequence[str]) -> float:
+    """Inches that several lines take beside axes, at the size of a page too."""
+    return widest(texts) * PAGE_SIZE / SIZE + 0.1
 
 
 def shorten(text: str, width: float) -> str:

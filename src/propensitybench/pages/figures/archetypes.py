@@ -10,7 +10,7 @@ from propensitybench.metrics.estimates import Estimate
 from propensitybench.pages.figures.curves import End, end_labels
 from propensitybench.pages.figures.panels import Drawing, MarkStyle, Panel
 from propensitybench.pages.figures.view import ModelView, View, titled
-from propensitybench.pages.style import FAINT, widest
+from propensitybench.pages.style import FAINT, margin
 from propensitybench.taxonomy import Naming
 
 HEIGHT: Final = 2.3
@@ -95,7 +95,7 @@ def _panel(naming: Naming, positions: list[Position]) -> Panel:
         max(HEIGHT, 0.32 * len(positions)),
         draw,
         left=0.4,
-        right=widest([line for one in positions for line in one.label.split("\n")]) + 0.16,
+        right=margin([line for one in positions for line in one.label.split("\n")]) + 0.06,
     )
 
 

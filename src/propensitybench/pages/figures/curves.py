@@ -12,7 +12,7 @@ from scipy.optimize import isotonic_regression
 from propensitybench.metrics import Interval
 from propensitybench.pages.figures.panels import AXIS, LINE, Key, Panel
 from propensitybench.pages.figures.rows import Scale
-from propensitybench.pages.style import FAINT, INK, widest
+from propensitybench.pages.style import FAINT, INK, margin
 from propensitybench.presentation.formats import percent
 
 HEIGHT: Final = 1.75
@@ -79,8 +79,8 @@ def curves_panel(
         title=title,
         height=HEIGHT,
         draw=draw,
-        left=max(0.54, widest([AT_RISK, *labels]) + 0.2 if counted else 0.0),
-        right=0.12 if key else widest(labels) + 0.14,
+        left=max(0.54, margin([AT_RISK, *labels]) + 0.06 if counted else 0.0),
+        right=0.12 if key else margin(labels) + 0.04,
         below=AXIS + (LINE * (len(counted) + 1) if counted else 0.0),
         key=key,
     )
@@ -159,10 +159,10 @@ def end_labels(axes: Axes, ends: Sequence[End], lines: int = 1) -> None:
     tall = axes.get_position().height * axes.figure.bbox.height / axes.figure.dpi
     preferred = [(end.y - low) / (high - low) for end in ends]
     # Labels of several lines stay below the title.
-    margin = (lines - 1) * LINE / 2 / tall
-    places = spread(preferred, lines * LINE * 0.9 / tall / (1 - 2 * margin))
+    spare = (lines - 1) * LINE / 2 / tall
+    places = spread(preferred, lines * LINE * 0.9 / tall / (1 - 2 * spare))
     for end, start, free in zip(ends, preferred, places, strict=True):
-        place = margin + (1 - 2 * margin) * free
+        place = spare + (1 - 2 * spare) * free
         across = (end.x - reach[0]) / (reach[1] - reach[0])
         axes.plot(
             [across, 1.01, 1.04],

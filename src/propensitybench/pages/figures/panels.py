@@ -94,7 +94,8 @@ class Panel:
     @property
     def head(self) -> float:
         """Inches above the axes."""
-        return TITLE + LINE * len(self.key_rows()) + 0.2 * self.scale_above
+        legend = LINE * len(self.key_rows()) + 0.06 if self.key else 0.0
+        return TITLE + legend + 0.2 * self.scale_above
 
     def key_rows(self) -> list[tuple[Key, ...]]:
         """The legend in rows of equally wide entries."""

@@ -10,14 +10,15 @@ from matplotlib.ticker import MaxNLocator
 
 from propensitybench.metrics import Interval
 from propensitybench.pages.figures.panels import LINE, Key, MarkStyle, Panel
-from propensitybench.pages.style import FAINT, INK, ONE_COLUMN, RULE, text_width, wrap
+from propensitybench.pages.style import FAINT, INK, ONE_COLUMN, PAGE_SIZE, RULE, SIZE, text_width, wrap
 from propensitybench.presentation.formats import percent, points
 
 # Inches: a lane of marks, between rows, beside the axes: half of "100%".
 LANE: Final = 0.105
 BETWEEN: Final = 0.06
 SIDE: Final = 0.18
-WIDTH: Final = ONE_COLUMN - 2 * SIDE
+# What a line of text may take, so that it fits at the size that figures.css gives it, in as wide a font.
+WIDTH: Final = (ONE_COLUMN - 2 * SIDE) * SIZE / PAGE_SIZE
 # Inches of height from which the scale is above the axes too.
 TALL: Final = 3.5
 # Where a scale of shares may end.

@@ -10,7 +10,7 @@ from matplotlib.ticker import MaxNLocator
 from propensitybench.pages.figures.curves import Curve, End, curves_panel, end_labels, share_axis
 from propensitybench.pages.figures.panels import Drawing, Key, MarkStyle, Panel
 from propensitybench.pages.figures.rows import Mark, Row, Scale, rows_panel, scale_end
-from propensitybench.pages.style import COLOURS, FAINT, clean, shorten, widest
+from propensitybench.pages.style import COLOURS, FAINT, clean, margin, shorten
 from propensitybench.presentation.formats import capitalised, percent
 from propensitybench.signs import Finding, Sign
 from propensitybench.signs.evidence import REASON, UNPRESSED, WHEN, in_group
@@ -96,7 +96,7 @@ def _scatter(parts: Sequence[FigureMark]) -> Panel:
         "Propensity and capability",
         max(HEIGHT, 0.15 * len(parts)),
         draw,
-        right=widest(names) + 0.16,
+        right=margin(names) + 0.06,
     )
 
 

@@ -1,6 +1,6 @@
 """Writes the figures of an analysis to files."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from io import BytesIO
 from pathlib import Path
@@ -25,6 +25,7 @@ from propensitybench.pages.style import styled
 from propensitybench.store.atomic import draft_folder
 
 Format = Literal["svg", "png"]
+OnFigure = Callable[[int, int], None]
 FORMATS: Final[tuple[Format, ...]] = ("svg", "png")
 
 # How far into a file its maker is looked for, which tells our figures from other files.
@@ -56,6 +57,7 @@ def write_figures(
     formats: Sequence[Format] = FORMATS,
     fits: Fits | None = None,
     only: Collection[str] = (),
+    on_figure: OnFigure | None = None,
 ) -> list[Figure]:
     """Writes every figure for which an analysis has data; the output is deterministic.
 
@@ -67,6 +69,7 @@ def write_figures(
         formats: of the files.
         fits: hierarchical models by the run's name and naming, which have a figure of their own.
         only: names of figures; without them, all are written.
+        on_figure: called after each figure with the number that are drawn, and of all.
 
     Raises:
         BadInput: no task has ended, a name is not that of a figure, a file that is not one of our figures
@@ -82,10 +85,15 @@ def write_figures(
                 f"{', '.join(drawing.name for drawing in found)}"
             )
         chosen = [drawing for drawing in found if not only or drawing.name in only]
-        return write_drawings(chosen, out, formats)
+        return write_drawings(chosen, out, formats, on_figure)
 
 
-def write_drawings(to_draw: Sequence[Drawing], out: Path, formats: Sequence[Format]) -> list[Figure]:
+def write_drawings(
+    to_draw: Sequence[Drawing],
+    out: Path,
+    formats: Sequence[Format],
+    on_figure: OnFigure | None = None,
+) -> list[Figure]:
     """Writes drawings to files; raises `BadInput` as `write_figures` does."""
     with styled():
         names = [name for drawing in to_draw for name in drawing.files]
@@ -93,7 +101,11 @@ def write_drawings(to_draw: Sequence[Drawing], out: Path, formats: Sequence[Form
         try:
             out.mkdir(parents=True, exist_ok=True)
             with draft_folder(out / "figures") as draft:
-                written = [_written(drawing, draft, out, formats) for drawing in to_draw]
+                written = []
+                for drawing in to_draw:
+                    written.append(_written(drawing, draft, out, formats))
+                    if on_figure is not None:
+                        on_figure(len(written), len(to_draw))
                 for path in (path for figure in written for path in figure.files):
                     (draft / path.name).replace(path)
         except OSError as error:
