@@ -221,7 +221,7 @@ def test_capability_is_one_test_over_all_models() -> None:
     assert one.size == 4
     assert one.verdict == "not tested"
     assert one.interval == pytest.approx((0, fisher_interval(0.8, 4).high))
-    assert one.missing == "a correlation over models is reported, not tested"
+    assert one.missing == "deciding it would take about a hundred models"
     second = one.marks[1]
     assert (second.label, second.at, second.value) == ("b", 30, 2 / 5)
     assert find(subjects, entries({"z": 1}))[0].findings[6].missing.startswith("none of these models")

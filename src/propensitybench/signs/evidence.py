@@ -162,7 +162,7 @@ def capability(subject: Subject) -> Evidence:
     if not subject.indexed:
         return Evidence(None, "none of these models is in the index")
     marks = (FigureMark(one.name, one.propensity, None, at=one.capability) for one in subject.indexed)
-    why = "a correlation over models is reported, not tested"
+    why = "deciding it would take about a hundred models"
     return Evidence(rank_correlation(subject.indexed), why, marks)
 
 
