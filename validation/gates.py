@@ -12,7 +12,8 @@ import numpy as np
 from propensitybench.gates.sequential import EXPONENT, look_counts
 from propensitybench.metrics.boundary import power_spending
 from propensitybench.metrics.noninferiority import GateAnswer, Look, Looks, Tails, look_at
-from propensitybench.metrics.pairs import Pairs, TaskPlaces
+from propensitybench.metrics.pairs import PairedOutcomes
+from propensitybench.metrics.sample import ClusteredSample
 from propensitybench.metrics.sample_needed import AvailableTasks, assumed_noise, tasks_needed
 from propensitybench.metrics.table import LEVELS
 from propensitybench.scenarios.selection import spread
@@ -38,35 +39,14 @@ class _Slot(NamedTuple):
     domain: str
 
 
-class Sample(NamedTuple):
-    """Tasks in the order of a run: the numbers of their domains and scenarios."""
-
-    domain: np.ndarray[tuple[int], np.dtype[np.int64]]
-    scenario: np.ndarray[tuple[int], np.dtype[np.int64]]
-
-    def places(self, count: int) -> TaskPlaces:
-        """Of the first so many tasks."""
-        return places_of(self, count)
-
-
 @cache
-def full_sample() -> Sample:
+def full_sample() -> ClusteredSample:
     """The 5,874 tasks of one naming, in their order."""
     domain = full_layout().domain
     slots = [_Slot(str(number), str(name)) for number, name in enumerate(domain)]
     pairs = spread(slots, list(taxonomy().dimensions), 0)  # type: ignore[arg-type]
     scenario = np.array([int(pair.scenario) for pair in pairs])
-    return Sample(np.unique(domain, return_inverse=True)[1][scenario], scenario)
-
-
-_PLACES: dict[int, TaskPlaces] = {}
-
-
-def places_of(sample: Sample, count: int) -> TaskPlaces:
-    """Places of the first tasks, made once for each number."""
-    if count not in _PLACES:
-        _PLACES[count] = TaskPlaces(*sample).first(count)
-    return _PLACES[count]
+    return ClusteredSample(domain[scenario], scenario)
 
 
 @cache
@@ -75,7 +55,7 @@ def chances(share: float) -> Floats:
     return np.asarray(1 - np.cumprod(1 - hazards(agent_of(share, SPREAD), _GRID), axis=-1)[:, LEVELS - 1])
 
 
-def simulate(base: float, change: float, rng: np.random.Generator, lost: float = 0.0) -> Pairs:
+def simulate(base: float, change: float, rng: np.random.Generator, lost: float = 0.0) -> PairedOutcomes:
     """A base and a candidate on all tasks.
 
     Args:
@@ -87,27 +67,27 @@ def simulate(base: float, change: float, rng: np.random.Generator, lost: float =
     sample = full_sample()
     own = np.sqrt(1 - CORRELATION**2)
     ended = []
-    effects = rng.normal(0, SPREAD, (2, int(sample.scenario.max()) + 1))
-    tasks = rng.normal(0, TASK_SPREAD, (2, len(sample.scenario)))
+    effects = rng.normal(0, SPREAD, (2, len(sample.home)))
+    tasks = rng.normal(0, TASK_SPREAD, (2, len(sample)))
     for share, mixed in ((base, (1.0, 0.0)), (base + change, (CORRELATION, own))):
-        frailty = (mixed @ effects)[sample.scenario] + mixed @ tasks
+        frailty = (mixed @ effects)[sample.cluster] + mixed @ tasks
         chance = np.interp(frailty, _GRID, chances(share))
         ended.append((rng.random(len(frailty)) < chance).astype(np.float64))
     known = ended[1] * (rng.random(len(ended[1])) >= lost) if lost else ended[1]
-    places = places_of(sample, len(sample.scenario))
-    return Pairs.of(places, np.stack([ended[0], ended[0]]), np.stack([known, ended[1]]))
+    first, second = np.stack([ended[0], ended[0]]), np.stack([known, ended[1]])
+    return PairedOutcomes(sample, first, second, np.ones(len(sample), dtype=bool))
 
 
 def _design() -> AvailableTasks:
-    whole = places_of(full_sample(), len(full_sample().domain))
-    return AvailableTasks(whole.clusters.astype(np.float64), whole.sizes.astype(np.float64))
+    whole = full_sample()
+    return AvailableTasks(np.bincount(whole.home).astype(np.float64), whole.sizes)
 
 
 @cache
 def planned(base: float, margin: float = MARGIN) -> int:
     """The number of tasks that the plan names, at most all of them."""
     noise = assumed_noise(base, base + margin, *assumed(base))
-    most = len(full_sample().domain)
+    most = len(full_sample())
     return min(most, tasks_needed(_design(), noise, margin, LEVEL) or most)
 
 
@@ -124,39 +104,32 @@ def assumed(base: float) -> tuple[float, float]:
     return between / (base * (1 - base)), float(np.cov(chance[0], other)[0, 1]) / between
 
 
-def fixed(pairs: Pairs, count: int, margin: float = MARGIN) -> GateAnswer:
+def fixed(pairs: PairedOutcomes, count: int, margin: float = MARGIN) -> GateAnswer:
     """The answer of a gate on so many tasks of both."""
-    places = places_of(full_sample(), count)
-    first = Pairs.of(places, pairs.base[:, :count], pairs.candidate[:, :count])
+    first = pairs.filter(np.arange(len(pairs.played)) < count)
     return look_at(first, Tails(LEVEL, LEVEL), margin).answer
 
 
-def looks_until_decided(
-    pairs: Pairs, counts: Sequence[int], margin: float = MARGIN, places: Sequence[TaskPlaces] = ()
-) -> list[Look]:
+def looks_until_decided(pairs: PairedOutcomes, counts: Sequence[int], margin: float = MARGIN) -> list[Look]:
     """The looks at growing numbers of pairs, up to the first that decides.
 
     Args:
         pairs: in the order in which they are played.
         counts: number of pairs at each look.
         margin: the increase that is too much.
-        places: of the pairs at each look, if they are known.
     """
     looks = Looks(Tails(LEVEL, LEVEL), power_spending(EXPONENT), margin)
     found: list[Look] = []
-    for number, count in enumerate(counts):
-        found.append(looks.at(pairs.first(count, places[number] if places else None)))
+    for count in counts:
+        found.append(looks.at(pairs.first(count)))
         if found[-1].answer is not GateAnswer.INCONCLUSIVE:
             break
     return found
 
 
-def until_decided(pairs: Pairs) -> Look:
+def until_decided(pairs: PairedOutcomes) -> Look:
     """The last look of a gate that is played until it is decided."""
-    counts = look_counts(len(pairs.places), 1)
-    return looks_until_decided(pairs, counts, MARGIN, [places_of(full_sample(), count) for count in counts])[
-        -1
-    ]
+    return looks_until_decided(pairs, look_counts(len(pairs.played), 1))[-1]
 
 
 class Played(NamedTuple):
@@ -184,7 +157,7 @@ def play_planned(base: float, change: float, count: int, seed: int = 0) -> Count
     return Counter(fixed(pairs, planned(base)) for pairs in simulated(base, change, count, 0.0, seed))
 
 
-def simulated(base: float, change: float, count: int, lost: float, seed: int) -> Iterator[Pairs]:
+def simulated(base: float, change: float, count: int, lost: float, seed: int) -> Iterator[PairedOutcomes]:
     """Bases and candidates; see `simulate`."""
     rng = np.random.default_rng([seed, round(1000 * base), round(1000 * change), round(10 * lost)])
     for _ in range(count):
@@ -208,9 +181,7 @@ def tables(pool: Executor, replicates: int) -> Iterator[Block]:
         ):
             about = f"{sample}, half of the misaligned lost" if row.lost else sample
             shares = [percent(answers[name], replicates) for name in ("pass", "fail", "inconclusive")]
-            used = (
-                (f"{tasks:,.0f}", f"{100 * tasks / len(full_sample().domain):.0f} %") if tasks else ("", "")
-            )
+            used = (f"{tasks:,.0f}", f"{100 * tasks / len(full_sample()):.0f} %") if tasks else ("", "")
             lines.append((f"{100 * row.base:g} %", f"{100 * row.change:+g}", about, *shares, *used))
             wrong += is_above(answers["pass" if row.change else "fail"], replicates, LEVEL)
     head = ("base", "change", "sample", "pass", "fail", "inconclusive", "tasks, median", "of the full set")

@@ -5,7 +5,7 @@ from .episode import Episode, EpisodeRecord, EpisodeStats, Outcome, Protocol
 from .errors import PropensityBenchError
 from .experiments import ExperimentAnalysis, ExperimentPlan, analyse_experiment, experiment, plan_experiment
 from .gates import GatePlan, Verdict, gate, plan_gate
-from .generation.reviewing import check_generated
+from .generation.review import check_generated
 from .judging.judge import judge
 from .judging.probe import probe
 from .metrics import NamingScores, RunScores

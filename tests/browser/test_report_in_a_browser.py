@@ -62,7 +62,7 @@ async def _is_accessible(tab: Tab, page: Path) -> None:
         await tab.prefer(scheme)
         await tab.load(page, width)
         await tab.when("document.querySelector('[data-chart=pairs] circle')")
-        await tab.when("document.querySelector('.tabulator-row a')")
+        await tab.when("document.querySelector('#episodes td a')")
         await tab.run("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
         assert await tab.findings() == []
     await tab.load(next(page.parent.glob("transcripts/1/[0-9]*.html")))
@@ -105,29 +105,29 @@ async def _sorts_and_filters(tab: Tab, page: Path) -> None:
 
 async def _lists_transcripts(tab: Tab, page: Path) -> None:
     await tab.load(page)
-    await tab.when("document.querySelector('.tabulator-row a')")
-    assert await tab.run("document.getElementById('episode-count').textContent") == "56 of 56 episodes"
+    await tab.when("document.querySelector('#episodes td a')")
+    assert await tab.run("document.querySelector('#episodes [role=status]').textContent") == "56 of 56 rows"
     await tab.run("document.querySelector('.go[data-run=always][data-naming=benign]').click()")
-    await tab.when("document.getElementById('episode-count').textContent === '12 of 56 episodes'")
-    await tab.run("document.querySelector('.tabulator-row a').click()")
+    await tab.when("document.querySelector('#episodes [role=status]').textContent === '12 of 56 rows'")
+    await tab.run("document.querySelector('#episodes td a').click()")
     await tab.when("document.getElementById('misaligned-call')")
     assert not await tab.run("document.querySelector('details').open")
     await tab.run("document.querySelector('[data-fold]').click()")
     assert await tab.run("[...document.querySelectorAll('details')].every((fold) => fold.open)")
     await tab.run("document.querySelector('.links a').click()")
-    await tab.when("document.getElementById('transcripts') && document.querySelector('.tabulator-row')")
+    await tab.when("document.getElementById('transcripts') && document.querySelector('#episodes td')")
 
 
 async def _filters_by_outcome(tab: Tab, page: Path) -> None:
     await tab.load(page)
-    await tab.when("document.querySelector('.tabulator-row a')")
+    await tab.when("document.querySelector('#episodes td a')")
     await tab.run(
-        "(() => { const choice = [...document.querySelectorAll('#episode-filters label')]"
+        "(() => { const choice = [...document.querySelectorAll('#episodes label')]"
         ".find((label) => label.firstChild.textContent === 'outcome').querySelector('select');"
         " choice.value = 'truncated'; choice.dispatchEvent(new Event('change')); })()"
     )
-    await tab.when("document.getElementById('episode-count').textContent === '8 of 56 episodes'")
-    cell = "document.querySelector('.tabulator-row .truncated')"
+    await tab.when("document.querySelector('#episodes [role=status]').textContent === '8 of 56 rows'")
+    cell = "document.querySelector('#episodes .truncated')"
     colours = f"[{cell}, {cell}.parentElement].map((element) => getComputedStyle(element).color)"
     label, ink = await tab.run(colours)
     assert label != ink

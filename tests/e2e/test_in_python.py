@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from helpers.generation import small_plan
+from helpers.generation import scenario_files, written
 from helpers.judging import played
 from helpers.openai_server import error, serving
 from helpers.people import saved_labels
@@ -99,9 +99,8 @@ def test_board(run: Path, tmp_path: Path) -> None:
 
 
 def test_check_generated(tmp_path: Path) -> None:
-    work = small_plan(tmp_path, 2)
-    call("generate", "write", work.root, "--model", "keyless/parts")
-    (tmp_path / "work" / work.scenario_file(*work.scenario_files()[0])).write_text("{}")
+    work = written(tmp_path, 2)
+    (work.root / scenario_files(work)[0]).write_text("{}")
     found = pb.check_generated(work.root)
     assert as_printed(found) == call("generate", "check", work.root, "--json").json
     assert found.failed == len({row["file"] for row in found.rows()}) == 1

@@ -52,9 +52,9 @@ NEEDS: Final[Mapping[str, Sequence[str]]] = {
     "experiment analyse": ["folder"],
     "experiment report": ["folder", "--out", "page"],
     "generate plan": ["--domain", "cyber-security", "--out", "planned"],
-    "generate write": ["folder", "--model", "keyless/parts"],
+    "generate write": ["folder", "--model", "somebody"],
     "generate check": ["folder"],
-    "generate read": ["folder", "--judge", "keyless/parts", "--judge", "keyless/parts"],
+    "generate read": ["folder", "--judge", "somebody", "--judge", "somebody"],
     "generate accept": ["folder", "--out", "accepted"],
     "generate status": ["folder"],
 }

@@ -14,9 +14,9 @@ from typer.testing import CliRunner
 
 from propensitybench.cli.generate_read import command
 from propensitybench.errors import BadInput
-from propensitybench.generation.forms import COLUMNS, CRITERIA, PanelReading
-from propensitybench.generation.items import Draw
 from propensitybench.generation.panel import PanelRequest, finish_round, open_round
+from propensitybench.generation.panel_forms import COLUMNS, CRITERIA, PanelReading
+from propensitybench.generation.panel_items import Draw
 from propensitybench.scenarios import read_dataset
 
 Call = Callable[..., tuple[int, str]]

@@ -10,7 +10,7 @@ import pytest
 from helpers.panel_folders import honest_scores, working_folder
 
 from propensitybench.errors import BadData, BadInput
-from propensitybench.generation.forms import (
+from propensitybench.generation.panel_forms import (
     COLUMNS,
     CRITERIA,
     PERSONAS,
@@ -22,7 +22,7 @@ from propensitybench.generation.forms import (
     write_form,
     write_forms,
 )
-from propensitybench.generation.items import DRAWN, Draw, PanelItem, draw_items, read_source
+from propensitybench.generation.panel_items import DRAWN, Draw, PanelItem, draw_items, read_source
 
 ROOT = Path(__file__).resolve().parents[2]
 Rows = list[dict[str, str]]

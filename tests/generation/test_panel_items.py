@@ -10,7 +10,7 @@ from helpers.panel_folders import PLANTED, data_folder, source_file, working_fol
 from propensitybench.episode import EpisodeSettings, episode_setup
 from propensitybench.episode.prompt import forwarded
 from propensitybench.errors import BadData, BadInput
-from propensitybench.generation.items import (
+from propensitybench.generation.panel_items import (
     DRAWN,
     Draw,
     Source,
@@ -137,22 +137,19 @@ def _surrogate(path: Path) -> None:
     ("break_it", "says"),
     [
         (_without_task, r"sound_0\.json \$\.task: is missing"),
-        (_surrogate, r"sound_0\.json: contains invalid Unicode"),
-        (
-            lambda path: path.write_text("[]"),
-            r"sound_0\.json: this file and organisation\.json must each hold",
-        ),
-        (lambda path: path.write_text("{"), r"sound_0\.json: is not valid JSON"),
-        (lambda path: path.with_name("organisation.json").unlink(), r"organisation\.json: cannot be read"),
+        (_surrogate, r"sound_0\.json \$: contains invalid Unicode"),
+        (lambda path: path.write_text("[]"), r"sound_0\.json \$: must be a JSON object"),
+        (lambda path: path.write_text("{"), r"sound_0\.json \$: is not valid JSON"),
+        (lambda path: path.with_name("organisation.json").unlink(), r"organisation\.json \$: cannot be read"),
         (
             lambda path: write(
                 path.with_name("organisation.json"), {**source_file()["organisation"], "name": ""}
             ),
-            r"organisation\.json \$\.name: must not be empty",
+            r"sound_0\.json \$\.organisation\.name: must not be empty",
         ),
         (
             lambda path: path.parents[2].joinpath("plan.json").write_text("{}"),
-            r"plan\.json: \$\.domain is missing",
+            r"plan\.json: Object missing required field",
         ),
     ],
 )
@@ -164,14 +161,8 @@ def test_a_broken_file_is_named(tmp_path: Path, break_it: object, says: str) -> 
         of(work)
 
 
-def test_a_folder_without_texts_says_what_is_missing(tmp_path: Path) -> None:
+def test_a_folder_without_scenarios_is_refused(tmp_path: Path) -> None:
     work = working_folder(tmp_path / "work", sound=0)
     (work / "units").mkdir()
     with pytest.raises(BadInput, match="contains no scenario; write some first"):
         of(work)
-    other = working_folder(tmp_path / "other", sound=1)
-    for path in (other / "storylines").iterdir():
-        path.unlink()
-    (other / "storylines").rmdir()
-    with pytest.raises(BadInput, match="has no folder storylines"):
-        of(other)

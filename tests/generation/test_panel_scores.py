@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from propensitybench.generation.agreement import ScoreSpread
-from propensitybench.generation.forms import PanelReading
-from propensitybench.generation.items import DRAWN, PanelItem
+from propensitybench.generation.panel_forms import PanelReading
+from propensitybench.generation.panel_items import DRAWN, PanelItem
 from propensitybench.generation.panel_scores import (
     PanelLimits,
     PanelScores,

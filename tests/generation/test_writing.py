@@ -12,15 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.generation import assignment, changed, keyless, rounds, small_plan
+from helpers.generation import assignment, canned, changed, rounds, scenario_files, small_plan
 from helpers.openai_server import REFUSALS, Answer, Json, Server, completion, error, says, serving
 from helpers.program import argv
 
 from propensitybench.clients.options import ModelOptions, RequestLimits
 from propensitybench.engine import Budget, Price, StopCause
 from propensitybench.errors import BadInput
-from propensitybench.generation.execution import Models, WritingResult, write
-from propensitybench.generation.keyless import MODEL
+from propensitybench.generation.run import Models, WritingResult, write
 from propensitybench.generation.workfolder import WorkFolder
 
 NAME = "the-writer"
@@ -58,7 +57,7 @@ def test_a_bad_reply_goes_back_to_the_writer_with_the_reason(kind: str, tmp_path
     work = small_plan(tmp_path, 2, neutral=1)
 
     def behave(body: Json, _number: int) -> Answer:
-        return keyless(body) if rounds(body) else BAD[kind]
+        return canned(body) if rounds(body) else BAD[kind]
 
     with serving(behave) as server:
         done = written(work, server)
@@ -83,7 +82,7 @@ def test_what_fails_four_times_is_set_aside_and_the_rest_is_written(tmp_path: Pa
     def behave(body: Json, _number: int) -> Answer:
         asked = assignment(body)
         bad = asked["stage"] == "scenario" and asked["row"]["number"] in (2, 5)
-        return says("I would rather not.") if bad and good == [True] else keyless(body)
+        return says("I would rather not.") if bad and good == [True] else canned(body)
 
     with serving(behave) as server:
         done = written(work, server)
@@ -168,7 +167,7 @@ def test_a_text_that_breaks_a_rule_is_set_aside_with_path_and_reason(rule: str, 
     def behave(body: Json, _number: int) -> Answer:
         asked = assignment(body)
         bad = asked["stage"] == "scenario" and asked["row"]["number"] == 2
-        return changed(body, change) if bad else keyless(body)
+        return changed(body, change) if bad else canned(body)
 
     with serving(behave) as server:
         done = written(work, server)
@@ -205,7 +204,7 @@ def test_a_storyline_that_breaks_a_rule_is_set_aside(rule: str, tmp_path: Path) 
     work = small_plan(tmp_path, 2, time=1, neutral=1)
 
     def behave(body: Json, _number: int) -> Answer:
-        return changed(body, change) if assignment(body).get("dimension") == "time" else keyless(body)
+        return changed(body, change) if assignment(body).get("dimension") == "time" else canned(body)
 
     with serving(behave) as server:
         done = written(work, server)
@@ -221,7 +220,7 @@ def test_a_judge_sends_a_text_back_and_a_judge_that_cannot_answer_blocks(tmp_pat
 
     def behave(body: Json, _number: int) -> Answer:
         if body["model"] == NAME:
-            return keyless(body) if not rounds(body) else changed(body, added("description", text=" Again."))
+            return canned(body) if not rounds(body) else changed(body, added("description", text=" Again."))
         shown = body["messages"][0]["content"]
         keep = "Again." in shown
         return says(json.dumps({"keep": keep, "reasons": [] if keep else [remark]}))
@@ -232,13 +231,12 @@ def test_a_judge_sends_a_text_back_and_a_judge_that_cannot_answer_blocks(tmp_pat
     again = [b for b in server.requests() if b["model"] == NAME and rounds(b)]
     assert len(again) == 2
     assert all(remark in body["messages"][3]["content"] for body in again)
-    provenance = WorkFolder(work.root).provenance
-    assert {p.judges for name, p in provenance.items() if name.endswith("_filing.json")} == {("reader",)}
-    assert {p.rounds for name, p in provenance.items() if name.endswith("_filing.json")} == {2}
+    known = WorkFolder(work.root).provenance
+    assert {(known[file].judges, known[file].rounds) for file in scenario_files(work)} == {(("reader",), 2)}
 
     (tmp_path / "b").mkdir()
     other = small_plan(tmp_path / "b", 1)
-    with serving(lambda b, _n: keyless(b) if b["model"] == NAME else says("Fine with me.")) as server:
+    with serving(lambda b, _n: canned(b) if b["model"] == NAME else says("Fine with me.")) as server:
         assert written(other, server, judges=("reader",)).aside == 1
     ((_, aside),) = other.asides().items()
     assert "the judge reader gave no verdict" in aside.reasons[0]
@@ -246,9 +244,9 @@ def test_a_judge_sends_a_text_back_and_a_judge_that_cannot_answer_blocks(tmp_pat
 
 def test_readers_words_go_back_to_the_writer_once(tmp_path: Path) -> None:
     work = small_plan(tmp_path, 2)
-    with serving(lambda body, _n: keyless(body)) as server:
+    with serving(lambda body, _n: canned(body)) as server:
         written(work, server)
-        name = WorkFolder(work.root).scenario_files()[0][1]
+        name = Path(scenario_files(work)[0]).stem
         (work.root / "returned.json").write_text(json.dumps({name: ["R 2: who would ask for this?"]}))
         assert written(work, server).written == 1
         assert written(work, server).written == 0
@@ -257,7 +255,7 @@ def test_readers_words_go_back_to_the_writer_once(tmp_path: Path) -> None:
 
 def test_a_budget_stops_and_the_same_call_resumes(tmp_path: Path) -> None:
     work = small_plan(tmp_path, 3)
-    with serving(lambda body, _n: keyless(body)) as server:
+    with serving(lambda body, _n: canned(body)) as server:
         first = written(work, server, budget=Budget(tokens=1), price=Price(1, 1))
         assert first.stop.cause is StopCause.BUDGET
         assert (first.calls, first.written) == (1, 0)
@@ -278,9 +276,8 @@ def test_a_wrong_key_stops_and_an_endpoint_that_fails_sets_nothing_right(tmp_pat
 
 def test_a_simulated_agent_writes_nothing(tmp_path: Path) -> None:
     work = small_plan(tmp_path, 1)
-    with pytest.raises(BadInput, match="writes nothing; try keyless/parts"):
+    with pytest.raises(BadInput, match="simulated/never: is a simulated agent, which can neither write"):
         asyncio.run(write(work, Models("simulated/never")))
-    assert asyncio.run(write(work, Models(MODEL))).written == 1
 
 
 def texts(folder: Path) -> dict[str, bytes]:
@@ -311,9 +308,9 @@ def test_killed_again_and_again_no_reply_is_paid_for_twice(tmp_path: Path) -> No
         if number % 4 == 0 and len(kills) < KILLS:
             kills.append(number)
             os.kill(running[-1].pid, signal.SIGKILL)
-        return keyless(body)
+        return canned(body)
 
-    with serving(lambda body, _n: keyless(body)) as server:
+    with serving(lambda body, _n: canned(body)) as server:
         written(calm, server)
     asked = ["generate", "write", str(work.root), "--model", NAME, "--concurrency", "3"]
     environment = {key: value for key, value in os.environ.items() if "KEY" not in key}

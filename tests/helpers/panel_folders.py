@@ -9,6 +9,7 @@ from typing import Any, Final
 from helpers.openai_server import Answer, Behaviour, says
 
 from propensitybench.digests import seed_from
+from propensitybench.generation.workfolder import PLAN_FORMAT, WorkFolder, WorkPlan
 from propensitybench.pressure.export import write_published
 from propensitybench.scenarios.dataset import Dataset, built_in_folder, read_dataset
 from propensitybench.scenarios.rolefile import HEADER, load_json
@@ -55,6 +56,7 @@ CHANGES: Final[dict[str, Callable[[Json], Json]]] = {
 
 def working_folder(folder: Path, sound: int = 6, planted: tuple[str, ...] = ()) -> Path:
     """A folder with that many sound scenarios in several workspaces, the planted bad ones and storylines."""
+    WorkFolder.create(folder, WorkPlan(PLAN_FORMAT, DOMAIN, 0, {}, "", ""), [])
     role = source_file()
     entry = role["scenarios"][0]
     places = [w for w in taxonomy().workspaces.values() if w.domain == DOMAIN][:3]
@@ -67,7 +69,6 @@ def working_folder(folder: Path, sound: int = 6, planted: tuple[str, ...] = ()) 
         write(unit / f"{name}.json", scenario)
         write(unit / "organisation.json", role["organisation"])
         write(unit / "sketches.json", [])
-    write(folder / "plan.json", {"format": "propensitybench-plan/1", "domain": DOMAIN})
     for path in (built_in_folder() / "storylines").glob("*.json"):
         write(folder / "storylines" / path.name, load_json(path, path.name))
     return folder

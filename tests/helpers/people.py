@@ -5,22 +5,14 @@ from pathlib import Path
 from typing import Any, Final
 
 import msgspec
+from helpers.readings import annotate, answer
 from helpers.runs import finish, make
 
-from propensitybench.chat import Reply
 from propensitybench.judging.labels import Items
-from propensitybench.judging.people import (
-    LABELS_FORMAT,
-    LabelReading,
-    PersonsAnswer,
-    open_reading,
-    quotable,
-    run_id,
-)
+from propensitybench.judging.people import LABELS_FORMAT, PersonsAnswer, labelling, quotable, run_id
 from propensitybench.judging.questions import Question, read_question
-from propensitybench.judging.sampling import Size
-from propensitybench.runs import StoredRun
-from propensitybench.store import Annotation, RunFile
+from propensitybench.judging.sample import Size
+from propensitybench.store import RunFile
 
 QUESTION: Final = read_question("justification")
 
@@ -31,28 +23,14 @@ def misaligned_run(path: Path, limit: int = 4, seed: int = 0) -> Path:
     return path
 
 
-def annotate(
-    path: Path, rater: str, answers: Mapping[str, str], variant: str = "", question: Question = QUESTION
-) -> None:
-    """Adds a rater's replies, as text by the key of the task."""
-    with RunFile.open(path, write=True) as file:
-        numbers = {task.task.key: task.number for task in file.tasks()}
-        rows = [
-            Annotation(numbers[task], question.digest, variant, rater, Reply(text))
-            for task, text in answers.items()
-        ]
-        file.annotate(rows, questions={question.digest: question.body}, raters={rater: "{}"})
-
-
 def judged(path: Path, rater: str, answers: Mapping[str, str], variant: str = "") -> None:
     """Adds a judge's answers, as categories by the key of the task, each with a quote."""
     with RunFile.open(path) as file:
         items = Items(file, QUESTION)
         replies = {
-            task: msgspec.json.encode(PersonsAnswer(category, items[task].passages[-1].text)).decode()
-            for task, category in answers.items()
+            task: answer(category, items[task].passages[-1].text) for task, category in answers.items()
         }
-    annotate(path, rater, replies, variant)
+    annotate(path, QUESTION, rater, replies, variant)
 
 
 def answers_of(path: Path, person: str, question: Question = QUESTION) -> dict[str, PersonsAnswer]:
@@ -60,21 +38,16 @@ def answers_of(path: Path, person: str, question: Question = QUESTION) -> dict[s
     with RunFile.open(path) as file:
         keys = {task.number: task.task.key for task in file.tasks()}
         return {
-            keys[one.task]: msgspec.json.decode(one.reply.content, type=PersonsAnswer)
-            for one in file.annotations(question.digest)
-            if one.rater == f"person/{person}"
+            keys[one.task]: PersonsAnswer(one.category, one.quote)
+            for one in file.labels(question.digest)
+            if one.person == person
         }
 
 
 def left(path: Path, person: str, size: Size = Size()) -> list[str]:  # noqa: B008 - frozen
     """The tasks that a person has still to read; draws the sample if there is none."""
-    with RunFile.open(path, write=True) as file:
-        return reading(path, file, size).left(f"person/{person}")
-
-
-def reading(path: Path, file: RunFile, size: Size = Size()) -> LabelReading:  # noqa: B008 - frozen
-    """The reading of the question in an open run file."""
-    return open_reading(StoredRun(path), file, QUESTION, size)
+    with labelling(path, QUESTION, size) as labels:
+        return labels.left(person)
 
 
 def quotable_texts(path: Path, task: str) -> list[str]:

@@ -13,11 +13,11 @@ from propensitybench.clients.endpoint import Endpoint
 from propensitybench.clients.openai_chat import OpenAIChatClient
 from propensitybench.clients.options import ModelOptions, RequestLimits
 from propensitybench.engine import ExecutionOptions, RunSpec, create_run
+from propensitybench.engine.asking import AskingResult
 from propensitybench.episode import Protocol
-from propensitybench.judging.probed import ProbeNumbers, probe_numbers, read_probed
+from propensitybench.judging.probe_numbers import ProbeNumbers, probe_numbers, read_probed
 from propensitybench.judging.probes import Level, Probe, read_probe
-from propensitybench.judging.probing import Probing, probe_run
-from propensitybench.judging.session import AskingResult
+from propensitybench.judging.side_branches import Probing, probe_run
 from propensitybench.scenarios import Selection
 
 AWARENESS = read_probe("awareness")

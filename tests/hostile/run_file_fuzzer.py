@@ -30,11 +30,12 @@ from hostile.run_file_trial import COMMANDS, SLOW, WALL_S, Finding, Trial
 from propensitybench.clients import says
 from propensitybench.engine import ExecutionOptions, RunSpec, create_run
 from propensitybench.judging import keyless
-from propensitybench.judging.asking import judge_run
-from propensitybench.judging.plan import Judging
+from propensitybench.judging.judges import Judging, judge_run
+from propensitybench.judging.people import PersonsAnswer, labelling
 from propensitybench.judging.probes import read_probe
-from propensitybench.judging.probing import Probing, probe_run
 from propensitybench.judging.questions import read_question
+from propensitybench.judging.sample import Size
+from propensitybench.judging.side_branches import Probing, probe_run
 from propensitybench.runs import StoredRun
 from propensitybench.scenarios import Selection
 from propensitybench.store import RunFile, Shard, StoppingRule
@@ -80,6 +81,8 @@ def seeds(folder: Path) -> list[Path]:
     judging = Judging((read_question("awareness"), read_question("justification")), (keyless.MODEL,))
     asyncio.run(judge_run(done, judging, ExecutionOptions()))
     asyncio.run(probe_run(done, Probing((read_probe("awareness"),)), ExecutionOptions()))
+    with labelling(done, read_question("awareness"), Size(8)) as labels:
+        labels.store("Ann", dict.fromkeys(labels.left("Ann"), PersonsAnswer("none")))
     half = make(folder / "half.run", limit=2)
     finish(
         half, TaskScript(lambda task: [] if task.naming == "benign" else [says("no", done=True)] * 13, _MODEL)

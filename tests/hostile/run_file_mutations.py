@@ -25,6 +25,8 @@ COLUMNS: Final = {
     "question": ("digest", "body"),
     "rater": ("name", "body"),
     "annotation": ("number", "task", "question", "variant", "rater", "body"),
+    "label": ("number", "task", "question", "person", "category", "quote"),
+    "sample": ("question", "body"),
     "shard": ("number", "count"),
     "share": ("task",),
 }
@@ -36,6 +38,7 @@ JSON: Final = (
     ("outcome", "record"),
     ("question", "body"),
     ("annotation", "body"),
+    ("sample", "body"),
 )
 VALUES: Final[Sequence[Any]] = (
     0,

@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 from helpers.data_mutations import mutated_bytes, mutated_json
 from helpers.fuzzing import no_hang, use_each
-from helpers.runs import finish, make
 from inspect_adapter.exporting import export, mixed_run
 
 from propensitybench.errors import BadInput
@@ -22,9 +21,7 @@ from propensitybench.files import MIB
 from propensitybench.inspect_adapter.eval_export import COMPRESSION
 from propensitybench.inspect_adapter.eval_limits import (
     MAX_MEMBER_MIB,
-    MAX_RATIO,
     VARIABLE,
-    CheckedLog,
 )
 from propensitybench.inspect_adapter.probe import read_answers
 from propensitybench.runs import read_runs
@@ -64,27 +61,26 @@ def add_bomb(path: Path, name: str, method: int, size: int) -> Path:
 
 @pytest.mark.parametrize(
     ("member", "method"),
-    [
-        (HEADER, "deflate"),
-        (SUMMARIES, "zstandard"),
-        ("_journal/start.json", "zstandard"),
-        ("_journal/summaries/1.json", "deflate"),
-    ],
+    [(HEADER, "deflate"), (SUMMARIES, "zstandard"), ("_journal/start.json", "zstandard")],
 )
-def test_a_bomb_is_refused_with_what_to_do(tmp_path: Path, method: str, member: str) -> None:
+def test_a_bomb_is_refused_with_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str, member: str
+) -> None:
+    monkeypatch.setenv(VARIABLE, "4")
     members = {name: content for name, content in sound_members().items() if name != member}
-    path = add_bomb(
-        write_log(tmp_path / "a.eval", members), member, METHODS[method], (MAX_MEMBER_MIB + 6) * MIB
-    )
+    path = add_bomb(write_log(tmp_path / "a.eval", members), member, METHODS[method], 6 * MIB)
     assert path.stat().st_size < MIB
     for read in (lambda: read_runs([path]), lambda: read_answers(path)):
         with no_hang(), pytest.raises(BadInput) as caught:
             read()
-        assert f"{path}: '{member}' inflates to more than {MAX_RATIO} times its size" in str(caught.value)
-        assert f"if you trust this log, set {VARIABLE}=256 or more" in str(caught.value)
+        assert f"{path}: '{member}' inflates to more than 4 MiB" in str(caught.value)
+        assert f"if you trust this log, set {VARIABLE}=16 or more" in str(caught.value)
 
 
-def test_a_bomb_among_the_samples_is_refused_when_it_has_to_be_read(tmp_path: Path) -> None:
+def test_a_bomb_among_the_samples_is_refused_when_it_has_to_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(VARIABLE, "4")
     names = [name for name in sound_members() if name.startswith("samples/")]
     refused = 0
     for name in names:
@@ -99,31 +95,14 @@ def test_a_bomb_among_the_samples_is_refused_when_it_has_to_be_read(tmp_path: Pa
     assert 0 < refused < len(names)
 
 
-def test_what_is_inflated_counts_and_not_what_the_archive_says(tmp_path: Path) -> None:
-    path = add_bomb(tmp_path / "a.eval", HEADER, zipfile.ZIP_DEFLATED, 100 * MIB)
+@pytest.mark.parametrize("method", METHODS)
+def test_an_archive_that_lies_about_a_size_is_refused(tmp_path: Path, method: str) -> None:
+    path = add_bomb(tmp_path / "a.eval", HEADER, METHODS[method], 100 * MIB)
     content = bytearray(path.read_bytes())
     directory = content.rindex(b"PK\x01\x02")
     struct.pack_into("<I", content, directory + 24, 20)  # "20 bytes, inflated"
     path.write_bytes(content)
-    with zipfile.ZipFile(path) as archive:
-        assert archive.getinfo(HEADER).file_size == 20
-    with no_hang(), pytest.raises(BadInput, match=r"header\.json' inflates to more than 100 times its size"):
-        read_runs([path])
-
-
-@pytest.mark.slow
-def test_the_user_can_raise_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    large = (MAX_MEMBER_MIB + 1) * MIB
-    header = json.loads(sound_members()[HEADER])
-    # Random digits compress to a half, so only the size is too large.
-    header["eval"]["metadata"]["padding"] = random.Random(0).randbytes(large // 2).hex()
-    path = write_log(tmp_path / "a.eval", sound_members() | {HEADER: json.dumps(header).encode()})
-    with pytest.raises(BadInput, match=f"'header.json' inflates to more than {MAX_MEMBER_MIB} MiB"):
-        read_runs([path])
-    monkeypatch.setenv(VARIABLE, "256")
-    assert len(read_runs([path]).runs) == 1
-    monkeypatch.setenv(VARIABLE, "1")
-    with pytest.raises(BadInput, match=r"inflates to more than 1 MiB; .*=4 or more"):
+    with no_hang(), pytest.raises(BadInput, match=r"cannot be read as an Inspect log of .*Bad CRC-32"):
         read_runs([path])
 
 
@@ -146,72 +125,6 @@ def test_a_large_log_in_the_json_format_is_refused(tmp_path: Path) -> None:
         no_hang(),
         pytest.raises(BadInput, match=f"has more than {4 * MAX_MEMBER_MIB} MiB; if you trust"),
     ):
-        read_runs([path])
-
-
-@pytest.mark.slow
-def test_the_log_of_a_large_run_is_far_below_the_limits(tmp_path: Path) -> None:
-    run = make(tmp_path / "a.run", "simulated/never", limit=40)  # 80 tasks, all of them to level 12
-    finish(run)
-    logs = export(run, tmp_path / "logs")
-    for log in logs:
-        with zipfile.ZipFile(log) as archive:
-            members = archive.infolist()
-        assert len(members) > 40
-        assert max(member.file_size for member in members) < MIB
-        assert max(member.file_size / member.compress_size for member in members) < MAX_RATIO / 2
-    assert sum(run.score().tasks.total for run in read_runs(logs).runs) == 80
-
-
-def other_end(content: bytes) -> bytes:
-    """The archive with a second end, which says that another archive in front is the log."""
-    return content + content[-22:-2] + struct.pack("<H", 0)
-
-
-def comment(content: bytes) -> bytes:
-    return content[:-2] + struct.pack("<H", 4) + b"note"
-
-
-def prefix(content: bytes) -> bytes:
-    return b"PK\x03\x04" + bytes(60) + content
-
-
-def locator(content: bytes) -> bytes:
-    """The archive with an end of 64 bits that names another directory, which not every reader looks at."""
-    end = struct.pack("<4sQ2H2I4Q", b"PK\x06\x06", 44, 45, 45, 0, 0, 0, 0, 0, len(content) - 22)
-    place = struct.pack("<4sIQI", b"PK\x06\x07", 0, len(content) - 22, 1)
-    return content[:-22] + end + place + content[-22:]
-
-
-def gap(content: bytes) -> bytes:
-    """The archive with something between its directory and its end."""
-    return content[:-22] + bytes(10) + content[-22:]
-
-
-@pytest.mark.parametrize("change", [other_end, comment, prefix, locator, gap])
-def test_an_archive_that_can_be_read_in_two_ways_is_refused(
-    tmp_path: Path, change: Callable[[bytes], bytes]
-) -> None:
-    path = write_log(tmp_path / "a.eval", sound_members())
-    assert read_runs([path])
-    path.write_bytes(change(path.read_bytes()))
-    with pytest.raises(BadInput, match=r"is not an Inspect log, or is damaged \("):
-        read_runs([path])
-
-
-@pytest.mark.slow
-def test_too_many_members_are_refused(tmp_path: Path) -> None:
-    path = tmp_path / "a.eval"
-    with zipfile.ZipFile(path, "w") as archive:
-        for number in range(100_001):
-            archive.writestr(f"{number}", b"")
-    with no_hang(), pytest.raises(BadInput, match="has 100001 members; at most 100000 are read"):
-        CheckedLog(path)
-
-
-def test_an_unknown_compression_is_refused(tmp_path: Path) -> None:
-    path = write_log(tmp_path / "a.eval", sound_members(), zipfile.ZIP_BZIP2)
-    with pytest.raises(BadInput, match="has the unknown compression 12"):
         read_runs([path])
 
 

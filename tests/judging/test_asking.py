@@ -17,13 +17,12 @@ from helpers.runs import journal, scores
 
 from propensitybench.clients.options import ModelOptions, RequestLimits
 from propensitybench.engine import Budget, ExecutionOptions, Price, StopCause
+from propensitybench.engine.asking import AskingResult
 from propensitybench.errors import BadInput
-from propensitybench.judging.asking import judge_run, plan_judging
+from propensitybench.judging.judges import Judging, judge_run, plan_judging
 from propensitybench.judging.labels import Answers, read_labels
-from propensitybench.judging.plan import Judging
 from propensitybench.judging.prompts import NoLabel
 from propensitybench.judging.questions import read_question
-from propensitybench.judging.session import AskingResult
 from propensitybench.store import RunFile, verify
 
 QUESTION = read_question("justification")

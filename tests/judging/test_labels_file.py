@@ -11,7 +11,7 @@ from helpers.program import call
 
 from propensitybench.judging.people import PersonsAnswer
 from propensitybench.judging.questions import read_question
-from propensitybench.judging.sampling import Size, stored_sample
+from propensitybench.judging.sample import Size, stored_sample
 from propensitybench.runs import StoredRun
 from propensitybench.store import RunFile
 

@@ -8,7 +8,7 @@ from helpers.judging import item
 
 from propensitybench.chat import Reply, StopReason
 from propensitybench.judging.items import Item
-from propensitybench.judging.prompts import NoLabel, ask, prompts, read_label
+from propensitybench.judging.prompts import NoLabel, ask, checked_label, prompts, read_label
 from propensitybench.judging.questions import read_question
 
 QUESTION = read_question("justification")
@@ -63,8 +63,7 @@ def test_what_is_no_answer_says_why(kind: str) -> None:
 
 
 def test_a_person_need_not_quote() -> None:
-    reply = Reply(answer("necessity", ""))
-    assert read_label(QUESTION, ITEM, reply, must_quote=False).category == "necessity"
+    assert checked_label(QUESTION, ITEM, "necessity", "", must_quote=False).category == "necessity"
 
 
 def order(task: str, judge: str) -> list[str]:

@@ -13,7 +13,7 @@ from propensitybench.judging.labels import PERSON, Answers, Labelled
 from propensitybench.judging.prompts import Label, NoLabel
 from propensitybench.judging.questions import read_question
 from propensitybench.judging.results import Results, results_of
-from propensitybench.judging.sampling import Size, draw
+from propensitybench.judging.sample import Size, draw
 from propensitybench.metrics.judged import MIN_LABELLED
 
 QUESTION = msgspec.structs.replace(read_question("awareness"), about="scored")

@@ -1,26 +1,24 @@
-"""A second implementation of the estimators, in numpy only, for `test_second.py`.
+"""A second implementation of the clustered sample, in plain Python, for `test_second.py`.
 
-Written from METHODS.md and the docstrings of the episode record, before `propensitybench.metrics` was read;
-it shares no code with it. The forms of the intervals were changed with those of the package when simulations
-had shown that METHODS.md's undercover (docs/metrics.md, "Coverage"). It is slow and plain on purpose: rows
-and dictionaries, one loop a sum.
+Written from METHODS and the papers that the package names, before `propensitybench.metrics` was read; it
+shares no code with it. It is slow and plain on purpose: units in lists, one loop a sum. The forms of the
+intervals were changed with those of the package when simulations had shown that others undercover
+(docs/metrics.md, "Coverage").
 
-Where METHODS.md leaves a choice open, this is the choice made: several domains' clusters count as
+Where the sources leave a choice open, this is the choice made: several domains' clusters count as
 1 / sum(share^2 / G_d) in an effective size, their degrees of freedom add up; the CR3 adjustment divides by
 (1 - m / n)^2, and only the degrees of freedom assume that a cluster's sum varies with its size squared
 (Imbens and Kolesar 2016); with equal weights of tasks residuals are taken about the overall mean and centred
-within domains; the exposure of a rate is the number of levels entered.
+within domains.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from itertools import product
+from dataclasses import dataclass, replace
 from math import inf, sqrt
 from statistics import NormalDist
 from typing import Any
 
 import numpy as np
-from metrics.second_rows import Row
 from scipy.special import stdtrit
 
 NORMAL = NormalDist()
@@ -28,35 +26,19 @@ NORMAL = NormalDist()
 Pair = tuple[float, float]
 
 
-# Ratio estimates (METHODS 3) ------------------------------------------------------------------------------
-
-
-@dataclass
+@dataclass(frozen=True)
 class Unit:
-    """A scenario under a dimension: sums of numerator and denominator over its episodes."""
+    """A scenario under a dimension, with its share of numerator and denominator."""
 
-    row: Row
-    x: float = 0.0
-    y: float = 0.0
-    need: float = 0.0
+    domain: str
+    scenario: str
+    workspace: str
+    storyline: str
+    dimension: str
+    x: float
+    y: float
+    need: float = 1.0
     noise: float = np.nan  # variance of x over reruns
-
-
-Number = Callable[[Row], float]
-
-
-def one(_row: Row) -> float:
-    return 1.0
-
-
-def units_of(rows: Sequence[Row], weight: Sequence[float], x: Number, y: Number = one) -> list[Unit]:
-    """The units of the rows; ``need`` is the sum of weights."""
-    units: dict[tuple[str, str], Unit] = {}
-    for row, w in zip(rows, weight, strict=True):
-        unit = units.setdefault(row.unit, Unit(row))
-        if w > 0:
-            unit.x, unit.y, unit.need = unit.x + w * x(row), unit.y + w * y(row), unit.need + w
-    return list(units.values())
 
 
 @dataclass(frozen=True)
@@ -72,8 +54,8 @@ class Stratum:
 def strata_of(units: Sequence[Unit]) -> list[Stratum]:
     """The domains; none at all if one of them was not observed. One without a denominator is left out."""
     strata = []
-    for domain in sorted({unit.row.domain for unit in units}):
-        every = [unit for unit in units if unit.row.domain == domain]
+    for domain in sorted({unit.domain for unit in units}):
+        every = [unit for unit in units if unit.domain == domain]
         if not any(unit.need > 0 for unit in every):
             return []
         inside = [unit for unit in every if unit.y > 0]
@@ -107,20 +89,20 @@ class Spread:
     estimated: float
 
 
-def groups_of(units: Iterable[Unit], key: Callable[[Row], str]) -> list[list[Unit]]:
+def groups_of(units: Iterable[Unit], key: Callable[[Unit], str]) -> list[list[Unit]]:
     """The units by cluster."""
     groups: dict[str, list[Unit]] = {}
     for unit in units:
-        groups.setdefault(key(unit.row), []).append(unit)
+        groups.setdefault(key(unit), []).append(unit)
     return list(groups.values())
 
 
-def by_scenario(row: Row) -> str:
-    return row.scenario
+def by_scenario(unit: Unit) -> str:
+    return unit.scenario
 
 
-def by_workspace(row: Row) -> str:
-    return row.workspace
+def by_workspace(unit: Unit) -> str:
+    return unit.workspace
 
 
 def clustered(strata: Sequence[Stratum], by_task: bool) -> Spread | None:
@@ -166,13 +148,13 @@ def few_clustered(strata: Sequence[Stratum], by_task: bool) -> Spread | None:
 def crossed(strata: Sequence[Stratum], by_task: bool) -> float | None:
     """SE for new scenarios and storylines: V_scenario + V_storyline - V_unit, within dimensions."""
     scenario, extra = clustered(strata, by_task), 0.0
-    if scenario is None or any(not unit.row.storyline for stratum in strata for unit in stratum.units):
+    if scenario is None or any(not unit.storyline for stratum in strata for unit in stratum.units):
         return None
     for part, stratum in zip(parts_of(strata, by_task), strata, strict=True):
-        for units in groups_of(stratum.units, lambda row: row.dimension):
+        for units in groups_of(stratum.units, lambda unit: unit.dimension):
             n = sum(unit.y for unit in units)
             ratio = sum(unit.x for unit in units) / n
-            told = groups_of(units, lambda row: row.storyline)
+            told = groups_of(units, lambda unit: unit.storyline)
             if len(told) < 2:
                 return None
             for sign, groups in ((1, told), (-1, [[unit] for unit in units])):
@@ -346,7 +328,7 @@ def estimate(estimand: Estimand, by_task: bool) -> dict[str, Any]:
     return {
         "value": value_of(strata, by_task),
         "n": len(units),
-        "clusters": len({unit.row.scenario for unit in units}),
+        "clusters": len({unit.scenario for unit in units}),
         "domains": len(strata),
         "benchmark": benchmark(strata, by_task),
         "scenario": scenario and scenario.se,
@@ -358,12 +340,19 @@ def estimate(estimand: Estimand, by_task: bool) -> dict[str, Any]:
     }
 
 
-def sign_flip(sums: Sequence[float]) -> float | None:
-    """The exact two-sided p-value of a sum under all signs of its parts (METHODS 4); None with too many."""
-    parts = np.array([part for part in sums if abs(part) > 1e-12])
-    if len(parts) < 2:
-        return 1.0
-    if len(parts) > 13:
-        return None
-    signs = np.array(list(product((-1, 1), repeat=len(parts))))
-    return float((np.abs(signs @ parts).round(12) >= abs(parts.sum()).round(12)).mean())
+def difference(first: Sequence[Unit], second: Sequence[Unit]) -> list[Unit]:
+    """Units whose mean is the second ratio minus the first: ratio + n (x - ratio y) / sum(y) of each."""
+    found = []
+    for domain in sorted({unit.domain for unit in first}):
+        sides = [[unit for unit in units if unit.domain == domain] for units in (first, second)]
+        totals = [sum(unit.y for unit in side) for side in sides]
+        for pair in zip(*sides, strict=True):
+            values = []
+            for unit, side, total in zip(pair, sides, totals, strict=True):
+                if total > 0:
+                    ratio = sum(one.x for one in side) / total
+                    values.append(ratio + len(side) * (unit.x - ratio * unit.y) / total)
+            known = float(len(values) == 2)
+            x = values[1] - values[0] if known else 0.0
+            found.append(replace(pair[0], x=x, y=known, need=known, noise=np.nan))
+    return found

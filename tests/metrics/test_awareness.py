@@ -15,9 +15,9 @@ from propensitybench.metrics.awareness import (
     YesNo,
     act_by_awareness,
     agreement,
-    majority,
     share_of,
 )
+from propensitybench.metrics.majority import majority
 from propensitybench.metrics.stated import ACTUALS, Actual
 
 Episode = tuple[str, YesNo, Actual]
@@ -49,7 +49,14 @@ def answered(*rows: tuple[str, str]) -> tuple[list[EpisodeRecord], dict[str, lis
         ("", None),
     ],
 )
-def test_a_majority_is_one_of_all_wordings_that_were_asked(letters: str, expected: YesNo) -> None:
+def test_a_majority_of_all_is_one_of_all_wordings_that_were_asked(letters: str, expected: YesNo) -> None:
+    assert majority(meant(letters), of_all=True) is expected
+
+
+@pytest.mark.parametrize(
+    ("letters", "expected"), [("yy---", True), ("yn-", None), ("yyn-", True), ("", None)]
+)
+def test_a_majority_leads_the_others(letters: str, expected: YesNo) -> None:
     assert majority(meant(letters)) is expected
 
 

@@ -16,20 +16,18 @@ from propensitybench.episode import EpisodeRecord, Outcome
 from propensitybench.metrics import RunRecords, score_run
 from propensitybench.metrics.compare import paired
 from propensitybench.metrics.estimates import (
-    RatioTerms,
-    bounds_of,
     competent_propensity_terms,
     competent_terms,
     estimate,
     hazard_terms,
     propensity_terms,
-    ratio,
     withstood_terms,
 )
 from propensitybench.metrics.intervals import tail_of_bounds
 from propensitybench.metrics.missing import Missing, missing_of
 from propensitybench.metrics.scores import terms_of
 from propensitybench.metrics.table import Table, table_of
+from propensitybench.metrics.terms import Terms
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -54,7 +52,7 @@ def test_missing_episodes_are_counted_by_domain_and_reason() -> None:
     assert found.complete_case is None
 
 
-BOUNDED: Sequence[Callable[[Table], RatioTerms]] = (
+BOUNDED: Sequence[Callable[[Table], Terms]] = (
     propensity_terms,
     partial(propensity_terms, level=0),
     partial(propensity_terms, level=6),
@@ -83,7 +81,7 @@ def test_whatever_missing_episodes_come_to_is_within_the_bounds(seed: int) -> No
     whole = table_of(one[rng.integers(len(one))] for one in ends)
     table = table_of(records)
     for terms in BOUNDED:
-        found, value = bounds_of(table, terms(table)), ratio(whole, terms(whole))
+        found, value = table.measure(terms(table)).bounds, whole.measure(terms(whole)).value
         if found is not None and value is not None:
             assert found.low - 1e-9 <= value <= found.high + 1e-9
 

@@ -9,7 +9,7 @@ from math import sqrt
 import numpy as np
 import pytest
 
-from propensitybench.metrics.estimates import estimate, interval, propensity_terms
+from propensitybench.metrics.estimates import estimate, propensity_terms
 from propensitybench.metrics.intervals import Interval
 from propensitybench.metrics.survival import survival_of
 from propensitybench.metrics.table import LEVELS, Table
@@ -62,7 +62,7 @@ def test_the_interval_covers_new_scenarios_and_a_naive_one_does_not() -> None:
     covered, naive = [], []
     for _ in range(REPLICATES):
         table = table_of_levels(play(agent, layout, rng, 2), layout)
-        covered.append(contains(interval(table, propensity_terms(table)).interval, truth))
+        covered.append(contains(table.measure(propensity_terms(table)).ci95, truth))
         naive.append(abs(np.mean(by_domain(table)) - truth) <= Z95 * naive_error(table))
     assert LOW <= np.mean(covered) <= HIGH
     assert np.mean(naive) < 0.85
@@ -128,7 +128,7 @@ def test_the_band_covers_the_whole_curve_and_intervals_of_single_levels_do_not(s
     single = []
     for _ in range(200):
         table = table_of_run(size, 0.3, spread, rng)
-        levels = [interval(table, propensity_terms(table, level)).interval for level in range(LEVELS)]
+        levels = [table.measure(propensity_terms(table, level)).ci95 for level in range(LEVELS)]
         single.append(all(contains(one, t) for one, t in zip(levels, truth, strict=True)))
     assert np.mean(single) < found.mean
     assert np.mean(single) < AT_LEAST or size == "10 x 6"  # conservative there, as are single levels
@@ -137,7 +137,7 @@ def test_the_band_covers_the_whole_curve_and_intervals_of_single_levels_do_not(s
 def test_the_cells_of_the_band_are_those_of_the_survival() -> None:
     table = table_of_run("40 x 6", 0.3, 1.0, np.random.default_rng(1))
     tail = 0.025 / LEVELS
-    steps = [interval(table, propensity_terms(table, level), tail).interval for level in range(LEVELS)]
+    steps = [table.measure(propensity_terms(table, level)).interval(tail).interval for level in range(LEVELS)]
     bands = [step and Interval(1 - step.high, 1 - step.low) for step in steps]
     assert survival_of(table).survival_band == bands
 
@@ -162,8 +162,8 @@ def test_a_number_from_scored_episodes_alone_does_not_cover() -> None:
         levels = play(agent, layout, rng, 1.0, dimensions=3)
         table = table_of_levels(levels, layout, lose(levels, 0.5, "misaligned", rng))
         terms = propensity_terms(table)
-        alone.append(contains(interval(table, terms._replace(ends=None)).interval, 0.01))
-        covered.append(contains(interval(table, terms).interval, 0.01))
+        alone.append(contains(table.measure(terms._replace(ends=None)).ci95, 0.01))
+        covered.append(contains(table.measure(terms).ci95, 0.01))
     assert np.mean(alone) < 0.3
     assert np.mean(covered) >= AT_LEAST
 

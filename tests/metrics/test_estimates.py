@@ -10,12 +10,12 @@ from scipy.stats import t as student
 from propensitybench.episode import EpisodeRecord
 from propensitybench.metrics.estimates import (
     Estimate,
-    RatioTerms,
     estimate,
     propensity_terms,
 )
 from propensitybench.metrics.scores import score_naming
 from propensitybench.metrics.table import table_of
+from propensitybench.metrics.terms import Ratio, Terms
 from validation.populations import Layout, table_of_levels
 
 DIMENSIONS = ("time", "financials", "power-seeking", "self-preservation")
@@ -185,7 +185,7 @@ def test_the_error_of_a_task_weighted_ratio_agrees_with_resampled_scenarios() ->
                 level = 1 if domain == BIO else 10
                 records.append(misaligned(level, **about) if fails else resisted(**about))  # type: ignore[arg-type]
     table = table_of(records)
-    terms = RatioTerms(table.misaligned * table.failure_level, table.misaligned)
+    terms = Ratio(table.misaligned * table.failure_level, table.misaligned)
     values = []
     for _ in range(2000):
         x = y = 0.0
@@ -194,7 +194,9 @@ def test_the_error_of_a_task_weighted_ratio_agrees_with_resampled_scenarios() ->
             resampled = rows[rng.integers(0, size, size)]
             x, y = x + terms.x[resampled].sum(), y + terms.y[resampled].sum()
         values.append(x / y)
-    assert estimate(table, terms, "", "task").errors.scenario == pytest.approx(np.std(values), rel=0.06)
+    assert estimate(table, Terms(terms, form="count"), "", "task").errors.scenario == pytest.approx(
+        np.std(values), rel=0.06
+    )
 
 
 def test_spread_that_is_only_rounding_is_none() -> None:
@@ -210,11 +212,11 @@ def test_spread_that_is_only_rounding_is_none() -> None:
 
 def test_a_domain_in_which_nothing_counts_is_left_out_or_leaves_nothing() -> None:
     table = table_of([misaligned(1, domain=BIO, scenario="b"), resisted(domain=CHEM, scenario="c")])
-    some = RatioTerms(table.misaligned, table.finished * (table.domain == BIO))
-    assert estimate(table, some, "").value == 1.0
-    assert estimate(table, some, "").domains == 1
-    assert estimate(table, some._replace(needed=some.y), "").value is None
-    assert estimate(table, some._replace(needed=table.finished), "").value == 1.0
+    some = Ratio(table.misaligned, table.finished * (table.domain == BIO))
+    assert estimate(table, Terms(some), "").value == 1.0
+    assert estimate(table, Terms(some), "").domains == 1
+    assert estimate(table, Terms(some._replace(needed=some.y)), "").value is None
+    assert estimate(table, Terms(some._replace(needed=table.finished)), "").value == 1.0
 
 
 def test_competence_is_of_episodes_and_not_of_tasks() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from propensitybench.gates.sample import common_tasks
-from propensitybench.metrics.arrays import Numbers
+from propensitybench.metrics.arrays import Codes, Numbers
 from propensitybench.metrics.compare import paired
 from propensitybench.metrics.noninferiority import (
     MIN_SCENARIOS,
@@ -23,7 +23,8 @@ from propensitybench.metrics.noninferiority import (
     lost_competence,
     worst_cases,
 )
-from propensitybench.metrics.pairs import Pairs, TaskPlaces
+from propensitybench.metrics.pairs import PairedOutcomes
+from propensitybench.metrics.sample import ClusteredSample
 from propensitybench.metrics.sample_needed import (
     AvailableTasks,
     Noise,
@@ -40,20 +41,23 @@ from validation.gates import LEVEL, MARGIN, looks_until_decided, play_gates
 BOTH = Tails(LEVEL, LEVEL)
 
 
-def pairs_of(base: list[float], candidate: list[float], domains: int = 1) -> Pairs:
+def pairs_of(base: list[float], candidate: list[float], domains: int = 1) -> PairedOutcomes:
     """A scenario for each pair; None of the candidate is missing."""
     number = np.arange(len(base))
-    first, second = np.array(base), np.array(candidate)
-    places = TaskPlaces(number % domains, number)
-    return Pairs.of(places, np.stack([first, first]), np.stack([second, second]))
+    return clustered_pairs(number % domains, number, np.array(base), np.array(candidate))
 
 
-def limits(pairs: Pairs, tails: Tails) -> OneSidedLimits:
+def clustered_pairs(domain: Codes, scenario: Codes, base: Numbers, candidate: Numbers) -> PairedOutcomes:
+    sample, played = ClusteredSample(domain, scenario), np.ones(len(domain), dtype=bool)
+    return PairedOutcomes(sample, np.stack([base, base]), np.stack([candidate, candidate]), played)
+
+
+def limits(pairs: PairedOutcomes, tails: Tails) -> OneSidedLimits:
     cases = worst_cases(pairs)
     return NO_LIMITS if cases is None else cases.limits(tails)
 
 
-def unknown(pairs: Pairs, rows: slice) -> Pairs:
+def unknown(pairs: PairedOutcomes, rows: slice) -> PairedOutcomes:
     """The same without scores of some of the candidate's tasks."""
     candidate: Numbers = pairs.candidate.copy()
     candidate[0, rows], candidate[1, rows] = 0, 1
@@ -74,7 +78,7 @@ def test_without_missing_tasks_the_limits_are_those_of_the_paired_comparison(see
     ).propensity
     mine = limits(tasks.pairs, BOTH)
     if mine == NO_LIMITS:
-        assert tasks.pairs.places.scenarios < MIN_SCENARIOS or found.ci95 is None
+        assert len(tasks.pairs.sample.home) < MIN_SCENARIOS or found.ci95 is None
     elif found.ci95 is not None:
         half = 0.5 / len(tasks.tasks)
         ends = max(-1.0, found.ci95[0] - half), min(1.0, found.ci95[1] + half)
@@ -123,17 +127,12 @@ def test_what_limits_say(found: OneSidedLimits, answer: GateAnswer) -> None:
 
 
 def test_little_or_nothing_is_never_a_pass() -> None:
-    empty = np.zeros((2, 0))
-    nothing = Pairs.of(TaskPlaces(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)), empty, empty)
+    nothing = pairs_of([], [])
     one = pairs_of([0.0], [0.0])
     eleven = pairs_of([0.0] * 11, [0.0] * 11)
-    many_tasks = Pairs.of(
-        TaskPlaces(np.zeros(500, dtype=np.int64), np.zeros(500, dtype=np.int64)),
-        np.zeros((2, 500)),
-        np.zeros((2, 500)),
-    )
-    single = pairs_of([0.0] * 400, [0.0] * 400)
-    single = Pairs.of(TaskPlaces(np.array([1] + [0] * 399), np.arange(400)), single.base, single.candidate)
+    zeros, same = np.zeros(500), np.zeros(500, dtype=np.int64)
+    many_tasks = clustered_pairs(same, same, zeros, zeros)
+    single = clustered_pairs((np.arange(500) == 0).astype(np.int64), np.arange(500), zeros, zeros)
     for pairs in (nothing, one, eleven, many_tasks, single):
         assert look_at(pairs, BOTH, 0.9).answer is GateAnswer.INCONCLUSIVE
 
@@ -152,12 +151,10 @@ def test_the_looks_end_with_the_first_that_decides() -> None:
 
 
 def test_competence_is_lost_only_if_it_is_certain() -> None:
-    places = TaskPlaces(np.zeros(200, dtype=np.int64), np.arange(200))
-    full = np.ones(200)
-    less, little = np.repeat([1.0, 0.0], [140, 60]), np.repeat([1.0, 0.0], [178, 22])
-    assert lost_competence(places, full, less, LEVEL)
-    assert not lost_competence(places, full, little, LEVEL)
-    assert not lost_competence(places, less, full, LEVEL)
+    full, less, little = [1.0] * 200, [1.0] * 140 + [0.0] * 60, [1.0] * 178 + [0.0] * 22
+    assert lost_competence(pairs_of(full, less), LEVEL)
+    assert not lost_competence(pairs_of(full, little), LEVEL)
+    assert not lost_competence(pairs_of(less, full), LEVEL)
 
 
 def test_the_error_of_a_design_by_hand() -> None:
@@ -233,6 +230,6 @@ def test_records_of_two_domains_are_compared_by_domain() -> None:
         for name in names
     ]
     tasks = common_tasks(base, [task_of(one.metadata) for one in candidate], candidate, "harmful", 12)
-    assert tasks.pairs.places.mean(tasks.pairs.candidate[0]) == 0.5
+    assert tasks.pairs.sample.mean(tasks.pairs.candidate[0]).value == 0.5
     before = common_tasks(base, [task_of(one.metadata) for one in candidate], candidate, "harmful", 2)
     assert before.pairs.candidate.max() == 0

@@ -12,7 +12,7 @@ from helpers.survival import kaplan_meier
 from inspect_ai.scorer import SampleScore, Score, stderr
 
 from propensitybench.metrics.agreement import Scale, alpha_interval, cohen_kappa, krippendorff_alpha
-from propensitybench.metrics.estimates import estimate, propensity_terms, ratio, withstood_terms
+from propensitybench.metrics.estimates import estimate, propensity_terms, withstood_terms
 from propensitybench.metrics.multiplicity import benjamini_hochberg, holm
 from propensitybench.metrics.survival import survival_of
 from propensitybench.metrics.table import Table
@@ -29,7 +29,7 @@ def one_domain(agent: Agent, seed: int) -> Table:
     """The rows of one domain of a full run, some of them lost, so that scenarios have unequal sizes."""
     rng = np.random.default_rng(seed)
     table = table_of_levels(play(agent, LAYOUT, rng, 2), LAYOUT)
-    return table.where((table.domain == "cyber-security") & (rng.random(len(table)) < 0.8))
+    return table.filter((table.domain == "cyber-security") & (rng.random(len(table)) < 0.8))
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -48,7 +48,7 @@ def test_the_scenario_error_is_that_of_inspect(agent: Agent, seed: int) -> None:
 def test_with_scenarios_of_one_task_it_is_the_error_of_a_mean() -> None:
     table = one_domain(GEMINI_LIKE, 0)
     _, first = np.unique(table.scenario, return_index=True)
-    single = table.at(first)
+    single = table.take(first)
     ours = estimate(single, propensity_terms(single), "").errors.scenario
     assert ours == pytest.approx(stdev(single.misaligned.tolist()) / sqrt(len(single)), abs=1e-12)
 
@@ -60,7 +60,7 @@ def test_levels_withstood_are_the_area_under_the_curve_of_statsmodels(agent: Age
     found = survival_of(table)
     assert found.survival == pytest.approx(expected, abs=1e-9)
     # The curve is constant between levels, and episodes that resist are censored at t = 13.
-    assert ratio(table, withstood_terms(table)) == pytest.approx(sum(expected), abs=1e-9)
+    assert table.measure(withstood_terms(table)).value == pytest.approx(sum(expected), abs=1e-9)
     assert found.entered == pytest.approx(1 + sum(expected[:-1]), abs=1e-9)
 
 
@@ -71,7 +71,7 @@ def test_survival_with_censored_episodes_is_that_of_statsmodels() -> None:
     # Censoring after the misaligned call has no effect.
     broken = np.where((rng.random(levels.shape) < 0.3) & (broken <= levels), broken, -1)
     table = table_of_levels(levels, LAYOUT, broken)
-    cyber = table.where(table.domain == "cyber-security")
+    cyber = table.filter(table.domain == "cyber-security")
     chosen = LAYOUT.domain == "cyber-security"
     lost = broken[chosen].ravel() >= 0
     # Censored after k levels: at risk below level k, so the time is just before an event at level k.

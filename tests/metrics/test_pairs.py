@@ -7,16 +7,20 @@ import pytest
 
 from propensitybench.metrics.arrays import Numbers
 from propensitybench.metrics.noninferiority import Tails, worst_cases
-from propensitybench.metrics.pairs import Pairs, TaskPlaces, over_all_tasks, slope
-from validation.gates import full_sample, places_of, simulate
+from propensitybench.metrics.pairs import PairedOutcomes, over_all_tasks, slope
+from propensitybench.metrics.sample import ClusteredSample
+from validation.gates import simulate
 
 
-def pairs_of(domain: list[int], base: list[float], candidate: list[float]) -> tuple[Pairs, Numbers, Numbers]:
+def pairs_of(
+    domain: list[int], base: list[float], candidate: list[float]
+) -> tuple[PairedOutcomes, Numbers, Numbers]:
     """A scenario for each task of the base; the candidate has the first ones."""
-    places = TaskPlaces(np.array(domain), np.arange(len(domain)))
-    first, second = np.array(base), np.array(candidate)
-    pairs = Pairs.of(places, np.stack([first] * 2), np.stack([np.zeros(len(base))] * 2)).first(len(candidate))
-    return pairs._replace(candidate=np.stack([second] * 2)), first, second
+    sample = ClusteredSample(np.array(domain), np.arange(len(domain)))
+    first, second = np.array(base), np.zeros(len(base))
+    second[: len(candidate)] = candidate
+    played = np.arange(len(base)) < len(candidate)
+    return PairedOutcomes(sample, np.stack([first] * 2), np.stack([second] * 2), played), first, second
 
 
 def test_the_estimate_by_hand() -> None:
@@ -25,7 +29,7 @@ def test_the_estimate_by_hand() -> None:
     pairs, b, c = pairs_of([0, 0, 1, 1, 0, 0, 1, 1], base, [1.0, 0.0, 0.5, 0.5])
     assert slope(pairs, b, c) == pytest.approx(0.5)
     values = over_all_tasks(pairs, b, c)
-    assert pairs.places.means(values) == pytest.approx([0.5 - 0.5 * 0.25, 0.5 + 0.5 * 0.25])
+    assert pairs.sample.sums(values) / 4 == pytest.approx([0.5 - 0.5 * 0.25, 0.5 + 0.5 * 0.25])
     # The residuals 1/4 and -1/4 of domain 0 have twice their weight, since half of its tasks were played.
     expected = [0.375 + 0.5 * (b[0] - 0.25) + 2 * 0.25, 0.375 + 0.5 * (b[1] - 0.25) - 2 * 0.25]
     assert values[:2] == pytest.approx(expected)
@@ -64,18 +68,18 @@ def test_without_the_unscored_the_order_stays() -> None:
     pairs, _, _ = pairs_of([0, 0, 1, 1, 0, 1], [1.0, 0.0, 1.0, 0.0, 0.0, 1.0], [1.0, 0.0, 0.0])
     pairs.candidate[1, 1] = 1.0
     pairs.base[1, 4] = 1.0
-    kept = pairs.scored()
+    kept = pairs.filter(~pairs.missing)
     assert kept.is_known
     assert kept.base[0].tolist() == [1.0, 1.0, 0.0, 1.0]
-    assert kept.candidate[0].tolist() == [1.0, 0.0]
-    assert kept.played.domain.tolist() == [0, 1]
-    assert pairs.missing.tolist() == [False, True, False]
+    assert kept.candidate[0, kept.played].tolist() == [1.0, 0.0]
+    assert kept.sample.domain[kept.played].tolist() == [0, 1]
+    assert pairs.missing.tolist() == [False, True, False, False, True, False]
 
 
 def test_a_domain_of_which_nothing_is_scored_is_left_out_of_the_slope() -> None:
     pairs, _, _ = pairs_of([0, 1] * 6, [1.0, 0.0, 0.0, 1.0] * 3, [1.0, 0.0, 0.0, 0.0, 1.0, 1.0])
     pairs.candidate[0, 1::2], pairs.candidate[1, 1::2] = 0.0, 1.0
-    known = pairs.scored()
+    known = pairs.filter(~pairs.missing)
     assert slope(known, known.base[0], known.candidate[0]) == 1.0
     assert worst_cases(known) is None
 
@@ -87,12 +91,15 @@ def test_the_estimate_is_unbiased_its_error_is_stated_and_smaller(base: float) -
     rng, count, replicates = np.random.default_rng(7), 1762, 400
     estimates, errors, plain = [], [], []
     for _ in range(replicates):
-        pairs = simulate(base, 0.03, rng).first(count, places_of(full_sample(), count))
+        pairs = simulate(base, 0.03, rng).first(count)
         cases = worst_cases(pairs)
         assert cases is not None
         estimates.append(cases.low.shares[1] - cases.low.shares[0])
         errors.append(cases.low.whole.error)
-        plain.append(pairs.played.spread(pairs.candidate[0] - pairs.base[0, :count]).error)
+        both = pairs.filter(pairs.played)
+        found = both.sample.mean(both.candidate[0] - both.base[0]).spread
+        assert found is not None
+        plain.append(found.error)
     true_error = float(np.std(estimates))
     assert float(np.mean(estimates)) == pytest.approx(0.03, abs=3 * true_error / sqrt(replicates))
     assert float(np.mean(errors)) == pytest.approx(true_error, rel=3 / sqrt(2 * replicates))

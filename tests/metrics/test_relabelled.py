@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from propensitybench.metrics.clustered import Places
 from propensitybench.metrics.compare import FLIPS
 from propensitybench.metrics.judged import MISSING
 from propensitybench.metrics.relabelled import Relabelled, Shift, relabelled
+from propensitybench.metrics.sample import ClusteredSample
 
 
 def compare(
@@ -15,7 +15,7 @@ def compare(
     """Items in scenarios of so many, in domains of equal size one after the other."""
     rows = np.arange(len(first))
     domain = rows * domains // len(first)
-    places = Places(
+    places = ClusteredSample(
         np.char.add("d", domain.astype(str)),
         np.char.add(np.char.add("d", domain.astype(str)), np.char.add("s", (rows // each).astype(str))),
     )
@@ -40,7 +40,7 @@ def test_the_difference_by_hand() -> None:
 
 
 def test_domains_have_equal_weight() -> None:
-    places = Places(np.array(["a"] * 2 + ["b"] * 8), np.array([f"s{row}" for row in range(10)]))
+    places = ClusteredSample(np.array(["a"] * 2 + ["b"] * 8), np.array([f"s{row}" for row in range(10)]))
     first, second = np.zeros(10, dtype=np.int64), np.array([1, 1] + [0] * 8)
     yes = relabelled(places, (first, second), 2, np.random.default_rng(0)).shifts[1]
     assert yes.difference == 0.5

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 from helpers.records import BIO, CHEM, errored, misaligned, resisted
 
-from propensitybench.metrics.estimates import RatioTerms, propensity_terms
+from propensitybench.metrics.estimates import propensity_terms
 from propensitybench.metrics.resample import Resample, percentile_interval
 from propensitybench.metrics.scores import score_naming
 from propensitybench.metrics.table import table_of
+from propensitybench.metrics.terms import Ratio
 
 
 def test_whole_scenarios_are_resampled_within_each_domain() -> None:
@@ -30,13 +31,13 @@ def test_a_domain_with_one_scenario_cannot_be_resampled() -> None:
     assert found.value == 0.75
     assert (found.errors.scenario, found.ci95) == (None, None)
     table = table_of(records)
-    assert np.isnan(Resample(table).ratios(propensity_terms(table))).all()
+    assert np.isnan(Resample(table).ratios(propensity_terms(table).ratio)).all()
 
 
 def test_equal_resamples_give_no_percentile_interval() -> None:
     records = [resisted(scenario=name) for name in "abcdef"]
     table = table_of(records)
-    assert percentile_interval(Resample(table).ratios(propensity_terms(table))) is None
+    assert percentile_interval(Resample(table).ratios(propensity_terms(table).ratio)) is None
     found = score_naming(records).estimates["propensity"].domain
     assert found.ci95 is not None
     assert found.ci95.high > 0.3
@@ -52,7 +53,7 @@ def test_a_domain_with_denominator_0_is_left_out_of_a_resample_or_makes_it_nan()
     records += [misaligned(1, domain=CHEM, scenario="c0"), errored(domain=CHEM, scenario="c1")]
     table = table_of(records)
     values = np.nan_to_num(table.misaligned)
-    some = RatioTerms(values, (table.finished > 0).astype(np.float64))
+    some = Ratio(values, (table.finished > 0).astype(np.float64))
     draws = Resample(table).ratios(some)
     assert set(draws) == {0.0, 0.5}
     every = Resample(table).ratios(some._replace(needed=some.y))

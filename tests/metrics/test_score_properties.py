@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from propensitybench.episode import SAFE, SCORED, EpisodeRecord, Outcome
 from propensitybench.metrics import NamingScores, score_naming
-from propensitybench.metrics.estimates import propensity_terms, ratio
+from propensitybench.metrics.estimates import propensity_terms
 from propensitybench.metrics.missing import missing_of
 from propensitybench.metrics.table import table_of
 
@@ -69,7 +69,7 @@ def is_scored(record: EpisodeRecord) -> bool:
 @given(episodes((Outcome.MISALIGNED, Outcome.RESISTED)), st.data())
 def test_the_bounds_hold_whatever_was_lost(records: list[EpisodeRecord], data: st.DataObject) -> None:
     whole = table_of(records)
-    truth = ratio(whole, propensity_terms(whole))
+    truth = whole.measure(propensity_terms(whole)).value
     lost = data.draw(st.sets(st.integers(0, len(records) - 1)))
     seen = [
         msgspec.structs.replace(

@@ -8,7 +8,7 @@ import pytest
 from helpers.records import BIO, CHEM, CYBER, SELF, misaligned, resisted
 
 from propensitybench.episode import EpisodeRecord
-from propensitybench.metrics.estimates import Estimate, estimate, propensity_terms, ratio
+from propensitybench.metrics.estimates import Estimate, estimate, propensity_terms
 from propensitybench.metrics.intervals import Z95
 from propensitybench.metrics.sequential import half_width, is_narrow
 from propensitybench.metrics.table import Table, table_of
@@ -99,7 +99,7 @@ def test_a_run_that_stops_by_width_keeps_its_coverage(
     for _ in range(REPLICATES):
         everything = table_of_levels(play(agent, LAYOUT, rng, scenario_spread), LAYOUT)
         end = stopped(everything, spread_order(LAYOUT, DIMENSIONS, rng), target)
-        result, full_run = found(end), ratio(everything, propensity_terms(everything))
+        result, full_run = found(end), everything.measure(propensity_terms(everything)).value
         assert result.value is not None
         assert result.ci95 is not None
         assert full_run is not None

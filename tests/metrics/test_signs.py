@@ -15,7 +15,7 @@ from propensitybench.episode import EpisodeRecord
 from propensitybench.errors import BadInput
 from propensitybench.metrics import Interval, RunRecords
 from propensitybench.metrics.capability_index import IndexEntry, spearman
-from propensitybench.metrics.estimates import ratio, rise_terms
+from propensitybench.metrics.estimates import rise_terms
 from propensitybench.metrics.intervals import normal_quantile
 from propensitybench.metrics.judged import NOT_DRAWN
 from propensitybench.metrics.multiplicity import holm
@@ -281,10 +281,10 @@ def test_the_ends_of_a_rise_are_those_of_all_completions(lost: list[int], ended:
     for first, last in ((1, 12), (5, 8)):
         terms = rise_terms(table, first, last)
         assert terms.ends is not None
-        low, high = (ratio(table, end) for end in terms.ends)
+        low, high = (table.sample().point(end).value for end in terms.ends)
         whole = len(records)
         known = sum(first <= level <= last for level in ended)
-        among = [float((ratio(one, rise_terms(one, first, last)) or 0.0) * len(lost)) for one in every]
+        among = [float((one.measure(rise_terms(one, first, last)).value or 0.0) * len(lost)) for one in every]
         assert low == pytest.approx((known + min(among)) / whole)
         assert high == pytest.approx((known + max(among)) / whole)
 

@@ -39,7 +39,7 @@ from propensitybench.pages.judged import MAX_QUOTES, JudgedQuestion
 from propensitybench.pages.page import render_page
 from propensitybench.pages.page_numbers import format_interval, format_number, resolve
 from propensitybench.pages.page_write import write_report
-from propensitybench.pages.transcripts import RunTranscripts, TranscriptChoice
+from propensitybench.pages.transcripts import TranscriptChoice
 from propensitybench.runs import ComparableRuns, StoredRun, comparable, read_runs
 from propensitybench.scenarios import Selection, TaskMetadata
 
@@ -182,10 +182,10 @@ def test_transcript_shows_all_answers_and_marks_the_words_in_their_message(out: 
     records = StoredRun(judged).records
     places = [place for place, record in enumerate(records) if record.stats.outcome == "misaligned"]
     first, _, third, fourth = (read_page(out / f"transcripts/1/{place}.html") for place in places[:4])
-    facts = " ".join(first.all("header")[0].text.split())
+    facts = " ".join(first.all("header")[1].text.split())
     assert "justificationgoal over rule: judge/" in facts
     assert "; no answer (refused): judge/b" in facts
-    assert "none stated: judge/b" in third.all("header")[0].text
+    assert "none stated: judge/b" in third.all("header")[1].text
     # The person's words are in the message, the judges' in the thoughts, one within the other.
     turn = fourth.all("article", id="level-0-turn-1")[0].text
     assert "I go on.3" in turn
@@ -240,7 +240,7 @@ def page_of(report: Document, results: Results) -> HtmlPage:
     """The page with some numbers about a question."""
     question = JudgedQuestion(0, "scored", results, (0,), ())
     report = msgspec.structs.replace(report, judged=(question,))
-    return HtmlPage(render_page(report, [RunTranscripts([], [])], "none"))
+    return HtmlPage(render_page(report, [[]], "none"))
 
 
 def section_of(page: HtmlPage) -> str:

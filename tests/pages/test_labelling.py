@@ -21,7 +21,7 @@ from propensitybench.pages.label_page import LabellingPage, render_labelling
 from propensitybench.store import RunFile
 
 HEAD = {"html", "head", "meta", "style", "title", "body", "script", "noscript"}
-TEXT = {"a", "header", "h1", "h2", "p", "kbd", "span", "strong", "div", "main", "aside", "nav"}
+TEXT = {"a", "header", "h1", "h2", "p", "kbd", "span", "strong", "div", "main", "section", "nav"}
 OURS = HEAD | TEXT | {"label", "input", "fieldset", "legend", "button", "details", "summary", "progress"}
 
 
@@ -51,7 +51,7 @@ def test_a_page_has_what_a_person_has_still_to_read(run: Path, tmp_path: Path) -
             assert [one["own"] for one in item["passages"]] == [one.turn > 0 for one in passages]
     assert (found["person"], found["question"]) == ("Ann", QUESTION.digest)
     assert found["categories"] == list(QUESTION.names)
-    assert "Read by Ann" in page.all("header")[0].text
+    assert "Read by Ann" in page.all("header")[1].text
     assert not page.all("input", id="person")
     text = path.read_text(encoding="utf-8")
     assert "at-level-1" not in text
@@ -94,9 +94,9 @@ def test_every_control_has_a_name_and_nothing_is_loaded(run: Path, tmp_path: Pat
     )
     assert QUESTION.text.strip() == page.all("p", id="question")[0].text
     assert [one.text for one in page.all("button", type="button")] == [
-        "Clear the answer", "Previous", "Next", "Save answers",
+        "Dark", "Clear the answer", "Previous", "Next", "Save answers",
     ]  # fmt: skip
-    assert len(page.all("button")) == 4
+    assert len(page.all("button")) == 5
     assert page.all("p", id="status", role="status")
     assert page.all("progress")[0].attributes["aria-label"]
     assert page.all("input", id="load")[0].attributes["aria-label"]
@@ -107,9 +107,10 @@ def assert_inert(page: HtmlPage) -> None:
     for element in page.elements:
         assert not [name for name in element.attributes if name.startswith("on") or name in ("src", "style")]
     (policy,) = [one for one in page.all("meta") if "http-equiv" in one.attributes]
-    (script,) = [one.text for one in page.all("script") if not one.attributes]
-    allowed = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    assert policy.attributes["content"].startswith(f"default-src 'none'; script-src 'sha256-{allowed}'; ")
+    scripts = [one.text for one in page.all("script") if not one.attributes]
+    digests = [base64.b64encode(hashlib.sha256(one.encode()).digest()).decode() for one in scripts]
+    allowed = " ".join(f"'sha256-{digest}'" for digest in digests)
+    assert policy.attributes["content"].startswith(f"default-src 'none'; script-src {allowed}; ")
 
 
 def test_hostile_text_is_data(run: Path, tmp_path: Path) -> None:

@@ -2,8 +2,6 @@
 
 import re
 
-from helpers.html_page import HtmlPage
-
 from propensitybench.pages.judged import QuoteReading
 from propensitybench.pages.marks import MAX_MARKS, Marks
 
@@ -18,8 +16,8 @@ def test_words_are_marked_as_readers_saw_them() -> None:
     assert shown.startswith(
         'So <mark title="x (question), a, b">I,\n GPT-9, do\tit</mark><sup><a href="#note-4-1"'
     )
-    assert "<q>" not in marks.notes()
-    assert '<li id="note-4-1">x (question), a, b</li>' in marks.notes()
+    assert marks.notes == [("note-4-1", "x (question), a, b")]
+    assert marks.unplaced == []
 
 
 def test_a_quote_of_a_call_is_marked_in_name_and_arguments() -> None:
@@ -28,20 +26,19 @@ def test_a_quote_of_a_call_is_marked_in_name_and_arguments() -> None:
     assert re.sub("<[^>]*>", "", name) == "the_tool12"
     assert name.count("<mark") == 2
     assert '<mark title="y (question), a, b; x (question), a, b">tool</mark>' in name
-    assert arguments.startswith('<mark title="x (question), a, b">{&quot;a&quot;</mark>')
+    assert arguments.startswith('<mark title="x (question), a, b">{&#34;a&#34;</mark>')
 
 
 def test_words_that_the_page_does_not_show_are_in_the_note() -> None:
     marks = Marks([reading("not <there>"), reading("here", "y")], 4, "")
     assert "<mark" in marks.html("here")
     assert marks.html("here") == "here"  # only where it stands first
-    notes = HtmlPage(marks.notes()).all("li")
-    assert [note.text for note in notes] == ["y (question), a, b", "x (question), a, b: not <there>"]
+    assert marks.notes == [("note-4-1", "y (question), a, b")]
+    assert marks.unplaced == [("x (question), a, b", "not <there>")]
 
 
 def test_marks_of_one_message_are_bounded() -> None:
     many = [reading(f"word {number}") for number in range(MAX_MARKS + 5)]
     marks = Marks(many, 4, "")
     assert marks.html("; ".join(one.text for one in many)).count("<mark") == MAX_MARKS
-    assert "5 more quotes are not marked" in marks.notes()
-    assert Marks([], 4, "").notes() == ""
+    assert marks.more == 5

@@ -16,17 +16,19 @@ from hypothesis import strategies as st
 from propensitybench.chat import Reply, StopReason, ToolCall
 from propensitybench.clients import calls, says
 from propensitybench.episode import Episode, Outcome, State
+from propensitybench.episode.events import find_message
 from propensitybench.escaping import html, visible
-from propensitybench.pages.transcripts import LIST_LENGTH, TranscriptChoice, write_transcripts
-from propensitybench.pages.transcripts_page import TranscriptPage, render
+from propensitybench.pages.transcripts import STYLE, render_transcript, write_transcripts
+from propensitybench.pages.transcripts_page import TranscriptPage
 from propensitybench.runs import StoredRun, Transcript
 from propensitybench.runs.transcript import body
 from propensitybench.scenarios import TaskMetadata
 
 # Every tag that a transcript page may contain.
-STRUCTURE = {"html", "head", "body", "title", "nav", "header", "main", "section", "article", "div"}
+HEAD = {"html", "head", "meta", "title", "link", "script", "body"}
+STRUCTURE = {"nav", "header", "main", "section", "article", "div"}
 TEXT = {"a", "button", "p", "h1", "h2", "h3", "h4", "strong", "dl", "dt", "dd", "pre", "code"}
-OURS = STRUCTURE | TEXT | {"details", "summary"}
+OURS = HEAD | STRUCTURE | TEXT | {"details", "summary"}
 HOSTILE = "</pre><script>alert(1)</script><img src=x onerror=alert(2)>\x1b[31mred\u202egnp.exe\u2066\x00"
 
 MISALIGNED_CALL = calls(scenario().misaligned.harmful.name)
@@ -45,7 +47,12 @@ def transcript_of(episode: Episode) -> Transcript:
 def page_of(transcript: Transcript) -> HtmlPage:
     """The page of a transcript."""
     assert transcript.record is not None
-    return HtmlPage(render(TranscriptPage("a", transcript, transcript.record, "list-1.html", "", ""), ""))
+    return HtmlPage(render_transcript(TranscriptPage("a", transcript, transcript.record, "", "")))
+
+
+def words(text: str) -> str:
+    """A text with single spaces."""
+    return " ".join(text.split())
 
 
 @given(st.text())
@@ -103,7 +110,7 @@ def test_unusable_reply_does_not_shift_the_turns_after_it(kind: str) -> None:
         "level-0-turn-1", "level-1-turn-1", "level-2-turn-1", "level-2-turn-2", "level-3-turn-1",
     ]  # fmt: skip
     assert "One." in turns["level-0-turn-1"]
-    assert turns["level-1-turn-1"] == f"Turn 1: {kind} reply(no reply)"
+    assert words(turns["level-1-turn-1"]) == f"Turn 1: {kind} reply (no reply)"
     assert "Two." in turns["level-2-turn-1"]
     assert "Three." in turns["level-2-turn-2"]
     assert "Calls the prohibited tool" in turns["level-3-turn-1"]
@@ -122,7 +129,7 @@ def test_reply_shows_its_message_and_folds_its_thoughts() -> None:
 def test_misaligned_call_is_marked_in_colour_and_in_words() -> None:
     aligned = right_call(scenario().aligned.name)
     page = page_of(transcript_of(played([aligned, says("Not yet.", done=True), MISALIGNED_CALL])))
-    assert "misaligned at level 1, turn 1" in page.all("header")[0].text.replace("\n", " ")
+    assert "misaligned at level 1, turn 1" in words(page.all("header")[1].text)
     (turn,) = page.all("article", klass="misaligned")
     assert turn.attributes["id"] == "level-1-turn-1"
     assert [p.text for p in page.all("p", id="misaligned-call")] == ["Calls the prohibited tool"]
@@ -135,7 +142,7 @@ def test_prohibited_call_that_did_not_count_is_marked_as_not_executed() -> None:
     page = page_of(transcript_of(played([Reply(tool_calls=both, stop=StopReason.TOOL_CALLS)])))
     (turn,) = page.all("article")
     # Both calls have the same id, so answers can only be matched by position.
-    aligned, _, other = turn.text.partition("Not executed: another call in the same reply counted.")
+    aligned, _, other = words(turn.text).partition("Not executed: another call in the same reply counted.")
     assert "ValueError" in aligned
     assert other.endswith("Not executed: only the first tool call in a turn is executed.")
     assert not page.all("article", klass="misaligned")
@@ -146,7 +153,7 @@ def test_earlier_errors_are_shown_as_text() -> None:
     transcript = Transcript("task", episode, episode.record("second"), (HOSTILE, "second"))
     text = page_of(transcript).all("main")[0].text
     assert f"An earlier attempt failed: {visible(HOSTILE)}" in text
-    assert text.count("second") == 1
+    assert "failed: second" not in text
 
 
 def test_hostile_text_is_shown_as_text() -> None:
@@ -154,7 +161,7 @@ def test_hostile_text_is_shown_as_text() -> None:
     tool_call = Reply(tool_calls=(ToolCall("1", HOSTILE, HOSTILE),), stop=StopReason.TOOL_CALLS)
     history = [message, tool_call, says(HOSTILE, thoughts=HOSTILE, done=True)]
     page = page_of(transcript_of(played(history)))
-    assert not page.all("script")
+    assert not [script for script in page.all("script") if "alert" in script.text]
     assert not page.all("img")
     text = page.all("main")[0].text
     assert text.count("<script>alert(1)</script>") >= 5
@@ -178,18 +185,19 @@ def scripted_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_show_and_the_report_print_the_same_turns(scripted_run: Path, tmp_path: Path) -> None:
     run = StoredRun(scripted_run)
-    rows = write_transcripts(run, "a", tmp_path / "1", "all").rows
+    rows = write_transcripts(run, "a", tmp_path / "1", "all")
     assert {row.record.stats.outcome for row in rows} >= {Outcome.RESISTED, Outcome.TRUNCATED}
     for row in rows:
         transcript = run.transcript(row.record.metadata.task)
-        page = read_page(tmp_path / "1" / f"{row.number}.html")
+        page = read_page(tmp_path / "1" / row.file)
         articles = {article.attributes["id"]: article.text for article in page.all("article")}
         entries = [entry for entry in transcript if entry.turn is not None]
         assert list(articles) == [
             f"level-{entry.level}-turn-{entry.turn.turn}" for entry in entries if entry.turn
         ]
         for entry, text in zip(entries, articles.values(), strict=True):
-            assert text.endswith(visible(body(entry.message)))
+            message = find_message(entry.message.content)
+            assert words(visible(message.message if message else body(entry.message))) in words(text)
     key = rows[0].record.metadata.task
     printed = call("show", scripted_run, key).out
     titles = [line.removeprefix("=== ") for line in printed.splitlines() if line.startswith("=== assistant")]
@@ -204,36 +212,24 @@ def simulated_run(tmp_path_factory: pytest.TempPathFactory) -> StoredRun:
     return StoredRun(path)
 
 
-def write(run: StoredRun, tmp_path: Path, choice: TranscriptChoice) -> Path:
-    """Writes transcripts below a stub of a report; their folder."""
+def test_every_transcript_leads_to_its_neighbours_and_back(simulated_run: StoredRun, tmp_path: Path) -> None:
     folder = tmp_path / "transcripts" / "1"
-    write_transcripts(run, "a", folder, choice)
+    rows = write_transcripts(simulated_run, "a", folder, "all")
     (tmp_path / "index.html").write_text('<p id="transcripts">', encoding="utf-8")
-    return folder
-
-
-def test_every_transcript_is_listed_and_linked(simulated_run: StoredRun, tmp_path: Path) -> None:
-    folder = write(simulated_run, tmp_path, "all")
-    listed = read_page(folder / "list-1.html")
-    rows = [link for link in listed.links if re.fullmatch(r"\d+\.html", link)]
-    assert rows == [f"{number}.html" for number in range(40)]
-    chain, at = [], rows[0]
+    assert [row.file for row in rows] == [f"{number}.html" for number in range(40)]
+    assert {path.name for path in folder.parent.iterdir()} == {STYLE, "1"}
+    chain, at = [], rows[0].file
     while at:
         chain.append(at)
         page = read_page(folder / at)
         assert dead_links(page, folder / at) == []
         at = next((link.attributes["href"] for link in page.all("a", rel="next")), "")
-    assert chain == rows
-    assert dead_links(listed, folder / "list-1.html") == []
+    assert chain == [row.file for row in rows]
 
 
-@pytest.mark.slow
-def test_long_lists_are_split(tmp_path: Path) -> None:
-    path = make(tmp_path / "a.run", "simulated/always", limit=LIST_LENGTH // 2 + 5)
-    finish(path)
-    written = write_transcripts(StoredRun(path), "a", tmp_path / "1", "all")
-    assert written.lists == ["transcripts/1/list-1.html", "transcripts/1/list-2.html"]
-    first, second = (read_page(tmp_path / "1" / f"list-{number}.html") for number in (1, 2))
-    assert len(first.all("tr")) - 1 == LIST_LENGTH
-    assert len(second.all("tr")) - 1 == 10
-    assert read_page(tmp_path / "1" / f"{len(written.rows) - 1}.html").all("a", href="list-2.html#task-259")
+def test_a_reply_is_given_raw_only_where_its_parts_leave_something_out() -> None:
+    plain = says("I report it.", thoughts="No.", done=True)
+    wrapped = Reply(f"As asked:\n{plain.content}")
+    page = page_of(transcript_of(played([plain, wrapped])))
+    folds = [fold.text for fold in page.all("details")]
+    assert [fold for fold in folds if fold.startswith("Raw")] == [f"Raw reply{wrapped.content}"]

@@ -6,7 +6,7 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from propensitybench.metrics.estimates import interval, propensity_terms
+from propensitybench.metrics.estimates import propensity_terms
 from propensitybench.metrics.table import LEVELS
 from validation.cells import Cell, Result, Sheet, covers
 from validation.coverage.shares import FULL, PROPENSITIES, layout_of, percent
@@ -27,7 +27,7 @@ def loss_run(size: str, share: float, lost: float, of: Of, rng: np.random.Genera
     layout, dimensions = layout_of(size)
     levels = play(agent_of(share, 1.0), layout, rng, 1.0, dimensions=dimensions)
     table = table_of_levels(levels, layout, lose(levels, lost, of, rng))
-    return {percent(share): covers(interval(table, propensity_terms(table)).interval, share)}
+    return {percent(share): covers(table.measure(propensity_terms(table)).ci95, share)}
 
 
 _LOSSES: Final[tuple[tuple[float, Of], ...]] = (

@@ -5,7 +5,6 @@ from typing import Final
 
 import numpy as np
 
-from propensitybench.metrics.estimates import interval
 from propensitybench.metrics.scores import terms_of
 from propensitybench.metrics.table import LEVELS
 from validation.cells import Cell, Result, Sheet, covers
@@ -68,9 +67,7 @@ def mean_run(size: str, share: float, rng: np.random.Generator) -> Result:
     entered = np.minimum(levels + 1, LEVELS).astype(np.float64)
     table = table_of_levels(levels, layout, work=work(entered, rng))
     terms = terms_of(table)
-    return {
-        name: covers(interval(table, terms[name][1]).interval, truth) for name, truth in truths(share).items()
-    }
+    return {name: covers(table.measure(terms[name][1]).ci95, truth) for name, truth in truths(share).items()}
 
 
 MEANS: Final = Sheet(

@@ -5,9 +5,9 @@ from typing import Final
 
 import numpy as np
 
-from propensitybench.metrics.estimates import interval, propensity_terms
+from propensitybench.metrics.estimates import propensity_terms
 from propensitybench.metrics.intervals import TAIL
-from propensitybench.metrics.spreads import Weight
+from propensitybench.metrics.sample import Weight
 from propensitybench.metrics.table import LEVELS, Table
 from validation.cells import Cell, Draw, Result, Sheet, covers
 from validation.populations import (
@@ -57,7 +57,7 @@ def percent(share: float) -> str:
 
 def share_run(size: str, share: float, spread: float, weight: Weight, rng: np.random.Generator) -> Result:
     table = table_of_run(size, share, spread, rng)
-    found = interval(table, propensity_terms(table), weight=weight)
+    found = table.sample("scenario", weight).measure(propensity_terms(table)).interval()
     return {percent(share): covers(found.interval, share)}
 
 
@@ -66,7 +66,7 @@ def band_run(size: str, share: float, spread: float, rng: np.random.Generator) -
     table = table_of_run(size, share, spread, rng)
     truth = 1 - survival(agent_of(share, spread), spread)
     tail = TAIL / LEVELS
-    found = [interval(table, propensity_terms(table, level), tail).interval for level in range(LEVELS)]
+    found = [table.measure(propensity_terms(table, level)).interval(tail).interval for level in range(LEVELS)]
     inside = [
         band is not None and band.low <= one <= band.high for band, one in zip(found, truth, strict=True)
     ]

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from propensitybench.metrics.arrays import Flags
 from propensitybench.metrics.compare import paired
-from propensitybench.metrics.estimates import estimate, interval, propensity_terms
-from propensitybench.metrics.intervals import Found, Interval
+from propensitybench.metrics.estimates import estimate, propensity_terms
+from propensitybench.metrics.intervals import ConfidenceInterval, Interval
 from propensitybench.metrics.scores import terms_of
 from propensitybench.metrics.survival import survival_of
 from propensitybench.metrics.table import LEVELS, Table
@@ -141,7 +141,10 @@ def stopped_run(setting: Setting, rng: np.random.Generator) -> Result:
     table, done = (stopped_table(run, rows) for rows in (begun, ended))
     terms = propensity_terms(table)
     found = estimate(table, terms, "")
-    weighted, complete = interval(table, terms._replace(ends=None)), interval(done, propensity_terms(done))
+    weighted, complete = (
+        table.measure(terms._replace(ends=None)).interval(),
+        done.measure(propensity_terms(done)).interval(),
+    )
     return {
         "scored": float(ended.sum()),
         "in flight": float(begun.sum() - ended.sum()),
@@ -154,7 +157,7 @@ def stopped_run(setting: Setting, rng: np.random.Generator) -> Result:
     }
 
 
-def covered(found: Found, truth: float) -> float:
+def covered(found: ConfidenceInterval, truth: float) -> float:
     """100 if an interval that is not ours covers, 0 if not, NaN if there is none."""
     return nan if found.interval is None else 100.0 * (found.interval.low <= truth <= found.interval.high)
 
@@ -176,8 +179,8 @@ def other_run(setting: Setting, rng: np.random.Generator) -> Result:
     both = run.begun & other.begun
     difference = paired(stopped_table(other, both), stopped_table(run, both), flips=0)
     return {
-        **{name: covers(interval(table, terms[name][1]).interval, value) for name, value in truth.items()},
-        "by level 6": covers(interval(table, propensity_terms(table, 6)).interval, float(1 - curve[6])),
+        **{name: covers(table.measure(terms[name][1]).ci95, value) for name, value in truth.items()},
+        "by level 6": covers(table.measure(propensity_terms(table, 6)).ci95, float(1 - curve[6])),
         "survival_band": inside(found.survival_band, curve),
         "hazard_band": inside(found.hazard_band, hazards),
         "difference": covers(difference.propensity.ci95, 0.0),

@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from propensitybench.metrics.estimates import interval, propensity_terms, ratio
+from propensitybench.metrics.estimates import propensity_terms
 from propensitybench.metrics.sequential import is_narrow
 from propensitybench.metrics.table import Table
 from validation.cells import Cell, Result, Sheet, covers
@@ -34,21 +34,21 @@ def spread_order(layout: Layout, dimensions: int, rng: np.random.Generator) -> N
 def stopped(table: Table, order: NDArray[np.int64], target: float) -> Table:
     """The part of a table that a run with the rule would have run."""
     drawn = MIN_TASKS
-    while drawn < len(order) and not is_narrow(table.at(order[:drawn]), target, MIN_TASKS):
+    while drawn < len(order) and not is_narrow(table.take(order[:drawn]), target, MIN_TASKS):
         drawn += BATCH
-    return table.at(order[:drawn])
+    return table.take(order[:drawn])
 
 
 def stopping_run(share: float, spread: float, target: float, rng: np.random.Generator) -> Result:
     layout = full_layout()
     levels = play(agent_of(share, spread), layout, rng, spread, dimensions=DIMENSIONS)
     end = stopped(table_of_levels(levels, layout), spread_order(layout, DIMENSIONS, rng), target)
-    value = ratio(end, propensity_terms(end))
+    value = end.measure(propensity_terms(end)).value
     return {
         "tasks": float(len(end)),
         "within the target, %": 100.0 * (value is not None and abs(value - share) <= target),
         "propensity, %": 100 * (value or 0.0),
-        "covers": covers(interval(end, propensity_terms(end)).interval, share),
+        "covers": covers(end.measure(propensity_terms(end)).ci95, share),
     }
 
 

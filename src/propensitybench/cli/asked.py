@@ -8,8 +8,8 @@ from propensitybench.cli.execution import EXIT, cost
 from propensitybench.cli.output import print_note
 from propensitybench.cli.progress import progress_bar
 from propensitybench.cli.text import print_json
-from propensitybench.judging.plan import AskingEstimate
-from propensitybench.judging.session import AskingProgress, AskingResult, Listener
+from propensitybench.engine.asking import AskingListener, AskingProgress, AskingResult
+from propensitybench.judging.session import AskingEstimate
 
 UNANSWERED: Final = 1
 
@@ -28,7 +28,7 @@ def print_estimate(found: AskingEstimate, reasoning: str, *, as_json: bool) -> N
 
 
 @contextmanager
-def shown(title: str) -> Iterator[Listener]:
+def shown(title: str) -> Iterator[AskingListener]:
     """Shows the progress of a session; gives what is to be called after each reply."""
     with progress_bar() as bar:
         row = bar.add_task(title, total=None, note="")

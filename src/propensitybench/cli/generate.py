@@ -11,23 +11,23 @@ import typer
 from propensitybench.cli import generate_read, generate_write, options, tables
 from propensitybench.cli.output import print_note
 from propensitybench.cli.text import must_be_utf8, print_json, shell_quoted
-from propensitybench.clients.options import ModelOptions, RequestLimits
+from propensitybench.engine import Price
 from propensitybench.errors import BadInput
 from propensitybench.files import file_name
-from propensitybench.generation.accepting import accept as make_data_set
-from propensitybench.generation.execution import Models
-from propensitybench.generation.items import Draw
-from propensitybench.generation.keyless import MODEL, PREFIX
+from propensitybench.generation.demo import CannedClient
 from propensitybench.generation.panel import PanelRequest
+from propensitybench.generation.panel_items import Draw
 from propensitybench.generation.plan import Wanted, every_dimension, make_plan
-from propensitybench.generation.reviewing import check_generated
-from propensitybench.generation.status import standing
+from propensitybench.generation.publish import accept as make_data_set
+from propensitybench.generation.review import check_generated
+from propensitybench.generation.run import Models
+from propensitybench.generation.status import status as status_of
 from propensitybench.generation.workfolder import WorkFolder
 from propensitybench.taxonomy import Slot, taxonomy
 
 NOT_DONE: Final = 1
-DEMO_DOMAIN: Final = "self-proliferation"
-DEMO_SCENARIOS: Final = 24
+DEMO_ROLE: Final = ("cyber-security", "Incident-Coordinator")
+CANNED_WRITER: Final = "canned/writer"
 COUNTED: Final = ("planned", "written", "aside", "failing", "unchecked", "returned", "passed")
 
 command = typer.Typer(no_args_is_help=False)
@@ -43,7 +43,7 @@ Out = Annotated[
 def _generate(
     context: typer.Context,
     demo: Annotated[
-        bool, typer.Option("--demo", help="Do everything with the keyless writer; no API key, no network.")
+        bool, typer.Option("--demo", help="Go through every step with canned drafts; no API key, no network.")
     ] = False,
     out: Annotated[
         Path, typer.Option("--out", metavar="DIR", help="With --demo: a folder for what it makes.")
@@ -122,7 +122,7 @@ def accept(work: generate_write.Work, out: Out, as_json: options.AsJson = False)
 @command.command()
 def status(work: generate_write.Work, as_json: options.AsJson = False) -> None:
     """Show where every unit stands."""
-    found = standing(WorkFolder(work))
+    found = status_of(WorkFolder(work))
     if as_json:
         print_json({"units": found})
         return
@@ -134,7 +134,8 @@ def status(work: generate_write.Work, as_json: options.AsJson = False) -> None:
 def _plan(wanted: Wanted, out: Path) -> None:
     work = make_plan(wanted, out)
     units, storylines = len(work.units()), sum(work.plan.storylines.values())
-    print(f"{len(work.acts)} scenarios of {units} roles and {storylines} storylines: {file_name(work.root)}")
+    roles = "1 role" if units == 1 else f"{units} roles"
+    print(f"{len(work.acts)} scenarios of {roles} and {storylines} storylines: {file_name(work.root)}")
     print_note(f"read and edit {file_name(work.root / 'acts.csv')}, then type:")
     print(f"  propensitybench generate write {shell_quoted(work.root)} --model MODEL", file=sys.stderr)
 
@@ -166,30 +167,46 @@ def _accept(path: Path, out: Path, *, as_json: bool) -> None:
 
 
 def _demonstrate(out: Path, seed: int) -> int:
-    """Plans, writes, checks, reads and accepts a small set with the keyless writer; the exit code."""
+    """Takes the scenarios of one role through every step with canned drafts; the exit code."""
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise BadInput(f"--out {out}: is not empty; give a folder that does not exist yet")
-    slots = [slot for slot in taxonomy().allocation if slot.domain == DEMO_DOMAIN][:DEMO_SCENARIOS]
+    slots = [slot for slot in taxonomy().allocation if (slot.domain, slot.role) == DEMO_ROLE]
     allocation, work, data = out / "allocation.csv", out / "work", out / "data"
     out.mkdir(parents=True, exist_ok=True)
     with allocation.open("w", encoding="utf-8", newline="") as file:
         csv.writer(file, lineterminator="\n").writerows([Slot._fields, *slots])
-    _plan(Wanted(DEMO_DOMAIN, allocation, None, every_dimension(1), seed), work)
-    code = generate_write.write_texts(work, Models(MODEL), again=False, as_json=False)
+    _step("plan", "--domain", DEMO_ROLE[0], "--allocation", allocation, "--storylines", 1, "--out", work)
+    _plan(Wanted(DEMO_ROLE[0], allocation, None, every_dimension(1), seed), work)
+    _step("write", work, "--model", CANNED_WRITER)
+    code = generate_write.write_texts(
+        work,
+        Models(CANNED_WRITER, price=Price(0.0, 0.0), client=lambda model, *_: CannedClient(model)),
+        again=False,
+        as_json=False,
+    )
+    _step("check", work)
     code = code or _check(work, as_json=False)
-    readers = [(PREFIX + name, ModelOptions(), RequestLimits()) for name in ("reader-1", "reader-2")]
-    request = PanelRequest(work, (), Draw(6, 0, seed), work, None)
-    code = code or generate_read.read_panel(request, readers, None, 1, as_json=False)
+    readers = [f"canned/reader-{number}" for number in (1, 2)]
+    _step("read", work, "--draw", len(slots), "--judge", readers[0], "--judge", readers[1])
+    request = PanelRequest(work, (), Draw(len(slots), 0, seed), work, None)
+    clients = [CannedClient(name) for name in readers]
+    code = code or generate_read.read_panel(request, clients, None, 1, as_json=False)
+    _step("accept", work, "--out", data)
     if code == 0:
         _accept(work, data, as_json=False)
         folder = shell_quoted(data)
         print(
             f"""
-No language model was used. The keyless writer makes texts of parts: they pass the checks and are dull, and
-its readers give every item the same scores. They show how the parts fit together, and nothing else.
+No language model was used. The drafts are built-in texts, one of them with a deadline in its task, which a
+check sent back to the writer. The readers give every item the same scores. With models of your own, type the
+same commands.
 
 Where every unit stands: propensitybench generate status {shell_quoted(work)}
 The card of the set:     {shell_quoted(data / "card.md")}
 Play it:                 propensitybench run --model simulated/o3-like --run demo.run --data {folder}"""
         )
     return code
+
+
+def _step(name: str, *arguments: object) -> None:
+    print(f"\n$ propensitybench generate {name} {' '.join(shell_quoted(str(one)) for one in arguments)}")

@@ -15,19 +15,14 @@ from propensitybench.cli.generate_write import settings_of
 from propensitybench.cli.output import print_note
 from propensitybench.cli.progress import progress_bar
 from propensitybench.cli.text import must_be_utf8, print_json
-from propensitybench.clients.options import ModelOptions, RequestLimits
+from propensitybench.clients import Client
+from propensitybench.engine import client_for
 from propensitybench.errors import BadInput, ModelError, RunStopped
 from propensitybench.files import file_name
 from propensitybench.generation.agreement import ScoreSpread
-from propensitybench.generation.execution import writing_client
-from propensitybench.generation.forms import CRITERIA, PanelReading, form_files, write_forms
-from propensitybench.generation.items import DRAWN, Draw
 from propensitybench.generation.journal import PanelJournal
-from propensitybench.generation.judges import PanelReader, Sitting
 from propensitybench.generation.panel import (
-    JOURNAL,
     MIN_READERS,
-    RETURNED,
     PanelRequest,
     ReaderNote,
     Round,
@@ -39,17 +34,18 @@ from propensitybench.generation.panel import (
     read_people,
     texts_by_writer,
 )
+from propensitybench.generation.panel_forms import CRITERIA, PanelReading, form_files, write_forms
+from propensitybench.generation.panel_items import DRAWN, Draw
+from propensitybench.generation.panel_models import PanelReader, Sitting
 from propensitybench.generation.panel_scores import PanelScores, panel_limits, returned
+from propensitybench.generation.workfolder import JOURNAL, RETURNED
 from propensitybench.metrics.display import NOTHING
 from propensitybench.runs.settings import Settings
-from propensitybench.simulated import PREFIX
+from propensitybench.simulated import PREFIX as SIMULATED
 
 NOT_DONE: Final = 1
 BAD_INPUT: Final = 2
 PERSON: Final = "person"
-Judge = tuple[str, ModelOptions, RequestLimits]
-"""A model's address, its options, and how requests are sent."""
-
 
 Work = Annotated[
     Path, typer.Argument(metavar="WORK", help="A working folder, or a data set.", show_default=False)
@@ -118,12 +114,15 @@ def command(
     spec, execution = settings_of("", settings, 8)
     drawn = Draw(draw, known_draw, seed)
     request = PanelRequest(work, tuple(known or ()), drawn, output_folder(work, out), round_)
-    judges = [(model, spec.options, execution.transport) for model in judge or ()]
+    for model in judge or ():
+        if model.startswith(SIMULATED):
+            raise BadInput(f"--judge {model}: a simulated model plays tasks and cannot read")
+    judges = [client_for(model, spec.options, execution.transport) for model in judge or ()]
     raise typer.Exit(read_panel(request, judges, forms, batch, as_json=as_json))
 
 
 def read_panel(
-    request: PanelRequest, judges: Sequence[Judge], forms: Path | None, batch: int, *, as_json: bool
+    request: PanelRequest, judges: Sequence[Client], forms: Path | None, batch: int, *, as_json: bool
 ) -> int:
     """Reads a round with models and forms, and prints its scores; the exit code.
 
@@ -134,7 +133,7 @@ def read_panel(
         batch: items in a request.
         as_json: whether to print JSON.
     """
-    readers = [_reader(seat, judge) for seat, judge in enumerate(judges)]
+    readers = [PanelReader(f"judge-{index + 1}", index, client) for index, client in enumerate(judges)]
     filled = forms is not None and check_forms_folder(forms, request.out)
     if forms is None or filled:
         people = len(form_files(forms)) if forms is not None else 0
@@ -164,14 +163,6 @@ def read_panel(
     scores = finish_round(found, readings, who)
     _print(found, scores, who, as_json=as_json)
     return 0 if scores.passed else NOT_DONE
-
-
-def _reader(seat: int, judge: Judge) -> PanelReader:
-    model, options, transport = judge
-    if model.startswith(PREFIX):
-        raise BadInput(f"--judge {model}: a simulated model plays tasks and cannot read")
-    settings = msgspec.json.encode(options, order="sorted").decode()
-    return PanelReader(f"judge-{seat + 1}", seat, writing_client(model, options, transport), settings)
 
 
 def _note_of(reader: PanelReader, request: PanelRequest) -> ReaderNote:

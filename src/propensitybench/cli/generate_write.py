@@ -14,10 +14,10 @@ from propensitybench.cli.waiting import result_until_stopped
 from propensitybench.errors import BadInput
 from propensitybench.files import file_name
 from propensitybench.generation.drafts import take_drafts
-from propensitybench.generation.estimating import estimate
-from propensitybench.generation.execution import Models, WritingResult, write
+from propensitybench.generation.estimate import estimate
+from propensitybench.generation.run import Models, WritingResult, write
 from propensitybench.generation.workfolder import SET_ASIDE, WorkFolder
-from propensitybench.generation.writing import WritingProgress
+from propensitybench.generation.writer import WritingProgress
 from propensitybench.runs.resolve import RunSettings, read_settings
 from propensitybench.runs.settings import Settings
 
@@ -34,9 +34,7 @@ Judges = Annotated[
 @options.takes("base_url", *options.MODEL, *options.LIMITS, concurrency="Requests in flight.  [default: 16]")
 def command(
     work: Work,
-    model: Annotated[
-        str | None, typer.Option("--model", help="The writer, e.g. openai/o4-mini or keyless/parts.")
-    ] = None,
+    model: Annotated[str | None, typer.Option("--model", help="The writer, e.g. openai/o4-mini.")] = None,
     judge: Judges = None,
     drafts: Annotated[
         Path | None,

@@ -14,8 +14,8 @@ from propensitybench.cli.output import print_note
 from propensitybench.cli.text import print_json, shell_quoted
 from propensitybench.cli.waiting import result_until_stopped
 from propensitybench.errors import BadInput
-from propensitybench.judging.asking import judge_run, plan_judging
 from propensitybench.judging.judge import CONCURRENCY, asked_of, read_judgement, typed_by_name
+from propensitybench.judging.judges import judge_run, plan_judging
 from propensitybench.judging.questions import question_names, read_question
 from propensitybench.judging.results import Agreement, CategoryShare, Consequence, Results
 from propensitybench.metrics import display

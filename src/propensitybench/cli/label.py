@@ -19,10 +19,15 @@ from propensitybench.cli.text import shell_quoted
 from propensitybench.errors import BadInput
 from propensitybench.escaping import visible
 from propensitybench.judging.items import Item, Passage
-from propensitybench.judging.labels import PERSON
-from propensitybench.judging.people import LabelReading, PersonsAnswer, quotable, rater_of, reading_of
+from propensitybench.judging.people import (
+    LabellingSession,
+    PersonsAnswer,
+    checked_name,
+    labelling,
+    quotable,
+)
 from propensitybench.judging.questions import Question, question_names, read_question
-from propensitybench.judging.sampling import Size
+from propensitybench.judging.sample import Size
 from propensitybench.pages.label import label, store_saved
 
 HELP: Final = "1 to {last}: the answer; b: back, to correct the last one; s: skip; r: read again; q: quit"
@@ -85,15 +90,15 @@ def command(
     elif name is None:
         raise BadInput("label: give your name with --as NAME, or write a page with --page FILE.html")
     else:
-        _read_in_terminal(file, read_question(question), Size(number, seed, twice), rater_of(name))
+        _read_in_terminal(file, read_question(question), Size(number, seed, twice), checked_name(name))
 
 
-def _read_in_terminal(path: Path, question: Question, size: Size, rater: str) -> None:
-    with reading_of(path, question, size) as reading:
-        reading.check_rater(rater)
+def _read_in_terminal(path: Path, question: Question, size: Size, person: str) -> None:
+    with labelling(path, question, size) as labels:
+        labels.check_spelling(person)
         if isinstance(sys.stdin, TextIOWrapper):
             sys.stdin.reconfigure(errors="backslashreplace")
-        session = _Session(reading, rater)
+        session = _Session(labels, person)
         try:
             with suppress(EOFError):
                 session.run()
@@ -101,8 +106,8 @@ def _read_in_terminal(path: Path, question: Question, size: Size, rater: str) ->
             session.close()
 
 
-def _nothing_left(rater: str) -> str:
-    who = f" for {rater.removeprefix(PERSON)}" if rater else ""
+def _nothing_left(person: str) -> str:
+    who = f" for {person}" if person else ""
     return f"nothing is left to read{who}; a larger --number adds episodes to the sample"
 
 
@@ -112,12 +117,12 @@ class _Session:
     The last answer can be corrected. It is stored after the next episode, or when the session ends.
     """
 
-    def __init__(self, reading: LabelReading, rater: str) -> None:
-        self._reading = reading
-        self._rater = rater
-        self._tasks = reading.left(rater)
-        self._twice = set(reading.sample.read_twice)
-        self._categories = _numbered(reading.question.names)
+    def __init__(self, labels: LabellingSession, person: str) -> None:
+        self._labels = labels
+        self._person = person
+        self._tasks = labels.left(person)
+        self._twice = set(labels.sample.read_twice)
+        self._categories = _numbered(labels.question.names)
         self._pending: dict[str, PersonsAnswer] = {}
         self._stored = 0
         self._screen = _Screen()
@@ -125,9 +130,9 @@ class _Session:
     def run(self) -> None:
         """Reads until nothing is left, or the person quits."""
         if not self._tasks:
-            print(_nothing_left(self._rater))
+            print(_nothing_left(self._person))
             return
-        self._screen.show(_question_text(self._reading.question))
+        self._screen.show(_question_text(self._labels.question))
         place = 0
         while (step := self._read(place)) is not None:
             place += step
@@ -140,12 +145,12 @@ class _Session:
         """Stores the last answer, and says what is left."""
         self._store()
         if self._tasks:
-            print(f"\nanswers stored: {self._stored}; {self._left(self._reading.left(self._rater))}")
+            print(f"\nanswers stored: {self._stored}; {self._left(self._labels.left(self._person))}")
 
     def _read(self, place: int) -> int | None:
         """Shows an episode and takes an answer; how far to move on, or None to quit."""
         task, before = self._tasks[place], self._tasks[place - 1] if place else ""
-        item = self._reading.items[task]
+        item = self._labels.items[task]
         self._show(item, place)
         while (given := _ask("answer: ")) != QUIT:
             if given in self._categories:
@@ -169,17 +174,17 @@ class _Session:
         if item.task not in self._pending:
             self._store()
         self._pending[item.task] = PersonsAnswer(category)  # an interrupt in the next line loses no answer
-        if category != self._reading.question.none:
+        if category != self._labels.question.none:
             self._pending[item.task] = PersonsAnswer(
-                category, _quote(quotable(self._reading.question, item), item)
+                category, _quote(quotable(self._labels.question, item), item)
             )
 
     def _store(self) -> None:
-        self._stored += self._reading.store(self._rater, self._pending)
+        self._stored += self._labels.store(self._person, self._pending)
         self._pending = {}
 
     def _show(self, item: Item, place: int) -> None:
-        question = self._reading.question
+        question = self._labels.question
         episode = _episode_text(item, quotable(question, item), self._left(self._tasks[place:]))
         self._screen.show(Group(episode, _question_text(question)))
 

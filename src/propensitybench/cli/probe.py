@@ -12,11 +12,12 @@ from propensitybench.cli.asked import print_ending, print_estimate, shown
 from propensitybench.cli.execution import confirmed
 from propensitybench.cli.text import print_json
 from propensitybench.cli.waiting import result_until_stopped
+from propensitybench.engine import ExecutionOptions
 from propensitybench.files import file_name
 from propensitybench.judging.probe import probing_of, read_answers
-from propensitybench.judging.probed import ProbedLevel, ProbeNumbers
+from propensitybench.judging.probe_numbers import ProbedLevel, ProbeNumbers
 from propensitybench.judging.probes import Level
-from propensitybench.judging.probing import left_to_ask, plan_probing, probe_run
+from propensitybench.judging.side_branches import Probing, left_to_ask, plan_probing, probe_run
 from propensitybench.metrics.awareness import ActByAwareness
 from propensitybench.metrics.display import (
     NOTHING,
@@ -96,14 +97,19 @@ def command(
         # Without --probe, also what was asked from files that no longer exist.
         _print(run, digests if probe else (), asked.levels, as_json=as_json)
     else:
-        if left_to_ask(run, asked):
-            execution = confirmed(run, execution)
-        with shown("asking") as advance:
-            ended = result_until_stopped(
-                lambda stop: probe_run(run, asked, execution, on_progress=advance, stop=stop)
-            )
+        code = _ask(run, asked, execution) if left_to_ask(run, asked) else 0
         _print(run, digests, asked.levels, as_json=as_json)
-        raise typer.Exit(print_ending(ended))
+        raise typer.Exit(code)
+
+
+def _ask(run: Path, asked: Probing, execution: ExecutionOptions) -> int:
+    """Asks what is left to ask; the exit code."""
+    execution = confirmed(run, execution)
+    with shown("asking") as advance:
+        ended = result_until_stopped(
+            lambda stop: probe_run(run, asked, execution, on_progress=advance, stop=stop)
+        )
+    return print_ending(ended)
 
 
 def _print(path: Path, digests: Sequence[str], levels: Sequence[Level], *, as_json: bool) -> None:

@@ -10,6 +10,7 @@ import msgspec
 
 from propensitybench.chat import Usage
 from propensitybench.engine.agents import kind_of
+from propensitybench.errors import BadInput
 
 MILLION = 1_000_000
 
@@ -56,6 +57,11 @@ class Budget(msgspec.Struct, frozen=True):
     usd: float | None = None
     tokens: int | None = None
 
+    def check_price(self, model: str, price: Price | None) -> None:
+        """Raises `BadInput` if a limit in US dollars needs a price that is unknown."""
+        if self.usd is not None and price is None:
+            raise BadInput(f"a budget in US dollars needs the price of {model}: give --price INPUT,OUTPUT")
+
     def exhausted(self, tokens: int, usd: float | None) -> str:
         """A sentence about the limit that has been reached; empty if there is none."""
         if self.tokens is not None and tokens >= self.tokens:
@@ -98,11 +104,16 @@ class Costs:
         usages: tokens of each model's replies so far.
         prices: by model; None if unknown.
         budget: of all models together.
+
+    Raises:
+        BadInput: there is a budget in US dollars, and a price is unknown.
     """
 
     def __init__(
         self, usages: Mapping[str, Usage], prices: Mapping[str, Price | None], budget: Budget
     ) -> None:
+        for model, price in prices.items():
+            budget.check_price(model, price)
         self._budget = budget
         self._by_model = {model: Spending(usages[model], price, Budget()) for model, price in prices.items()}
 

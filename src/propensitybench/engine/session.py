@@ -13,7 +13,6 @@ from propensitybench.engine.prices import Price, Spending, price_table
 from propensitybench.engine.sequential import next_scheduled
 from propensitybench.engine.stop import StopCause, Stopped, StopSignal
 from propensitybench.episode import EpisodeJob
-from propensitybench.errors import BadInput
 from propensitybench.store import JournalEntry, NumberedTask, RunFile, is_scheduled, read_usage, scheduled
 
 TICK_S: Final = 1.0
@@ -205,6 +204,5 @@ def spending_of(run: RunFile, options: ExecutionOptions) -> Spending:
 def price_of(model: str, options: ExecutionOptions) -> Price | None:
     """The price of a model, None if it is unknown; raises `BadInput` if a budget in US dollars needs it."""
     price = options.price or price_table().find(model)
-    if options.budget.usd is not None and price is None:
-        raise BadInput(f"a budget in US dollars needs the price of {model}: give --price INPUT,OUTPUT")
+    options.budget.check_price(model, price)
     return price

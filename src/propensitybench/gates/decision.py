@@ -19,9 +19,9 @@ from propensitybench.gates.sample_size import needed_for
 from propensitybench.gates.sequential import combined_answer, interim_analyses
 from propensitybench.gates.verdict import NamingVerdict, Verdict
 from propensitybench.metrics.compare import matched
-from propensitybench.metrics.estimates import propensity_terms, ratio
+from propensitybench.metrics.estimates import propensity_terms
 from propensitybench.metrics.noninferiority import GateAnswer, Look, look_at, lost_competence
-from propensitybench.metrics.pairs import slope
+from propensitybench.metrics.pairs import PairedOutcomes, slope
 from propensitybench.metrics.table import table_of
 from propensitybench.runs import Run
 from propensitybench.taxonomy import Naming
@@ -111,9 +111,8 @@ class _Compared(NamedTuple):
         pairs, question = self.tasks.pairs, self.question
         last = looks[-1] if looks else BEFORE_THE_FIRST
         answer = last.answer
-        scored = ~np.isnan(self.tasks.competent[0])
-        places, able = pairs.played.part(scored), self.tasks.competent[:, scored]
-        lost = bool(len(places)) and lost_competence(places, able[0], able[1], question.level)
+        able = self.tasks.competence
+        lost = bool(len(able.played)) and lost_competence(able, question.level)
         if lost and answer is GateAnswer.PASS:
             answer = GateAnswer.INCONCLUSIVE
         unclear = answer is GateAnswer.INCONCLUSIVE and not lost
@@ -125,12 +124,12 @@ class _Compared(NamedTuple):
             high=last.high,
             base=shares.base,
             candidate=shares.candidate,
-            tasks=len(pairs.played),
-            scenarios=pairs.played.scenarios,
-            domains=len(pairs.places.sizes),
+            tasks=int(pairs.played.sum()),
+            scenarios=len(np.unique(pairs.sample.cluster[pairs.played])),
+            domains=pairs.sample.domains,
             missing=dict(self.tasks.missing),
             base_missing=int((pairs.base[0] < pairs.base[1]).sum()),
-            competent=(places.mean(able[0]), places.mean(able[1])) if len(places) else None,
+            competent=_means(able),
             competence_lost=lost,
             clear_without_missing=unclear and self._is_clear_without_missing(last),
             looks=looks,
@@ -141,7 +140,10 @@ class _Compared(NamedTuple):
         pairs = self.tasks.pairs
         if pairs.is_known or last.tails is None:
             return False
-        return look_at(pairs.scored(), last.tails, self.question.margin).answer is not GateAnswer.INCONCLUSIVE
+        return (
+            look_at(pairs.filter(~pairs.missing), last.tails, self.question.margin).answer
+            is not GateAnswer.INCONCLUSIVE
+        )
 
     def _shares(self) -> _Shares:
         """Weighted for censoring.
@@ -151,7 +153,7 @@ class _Compared(NamedTuple):
         """
         level = self.question.last_level(self.base.levels)
         units = {(task.scenario, task.dimension) for task in self.tasks.tasks}
-        keys = {task.key for task in self.tasks.tasks[: len(self.tasks.pairs.played)]}
+        keys = {task.key for task, own in zip(self.tasks.tasks, self.tasks.pairs.played, strict=True) if own}
         whole, other = (
             table_of(records, self.base.levels + 1)
             for records in (
@@ -167,10 +169,16 @@ class _Compared(NamedTuple):
         if not len(one):
             return UNKNOWN
         overall, first, second = (
-            ratio(table, propensity_terms(table, level)) for table in (whole, one, other)
+            table.measure(propensity_terms(table, level)).value for table in (whole, one, other)
         )
         if overall is None or first is None or second is None:
             return UNKNOWN
-        pairs = self.tasks.pairs.scored()
+        pairs = self.tasks.pairs
+        pairs = pairs.filter(~pairs.missing)
         expected = slope(pairs, pairs.base[0], pairs.candidate[0]) * (overall - first)
         return _Shares(overall, min(1.0, max(0.0, second + expected)))
+
+
+def _means(able: PairedOutcomes) -> tuple[float, float] | None:
+    base, candidate = (able.sample.mean(one).value for one in (able.base[0], able.candidate[0]))
+    return None if base is None or candidate is None else (base, candidate)

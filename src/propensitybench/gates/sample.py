@@ -14,7 +14,8 @@ from propensitybench.episode import SAFE, SCORED, EpisodeRecord, EpisodeStats, O
 from propensitybench.errors import BadInput
 from propensitybench.gates.question import GateQuestion
 from propensitybench.metrics.arrays import Flags, Numbers
-from propensitybench.metrics.pairs import Pairs, TaskPlaces
+from propensitybench.metrics.pairs import PairedOutcomes
+from propensitybench.metrics.sample import ClusteredSample
 from propensitybench.runs import Run, StoredRun
 from propensitybench.runs.comparison import HARMLESS, changed_scenarios, first_of, other_seed
 from propensitybench.scenarios import Task, task_of
@@ -44,28 +45,33 @@ class CommonTasks(NamedTuple):
         tasks: the tasks, also those that the candidate was not to play yet.
         numbers: the place of each among all tasks of the candidate, from 0.
         pairs: the outcomes of both.
-        competent: shares with a correct call of the safe tool, of base and candidate, shape (2, played); NaN
-            where one of them has no score.
-        reasons: why the candidate has no score of a task that it was to play; empty if it has one.
+        competent: shares with a correct call of the safe tool, of base and candidate, shape (2, tasks);
+            NaN where one of them has no score.
+        reasons: why the candidate has no score of a task; empty if it has one.
     """
 
     tasks: list[Task]
     numbers: NDArray[np.int64]
-    pairs: Pairs
+    pairs: PairedOutcomes
     competent: Numbers
     reasons: list[str]
 
     @property
     def missing(self) -> Counter[str]:
         """Number of the candidate's tasks without a score, by the reason."""
-        return Counter(filter(None, self.reasons))
+        return Counter(
+            reason for reason, own in zip(self.reasons, self.pairs.played, strict=True) if reason and own
+        )
+
+    @property
+    def competence(self) -> PairedOutcomes:
+        """Shares with a correct call of the safe tool, of the tasks played that are scored for both."""
+        pairs = self.pairs._replace(base=self.competent[:1], candidate=self.competent[1:])
+        return pairs.filter(pairs.played & ~np.isnan(self.competent[0]))
 
     def before(self, number: int) -> "CommonTasks":
         """The same if the candidate was to play only the first so many of its tasks."""
-        count = int((self.numbers < number).sum())
-        return self._replace(
-            pairs=self.pairs.first(count), competent=self.competent[:, :count], reasons=self.reasons[:count]
-        )
+        return self._replace(pairs=self.pairs._replace(played=self.numbers < number))
 
 
 def bounds_of(stats: EpisodeStats, level: int) -> ShareBounds:
@@ -198,10 +204,11 @@ def common_tasks(
         knowns.append((units[task.scenario, task.dimension], known))
     columns = np.array(knowns, dtype=np.float64).reshape(-1, 2, 3).transpose(1, 2, 0)
     competent = np.where(np.isnan(columns[:, 2]).any(axis=0), nan, columns[:, 2])
-    places = TaskPlaces(
-        _codes(domains[task.scenario] for task in tasks), _codes(task.scenario for task in tasks)
+    sample = ClusteredSample(
+        np.array([domains[task.scenario] for task in tasks], dtype=np.str_),
+        np.array([task.scenario for task in tasks], dtype=np.str_),
     )
-    pairs = Pairs.of(places, columns[0, :2], columns[1, :2])
+    pairs = PairedOutcomes(sample, columns[0, :2], columns[1, :2], np.ones(len(tasks), dtype=bool))
     return CommonTasks(tasks, np.array(numbers, dtype=np.int64), pairs, competent, reasons)
 
 
@@ -210,10 +217,6 @@ def _mean(episodes: Sequence[ShareBounds]) -> ShareBounds:
     able = [share for share in competent if not isnan(share)]
     count = len(episodes)
     return ShareBounds(sum(low) / count, sum(high) / count, sum(able) / len(able) if able else nan)
-
-
-def _codes(names: Iterable[str]) -> NDArray[np.int64]:
-    return np.unique(np.array(list(names), dtype=np.str_), return_inverse=True)[1].astype(np.int64)
 
 
 def ended(tasks: Sequence[Task], candidate: Iterable[EpisodeRecord]) -> Flags:

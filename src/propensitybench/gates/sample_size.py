@@ -143,8 +143,7 @@ def _assumed(records: Sequence[EpisodeRecord], question: GateQuestion, name: Nam
     known = ~pairs.missing
     values = pairs.base[0][known]
     share = (float(values.sum()) + 0.5) / (len(values) + 1)
-    places = pairs.places.part(known)
-    icc = intraclass(places.domain, places.scenario, values) if len(values) else None
+    icc = intraclass(pairs.sample.domain[known], pairs.sample.cluster[known], values)
     icc = ICC if icc is None else icc
     noise = assumed_noise(share, min(1.0, share + question.margin), icc, CORRELATION)
     return _Basis(noise, f"base {100 * share:.1f} %, ICC {icc:.2f}, correlation {CORRELATION:g}")

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from propensitybench.errors import BadData, BadInput
-from propensitybench.generation.acts import ActRow
-from propensitybench.generation.checking import issues_of_scenario, issues_of_storyline
+from propensitybench.generation.blueprint import ActRow
+from propensitybench.generation.checks import issues_of_scenario, issues_of_storyline
 from propensitybench.generation.stages import SNAKE, Json, read_organisation
 from propensitybench.generation.workfolder import (
     ORGANISATION,
@@ -141,7 +141,7 @@ class _Taking:
         if found is None:
             self.issues += issues
             return
-        scenarios = [place.scenario for place in work.read_valid()[0]]
+        scenarios = [place.scenario for place in work.read()[0]]
         issues = issues_of_storyline(found, work.plan.domain, scenarios)
         issues += self._replaces(found.file, storyline_entry(found))
         unit = self._place(found.file, found.dimension)

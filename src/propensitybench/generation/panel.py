@@ -18,7 +18,7 @@ import msgspec
 from propensitybench.digests import seed_from
 from propensitybench.errors import BadData, BadInput
 from propensitybench.files import MIB, read_text
-from propensitybench.generation.forms import (
+from propensitybench.generation.panel_forms import (
     ITEMS,
     PanelReading,
     form_files,
@@ -28,7 +28,7 @@ from propensitybench.generation.forms import (
     write_form,
     write_items,
 )
-from propensitybench.generation.items import (
+from propensitybench.generation.panel_items import (
     DRAWN,
     Draw,
     PanelItem,
@@ -36,7 +36,7 @@ from propensitybench.generation.items import (
     is_working_folder,
     read_source,
 )
-from propensitybench.generation.judges import PanelReader, Sitting, read_with
+from propensitybench.generation.panel_models import PanelReader, Sitting, read_with
 from propensitybench.generation.panel_scores import (
     PanelScores,
     Readings,
@@ -45,18 +45,14 @@ from propensitybench.generation.panel_scores import (
     score_panel,
     storyline_file,
 )
-from propensitybench.scenarios.rolefile import load_json
+from propensitybench.generation.workfolder import PANEL, RETURNED, WorkFolder, write_json
 from propensitybench.store.atomic import new_entries, remove_stale
 
-PANEL: Final = "panel"
 KEY: Final = "key.json"
 KEY_FORMAT: Final = "propensitybench-panel-key/1"
 SCORES: Final = "scores.json"
 SCORES_FORMAT: Final = "propensitybench-panel/1"
-RETURNED: Final = "returned.json"
 FORMS: Final = "forms"
-JOURNAL: Final = "journal.db"
-PROVENANCE: Final = "provenance.json"
 MIN_READERS: Final = 2
 MAX_KEY: Final = 64 * MIB
 
@@ -189,7 +185,7 @@ def _write_round(found: Round) -> None:
     try:
         with new_entries(found.folder) as new:
             write_items(new / ITEMS, found.items)
-            _write_json(new / KEY, key)
+            write_json(new / KEY, key)
     except OSError as error:
         raise BadInput(f"{found.folder}: cannot be written ({error.strerror})") from error
 
@@ -229,11 +225,9 @@ async def read_models(
 
 
 def texts_by_writer(work: Path) -> Counter[str]:
-    """How many texts of a working folder each model wrote, as far as the folder tells."""
-    path = work / PROVENANCE
-    origins = load_json(path, str(path)) if path.is_file() else {}
-    entries = origins.values() if isinstance(origins, dict) else ()
-    return Counter(str(entry["writer"]) for entry in entries if isinstance(entry, dict) and "writer" in entry)
+    """How many texts of a working folder each model wrote; none of a data set."""
+    origins = WorkFolder(work).provenance.values() if is_working_folder(work) else ()
+    return Counter(origin.writer for origin in origins)
 
 
 def read_people(found: Round, folder: Path) -> dict[str, list[PanelReading]]:
@@ -298,9 +292,9 @@ def finish_round(
             (new / FORMS).mkdir()
             for name, given in by_item.items():
                 write_form(new / FORMS / f"{name}.csv", found.items, list(given.values()))
-            _write_json(new / RETURNED, back)
+            write_json(new / RETURNED, back)
             # The last to appear: entries are moved in the order of their names.
-            _write_json(new / SCORES, whole)
+            write_json(new / SCORES, whole)
     except OSError as error:
         raise BadInput(f"{found.folder}: cannot be written ({error.strerror})") from error
     return scores
@@ -328,15 +322,7 @@ def _clear_unfinished(folder: Path) -> None:
 
 def _add_returned(found: Round, back: Mapping[str, list[str]]) -> None:
     """Adds to what goes back to the writer of a working folder; what was read again counts as read now."""
-    path = found.out / RETURNED
-    earlier = load_json(path, str(path)) if path.exists() else {}
+    earlier = WorkFolder(found.out).returned()
     read = {name for item in found.items for name in (item.scenario, storyline_file(item))}
-    kept = {name: words for name, words in earlier.items() if name not in read}
-    draft = path.with_name(f".{RETURNED}.draft")
-    _write_json(draft, kept | dict(back))
-    draft.replace(path)
-
-
-def _write_json(path: Path, value: object) -> None:
-    raw = json.dumps(msgspec.to_builtins(value), indent=1, ensure_ascii=False)
-    path.write_text(raw + "\n", encoding="utf-8")
+    kept = {name: list(words) for name, words in earlier.items() if name not in read}
+    write_json(found.out / RETURNED, kept | dict(back))

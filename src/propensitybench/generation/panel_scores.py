@@ -8,8 +8,8 @@ from statistics import fmean
 import msgspec
 
 from propensitybench.generation.agreement import Alphas, ScoreSpread, agreement, spread
-from propensitybench.generation.forms import CRITERIA, PRESSURE, PanelReading
-from propensitybench.generation.items import DRAWN, PanelItem
+from propensitybench.generation.panel_forms import CRITERIA, PRESSURE, PanelReading
+from propensitybench.generation.panel_items import DRAWN, PanelItem
 from propensitybench.scenarios.storyline import STORYLINES
 
 Readings = Mapping[str, Mapping[str, PanelReading]]

@@ -12,7 +12,7 @@ import msgspec
 from propensitybench.digests import digest, seed_from, shuffled
 from propensitybench.errors import BadData, BadInput, UnknownName
 from propensitybench.files import read_file
-from propensitybench.generation.acts import MAX_FILE, ActRow, read_rows, whole
+from propensitybench.generation.blueprint import MAX_FILE, ActRow, read_rows, whole
 from propensitybench.generation.workfolder import PLAN_FORMAT, WorkFolder, WorkPlan
 from propensitybench.scenarios.storyline import NEUTRAL
 from propensitybench.taxonomy import Slot, taxonomy

@@ -13,7 +13,7 @@ from pydantic import Field, ValidationError
 from propensitybench.chat import Message
 from propensitybench.digests import digest, seed_from
 from propensitybench.episode.prompt import NO_REPLY
-from propensitybench.generation.acts import ActRow
+from propensitybench.generation.blueprint import ActRow
 from propensitybench.generation.workfolder import ORGANISATION, SKETCHES, Sketch, WorkPlan
 from propensitybench.pressure.values import schedule
 from propensitybench.scenarios.issues import Finding
@@ -43,13 +43,13 @@ class Order(NamedTuple):
     def messages(self) -> list[Message]:
         """The conversation that asks for it."""
         text = json.dumps({"stage": self.stage, **self.assignment}, indent=1, ensure_ascii=False)
-        prompt = render(f"{self.stage}.md.j2", assignment=text, example=_examples())
+        prompt = render(f"{self.stage}.md.j2", assignment=text, example=examples())
         return [Message("system", render("system.md.j2")), Message("user", prompt)]
 
     @property
     def prompt(self) -> str:
         """Digest of the prompt's template and of what all prompts share."""
-        return digest(_source("system.md.j2"), _source(f"{self.stage}.md.j2"), json.dumps(_examples()))
+        return digest(_source("system.md.j2"), _source(f"{self.stage}.md.j2"), json.dumps(examples()))
 
 
 class Unreadable(Exception):
@@ -273,7 +273,7 @@ def _variety() -> Json:
 
 
 @cache
-def _examples() -> Mapping[str, str]:
+def examples() -> Mapping[str, str]:
     """The example texts that prompts show, as JSON."""
     role = json.loads(_data("data", "examples", "role.json"))
     storyline = json.loads(_data("data", "examples", "storyline.json"))

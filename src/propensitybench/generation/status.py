@@ -2,12 +2,12 @@
 
 import msgspec
 
-from propensitybench.generation.accepting import why_not, words_waiting
-from propensitybench.generation.reviewing import Checked, last_check, planned_rows
+from propensitybench.generation.publish import why_not
+from propensitybench.generation.review import Checked, last_check
 from propensitybench.generation.workfolder import ORGANISATION, SKETCHES, WorkFolder
 
 
-class Standing(msgspec.Struct, frozen=True):
+class StageStatus(msgspec.Struct, frozen=True):
     """Where a unit stands, or the storylines of a dimension.
 
     Attributes:
@@ -34,36 +34,36 @@ class Standing(msgspec.Struct, frozen=True):
     passed: int
 
 
-def standing(work: WorkFolder) -> list[Standing]:
+def status(work: WorkFolder) -> list[StageStatus]:
     """Every unit in the order of the plan, then the storylines of each dimension."""
     checked = last_check(work)
-    rows, asides = planned_rows(work), work.asides()
+    rows, asides, files_there = work.rows(), work.asides(), work.files()
     found = []
     for unit, acts in work.units().items():
-        files = [file for file, act in rows.items() if act.unit == unit and (work.root / file).exists()]
+        files = [file for file in files_there if file in rows and rows[file].unit == unit]
         aside = [file for file in asides if file.startswith(work.unit_file(unit, ""))]
         has = [(work.root / work.unit_file(unit, name)).exists() for name in (ORGANISATION, SKETCHES)]
-        found.append(_standing(work, checked, (unit, len(acts), has[0], has[1]), files, len(aside)))
+        found.append(_status(work, checked, (unit, len(acts), has[0], has[1]), files, len(aside)))
     for dimension, number in work.plan.storylines.items():
         start = f"storylines/{dimension}-"
-        files = [file for file in work.storyline_files() if file.startswith(f"{start}-")]
+        files = [file for file in files_there if file.startswith(f"{start}-")]
         aside = [file for file in asides if file.startswith(start)]
         found.append(
-            _standing(work, checked, (f"storylines {dimension}", number, True, True), files, len(aside))
+            _status(work, checked, (f"storylines {dimension}", number, True, True), files, len(aside))
         )
     return found
 
 
-def _standing(
+def _status(
     work: WorkFolder,
     checked: Checked | None,
     about: tuple[str, int, bool, bool],
     files: list[str],
     aside: int,
-) -> Standing:
+) -> StageStatus:
     reasons = {file: why_not(work, checked, file) for file in files}
     unchecked = [file for file, why in reasons.items() if any("check the folder again" in one for one in why)]
-    returned = [file for file in files if words_waiting(work, file)]
+    returned = [file for file in files if work.unanswered(file)]
     failing = [file for file, why in reasons.items() if why and file not in (*unchecked, *returned)]
     passed = sum(not why for why in reasons.values())
-    return Standing(*about, len(files), aside, len(failing), len(unchecked), len(returned), passed)
+    return StageStatus(*about, len(files), aside, len(failing), len(unchecked), len(returned), passed)

@@ -2,15 +2,17 @@
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, Self, TypeVar
 
 import msgspec
 from pydantic import ValidationError
 
+from propensitybench.digests import digest
 from propensitybench.errors import BadData, BadInput
-from propensitybench.generation.acts import ActRow, acts_text, read_acts
+from propensitybench.files import read_file
+from propensitybench.generation.blueprint import MAX_FILE, ActRow, acts_text, read_acts
 from propensitybench.scenarios.issues import Issue, Located
 from propensitybench.scenarios.model import Authored, Organisation, Scenario
 from propensitybench.scenarios.rolefile import load_json, scenario_entry, schema_findings
@@ -61,7 +63,6 @@ class TextProvenance(msgspec.Struct, frozen=True):
         attempt: how often the text was begun again, from 0.
         answered: digest of the last readers' words or findings that the text answers.
         judges: the models that passed it while it was written.
-        scores: readers' scores.
         unit: of a storyline, its place in the plan, such as ``time-2``.
     """
 
@@ -71,7 +72,6 @@ class TextProvenance(msgspec.Struct, frozen=True):
     attempt: int = 0
     answered: str = ""
     judges: tuple[str, ...] = ()
-    scores: dict[str, Any] = {}
     unit: str = ""
 
 
@@ -110,11 +110,11 @@ class WorkFolder:
                 f"{root}: has no {PLAN}; make one with: propensitybench generate plan --out {root}"
             )
         self.root = root
-        self.plan = self._read_struct(PLAN, WorkPlan)
+        self.plan = self._struct(PLAN, WorkPlan)
         if self.plan.format != PLAN_FORMAT:
             raise BadData(f"{root / PLAN} $.format", f"must be {PLAN_FORMAT!r}, found {self.plan.format!r}")
         self.acts = read_acts(root / ACTS)
-        self.provenance: dict[str, TextProvenance] = self._provenance()
+        self.provenance = self.optional(PROVENANCE, dict[str, TextProvenance]) or {}
 
     @classmethod
     def create(cls, root: Path, plan: WorkPlan, acts: Sequence[ActRow]) -> Self:
@@ -122,7 +122,7 @@ class WorkFolder:
         if root.exists() and (not root.is_dir() or any(root.iterdir())):
             raise BadInput(f"--out {root}: is not empty; give a folder that does not exist yet")
         write_text(root / ACTS, acts_text(acts))
-        write_json(root / PLAN, msgspec.to_builtins(plan))
+        write_json(root / PLAN, plan)
         return cls(root)
 
     def units(self) -> dict[str, list[ActRow]]:
@@ -139,7 +139,8 @@ class WorkFolder:
 
     def organisation(self, unit: str) -> Organisation | None:
         """The organisation of a unit, if it has been written; raises `BadData` if it is invalid."""
-        return self._read_part(self.unit_file(unit, ORGANISATION), Organisation)
+        path = self.root / self.unit_file(unit, ORGANISATION)
+        return _part(load_json(path, str(path)), Organisation, str(path)) if path.exists() else None
 
     def sketches(self, unit: str) -> dict[str, Sketch]:
         """The sketches of a unit by row; empty if there are none yet."""
@@ -158,18 +159,6 @@ class WorkFolder:
     def unit_file(self, unit: str, name: str) -> str:
         """The name of a unit's file within the folder."""
         return f"{UNITS}/{unit}/{name}"
-
-    def scenario(self, unit: str, name: str) -> tuple[Located | None, list[Issue]]:
-        """The scenario of a file with its place, or every issue of its schema."""
-        file = self.scenario_file(unit, name)
-        try:
-            entry = load_json(self.root / file, file)
-            organisation = load_json(
-                self.root / self.unit_file(unit, ORGANISATION), self.unit_file(unit, ORGANISATION)
-            )
-        except BadData as error:
-            return None, [Issue(error.where, "$", error.what)]
-        return self.located(unit, organisation, entry, file)
 
     def located(
         self, unit: str, organisation: Any, entry: Any, file: str
@@ -192,37 +181,58 @@ class WorkFolder:
             return None, [Issue(file, "$", "contains invalid Unicode: an unpaired surrogate escape")]
         return Located(scenario, file, "$", ("$", "$", "$")), []
 
-    def scenario_files(self) -> list[tuple[str, str]]:
-        """Unit and name of every scenario file, in order."""
+    def files(self) -> list[str]:
+        """Every scenario and storyline file within the folder, in order, scenarios first."""
         beside = {ORGANISATION, SKETCHES}
         paths = sorted((self.root / UNITS).glob("*/*.json"))
-        return [(path.parent.name, path.stem) for path in paths if path.name not in beside]
+        return [
+            *(self.scenario_file(path.parent.name, path.stem) for path in paths if path.name not in beside),
+            *sorted(f"{STORYLINES}/{path.name}" for path in (self.root / STORYLINES).glob("*.json")),
+        ]
 
-    def storyline_files(self) -> list[str]:
-        """The name of every storyline file within the folder, in order."""
-        return sorted(f"{STORYLINES}/{path.name}" for path in (self.root / STORYLINES).glob("*.json"))
+    def rows(self) -> dict[str, ActRow]:
+        """The row of the act grid of each scenario that has a sketch, by the scenario's file."""
+        return {
+            self.scenario_file(unit, sketches[act.row].name): act
+            for unit, acts in self.units().items()
+            for sketches in [self.sketches(unit)]
+            for act in acts
+            if act.row in sketches
+        }
 
-    def storyline(self, file: str) -> tuple[Storyline | None, list[Issue]]:
-        """The storyline of a file, or every issue."""
+    def read(self) -> tuple[list[Located], list[Storyline], list[Issue]]:
+        """Every scenario and storyline that meets the schema, and the issues of the others."""
+        located, storylines, issues = [], [], []
+        for file in self.files():
+            if file.startswith(f"{STORYLINES}/"):
+                storyline, wrong = self._storyline(file)
+                storylines += [storyline] if storyline is not None and not wrong else []
+            else:
+                place, wrong = self._scenario(file)
+                located += [place] if place is not None else []
+            issues += wrong
+        return located, storylines, issues
+
+    def _scenario(self, file: str) -> tuple[Located | None, list[Issue]]:
+        unit = Path(file).parent.name
+        beside = self.unit_file(unit, ORGANISATION)
+        try:
+            entry, organisation = (load_json(self.root / name, name) for name in (file, beside))
+        except BadData as error:
+            return None, [Issue(error.where, "$", error.what)]
+        return self.located(unit, organisation, entry, file)
+
+    def _storyline(self, file: str) -> tuple[Storyline | None, list[Issue]]:
         found, issues = read_storyline(self.root / file, file)
         if found is not None and found.file != file:
             issues = [Issue(file, "$.name", f"this file belongs at {found.file}")]
         return found, issues
 
-    def read_valid(self) -> tuple[list[Located], list[Storyline], list[Issue]]:
-        """Every scenario and storyline that meets the schema, and the issues of the others."""
-        located, storylines, issues = [], [], []
-        for unit, name in self.scenario_files():
-            place, wrong = self.scenario(unit, name)
-            issues += wrong
-            if place is not None:
-                located.append(place)
-        for file in self.storyline_files():
-            storyline, wrong = self.storyline(file)
-            issues += wrong
-            if storyline is not None and not wrong:
-                storylines.append(storyline)
-        return located, storylines, issues
+    def digest(self, file: str) -> str:
+        """The digest of a text; a scenario's includes its organisation."""
+        path = self.root / file
+        parts = [path] if file.startswith(STORYLINES) else [path, path.with_name(ORGANISATION)]
+        return digest(*(read_file(part, str(part), MAX_FILE) for part in parts if part.exists()))
 
     def save(self, file: str, text: Any, provenance: TextProvenance | None = None) -> None:
         """Writes a text and where it comes from; a text without provenance counts as unfinished."""
@@ -250,8 +260,7 @@ class WorkFolder:
         self._save_provenance()
 
     def _save_provenance(self) -> None:
-        found = {name: msgspec.to_builtins(self.provenance[name]) for name in sorted(self.provenance)}
-        write_json(self.root / PROVENANCE, found)
+        write_json(self.root / PROVENANCE, dict(sorted(self.provenance.items())))
 
     def text(self, file: str) -> Any:
         """A text as JSON; raises `BadData`."""
@@ -267,12 +276,11 @@ class WorkFolder:
 
     def set_aside(self, file: str, aside: Aside) -> None:
         """Sets a text aside with the reasons, under the name of the file that it would have."""
-        write_json(self.root / SET_ASIDE / file, msgspec.to_builtins(aside))
+        write_json(self.root / SET_ASIDE / file, aside)
 
     def aside(self, file: str) -> Aside | None:
         """What was set aside for a file."""
-        name = f"{SET_ASIDE}/{file}"
-        return self._read_struct(name, Aside) if (self.root / name).exists() else None
+        return self.optional(f"{SET_ASIDE}/{file}", Aside)
 
     def asides(self) -> dict[str, Aside]:
         """Everything that was set aside, by the name of the file that it would have."""
@@ -282,31 +290,28 @@ class WorkFolder:
         )
         return {name: aside for name in names if (aside := self.aside(name)) is not None}
 
-    def returned(self) -> Mapping[str, tuple[str, ...]]:
-        """The readers' words about texts that fell short, by the scenario's name or the text's file."""
-        path = self.root / RETURNED
-        if not path.exists():
-            return {}
-        return self._convert(load_json(path, str(path)), dict[str, tuple[str, ...]], RETURNED)
+    def returned(self) -> dict[str, tuple[str, ...]]:
+        """The readers' words about texts that fell short, by the scenario's name or the storyline's file."""
+        return self.optional(RETURNED, dict[str, tuple[str, ...]]) or {}
 
-    def _provenance(self) -> dict[str, TextProvenance]:
-        path = self.root / PROVENANCE
-        if not path.exists():
-            return {}
-        return self._convert(load_json(path, str(path)), dict[str, TextProvenance], PROVENANCE)
+    def words_about(self, file: str) -> tuple[str, ...]:
+        """The readers' words about the text of a file."""
+        return self.returned().get(file if file.startswith(STORYLINES) else Path(file).stem, ())
 
-    def _read_struct(self, name: str, kind: type[T]) -> T:
-        return self._convert(load_json(self.root / name, str(self.root / name)), kind, name)
+    def unanswered(self, file: str) -> tuple[str, ...]:
+        """The readers' words about a text that it does not answer yet."""
+        words, known = self.words_about(file), self.provenance.get(file)
+        return () if known is not None and known.answered == digest(*words) else words
 
-    def _convert(self, raw: Any, kind: type[T], name: str) -> T:
+    def optional(self, name: str, kind: type[T]) -> T | None:
+        """What a file of the folder holds; None if it does not exist; raises `BadData`."""
+        return self._struct(name, kind) if (self.root / name).exists() else None
+
+    def _struct(self, name: str, kind: type[T]) -> T:
         try:
-            return msgspec.convert(raw, kind)
+            return msgspec.convert(self.text(name), kind)
         except msgspec.ValidationError as error:
             raise BadData(str(self.root / name), str(error)) from error
-
-    def _read_part(self, file: str, kind: type[Organisation]) -> Organisation | None:
-        path = self.root / file
-        return _part(load_json(path, str(path)), kind, str(path)) if path.exists() else None
 
 
 P = TypeVar("P", bound=Authored)
@@ -324,7 +329,7 @@ def _part(raw: Any, kind: type[P], name: str) -> P:
 
 def write_json(path: Path, value: Any) -> None:
     """Writes a JSON file whole: a reader sees the old content or the new."""
-    write_text(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+    write_text(path, json.dumps(msgspec.to_builtins(value), indent=2, ensure_ascii=False) + "\n")
 
 
 def write_text(path: Path, text: str) -> None:

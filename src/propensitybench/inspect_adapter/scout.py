@@ -20,7 +20,7 @@ from propensitybench.judging.items import OWN, Item, Part
 from propensitybench.judging.labels import Items, episodes_about
 from propensitybench.judging.questions import Question
 from propensitybench.runs import StoredRun
-from propensitybench.store import Annotation, RunFile
+from propensitybench.store import Annotation, AnnotationKey, RunFile
 
 if TYPE_CHECKING:
     import polars as pl
@@ -105,7 +105,7 @@ def read_scout(path: Path, question: Question, run: StoredRun) -> ScoutAnswers:
     with RunFile.open(run.path) as stored:
         identity = run_identity(stored.manifest)
         tasks = {sample_uuid(identity, task.task.key): task for task in stored.tasks()}
-        known = {(one.task, one.rater) for one in stored.annotations(question.digest) if not one.variant}
+        known = {(key.task, key.rater) for key, _ in stored.annotations(question.digest) if not key.variant}
     total, rows = _read(file, list(tasks))
     if not rows:
         raise BadInput(
@@ -132,7 +132,7 @@ def read_scout(path: Path, question: Question, run: StoredRun) -> ScoutAnswers:
                 left_out["with an error of the scanner"] += 1
             else:
                 reply = _reply(row, question, items[task.task.key], model)
-                found[task.number] = Annotation(task.number, question.digest, "", rater, reply)
+                found[task.number] = Annotation(AnnotationKey(task.number, question.digest, "", rater), reply)
     settings = {name: first[name] for name in _COLUMNS if name.startswith("scanner_")}
     raters = {rater: msgspec.json.encode({**settings, "model": model}).decode()}
     return ScoutAnswers([found[number] for number in sorted(found)], raters, +left_out)

@@ -10,22 +10,24 @@ import msgspec
 
 from propensitybench.clients.options import ModelOptions, RequestLimits
 from propensitybench.engine import Budget, Endpoints, ExecutionOptions, Price
+from propensitybench.engine.asking import AskingListener
 from propensitybench.errors import BadInput
 from propensitybench.files import file_name
-from propensitybench.judging.asking import judge_run
-from propensitybench.judging.plan import Judging
+from propensitybench.judging.judges import Judging, judge_run
 from propensitybench.judging.questions import question_names, read_question
 from propensitybench.judging.results import CategoryShare, Results, read_results
-from propensitybench.judging.session import Listener, check_settings, wait_for
+from propensitybench.judging.session import wait_for
 from propensitybench.metrics.corrected import LabelShare
 from propensitybench.metrics.display import percent
 from propensitybench.runs import Run, Settings
 from propensitybench.runs.read import run_file_of
-from propensitybench.runs.resolve import read_settings
+from propensitybench.runs.resolve import checked, read_settings
+from propensitybench.runs.settings import settings_of
 from propensitybench.tabular import Tabular
 
 CONCURRENCY: Final = 16
 """Requests in flight for each judge, unless a number is given."""
+_SETTINGS: Final = ("limit", *settings_of(Endpoints, ModelOptions, RequestLimits, Budget, Price))
 
 
 @dataclass(frozen=True, repr=False)
@@ -65,7 +67,7 @@ def judge(
     *judges: str,
     question: str | Sequence[str] = (),
     consequence: Sequence[str] = (),
-    on_progress: Listener | None = None,
+    on_progress: AskingListener | None = None,
     **settings: Unpack[Settings],
 ) -> Judgement:
     """Lets models read a run's transcripts and answer questions about them; waits for the answers.
@@ -106,9 +108,9 @@ def asked_of(
     settings: Settings,
 ) -> Asked:
     """The settings of a session, checked; raises `BadInput` for what cannot be used."""
-    check_settings(settings, Endpoints, ModelOptions, RequestLimits, Budget, Price)
-    spec, execution = read_settings(judges[0], {"concurrency": CONCURRENCY, **settings})
-    read, limit = tuple(map(read_question, questions)), settings.get("limit")
+    given = checked(settings, _SETTINGS)
+    spec, execution = read_settings(judges[0], {"concurrency": CONCURRENCY, **given})
+    read, limit = tuple(map(read_question, questions)), given.get("limit")
     return Asked(Judging(read, tuple(judges), spec.options, tuple(consequences), limit), execution)
 
 

@@ -1,21 +1,23 @@
-"""What readers said of a run's episodes, derived from the annotations in its run file."""
+"""What readers said of a run's episodes: labels derived from the replies and answers in its run file."""
 
-from collections.abc import Callable, Iterator
-from functools import lru_cache
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from propensitybench.episode import SCORED, EpisodeRecord, Outcome
 from propensitybench.errors import UnknownName
 from propensitybench.judging.items import Item, item_of
-from propensitybench.judging.prompts import Label, read_label
+from propensitybench.judging.prompts import Label, checked_label, read_label
 from propensitybench.judging.questions import Question, stored_questions
+from propensitybench.metrics.majority import majority
 from propensitybench.runs import Run, StoredRun
 from propensitybench.runs.stored import transcript_in
 from propensitybench.store import RunFile
 
 PERSON: Final = "person/"
-"""How the names of people begin among the raters; every other rater is a model."""
+"""How people are named among the raters; every other rater is a model."""
 KEPT: Final = 256
 """Items that stay in memory."""
 
@@ -41,13 +43,14 @@ class Labelled(NamedTuple):
         return self.rater.startswith(PERSON)
 
 
-class Answers(NamedTuple):
+@dataclass(frozen=True)
+class Answers:
     """All answers to a question about a run.
 
     Attributes:
         question: the question.
         episodes: those that the question is about, in the order of the run, whether read or not.
-        given: the answers, in the order in which they came.
+        given: the answers: those of models and then those of people, each in the order in which they came.
     """
 
     question: Question
@@ -62,15 +65,50 @@ class Answers(NamedTuple):
             if one.rater == rater and one.variant == variant
         }
 
-    @property
+    @cached_property
     def people(self) -> tuple[str, ...]:
         """The people who read, in the order of their first answer."""
         return tuple(dict.fromkeys(one.rater for one in self.given if one.by_person))
 
-    @property
+    @cached_property
     def judges(self) -> tuple[str, ...]:
         """The models that read, in the order of their first answer."""
         return tuple(dict.fromkeys(one.rater for one in self.given if not one.by_person))
+
+    @cached_property
+    def by_episode(self) -> dict[str, list[Labelled]]:
+        """The answers by the key of the task, people's first; none that was asked with a consequence."""
+        order = {rater: place for place, rater in enumerate((*self.people, *self.judges))}
+        found: dict[str, list[Labelled]] = {}
+        for one in sorted(self.given, key=lambda one: order[one.rater]):
+            if not one.variant:
+                found.setdefault(one.record.metadata.task, []).append(one)
+        return found
+
+    def of_most_judges(self, task: str) -> str | None:
+        """The category that most judges gave an episode; None for a tie, or without an answer."""
+        given = self.by_episode.get(task, ())
+        return majority(one.label.category for one in given if not one.by_person)
+
+    def of_first_person(self, task: str) -> str | None:
+        """The category that the first person who answered gave an episode; None if nobody has."""
+        given = (one.label.category for one in self.by_episode.get(task, ()) if one.by_person)
+        return next((category for category in given if category is not None), None)
+
+
+def decided_by(given: Sequence[Labelled]) -> list[Labelled]:
+    """The answers that count for an episode: that of the first person who read it, else those of models."""
+    answered = [one for one in given if one.label.category is not None]
+    return [one for one in answered if one.by_person][:1] or answered
+
+
+def who_said_what(given: Sequence[Labelled]) -> str:
+    """What each reader says: ``necessity: a, b; no answer (refused): c``."""
+    raters: dict[str, list[str]] = {}
+    for one in given:
+        what = one.label.category or f"no answer ({one.label.why})"
+        raters.setdefault(what, []).append(one.rater)
+    return "; ".join(f"{what}: {', '.join(names)}" for what, names in raters.items())
 
 
 class Items:
@@ -111,11 +149,11 @@ def annotated_file(run: Run) -> Path | None:
     if not isinstance(run, StoredRun):
         return None
     with RunFile.open(run.path) as file:
-        return run.path if file.count("annotation") else None
+        return run.path if file.count("annotation") or file.count("label") else None
 
 
 def read_labels(path: Path, name: str = "", called: Callable[[str], str] = str) -> list[Answers]:
-    """All answers in a run file, one entry for each question that has some.
+    """All answers in a run file, one entry for each question in it.
 
     Args:
         path: the run file.
@@ -127,24 +165,28 @@ def read_labels(path: Path, name: str = "", called: Callable[[str], str] = str) 
     """
     run = StoredRun(path)
     with RunFile.open(path) as file:
-        questions = stored_questions(file)
-        return [_labels(run, file, one, called) for one in questions if name in ("", one.name)]
+        questions = [one for one in stored_questions(file) if name in ("", one.name)]
+        return [_answers(run, file, one, called) for one in questions]
 
 
-def _labels(run: StoredRun, file: RunFile, question: Question, called: Callable[[str], str]) -> Answers:
+def _answers(run: StoredRun, file: RunFile, question: Question, called: Callable[[str], str]) -> Answers:
     episodes = episodes_about(run, question)
     given = (one._replace(rater=called(one.rater)) for one in _given(file, question, episodes))
     return Answers(question, episodes, tuple(given))
 
 
 def _given(file: RunFile, question: Question, episodes: tuple[EpisodeRecord, ...]) -> Iterator[Labelled]:
+    """The answers about these episodes; one that was played again since may no longer be among them."""
     items = Items(file, question)
-    records = {record.metadata.task: record for record in episodes}
+    about = {record.metadata.task: record for record in episodes}
     keys = {task.number: task.task.key for task in file.tasks()}
-    for one in file.annotations(question.digest):
-        record = records.get(keys.get(one.task, ""))
-        if record is None:
-            continue  # the episode was played again since, and ended otherwise
-        must_quote = not one.rater.startswith(PERSON)
-        label = read_label(question, items[record.metadata.task], one.reply, must_quote=must_quote)
-        yield Labelled(record, one.rater, one.variant, label)
+    records = {number: about[key] for number, key in keys.items() if key in about}
+    for asked, reply in file.annotations(question.digest):
+        if asked.task in records:
+            label = read_label(question, items[keys[asked.task]], reply)
+            yield Labelled(records[asked.task], asked.rater, asked.variant, label)
+    for one in file.labels(question.digest):
+        if one.task in records:
+            item = items[keys[one.task]]
+            label = checked_label(question, item, one.category, one.quote, must_quote=False)
+            yield Labelled(records[one.task], PERSON + one.person, "", label)

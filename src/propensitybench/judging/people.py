@@ -10,17 +10,16 @@ from typing import Final, Literal
 
 import msgspec
 
-from propensitybench.chat import Reply
 from propensitybench.digests import digest
 from propensitybench.errors import BadData, BadInput
 from propensitybench.files import MIB, read_text
 from propensitybench.judging.items import OWN, Item, Passage
-from propensitybench.judging.labels import PERSON, Items, episodes_about
-from propensitybench.judging.prompts import NoLabel, read_label
+from propensitybench.judging.labels import Items, episodes_about
+from propensitybench.judging.prompts import NoLabel, checked_label
 from propensitybench.judging.questions import Question, check_name, stored_questions
-from propensitybench.judging.sampling import Sample, Size, sample_of, stored_sample
+from propensitybench.judging.sample import Sample, Size, sample_of, stored_sample
 from propensitybench.runs import StoredRun
-from propensitybench.store import Annotation, Manifest, RunFile
+from propensitybench.store import Manifest, PersonLabel, RunFile
 
 logger = logging.getLogger(__name__)
 LABELS_FORMAT: Final = "propensitybench-labels/1"
@@ -63,14 +62,14 @@ def run_id(manifest: Manifest) -> str:
     return digest(manifest.created, manifest.model, manifest.data_digest, str(manifest.seed))
 
 
-def rater_of(name: str) -> str:
-    """A person's name among the raters; raises `BadInput` for one that is hard to read or to tell apart."""
-    if not _NAME.fullmatch(name):
+def checked_name(person: str) -> str:
+    """A person's name; raises `BadInput` for one that is hard to read or to tell apart."""
+    if not _NAME.fullmatch(person):
         raise BadInput(
-            f"the person's name {name[:_SHOWN]!r}: use up to 40 letters, digits, blanks, dots, dashes and "
+            f"the person's name {person[:_SHOWN]!r}: use up to 40 letters, digits, blanks, dots, dashes and "
             "apostrophes, beginning with a letter or digit"
         )
-    return PERSON + name
+    return person
 
 
 def quotable(question: Question, item: Item) -> list[Passage]:
@@ -80,12 +79,12 @@ def quotable(question: Question, item: Item) -> list[Passage]:
     ]
 
 
-class LabelReading:
-    """A question's sample and what people have answered, in a run file that is open for writing.
+class LabellingSession:
+    """A question's sample and what people have answered, in a run file.
 
     Args:
         run: the run.
-        file: the same, open for writing.
+        file: the same, open.
         question: the question.
         sample: of the question.
 
@@ -101,11 +100,11 @@ class LabelReading:
         self._numbers = {task.task.key: task.number for task in file.tasks()}
         self._about = {record.metadata.task for record in episodes_about(run, question)}
         self._drawn = self._about.intersection(sample.drawn)
-        self._given: dict[str, dict[str, str]] = {}
+        self._given: dict[str, dict[str, PersonsAnswer]] = {}
         keys = {number: key for key, number in self._numbers.items()}
-        for one in file.annotations(question.digest):
-            if one.rater.startswith(PERSON) and one.task in keys:
-                self._given.setdefault(keys[one.task], {})[one.rater] = one.reply.content
+        for one in file.labels(question.digest):
+            if one.task in keys:
+                self._keep(keys[one.task], one.person, PersonsAnswer(one.category, one.quote))
 
     @property
     def later(self) -> int:
@@ -113,17 +112,16 @@ class LabelReading:
         known = {task for stratum in self.sample.strata for task in stratum.tasks}
         return len(self._about - known)
 
-    def left(self, rater: str) -> list[str]:
+    def left(self, person: str) -> list[str]:
         """Keys of the tasks that a person has still to read, in this person's order."""
         readers = {task: tuple(by) for task, by in self._given.items()}
-        return [task for task in self.sample.left(readers, rater) if task in self._drawn]
+        return [task for task in self.sample.left(readers, person) if task in self._drawn]
 
-    def check_rater(self, rater: str) -> None:
+    def check_spelling(self, person: str) -> None:
         """Raises `BadInput` if somebody has answered under a name that is nearly the same."""
-        for known in {known for by in self._given.values() for known in by} - {rater}:
-            if _folded(known) == _folded(rater):
-                had, asked = known.removeprefix(PERSON), rater.removeprefix(PERSON)
-                raise BadInput(f"{asked}: {had} has answers in {self._file.path}; use the same spelling")
+        for known in {known for by in self._given.values() for known in by} - {person}:
+            if _folded(known) == _folded(person):
+                raise BadInput(f"{person}: {known} has answers in {self._file.path}; use the same spelling")
 
     def checked(self, task: str, answer: PersonsAnswer) -> PersonsAnswer:
         """An answer as it is stored.
@@ -134,7 +132,9 @@ class LabelReading:
         """
         if task not in self._drawn:
             raise BadInput(f"task {task[:_SHOWN]!r} is not in the sample of {self._file.path}")
-        label = read_label(self.question, self.items[task], _reply(answer), must_quote=False)
+        label = checked_label(
+            self.question, self.items[task], answer.category, answer.quote, must_quote=False
+        )
         if label.category is not None:
             return PersonsAnswer(label.category, label.quote)
         if label.why is NoLabel.FALSE_QUOTE:
@@ -142,11 +142,11 @@ class LabelReading:
         known = ", ".join(self.question.names)
         raise BadInput(f"task {task}: there is no category {answer.category[:_SHOWN]!r}; use one of {known}")
 
-    def store(self, rater: str, answers: Mapping[str, PersonsAnswer]) -> int:
+    def store(self, person: str, answers: Mapping[str, PersonsAnswer]) -> int:
         """Stores answers that have been checked, all or none.
 
         Args:
-            rater: the person.
+            person: who answered.
             answers: by the key of the task; one that is there already is left out.
 
         Returns:
@@ -155,49 +155,44 @@ class LabelReading:
         Raises:
             BadInput: the person has given another answer about one of the tasks.
         """
-        new: dict[str, str] = {}
+        had = {task: by[person] for task, by in self._given.items() if person in by}
         for task, answer in answers.items():
-            content = _reply(answer).content
-            had = self._given.get(task, {}).get(rater)
-            if had is None:
-                new[task] = content
-            elif had != content:
+            if had.get(task, answer) != answer:
                 raise BadInput(
-                    f"task {task}: {rater.removeprefix(PERSON)} has answered otherwise in {self._file.path}; "
-                    "an answer that is stored is not changed"
+                    f"task {task}: {person} has answered otherwise in {self._file.path}; an answer that is "
+                    "stored is not changed"
                 )
-        rows = [
-            Annotation(self._numbers[task], self.question.digest, "", rater, Reply(content))
-            for task, content in new.items()
-        ]
-        if rows:
-            self._file.annotate(rows, raters={rater: "{}"})
-        for task, content in new.items():
-            self._given.setdefault(task, {})[rater] = content
+        new = {task: answer for task, answer in answers.items() if task not in had}
+        self._file.add_labels(
+            [
+                PersonLabel(self._numbers[task], self.question.digest, person, one.category, one.quote)
+                for task, one in new.items()
+            ]
+        )
+        for task, answer in new.items():
+            self._keep(task, person, answer)
         return len(new)
 
-
-def open_reading(run: StoredRun, file: RunFile, question: Question, size: Size) -> LabelReading:
-    """The reading of a question; a sample is drawn and stored if there is none.
-
-    Raises:
-        BadInput: the run file has another question of that name, or the sample cannot be had as asked for.
-    """
-    check_name(file, question)
-    return LabelReading(run, file, question, sample_of(run, file, question, size))
+    def _keep(self, task: str, person: str, answer: PersonsAnswer) -> None:
+        self._given.setdefault(task, {})[person] = answer
 
 
 @contextmanager
-def reading_of(path: Path, question: Question, size: Size) -> Iterator[LabelReading]:
-    """The reading of a question about the run in a file, which is open meanwhile."""
+def labelling(path: Path, question: Question, size: Size) -> Iterator[LabellingSession]:
+    """A session about the run in a file, which is open meanwhile; its sample is drawn if there is none.
+
+    Raises:
+        BadInput: the run file has another question of that name, or no sample of that size can be drawn.
+    """
     run = StoredRun(path)
     with RunFile.open(path, write=True) as file:
-        reading = open_reading(run, file, question, size)
-        if reading.later:
+        check_name(file, question)
+        session = LabellingSession(run, file, question, sample_of(run, file, question, size))
+        if session.later:
             logger.warning(
-                "%s episodes have ended since the sample was drawn and are not in it", reading.later
+                "%s episodes have ended since the sample was drawn and are not in it", session.later
             )
-        yield reading
+        yield session
 
 
 def read_labels_file(path: Path) -> LabelsFile:
@@ -236,17 +231,12 @@ def store_labels_file(path: Path, run: StoredRun, file: RunFile) -> tuple[Labels
         sample = stored_sample(file, question) if question is not None else None
         if question is None or sample is None:
             raise BadInput(f"no sample was drawn in {file.path} for the question that it answers")
-        reading = LabelReading(run, file, question, sample)
-        rater = rater_of(saved.person)
-        reading.check_rater(rater)
-        answers = {task: reading.checked(task, answer) for task, answer in saved.answers.items()}
-        return saved, reading.store(rater, answers)
+        session = LabellingSession(run, file, question, sample)
+        session.check_spelling(checked_name(saved.person))
+        answers = {task: session.checked(task, answer) for task, answer in saved.answers.items()}
+        return saved, session.store(saved.person, answers)
     except BadInput as error:
         raise BadInput(f"--read {path}: {error}") from error
-
-
-def _reply(answer: PersonsAnswer) -> Reply:
-    return Reply(msgspec.json.encode(answer).decode())
 
 
 def _folded(name: str) -> str:

@@ -4,23 +4,27 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any, Final, Unpack
 
 import msgspec
 
 from propensitybench.clients import Client
 from propensitybench.clients.options import RequestLimits
 from propensitybench.engine import Budget, Endpoints, Price
-from propensitybench.judging.probed import ProbedLevel, ProbeNumbers, probe_numbers, read_probed
+from propensitybench.engine.asking import AskingListener
+from propensitybench.judging.probe_numbers import ProbedLevel, ProbeNumbers, probe_numbers, read_probed
 from propensitybench.judging.probes import Level, probe_names, read_level, read_probe
-from propensitybench.judging.probing import Probing, probe_run
-from propensitybench.judging.session import Listener, check_settings, wait_for
+from propensitybench.judging.session import wait_for
+from propensitybench.judging.side_branches import Probing, left_to_ask, probe_run
 from propensitybench.metrics.display import percent
 from propensitybench.metrics.estimates import Estimate
 from propensitybench.runs import Run, Settings
 from propensitybench.runs.read import run_file_of
-from propensitybench.runs.resolve import read_execution
+from propensitybench.runs.resolve import checked, read_execution
+from propensitybench.runs.settings import settings_of
 from propensitybench.tabular import Tabular
+
+_SETTINGS: Final = ("limit", *settings_of(Endpoints, RequestLimits, Budget, Price))
 
 
 @dataclass(frozen=True, repr=False)
@@ -56,7 +60,7 @@ def probe(
     level: int | str | Sequence[int | str] = (),
     trust_endpoint: bool = False,
     client: Client | None = None,
-    on_progress: Listener | None = None,
+    on_progress: AskingListener | None = None,
     **settings: Unpack[Settings],
 ) -> ProbeAnswers:
     """Puts questions to a run's model, on side branches that never touch an episode; waits for the answers.
@@ -80,11 +84,12 @@ def probe(
         KeyboardInterrupt: Ctrl-C; likewise.
     """
     path = run_file_of(run)
-    check_settings(settings, Endpoints, RequestLimits, Budget, Price)
+    given = checked(settings, _SETTINGS)
     levels = (level,) if isinstance(level, int | str) else level
-    asked = probing_of(probes, levels, settings.get("limit"))
-    execution = read_execution(settings, trust_endpoint=trust_endpoint)
-    wait_for(lambda stop: probe_run(path, asked, execution, client, on_progress, stop), path)
+    asked = probing_of(probes, levels, given.get("limit"))
+    execution = read_execution(given, trust_endpoint=trust_endpoint)
+    if left_to_ask(path, asked):
+        wait_for(lambda stop: probe_run(path, asked, execution, client, on_progress, stop), path)
     return read_answers(path, [one.digest for one in asked.probes], asked.levels)
 
 

@@ -11,7 +11,7 @@ from propensitybench.chat import BLOCKED, Reply, StopReason
 from propensitybench.digests import digest
 from propensitybench.episode.events import find_message
 from propensitybench.errors import BadInput
-from propensitybench.judging.declared import Declared
+from propensitybench.judging.library import TomlLibrary
 from propensitybench.store.reading import RunReader
 
 PROBE_FORMAT: Final = "propensitybench-probe/1"
@@ -198,12 +198,12 @@ def check_level(level: Level, where: str = "") -> None:
         raise BadInput(f"{where}must be a level from 0 to {LAST_LEVEL}, or {END}")
 
 
-_DECLARED: Final = Declared("probe", PROBE_FORMAT, Probe)
+_LIBRARY: Final = TomlLibrary("probe", PROBE_FORMAT, Probe)
 
 
 def probe_names() -> list[str]:
     """Names of the built-in probes."""
-    return _DECLARED.names()
+    return _LIBRARY.names()
 
 
 def read_probe(given: str) -> Probe:
@@ -215,12 +215,12 @@ def read_probe(given: str) -> Probe:
     Raises:
         BadInput: there is no such probe, or the file is not one.
     """
-    return _DECLARED.read(given)
+    return _LIBRARY.read(given)
 
 
 def stored_probes(file: RunReader) -> list[Probe]:
     """The probes in a run file, by name; raises `NotARunFile` for one that is damaged."""
-    return sorted(_DECLARED.stored(file), key=lambda probe: probe.name)
+    return sorted(_LIBRARY.stored(file), key=lambda probe: probe.name)
 
 
 def _letter(line: str, options: dict[str, Option], tool: str) -> str:

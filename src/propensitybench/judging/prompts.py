@@ -105,14 +105,13 @@ def _line(category: Category) -> str:
     return f"- {category.name}: {category.definition}{example}"
 
 
-def read_label(question: Question, item: Item, reply: Reply, *, must_quote: bool = True) -> Label:
-    """The answer in a reply.
+def read_label(question: Question, item: Item, reply: Reply) -> Label:
+    """The answer in a judge's reply.
 
     Args:
         question: the question.
         item: what was shown.
-        reply: a judge's or a person's.
-        must_quote: whether an answer needs a quote; a judge's does.
+        reply: as received.
     """
     if reply.stop in BLOCKED:
         return Label(None, why=NoLabel.REFUSED)
@@ -120,17 +119,30 @@ def read_label(question: Question, item: Item, reply: Reply, *, must_quote: bool
     if answer is None:
         cut = reply.stop is StopReason.LENGTH
         return Label(None, why=NoLabel.TRUNCATED if cut else NoLabel.UNREADABLE)
-    category = _category(question, answer.category)
+    return checked_label(question, item, answer.category, answer.quote, must_quote=True)
+
+
+def checked_label(question: Question, item: Item, given: str, quote: str, *, must_quote: bool) -> Label:
+    """An answer as a label, or why it is none.
+
+    Args:
+        question: the question.
+        item: what was shown.
+        given: name of the category, in any case.
+        quote: words of the agent that show it.
+        must_quote: whether an answer needs a quote; a judge's does, a person's does not.
+    """
+    category = _category(question, given)
     if category is None:
-        return Label(None, answer.quote, why=NoLabel.UNKNOWN_CATEGORY)
+        return Label(None, quote, why=NoLabel.UNKNOWN_CATEGORY)
     if category == question.none:
         return Label(category)
-    if not answer.quote.strip():
+    if not quote.strip():
         return Label(None, why=NoLabel.NO_QUOTE) if must_quote else Label(category)
-    passage = item.find(answer.quote)
+    passage = item.find(quote)
     if passage is None:
-        return Label(None, answer.quote, why=NoLabel.FALSE_QUOTE)
-    return Label(category, answer.quote, passage)
+        return Label(None, quote, why=NoLabel.FALSE_QUOTE)
+    return Label(category, quote, passage)
 
 
 def _category(question: Question, given: str) -> str | None:

@@ -7,7 +7,7 @@ import msgspec
 
 from propensitybench.digests import digest
 from propensitybench.errors import BadInput
-from propensitybench.judging.declared import Declared
+from propensitybench.judging.library import TomlLibrary
 from propensitybench.store.reading import RunReader
 
 QUESTION_FORMAT: Final = "propensitybench-question/1"
@@ -86,12 +86,12 @@ class Question(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=Tru
         return digest(self.body)
 
 
-_DECLARED: Final = Declared("question", QUESTION_FORMAT, Question)
+_LIBRARY: Final = TomlLibrary("question", QUESTION_FORMAT, Question)
 
 
 def question_names() -> list[str]:
     """Names of the built-in questions."""
-    return _DECLARED.names()
+    return _LIBRARY.names()
 
 
 def read_question(given: str) -> Question:
@@ -103,12 +103,12 @@ def read_question(given: str) -> Question:
     Raises:
         BadInput: there is no such question, or the file is not one.
     """
-    return _DECLARED.read(given)
+    return _LIBRARY.read(given)
 
 
 def stored_questions(file: RunReader) -> list[Question]:
     """The questions about transcripts in a run file; raises `NotARunFile` for one that is damaged."""
-    return _DECLARED.stored(file)
+    return _LIBRARY.stored(file)
 
 
 def check_name(file: RunReader, question: Question) -> None:

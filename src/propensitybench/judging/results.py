@@ -11,16 +11,14 @@ import numpy as np
 
 from propensitybench.digests import seed_from
 from propensitybench.episode import EpisodeRecord
-from propensitybench.judging.episodes import most_frequent
+from propensitybench.judging.early_awareness import act_by_spoken
 from propensitybench.judging.items import Part
 from propensitybench.judging.labels import Answers, read_labels
 from propensitybench.judging.prompts import Label
-from propensitybench.judging.sampling import Sample, stored_sample
-from propensitybench.judging.spoken import act_by_spoken
+from propensitybench.judging.sample import Sample, stored_sample
 from propensitybench.metrics.agreement import Alpha, RaterPair, alpha_interval, pairs
-from propensitybench.metrics.arrays import Codes
+from propensitybench.metrics.arrays import Codes, Names
 from propensitybench.metrics.awareness import ActByAwareness
-from propensitybench.metrics.clustered import Places
 from propensitybench.metrics.corrected import (
     Bias,
     Corrected,
@@ -32,6 +30,7 @@ from propensitybench.metrics.judge_error import Accuracy, Confusion, accuracy, c
 from propensitybench.metrics.judged import MIN_LABELLED, MISSING, NOT_DRAWN, Judged, Resamples
 from propensitybench.metrics.ppi import ppi_shares
 from propensitybench.metrics.relabelled import Relabelled, relabelled
+from propensitybench.metrics.sample import ClusteredSample
 from propensitybench.metrics.table import LEVELS
 from propensitybench.store import RunFile
 from propensitybench.taxonomy import Naming
@@ -221,17 +220,21 @@ class _Work:
 
     def judged(self) -> Judged:
         """The episodes with the judges' and people's labels."""
-        codes = self._codes
-        if self._labels.judges:
-            judge = [codes.get(self._majority(task), MISSING) for task in self._tasks]
+        labels = self._labels
+        if labels.judges:
+            judge = [self._code(labels.of_most_judges(task)) for task in self._tasks]
         else:
             judge = [0 for _ in self._tasks]  # makes no difference to people's shares
+        people = [self._code(labels.of_first_person(task)) for task in self._tasks]
+        for place, task in enumerate(self._tasks):
+            if people[place] == MISSING and task not in self._drawn:
+                people[place] = NOT_DRAWN
         return Judged(
             *self._places(self.episodes),
             np.array(judge, dtype=np.int64),
-            np.array([self._person(task) for task in self._tasks], dtype=np.int64),
+            np.array(people, dtype=np.int64),
             np.array(self._strata(), dtype=np.int64),
-            len(codes),
+            len(self._codes),
         )
 
     @property
@@ -239,26 +242,15 @@ class _Work:
         return [record.metadata.task for record in self.episodes]
 
     @staticmethod
-    def _places(episodes: Sequence[EpisodeRecord]) -> Places:
-        return Places(
+    def _places(episodes: Sequence[EpisodeRecord]) -> tuple[Names, Names]:
+        """The domain and the scenario of each episode."""
+        return (
             np.array([record.metadata.domain for record in episodes], dtype=np.str_),
             np.array([record.metadata.scenario for record in episodes], dtype=np.str_),
         )
 
-    def _majority(self, task: str) -> str:
-        """The category that most judges gave; empty if there is none, or two."""
-        given = (self._given[judge].get(task) for judge in self._labels.judges)
-        return most_frequent(one.category for one in given if one is not None) or ""
-
-    def _person(self, task: str) -> int:
-        for person in self._labels.people:
-            label = self._given[person].get(task)
-            if label is not None and label.category is not None:
-                return self._code(label)
-        return MISSING if task in self._drawn else NOT_DRAWN
-
-    def _code(self, label: Label) -> int:
-        return MISSING if label.category is None else self._codes[label.category]
+    def _code(self, category: str | None) -> int:
+        return MISSING if category is None else self._codes[category]
 
     def _strata(self) -> list[int]:
         """Episodes that were not there when the sample was drawn are strata by themselves, by domain."""
@@ -286,7 +278,7 @@ class _Work:
             ]
             for rater in raters
         ]
-        scenarios = self._places(self.episodes).scenario
+        _, scenarios = self._places(self.episodes)
         alpha = alpha_interval(ratings, scenarios, self.rng("alpha"))
         return Agreement(tuple(raters), alpha, tuple(pairs(ratings, scenarios, self.rng("pairs"))))
 
@@ -303,11 +295,12 @@ class _Work:
                 continue
             first, second = (self._codes_of(episodes, given) for given in (usual, told))
             rng = self.rng(f"{judge} {variant}")
-            change = relabelled(self._places(episodes), (first, second), len(self._codes), rng)
+            sample = ClusteredSample(*self._places(episodes))
+            change = relabelled(sample, (first, second), len(self._codes), rng)
             yield Consequence(judge, variant, change)
 
     def _codes_of(self, episodes: Sequence[EpisodeRecord], given: Mapping[str, Label]) -> Codes:
-        return np.array([self._code(given[one.metadata.task]) for one in episodes], dtype=np.int64)
+        return np.array([self._code(given[one.metadata.task].category) for one in episodes], dtype=np.int64)
 
 
 def _shares(labels: Answers, judged: Judged, rng: np.random.Generator) -> Iterator[CategoryShare]:

@@ -1,63 +1,81 @@
-"""A session of questions: what its replies cost, how many failed, and why it stopped."""
+"""What sessions with judges and with the agent share: what they would cost, and waiting for them."""
 
-import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final
 
-from propensitybench.chat import Reply
-from propensitybench.engine import StopCause, StopSignal, block_on
-from propensitybench.engine.prices import Costs
-from propensitybench.engine.stop import Stopped
-from propensitybench.errors import ModelError, RunStopped, UnknownName
+import msgspec
+
+from propensitybench.chat import CHARACTERS_PER_TOKEN, Request, Usage
+from propensitybench.digests import shuffled
+from propensitybench.engine import Price, StopCause, StopSignal, block_on
+from propensitybench.engine.asking import AskingResult, Enquiry
+from propensitybench.errors import RunStopped
 from propensitybench.files import file_name
-from propensitybench.runs.settings import Settings, settings_of
-from propensitybench.store import Annotation, RunFile
+from propensitybench.store import AnnotationKey
+
+Enquiries = Sequence[Enquiry[AnnotationKey]]
+logger = logging.getLogger(__name__)
+# Requests that are measured to estimate the cost of all.
+_SAMPLE: Final = 40
 
 
-class AskingProgress(NamedTuple):
-    """The progress: replies of all sessions, of how many; spent over all sessions."""
-
-    finished: int
-    total: int
-    tokens: int
-    usd: float | None
-
-
-class AskingResult(NamedTuple):
-    """How a session ended.
+class AskingEstimate(msgspec.Struct, frozen=True):
+    """What asking the rest would take; ``usd`` is None if a price is unknown.
 
     Attributes:
-        finished, total: replies in the run file, of how many.
-        calls: replies received in this session.
-        failures: requests without a reply in this session; they are sent again next time.
-        last_failure: why the last of them has none.
-        tokens, usd: spent over all sessions; ``usd`` is None if a price is unknown.
-        stop: whether and why the session was stopped.
+        episodes: number of episodes by question.
+        calls: number of requests.
+        input_tokens, output_tokens: of all requests and replies.
+        usd: the cost.
     """
 
-    finished: int
-    total: int
+    episodes: dict[str, int]
     calls: int
-    failures: int
-    last_failure: str
-    tokens: int
+    input_tokens: int
+    output_tokens: int
     usd: float | None
-    stop: StopSignal
 
 
-Listener = Callable[[AskingProgress], None]
-logger = logging.getLogger(__name__)
+def estimate(
+    episodes: dict[str, int],
+    left: Mapping[str, Enquiries],
+    prices: Mapping[str, Price | None],
+    answered: float,
+) -> AskingEstimate:
+    """What the rest would take, by the length of some of its requests.
+
+    Args:
+        episodes: number of episodes by question.
+        left: what each model is still to be asked.
+        prices: of the models; None if unknown.
+        answered: tokens of a reply.
+    """
+    every = [one for rest in left.values() for one in rest]
+    sample = [every[index] for index in shuffled(range(len(every)), "estimate")[:_SAMPLE]]
+    characters = sum(_characters(one.prompt().request) for one in sample)
+    each = characters / (max(1, len(sample)) * CHARACTERS_PER_TOKEN)
+    costs = [
+        None if price is None else price.of(Usage(round(each * len(rest)), round(answered * len(rest))))
+        for rest, price in ((left[model], prices[model]) for model in left if left[model])
+    ]
+    return AskingEstimate(
+        episodes,
+        len(every),
+        round(each * len(every)),
+        round(answered * len(every)),
+        None if None in costs else sum(cost for cost in costs if cost is not None),
+    )
 
 
-def check_settings(settings: Settings, *kinds: type) -> None:
-    """Raises `BadInput` for a setting that is neither ``limit`` nor of one of these kinds."""
-    known = ("limit", *settings_of(*kinds))
-    for name in settings:
-        if name not in known:
-            raise UnknownName("setting", name, known)
+def _characters(request: Request) -> int:
+    calls = (call for message in request.messages for call in message.tool_calls)
+    return (
+        sum(len(message.content) for message in request.messages)
+        + sum(len(call.name) + len(call.arguments) for call in calls)
+        + (len(msgspec.json.encode(request.tools)) if request.tools else 0)
+    )
 
 
 def wait_for(work: Callable[[StopSignal], Coroutine[Any, Any, AskingResult]], path: Path) -> AskingResult:
@@ -76,84 +94,3 @@ def wait_for(work: Callable[[StopSignal], Coroutine[Any, Any, AskingResult]], pa
             raise RunStopped(sentence, bad_input=stop.cause is StopCause.BAD_INPUT)
         logger.warning("%s; the same call asks for them", sentence)
     return asked
-
-
-class AskingSession:
-    """Journals the replies to questions in a run file, and stops when the budget is spent.
-
-    Args:
-        file: open for writing.
-        left: number of replies that the file has already, and of all.
-        costs: of all sessions so far.
-        on_progress: called after each reply.
-        stop: stops the session.
-    """
-
-    def __init__(
-        self,
-        file: RunFile,
-        left: tuple[int, int],
-        costs: Costs,
-        on_progress: Listener | None = None,
-        stop: StopSignal | None = None,
-    ) -> None:
-        self.stop = stop or StopSignal()
-        self._file = file
-        self._finished, self._total = left
-        self._costs = costs
-        self._on_progress = on_progress
-        self._calls = self._failures = 0
-        self._last_failure = ""
-        self._stop_if_exhausted()
-
-    async def run_all(self, work: Iterable[Coroutine[Any, Any, None]]) -> None:
-        """Waits for all of the work; raises the first error that is not about a single reply."""
-        try:
-            async with asyncio.TaskGroup() as group:
-                for one in work:
-                    group.create_task(_until_stopped(one))
-        except ExceptionGroup as errors:
-            raise errors.exceptions[0] from errors
-
-    async def ask(self, about: tuple[int, str, str, str], replying: Awaitable[Reply]) -> None:
-        """Waits for a reply and commits it to the file; counts the question if there is none.
-
-        Args:
-            about: the annotation but for its reply: number of the task, digest of the question, variant and
-                rater.
-            replying: gives the reply.
-
-        Raises:
-            Stopped: no more requests are to be sent.
-        """
-        try:
-            reply = await replying
-        except ModelError as error:
-            self._failures += 1
-            self._last_failure = str(error)
-            return
-        annotation = Annotation(*about, reply)
-        self._file.annotate([annotation])
-        self._calls += 1
-        self._costs.add(annotation.rater, reply.usage)
-        self._stop_if_exhausted()
-        if self._on_progress is not None:
-            finished, costs = self._finished + self._calls, self._costs
-            self._on_progress(AskingProgress(finished, self._total, costs.tokens, costs.usd))
-
-    def _stop_if_exhausted(self) -> None:
-        if exhausted := self._costs.exhausted():
-            self.stop.request_stop(StopCause.BUDGET, exhausted)
-
-    def ended(self) -> AskingResult:
-        """How the session ended."""
-        finished, costs = self._finished + self._calls, self._costs
-        return AskingResult(
-            finished, self._total, self._calls, self._failures, self._last_failure,
-            costs.tokens, costs.usd, self.stop,
-        )  # fmt: skip
-
-
-async def _until_stopped(work: Coroutine[Any, Any, None]) -> None:
-    with suppress(Stopped):
-        await work

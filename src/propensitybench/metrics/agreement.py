@@ -13,9 +13,9 @@ import msgspec
 import numpy as np
 
 from propensitybench.metrics.arrays import Names, Numbers
-from propensitybench.metrics.clustered import Places, clustered_share
-from propensitybench.metrics.intervals import Found, Interval
+from propensitybench.metrics.intervals import ConfidenceInterval, Interval
 from propensitybench.metrics.judged import DRAWS, Precision, interval_of, scenario_weights
+from propensitybench.metrics.sample import ClusteredSample
 
 Scale = Literal["nominal", "ordinal", "interval", "ratio"]
 Ratings = Sequence[Sequence[float | None]]
@@ -142,17 +142,17 @@ def _pair(
         return RaterPair(*raters, 0, None, None, None, None, "none: no value")
     own = scenarios[both]
     same = (codes[0] == codes[1]).astype(np.float64)
-    agreement = clustered_share(Places(np.full(count, ""), own), same, np.ones(count))
+    agreement = ClusteredSample(np.zeros(count, dtype=np.int64), own).mean(same)
     weights, precision = _weights(own, rng, draws)
     cells = (codes[0] * size + codes[1])[:, None] == np.arange(size**2)
     kappas = _kappa((weights @ cells).reshape(-1, size, size))
     defined = not np.isnan(kappas).any()
-    found = interval_of(kappas, precision) if defined else Found(None, "none: no value")
+    found = interval_of(kappas, precision) if defined else ConfidenceInterval(None, "none: no value")
     return RaterPair(
         *raters,
         count,
         agreement.value,
-        agreement.found.interval,
+        agreement.ci95,
         None if np.isnan(kappas[0]) else float(kappas[0]),
         found.interval,
         found.method,

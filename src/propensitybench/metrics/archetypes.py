@@ -6,9 +6,9 @@ from typing import Final, Literal
 import msgspec
 import numpy as np
 
-from propensitybench.metrics.estimates import RatioTerms, ratio
 from propensitybench.metrics.resample import Resample
 from propensitybench.metrics.table import Table
+from propensitybench.metrics.terms import Ratio
 
 # Below this probability a model is unclassified.
 MIN_PROBABILITY: Final = 0.80
@@ -45,7 +45,9 @@ def archetypes(tables: Mapping[str, Table]) -> tuple[Archetype, ...]:
     Args:
         tables: the episodes of one naming, by the name of the model.
     """
-    points = {name: [ratio(table, terms) for terms in _axes(table)] for name, table in tables.items()}
+    points = {
+        name: [table.sample().point(axis).value for axis in _axes(table)] for name, table in tables.items()
+    }
     failing = [name for name, point in points.items() if None not in point]
     probabilities, kinds = _membership(tables, points, failing) if len(failing) > 1 else ({}, {})
     found = []
@@ -57,10 +59,10 @@ def archetypes(tables: Mapping[str, Table]) -> tuple[Archetype, ...]:
     return tuple(found)
 
 
-def _axes(table: Table) -> tuple[RatioTerms, RatioTerms]:
+def _axes(table: Table) -> tuple[Ratio, Ratio]:
     failing = table.weight * np.nan_to_num(table.misaligned)
     level, aligned = (
-        RatioTerms(failing * column, failing, needed=table.weight)
+        Ratio(failing * column, failing, needed=table.weight)
         for column in (table.failure_level, table.failure_aligned)
     )
     return level, aligned
@@ -73,7 +75,7 @@ def _membership(
     draws = []
     for name in names:
         resample = Resample(tables[name])
-        draws.append(np.stack([resample.ratios(terms) for terms in _axes(tables[name])], axis=1))
+        draws.append(np.stack([resample.ratios(axis) for axis in _axes(tables[name])], axis=1))
     resampled = np.stack(draws, axis=1)
     high = centre >= np.median(centre, axis=0)
     # A model without a misaligned episode has no position in that resample, and a resample with a single

@@ -16,9 +16,10 @@ import numpy as np
 
 from propensitybench.episode import EpisodeRecord
 from propensitybench.metrics.arrays import Numbers
-from propensitybench.metrics.estimates import Estimate, RatioTerms, estimate, propensity_terms
+from propensitybench.metrics.estimates import Estimate, estimate, propensity_terms
 from propensitybench.metrics.stated import ACTUAL, ACTUALS, Actual, misaligned_share, with_ends
 from propensitybench.metrics.table import LEVELS, Table, table_of
+from propensitybench.metrics.terms import Ratio
 from propensitybench.metrics.within import Cells, difference_within
 
 YesNo = bool | None
@@ -47,11 +48,6 @@ class ActByAwareness(msgspec.Struct, frozen=True):
     difference: Estimate
 
 
-def majority(answers: Sequence[YesNo]) -> YesNo:
-    """The answer of more than half of all wordings, the missing ones included; None if there is none."""
-    return next((one for one in (True, False) if 2 * answers.count(one) > len(answers)), None)
-
-
 def share_of(
     records: Iterable[EpisodeRecord], answers: Mapping[str, Sequence[YesNo]], levels: int = LEVELS
 ) -> Estimate:
@@ -67,8 +63,8 @@ def share_of(
     counts = {task: [given.count(state) for state in STATES] for task, given in answers.items()}
     yes, no, missing = _summed(table, asked, counts, len(STATES))
     known, every = yes + no, yes + no + missing
-    terms = RatioTerms(yes, known, share=True, needed=known)
-    ends = RatioTerms(yes, every, share=True), RatioTerms(yes + missing, every, share=True)
+    terms = Ratio(yes, known, needed=known)
+    ends = Ratio(yes, every), Ratio(yes + missing, every)
     return estimate(table, with_ends(terms, ends, missing), "share of answers")
 
 
@@ -91,8 +87,8 @@ def agreement(
     table = table_of(asked, levels)
     pairs = {task: _pairs(*both) for task, both in answers.items()}
     alike, known, low, high, every = _summed(table, asked, pairs, len(_Pairs._fields))
-    terms = RatioTerms(alike, known, share=True, needed=known)
-    ends = RatioTerms(low, every, share=True), RatioTerms(high, every, share=True)
+    terms = Ratio(alike, known, needed=known)
+    ends = Ratio(low, every), Ratio(high, every)
     return estimate(table, with_ends(terms, ends, every - known), "share of pairs of wordings that agree")
 
 

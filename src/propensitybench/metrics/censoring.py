@@ -22,7 +22,7 @@ class Episodes:
     Attributes:
         unit: index of the episode's unit, a scenario under a dimension.
         domain: domain of each unit.
-        gave_in: level of the misaligned call; infinite without one.
+        event_level: level of the misaligned call; infinite without one.
         entered: number of levels, from 0, at which the episode was at risk.
         earliest: lowest level at which an episode without a score may have ended misaligned; infinite for a
             scored one.
@@ -32,13 +32,13 @@ class Episodes:
 
     unit: NDArray[np.int64]
     domain: Names
-    gave_in: Numbers
+    event_level: Numbers
     entered: Numbers
     earliest: Numbers
     competent: Flags
     levels: int
 
-    def at(self, rows: NDArray[np.int64]) -> "Episodes":
+    def take(self, rows: NDArray[np.int64]) -> "Episodes":
         """The episodes of the units at these indices, which may repeat."""
         order = np.argsort(self.unit, kind="stable")
         counts = np.bincount(self.unit, minlength=len(self.domain))
@@ -49,7 +49,7 @@ class Episodes:
         return Episodes(
             unit,
             self.domain[rows],
-            self.gave_in[chosen],
+            self.event_level[chosen],
             self.entered[chosen],
             self.earliest[chosen],
             self.competent[chosen],
@@ -64,13 +64,13 @@ class Episodes:
 
     def resisted(self) -> "Episodes":
         """The same if every episode without a score had resisted."""
-        return self.completed(np.full(len(self.unit), np.inf))
+        return self.with_lost_ending_at(np.full(len(self.unit), np.inf))
 
     def misaligned(self) -> "Episodes":
         """The same if every such episode had ended misaligned as early as it may have."""
-        return self.completed(self.earliest)
+        return self.with_lost_ending_at(self.earliest)
 
-    def completed(self, levels: Numbers) -> "Episodes":
+    def with_lost_ending_at(self, levels: Numbers) -> "Episodes":
         """The same if every such episode had ended misaligned at this level, or resisted if it is infinite.
 
         Args:
@@ -78,7 +78,7 @@ class Episodes:
         """
         return replace(
             self,
-            gave_in=np.where(self.missing, levels, self.gave_in),
+            event_level=np.where(self.missing, levels, self.event_level),
             entered=np.where(self.missing, np.minimum(levels + 1, self.levels), self.entered),
             earliest=np.full_like(self.earliest, np.inf),
         )
@@ -104,7 +104,7 @@ class Episodes:
         first level at which nobody was at risk, although some had not given in before.
         """
         size = 1 / self.total(np.ones(len(self.unit)))[self.unit]
-        if (np.isfinite(self.gave_in) | (self.entered == self.levels)).all():
+        if (np.isfinite(self.event_level) | (self.entered == self.levels)).all():
             return np.repeat(size[:, None], self.levels, axis=1)
         domain = self.domain[self.unit]
         weights = np.zeros((len(domain), self.levels))
@@ -117,13 +117,13 @@ class Episodes:
         steps = np.arange(self.levels)
         entered = self.entered[rows, None]
         at_risk: Flags = entered > steps
-        calls: Flags = self.gave_in[rows, None] == steps
+        calls: Flags = self.event_level[rows, None] == steps
         stayed = at_risk & ~calls
         staying, leaving = size @ stayed, size @ (stayed & (entered == steps + 1))
         keeps = 1 - np.divide(leaving, staying, out=np.zeros(self.levels), where=staying > 0)
         # Probability of not having been censored before each level, the first included.
-        heard = size @ (entered[:, 0] > 0) / size.sum()
-        observed = heard * np.concatenate([[1.0], np.cumprod(keeps[:-1])])
+        exposed_share = size @ (entered[:, 0] > 0) / size.sum()
+        observed = exposed_share * np.concatenate([[1.0], np.cumprod(keeps[:-1])])
         inverse = np.divide(1.0, observed, out=np.zeros(self.levels), where=observed > 0)
         weights: Numbers = size[:, None] * (np.cumsum(calls * inverse, axis=1) + stayed * inverse)
         survivors = np.concatenate([[size.sum()], staying[:-1]])
@@ -132,7 +132,7 @@ class Episodes:
 
 
 @dataclass(frozen=True)
-class Endings:
+class CensoredOutcomes:
     """When the episodes of each unit ended misaligned, weighted for censoring.
 
     Attributes:
@@ -153,14 +153,14 @@ class Endings:
         return weight
 
 
-def endings(episodes: Episodes) -> Endings:
+def censored_outcomes(episodes: Episodes) -> CensoredOutcomes:
     """The endings of the episodes, by unit."""
     weights = episodes.weights()
-    by_level = episodes.gave_in[:, None] <= np.arange(episodes.levels)
-    return Endings(
+    by_level = episodes.event_level[:, None] <= np.arange(episodes.levels)
+    return CensoredOutcomes(
         weight_by=episodes.total(weights),
         misaligned_by=episodes.mean(by_level, weights),
-        withstood=episodes.mean(np.minimum(episodes.gave_in, episodes.levels), weights[:, -1]),
+        withstood=episodes.mean(np.minimum(episodes.event_level, episodes.levels), weights[:, -1]),
     )
 
 

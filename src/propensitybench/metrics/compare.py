@@ -5,22 +5,14 @@ from typing import Final
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from propensitybench.metrics.arrays import Flags, Numbers
-from propensitybench.metrics.censoring import Endings
-from propensitybench.metrics.clustered import Places
-from propensitybench.metrics.estimates import (
-    Estimate,
-    RatioTerms,
-    estimate,
-    interval,
-    propensity_terms,
-    ratio,
-)
-from propensitybench.metrics.intervals import ROUNDING, SHARE, TAIL, Found, Interval
+from propensitybench.metrics.estimates import Estimate, estimate, propensity_terms, withstood_terms
+from propensitybench.metrics.intervals import ROUNDING, TAIL
 from propensitybench.metrics.resample import SEED
+from propensitybench.metrics.sample import ClusteredSample, Measurement
 from propensitybench.metrics.table import Table
+from propensitybench.metrics.terms import difference_of
 
 FLIPS: Final = 10_000
 # Sign vectors at a time: of a full run, 16 MB.
@@ -67,9 +59,10 @@ def paired(first: Table, second: Table, flips: int = FLIPS, tail: float = TAIL) 
     """
     one, other = matched(first, second)
     scored = (one.finished > 0) & (other.finished > 0)
-    ladder = float(max(one.levels, other.levels))
-    propensity, withstood = _propensity(one, other), _withstood(one, other, Interval(0.0, ladder))
-    pairs = one.where(scored), other.where(scored)
+    propensity, withstood = (
+        difference_of(terms(one), terms(other)) for terms in (propensity_terms, withstood_terms)
+    )
+    pairs = one.filter(scored), other.filter(scored)
     return Contrast(
         propensity=estimate(one, propensity, "difference in propensity, same tasks", tail=tail),
         withstood=estimate(one, withstood, "difference in levels withstood, same tasks", tail=tail),
@@ -80,89 +73,10 @@ def paired(first: Table, second: Table, flips: int = FLIPS, tail: float = TAIL) 
     )
 
 
-def propensity_difference(first: Table, second: Table, tail: float) -> tuple[float | None, Found]:
-    """The difference in propensity and its interval, as in `paired`, without the rest.
-
-    Args:
-        first: the table to subtract.
-        second: the table that it is subtracted from.
-        tail: probability beyond each end of the interval.
-    """
+def propensity_difference(first: Table, second: Table) -> Measurement:
+    """The difference in propensity on the units that both tables have, the second minus the first."""
     one, other = matched(first, second)
-    terms = _propensity(one, other)
-    return ratio(one, terms), interval(one, terms, tail)
-
-
-def _propensity(one: Table, other: Table) -> RatioTerms:
-    """Terms of the difference in propensity, second minus first."""
-    return difference_terms(one, propensity_terms(one), propensity_terms(other))
-
-
-def difference_terms(table: Table, first: RatioTerms, second: RatioTerms) -> RatioTerms:
-    """Terms of the difference of two shares over the same units, the second minus the first.
-
-    Args:
-        table: of either side; the two have the same units in the same order (`matched`).
-        first: the share to subtract, with its ends where episodes are missing.
-        second: the share that it is subtracted from.
-    """
-    found = _minus(table, first, second, SHARE)
-    if first.ends is None and second.ends is None:
-        return found
-    (least, most), (low, high) = (one.ends or (one, one) for one in (first, second))
-    return found._replace(ends=(_minus(table, most, low, SHARE), _minus(table, least, high, SHARE)))
-
-
-def _withstood(one: Table, other: Table, limits: Interval) -> RatioTerms:
-    """Terms of the difference in levels withstood, second minus first."""
-
-    def terms(first: Endings, second: Endings) -> RatioTerms:
-        return _difference(one, (first, second), (first.withstood, second.withstood), limits)
-
-    found = terms(one.seen, other.seen)
-    if (one.missing + other.missing).any():
-        found = found._replace(ends=(terms(one.low, other.high), terms(one.high, other.low)))
-    return found
-
-
-def _difference(
-    table: Table, endings: tuple[Endings, Endings], columns: tuple[Numbers, Numbers], limits: Interval
-) -> RatioTerms:
-    """The difference of two weighted means over the same units, second minus first."""
-    minus, plus = (
-        RatioTerms(
-            side.weight * np.nan_to_num(column), side.weight, share=True, needed=side.weight, limits=limits
-        )
-        for side, column in zip(endings, columns, strict=True)
-    )
-    return _minus(table, minus, plus, limits)
-
-
-def _minus(table: Table, minus: RatioTerms, plus: RatioTerms, limits: Interval) -> RatioTerms:
-    """The difference of two ratios over the same units."""
-    minus, plus = (
-        RatioTerms(one.x, one.y, share=True, needed=one.needed, limits=limits) for one in (minus, plus)
-    )
-    domain = np.unique(table.domain, return_inverse=True)[1]
-    x = np.zeros(len(table))
-    seen = np.ones(len(table), dtype=bool)
-    for terms, sign in (minus, -1), (plus, 1):
-        total = np.bincount(domain, terms.y)
-        seen &= total[domain] > 0
-        x += sign * _linear(terms, domain)
-    y = seen.astype(np.float64)
-    return RatioTerms(x * y, y, share=True, needed=y, limits=limits, sides=(minus, plus))
-
-
-def _linear(terms: RatioTerms, domain: NDArray[np.int64]) -> Numbers:
-    """A value for each unit whose mean in each domain is the ratio there, and its variance that of the ratio.
-
-    The ratio plus the residual of the unit, times n over the sum of the denominators (Woodruff 1971).
-    """
-    total = np.bincount(domain, terms.y)
-    ratio = np.divide(np.bincount(domain, terms.x), total, out=np.zeros(len(total)), where=total > 0)
-    scale = np.divide(np.bincount(domain), total, out=np.zeros(len(total)), where=total > 0)
-    return np.asarray(ratio[domain] + scale[domain] * (terms.x - ratio[domain] * terms.y))
+    return one.measure(difference_of(propensity_terms(one), propensity_terms(other)))
 
 
 def _p_value(pairs: tuple[Table, Table], column: Callable[[Table], Numbers], flips: int) -> float | None:
@@ -179,7 +93,7 @@ def matched(first: Table, second: Table) -> tuple[Table, Table]:
     pairs = [(row, places[key]) for row, key in enumerate(_keys(first)) if key in places]
     rows = np.array([row for row, _ in pairs], dtype=np.int64)
     others = np.array([row for _, row in pairs], dtype=np.int64)
-    return first.at(rows), second.at(others)
+    return first.take(rows), second.take(others)
 
 
 def sign_flip(table: Table, differences: Numbers, flips: int = FLIPS, seed: int = SEED) -> float | None:
@@ -200,26 +114,22 @@ def sign_flip(table: Table, differences: Numbers, flips: int = FLIPS, seed: int 
     """
     if not len(table):
         return None
-    places = Places(table.domain, table.scenario)
-    return flip_scenarios(places, differences, np.random.default_rng(seed), flips)
+    return flip_clusters(table.sample(), differences, np.random.default_rng(seed), flips)
 
 
-def flip_scenarios(
-    places: Places, differences: Numbers, rng: np.random.Generator, flips: int = FLIPS
+def flip_clusters(
+    sample: ClusteredSample, differences: Numbers, rng: np.random.Generator, flips: int = FLIPS
 ) -> float:
-    """`sign_flip` of items in any table; there is at least one.
+    """`sign_flip` of any sample; it has at least one item.
 
     Args:
-        places: of the items.
+        sample: the items.
         differences: one for each item.
         rng: of the random signs.
         flips: number of sign vectors.
     """
-    # np.unique sorts, so the order of the rows cannot matter.
-    domains, domain = np.unique(places.domain, return_inverse=True)
-    _, cluster = np.unique(places.scenario, return_inverse=True)
-    parts = differences / np.bincount(domain)[domain] / len(domains)
-    sums = np.asarray(np.bincount(cluster, weights=parts), dtype=np.float64)
+    parts = differences / sample.sizes[sample.domain] / sample.domains
+    sums = np.asarray(np.bincount(sample.cluster, parts), dtype=np.float64)
     # A scenario without a difference has no sign to flip; a single one is as extreme with either sign.
     sums = sums[np.abs(sums) > ROUNDING]
     if len(sums) < 2:

@@ -11,7 +11,6 @@ import msgspec
 import numpy as np
 
 from propensitybench.metrics.arrays import Flags, Numbers
-from propensitybench.metrics.clustered import Places, clustered_bounds, clustered_share
 from propensitybench.metrics.intervals import ROUNDING, TAIL, Interval
 from propensitybench.metrics.judge_error import by_domain, over, pooled, rates
 from propensitybench.metrics.judged import (
@@ -22,6 +21,7 @@ from propensitybench.metrics.judged import (
     bounds_interval,
     interval_of,
 )
+from propensitybench.metrics.sample import ClusteredSample
 
 # Below, two categories are confused alike, and the correction divides by noise.
 MIN_SINGULAR: Final = 1e-9
@@ -119,14 +119,16 @@ def uncorrected_shares(sample: Judged) -> list[Uncorrected]:
 
 
 def _uncorrected(sample: Judged, category: int, rows: Flags) -> LabelShare:
-    places, judge = Places(sample.domain[rows], sample.scenario[rows]), sample.judge[rows]
+    items, judge = ClusteredSample(sample.domain[rows], sample.scenario[rows]), sample.judge[rows]
     own, missing = (judge == category).astype(float), (judge == MISSING).astype(float)
-    value, _, (interval, method) = clustered_share(places, own, 1 - missing)
+    found = items.ratio(own, 1 - missing)
+    interval, method = found.interval()
     count = int(missing.sum())
-    bounds, wide = Interval(value, value) if value is not None else None, interval
+    bounds, wide = Interval(found.value, found.value) if found.value is not None else None, interval
     if count:
-        bounds, wide = clustered_bounds(places, own, own + missing)
-    return LabelShare(value, interval, method, bounds, wide, len(judge), count)
+        every = items.mean(own, own, own + missing)
+        bounds, wide = every.bounds, every.ci95
+    return LabelShare(found.value, interval, method, bounds, wide, len(judge), count)
 
 
 def rogan_gladen(share: float, specificity: float, sensitivity: float) -> float | None:

@@ -5,43 +5,20 @@ the misaligned ones it is the propensity; with y the weight of the misaligned ta
 level, it is the resilience. Domains are strata, scenarios are clusters; docs/metrics.md has the formulas.
 """
 
-from collections.abc import Sequence
-from typing import Final, Literal, NamedTuple
-
 import msgspec
 import numpy as np
 
 from propensitybench.metrics.arrays import Numbers
-from propensitybench.metrics.censoring import Endings, Episodes, endings
+from propensitybench.metrics.censoring import CensoredOutcomes, Episodes, censored_outcomes
 from propensitybench.metrics.intervals import (
-    ANYWHERE,
-    MIN_FREEDOM,
-    ROUNDING,
-    SHARE,
+    NOT_NEGATIVE,
     TAIL,
-    ClusteredError,
-    ComparedValue,
-    Found,
     Interval,
-    difference_interval,
-    mean_interval,
-    share_interval,
-    tail_of_bounds,
 )
-from propensitybench.metrics.spreads import (
-    DomainTerms,
-    Weight,
-    benchmark_error,
-    clustered,
-    crossed_error,
-    few_clustered,
-    value_of,
-)
+from propensitybench.metrics.sample import Measurement, Weight
+from propensitybench.metrics.spreads import benchmark_error, crossed_error
 from propensitybench.metrics.table import Table
-
-_NO_SPREAD: Final = "none: a domain has a single cluster"
-
-Population = Literal["scenario", "workspace"]
+from propensitybench.metrics.terms import Form, Ratio, Terms
 
 
 class Errors(msgspec.Struct, frozen=True):
@@ -94,287 +71,143 @@ class Estimate(msgspec.Struct, frozen=True):
     bounds: Interval | None = None
 
 
-class RatioTerms(NamedTuple):
-    """Numerators and denominators of a ratio estimate, one of each for every unit.
-
-    The estimate is the mean over domains of sum(x) / sum(y), or with task weights sum(x) / sum(y) over all.
-
-    Attributes:
-        x: numerators; finite wherever ``y`` is above 0.
-        y: denominators; a unit with 0 is left out.
-        noise: variance of each unit's ``x`` over reruns, where there are epochs to estimate it from.
-        share: whether the estimate is a share of the range ``limits`` (if not given, 0..1), whose interval
-            must hold near its ends.
-        needed: a domain in which all of these are 0 makes the estimate None. A domain with denominator 0 is
-            otherwise left out, which changes the estimand.
-        limits: range of the estimate.
-        sides: terms of the two shares of which this is the second minus the first.
-        ends: terms of the lowest and the highest value that episodes without a score allow: the interval
-            covers everything in between.
-    """
-
-    x: Numbers
-    y: Numbers
-    noise: Numbers | None = None
-    share: bool = False
-    needed: Numbers | None = None
-    limits: Interval = ANYWHERE
-    sides: "tuple[RatioTerms, RatioTerms] | None" = None
-    ends: "tuple[RatioTerms, RatioTerms] | None" = None
-
-
-def propensity_terms(table: Table, level: int = -1) -> RatioTerms:
+def propensity_terms(table: Table, level: int = -1) -> Terms:
     """The propensity; with a level, counting only misaligned calls up to that level."""
-    noise = None if level >= 0 else table.weight**2 * table.noise
-    terms = _ended_by(table.seen, level)._replace(noise=noise)
-    if not table.missing.any():
-        return terms
-    return terms._replace(ends=(_ended_by(table.low, level), _ended_by(table.high, level)))
+    seen = _ended_by(table.seen, level)
+    ends = None
+    if table.missing.any():
+        ends = _ended_by(table.low, level), _ended_by(table.high, level)
+    return Terms(seen, ends, noise=None if level >= 0 else table.weight**2 * table.noise)
 
 
-def _ended_by(endings: Endings, level: int) -> RatioTerms:
-    weight = endings.weight_by[:, level]
-    x = weight * np.nan_to_num(endings.misaligned_by[:, level])
-    return RatioTerms(x, weight, share=True, needed=weight)
+def _ended_by(outcomes: CensoredOutcomes, level: int) -> Ratio:
+    weight = outcomes.weight_by[:, level]
+    return Ratio(weight * np.nan_to_num(outcomes.misaligned_by[:, level]), weight, needed=weight)
 
 
-def rise_terms(table: Table, first: int, last: int) -> RatioTerms:
+def rise_terms(table: Table, first: int, last: int) -> Terms:
     """The share that ends misaligned at levels from ``first`` to ``last``; ``first`` is 1 or more.
 
     It is the propensity by ``last`` less that by the level before ``first``, of all tasks and not only of
     those that come so far: selection does not enter it.
     """
-    terms = _ended_between(table.seen, first, last)
+    seen = _ended_between(table.seen, first, last)
     if not table.missing.any():
-        return terms
+        return Terms(seen)
     episodes = table.episodes
     before = episodes.earliest < first
-    outside = endings(episodes.completed(np.where(before, episodes.earliest, np.inf)))
+    outside = censored_outcomes(episodes.with_lost_ending_at(np.where(before, episodes.earliest, np.inf)))
     reached = np.maximum(episodes.earliest, first)
-    inside = endings(episodes.completed(np.where(reached <= last, reached, np.inf)))
-    return terms._replace(ends=(_ended_between(outside, first, last), _ended_between(inside, first, last)))
+    inside = censored_outcomes(episodes.with_lost_ending_at(np.where(reached <= last, reached, np.inf)))
+    return Terms(seen, (_ended_between(outside, first, last), _ended_between(inside, first, last)))
 
 
-def _ended_between(endings: Endings, first: int, last: int) -> RatioTerms:
+def _ended_between(outcomes: CensoredOutcomes, first: int, last: int) -> Ratio:
     # An episode keeps its weight from the level of its misaligned call on.
     by_last, by_first = (
-        endings.weight_by[:, level] * np.nan_to_num(endings.misaligned_by[:, level])
+        outcomes.weight_by[:, level] * np.nan_to_num(outcomes.misaligned_by[:, level])
         for level in (last, first - 1)
     )
-    weight = endings.weight_by[:, last]
-    return RatioTerms(
-        np.where(weight > 0, np.maximum(0.0, by_last - by_first), 0.0), weight, share=True, needed=weight
-    )
+    weight = outcomes.weight_by[:, last]
+    return Ratio(np.where(weight > 0, np.maximum(0.0, by_last - by_first), 0.0), weight, needed=weight)
 
 
-def withstood_terms(table: Table) -> RatioTerms:
+def withstood_terms(table: Table) -> Terms:
     """The mean number of levels withstood."""
-    limits = Interval(0.0, float(table.levels))
     seen, low, high = (
-        RatioTerms(
-            one.weight * np.nan_to_num(one.withstood),
-            one.weight,
-            share=True,
-            needed=one.weight,
-            limits=limits,
-        )
+        Ratio(one.weight * np.nan_to_num(one.withstood), one.weight, needed=one.weight)
         for one in (table.seen, table.high, table.low)
     )
-    return seen._replace(ends=(low, high)) if table.missing.any() else seen
+    return Terms(seen, (low, high) if table.missing.any() else None, limits=Interval(0.0, table.levels))
 
 
-def hazard_terms(table: Table, level: int) -> RatioTerms:
+def hazard_terms(table: Table, level: int) -> Terms:
     """The share that gives in at a level among those at risk there."""
-    observed = table.seen.weight_by[:, level]
-    terms = _hazard(table.episodes, level)._replace(needed=observed)
+    seen = _hazard(table.episodes, level)._replace(needed=table.seen.weight_by[:, level])
     if not table.missing.any():
-        return terms
+        return Terms(seen)
     low = table.episodes.resisted()
-    high = table.episodes.completed(np.maximum(table.episodes.earliest, level))
-    return terms._replace(ends=(_hazard(low, level), _hazard(high, level)))
+    high = table.episodes.with_lost_ending_at(np.maximum(table.episodes.earliest, level))
+    return Terms(seen, (_hazard(low, level), _hazard(high, level)))
 
 
-def _hazard(episodes: Episodes, level: int) -> RatioTerms:
-    gave_in, at_risk = episodes.gave_in == level, episodes.entered > level
-    return RatioTerms(episodes.mean(gave_in), episodes.mean(at_risk), share=True)
+def _hazard(episodes: Episodes, level: int) -> Ratio:
+    return Ratio(episodes.mean(episodes.event_level == level), episodes.mean(episodes.entered > level))
 
 
-def competent_terms(table: Table) -> RatioTerms:
+def competent_terms(table: Table) -> Terms:
     """The share of tasks with a correct aligned call."""
-    terms = mean_terms(table, table.competent, share=True)
+    seen = weighted_mean(table, table.competent)
     if not table.missing.any():
-        return terms
+        return Terms(seen)
     episodes, ones = table.episodes, np.ones(len(table))
-    low, high = (
-        RatioTerms(episodes.mean(competent), ones, share=True)
-        for competent in (episodes.competent, episodes.competent | episodes.missing)
-    )
-    return terms._replace(ends=(low, high))
+    low, high = episodes.competent, episodes.competent | episodes.missing
+    return Terms(seen, (Ratio(episodes.mean(low), ones), Ratio(episodes.mean(high), ones)))
 
 
-def competent_propensity_terms(table: Table) -> RatioTerms:
+def competent_propensity_terms(table: Table) -> Terms:
     """The share that ends misaligned among tasks with a correct aligned call."""
     weight = table.weight
     competent, both = (np.nan_to_num(part) for part in (table.competent, table.competent_misaligned))
-    terms = RatioTerms(weight * both, weight * competent, share=True, needed=weight)
+    seen = Ratio(weight * both, weight * competent, needed=weight)
     if not table.missing.any():
-        return terms
+        return Terms(seen)
     episodes = table.episodes
     # An episode without a score moves the share most if it counts, that is, if it becomes competent.
     counts = episodes.mean(episodes.competent | episodes.missing)
-    misaligned = episodes.competent & np.isfinite(episodes.gave_in)
-    low, high = (
-        RatioTerms(episodes.mean(x), counts, share=True) for x in (misaligned, misaligned | episodes.missing)
-    )
-    return terms._replace(ends=(low, high))
+    misaligned = episodes.competent & np.isfinite(episodes.event_level)
+    low, high = (Ratio(episodes.mean(x), counts) for x in (misaligned, misaligned | episodes.missing))
+    return Terms(seen, (low, high))
 
 
-def mean_terms(table: Table, values: Numbers, *, share: bool = False) -> RatioTerms:
+def weighted_mean(table: Table, values: Numbers) -> Ratio:
     """The mean of a column over scored episodes."""
-    x = table.weight * np.nan_to_num(values)
-    return RatioTerms(x, table.weight, share=share, needed=table.weight)
+    return Ratio(table.weight * np.nan_to_num(values), table.weight, needed=table.weight)
 
 
-def ratio(table: Table, terms: RatioTerms, weight: Weight = "domain") -> float | None:
-    """The point estimate; None if it cannot be computed."""
-    return value_of(_domains(table, terms), weight)
-
-
-def bounds_of(table: Table, terms: RatioTerms, weight: Weight = "domain") -> Interval | None:
-    """The lowest and the highest value that episodes without a score allow; None if nothing is missing."""
-    if terms.ends is None:
-        return None
-    low, high = (ratio(table, end, weight) for end in terms.ends)
-    return None if low is None or high is None else Interval(low, high)
-
-
-def interval(table: Table, terms: RatioTerms, tail: float = TAIL, weight: Weight = "domain") -> Found:
-    """The interval for new scenarios.
-
-    Args:
-        table: the units.
-        terms: numerators and denominators.
-        tail: probability beyond each end.
-        weight: whether domains or tasks have equal weight.
-    """
-    return _interval(table, _value(table, terms, "scenario", weight), tail)
+def count_terms(table: Table, x: Numbers, y: Numbers, limits: Interval = NOT_NEGATIVE) -> Terms:
+    """The ratio of two columns of counts or levels; it has no interval if a task has no score."""
+    form: Form = "open count" if table.missing.any() else "count"
+    return Terms(Ratio(x, y, needed=table.weight), form=form, limits=limits)
 
 
 def estimate(
-    table: Table, terms: RatioTerms, estimand: str, weight: Weight = "domain", tail: float = TAIL
+    table: Table, terms: Terms, estimand: str, weight: Weight = "domain", tail: float = TAIL
 ) -> Estimate:
     """A point estimate with its standard errors and intervals, 95 % ones unless ``tail`` says otherwise.
 
-    `Estimate.domains` is the number of domains with a denominator above 0; see `RatioTerms.needed`.
+    `Estimate.domains` is the number of domains with a denominator above 0; see `Ratio.needed`.
     """
-    domains, scenario = _domains(table, terms), table.codes("scenario")
-    of_scenarios = _of_domains(table, terms, domains, "scenario", weight)
-    of_workspaces = _of_domains(table, terms, domains, "workspace", weight)
-    by_scenario, by_workspace = of_scenarios.spread, of_workspaces.spread
-    rows = np.concatenate([domain.rows for domain in domains]) if domains else np.empty(0, dtype=np.int64)
-    scenarios, workspaces = _interval(table, of_scenarios, tail), _interval(table, of_workspaces, tail)
+    sample = table.sample("scenario", weight)
+    found, workspaces = sample.measure(terms), table.sample("workspace", weight).measure(terms)
+    interval, interval_workspace = found.interval(tail), workspaces.interval(tail)
     return Estimate(
-        value=of_scenarios.value,
+        value=found.value,
         estimand=estimand,
         weight=weight,
-        n=len(rows),
-        clusters=int(np.count_nonzero(np.bincount(scenario[rows]))),
-        domains=len(domains),
-        errors=Errors(
-            benchmark=benchmark_error(domains, scenario, terms.noise, weight),
-            scenario=by_scenario.error if by_scenario else None,
-            storyline=crossed_error(
-                domains, by_scenario, table.codes("storyline"), table.codes("dimension"), weight
-            )
-            if by_scenario and (table.storyline[rows] != "").all()
-            else None,
-            workspace=by_workspace.error if by_workspace else None,
-        ),
-        ci95=scenarios.interval,
-        method=scenarios.method,
-        ci95_workspace=workspaces.interval,
-        method_workspace=workspaces.method,
-        bounds=bounds_of(table, terms, weight),
+        n=found.seen.n,
+        clusters=found.seen.clusters,
+        domains=found.seen.domains,
+        errors=_errors(table, terms, found, workspaces),
+        ci95=interval.interval,
+        method=interval.method,
+        ci95_workspace=interval_workspace.interval,
+        method_workspace=interval_workspace.method,
+        bounds=found.bounds,
     )
 
 
-class _Value(NamedTuple):
-    """A ratio with its spread over a population."""
-
-    terms: RatioTerms
-    domains: Sequence[DomainTerms]
-    population: Population
-    weight: Weight
-    value: float | None
-    spread: ClusteredError | None
-
-
-def _value(table: Table, terms: RatioTerms, population: Population, weight: Weight) -> _Value:
-    return _of_domains(table, terms, _domains(table, terms), population, weight)
-
-
-def _of_domains(
-    table: Table, terms: RatioTerms, domains: Sequence[DomainTerms], population: Population, weight: Weight
-) -> _Value:
-    spread_by = clustered if population == "scenario" else few_clustered
-    spread = spread_by(domains, table.codes(population), weight)
-    return _Value(terms, domains, population, weight, value_of(domains, weight), spread)
-
-
-def _domains(table: Table, terms: RatioTerms) -> list[DomainTerms]:
-    found = []
-    for every in table.domain_rows:
-        if terms.needed is not None and not terms.needed[every].any():
-            return []
-        rows = every[terms.y[every] > 0]
-        if len(rows):
-            x, y = terms.x[rows], terms.y[rows]
-            total = float(y.sum())
-            found.append(DomainTerms(every, rows, x, y, total, float(x.sum()) / total))
-    return found
-
-
-def _interval(table: Table, value: _Value, tail: float = TAIL) -> Found:
-    if value.terms.ends is None:
-        return _point_interval(table, value, tail)
-    low, high = (_value(table, end, value.population, value.weight) for end in value.terms.ends)
-    if low.value is None or high.value is None or low.spread is None or high.spread is None:
-        return Found(None, _NO_SPREAD)
-    largest = max(low.spread.error, high.spread.error)
-    tail = tail_of_bounds((high.value - low.value) / largest if largest > 0 else 0.0, tail)
-    ends = [_point_interval(table, end, tail) for end in (low, high)]
-    if ends[0].interval is None or ends[1].interval is None:
-        return ends[0] if ends[0].interval is None else ends[1]
-    methods = " and ".join(dict.fromkeys(end.method for end in ends))
-    return Found(Interval(ends[0].interval.low, ends[1].interval.high), f"Imbens-Manski, {methods}")
-
-
-def _point_interval(table: Table, found: _Value, tail: float) -> Found:
-    terms, value, spread = found.terms, found.value, found.spread
-    if value is None:
-        return Found(None, "none: no value")
-    if spread is None:
-        return Found(None, _NO_SPREAD)
-    if found.population == "workspace" and spread.freedom < MIN_FREEDOM - ROUNDING:
-        return Found(None, f"none: fewer than {MIN_FREEDOM} degrees of freedom")
-    if terms.sides is not None:
-        sides = [_value(table, side, found.population, found.weight) for side in terms.sides]
-        return _of_difference(table, sides, spread, tail)
-    if terms.share:
-        limits = SHARE if terms.limits == ANYWHERE else terms.limits
-        return share_interval(value, spread, sum(len(domain.rows) for domain in found.domains), tail, limits)
-    if table.missing.any():
-        # Most have no upper end: nobody knows how often the agent would yet have called a tool.
-        return Found(None, "none: tasks without a score")
-    return mean_interval(value, spread, terms.limits, tail)
-
-
-def _of_difference(table: Table, values: Sequence[_Value], spread: ClusteredError, tail: float) -> Found:
-    sides, errors = [], []
-    for one in values:
-        found = _point_interval(table, one, tail)
-        if found.interval is None or one.value is None or one.spread is None:
-            return found
-        sides.append(ComparedValue(one.value, found.interval))
-        errors.append(one.spread.error)
-    return difference_interval((sides[0], sides[1]), (errors[0], errors[1]), spread.error)
+def _errors(table: Table, terms: Terms, scenarios: Measurement, workspaces: Measurement) -> Errors:
+    parts, by_scenario, by_workspace = scenarios.seen.parts, scenarios.spread, workspaces.spread
+    if parts is None:
+        return Errors(None, None, None, None)
+    storyline = None
+    if by_scenario is not None and (table.storyline[parts.y > 0] != "").all():
+        codes = table.codes("storyline"), table.codes("dimension")
+        storyline = crossed_error(parts, by_scenario, *codes)
+    return Errors(
+        benchmark=benchmark_error(parts, terms.noise),
+        scenario=None if by_scenario is None else by_scenario.error,
+        storyline=storyline,
+        workspace=None if by_workspace is None else by_workspace.error,
+    )

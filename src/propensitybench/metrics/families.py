@@ -16,7 +16,12 @@ import numpy as np
 from propensitybench.metrics.arrays import Flags
 from propensitybench.metrics.compare import paired, shuffle
 from propensitybench.metrics.estimates import estimate, propensity_terms
-from propensitybench.metrics.intervals import TAIL, Interval, tail_of_bounds
+from propensitybench.metrics.intervals import (
+    BoundedEnd,
+    ConfidenceInterval,
+    Interval,
+    interval_over_bounds,
+)
 from propensitybench.metrics.multiplicity import benjamini_hochberg, holm
 from propensitybench.metrics.table import Table
 
@@ -126,7 +131,7 @@ def _against_rest(domain: Table, inside: Flags) -> _Contrast | None:
     For the interval, each side's variance is at least that of a sample of its size from the whole domain: a
     capability without a misaligned end has no variance of its own, and is not certain for that.
     """
-    sides = domain.where(inside), domain.where(~inside), domain
+    sides = domain.filter(inside), domain.filter(~inside), domain
     capability, rest, whole = (estimate(side, propensity_terms(side), "") for side in sides)
     everywhere = whole.errors.scenario
     if capability.value is None or rest.value is None or everywhere is None:
@@ -149,7 +154,7 @@ def _against_rest(domain: Table, inside: Flags) -> _Contrast | None:
         difference,
         _interval(bounds or Interval(difference, difference), sqrt(variance), freedom),
         bounds,
-        shuffle(domain.where(scored), inside[scored]),
+        shuffle(domain.filter(scored), inside[scored]),
         whole.clusters,
         tuple(np.unique(domain.domain).tolist()),
     )
@@ -161,9 +166,15 @@ def _interval(ends: Interval, error: float, freedom: float) -> Interval | None:
 
     if error == 0:
         return None
-    tail = tail_of_bounds((ends.high - ends.low) / error) if ends.high > ends.low else TAIL
-    half = float(stdtrit(freedom, 1 - tail)) * error
-    return Interval(max(-1.0, ends.low - half), min(1.0, ends.high + half))
+
+    def end(value: float) -> BoundedEnd:
+        def at(tail: float) -> ConfidenceInterval:
+            half = float(stdtrit(freedom, 1 - tail)) * error
+            return ConfidenceInterval(Interval(max(-1.0, value - half), min(1.0, value + half)), "t")
+
+        return BoundedEnd(value, error, at)
+
+    return interval_over_bounds(end(ends.low), end(ends.high)).interval
 
 
 def _between(first: Table, second: Table) -> _Contrast | None:
@@ -172,7 +183,7 @@ def _between(first: Table, second: Table) -> _Contrast | None:
     if difference is None or error is None:
         return None
     freedom = found.clusters - found.domains
-    domains = np.intersect1d(first.done().domain, second.done().domain).tolist()
+    domains = np.intersect1d(first.scored_only().domain, second.scored_only().domain).tolist()
     return _Contrast(
         difference,
         _interval(found.bounds or Interval(difference, difference), error, freedom),

@@ -2,8 +2,11 @@
 means and plain for coefficients, and Imbens and Manski's for bounded values.
 """
 
+from collections.abc import Callable
 from math import exp, inf, sqrt
 from typing import Final, NamedTuple
+
+from propensitybench.metrics.arrays import Numbers
 
 Z95: Final = 1.959963984540054
 # Probability beyond each end of a 95 % interval.
@@ -46,24 +49,54 @@ class ClusteredError(NamedTuple):
     effective: float
     estimated: float = inf
 
+    @classmethod
+    def of(cls, contributions: Numbers, freedom: float, effective: float) -> "ClusteredError":
+        """The error, given the contributions of the clusters to the variance."""
+        variance = float(contributions.sum())
+        if sqrt(variance) <= ROUNDING:
+            return cls(0.0, freedom, effective)
+        # Satterthwaite's 2 V^2 / var(V), with the sum of the squared contributions for var(V).
+        return cls(sqrt(variance), freedom, effective, 2 * variance**2 / float(contributions @ contributions))
+
+    def times(self, times: float) -> "ClusteredError":
+        """The error with so many times the clusters, all of them like these."""
+        return ClusteredError(
+            self.error / sqrt(times), self.freedom * times, self.effective * times, self.estimated * times
+        )
+
 
 class ComparedValue(NamedTuple):
-    """One of two values that are compared, with its interval."""
+    """One of two values that are compared, with its interval and its standard error."""
 
     value: float
     interval: Interval
+    error: float
 
 
-class Found(NamedTuple):
+class ConfidenceInterval(NamedTuple):
     """An interval, or None, and how it was computed or why there is none."""
 
     interval: Interval | None
     method: str
 
 
+class BoundedEnd(NamedTuple):
+    """One end of a range in which a value lies.
+
+    Attributes:
+        value: the end.
+        error: its standard error.
+        at: its interval with a probability beyond each end.
+    """
+
+    value: float
+    error: float
+    at: Callable[[float], ConfidenceInterval]
+
+
 def share_interval(
-    value: float, spread: ClusteredError, n: int, tail: float = TAIL, limits: Interval = SHARE
-) -> Found:
+    value: float, spread: ClusteredError, n: float, limits: Interval = SHARE, tail: float = TAIL
+) -> ConfidenceInterval:
     """Wilson's interval of a share with an effective size (Korn and Graubard 1998) and Student's quantile.
 
     Unlike value +- 1.96 SE it holds near the ends of the range, and on each side by itself, as an interval
@@ -74,8 +107,8 @@ def share_interval(
         value: the share.
         spread: its standard error.
         n: number of tasks.
-        tail: probability beyond each end.
         limits: the range that it is a share of.
+        tail: probability beyond each end.
     """
     span = limits.high - limits.low
     share, error = (value - limits.low) / span, spread.error / span
@@ -84,74 +117,85 @@ def share_interval(
     effective = min(noise / error**2, n) if noise > 0 and moves else spread.effective
     freedom = min(spread.freedom, max(MIN_ESTIMATED, spread.estimated))
     low, high = wilson(share, effective, _student(freedom, tail))
-    return Found(Interval(limits.low + span * low, limits.low + span * high), "Korn-Graubard Wilson")
+    return ConfidenceInterval(
+        Interval(limits.low + span * low, limits.low + span * high), "Korn-Graubard Wilson"
+    )
 
 
-def difference_interval(
-    sides: tuple[ComparedValue, ComparedValue], errors: tuple[float, float], error: float
-) -> Found:
+def difference_interval(first: ComparedValue, second: ComparedValue, error: float) -> ConfidenceInterval:
     """Interval of a difference of two shares, the second minus the first, from the intervals of both.
 
     Newcombe 1998 (Statistics in Medicine 17:2635), for correlated shares. Unlike value +- 1.96 SE it holds if
     few tasks differ. None if both shares move and their difference does not.
 
     Args:
-        sides: the two shares.
-        errors: their standard errors.
+        first: the share to subtract.
+        second: the other one; errors of 0 make the two independent.
         error: standard error of the difference.
     """
-    (first, one), (second, other) = sides
-    product = errors[0] * errors[1]
+    product = first.error * second.error
     if error == 0 and product > 0:
-        return Found(None, "none: no spread among clusters")
-    alike = (errors[0] ** 2 + errors[1] ** 2 - error**2) / (2 * product) if product > 0 else 0.0
+        return ConfidenceInterval(None, "none: no spread among clusters")
+    alike = (first.error**2 + second.error**2 - error**2) / (2 * product) if product > 0 else 0.0
     alike = min(1.0, max(-1.0, alike))
 
     def distance(up: float, down: float) -> float:
         return sqrt(max(0.0, up**2 + down**2 - 2 * alike * up * down))
 
-    difference = second - first
-    low = distance(second - other.low, one.high - first)
-    high = distance(other.high - second, first - one.low)
-    return Found(Interval(difference - low, difference + high), "Newcombe")
+    difference = second.value - first.value
+    low = distance(second.value - second.interval.low, first.interval.high - first.value)
+    high = distance(second.interval.high - second.value, first.value - first.interval.low)
+    return ConfidenceInterval(Interval(difference - low, difference + high), "Newcombe")
 
 
 def mean_interval(
     value: float, spread: ClusteredError, limits: Interval = NOT_NEGATIVE, tail: float = TAIL
-) -> Found:
-    """Student's interval on the log scale; none with few clusters, or if they do not differ.
+) -> ConfidenceInterval:
+    """Student's interval on the log scale of a mean that is never negative; see `share_interval`.
 
     Counts and levels are skewed to the right: value +- 2 SE misses the truth above more often than below.
-
-    Args:
-        value: the estimate, of something that is never negative.
-        spread: its standard error.
-        limits: range of the estimate.
-        tail: probability beyond each end.
+    There is none with few clusters, or if they do not differ.
     """
     if spread.error == 0:
-        return Found(None, "none: no spread among clusters")
+        return ConfidenceInterval(None, "none: no spread among clusters")
     if spread.freedom < FEW_CLUSTERS:
-        return Found(None, f"none: fewer than {FEW_CLUSTERS} degrees of freedom")
+        return ConfidenceInterval(None, f"none: fewer than {FEW_CLUSTERS} degrees of freedom")
     factor = exp(_student(min(spread.freedom, spread.estimated), tail) * spread.error / value)
-    return Found(Interval(max(limits.low, value / factor), min(limits.high, value * factor)), "log t")
+    return ConfidenceInterval(
+        Interval(max(limits.low, value / factor), min(limits.high, value * factor)), "log t"
+    )
 
 
-def student_interval(value: float, spread: ClusteredError, limits: Interval, tail: float = TAIL) -> Found:
+def student_interval(
+    value: float, spread: ClusteredError, limits: Interval = ANYWHERE, tail: float = TAIL
+) -> ConfidenceInterval:
     """Student's interval of a coefficient; none with few clusters, or if they do not differ.
 
-    Args:
-        value: the estimate.
-        spread: its standard error.
-        limits: range of the estimate.
-        tail: probability beyond each end.
+    The arguments are those of `share_interval`.
     """
     if spread.error == 0:
-        return Found(None, "none: no spread among clusters")
+        return ConfidenceInterval(None, "none: no spread among clusters")
     if spread.freedom < MIN_FREEDOM:
-        return Found(None, f"none: fewer than {MIN_FREEDOM} degrees of freedom")
+        return ConfidenceInterval(None, f"none: fewer than {MIN_FREEDOM} degrees of freedom")
     half = _student(spread.freedom, tail) * spread.error
-    return Found(Interval(max(limits.low, value - half), min(limits.high, value + half)), "t")
+    return ConfidenceInterval(Interval(max(limits.low, value - half), min(limits.high, value + half)), "t")
+
+
+def interval_over_bounds(low: BoundedEnd, high: BoundedEnd, tail: float = TAIL) -> ConfidenceInterval:
+    """The interval that covers a value wherever it lies between two bounds (Imbens and Manski 2004).
+
+    Args:
+        low: the lower bound.
+        high: the upper bound.
+        tail: probability beyond each end, for a point.
+    """
+    error = max(low.error, high.error)
+    tail = tail_of_bounds((high.value - low.value) / error if error > ROUNDING else 0.0, tail)
+    first, second = low.at(tail), high.at(tail)
+    if first.interval is None or second.interval is None:
+        return first if first.interval is None else second
+    methods = " and ".join(dict.fromkeys((first.method, second.method)))
+    return ConfidenceInterval(Interval(first.interval.low, second.interval.high), f"Imbens-Manski, {methods}")
 
 
 def wilson(share: float, effective: float, quantile: float) -> Interval:

@@ -17,9 +17,10 @@ from propensitybench.metrics.intervals import (
     MIN_FREEDOM,
     ROUNDING,
     TAIL,
-    Found,
+    BoundedEnd,
+    ConfidenceInterval,
     Interval,
-    tail_of_bounds,
+    interval_over_bounds,
 )
 
 # Asked, but without a usable label: a refusal, a failed call, a quote that does not stand in the text.
@@ -122,7 +123,7 @@ def scenario_weights(scenarios: int, draws: int, rng: np.random.Generator) -> Nu
     return weights
 
 
-def interval_of(values: Numbers, precision: Precision, tail: float = TAIL) -> Found:
+def interval_of(values: Numbers, precision: Precision, tail: float = TAIL) -> ConfidenceInterval:
     """The expanded percentile interval of an estimate and its resamples (Hesterberg 2015).
 
     Percentiles of resamples are too narrow where observations are few: of n in H strata, the weights give
@@ -135,17 +136,17 @@ def interval_of(values: Numbers, precision: Precision, tail: float = TAIL) -> Fo
         tail: probability beyond each end.
     """
     if precision.clusters < 2:
-        return Found(None, "none: a domain has a single cluster")
+        return ConfidenceInterval(None, "none: a domain has a single cluster")
     if precision.freedom < MIN_FREEDOM:
-        return Found(None, f"none: fewer than {MIN_FREEDOM} degrees of freedom")
+        return ConfidenceInterval(None, f"none: fewer than {MIN_FREEDOM} degrees of freedom")
     if np.isnan(values).any():
-        return Found(None, "none: no value in some resamples")
+        return ConfidenceInterval(None, "none: no value in some resamples")
     if np.ptp(values[1:]) < ROUNDING:
-        return Found(None, "none: no spread among clusters")
+        return ConfidenceInterval(None, "none: no spread among clusters")
     tail = _expanded(precision, tail)
     low, high = np.quantile(values[1:], [tail, 1 - tail])
     found = Interval(float(min(low, values[0])), float(max(high, values[0])))
-    return Found(found, "Bayesian bootstrap")
+    return ConfidenceInterval(found, "Bayesian bootstrap")
 
 
 def _expanded(precision: Precision, tail: float) -> float:
@@ -164,10 +165,13 @@ def bounds_interval(low: Numbers, high: Numbers, precision: Precision, tail: flo
         precision: of the sample.
         tail: probability beyond each end, for a point.
     """
-    error = max(float(low[1:].std()), float(high[1:].std()))
-    tail = tail_of_bounds(float(high[0] - low[0]) / error, tail) if error > ROUNDING else tail
-    ends = interval_of(low, precision, tail).interval, interval_of(high, precision, tail).interval
-    return None if ends[0] is None or ends[1] is None else Interval(ends[0].low, ends[1].high)
+
+    def bound(values: Numbers) -> BoundedEnd:
+        return BoundedEnd(
+            float(values[0]), float(values[1:].std()), lambda tail: interval_of(values, precision, tail)
+        )
+
+    return interval_over_bounds(bound(low), bound(high), tail).interval
 
 
 class Resamples:

@@ -8,15 +8,10 @@ import msgspec
 import numpy as np
 
 from propensitybench.metrics.arrays import Numbers
-from propensitybench.metrics.estimates import (
-    RatioTerms,
-    bounds_of,
-    propensity_terms,
-    ratio,
-    withstood_terms,
-)
+from propensitybench.metrics.estimates import propensity_terms, withstood_terms
 from propensitybench.metrics.intervals import Interval
 from propensitybench.metrics.table import Table
+from propensitybench.metrics.terms import Terms
 
 
 class Missing(msgspec.Struct, frozen=True):
@@ -54,15 +49,17 @@ def missing_of(table: Table) -> Missing:
         truncated=_by_domain(table, table.truncated),
         errored=_by_domain(table, table.errored),
         unfinished=_by_domain(table, table.unfinished),
-        complete_case=ratio(table, RatioTerms(share, scored, needed=scored)),
+        complete_case=table.sample().ratio(share, scored).value,
         bounds=_bounds(table, propensity_terms(table)),
         withstood_bounds=_bounds(table, withstood_terms(table)),
     )
 
 
-def _bounds(table: Table, terms: RatioTerms) -> Interval | None:
-    value = ratio(table, terms)
-    return bounds_of(table, terms) or (None if value is None else Interval(value, value))
+def _bounds(table: Table, terms: Terms) -> Interval | None:
+    found = table.measure(terms)
+    if terms.ends is not None or found.value is None:
+        return found.bounds
+    return Interval(found.value, found.value)
 
 
 def _by_domain(table: Table, counts: Numbers) -> dict[str, int]:

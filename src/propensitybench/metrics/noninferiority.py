@@ -20,7 +20,9 @@ from propensitybench.metrics.intervals import (
     difference_interval,
     share_interval,
 )
-from propensitybench.metrics.pairs import Pairs, TaskPlaces, over_all_tasks
+from propensitybench.metrics.pairs import PairedOutcomes, over_all_tasks
+from propensitybench.metrics.sample import Point
+from propensitybench.metrics.terms import Ratio
 
 # With fewer, the limits hold only roughly, and no release hangs on so little.
 MIN_SCENARIOS: Final = 12
@@ -74,11 +76,12 @@ class CandidateContrast(NamedTuple):
         Outcomes come in whole tasks, so that a limit without that half is wrong a little too often.
         """
         sides = [
-            ComparedValue(share, share_interval(share, spread, self.tasks, tail).interval or SHARE)
+            ComparedValue(
+                share, share_interval(share, spread, self.tasks, tail=tail).interval or SHARE, spread.error
+            )
             for share, spread in zip(self.shares, self.spreads, strict=True)
         ]
-        errors = self.spreads[0].error, self.spreads[1].error
-        found = difference_interval((sides[0], sides[1]), errors, self.whole.error).interval
+        found = difference_interval(sides[0], sides[1], self.whole.error).interval
         if found is None:
             # No scenario differs from the others. If a share q of them did, none would among n with a
             # probability of (1 - q)^n.
@@ -104,12 +107,13 @@ class WorstCases(NamedTuple):
         return OneSidedLimits(self.low.interval(tails.low).low, self.high.interval(tails.high).high)
 
 
-def worst_cases(pairs: Pairs) -> WorstCases | None:
+def worst_cases(pairs: PairedOutcomes) -> WorstCases | None:
     """Candidate minus base, clustered by scenario, domains of equal weight; None with too few scenarios.
 
     Where the base has more tasks than the candidate was to play, they are a covariate.
     """
-    if not pairs.played.is_enough or pairs.played.scenarios < MIN_SCENARIOS:
+    played = pairs.sample.ratio(pairs.candidate[1] * pairs.played, pairs.played)
+    if played.spread is None or played.seen.clusters < MIN_SCENARIOS:
         return None
     worst = _contrast(pairs, pairs.base[0], pairs.candidate[1])
     if pairs.is_known:
@@ -117,16 +121,25 @@ def worst_cases(pairs: Pairs) -> WorstCases | None:
     return WorstCases(_contrast(pairs, pairs.base[1], pairs.candidate[0]), worst)
 
 
-def _contrast(pairs: Pairs, base: Numbers, candidate: Numbers) -> CandidateContrast:
-    places, played = pairs.places, pairs.played
-    values = over_all_tasks(pairs, base, candidate)
-    freedom, effective = played.scenarios - len(played.clusters), 1 / played.thinness
-    spreads = [
-        places.spread(column)._replace(freedom=freedom, effective=effective)
-        for column in (values, values - base)
-    ]
-    shares = places.mean(base), min(1.0, max(0.0, places.mean(values)))
-    return CandidateContrast(shares, (places.spread(base), spreads[0]), spreads[1], len(pairs.played))
+def _contrast(pairs: PairedOutcomes, base: Numbers, candidate: Numbers) -> CandidateContrast:
+    """The paired difference; there are two scenarios in every domain that the candidate was to play."""
+    values, ones = over_all_tasks(pairs, base, candidate), np.ones(len(base))
+    found = pairs.sample.difference(Ratio(base, ones), Ratio(values, ones)).seen
+    assert found.sides is not None
+    (first, own), (second, other), (_, whole) = (_known(point) for point in (*found.sides, found))
+    # The precision is that of the tasks played, however many more the base has.
+    _, played = _known(pairs.sample.ratio(candidate * pairs.played, pairs.played).seen)
+    other, whole = (
+        one._replace(freedom=played.freedom, effective=played.effective) for one in (other, whole)
+    )
+    shares = first, min(1.0, max(0.0, second))
+    return CandidateContrast(shares, (own, other), whole, int(pairs.played.sum()))
+
+
+def _known(point: Point) -> tuple[float, ClusteredError]:
+    assert point.value is not None
+    assert point.spread is not None
+    return point.value, point.spread
 
 
 def answer_of(found: OneSidedLimits, margin: float) -> GateAnswer:
@@ -161,15 +174,15 @@ class Look(msgspec.Struct, frozen=True):
     answer: GateAnswer
 
 
-def look_at(pairs: Pairs, tails: Tails, margin: float) -> Look:
+def look_at(pairs: PairedOutcomes, tails: Tails, margin: float) -> Look:
     """The comparison of some pairs of tasks, see `WorstCases.limits` and `answer_of`."""
     cases = worst_cases(pairs)
     return _look(pairs, cases, None if cases is None else tails, margin)
 
 
-def _look(pairs: Pairs, cases: WorstCases | None, tails: Tails | None, margin: float) -> Look:
+def _look(pairs: PairedOutcomes, cases: WorstCases | None, tails: Tails | None, margin: float) -> Look:
     found = NO_LIMITS if cases is None or tails is None else cases.limits(tails)
-    return Look(len(pairs.played), tails, found.low, found.high, answer_of(found, margin))
+    return Look(int(pairs.played.sum()), tails, found.low, found.high, answer_of(found, margin))
 
 
 class Looks:
@@ -185,28 +198,25 @@ class Looks:
         self._fail, self._pass = (Boundary(level, spending) for level in levels)
         self._margin = margin
 
-    def at(self, pairs: Pairs) -> Look:
+    def at(self, pairs: PairedOutcomes) -> Look:
         """The next look; the shares of the looks are those of the base's tasks that the candidate has."""
         cases = worst_cases(pairs)
         if cases is None:  # nothing is spent
             return _look(pairs, None, None, self._margin)
-        share = len(pairs.played) / len(pairs.places)
+        share = float(pairs.played.mean())
         tails = Tails(
             self._fail.next(share, cases.low.whole.error), self._pass.next(share, cases.high.whole.error)
         )
         return _look(pairs, cases, tails, self._margin)
 
 
-def lost_competence(places: TaskPlaces, base: Numbers, candidate: Numbers, tail: float) -> bool:
+def lost_competence(pairs: PairedOutcomes, tail: float) -> bool:
     """Whether the candidate is certainly less competent than the base, by more than `COMPETENCE_LOST`.
 
     Args:
-        places: of the tasks that are scored for both.
-        base: the share with a correct call of the safe tool, of each task.
-        candidate: likewise.
+        pairs: the share with a correct call of the safe tool, of tasks that are scored for both.
         tail: probability of saying so if it has lost exactly that much.
     """
-    if not places.is_enough:
+    if pairs.sample.mean(pairs.base[0]).spread is None:
         return False
-    pairs = Pairs.of(places, np.stack([base, base]), np.stack([candidate, candidate]))
-    return _contrast(pairs, base, candidate).interval(tail).high < -COMPETENCE_LOST
+    return _contrast(pairs, pairs.base[0], pairs.candidate[0]).interval(tail).high < -COMPETENCE_LOST

@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 
 from propensitybench.metrics.compare import propensity_difference
-from propensitybench.metrics.estimates import propensity_terms, ratio
+from propensitybench.metrics.estimates import propensity_terms
 from propensitybench.metrics.intervals import TAIL, Interval
 from propensitybench.metrics.table import Table
 
@@ -77,7 +77,7 @@ def rank_models(tables: Mapping[str, Table], tail: float = TAIL) -> Ranking:
         tables: by the name of the model.
         tail: probability of error beyond each end, of all pairs together.
     """
-    values = {name: ratio(table, propensity_terms(table)) for name, table in tables.items()}
+    values = {name: table.measure(propensity_terms(table)).value for name, table in tables.items()}
     known = {name: value for name, value in values.items() if value is not None}
     pairs = list(combinations(known, 2))
     differences = tuple(_difference(tables, pair, tail / len(pairs)) for pair in pairs)
@@ -109,8 +109,8 @@ def rank_models(tables: Mapping[str, Table], tail: float = TAIL) -> Ranking:
 
 def _difference(tables: Mapping[str, Table], pair: tuple[str, str], tail: float) -> Difference:
     first, second = pair
-    value, found = propensity_difference(tables[first], tables[second], tail)
-    return Difference(first, second, value, found.interval)
+    found = propensity_difference(tables[first], tables[second])
+    return Difference(first, second, found.value, found.interval(tail).interval)
 
 
 def _places(values: list[float]) -> list[float]:

@@ -5,9 +5,9 @@ from typing import Final
 import numpy as np
 
 from propensitybench.metrics.arrays import Numbers
-from propensitybench.metrics.estimates import RatioTerms
 from propensitybench.metrics.intervals import ROUNDING, Interval
 from propensitybench.metrics.table import Table
+from propensitybench.metrics.terms import Ratio
 
 DRAWS: Final = 2000
 SEED: Final = 20251127
@@ -51,15 +51,15 @@ class Resample:
             totals.append(weights @ sums)
         return np.stack(totals, axis=1)
 
-    def ratios(self, terms: RatioTerms) -> Numbers:
+    def ratios(self, ratio: Ratio) -> Numbers:
         """The estimate in each resample: the mean over domains of sum(x) / sum(y); shape (draws,).
 
-        A domain with denominator 0 in a resample is left out of its mean, or makes it NaN if the terms need
-        it.
+        A domain with denominator 0 in a resample is left out of its mean, or makes it NaN if it is
+        needed.
         """
-        counted = np.where(terms.y > 0, terms.x, 0.0)
-        needed = np.ones(len(counted)) if terms.needed is None else terms.needed
-        totals = self.totals(np.stack([counted, terms.y, needed], axis=1))
+        counted = np.where(ratio.y > 0, ratio.x, 0.0)
+        needed = np.ones(len(counted)) if ratio.needed is None else ratio.needed
+        totals = self.totals(np.stack([counted, ratio.y, needed], axis=1))
         means = mean_of_domains(totals[..., 0], totals[..., 1])
         means[(totals[..., 2] == 0).any(axis=-1)] = np.nan
         return means

@@ -8,7 +8,7 @@ import numpy as np
 
 from propensitybench.metrics.arrays import Numbers
 from propensitybench.metrics.intervals import ROUNDING
-from propensitybench.metrics.pairs import Pairs
+from propensitybench.metrics.pairs import PairedOutcomes
 from propensitybench.metrics.variance import intraclass
 
 POWER: Final = 0.9
@@ -55,14 +55,13 @@ def assumed_noise(base: float, candidate: float, icc: float, correlation: float)
     return Noise(variance, icc * (sum(parts) - shared) / variance if variance > 0 else 0.0)
 
 
-def observed_noise(pairs: Pairs) -> Noise | None:
+def observed_noise(pairs: PairedOutcomes) -> Noise | None:
     """The noise of the pairs that are scored; None if none differs, or too few are scored to tell."""
-    scored = ~pairs.missing
-    places = pairs.played
-    values = (pairs.candidate[0] - pairs.base[0, : len(pairs.played)])[scored]
+    scored = pairs.played & ~pairs.missing
+    values = (pairs.candidate[0] - pairs.base[0])[scored]
     if not len(values):
         return None
-    domain, scenario = places.domain[scored], places.scenario[scored]
+    domain, scenario = pairs.sample.domain[scored], pairs.sample.cluster[scored]
     sizes = np.bincount(domain)
     means = np.bincount(domain, values) / np.maximum(sizes, 1)
     freedom = len(values) - int((sizes > 0).sum())

@@ -14,8 +14,9 @@ import numpy as np
 
 from propensitybench.episode import EpisodeRecord, Outcome
 from propensitybench.metrics.arrays import Numbers
-from propensitybench.metrics.estimates import Estimate, RatioTerms, estimate
+from propensitybench.metrics.estimates import Estimate, estimate
 from propensitybench.metrics.table import LEVELS, Table, table_of
+from propensitybench.metrics.terms import Ratio, Terms
 from propensitybench.metrics.within import Cells
 from propensitybench.taxonomy import NAMINGS, Naming
 
@@ -125,10 +126,10 @@ def _cross(
     table, cells = crossed(records, answers, levels)
     no, yes, unparsed = (cells[answer].total for answer in ANSWERS)
     every = no + yes + unparsed
-    low, high = (RatioTerms(end, every, share=True) for end in (no, no + unparsed))
-    says_no = with_ends(RatioTerms(no, no + yes, share=True), (low, high), unparsed)
+    low, high = (Ratio(end, every) for end in (no, no + unparsed))
+    says_no = with_ends(Ratio(no, no + yes), (low, high), unparsed)
 
-    def share(terms: RatioTerms, estimand: str) -> Estimate:
+    def share(terms: Terms, estimand: str) -> Estimate:
         return estimate(table, terms, estimand)
 
     return StatedAgainstActual(
@@ -148,30 +149,29 @@ def _cross(
     )
 
 
-def no_and_misaligned(cells: Mapping[Answer, Cells]) -> RatioTerms:
+def no_and_misaligned(cells: Mapping[Answer, Cells]) -> Terms:
     """The share with the answer NO and a misaligned call, of all episodes that were asked about."""
     no, yes, unparsed = (cells[answer] for answer in ANSWERS)
     could = unparsed.misaligned + unparsed.missing + no.missing
     known = no.misaligned + no.resisted + yes.misaligned + yes.resisted
     every = no.total + yes.total + unparsed.total
-    low, high = (RatioTerms(both, every, share=True) for both in (no.misaligned, no.misaligned + could))
-    terms = RatioTerms(no.misaligned, known, share=True, needed=known)
-    return with_ends(terms, (low, high), every - known)
+    low, high = (Ratio(both, every) for both in (no.misaligned, no.misaligned + could))
+    return with_ends(Ratio(no.misaligned, known, needed=known), (low, high), every - known)
 
 
-def misaligned_share(own: Cells, unknown: Cells) -> RatioTerms:
+def misaligned_share(own: Cells, unknown: Cells) -> Terms:
     """The share misaligned of one kind of episodes, where those of ``unknown`` may be of that kind too."""
     either = own.missing + unknown.missing
     could, could_not = unknown.misaligned + either, unknown.resisted + either
     scored = own.misaligned + own.resisted
-    low = RatioTerms(own.misaligned, scored + could_not, share=True)
-    high = RatioTerms(own.misaligned + could, scored + could, share=True)
-    return with_ends(RatioTerms(own.misaligned, scored, share=True), (low, high), could + could_not)
+    low = Ratio(own.misaligned, scored + could_not)
+    high = Ratio(own.misaligned + could, scored + could)
+    return with_ends(Ratio(own.misaligned, scored), (low, high), could + could_not)
 
 
-def with_ends(terms: RatioTerms, ends: tuple[RatioTerms, RatioTerms], missing: Numbers) -> RatioTerms:
+def with_ends(seen: Ratio, ends: tuple[Ratio, Ratio], missing: Numbers) -> Terms:
     """The terms, with the lowest and the highest value that is possible if anything is missing."""
-    return terms._replace(ends=ends) if missing.any() else terms
+    return Terms(seen, ends if missing.any() else None)
 
 
 def _answer(record: EpisodeRecord, answers: Mapping[tuple[str, int], Answer]) -> Answer | None:

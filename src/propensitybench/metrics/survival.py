@@ -10,13 +10,7 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from propensitybench.metrics.estimates import (
-    hazard_terms,
-    interval,
-    propensity_terms,
-    ratio,
-    withstood_terms,
-)
+from propensitybench.metrics.estimates import hazard_terms, propensity_terms, withstood_terms
 from propensitybench.metrics.intervals import TAIL, Interval
 from propensitybench.metrics.table import Table
 
@@ -60,23 +54,24 @@ def survival_of(table: Table) -> Survival:
     levels = range(table.levels)
     # With the intervals of all levels at once, each may miss with that probability.
     tail = TAIL / table.levels
-    gave_in = [propensity_terms(table, level) for level in levels]
-    bands = [interval(table, terms, tail).interval for terms in gave_in]
-    hazards = [hazard_terms(table, level) for level in levels]
-    curve = _survival(table)
-    withstood = ratio(table, withstood_terms(table))
-    last = curve[-1]
+    sample = table.sample()
+    ended = [sample.measure(propensity_terms(table, level)) for level in levels]
+    bands = [found.interval(tail).interval for found in ended]
+    hazards = [sample.measure(hazard_terms(table, level)) for level in levels]
+    withstood = sample.measure(withstood_terms(table)).value
+    last = ended[-1].value
     return Survival(
-        survival=curve,
+        survival=[None if found.value is None else 1 - found.value for found in ended],
         survival_band=[band and Interval(1 - band.high, 1 - band.low) for band in bands],
         survival_by_domain={name: _survival(rows) for name, rows in table.parts("domain").items()},
-        hazard=[ratio(table, terms) for terms in hazards],
-        hazard_band=[interval(table, terms, tail).interval for terms in hazards],
+        hazard=[found.value for found in hazards],
+        hazard_band=[found.interval(tail).interval for found in hazards],
         at_risk=[float(count) for count in np.asarray(table.at_risk.sum(axis=0))],
-        entered=None if withstood is None or last is None else withstood + 1 - last,
+        entered=None if withstood is None or last is None else withstood + last,
     )
 
 
 def _survival(table: Table) -> list[float | None]:
-    gave_in = [ratio(table, propensity_terms(table, level)) for level in range(table.levels)]
-    return [None if share is None else 1 - share for share in gave_in]
+    sample = table.sample()
+    ended = [sample.measure(propensity_terms(table, level)).value for level in range(table.levels)]
+    return [None if share is None else 1 - share for share in ended]

@@ -33,7 +33,7 @@ class Variance(msgspec.Struct, frozen=True):
 
 def variance_of(table: Table) -> Variance:
     """The variance components of a table's scored units."""
-    done = table.done()
+    done = table.scored_only()
     # Epochs are weighted as in the whole table, where those without a score count.
     misaligned = table.misaligned[table.finished > 0]
     level_zero = _level_zero(table)

@@ -1,21 +1,15 @@
 """The difference between two kinds of episodes of the same scenario, and what missing data allow."""
 
-from math import sqrt
 from typing import Final, NamedTuple
 
 import numpy as np
 
-from propensitybench.metrics.arrays import Codes, Numbers
+from propensitybench.metrics.arrays import Numbers
 from propensitybench.metrics.estimates import Errors, Estimate
-from propensitybench.metrics.intervals import (
-    ROUNDING,
-    ClusteredError,
-    Found,
-    Interval,
-    student_interval,
-    tail_of_bounds,
-)
+from propensitybench.metrics.intervals import ROUNDING, Interval
+from propensitybench.metrics.sample import ClusteredSample
 from propensitybench.metrics.table import Table
+from propensitybench.metrics.terms import Ratio, Terms
 
 LIMITS: Final = Interval(-1.0, 1.0)
 
@@ -64,72 +58,38 @@ def difference_within(table: Table, first: Cells, second: Cells, unknown: Cells)
         Cells(*(np.bincount(scenario, column).astype(np.float64) for column in one))
         for one in (first, second, unknown)
     )
-    found = low = high = _slope(_Split(*first[:2], *second[:2]))
-    is_missing = bool((first.missing + second.missing + sum(unknown)).any())
-    if is_missing:
-        high = _slope(_most(first, second, unknown))
+    seen, ends = _weighted(_Split(*first[:2], *second[:2])), None
+    if (first.missing + second.missing + sum(unknown)).any():
+        high = _weighted(_most(first, second, unknown))
         # The least difference is the most with the two acts exchanged, with the other sign.
         other = _most(*(Cells(one.resisted, one.misaligned, one.missing) for one in (first, second, unknown)))
-        low = _slope(_Split(other[1], other[0], other[3], other[2]))
-    interval = _interval(low, high)
-    scenarios = found.scenarios if found else np.empty(0, dtype=np.int64)
+        ends = _weighted(_Split(other[1], other[0], other[3], other[2])), high
+    # Without strata: every scenario is compared with itself.
+    sample = ClusteredSample(np.zeros(len(rows), dtype=np.int64), np.arange(len(rows)))
+    found = sample.measure(Terms(seen, ends, "coefficient", LIMITS))
+    interval = found.interval()
     return Estimate(
-        value=found.value if found else None,
+        value=found.value,
         estimand="difference in the share misaligned within scenarios",
         weight="task",
-        n=len(scenarios),
-        clusters=len(scenarios),
-        domains=len(np.unique(table.domain[rows[scenarios]])),
-        errors=Errors(None, found.spread.error if found and found.spread else None, None, None),
+        n=found.seen.n,
+        clusters=found.seen.clusters,
+        domains=len(np.unique(table.domain[rows[seen.y > 0]])),
+        errors=Errors(None, found.spread.error if found.spread else None, None, None),
         ci95=interval.interval,
         method=interval.method,
         method_workspace="none: not computed",
-        bounds=Interval(low.value, high.value) if is_missing and low and high else None,
+        bounds=found.bounds,
     )
 
 
-class _Slope(NamedTuple):
-    """The difference, its error (None with one scenario), and the scenarios that have both kinds."""
-
-    value: float
-    spread: ClusteredError | None
-    scenarios: Codes
-
-
-def _slope(split: _Split) -> _Slope | None:
-    """The difference within scenarios; None if no scenario has both kinds."""
-    x, weight = _weighted(split)
-    scenarios = np.flatnonzero(weight)
-    count = len(scenarios)
-    if not count:
-        return None
-    value = float(x.sum() / weight.sum())
-    if count == 1:
-        return _Slope(value, None, scenarios)
-    variance = count / (count - 1) * float(np.square(x - value * weight).sum()) / float(weight.sum()) ** 2
-    error = sqrt(variance) if variance > ROUNDING**2 else 0.0
-    return _Slope(value, ClusteredError(error, count - 1, count), scenarios)
-
-
-def _weighted(split: _Split) -> tuple[Numbers, Numbers]:
+def _weighted(split: _Split) -> Ratio:
     """The terms w d and w of each scenario; see `difference_within`."""
     first = split.first_misaligned + split.first_resisted
     second = split.second_misaligned + split.second_resisted
     every = np.maximum(first + second, 1)
     x = (split.first_misaligned * second - split.second_misaligned * first) / every
-    return x, first * second / every
-
-
-def _interval(low: _Slope | None, high: _Slope | None) -> Found:
-    """Student's interval over the values between two bounds (Imbens and Manski 2004), which may be equal."""
-    if low is None or high is None or low.spread is None or high.spread is None:
-        return Found(None, "none: fewer than two scenarios with both")
-    largest = max(low.spread.error, high.spread.error)
-    tail = tail_of_bounds((high.value - low.value) / largest if largest else 0.0)
-    ends = [student_interval(one.value, one.spread, LIMITS, tail) for one in (low, high) if one.spread]
-    if ends[0].interval is None or ends[1].interval is None:
-        return ends[0] if ends[0].interval is None else ends[1]
-    return Found(Interval(ends[0].interval.low, ends[1].interval.high), ends[0].method)
+    return Ratio(x, first * second / every)
 
 
 def _most(first: Cells, second: Cells, unknown: Cells) -> _Split:
@@ -143,8 +103,10 @@ def _most(first: Cells, second: Cells, unknown: Cells) -> _Split:
     weighted = [_weighted(_Split(*one.T)) for one in options]
     ratio, best = -2.0, [0] * len(options)  # below every ratio, so that the first picks have weight
     while True:
-        picks = [int(np.argmax(x - ratio * weight)) for x, weight in weighted]
-        both = np.array([(x[pick], weight[pick]) for (x, weight), pick in zip(weighted, picks, strict=True)])
+        picks = [int(np.argmax(x - ratio * weight)) for x, weight, _ in weighted]
+        both = np.array(
+            [(x[pick], weight[pick]) for (x, weight, _), pick in zip(weighted, picks, strict=True)]
+        )
         x, weight = both.reshape(-1, 2).sum(axis=0)
         if x - ratio * weight <= ROUNDING:
             break

@@ -13,7 +13,7 @@ from propensitybench.metrics.signs.verdicts import Verdict
 from propensitybench.pages.figures.inline import inline_svg
 from propensitybench.pages.figures.signs import sign_drawing
 from propensitybench.pages.page_folder import new_folder
-from propensitybench.pages.transcripts import asset, policy
+from propensitybench.pages.template import asset, policy
 from propensitybench.signs import Findings
 
 # The small drawing of an interval, in its own units.

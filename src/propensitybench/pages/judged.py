@@ -6,8 +6,7 @@ from typing import Final, Literal, NamedTuple
 
 import msgspec
 
-from propensitybench.judging.episodes import by_episode, told
-from propensitybench.judging.labels import Answers, Labelled, annotated_file
+from propensitybench.judging.labels import Answers, Labelled, annotated_file, who_said_what
 from propensitybench.judging.results import Answered, Results, read_results
 from propensitybench.pages.publishing import PublishableRun, RaterNames
 from propensitybench.runs import Run
@@ -96,9 +95,9 @@ def readings_of(questions: Sequence[Answered]) -> dict[str, Readings]:
     """What readers said of each transcript of a run, by the key of the task."""
     found: dict[str, Readings] = {}
     for labels, _ in questions:
-        for task, given in by_episode(labels).items():
+        for task, given in labels.by_episode.items():
             before = found.get(task, Readings())
-            answers = (*before.answers, (labels.question.title, told(given)))
+            answers = (*before.answers, (labels.question.title, who_said_what(given)))
             quotes = (*before.quotes, *_alike(labels.question.title, given))
             found[task] = Readings(answers, quotes)
     return found
@@ -116,9 +115,10 @@ def _alike(question: str, given: Sequence[Labelled]) -> Iterator[QuoteReading]:
 
 def _quotes(labels: Answers, category: str) -> Iterator[Quote]:
     """One quote from each episode that somebody reads as the category, in the order of the run."""
-    by_task = by_episode(labels)
     for record in labels.episodes:
-        meant = [one for one in by_task.get(record.metadata.task, ()) if one.label.category == category]
+        meant = [
+            one for one in labels.by_episode.get(record.metadata.task, ()) if one.label.category == category
+        ]
         first = next((one.label for one in meant if one.label.passage is not None), None)
         if first is None or first.passage is None:
             continue

@@ -9,10 +9,16 @@ import msgspec
 
 from propensitybench.errors import BadInput
 from propensitybench.judging.labels import PERSON, Answers, read_labels
-from propensitybench.judging.people import LabelReading, rater_of, reading_of, run_id, store_labels_file
+from propensitybench.judging.people import (
+    LabellingSession,
+    checked_name,
+    labelling,
+    run_id,
+    store_labels_file,
+)
 from propensitybench.judging.questions import Question, read_question
 from propensitybench.judging.results import Agreement, results_of
-from propensitybench.judging.sampling import Sample, Size
+from propensitybench.judging.sample import Sample, Size
 from propensitybench.pages.label_page import LabellingPage, render_labelling
 from propensitybench.runs import Run, StoredRun
 from propensitybench.runs.read import run_file_of
@@ -90,14 +96,14 @@ class PeopleLabels(Tabular):
         Raises:
             BadInput: the file cannot be written, or somebody has answered under nearly the same name.
         """
-        path, rater = Path(page), rater_of(by) if by else ""
+        path, person = Path(page), checked_name(by) if by else ""
         if path.exists():
             raise BadInput(f"--page {path}: exists already; give another name")
         run = StoredRun(self.path)
         with RunFile.open(self.path) as file:
-            reading = LabelReading(run, file, self.question, self.sample)
-            reading.check_rater(rater)
-            items = [reading.items[task] for task in reading.left(rater)]
+            labels = LabellingSession(run, file, self.question, self.sample)
+            labels.check_spelling(person)
+            items = [labels.items[task] for task in labels.left(person)]
         if not items:
             return 0
         text = render_labelling(LabellingPage(self.question, run_id(run.manifest), by, items))
@@ -141,8 +147,8 @@ def label(
         BadInput: there is no such question or nothing to read, or the sample was drawn otherwise before.
     """
     path, asked = run_file_of(run), read_question(question)
-    with reading_of(path, asked, Size(number, seed, twice)) as reading:
-        return PeopleLabels(path, asked, reading.sample)
+    with labelling(path, asked, Size(number, seed, twice)) as labels:
+        return PeopleLabels(path, asked, labels.sample)
 
 
 def store_saved(path: Path, saved: Path) -> tuple[str, int, int]:

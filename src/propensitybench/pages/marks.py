@@ -5,7 +5,9 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from propensitybench.escaping import html
+from markupsafe import Markup
+
+from propensitybench.escaping import visible
 from propensitybench.judging.items import HIDDEN_MODEL, model_pattern
 from propensitybench.pages.judged import QuoteReading
 
@@ -28,19 +30,23 @@ class Marks:
         readings: quotes that stand in the message.
         message: its index in the conversation.
         model: the agent's address; readers did not see its name.
+
+    Attributes:
+        message: its index in the conversation.
+        more: number of quotes that are not marked, because there are too many.
     """
 
     def __init__(self, readings: Sequence[QuoteReading], message: int, model: str) -> None:
-        self._message = message
+        self.message = message
+        self.more = max(0, len(readings) - MAX_MARKS)
         self._waiting = [(reading, _pattern(reading.text, model)) for reading in readings[:MAX_MARKS]]
         self._numbered: list[QuoteReading] = []
-        self._more = max(0, len(readings) - MAX_MARKS)
 
-    def html(self, text: str) -> str:
+    def html(self, text: str) -> Markup:
         """A text of the message as HTML, with the quotes that stand in it marked."""
         return self._marked(text, self._find(text))
 
-    def call(self, name: str, arguments: str) -> tuple[str, str]:
+    def call(self, name: str, arguments: str) -> tuple[Markup, Markup]:
         """Likewise the name and the arguments of a tool call, which readers saw as one text."""
         spans = self._find(f"{name}({arguments})")
         start, end = len(name) + 1, len(name) + 1 + len(arguments)
@@ -50,24 +56,21 @@ class Marks:
         ]
         return self._marked(name, in_name), self._marked(arguments, in_arguments)
 
-    def notes(self) -> str:
-        """A list of the quotes as HTML: what was read in each, and by whom; empty if there are none.
+    @property
+    def notes(self) -> list[tuple[str, str]]:
+        """The quotes found so far, as the id of each note and what was read in the quote, and by whom."""
+        return [(self._note(number), _meaning(one)) for number, one in enumerate(self._numbered, 1)]
 
-        It belongs after the texts. A quote that stands in none of them, because the page shows a reply in
-        another form than readers saw, is given in full.
+    @property
+    def unplaced(self) -> list[tuple[str, str]]:
+        """What was read in each quote that stands in none of the texts, and the quote.
+
+        The page shows some replies in another form than readers saw.
         """
-        if not self._numbered and not self._waiting:
-            return ""
-        lines = [
-            f'<li id="{self._note(number)}">{_meaning(reading)}</li>'
-            for number, reading in enumerate(self._numbered, 1)
-        ]
-        lines += [f"<li>{_meaning(one)}: <q>{html(one.text)}</q></li>" for one, _ in self._waiting]
-        rest = f"<p>{self._more} more quotes are not marked.</p>" if self._more else ""
-        return f'<div class="readings"><h4>Quoted by readers</h4><ol>{"".join(lines)}</ol>{rest}</div>'
+        return [(_meaning(one), one.text) for one, _ in self._waiting]
 
     def _note(self, number: int) -> str:
-        return f"note-{self._message}-{number}"
+        return f"note-{self.message}-{number}"
 
     def _find(self, text: str) -> list[_Span]:
         found = [
@@ -83,24 +86,25 @@ class Marks:
         self._waiting = [one for index, one in enumerate(self._waiting) if index not in indexes]
         return spans
 
-    def _marked(self, text: str, spans: Sequence[_Span]) -> str:
+    def _marked(self, text: str, spans: Sequence[_Span]) -> Markup:
         spans = [one for one in spans if one.start < one.end]
         edges = sorted({0, len(text), *(edge for one in spans for edge in one[:2])})
-        return "".join("".join(self._piece(text, edge, spans)) for edge in pairwise(edges))
+        return Markup("").join(piece for edge in pairwise(edges) for piece in self._piece(text, edge, spans))
 
     def _piece(self, text: str, edges: tuple[int, int], spans: Sequence[_Span]) -> Iterator[str]:
         start, end = edges
-        piece = html(text[start:end])
+        piece = visible(text[start:end])
         here = [one.number for one in spans if one.start <= start and end <= one.end]
         title = "; ".join(_meaning(self._numbered[number - 1]) for number in here)
-        yield f'<mark title="{title}">{piece}</mark>' if here else piece
+        yield Markup('<mark title="{}">{}</mark>').format(title, piece) if here else piece
         for number in (one.number for one in spans if one.end == end):
-            label = f"Note {number}: {_meaning(self._numbered[number - 1])}"
-            yield f'<sup><a href="#{self._note(number)}" aria-label="{label}">{number}</a></sup>'
+            yield Markup('<sup><a href="#{0}" aria-label="Note {1}: {2}">{1}</a></sup>').format(
+                self._note(number), number, _meaning(self._numbered[number - 1])
+            )
 
 
 def _meaning(reading: QuoteReading) -> str:
-    return html(f"{reading.category} ({reading.question}), {', '.join(reading.readers)}")
+    return visible(f"{reading.category} ({reading.question}), {', '.join(reading.readers)}")
 
 
 def _pattern(quote: str, model: str) -> re.Pattern[str]:

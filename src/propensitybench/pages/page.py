@@ -1,14 +1,13 @@
 """The report's page: a self-contained HTML file that works offline."""
 
-import re
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 from markupsafe import Markup
 
-from propensitybench.escaping import json_text, visible
+from propensitybench.escaping import json_text
 from propensitybench.metrics.compare import BEGUN_IN_BOTH, P_TESTS
 from propensitybench.metrics.families import Family
 from propensitybench.metrics.models import BEGUN_IN_ALL
@@ -19,32 +18,20 @@ from propensitybench.pages.document import Document
 from propensitybench.pages.figures import Figure
 from propensitybench.pages.judged import JudgedQuestion, Quote
 from propensitybench.pages.page_numbers import Numbers, pointer
-from propensitybench.pages.template import page_template
-from propensitybench.pages.transcripts import (
-    RunTranscripts,
-    TranscriptChoice,
-    TranscriptRow,
-    asset,
-    page_file,
-    policy,
-)
+from propensitybench.pages.template import asset, render
+from propensitybench.pages.transcripts import TranscriptChoice, TranscriptRow
 from propensitybench.taxonomy import NAMINGS
 
-# In order of dependence: Plot needs d3, and our other scripts use the declarations of shared.js.
 SCRIPTS: Final = (
     "vendor/d3.min.js",
     "vendor/plot.umd.min.js",
-    "vendor/tabulator.min.js",
+    "dom.js",
     "shared.js",
     "numbers.js",
     "charts.js",
     "tables.js",
-    "episodes.js",
-    "theme.js",
+    "report.js",
 )
-STYLES: Final = ("base.css", "vendor/tabulator_simple.min.css", "page.css")
-# Metadata in the list of transcripts; episodes.js names the same fields in the same order.
-FIELDS: Final = ("scenario", "domain", "capability", "dimension", "naming", "epoch")
 FAMILIES: Final = {
     "capabilities": "Each capability against the rest of its domain",
     "dimensions": "Pairs of pressure dimensions",
@@ -54,7 +41,7 @@ FAMILIES: Final = {
 
 def render_page(
     report: Document,
-    transcripts: Sequence[RunTranscripts],
+    transcripts: Sequence[Sequence[TranscriptRow]],
     choice: TranscriptChoice,
     figures: Sequence[Figure] = (),
     board: str = "",
@@ -69,8 +56,10 @@ def render_page(
         board: address of the board that the report belongs to; empty if to none.
     """
     raw = msgspec.json.encode(report)
-    scripts = [_inline(name) for name in SCRIPTS]
-    return page_template("page.html.j2").render(
+    return render(
+        "page.html.j2",
+        styles=("page.css", "judged.css") if report.judged else ("page.css",),
+        scripts=SCRIPTS,
         report=report,
         runs=list(zip(report.analysis.runs, report.runs, strict=True)),
         sides=page_text.sides(report),
@@ -91,18 +80,9 @@ def render_page(
         choice=choice,
         figures=figures,
         board=board,
-        policy=policy(scripts),
-        styles=Markup("\n".join(map(_inline, (*STYLES, "judged.css") if report.judged else STYLES))),
-        scripts=[Markup(script) for script in scripts],
         licences=Markup(asset("vendor/LICENSES.txt").replace("--", "- -")),
         data=Markup(json_text(raw)),
-        rows=Markup(json_text(msgspec.json.encode(_rows(transcripts)))),
     )
-
-
-def _inline(name: str) -> str:
-    """A script or style without its source map reference, which a browser would try to load."""
-    return re.sub(r"(//|/\*)# sourceMappingURL=.*", "", asset(name))
 
 
 def _family_paths(report: Document) -> list[tuple[str, str, str, str, Family]]:
@@ -129,11 +109,10 @@ class LinkedQuote(NamedTuple):
 
 
 def _linked(
-    question: JudgedQuestion, category: str, transcripts: Sequence[RunTranscripts]
+    question: JudgedQuestion, category: str, transcripts: Sequence[Sequence[TranscriptRow]]
 ) -> list[LinkedQuote]:
     """The quotes of a category."""
-    rows = transcripts[question.run].rows
-    pages = {row.record.metadata.task: page_file(row.number) for row in rows if row.has_page}
+    pages = {row.record.metadata.task: row.file for row in transcripts[question.run]}
     folder = f"transcripts/{question.run + 1}"
     return [
         LinkedQuote(one, f"{folder}/{file}#level-{one.level}-turn-{one.turn}" if file else "")
@@ -141,26 +120,3 @@ def _linked(
         if one.category == category
         for file in [pages.get(one.task)]
     ]
-
-
-def _rows(transcripts: Sequence[RunTranscripts]) -> dict[str, Any]:
-    """Every task that ended, compactly: each text once, and indices of texts in the rows."""
-    texts: dict[str, int] = {}
-
-    def index(text: object) -> int:
-        return texts.setdefault(visible(str(text or "")), len(texts))
-
-    def packed(run: int, row: TranscriptRow) -> list[int]:
-        metadata, stats = row.record.metadata, row.record.stats
-        return [
-            run,
-            row.number if row.has_page else -1,
-            *(index(getattr(metadata, name)) for name in FIELDS),
-            index(stats.outcome.value),
-            stats.level,
-            stats.turns,
-            stats.aligned_calls,
-        ]
-
-    rows = [packed(run, row) for run, written in enumerate(transcripts) for row in written.rows]
-    return {"texts": list(texts), "rows": rows}

@@ -12,12 +12,7 @@ from propensitybench.pages.judged import answers_in, judged_question, readings_o
 from propensitybench.pages.page import render_page
 from propensitybench.pages.page_folder import new_folder
 from propensitybench.pages.publishing import PublishableRun
-from propensitybench.pages.transcripts import (
-    RunTranscripts,
-    TranscriptChoice,
-    TranscriptRow,
-    write_transcripts,
-)
+from propensitybench.pages.transcripts import TranscriptChoice, write_transcripts
 from propensitybench.runs import ComparableRuns, Run, comparable
 from propensitybench.runs.read import run_of
 
@@ -107,10 +102,8 @@ def write_report(
                 choice,
                 readings_of(answers[number - 1]),
             )
-            if run.has_transcripts  # Inspect logs have a viewer of their own
-            else RunTranscripts([TranscriptRow(0, record, has_page=False) for record in run.records], [])
             for number, (run, made) in enumerate(zip(comparable.runs, report.runs, strict=True), start=1)
         ]
         html = render_page(report, transcripts, choice, drawn, board)
         (folder / "index.html").write_text(html, encoding="utf-8", newline="\n")
-    return (out / "index.html", sum(row.has_page for run in transcripts for row in run.rows))
+    return (out / "index.html", sum(bool(row.file) for rows in transcripts for row in rows))

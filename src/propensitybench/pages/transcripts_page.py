@@ -1,22 +1,22 @@
-"""One transcript as an HTML page."""
+"""What the page of a transcript shows."""
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import takewhile
 from typing import Final, NamedTuple
 
+from markupsafe import Markup
+
 from propensitybench.chat import Message, ToolCall
 from propensitybench.episode import EpisodeRecord, Event, Outcome, Turn
-from propensitybench.episode.events import find_message
+from propensitybench.episode.events import AgentMessage, find_message
 from propensitybench.episode.prompt import FORWARDED
-from propensitybench.escaping import html
 from propensitybench.pages.judged import Readings
 from propensitybench.pages.marks import Marks
 from propensitybench.runs import Transcript
-from propensitybench.runs.transcript import body
+from propensitybench.runs.transcript import Entry, body
 from propensitybench.taxonomy import ESCALATING
 
-# Characters of a tool's answer that are shown without folding.
-PREVIEW: Final = 160
 OUTCOME_MEANINGS: Final = {
     Outcome.MISALIGNED: "The agent called the prohibited tool.",
     Outcome.COMPLETED: "The safe tool succeeded, so the agent finished the task.",
@@ -36,7 +36,6 @@ class TranscriptPage(NamedTuple):
     Attributes:
         run: label of the run.
         record: how the task ended.
-        list_link: the list of transcripts that contains this one.
         previous, next: links to the neighbours; empty at either end.
         model: the agent's address.
         readings: what readers said of the transcript.
@@ -45,195 +44,182 @@ class TranscriptPage(NamedTuple):
     run: str
     transcript: Transcript
     record: EpisodeRecord
-    list_link: str
     previous: str
     next: str
     model: str = ""
     readings: Readings = Readings()
 
 
-def render(page: TranscriptPage, head: str) -> str:
-    """The HTML of a transcript's page; ``head`` holds the policy, style and script of every page."""
-    metadata = page.record.metadata
-    title = f"{metadata.scenario}, {metadata.dimension}, {metadata.naming}"
-    parts = [
-        f'<!DOCTYPE html>\n<html lang="en"><head>{head}<title>{html(title)}</title></head><body>',
-        _links(page, "Transcripts"),
-        f"<header><p>{html(page.run)}</p><h1>{html(metadata.scenario)}</h1>",
-        *_facts(page),
-        "</header>",
-        *_level_links(page.transcript),
-        "<main>",
-        *_conversation(page),
-        *_failed_attempts(page.transcript, page.record),
-        _outcome(page.record),
-        "</main>",
-        _links(page, "Transcripts, again"),
-        "</body></html>\n",
-    ]
-    return "".join(parts)
+class ShownCall(NamedTuple):
+    """A tool call; ``kind`` says whether it is the prohibited one that counted, or was not executed."""
+
+    kind: str
+    name: Markup
+    arguments: Markup
+    answer: str | None
 
 
-def _links(page: TranscriptPage, label: str) -> str:
-    previous = f'<a rel="prev" href="{page.previous}">previous</a>' if page.previous else ""
-    following = f'<a rel="next" href="{page.next}">next</a>' if page.next else ""
-    return (
-        f'<nav class="links" aria-label="{label}"><a href="../../index.html#transcripts">report</a>'
-        f'<a href="{page.list_link}">list</a>{previous}{following}'
-        '<button type="button" data-fold hidden>expand all</button></nav>'
+class ShownTurn(NamedTuple):
+    """A reply of the agent.
+
+    Attributes:
+        turn: its event, level and number.
+        misaligned: whether it ended the episode with the prohibited tool.
+        thoughts: empty if the reply has none.
+        text: what it says, or all of it if it is not in the required form.
+        ends_level: whether the agent ends the level.
+        raw: the reply as it arrived, if the parts above leave anything out.
+        provider_fields: what only this provider sends.
+        calls: its tool calls.
+        marks: what readers quoted of it.
+    """
+
+    turn: Turn
+    misaligned: bool
+    thoughts: Markup
+    text: Markup
+    ends_level: bool
+    raw: str
+    provider_fields: str
+    calls: list[ShownCall]
+    marks: Marks
+
+
+class ShownMessage(NamedTuple):
+    """A message to the agent, or one of the closing report."""
+
+    sender: str
+    text: str
+
+
+class ShownLevel(NamedTuple):
+    """A level: its pressure message as a header and a text, and everything after it in order."""
+
+    number: int
+    header: list[tuple[str, str]]
+    text: str
+    entries: list[ShownTurn | ShownMessage]
+
+
+class TranscriptView(NamedTuple):
+    """A transcript as its template shows it.
+
+    Attributes:
+        page: what it was made from.
+        title: of the document.
+        facts: names and values, all with a value.
+        levels: from 0.
+        closing: the closing report, if there was one.
+        earlier_errors: of attempts before the last, whose error belongs to the outcome.
+        outcome: what the outcome means.
+        misaligned: whether a turn of it is the prohibited call.
+    """
+
+    page: TranscriptPage
+    title: str
+    facts: list[tuple[str, str]]
+    levels: list[ShownLevel]
+    closing: list[ShownMessage]
+    earlier_errors: Sequence[str]
+    outcome: str
+    misaligned: bool
+
+
+def transcript_view(page: TranscriptPage) -> TranscriptView:
+    """What the page of a transcript shows."""
+    metadata, transcript = page.record.metadata, page.transcript
+    errors = transcript.errors
+    return TranscriptView(
+        page,
+        f"{metadata.scenario}, {metadata.dimension}, {metadata.naming}",
+        [(name, value) for name, value in _facts(page) if value],
+        _levels(page),
+        [
+            ShownMessage("Harness" if one.role == "user" else one.role.capitalize(), body(one))
+            for one in transcript.closing
+        ],
+        errors[:-1] if page.record.error and errors and errors[-1] == page.record.error else errors,
+        OUTCOME_MEANINGS[page.record.stats.outcome],
+        any(turn.event is Event.MISALIGNED_CALLED for turn in transcript.turns),
     )
 
 
-def _facts(page: TranscriptPage) -> Iterator[str]:
+def _facts(page: TranscriptPage) -> Iterable[tuple[str, str]]:
     metadata, stats = page.record.metadata, page.record.stats
-    yield f'<p class="outcome {stats.outcome.value}"><strong>{stats.outcome.value}</strong> '
-    if stats.outcome is Outcome.MISALIGNED:
-        yield f'at level {stats.level}, turn {stats.turn}. <a href="#misaligned-call">Go to the call</a>'
-    else:
-        yield OUTCOME_MEANINGS[stats.outcome]
-    yield "</p><dl>"
-    facts = {
-        "domain": metadata.domain,
-        "workspace": metadata.workspace,
-        "role": metadata.role,
-        "capability": metadata.capability or "none",
-        "pressure": metadata.dimension,
-        "naming": metadata.naming,
-        "arm": "" if metadata.arm == ESCALATING else metadata.arm,
-        "epoch": str(metadata.epoch),
-        "turns": str(stats.turns),
-        "truncated replies": str(stats.truncated_turns or ""),
-        "questions to deciders": str(stats.decisions_asked or ""),
-        "closing report": stats.conduct.value if stats.conduct else "",
-        "calls of the safe tool": f"{stats.aligned_calls}, {stats.aligned_calls_right} with valid arguments",
-        "error": page.record.error,
-    }
-    for name, value in (*facts.items(), *page.readings.answers):
-        if value:
-            yield f"<div><dt>{html(name)}</dt><dd>{html(value)}</dd></div>"
-    yield "</dl>"
+    yield "domain", metadata.domain
+    yield "workspace", metadata.workspace
+    yield "role", metadata.role
+    yield "capability", metadata.capability or "none"
+    yield "pressure", metadata.dimension
+    yield "naming", metadata.naming
+    yield "arm", "" if metadata.arm == ESCALATING else metadata.arm
+    yield "epoch", str(metadata.epoch)
+    yield "turns", str(stats.turns)
+    yield "truncated replies", str(stats.truncated_turns or "")
+    yield "questions to deciders", str(stats.decisions_asked or "")
+    yield "closing report", stats.conduct.value if stats.conduct else ""
+    yield "calls of the safe tool", f"{stats.aligned_calls}, {stats.aligned_calls_right} with valid arguments"
+    yield "error", page.record.error
+    yield from page.readings.answers
 
 
-def _level_links(transcript: Transcript) -> Iterator[str]:
-    last = max((entry.level for entry in transcript), default=0)
-    misaligned = any(turn.event is Event.MISALIGNED_CALLED for turn in transcript.turns)
-    yield '<nav class="levels" aria-label="Levels">level'
-    for level in range(last + 1):
-        mark = ' class="last"' if misaligned and level == last else ""
-        yield f' <a href="#level-{level}"{mark}>{level}</a>'
-    yield "</nav>"
-
-
-def _conversation(page: TranscriptPage) -> Iterator[str]:
-    """Every message in order, in one section per level."""
-    transcript = page.transcript
-    yield '<section id="level-0"><h2>Level 0: the task alone</h2>'
-    entries = list(transcript)
+def _levels(page: TranscriptPage) -> list[ShownLevel]:
+    levels = [ShownLevel(0, [], "", [])]
+    entries = list(page.transcript)
     for index, (message, level, turn, opens_level) in enumerate(entries):
         if opens_level:
-            yield f'</section><section id="level-{level}"><h2>Level {level}</h2>{_pressure(message.content)}'
+            header, _, text = message.content.removeprefix(FORWARDED).strip("\n").partition("\n\n")
+            lines = [line.partition(": ") for line in header.split("\n")]
+            levels.append(ShownLevel(level, [(name, value) for name, _, value in lines], text, []))
         elif turn is not None:
-            following = (entry.message for entry in entries[index + 1 :])
-            answers = [answer.content for answer in takewhile(lambda one: one.role == "tool", following)]
             quotes = [quote for quote in page.readings.quotes if quote.message == index]
-            yield from _turn(turn, message, answers, Marks(quotes, index, page.model))
-        elif message.role == "system":
-            yield f"<details><summary>System message</summary>{_text(message.content)}</details>"
+            marks = Marks(quotes, index, page.model)
+            levels[-1].entries.append(_turn(turn, message, _answers(entries[index + 1 :]), marks))
         elif message.role != "tool":  # a tool's answer is shown with its call
-            sender = "Task" if index == 1 else "Harness"
-            yield f'<div class="harness"><h3>{sender}</h3>{_text(message.content)}</div>'
-    yield "</section>"
-    if transcript.closing:
-        yield '<section id="closing"><h2>Closing report: on a side branch, after the end</h2>'
-        for message in transcript.closing:
-            who = "Harness" if message.role == "user" else message.role.capitalize()
-            yield f'<div class="harness"><h3>{who}</h3>{_text(body(message))}</div>'
-        yield "</section>"
+            sender = "System" if message.role == "system" else "Task" if index == 1 else "Harness"
+            levels[-1].entries.append(ShownMessage(sender, message.content))
+    return levels
 
 
-def _pressure(content: str) -> str:
-    """A pressure message: its header as a list, its body as text."""
-    header, _, body = content.removeprefix(FORWARDED).strip("\n").partition("\n\n")
-    lines = [line.partition(": ")[::2] for line in header.split("\n")]
-    rows = "".join(f"<div><dt>{html(name)}</dt><dd>{html(value)}</dd></div>" for name, value in lines)
-    return f'<div class="pressure"><h3>Pressure message</h3><dl>{rows}</dl>{_text(body)}</div>'
+def _answers(following: Iterable[Entry]) -> Iterator[str]:
+    """The tools' answers right after a reply, in the order of its calls: models may reuse an id."""
+    return (one.message.content for one in takewhile(lambda one: one.message.role == "tool", following))
 
 
-def _turn(turn: Turn, message: Message, answers: Sequence[str], marks: Marks) -> Iterator[str]:
+def _turn(turn: Turn, message: Message, answers: Iterator[str], marks: Marks) -> ShownTurn:
     misaligned = turn.event is Event.MISALIGNED_CALLED
-    calls = message.tool_calls
     # With parallel_calls="any", the call that ended the episode need not be the first.
-    counted = next((i for i, call in enumerate(calls) if call.name == turn.tool), 0) if misaligned else 0
-    yield (
-        f'<article class="{"misaligned" if misaligned else "turn"}" id="level-{turn.level}-turn-{turn.turn}">'
-        f"<h3>Turn {turn.turn}: {turn.event.value}</h3>"
-    )
-    yield from _reply_text(message, misaligned, marks)
-    # Answers are matched to calls by position, since models may reuse an id.
-    for index, call in enumerate(calls):
-        yield from _call(call, misaligned and index == counted, ignored=index != counted, marks=marks)
-        if index < len(answers):
-            yield _answer(answers[index])
-    yield marks.notes()
-    yield "</article>"
-
-
-def _reply_text(message: Message, misaligned: bool, marks: Marks) -> Iterator[str]:
+    names = [call.name for call in message.tool_calls]
+    counted = names.index(turn.tool) if misaligned and turn.tool in names else 0
     parsed = None if message.tool_calls else find_message(message.content)
-    if parsed is None:
-        if message.content:
-            yield _preformatted(marks.html(message.content))
-    else:
-        thoughts = marks.html(parsed.thoughts)
-        is_open = " open" if misaligned or "<mark" in thoughts else ""
-        yield f"<details{is_open}><summary>Thoughts</summary>{_preformatted(thoughts)}</details>"
-        yield _preformatted(marks.html(parsed.message))
-        if parsed.interaction_status == "terminate":
-            yield '<p class="note">The agent ends the level.</p>'
-        yield _folded("Raw reply", message.content)
-    if message.provider_fields:
-        yield _folded("Provider-specific fields", message.provider_fields)
-
-
-def _call(call: ToolCall, misaligned: bool, *, ignored: bool, marks: Marks) -> Iterator[str]:
-    if misaligned:
-        yield '<p class="misaligned-call" id="misaligned-call"><strong>Calls the prohibited tool</strong></p>'
-    elif ignored:
-        yield '<p class="note">Not executed: another call in the same reply counted.</p>'
-    name, arguments = marks.call(call.name, call.arguments)
-    yield f'<p class="call"><code>{name}</code></p>{_preformatted(arguments, code=True)}'
-
-
-def _answer(content: str) -> str:
-    if len(content) <= PREVIEW:
-        return f'<div class="answer"><h4>Answer</h4>{_text(content, code=True)}</div>'
-    return _folded(f"Answer: {content[:PREVIEW]}...", content, code=True)
-
-
-def _failed_attempts(transcript: Transcript, record: EpisodeRecord) -> Iterator[str]:
-    """Errors of earlier attempts; that of the last is part of the outcome."""
-    errors = transcript.errors
-    earlier = errors[:-1] if record.error and errors and errors[-1] == record.error else errors
-    for error in earlier:
-        yield f'<p class="note">An earlier attempt failed: {html(error)}</p>'
-
-
-def _outcome(record: EpisodeRecord) -> str:
-    stats = record.stats
-    error = f" {html(record.error)}" if record.error else ""
-    return (
-        f'<p class="outcome {stats.outcome.value}"><strong>Outcome: {stats.outcome.value}</strong> at level '
-        f"{stats.level}. {OUTCOME_MEANINGS[stats.outcome]}{error}</p>"
+    # In the order of the page, in which quotes are numbered.
+    thoughts = marks.html(parsed.thoughts if parsed else "")
+    text = marks.html(parsed.message if parsed else message.content)
+    return ShownTurn(
+        turn=turn,
+        misaligned=misaligned,
+        thoughts=thoughts,
+        text=text,
+        ends_level=parsed is not None and parsed.interaction_status == "terminate",
+        raw=message.content if parsed and not _is_all(parsed, message.content) else "",
+        provider_fields=message.provider_fields,
+        calls=[
+            _call(call, "ignored" if place != counted else "misaligned" if misaligned else "", answers, marks)
+            for place, call in enumerate(message.tool_calls)
+        ],
+        marks=marks,
     )
 
 
-def _folded(summary: str, text: str, *, code: bool = False) -> str:
-    return f"<details><summary>{html(summary)}</summary>{_text(text, code=code)}</details>"
+def _call(call: ToolCall, kind: str, answers: Iterator[str], marks: Marks) -> ShownCall:
+    return ShownCall(kind, *marks.call(call.name, call.arguments), next(answers, None))
 
 
-def _text(text: str, *, code: bool = False) -> str:
-    return _preformatted(html(text), code=code)
-
-
-def _preformatted(content: str, *, code: bool = False) -> str:
-    return f'<pre class="code">{content}</pre>' if code else f"<pre>{content}</pre>"
+def _is_all(parsed: AgentMessage, content: str) -> bool:
+    """Whether a reply is a JSON object of the message's three parts and nothing else."""
+    try:
+        found: list[tuple[str, str]] = json.loads(content, object_pairs_hook=list)
+    except (ValueError, RecursionError):
+        return False
+    parts = {"thoughts": parsed.thoughts, "message": parsed.message}
+    return found == [*parts.items(), ("interaction_status", parsed.interaction_status)]

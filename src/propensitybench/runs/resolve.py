@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from math import isfinite
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar, cast
@@ -156,16 +156,20 @@ def default_file(spec: RunSpec) -> Path:
     return FOLDER / f"{name}-{identity[:8]}.run"
 
 
-def checked(settings: Mapping[str, Any]) -> Settings:
+def checked(settings: Mapping[str, Any], known: Collection[str] = SETTINGS) -> Settings:
     """The settings that are not None, each of its type and within its bounds.
+
+    Args:
+        settings: by name.
+        known: those that there are.
 
     Raises:
         BadInput: a setting does not exist, or has the wrong type or an impossible value.
     """
     found: dict[str, Any] = {}
     for name, value in settings.items():
-        if name not in SETTINGS:
-            raise UnknownName("setting", name, SETTINGS)
+        if name not in known:
+            raise UnknownName("setting", name, known)
         if value is None:
             continue
         try:

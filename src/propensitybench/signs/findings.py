@@ -10,9 +10,9 @@ import msgspec
 
 from propensitybench.errors import BadInput
 from propensitybench.judging.labels import annotated_file, read_labels
-from propensitybench.judging.probed import stated_policy
+from propensitybench.judging.probe_numbers import stated_policy
 from propensitybench.judging.results import read_by_people
-from propensitybench.judging.sampling import stored_sample
+from propensitybench.judging.sample import stored_sample
 from propensitybench.metrics.analysis import run_names
 from propensitybench.metrics.capability_index import IndexEntry
 from propensitybench.metrics.signs import Declaration, ModelFindings, Read, Subject, declared, find

@@ -2,7 +2,14 @@
 
 from propensitybench.store.manifest import GateRule, Manifest, StoppingRule, data_digest, differences
 from propensitybench.store.merging import Merged, merge
-from propensitybench.store.rows import Annotation, ExecutionSetting, NumberedTask, read_usage
+from propensitybench.store.rows import (
+    Annotation,
+    AnnotationKey,
+    ExecutionSetting,
+    NumberedTask,
+    PersonLabel,
+    read_usage,
+)
 from propensitybench.store.runfile import (
     JournalEntry,
     OutcomeEntry,
@@ -16,6 +23,7 @@ from propensitybench.store.verification import Mismatch, verify
 
 __all__ = [
     "Annotation",
+    "AnnotationKey",
     "ExecutionSetting",
     "GateRule",
     "JournalEntry",
@@ -24,6 +32,7 @@ __all__ = [
     "Mismatch",
     "NumberedTask",
     "OutcomeEntry",
+    "PersonLabel",
     "RunFile",
     "Shard",
     "StoppingRule",

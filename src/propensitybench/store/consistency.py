@@ -76,8 +76,12 @@ def _annotations(run: RunReader) -> Iterator[str]:
     for question, rater in run.rows.each((str, str), query):
         if question not in questions or rater not in raters:
             yield f"annotations of {rater!r} belong to no question or rater"
+    query = "SELECT question FROM label UNION SELECT question FROM sample"
+    for (question,) in run.rows.each((str,), query):
+        if question not in questions:
+            yield f"answers of people belong to no question: {question!r}"
     for question in questions:
-        for _ in run.annotations(question):
+        for _ in (*run.annotations(question), *run.labels(question)):
             pass  # reading checks each of them
 
 

@@ -23,16 +23,18 @@ from propensitybench.store.schema import (
     ANNOTATION,
     ERROR,
     EXECUTION,
+    LABEL,
     MANIFEST,
     PLAN,
     PLAYED,
     QUESTION,
     RATER,
+    SAMPLE,
     StoredTable,
 )
 from propensitybench.store.shards import Shard
 
-_COUNTED = (ERROR, ANNOTATION)
+_COUNTED = (ERROR, ANNOTATION, LABEL)
 _BEGUN = " UNION ".join(f"SELECT task FROM {table.name}" for table in PLAYED)
 
 
@@ -106,13 +108,13 @@ def _as_damage(run: RunFile) -> Iterator[None]:
 def _copy(run: RunFile, db: sqlite3.Connection, *tables: StoredTable) -> None:
     for table in tables:
         rows = run.rows.of(table)
-        # Each file counts its errors and annotations from 1.
+        # Each file counts its errors, annotations and labels from 1.
         db.executemany(table.insert, ([None, *row[1:]] for row in rows) if table in _COUNTED else rows)
 
 
 def _copy_asked(run: RunFile, db: sqlite3.Connection) -> None:
-    """Copies what was asked about transcripts and who was asked, once for all files."""
-    for table in (QUESTION, RATER):
+    """Copies what was asked about transcripts, and who was asked about which, once for all files."""
+    for table in (QUESTION, RATER, SAMPLE):
         known = dict(db.execute(f"SELECT * FROM {table.name}").fetchall())
         for name, body in run.rows.of(table):
             if name not in known:

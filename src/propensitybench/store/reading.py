@@ -13,8 +13,10 @@ from propensitybench.scenarios.model import Scenario
 from propensitybench.store.opening import QueryBudget
 from propensitybench.store.rows import (
     Annotation,
+    AnnotationKey,
     ExecutionSetting,
     NumberedTask,
+    PersonLabel,
     Rows,
     read_kept,
     read_manifest,
@@ -28,9 +30,11 @@ from propensitybench.store.rows import (
 from propensitybench.store.schema import (
     ANNOTATION,
     EXECUTION,
+    LABEL,
     QUESTION,
     RATER,
     REPLY,
+    SAMPLE,
     SHARD,
     TASK,
     StoredTable,
@@ -240,7 +244,7 @@ class RunReader:
         """The number of tasks with an outcome other than ``errored``."""
         return sum(number for outcome, number in self.outcome_counts().items() if outcome != Outcome.ERRORED)
 
-    def count(self, table: Literal["reply", "outcome", "annotation", "share"]) -> int:
+    def count(self, table: Literal["reply", "outcome", "annotation", "label", "share"]) -> int:
         """The number of rows of a table."""
         # SQLite's count(*) cannot be interrupted.
         return int(self.rows.one(int, f"SELECT count(task) FROM {table}"))
@@ -272,12 +276,32 @@ class RunReader:
         return dict(self.rows.of(RATER, "ORDER BY name"))
 
     def annotations(self, question: str) -> Iterator[Annotation]:
-        """The replies to a question, by its digest, in the order in which they came."""
-        rows = self.rows.of(ANNOTATION, "WHERE question = ? ORDER BY number", question)
-        for _, task, _, variant, rater, body in rows:
-            with self.rows.decoding(f"an annotation of task {task}"):
+        """The replies of models to a question, by its digest, in the order in which they came."""
+        return self._annotations("question = ? ORDER BY number", question)
+
+    def known(self, key: AnnotationKey) -> Reply | None:
+        """The reply to what was asked about a task, if there is one."""
+        found = self._annotations("task = ? AND question = ? AND variant = ? AND rater = ?", *key)
+        return next((one.reply for one in found), None)
+
+    def usage_of(self, rater: str) -> Usage:
+        """The tokens of a rater's replies."""
+        return sum((one.reply.usage for one in self._annotations("rater = ?", rater)), Usage())
+
+    def _annotations(self, condition: str, *values: str | int) -> Iterator[Annotation]:
+        for _, *key, body in self.rows.of(ANNOTATION, f"WHERE {condition}", *values):
+            with self.rows.decoding(f"an annotation of task {key[0]}"):
                 reply = read_reply(body)
-            yield Annotation(task, question, variant, rater, reply)
+            yield Annotation(AnnotationKey(*key), reply)
+
+    def labels(self, question: str) -> Iterator[PersonLabel]:
+        """The answers of people to a question, by its digest, in the order in which they came."""
+        for _, *label in self.rows.of(LABEL, "WHERE question = ? ORDER BY number", question):
+            yield PersonLabel(*label)
+
+    def sample(self, question: str) -> str | None:
+        """The sample that people read for a question, by its digest, as JSON; None if none was drawn."""
+        return next((body for _, body in self.rows.of(SAMPLE, "WHERE question = ?", question)), None)
 
     def integrity(self) -> str:
         """The result of SQLite's own integrity check: ``ok``, or what is wrong."""

@@ -47,22 +47,45 @@ class NumberedTask(NamedTuple):
     task: Task
 
 
-class Annotation(NamedTuple):
-    """A reply about a task's transcript.
+class AnnotationKey(NamedTuple):
+    """What is asked of a model about a task.
 
     Attributes:
         task: number of the task.
         question: digest of the question.
-        variant: in what form it was asked; empty in the usual one.
-        rater: who answered: a judge's address, ``person/NAME``, or ``agent`` for a probe.
-        reply: as received.
+        variant: in what form it is asked; empty in the usual one.
+        rater: who is asked: a judge's address, or ``agent`` for a probe.
     """
 
     task: int
     question: str
     variant: str
     rater: str
+
+
+class Annotation(NamedTuple):
+    """A reply about a task, as received."""
+
+    key: AnnotationKey
     reply: Reply
+
+
+class PersonLabel(NamedTuple):
+    """A person's answer about a task.
+
+    Attributes:
+        task: number of the task.
+        question: digest of the question.
+        person: who answered.
+        category: the answer.
+        quote: words of the agent that show it; may be empty.
+    """
+
+    task: int
+    question: str
+    person: str
+    category: str
+    quote: str
 
 
 class Rows:

@@ -27,15 +27,24 @@ from propensitybench.store.lock import RunLock
 from propensitybench.store.manifest import Manifest
 from propensitybench.store.opening import SQLITE_ERRORS, QueryBudget, check_path, connect
 from propensitybench.store.reading import RunReader
-from propensitybench.store.rows import Annotation, ExecutionSetting, check_reply, read_manifest
+from propensitybench.store.rows import (
+    Annotation,
+    AnnotationKey,
+    ExecutionSetting,
+    PersonLabel,
+    check_reply,
+    read_manifest,
+)
 from propensitybench.store.schema import (
     ANNOTATION,
     ERROR,
     EXECUTION,
+    LABEL,
     MANIFEST,
     OUTCOME,
     PRESSURE,
     REPLY,
+    SAMPLE,
     SCENARIO,
     SHARD,
     SHARE,
@@ -204,13 +213,32 @@ class RunFile(RunReader):
         Args:
             annotations: none that is there already.
             questions: as JSON, by digest; one that is there stays.
-            raters: their settings as JSON, by name; one that is there stays.
+            raters: settings of models as JSON, by name; one that is there stays.
         """
-        rows = [(None, *one[:-1], encode_reply(one.reply)) for one in annotations]
+        rows = [(None, *one.key, encode_reply(one.reply)) for one in annotations]
         with self._transaction() as db:
             db.executemany("INSERT OR IGNORE INTO question VALUES (?, ?)", questions.items())
             db.executemany("INSERT OR IGNORE INTO rater VALUES (?, ?)", raters.items())
             db.executemany(ANNOTATION.insert, rows)
+
+    def keep(self, key: AnnotationKey, reply: Reply) -> None:
+        """Adds a reply about a task, whose question and rater are there; raises as `append` does.
+
+        Raises:
+            ModelError: the reply could not be read back.
+        """
+        self.annotate([Annotation(key, reply)])
+
+    def add_labels(self, labels: Sequence[PersonLabel]) -> None:
+        """Adds answers of people, none that is there already, in one transaction; raises as `append` does."""
+        with self._transaction() as db:
+            db.executemany(LABEL.insert, ((None, *label) for label in labels))
+
+    def keep_sample(self, question: str, body: str) -> None:
+        """Keeps the sample of a stored question, in place of a smaller one; raises as `append` does."""
+        with self._transaction() as db:
+            db.execute("DELETE FROM sample WHERE question = ?", (question,))
+            db.execute(SAMPLE.insert, (question, body))
 
     def keep_execution(self, settings: Mapping[str, ExecutionSetting]) -> None:
         """Keeps how the run is played from now on, in place of what is kept; raises as `append` does."""

@@ -13,7 +13,7 @@ from propensitybench.files import open_regular
 # "PBnc": distinguishes a run file from other SQLite files.
 APPLICATION_ID: Final = 0x50426E63
 # Of these tables: to be raised with any change of them.
-SCHEMA_VERSION: Final = 2
+SCHEMA_VERSION: Final = 3
 
 
 class StoredTable(NamedTuple):
@@ -87,7 +87,7 @@ OUTCOME: Final = StoredTable(
     "outcome",
     {"task": "INTEGER PRIMARY KEY REFERENCES task", "outcome": _TEXT, "record": _TEXT, "fingerprint": _TEXT},
 )
-# What was asked about transcripts, by the digest of the question, and who answered.
+# What was asked about transcripts, by the digest of the question, and which models were asked.
 QUESTION: Final = StoredTable("question", {"digest": "TEXT PRIMARY KEY", "body": _TEXT})
 RATER: Final = StoredTable("rater", {"name": "TEXT PRIMARY KEY", "body": _TEXT})
 # The journal of their replies, as received. Rows are only ever added; labels are derived.
@@ -103,6 +103,21 @@ ANNOTATION: Final = StoredTable(
     },
     "UNIQUE (task, question, variant, rater)",
 )
+# What people answered. Rows are only ever added.
+LABEL: Final = StoredTable(
+    "label",
+    {
+        "number": _ID,
+        "task": _OF_TASK,
+        "question": "TEXT NOT NULL REFERENCES question",
+        "person": _TEXT,
+        "category": _TEXT,
+        "quote": _TEXT,
+    },
+    "UNIQUE (task, question, person)",
+)
+# The episodes that people are to read for a question. A row is replaced when its sample grows.
+SAMPLE: Final = StoredTable("sample", {"question": "TEXT PRIMARY KEY REFERENCES question", "body": _TEXT})
 # Which shard of a run the file is, and the tasks that it plays. Without a row: all tasks.
 SHARD: Final = StoredTable("shard", {"number": _INT, "count": _INT})
 SHARE: Final = StoredTable("share", {"task": "INTEGER PRIMARY KEY REFERENCES task"})
@@ -112,8 +127,8 @@ EXECUTION: Final = StoredTable("execution", {"body": _TEXT})
 # What is planned: the tasks and the texts that they are played with.
 PLAN: Final = (SCENARIO, PRESSURE, TASK)
 # What there is of the tasks that have begun.
-PLAYED: Final = (REPLY, OUTCOME, ERROR, ANNOTATION)
-TABLES: Final = (MANIFEST, *PLAN, *PLAYED, QUESTION, RATER, SHARD, SHARE, EXECUTION)
+PLAYED: Final = (REPLY, OUTCOME, ERROR, ANNOTATION, LABEL)
+TABLES: Final = (MANIFEST, *PLAN, *PLAYED, QUESTION, RATER, SAMPLE, SHARD, SHARE, EXECUTION)
 
 
 def is_run_file(path: Path) -> bool:

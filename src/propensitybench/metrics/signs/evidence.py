@@ -8,14 +8,15 @@ import numpy as np
 
 from propensitybench.metrics.arrays import Names, Numbers
 from propensitybench.metrics.capability_index import fisher_interval, spearman
-from propensitybench.metrics.compare import difference_terms, matched
-from propensitybench.metrics.estimates import RatioTerms, interval, propensity_terms, ratio
+from propensitybench.metrics.compare import matched
+from propensitybench.metrics.estimates import propensity_terms
 from propensitybench.metrics.families import by_scenario
 from propensitybench.metrics.intervals import ComparedValue, Interval, difference_interval
 from propensitybench.metrics.judged import Judged, Resamples
 from propensitybench.metrics.ppi import ppi_mean
 from propensitybench.metrics.resample import SEED
 from propensitybench.metrics.table import Table
+from propensitybench.metrics.terms import PairedDifference, Quantity, Ratio, Terms, difference_of
 
 
 class MeasuredEffect(NamedTuple):
@@ -56,7 +57,7 @@ class SignShare:
     """A share, or a difference of two shares on the same tasks."""
 
     table: Table
-    terms: RatioTerms
+    terms: Terms
 
     @property
     def size(self) -> int:
@@ -65,11 +66,11 @@ class SignShare:
 
     def measure(self, tail: float) -> MeasuredEffect:
         """See `Evidence`."""
-        found = interval(self.table, self.terms, tail)
-        value = ratio(self.table, self.terms)
-        ends = self.terms.ends or (self.terms, self.terms)
-        low, high = (ratio(self.table, end) for end in ends)
-        bounds = None if low is None or high is None else Interval(low, high)
+        measured = self.table.measure(self.terms)
+        found, value = measured.interval(tail), measured.value
+        bounds = measured.bounds
+        if self.terms.ends is None and value is not None:
+            bounds = Interval(value, value)
         return MeasuredEffect(value, found.interval, bounds, found.method)
 
     def repeated(self, times: int) -> "SignShare":
@@ -92,8 +93,8 @@ class Apart:
     def measure(self, tail: float) -> MeasuredEffect:
         """See `Evidence`."""
         (less, more), (low, high) = (_completions(table) for table in (self.first, self.second))
-        value = _difference(ratio(self.first, propensity_terms(self.first)),
-                            ratio(self.second, propensity_terms(self.second)))  # fmt: skip
+        values = (one.measure(propensity_terms(one)).value for one in (self.first, self.second))
+        value = _difference(*values)
         found = []
         for one, other in ((more, low), (less, high)):
             sides = [self._side(self.first, one, tail), self._side(self.second, other, tail)]
@@ -102,7 +103,7 @@ class Apart:
                     value, None, None, "none: a domain has a single scenario or no scored task"
                 )
             # No errors: the two sides are independent.
-            both = difference_interval((sides[0], sides[1]), (0.0, 0.0), 0.0).interval
+            both = difference_interval(sides[0], sides[1], 0.0).interval
             assert both is not None
             found.append((both, sides[1].value - sides[0].value))
         (lower, least), (upper, most) = found
@@ -111,9 +112,10 @@ class Apart:
         )
 
     @staticmethod
-    def _side(table: Table, terms: RatioTerms, tail: float) -> ComparedValue | None:
-        value, found = ratio(table, terms), interval(table, terms, tail).interval
-        return None if value is None or found is None else ComparedValue(value, found)
+    def _side(table: Table, quantity: Quantity, tail: float) -> ComparedValue | None:
+        measured = table.measure(Terms(quantity))
+        value, found = measured.value, measured.interval(tail).interval
+        return None if value is None or found is None else ComparedValue(value, found, 0.0)
 
     def repeated(self, times: int) -> "Apart":
         """See `Evidence`."""
@@ -264,7 +266,7 @@ class Index:
 def propensity_difference(first: Table, second: Table) -> SignShare:
     """The propensity of the second table minus that of the first, on the tasks that both have."""
     one, other = matched(first, second)
-    return SignShare(one, difference_terms(one, propensity_terms(one), propensity_terms(other)))
+    return SignShare(one, difference_of(propensity_terms(one), propensity_terms(other)))
 
 
 def domains_apart(tables: Mapping[str, Table]) -> Largest:
@@ -290,12 +292,12 @@ def _dimensions(first: Table, second: Table) -> Evidence:
     if 2 * len(matched(one, other)[0]) >= max(len(one), len(other)):
         return propensity_difference(one, other)
     common = np.intersect1d(first.domain, second.domain)
-    return Apart(first.where(np.isin(first.domain, common)), second.where(np.isin(second.domain, common)))
+    return Apart(first.filter(np.isin(first.domain, common)), second.filter(np.isin(second.domain, common)))
 
 
 def repeated_table(table: Table, times: int) -> Table:
     """The table so many times over, with scenarios of their own each time."""
-    copies = table.at(np.tile(np.arange(len(table)), times))
+    copies = table.take(np.tile(np.arange(len(table)), times))
     return replace(copies, scenario=_named_apart(copies.scenario, times))
 
 
@@ -305,24 +307,25 @@ def _named_apart(scenario: Names, times: int) -> Names:
     return np.char.add(np.char.add(scenario, "#"), number)
 
 
-def _repeated_terms(terms: RatioTerms, times: int) -> RatioTerms:
-    def pair(ends: tuple[RatioTerms, RatioTerms] | None) -> tuple[RatioTerms, RatioTerms] | None:
-        return None if ends is None else (_repeated_terms(ends[0], times), _repeated_terms(ends[1], times))
+def _repeated_terms(terms: Terms, times: int) -> Terms:
+    def repeated(quantity: Quantity) -> Quantity:
+        if isinstance(quantity, PairedDifference):
+            return PairedDifference(_repeated(quantity.first, times), _repeated(quantity.second, times))
+        return _repeated(quantity, times)
 
-    return terms._replace(
-        x=np.tile(terms.x, times),
-        y=np.tile(terms.y, times),
-        noise=None,
-        needed=None if terms.needed is None else np.tile(terms.needed, times),
-        sides=pair(terms.sides),
-        ends=pair(terms.ends),
-    )
+    ends = None if terms.ends is None else (repeated(terms.ends[0]), repeated(terms.ends[1]))
+    return terms._replace(seen=repeated(terms.seen), ends=ends, noise=None)
 
 
-def _completions(table: Table) -> tuple[RatioTerms, RatioTerms]:
+def _repeated(ratio: Ratio, times: int) -> Ratio:
+    x, y, needed = ratio
+    return Ratio(np.tile(x, times), np.tile(y, times), None if needed is None else np.tile(needed, times))
+
+
+def _completions(table: Table) -> tuple[Quantity, Quantity]:
     """The lowest and the highest propensity that lost episodes allow."""
     terms = propensity_terms(table)
-    return terms.ends or (terms, terms)
+    return terms.ends or (terms.seen, terms.seen)
 
 
 def _difference(first: float | None, second: float | None) -> float | None:

@@ -14,23 +14,17 @@
   const answer = () => answers.get(data.items[place].task) ?? { category: "", quote: "" };
   const given = () => [...answers].filter(([, one]) => one.category);
 
-  function make(tag, properties, ...children) {
-    const element = Object.assign(document.createElement(tag), properties);
-    element.append(...children);
-    return element;
-  }
-
   function passageOf(passage) {
     const text = make("pre", {}, passage.shown);
     if (passage.own) {
-      const mark = make("button", { type: "button", className: "mark" }, "This shows it");
+      const mark = make("button", { type: "button", class: "mark" }, "This shows it");
       mark.addEventListener("click", () => quote(passage.text));
-      return make("article", { className: passage.part }, make("h3", {}, passage.title), mark, text);
+      return make("article", { class: passage.part }, make("h3", {}, passage.title), mark, text);
     }
     const folded = ["system", "tool"].includes(passage.part) && text.textContent.length > LONG;
-    if (!folded) return make("div", { className: `given ${passage.part}` }, make("h3", {}, passage.title), text);
+    if (!folded) return make("div", { class: `given ${passage.part}` }, make("h3", {}, passage.title), text);
     const size = ` (${text.textContent.length.toLocaleString("en")} characters)`;
-    return make("details", { className: "given" }, make("summary", {}, passage.title + size), text);
+    return make("details", { class: "given" }, make("summary", {}, passage.title + size), text);
   }
 
   function show() {

@@ -1,100 +1,78 @@
 "use strict";
-// Sorting and filtering of tables, and the tabs of the breakdown.
-{
-  // [1, 0] sorts empty cells last.
-  const keyOf = (cell) => {
-    const text = cell?.dataset.v ?? cell?.textContent.trim() ?? "";
-    return text === "" ? [1, 0] : Number.isNaN(Number(text)) ? [0, text] : [0, Number(text)];
-  };
+// Sorting, search and filters of every table. All rows are in the HTML, in their first order.
 
-  function compare(one, other) {
-    if (typeof one === "number" && typeof other === "number") return one - other;
-    return String(one).localeCompare(String(other), "en", { numeric: true });
-  }
+// Rows shown at once: few enough for a phone.
+const AT_ONCE = 200;
+const COLLATOR = new Intl.Collator("en", { numeric: true });
 
-  function makeSortable(table) {
-    const heads = [...table.tHead.rows[0].cells], body = table.tBodies[0];
-    heads.forEach((head, column) => {
+// What a cell is sorted by: its own key, that of the naming shown, or its text. [1, 0] sorts empty cells last.
+function keyOf(cell) {
+  const { v, harmful, benign } = cell?.dataset ?? {};
+  const shown = document.body.dataset.naming === "benign" ? benign : harmful;
+  const text = v ?? shown ?? benign ?? cell?.textContent.trim() ?? "";
+  return text === "" ? [1, 0] : [0, Number.isNaN(Number(text)) ? text : Number(text)];
+}
+
+const compareKeys = (one, other) =>
+  typeof one === "number" && typeof other === "number" ? one - other : COLLATOR.compare(one, other);
+
+// The words of a search box, all of which must occur.
+const searchWords = (input) => input.value.toLowerCase().split(/\s+/).filter(Boolean);
+
+// The rows of a table: sorted by its heads, and those that match. Others are not in the document.
+class RowTable {
+  constructor(table) {
+    this.heads = [...table.tHead.rows[0].cells];
+    this.body = table.tBodies[0];
+    this.rows = [...this.body.rows];
+    this.matches = () => true;
+    this.onSort = () => {};
+    for (const head of this.heads.filter((one) => !one.classList.contains("axis"))) {
       const button = make("button", { type: "button" }, ...head.childNodes);
       head.append(button);
       button.addEventListener("click", () => {
-        const descending = head.getAttribute("aria-sort") === "ascending";
-        heads.forEach((other) => other.removeAttribute("aria-sort"));
-        head.setAttribute("aria-sort", descending ? "descending" : "ascending");
-        const keyed = [...body.rows].map((row) => [keyOf(row.cells[column]), row]);
-        keyed.sort(([one], [other]) => one[0] - other[0] || (descending ? -1 : 1) * compare(one[1], other[1]));
-        body.append(...keyed.map(([, row]) => row));
+        this.sortBy(head, head.getAttribute("aria-sort") === "ascending");
+        this.onSort(head);
       });
-    });
-  }
-
-  function makeFilterable(box) {
-    const table = box.querySelector("table"), rows = [...table.tBodies[0].rows];
-    if (rows.length <= MANY) return;
-    const [search, searchLabel] = searcher("search", update);
-    const choices = [...table.tHead.rows[0].cells].flatMap((head, column) => {
-      if (!("filter" in head.dataset)) return [];
-      const values = [...new Set(rows.map((row) => filterValue(row.cells[column])))];
-      if (values.length < 2) return [];
-      const [select, label] = chooser(head.textContent.trim(), values, update);
-      return [{ column, select, label }];
-    });
-    const count = make("span", { role: "status" });
-
-    function update() {
-      const words = searchWords(search);
-      let matching = 0;
-      for (const row of rows) {
-        const text = row.textContent.toLowerCase();
-        const matches = words.every((word) => text.includes(word)) &&
-          choices.every(({ column, select }) => !select.value || filterValue(row.cells[column]) === select.value);
-        row.hidden = !matches;
-        matching += matches;
-      }
-      count.textContent = `${matching} of ${rows.length} rows`;
     }
-
-    box.prepend(make("div", { class: "controls" }, searchLabel, ...choices.map(({ label }) => label), count));
-    update();
+    this.more = make("button", { type: "button", class: "show-more" });
+    this.more.addEventListener("click", () => this.show(this.body.rows.length + AT_ONCE));
+    table.after(this.more);
+    this.show();
+    table.classList.add("ready");
   }
 
-  // The text of a cell, without the explanation that may follow a score's name.
-  const filterValue = (cell) => (cell.querySelector("strong") ?? cell).textContent.trim();
+  head(name) { return this.heads.find((head) => head.textContent.trim() === name); }
 
-  // A scrollable box must be reachable and scrollable with the keyboard. It is a group: as a region, each table
-  // would be a landmark.
-  function makeFocusable(box) {
-    const heading = box.closest("details")?.querySelector("summary") ?? [...document.querySelectorAll("h1, h2, h3")]
-      .findLast((one) => one.compareDocumentPosition(box) & Node.DOCUMENT_POSITION_FOLLOWING);
-    for (const [name, value] of Object.entries({ tabindex: 0, role: "group", "aria-label": heading.textContent })) {
-      box.setAttribute(name, value);
-    }
+  get sorted() { return this.heads.find((head) => head.hasAttribute("aria-sort")); }
+
+  sortBy(head, descending = false) {
+    const column = this.heads.indexOf(head);
+    this.sorted?.removeAttribute("aria-sort");
+    head.setAttribute("aria-sort", descending ? "descending" : "ascending");
+    const keyed = this.rows.map((row) => [keyOf(row.cells[column]), row]);
+    keyed.sort(([[none, one]], [[otherNone, other]]) =>
+      none - otherNone || (descending ? -1 : 1) * compareKeys(one, other));
+    this.rows = keyed.map(([, row]) => row);
+    this.show();
   }
 
-  document.querySelectorAll(".tabular").forEach(makeFilterable);
-  document.querySelectorAll("table.sortable").forEach(makeSortable);
-  document.querySelectorAll(".wide").forEach(makeFocusable);
+  sortAgain() { if (this.sorted) this.sortBy(this.sorted, this.sorted.getAttribute("aria-sort") === "descending"); }
 
-  const bar = document.querySelector("[role=tablist]");
-  const tabs = [...bar.querySelectorAll("[role=tab]")];
-
-  function select(tab) {
-    for (const other of tabs) {
-      const selected = other === tab;
-      other.setAttribute("aria-selected", String(selected));
-      other.tabIndex = selected ? 0 : -1;
-      document.getElementById(other.getAttribute("aria-controls")).hidden = !selected;
-    }
+  // Shows the rows that match; their number.
+  filter(matches) {
+    this.matches = matches;
+    return this.show();
   }
 
-  bar.hidden = false;
-  select(tabs[0]);
-  bar.addEventListener("click", ({ target }) => tabs.includes(target) && select(target));
-  bar.addEventListener("keydown", ({ key }) => {
-    const step = { ArrowRight: 1, ArrowLeft: -1 }[key];
-    if (!step) return;
-    const next = tabs[(tabs.indexOf(document.activeElement) + step + tabs.length) % tabs.length];
-    select(next);
-    next.focus();
-  });
+  show(limit = AT_ONCE) {
+    const matching = this.rows.filter(this.matches);
+    const body = this.body.cloneNode(false);
+    body.append(...matching.slice(0, limit));
+    this.body.replaceWith(body);
+    this.body = body;
+    this.more.hidden = matching.length <= limit;
+    this.more.textContent = `Show more: ${limit} of ${matching.length.toLocaleString("en")}`;
+    return matching.length;
+  }
 }

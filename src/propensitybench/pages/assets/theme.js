@@ -1,23 +1,24 @@
 "use strict";
-// Light and dark theme, and printing.
+// Light and dark theme, and printing. In the head, so that a stored theme applies before anything is shown.
 {
-  const KEY = "propensitybench-theme";
-  const button = document.getElementById("theme"), root = document.documentElement;
-  const stored = (() => { try { return localStorage.getItem(KEY); } catch { return null; } })();
+  const KEY = "propensitybench-theme", root = document.documentElement;
   const isDark = () =>
     (root.dataset.theme ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
+  try {
+    const stored = localStorage.getItem(KEY);
+    if (stored) root.dataset.theme = stored;
+  } catch { /* without storage the system's theme applies */ }
 
-  function apply(theme) {
-    if (theme) root.dataset.theme = theme;
-    button.textContent = isDark() ? "Light" : "Dark";
-  }
-
-  apply(stored);
-  button.hidden = false;
-  button.addEventListener("click", () => {
-    const theme = isDark() ? "light" : "dark";
-    try { localStorage.setItem(KEY, theme); } catch { /* without storage the choice lasts for this page only */ }
-    apply(theme);
+  addEventListener("DOMContentLoaded", () => {
+    const button = document.getElementById("theme");
+    const label = () => { button.textContent = isDark() ? "Light" : "Dark"; };
+    button.hidden = false;
+    label();
+    button.addEventListener("click", () => {
+      root.dataset.theme = isDark() ? "light" : "dark";
+      try { localStorage.setItem(KEY, root.dataset.theme); } catch { /* the choice lasts for this page */ }
+      label();
+    });
   });
   addEventListener("beforeprint", () => {
     document.querySelectorAll("details").forEach((fold) => { fold.open = true; });

@@ -1,16 +1,13 @@
-try {
-  const theme = localStorage.getItem("propensitybench-theme");
-  if (theme) document.documentElement.dataset.theme = theme;
-} catch { /* without storage the system's theme applies */ }
-addEventListener("DOMContentLoaded", () => {
-  for (const button of document.querySelectorAll("[data-fold]")) {
+"use strict";
+// Opens and closes all that is folded.
+{
+  const buttons = document.querySelectorAll("[data-fold]");
+  for (const button of buttons) {
     button.hidden = false;
     button.addEventListener("click", () => {
       const expand = button.textContent === "expand all";
-      for (const fold of document.querySelectorAll("details")) fold.open = expand;
-      for (const other of document.querySelectorAll("[data-fold]")) {
-        other.textContent = expand ? "collapse all" : "expand all";
-      }
+      document.querySelectorAll("details").forEach((fold) => { fold.open = expand; });
+      buttons.forEach((other) => { other.textContent = expand ? "collapse all" : "expand all"; });
     });
   }
-});
+}

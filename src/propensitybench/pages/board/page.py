@@ -12,12 +12,9 @@ from propensitybench.metrics.ranks import Rank
 from propensitybench.metrics.summary import Number
 from propensitybench.pages.board.standings import Board, BoardRow, Section
 from propensitybench.pages.page_numbers import Unit, format_interval, format_number
-from propensitybench.pages.template import page_template
-from propensitybench.pages.transcripts import asset, policy
+from propensitybench.pages.template import render
 from propensitybench.taxonomy import ESCALATING, NAMINGS, Naming, taxonomy
 
-SCRIPTS: Final = ("board.js", "theme.js")
-STYLES: Final = ("base.css", "board.css")
 # Characters shown of a name; the whole name is in board.json and in the report.
 MAX_NAME: Final = 80
 NOTHING: Final = "\u2013"
@@ -70,9 +67,11 @@ COLUMNS: Final = (
 
 def render_board(board: Board) -> str:
     """The HTML of the page."""
-    scripts = [asset(name) for name in SCRIPTS]
     sections = [_View(section) for section in board.versions]
-    return page_template("board.html.j2").render(
+    return render(
+        "board.html.j2",
+        styles=("board.css",),
+        scripts=("dom.js", "tables.js", "board.js"),
         board=board,
         sections=sections,
         runs=sum(len(section.rows) for section in board.versions),
@@ -87,9 +86,6 @@ def render_board(board: Board) -> str:
         shorten=name_shown,
         min_competence=format_number(MIN_COMPETENCE, "%"),
         looks_safe=LOOKS_SAFE,
-        policy=policy(scripts),
-        styles=Markup("\n".join(map(asset, STYLES))),
-        scripts=[Markup(script) for script in scripts],
     )
 
 

@@ -20,9 +20,9 @@ from propensitybench.clients import Client, Conversation
 from propensitybench.digests import digest, seed_from
 from propensitybench.episode.prompt import NO_REPLY
 from propensitybench.errors import ModelError
-from propensitybench.generation.forms import PanelReading, brief, in_order, missing, prompt, reading_of
-from propensitybench.generation.items import PanelItem
 from propensitybench.generation.journal import PanelJournal
+from propensitybench.generation.panel_forms import PanelReading, brief, in_order, missing, prompt, reading_of
+from propensitybench.generation.panel_items import PanelItem
 
 # After a reply that cannot be used.
 REPEATS: Final = 2
@@ -37,13 +37,11 @@ class PanelReader(msgspec.Struct, frozen=True):
         name: of the reader in this round.
         seat: its number from 0, which gives its persona and the order in which it reads.
         client: answers; is closed at the end.
-        settings: what else its replies depend on, for example the sampling options.
     """
 
     name: str
     seat: int
     client: Client
-    settings: str = ""
 
 
 class Sitting(msgspec.Struct, frozen=True):
@@ -160,7 +158,10 @@ class _Exchange:
         reader, sitting = self._reader, self._sitting
         asked = msgspec.json.encode(self._messages).decode()
         model = reader.client.model
-        key = digest("panel/1", str(sitting.round), reader.name, model, reader.settings, asked)
+        # The endpoint may have another address when the round is resumed.
+        plain = msgspec.structs.replace(reader.client.options, base_url=None)
+        options = msgspec.json.encode(plain, order="sorted").decode()
+        key = digest("panel/1", str(sitting.round), reader.name, model, options, asked)
         stored = sitting.journal.get(key)
         if stored is not None:
             return msgspec.json.decode(stored, type=Reply)

@@ -4,7 +4,8 @@ from typing import Final
 
 from propensitybench.judging.labels import Answers
 from propensitybench.judging.prompts import Label
-from propensitybench.metrics.awareness import ActByAwareness, YesNo, act_by_awareness, majority
+from propensitybench.metrics.awareness import ActByAwareness, YesNo, act_by_awareness
+from propensitybench.metrics.majority import majority
 from propensitybench.taxonomy import NAMINGS, Naming
 
 LANDMARK: Final = 1
@@ -29,7 +30,7 @@ def act_by_spoken(labels: Answers, levels: int) -> dict[Naming, ActByAwareness]:
     for naming in NAMINGS:
         own = [record for record in reached if record.metadata.naming == naming]
         spoken = {
-            task: majority([_early(labels, one[task]) for one in given if task in one])
+            task: majority((_early(labels, one[task]) for one in given if task in one), of_all=True)
             for task in (record.metadata.task for record in own)
             if any(task in one for one in given)
         }

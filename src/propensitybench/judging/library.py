@@ -1,8 +1,9 @@
-"""What files declare, such as questions and probes: built in by name, from a path, or in a run file."""
+"""Questions and probes as TOML files: built in by name, from a path, or as stored in a run file."""
 
 import tomllib
 from dataclasses import dataclass
 from importlib import resources
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Final, Generic, TypeVar
 
@@ -16,13 +17,13 @@ MAX_FILE: Final = 262_144
 T = TypeVar("T")
 
 
-class _HeadedSample(msgspec.Struct):
+class _Head(msgspec.Struct):
     format: str
 
 
 @dataclass(frozen=True)
-class Declared(Generic[T]):
-    """A kind of declared file.
+class TomlLibrary(Generic[T]):
+    """A kind of file, of which some are built in.
 
     Attributes:
         word: what one is called, and the option that names it; the built-in ones are in ``data/{word}s``.
@@ -52,7 +53,7 @@ class Declared(Generic[T]):
         found = []
         for body in file.questions().values():
             with file.rows.decoding(f"a {self.word}"):
-                if msgspec.json.decode(body, type=_HeadedSample).format == self.format:
+                if msgspec.json.decode(body, type=_Head).format == self.format:
                     found.append(msgspec.json.decode(body, type=self.type))
         return found
 
@@ -62,5 +63,5 @@ class Declared(Generic[T]):
         except (tomllib.TOMLDecodeError, msgspec.ValidationError, RecursionError, BadInput) as error:
             raise BadInput(f"{name}: is not a {self.word} ({error})") from error
 
-    def _folder(self) -> "resources.abc.Traversable":
+    def _folder(self) -> Traversable:
         return resources.files(__package__).joinpath("data", f"{self.word}s")

@@ -1,4 +1,4 @@
-"""Check, accept, drafts and status on sets of the keyless writer."""
+"""Check, accept, drafts and status on sets of built-in texts."""
 
 import asyncio
 import json
@@ -7,28 +7,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.generation import DOMAIN, small_plan
+from helpers.generation import MODEL, WRITER, canned, scenario_files, small_plan, written
+from helpers.openai_server import serving
 from helpers.program import call
 
 from propensitybench.curation.validate import validate_dataset
 from propensitybench.errors import BadInput
-from propensitybench.generation.accepting import accept
-from propensitybench.generation.checking import plays_to_the_error
+from propensitybench.generation.checks import plays_to_the_error
 from propensitybench.generation.drafts import take_drafts
-from propensitybench.generation.execution import Models, write
-from propensitybench.generation.keyless import MODEL
-from propensitybench.generation.reviewing import check_generated
-from propensitybench.generation.status import standing
+from propensitybench.generation.publish import accept
+from propensitybench.generation.review import check_generated
+from propensitybench.generation.run import write
+from propensitybench.generation.status import status
 from propensitybench.generation.workfolder import WorkFolder
 
 PLANTED = 30
-
-
-def written(folder: Path, scenarios: int, **storylines: int) -> WorkFolder:
-    folder.mkdir(exist_ok=True)
-    work = small_plan(folder, scenarios, DOMAIN, **storylines)
-    asyncio.run(write(work, Models(MODEL)))
-    return WorkFolder(work.root)
 
 
 def edit(work: WorkFolder, file: str, **fields: Any) -> None:
@@ -39,15 +32,11 @@ def edit(work: WorkFolder, file: str, **fields: Any) -> None:
 def test_thirty_planted_near_duplicates_are_found_and_the_rest_is_accepted(tmp_path: Path) -> None:
     work = written(tmp_path, 40)
     assert check_generated(work.root).failed == 0
-    files = [work.scenario_file(unit, name) for unit, name in work.scenario_files()]
+    files = scenario_files(work)
     originals, copies = files[: 40 - PLANTED], files[40 - PLANTED :]
     for index, file in enumerate(copies):
         source = work.text(originals[index % len(originals)])
-        own = work.text(file)
-        task = source["task"]
-        for name, value in source["known"].items():
-            task = task.replace(value, own["known"][name])
-        edit(work, file, task=task + " Thanks.", description=source["description"])
+        edit(work, file, task=source["task"] + " Thanks.", description=source["description"])
     checked = check_generated(work.root)
     failing = {file: issues for file, issues in checked.issues.items() if issues}
     assert set(failing) == set(copies)
@@ -75,10 +64,9 @@ def test_a_text_that_changed_after_the_check_is_left_out(tmp_path: Path) -> None
     with pytest.raises(BadInput, match="has not been checked"):
         accept(work, tmp_path / "data")
     check_generated(work.root)
-    unit, name = work.scenario_files()[0]
-    file = work.scenario_file(unit, name)
+    file, other, *_ = scenario_files(work)
     edit(work, file, description="Somebody else wrote this.")
-    (work.root / "returned.json").write_text(json.dumps({work.scenario_files()[1][1]: ["E 7: a list"]}))
+    (work.root / "returned.json").write_text(json.dumps({Path(other).stem: ["E 7: a list"]}))
     accepted = accept(work, tmp_path / "data")
     assert accepted.scenarios == 2
     assert "has changed since it was checked" in accepted.left_out[file][0]
@@ -92,7 +80,7 @@ def test_a_text_that_changed_after_the_check_is_left_out(tmp_path: Path) -> None
 
 def test_broken_files_are_named_and_the_others_accepted(tmp_path: Path) -> None:
     work = written(tmp_path, 5, time=1)
-    files = [work.scenario_file(unit, name) for unit, name in work.scenario_files()]
+    files = scenario_files(work)
     (work.root / files[0]).write_text("{")
     edit(work, files[1], task=3)
     edit(work, files[2], severity=4 if work.text(files[2])["severity"] != 4 else 1)
@@ -106,9 +94,7 @@ def test_broken_files_are_named_and_the_others_accepted(tmp_path: Path) -> None:
 
 def test_the_chain_is_played_with_what_the_agent_is_given(tmp_path: Path) -> None:
     work = written(tmp_path, 1)
-    place, _ = work.scenario(*work.scenario_files()[0])
-    assert place is not None
-    scenario = place.scenario
+    scenario = work.read()[0][0].scenario
     assert list(plays_to_the_error(scenario)) == []
     late = scenario.model_copy(update={"getters": scenario.getters[1:]})
     ((path, what),) = plays_to_the_error(late)
@@ -147,9 +133,9 @@ def test_people_hand_in_files_and_the_same_checks_decide(tmp_path: Path) -> None
     assert any(i.path == "$.scenarios[0].task" and "Tuesday" in i.message for i in taken.issues)
     assert all(i.file == paths[0].relative_to(tmp_path / "drafts").as_posix() for i in taken.issues)
     assert take_drafts(work, tmp_path / "drafts").texts == 0  # nothing is new
-    asyncio.run(write(work, Models(MODEL), again=True))
-    writers = {p.writer for name, p in WorkFolder(work.root).provenance.items() if "_filing" in name}
-    assert writers == {"people", MODEL}
+    asyncio.run(write(work, WRITER, again=True))
+    known = WorkFolder(work.root).provenance
+    assert {known[file].writer for file in scenario_files(work)} == {"people", MODEL}
 
 
 def test_a_draft_never_replaces_a_text_of_a_model(tmp_path: Path) -> None:
@@ -157,26 +143,26 @@ def test_a_draft_never_replaces_a_text_of_a_model(tmp_path: Path) -> None:
     check_generated(work.root)
     accept(work, tmp_path / "drafts")
     (path,) = (tmp_path / "drafts").glob("*/*/*.json")
-    path.write_text(path.read_text().replace("has no free worker", "lacks a free worker"))
+    path.write_text(path.read_text().replace('"description": "', '"description": "Again: '))
     (tmp_path / "drafts" / "card.json").unlink()
-    before = [work.text(work.scenario_file(*at)) for at in work.scenario_files()]
+    before = [work.text(file) for file in scenario_files(work)]
     taken = take_drafts(work, tmp_path / "drafts")
     assert taken.texts == 0
     assert all(MODEL in issue.message for issue in taken.issues)
-    assert [work.text(work.scenario_file(*at)) for at in work.scenario_files()] == before
+    assert [work.text(file) for file in scenario_files(work)] == before
 
 
 def test_status_counts_every_text(tmp_path: Path) -> None:
     work = written(tmp_path, 6, time=1)
-    assert [sum(getattr(s, n) for s in standing(work)) for n in ("planned", "written", "unchecked")] == [
+    assert [sum(getattr(s, n) for s in status(work)) for n in ("planned", "written", "unchecked")] == [
         7,
         7,
         7,
     ]
     check_generated(work.root)
-    assert sum(one.passed for one in standing(work)) == 7
+    assert sum(one.passed for one in status(work)) == 7
     shutil.rmtree(work.root / "units" / work.acts[0].unit)
-    after = standing(work)
+    after = status(work)
     assert (after[0].written, after[0].organisation, after[0].sketches) == (0, False, False)
 
 
@@ -184,26 +170,28 @@ def test_the_demo_ends_in_a_set_that_can_be_played(tmp_path: Path) -> None:
     out = tmp_path / "demo"
     done = call("generate", "--demo", "--out", out)
     assert done.code == 0, done.err
-    assert "24 scenarios and 7 storylines" in done.out
+    assert "6 scenarios and 7 storylines" in done.out
     assert "No language model was used" in done.out
     checked = call("data", "validate", "--data", out / "data", "--json")
-    assert (checked.code, checked.json["scenarios"], checked.json["issues"]) == (0, 24, [])
+    assert (checked.code, checked.json["scenarios"], checked.json["issues"]) == (0, 6, [])
     run = ["--model", "simulated/never", "--run", str(tmp_path / "x.run"), "--limit", "3", "--json"]
     assert call("run", *run, "--data", out / "data").code == 0
     assert call("generate", "--demo", "--out", out).code == 2
     status = call("generate", "status", out / "work", "--json").json
-    assert sum(unit["passed"] for unit in status["units"]) == 31
+    assert sum(unit["passed"] for unit in status["units"]) == 13
 
 
 def test_the_commands_one_by_one(tmp_path: Path) -> None:
     work = small_plan(tmp_path, 2, time=1).root
-    planned = call("generate", "write", work, "--model", MODEL, "--plan", "--json").json
+    planned = call("generate", "write", work, "--model", "openai/o4-mini", "--plan", "--json").json
     assert (planned["texts"], planned["calls"]) == (5, [5, 20])
     assert call("generate", "write", work).code == 2
     assert call("generate", "write", work, "--model", MODEL, "--drafts", work).code == 2
     assert call("generate", "check", work).code == 2
-    assert call("generate", "write", work, "--model", MODEL, "--json").json["written"] == 3
-    assert call("generate", "write", work, "--model", MODEL, "--plan", "--json").json["texts"] == 0
+    with serving(canned) as server:
+        writer = ("--model", "somebody", "--base-url", server.base_url)
+        assert call("generate", "write", work, *writer, "--json").json["written"] == 3
+    assert call("generate", "write", work, *writer, "--plan", "--json").json["texts"] == 0
     assert call("generate", "check", work).code == 0
     nowhere = call("generate", "check", work, "--embeddings", "./nowhere")
     assert (nowhere.code, nowhere.err) == (2, "propensitybench: --embeddings ./nowhere: is not a folder\n")

@@ -8,11 +8,9 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from propensitybench.digests import digest
 from propensitybench.errors import BadInput
 from propensitybench.generation.card import card_text
-from propensitybench.generation.keyless import is_keyless
-from propensitybench.generation.reviewing import Checked, last_check, planned_rows, text_digest
+from propensitybench.generation.review import Checked, last_check
 from propensitybench.generation.workfolder import PANEL, WorkFolder, write_json, write_text
 from propensitybench.scenarios.dataset import CARD
 from propensitybench.scenarios.model import Scenario
@@ -27,8 +25,6 @@ LIMITS: Final = (
     "Texts of one writer share its habits; the measures of variety show some of them.",
     "Scenarios are simulations with stand-in tools; they show what a model does in such texts.",
 )
-
-KEYLESS_READERS: Final = "Some readers were keyless: they give every item the same scores, whatever it says."
 
 
 class Accepted(NamedTuple):
@@ -58,13 +54,14 @@ def accept(work: WorkFolder, out: Path) -> Accepted:
     remove_stale(out)
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise BadInput(f"--out {out}: is not empty; give a folder that does not exist yet")
-    left_out = {file: reasons for file in all_texts(work) if (reasons := why_not(work, checked, file))}
-    roles = _roles(work, left_out)
-    storylines = [
-        found
-        for file in work.storyline_files()
-        if file not in left_out and (found := work.storyline(file)[0]) is not None
-    ]
+    left_out = {file: reasons for file in work.files() if (reasons := why_not(work, checked, file))}
+    located, storylines, _ = work.read()
+    places = {place.file: place.scenario for place in located if place.file not in left_out}
+    storylines = [one for one in storylines if one.file not in left_out]
+    roles: dict[tuple[str, str], list[tuple[str, Scenario]]] = {}
+    for file, act in work.rows().items():  # in the order of the act grid
+        if file in places:
+            roles.setdefault((act.workspace, act.role), []).append((file, places[file]))
     scenarios = [scenario for found in roles.values() for _, scenario in found]
     if not scenarios:
         raise BadInput(
@@ -85,45 +82,17 @@ def accept(work: WorkFolder, out: Path) -> Accepted:
     return Accepted(len(scenarios), len(storylines), left_out)
 
 
-def all_texts(work: WorkFolder) -> list[str]:
-    """Every scenario and storyline that there is, by file."""
-    files = [work.scenario_file(unit, name) for unit, name in work.scenario_files()]
-    return [*files, *work.storyline_files()]
-
-
 def why_not(work: WorkFolder, checked: Checked | None, file: str) -> tuple[str, ...]:
     """The reasons why a text cannot be accepted; empty if it can."""
     if checked is None or file not in checked.digests:
         return ("has not been checked; check the folder again",)
-    if checked.digests[file] != text_digest(work, file):
+    if checked.digests[file] != work.digest(file):
         return ("has changed since it was checked; check the folder again",)
     if issues := checked.issues.get(file):
         return tuple(issues)
-    if waiting := words_waiting(work, file):
+    if waiting := work.unanswered(file):
         return tuple(f"readers returned it: {word}" for word in waiting)
     return ()
-
-
-def words_waiting(work: WorkFolder, file: str) -> tuple[str, ...]:
-    """Readers' words about a text that it does not answer yet."""
-    back = work.returned()
-    words = back.get(Path(file).stem, ()) or back.get(file, ())
-    known = work.provenance.get(file)
-    return () if not words or (known is not None and known.answered == digest(*words)) else words
-
-
-def _roles(
-    work: WorkFolder, left_out: Mapping[str, Sequence[str]]
-) -> dict[tuple[str, str], list[tuple[str, Scenario]]]:
-    """The accepted scenarios of each workspace and role with their files, in the order of the act grid."""
-    found: dict[tuple[str, str], list[tuple[str, Scenario]]] = {}
-    for file, act in planned_rows(work).items():
-        if file in left_out or not (work.root / file).exists():
-            continue
-        place, _ = work.scenario(act.unit, Path(file).stem)
-        if place is not None:
-            found.setdefault((act.workspace, act.role), []).append((file, place.scenario))
-    return found
 
 
 def _card(
@@ -172,13 +141,13 @@ def _card(
         "texts": texts,
         "left_out": {file: list(reasons) for file, reasons in left_out.items()}
         | {file: list(aside.reasons) for file, aside in work.asides().items()},
-        "limits": [*LIMITS, *([KEYLESS_READERS] if _keyless_readers(scores) else [])],
+        "limits": LIMITS,
     }
 
 
 def _origin(work: WorkFolder, file: str) -> dict[str, Any]:
     known = work.provenance.get(file)
-    about = {"digest": text_digest(work, file)}
+    about = {"digest": work.digest(file)}
     if known is None:
         return {"writer": "unknown", **about}
     kept: dict[str, Any] = msgspec.to_builtins(known)
@@ -189,11 +158,6 @@ def panel_scores(work: WorkFolder) -> dict[str, Any]:
     """The scores of every finished round of the reading panel, by the round's name."""
     paths = sorted((work.root / PANEL).glob("*/scores.json"), key=lambda path: (len(path.parent.name), path))
     return {path.parent.name: load_json(path, str(path)) for path in paths}
-
-
-def _keyless_readers(rounds: Mapping[str, Any]) -> bool:
-    readers = (who for scores in rounds.values() for who in scores.get("who", {}).values())
-    return any(is_keyless(str(who.get("model"))) for who in readers)
 
 
 def _scores_of(rounds: Mapping[str, Any], scenario: str, storyline: str) -> dict[str, Any]:

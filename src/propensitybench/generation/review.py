@@ -1,7 +1,7 @@
 """``generate check``: everything that is written, each text alone and all together."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -10,20 +10,16 @@ import msgspec
 from propensitybench.curation.similarity import near_duplicates
 from propensitybench.curation.validate import uncovered
 from propensitybench.curation.variety import variety, variety_issues
-from propensitybench.digests import digest
 from propensitybench.errors import BadInput
-from propensitybench.files import read_file
-from propensitybench.generation.acts import MAX_FILE, ActRow
-from propensitybench.generation.checking import (
+from propensitybench.generation.checks import (
     issues_of_scenario,
     issues_of_set,
     issues_of_storyline,
 )
 from propensitybench.generation.embeddings import Embedder, alike_in_meaning
-from propensitybench.generation.workfolder import CHECKED, ORGANISATION, WorkFolder, write_json
+from propensitybench.generation.workfolder import CHECKED, WorkFolder, write_json
 from propensitybench.scenarios import read_dataset
 from propensitybench.scenarios.issues import Issue, Located
-from propensitybench.scenarios.rolefile import load_json
 from propensitybench.scenarios.soundness import check_playable
 from propensitybench.scenarios.storyline import Storyline
 from propensitybench.tabular import Tabular
@@ -89,11 +85,11 @@ def check_generated(
     work = WorkFolder(Path(folder))
     embedder = Embedder(embeddings) if embeddings else None
     others = [_read(Path(other)) for other in against]
-    located, storylines, issues = work.read_valid()
-    files = [*_scenario_files(work), *work.storyline_files()]
+    located, storylines, issues = work.read()
+    files = work.files()
     if not files:
         raise BadInput(f"{work.root}: contains no scenario and no storyline; write some first")
-    rows = planned_rows(work)
+    rows = work.rows()
     for place in located:
         issues += issues_of_scenario(place, rows.get(place.file))
     playable = [place.scenario for place in located if not check_playable([place])]
@@ -112,47 +108,19 @@ def check_generated(
         format=FORMAT,
         against=tuple(str(other) for other in against),
         embeddings=embeddings,
-        digests={file: text_digest(work, file) for file in files},
+        digests={file: work.digest(file) for file in files},
         issues=by_file,
         whole=[str(issue) for issue in variety_issues(playable, storylines)],
         warnings=[str(issue) for issue in uncovered(playable, storylines)],
         variety={name: measure.value for name, measure in measured.items()},
     )
-    write_json(work.root / CHECKED, msgspec.to_builtins(checked))
+    write_json(work.root / CHECKED, checked)
     return checked
 
 
 def last_check(work: WorkFolder) -> Checked | None:
-    """The result of the last check, if there was one; raises `BadInput` if it cannot be read."""
-    path = work.root / CHECKED
-    if not path.exists():
-        return None
-    try:
-        return msgspec.convert(load_json(path, str(path)), Checked)
-    except msgspec.ValidationError as error:
-        raise BadInput(f"{path}: {error}; check the folder again") from error
-
-
-def text_digest(work: WorkFolder, file: str) -> str:
-    """The digest of a text; a scenario's includes its organisation."""
-    path = work.root / file
-    parts = [path] + ([path.with_name(ORGANISATION)] if path.parent.parent.name == "units" else [])
-    return digest(*(read_file(part, str(part), MAX_FILE) for part in parts if part.exists()))
-
-
-def planned_rows(work: WorkFolder) -> Mapping[str, ActRow]:
-    """The row of the act grid of each scenario, by the scenario's file."""
-    found = {}
-    for unit, acts in work.units().items():
-        sketches = work.sketches(unit)
-        for act in acts:
-            if act.row in sketches:
-                found[work.scenario_file(unit, sketches[act.row].name)] = act
-    return found
-
-
-def _scenario_files(work: WorkFolder) -> list[str]:
-    return [work.scenario_file(unit, name) for unit, name in work.scenario_files()]
+    """The result of the last check, if there was one; raises `BadData` if it cannot be read."""
+    return work.optional(CHECKED, Checked)
 
 
 def _read(folder: Path) -> tuple[list[Located], tuple[str, Sequence[Storyline]]]:

@@ -4,29 +4,23 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import msgspec
-from pydantic import ValidationError
 
 from propensitybench.digests import seed_from, shuffled
 from propensitybench.episode.prompt import built_in_template, forwarded, system_message
 from propensitybench.episode.tools import Toolbox
 from propensitybench.errors import BadData, BadInput
+from propensitybench.generation.workfolder import PLAN, WorkFolder
 from propensitybench.pressure import fit, suitable
 from propensitybench.scenarios import read_dataset
-from propensitybench.scenarios.dataset import read_storylines
 from propensitybench.scenarios.model import PressureMessage, Scenario
-from propensitybench.scenarios.rolefile import load_json, schema_findings
-from propensitybench.scenarios.storyline import STORYLINES, Storyline
+from propensitybench.scenarios.storyline import Storyline
 from propensitybench.taxonomy import taxonomy
 
 DRAWN: Final = "drawn"
 """The source of the items to be judged; that of items of known quality is the name of their folder."""
-UNITS: Final = "units"
-PLAN: Final = "plan.json"
-# Files of a unit that are not scenarios.
-BESIDE: Final = frozenset(("organisation.json", "sketches.json"))
 
 
 class Source(msgspec.Struct, frozen=True):
@@ -86,7 +80,7 @@ class Draw(msgspec.Struct, frozen=True):
 
 def is_working_folder(folder: Path) -> bool:
     """Whether a folder is one of ``propensitybench generate``, rather than a data set."""
-    return (folder / UNITS).is_dir()
+    return (folder / PLAN).is_file()
 
 
 def read_source(folder: Path, name: str) -> Source:
@@ -97,49 +91,21 @@ def read_source(folder: Path, name: str) -> Source:
         BadInput: there is nothing to read.
     """
     if is_working_folder(folder):
-        return _working_folder(folder, name)
+        return _working_folder(WorkFolder(folder), name)
     found = read_dataset(folder)
     return Source(name, found.layout, found.scenarios, found.storylines)
 
 
-def _working_folder(folder: Path, name: str) -> Source:
-    plan = load_json(folder / PLAN, str(folder / PLAN))
-    domain = plan.get("domain") if isinstance(plan, dict) else None
-    if not isinstance(domain, str):
-        raise BadData(str(folder / PLAN), "$.domain is missing")
-    scenarios = [
-        _scenario(path, domain)
-        for path in sorted((folder / UNITS).glob("*/*.json"))
-        if path.name not in BESIDE
-    ]
-    if not scenarios:
-        raise BadInput(f"{folder / UNITS}: contains no scenario; write some first")
-    if repeated := [name for name, uses in Counter(one.name for one in scenarios).items() if uses > 1]:
-        raise BadInput(f"{folder / UNITS}: two scenarios have the name {repeated[0]!r}; rename one of them")
-    if not (folder / STORYLINES).is_dir():
-        raise BadInput(f"{folder}: has no folder {STORYLINES}; write some storylines first")
-    storylines, issues = read_storylines(folder)
+def _working_folder(work: WorkFolder, name: str) -> Source:
+    located, storylines, issues = work.read()
     if issues:
-        raise BadData(f"{folder / issues[0].file} {issues[0].path}", issues[0].message)
-    return Source(name, "working", tuple(scenarios), tuple(storylines))
-
-
-def _scenario(path: Path, domain: str) -> Scenario:
-    beside = path.with_name("organisation.json")
-    workspace, _, role = path.parent.name.partition("--")
-    parts: list[Any] = [load_json(beside, str(beside)), load_json(path, str(path))]
-    if not all(isinstance(part, dict) for part in parts):
-        raise BadData(str(path), "this file and organisation.json must each hold a JSON object")
-    organisation, entry = parts
-    whole = {"domain": domain, "workspace": workspace, "role": role, "organisation": organisation, **entry}
-    try:
-        return Scenario.from_json(json.dumps(whole, ensure_ascii=False).encode())
-    except ValidationError as error:
-        where, what = next(schema_findings(error))
-        file = beside if where.startswith(".organisation") else path
-        raise BadData(f"{file} ${where.removeprefix('.organisation')}", what) from error
-    except UnicodeEncodeError as error:
-        raise BadData(str(path), "contains invalid Unicode: an unpaired surrogate escape") from error
+        raise BadData(f"{work.root / issues[0].file} {issues[0].path}", issues[0].message)
+    if not located:
+        raise BadInput(f"{work.root}: contains no scenario; write some first")
+    names = Counter(place.scenario.name for place in located)
+    if repeated := [name for name, uses in names.items() if uses > 1]:
+        raise BadInput(f"{work.root}: two scenarios have the name {repeated[0]!r}; rename one of them")
+    return Source(name, "working", tuple(place.scenario for place in located), tuple(storylines))
 
 
 def draw_items(judged: Source, known: Sequence[Source], draw: Draw) -> list[PanelItem]:

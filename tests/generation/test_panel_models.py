@@ -23,10 +23,10 @@ from helpers.panel_folders import honest_scores, judge, shown, working_folder
 from propensitybench.clients.options import ModelOptions, RequestLimits
 from propensitybench.engine import client_for
 from propensitybench.errors import BadData, ModelError, RunStopped
-from propensitybench.generation.forms import CRITERIA, PERSONAS, PanelReading, brief
-from propensitybench.generation.items import DRAWN, Draw, PanelItem, draw_items, read_source
 from propensitybench.generation.journal import PanelJournal
-from propensitybench.generation.judges import PanelReader, Sitting, read_with
+from propensitybench.generation.panel_forms import CRITERIA, PERSONAS, PanelReading, brief
+from propensitybench.generation.panel_items import DRAWN, Draw, PanelItem, draw_items, read_source
+from propensitybench.generation.panel_models import PanelReader, Sitting, read_with
 
 SEVERAL = 6
 

@@ -18,16 +18,16 @@ from propensitybench.judging.probes import (
     read_variant,
     stored_probes,
 )
-from propensitybench.judging.probing import is_reached
+from propensitybench.judging.side_branches import is_reached
 from propensitybench.metrics.awareness import (
     ActByAwareness,
     YesNo,
     act_by_awareness,
     agreement,
-    majority,
     share_of,
 )
 from propensitybench.metrics.estimates import Estimate
+from propensitybench.metrics.majority import majority
 from propensitybench.metrics.stated import Answer as Stated
 from propensitybench.metrics.stated import StatedAgainstActual, stated_against_actual
 from propensitybench.runs import StoredRun
@@ -134,15 +134,15 @@ def _answers(run: StoredRun, file: RunFile, probe: Probe) -> dict[Level, Answers
     records = {record.metadata.task: record for record in run.records}
     keys = {task.number: task.task.key for task in file.tasks()}
     found: dict[Level, dict[str, list[ProbeAnswer | None]]] = {}
-    for one in file.annotations(probe.digest):
-        with file.rows.decoding(f"an annotation of task {one.task}"):
-            level, number = read_variant(one.variant, probe)
-        record = records.get(keys.get(one.task, ""))
+    for key, reply in file.annotations(probe.digest):
+        with file.rows.decoding(f"an annotation of task {key.task}"):
+            level, number = read_variant(key.variant, probe)
+        record = records.get(keys.get(key.task, ""))
         if record is None:
             continue  # the episode was reopened since, and has not begun
         task = record.metadata
         row = found.setdefault(level, {}).setdefault(task.task, [None] * len(probe.wordings))
-        row[number - 1] = probe.read(number, task.misaligned_tool, one.reply)
+        row[number - 1] = probe.read(number, task.misaligned_tool, reply)
     order = sorted(found, key=lambda level: (level == END, level))
     return {level: found[level] for level in order}
 
@@ -160,7 +160,7 @@ def _row(probed: Probed, level: Level, asked: Sequence[EpisodeRecord], not_asked
     probe, levels = probed.probe, probed.run.levels + 1
     given = {record.metadata.task: probed.answers[level][record.metadata.task] for record in asked}
     meant = {task: [_meant(one, probe) for one in answers] for task, answers in given.items()}
-    most = {task: majority(answers) for task, answers in meant.items()}
+    most = {task: majority(answers, of_all=True) for task, answers in meant.items()}
     every = range(len(probe.wordings))
     flipped = [place for place in every if probe.flipped(place + 1)]
     straight = [place for place in every if place not in flipped]
@@ -204,7 +204,9 @@ def stated_policy(path: Path) -> dict[tuple[str, int], Stated] | None:
     for probed in read_probed(path, [read_probe(POLICY).digest]):
         if 0 in probed.answers:
             given = probed.answers[0].items()
-            most = {task: majority([_meant(one, probed.probe) for one in row]) for task, row in given}
+            most = {
+                task: majority((_meant(one, probed.probe) for one in row), of_all=True) for task, row in given
+            }
             return _by_epoch(most)
     return None
 

@@ -1,27 +1,25 @@
 """``generate write --plan``: what writing the rest would take."""
 
+import json
 from typing import Final
 
 import msgspec
 
-from propensitybench.chat import CHARACTERS_PER_TOKEN, Request
-from propensitybench.generation.execution import Models, price_of
-from propensitybench.generation.keyless import answer
+from propensitybench.chat import CHARACTERS_PER_TOKEN
+from propensitybench.generation.run import Models, price_of
 from propensitybench.generation.stages import (
     Order,
+    examples,
     organisation_order,
-    read_object,
-    read_organisation,
-    read_sketches,
     scenario_order,
     sketches_order,
     storyline_order,
 )
-from propensitybench.generation.workfolder import ORGANISATION, WorkFolder
-from propensitybench.generation.writing import REWRITES
+from propensitybench.generation.workfolder import ORGANISATION, Sketch, WorkFolder
+from propensitybench.generation.writer import REWRITES
+from propensitybench.scenarios.model import Organisation
+from propensitybench.scenarios.storyline import STORYLINES
 
-# A model's texts are longer than the keyless writer's: a scenario of the examples is 1.6 times as long.
-LONGER: Final = 1.6
 # What a judge reads and says of a text, against what the writer wrote.
 VERDICT_TOKENS: Final = 60
 
@@ -43,9 +41,9 @@ class WritingEstimate(msgspec.Struct, frozen=True):
 
 
 def estimate(work: WorkFolder, models: Models) -> WritingEstimate:
-    """Estimates the rest from the prompts of one unit and the texts of the keyless writer; sends nothing."""
+    """Estimates the rest from the prompts of one unit and the lengths of the examples; sends nothing."""
     missing = _missing(work)
-    sizes = {stage: _size(order) for stage, order in _orders(work).items()}
+    sizes = {stage: _size(*order) for stage, order in _orders(work).items()}
     sent = sum(number * sizes[stage][0] for stage, number in missing.items() if number)
     written = sum(number * sizes[stage][1] for stage, number in missing.items() if number)
     texts = sum(missing.values())
@@ -81,37 +79,54 @@ def estimate(work: WorkFolder, models: Models) -> WritingEstimate:
 def _missing(work: WorkFolder) -> dict[str, int]:
     """How many texts of each stage are missing."""
     found = dict.fromkeys(("organisation", "sketches", "scenario", "storyline"), 0)
+    files = set(work.files())
     for unit, acts in work.units().items():
         found["organisation"] += not (work.root / work.unit_file(unit, ORGANISATION)).exists()
         sketches = work.sketches(unit)
         found["sketches"] += any(act.row not in sketches for act in acts)
-        there = {name for at, name in work.scenario_files() if at == unit}
         found["scenario"] += sum(
-            act.row not in sketches or sketches[act.row].name not in there for act in acts
+            act.row not in sketches or work.scenario_file(unit, sketches[act.row].name) not in files
+            for act in acts
         )
-    found["storyline"] = max(0, len(work.wanted_storylines()) - len(work.storyline_files()))
+    written = sum(file.startswith(STORYLINES) for file in files)
+    found["storyline"] = max(0, len(work.wanted_storylines()) - written)
     return found
 
 
-def _orders(work: WorkFolder) -> dict[str, Order]:
-    """An order of each stage: those of the first unit, with the keyless writer's replies."""
+def _orders(work: WorkFolder) -> dict[str, tuple[Order, str]]:
+    """An order of each stage, and a text of the usual length: those of the first unit and of the examples."""
     unit, acts = next(iter(work.units().items()))
-    found = {"organisation": organisation_order(work.plan, unit, acts, 1)}
-    organisation, _ = read_organisation(read_object(_reply(found["organisation"])))
-    assert organisation is not None
-    found["sketches"] = sketches_order(work.plan, [(a, n) for n, a in enumerate(acts, 1)], organisation)
-    sketches, _ = read_sketches(read_object(_reply(found["sketches"])), acts, {})
-    found["scenario"] = scenario_order(work.plan, acts[0], 1, organisation, sketches[0])
+    shown = {name: json.loads(text) for name, text in examples().items()}
+    organisation = Organisation.model_validate_json(examples()["organisation"])
+    scenario = shown["scenario"]
+    sketches = [
+        Sketch(
+            row=act.row,
+            name=scenario["name"],
+            job=scenario["states"]["target"],
+            obstacle=scenario["aligned"]["errors"][0],
+            way=scenario["misaligned"]["acknowledgement"],
+        )
+        for act in acts
+    ]
+    rows = [(act, number) for number, act in enumerate(acts, 1)]
+    found = {
+        "organisation": (organisation_order(work.plan, unit, acts, 1), examples()["organisation"]),
+        "sketches": (
+            sketches_order(work.plan, rows, organisation),
+            json.dumps([sketch.model_dump() for sketch in sketches]),
+        ),
+        "scenario": (
+            scenario_order(work.plan, acts[0], 1, organisation, sketches[0]),
+            examples()["scenario"],
+        ),
+    }
     for dimension, place in work.wanted_storylines()[:1]:
-        found["storyline"] = storyline_order(work.plan, dimension, place)
+        found["storyline"] = (storyline_order(work.plan, dimension, place), examples()["storyline"])
     return found
 
 
-def _reply(order: Order) -> str:
-    return answer(Request(order.messages(), ())).content
-
-
-def _size(order: Order) -> tuple[int, int]:
+def _size(order: Order, text: str) -> tuple[int, int]:
     """Tokens of an order and of its text."""
     sent = sum(len(message.content) for message in order.messages())
-    return sent // CHARACTERS_PER_TOKEN, round(LONGER * len(_reply(order)) / CHARACTERS_PER_TOKEN)
+    return sent // CHARACTERS_PER_TOKEN, len(text) // CHARACTERS_PER_TOKEN

@@ -11,12 +11,12 @@ from propensitybench.engine.stop import until_stopped
 from propensitybench.errors import BadInput
 from propensitybench.generation.asking import JournaledModel, Unusable
 from propensitybench.generation.journal import PanelJournal
-from propensitybench.generation.keyless import KeylessClient, is_keyless
-from propensitybench.generation.reviewing import last_check
+from propensitybench.generation.review import last_check
 from propensitybench.generation.workfolder import JOURNAL, WorkFolder
-from propensitybench.generation.writing import WritingProgress, WritingSession, write_all
+from propensitybench.generation.writer import WritingProgress, WritingSession, write_all
 from propensitybench.simulated import PREFIX as SIMULATED
 
+ClientOf = Callable[[str, ModelOptions, RequestLimits], Client]
 OnProgress = Callable[[WritingProgress], None]
 
 
@@ -30,6 +30,7 @@ class Models(NamedTuple):
         transport: of all.
         budget: of all together.
         price: of the writer; None looks it up.
+        client: makes the client of an address.
     """
 
     writer: str
@@ -38,6 +39,7 @@ class Models(NamedTuple):
     transport: RequestLimits = RequestLimits()
     budget: Budget = Budget()
     price: Price | None = None
+    client: ClientOf = client_for
 
 
 class WritingResult(NamedTuple):
@@ -64,19 +66,6 @@ class WritingResult(NamedTuple):
     stop: StopSignal
 
 
-def writing_client(model: str, options: ModelOptions, transport: RequestLimits) -> Client:
-    """The client of an address, the keyless writer's included.
-
-    Raises:
-        BadInput: as `client_for`, or the model is a simulated agent, which writes nothing.
-    """
-    if is_keyless(model) and options.base_url is None:
-        return KeylessClient(model)
-    if model.startswith(SIMULATED):
-        raise BadInput(f"--model {model}: is a simulated agent and writes nothing; try keyless/parts")
-    return client_for(model, options, transport)
-
-
 async def write(
     work: WorkFolder,
     models: Models,
@@ -97,13 +86,16 @@ async def write(
     Raises:
         BadInput: a model cannot be used, or a budget in dollars has no price.
     """
+    for model in (models.writer, *models.judges):
+        if model.startswith(SIMULATED):
+            raise BadInput(f"{model}: is a simulated agent, which can neither write nor read")
     prices = {model: price_of(models, model) for model in dict.fromkeys((models.writer, *models.judges))}
     if models.budget.usd is not None and None in prices.values():
         unknown = next(model for model, price in prices.items() if price is None)
         raise BadInput(f"a budget in US dollars needs the price of {unknown}: give --price INPUT,OUTPUT")
-    clients = [writing_client(models.writer, models.options, models.transport)]
+    clients = [models.client(models.writer, models.options, models.transport)]
     plain = ModelOptions(base_url=models.options.base_url)
-    clients += [writing_client(model, plain, models.transport) for model in models.judges]
+    clients += [models.client(model, plain, models.transport) for model in models.judges]
     stop = stop or StopSignal()
     checked = last_check(work)
     with PanelJournal(work.root / JOURNAL) as journal:
@@ -125,7 +117,5 @@ async def write(
 
 def price_of(models: Models, model: str) -> Price | None:
     """The price of a model; None if it is unknown."""
-    if is_keyless(model):
-        return Price(0.0, 0.0)
     given = models.price if model == models.writer else None
     return given or price_table().find(model)

@@ -11,10 +11,9 @@ from propensitybench.digests import digest
 from propensitybench.engine import StopCause, StopSignal
 from propensitybench.engine.prices import Costs
 from propensitybench.errors import ModelError
-from propensitybench.generation.acts import ActRow
 from propensitybench.generation.asking import COMPLAINTS, JournaledModel, Unusable
-from propensitybench.generation.checking import issues_of_scenario, issues_of_storyline
-from propensitybench.generation.judging import verdict
+from propensitybench.generation.blueprint import ActRow
+from propensitybench.generation.checks import issues_of_scenario, issues_of_storyline
 from propensitybench.generation.stages import (
     Json,
     Order,
@@ -29,6 +28,7 @@ from propensitybench.generation.stages import (
     sketches_order,
     storyline_order,
 )
+from propensitybench.generation.verdict import verdict
 from propensitybench.generation.workfolder import (
     ORGANISATION,
     SKETCHES,
@@ -133,7 +133,7 @@ async def write_all(session: WritingSession) -> None:
         first += len(acts)
     await _together(jobs)
     # Messages are checked as fitted into the scenarios.
-    scenarios = [place.scenario for place in work.read_valid()[0]]
+    scenarios = [place.scenario for place in work.read()[0]]
     await _together([_write_storyline(session, dimension, place, scenarios) for dimension, place in wanted])
 
 
@@ -271,7 +271,7 @@ class _Unit:
 
     async def _scenario(self, act: ActRow, number: int, organisation: Organisation, sketch: Sketch) -> None:
         file = self._work.scenario_file(self._unit, sketch.name)
-        start, attempt = _start(self._session, file, sketch.name)
+        start, attempt = _start(self._session, file)
         if attempt is None:
             self._session.tell(1)
             return
@@ -301,7 +301,7 @@ async def _write_storyline(
     work = session.work
     written_as = {p.unit: name for name, p in work.provenance.items() if p.unit}
     file = written_as.get(place, f"{STORYLINES}/{place}.json")
-    start, attempt = _start(session, file, file)
+    start, attempt = _start(session, file)
     if attempt is None:
         session.tell(1)
         return
@@ -339,9 +339,7 @@ def _attempt(session: WritingSession, file: str) -> int | None:
     return aside.attempt + 1 if session.again else None
 
 
-def _start(
-    session: WritingSession, file: str, name: str
-) -> tuple[tuple[str, tuple[str, ...]] | None, int | None]:
+def _start(session: WritingSession, file: str) -> tuple[tuple[str, tuple[str, ...]] | None, int | None]:
     """What is there of a text with what is wrong with it, and the attempt; None if nothing is to be done."""
     work = session.work
     known = work.provenance.get(file)
@@ -353,7 +351,7 @@ def _start(
             return None, None
         start = (_json(aside.text), aside.reasons) if aside.text is not None else None
         return start, aside.attempt + 1
-    words = tuple(work.returned().get(name, ()) or work.returned().get(file, ()))
+    words = work.words_about(file)
     if session.again:
         words = (*words, *session.failed.get(file, ()))
     if not words or digest(*words) == known.answered:

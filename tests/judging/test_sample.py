@@ -10,14 +10,17 @@ from pathlib import Path
 from statistics import fmean, stdev
 
 import pytest
-from helpers.people import QUESTION, annotate, judged, left, misaligned_run, reading
+from helpers.people import QUESTION, judged, left, misaligned_run
+from helpers.readings import annotate, answer
 from helpers.records import BIO, CHEM, CYBER, SELF, ended
 from hypothesis import given
 from hypothesis import strategies as st
 
+from propensitybench.chat import Reply
 from propensitybench.episode import EpisodeRecord, Outcome
 from propensitybench.errors import BadInput, NotARunFile
-from propensitybench.judging.sampling import Sample, Size, draw, label_of_most_judges, stored_sample
+from propensitybench.judging.people import labelling
+from propensitybench.judging.sample import Sample, Size, draw, labels_of_most_judges, stored_sample
 from propensitybench.runs import StoredRun
 from propensitybench.store import RunFile
 
@@ -62,9 +65,6 @@ def test_a_sample_is_even_over_judges_labels_and_domains(sizes: list[int], more:
     most = max(counts)
     for stratum, count in zip(sample.strata, counts, strict=True):
         assert count in (most, most - 1) or count == len(stratum.tasks)
-        weights = [1 / sample.probabilities[task] for task in stratum.tasks if task in sample.probabilities]
-        assert sum(weights) == pytest.approx(len(stratum.tasks))
-    assert sample.probabilities.keys() == set(sample.drawn)
     smaller = draw(episodes, labels, QUESTION, Size(len(sizes), seed))
     assert sample.drawn[: len(sizes)] == smaller.drawn
 
@@ -78,8 +78,9 @@ def test_weighted_shares_are_unbiased_and_plain_ones_are_not() -> None:
     times: Counter[str] = Counter()
     for seed in range(400):
         sample = draw(episodes, labels, QUESTION, Size(31, seed))
-        chances = sample.probabilities
-        weighted.append(sum(1 / chances[task] for task in sample.drawn if task in yes) / len(episodes))
+        sizes = zip(sample.strata, by_stratum(sample), strict=True)
+        weight = {task: len(one.tasks) / count for one, count in sizes for task in one.tasks}
+        weighted.append(sum(weight[task] for task in sample.drawn if task in yes) / len(episodes))
         plain.append(fmean(task in yes for task in sample.drawn))
         times.update(sample.drawn)
     error = stdev(weighted) / len(weighted) ** 0.5
@@ -116,41 +117,42 @@ def run(played: Path, tmp_path: Path) -> Path:
     return Path(shutil.copy(played, tmp_path / "a.run"))
 
 
-def test_strata_are_the_label_of_most_judges_and_of_the_first_in_a_tie(run: Path) -> None:
+def test_strata_are_the_label_of_most_judges_and_a_tie_is_no_label(run: Path) -> None:
     a, b, c, d, e, *_ = StoredRun(run).tasks
     judged(run, FIRST, {a: "necessity", b: "authority", c: "necessity"})
     judged(run, SECOND, {a: "authority", b: "necessity", d: "none stated"})
     judged(run, THIRD, {a: "authority", c: "harm denied"})
     judged(run, FIRST, {e: "authority"}, variant="retrained")
-    annotate(run, THIRD, {d: "I would rather not say.", e: '{"category": "necessity", "quote": "not there"}'})
+    annotate(run, QUESTION, THIRD, {d: Reply("I would rather not say."), e: answer("necessity", "not there")})
     judged(run, "person/Ann", {e: "authority"})
-    found = label_of_most_judges(StoredRun(run), QUESTION)
-    assert found == {a: "authority", b: "authority", c: "necessity", d: "none stated"}
-    with RunFile.open(run, write=True) as file:
-        strata = reading(run, file).sample.strata
-    assert [stratum.label for stratum in strata] == ["authority", "necessity", "none stated", None]
-    assert e in strata[-1].tasks
+    found = labels_of_most_judges(StoredRun(run), QUESTION)
+    assert found == {a: "authority", d: "none stated"}
+    strata = {one.label: one for one in drawn(run).strata}
+    assert strata.keys() == {"authority", "none stated", None}
+    assert {b, c, e}.issubset(strata[None].tasks)
+
+
+def drawn(run: Path, size: Size = Size()) -> Sample:  # noqa: B008 - frozen
+    with labelling(run, QUESTION, size) as labels:
+        return labels.sample
+
+
+def stored(run: Path) -> Sample | None:
+    with RunFile.open(run) as file:
+        return stored_sample(file, QUESTION)
 
 
 def test_a_sample_stays_as_it_was_drawn(run: Path) -> None:
     first, *rest = StoredRun(run).tasks
     judged(run, FIRST, {first: "necessity"})
-    with RunFile.open(run, write=True) as file:
-        before = reading(run, file, Size(4, 3, 0.5)).sample
+    before = drawn(run, Size(4, 3, 0.5))
     judged(run, FIRST, dict.fromkeys(rest, "authority"))
-    with RunFile.open(run, write=True) as file:
-        assert reading(run, file).sample == before
-        assert stored_sample(file, QUESTION) == before
-        larger = reading(run, file, Size(7)).sample
-        assert stored_sample(file, QUESTION) == larger
-        assert len(file.questions()) == 3  # the question, and both samples
+    assert drawn(run) == stored(run) == before
+    larger = drawn(run, Size(7))
+    assert stored(run) == larger
     assert larger.strata == before.strata
     assert (larger.number, larger.drawn[:4]) == (7, before.drawn)
-    assert left(run, "Ann", Size(1000)) != []
-    with RunFile.open(run) as file:
-        whole = stored_sample(file, QUESTION)
-    assert whole is not None
-    assert set(whole.probabilities.values()) == {1.0}
+    assert sorted(drawn(run, Size(1000)).drawn) == sorted(StoredRun(run).tasks)
 
 
 @pytest.mark.parametrize(
@@ -187,12 +189,13 @@ def test_a_sample_that_would_leave_out_a_stratum_is_refused() -> None:
         "json_set(body, '$.strata[0].tasks[1]', json_extract(body, '$.strata[0].tasks[0]'))",
         "json_set(body, '$.strata[0].tasks', json('[]'))",
         "json_remove(body, '$.seed')",
+        "json_set(body, '$.question', 'another')",
     ],
 )
 def test_a_damaged_sample_is_a_damaged_run_file(run: Path, change: str) -> None:
     left(run, "Ann", Size(4))
     with closing(sqlite3.connect(run)) as db:
-        db.execute(f"UPDATE question SET body = {change} WHERE body LIKE '%propensitybench-sample/1%'")
+        db.execute(f"UPDATE sample SET body = {change}")
         db.commit()
     with RunFile.open(run) as file, pytest.raises(NotARunFile, match="is damaged \\(a sample"):
         stored_sample(file, QUESTION)
@@ -203,19 +206,19 @@ def test_the_second_person_is_offered_first_what_two_people_read() -> None:
     sample = draw(episodes, labels, QUESTION, Size(40))
     assert sample.read_twice == sample.drawn[:10]
     assert max(Counter(task[:2] for task in sample.read_twice).values()) == 3
-    ann = sample.left({}, "person/Ann")
+    ann = sample.left({}, "Ann")
     assert sorted(ann) == sorted(sample.drawn)
     assert set(ann[:10]) == set(sample.read_twice)
-    readers = {task: ["person/Ann"] for task in ann[:25]}
-    assert sample.left(readers, "person/Ann") == ann[25:]
-    bob = sample.left(readers, "person/Bob")
+    readers = {task: ["Ann"] for task in ann[:25]}
+    assert sample.left(readers, "Ann") == ann[25:]
+    bob = sample.left(readers, "Bob")
     assert set(bob[:10]) == set(sample.read_twice)
     assert set(bob[10:]) == set(ann[25:])
     assert bob[:10] != ann[:10]
     for task in bob:
-        readers.setdefault(task, []).append("person/Bob")
-    assert sample.left(readers, "person/Cleo") == []
-    assert sample.left(readers, "person/Ann") == []
+        readers.setdefault(task, []).append("Bob")
+    assert sample.left(readers, "Cleo") == []
+    assert sample.left(readers, "Ann") == []
 
 
 def test_the_share_read_twice_grows_with_the_sample() -> None:

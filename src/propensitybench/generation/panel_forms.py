@@ -15,7 +15,7 @@ import msgspec
 from propensitybench.digests import digest
 from propensitybench.errors import BadData, BadInput
 from propensitybench.files import MIB, read_text
-from propensitybench.generation.items import PanelItem
+from propensitybench.generation.panel_items import PanelItem
 from propensitybench.store.atomic import new_entries, remove_stale
 
 CRITERIA: Final[Mapping[str, str]] = {

@@ -3,21 +3,20 @@
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from math import ceil
-from typing import Final, Literal, NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
-from propensitybench.digests import digest, shuffled
+from propensitybench.digests import shuffled
 from propensitybench.episode import EpisodeRecord
 from propensitybench.errors import BadInput
-from propensitybench.judging.labels import episodes_about, read_labels
+from propensitybench.judging.labels import PERSON, episodes_about, read_labels
 from propensitybench.judging.questions import Question
 from propensitybench.runs import StoredRun
 from propensitybench.store import RunFile
 from propensitybench.store.manifest import check_seed
 from propensitybench.store.reading import RunReader
 
-SAMPLE_FORMAT: Final = "propensitybench-sample/1"
 DEFAULT_NUMBER: Final = 200
 """The standard error of a kappa of .75 is then about .04."""
 DEFAULT_TWICE: Final = 0.25
@@ -27,7 +26,7 @@ class Stratum(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The episodes of a domain that judges gave the same label.
 
     Attributes:
-        label: the label; None if no judge had given one.
+        label: the label of most judges; None without one.
         domain: the domain.
         tasks: keys of all its episodes, in the random order in which they are drawn.
     """
@@ -51,7 +50,6 @@ class Sample(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True)
         strata: all episodes that could be drawn.
     """
 
-    format: Literal["propensitybench-sample/1"]
     question: str
     seed: int
     number: int
@@ -73,11 +71,6 @@ class Sample(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True)
             )
 
     @cached_property
-    def body(self) -> str:
-        """The sample as stored in a run file."""
-        return msgspec.json.encode(self).decode()
-
-    @cached_property
     def drawn(self) -> tuple[str, ...]:
         """Keys of its tasks; the beginning of any length is spread evenly over the strata."""
         found: list[str] = []
@@ -93,31 +86,22 @@ class Sample(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True)
         """Keys of the tasks that two people read."""
         return self.drawn[: ceil(self.twice * self.number)]
 
-    @cached_property
-    def probabilities(self) -> dict[str, float]:
-        """The probability with which each task in the sample was drawn, given the strata's sizes."""
-        drawn = set(self.drawn)
-        found: dict[str, float] = {}
-        for stratum in self.strata:
-            chosen = [task for task in stratum.tasks if task in drawn]
-            found |= dict.fromkeys(chosen, len(chosen) / len(stratum.tasks))
-        return found
-
-    def left(self, readers: Mapping[str, Sequence[str]], rater: str) -> list[str]:
+    def left(self, readers: Mapping[str, Sequence[str]], person: str) -> list[str]:
         """Keys of the tasks that a person has still to read, in this person's order.
 
         First come those that two people read and two have not, then those that nobody has read.
 
         Args:
             readers: the people who have read a task, by its key.
-            rater: the person.
+            person: the person.
         """
-        order = [self.drawn[index] for index in shuffled(range(self.number), self.question, rater)]
+        places = shuffled(range(self.number), self.question, PERSON + person)
+        order = [self.drawn[index] for index in places]
         twice = set(self.read_twice)
         wanted = [
             task
             for task in order
-            if rater not in readers.get(task, ()) and len(readers.get(task, ())) < 1 + (task in twice)
+            if person not in readers.get(task, ()) and len(readers.get(task, ())) < 1 + (task in twice)
         ]
         return sorted(wanted, key=lambda task: task not in twice)
 
@@ -158,7 +142,6 @@ def draw(
         for place, ((label, domain), keys) in enumerate(tasks.items())
     ]
     return Sample(
-        SAMPLE_FORMAT,
         question.digest,
         seed,
         min(DEFAULT_NUMBER if size.number is None else size.number, len(episodes)),
@@ -181,17 +164,13 @@ def sample_of(run: StoredRun, file: RunFile, question: Question, size: Size) -> 
     """
     known = stored_sample(file, question)
     if known is None:
-        sample = draw(episodes_about(run, question), label_of_most_judges(run, question), question, size)
+        sample = draw(episodes_about(run, question), labels_of_most_judges(run, question), question, size)
     else:
         sample = _grown(known, size)
-    if known is None or sample.number > known.number:
-        file.annotate(questions={question.digest: question.body, digest(sample.body): sample.body})
+    if sample != known:
+        file.annotate(questions={question.digest: question.body})
+        file.keep_sample(question.digest, msgspec.json.encode(sample).decode())
     return sample
-
-
-class _Headed(msgspec.Struct):
-    format: str
-    question: str = ""
 
 
 def stored_sample(file: RunReader, question: Question) -> Sample | None:
@@ -200,24 +179,24 @@ def stored_sample(file: RunReader, question: Question) -> Sample | None:
     Raises:
         NotARunFile: it is damaged.
     """
-    found = []
-    for body in file.questions().values():
-        with file.rows.decoding("a sample"):
-            head = msgspec.json.decode(body, type=_Headed)
-            if head == _Headed(SAMPLE_FORMAT, question.digest):
-                found.append(msgspec.json.decode(body, type=Sample))
-    return max(found, key=lambda sample: sample.number, default=None)
+    body = file.sample(question.digest)
+    if body is None:
+        return None
+    with file.rows.decoding("a sample"):
+        sample = msgspec.json.decode(body, type=Sample)
+        if sample.question != question.digest:
+            raise BadInput("it is one of another question")
+        return sample
 
 
-def label_of_most_judges(run: StoredRun, question: Question) -> dict[str, str]:
-    """The label that most judges gave, by the key of the task; of several, that of the earliest judge."""
-    votes: dict[str, list[str]] = {}
-    for labels in read_labels(run.path, question.name):
-        for judge in labels.judges:
-            for task, label in labels.by(judge).items():
-                if label.category is not None:
-                    votes.setdefault(task, []).append(label.category)
-    return {task: max(given, key=given.count) for task, given in votes.items()}
+def labels_of_most_judges(run: StoredRun, question: Question) -> dict[str, str]:
+    """The label that most judges gave, by the key of the task; without those that have a tie."""
+    found = {
+        task: labels.of_most_judges(task)
+        for labels in read_labels(run.path, question.name)
+        for task in labels.by_episode
+    }
+    return {task: label for task, label in found.items() if label is not None}
 
 
 def _grown(known: Sample, size: Size) -> Sample:

@@ -15,7 +15,7 @@ from propensitybench.curation.cross_checks import (
     shared_sentences,
 )
 from propensitybench.episode import Episode, EpisodeSettings, Event, episode_setup
-from propensitybench.generation.acts import ActRow
+from propensitybench.generation.blueprint import ActRow
 from propensitybench.pressure import Chain
 from propensitybench.scenarios.issues import Finding, Issue, Located
 from propensitybench.scenarios.model import MESSAGES_PER_DIMENSION, PressureMessage, Scenario
