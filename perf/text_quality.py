@@ -20,13 +20,13 @@ from rich.table import Table
 
 from propensitybench.cli import tables
 from propensitybench.curation.cross_checks import story
-from propensitybench.curation.fitted_checks import suiting
 from propensitybench.curation.scenario_texts import named_tools
 from propensitybench.curation.similarity import SimilarPair, alike_pairs, near_duplicates, vectors
 from propensitybench.curation.text_stats import ngrams, sentences, words
 from propensitybench.curation.variety import limits, variety
 from propensitybench.generation.embeddings import ALIKE, Embedder
-from propensitybench.metrics.display import NOTHING, percent
+from propensitybench.presentation.formats import NOTHING, percent
+from propensitybench.pressure import suitable
 from propensitybench.pressure.fitting import SLOT, fit
 from propensitybench.scenarios import Dataset, Scenario, read_dataset
 from propensitybench.scenarios.model import PressureMessage
@@ -139,7 +139,7 @@ def chains_of(dataset: Dataset, seed: int) -> Chains:
     return {
         one.file: fit(one, suits[0], seed)
         for one in dataset.storylines
-        if (suits := suiting(one, dataset.scenarios))
+        if (suits := [s for s in dataset.scenarios if suitable([one], s, one.dimension)])
     }
 
 

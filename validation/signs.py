@@ -20,14 +20,14 @@ from propensitybench.episode import EpisodeRecord, EpisodeStats, Outcome
 from propensitybench.metrics import RunRecords
 from propensitybench.metrics.arrays import Codes
 from propensitybench.metrics.judged import Judged
-from propensitybench.metrics.signs import Read, Subject, declared
-from propensitybench.metrics.signs.evidence import Index
-from propensitybench.metrics.signs.findings import claims
-from propensitybench.metrics.signs.tested import TESTS
-from propensitybench.metrics.signs.verdicts import Claim, Verdict, judge
 from propensitybench.metrics.stated import Answer, Stated
 from propensitybench.metrics.table import LEVELS
 from propensitybench.scenarios import TaskMetadata
+from propensitybench.signs import SIGNS, Read, Subject, declared
+from propensitybench.signs.decide import Claim, SignVerdict, decide
+from propensitybench.signs.effects import rank_correlation
+from propensitybench.signs.find import claims, decide_all
+from propensitybench.signs.subject import IndexedModel
 from propensitybench.taxonomy import NAMINGS, taxonomy
 from validation.tables import Block, is_above, markdown, percent
 
@@ -207,14 +207,18 @@ def read_by_a_person(tasks: Sequence[TaskMetadata], codes: Sequence[int] | Codes
     return Read(sample, (NONE, "authority"), 0, ("person/Ann",))
 
 
-def verdicts(world: World, rng: np.random.Generator) -> dict[str, Verdict]:
-    """The verdicts on a model of that world."""
+def verdicts(world: World, rng: np.random.Generator) -> dict[str, SignVerdict]:
+    """The verdicts on a model of that world, of the signs that can be tested."""
     subject = subject_of(world, rng)
-    tested = {sign: test(subject) for sign, test in TESTS.items()}
-    return {key: one.verdict for key, one in judge(claims(tested, declared())).items()}
+    family = claims(declared(), [sign.evidence(subject) for sign in SIGNS])
+    return {
+        SIGNS[number].declared.sign: one.verdict
+        for (_, number), one in decide_all({0: family}).items()
+        if one.verdict != "not tested"
+    }
 
 
-def wrong(world: World, found: Mapping[str, Verdict]) -> dict[str, set[str]]:
+def wrong(world: World, found: Mapping[str, SignVerdict]) -> dict[str, set[str]]:
     """The signs of which each verdict is wrong: beyond or below what matters, and it is not."""
     truth, few = world.truth, 1e-9
     return {
@@ -225,18 +229,18 @@ def wrong(world: World, found: Mapping[str, Verdict]) -> dict[str, set[str]]:
     }
 
 
-def index_verdict(rho: float, models: int, rng: np.random.Generator) -> Verdict:
+def index_verdict(rho: float, models: int, rng: np.random.Generator) -> SignVerdict:
     """The verdict on models whose index and propensity have this rank correlation."""
     pearson = 2 * sin(pi * rho / 6)
     x, other = rng.normal(size=(2, models))
     y = pearson * x + np.sqrt(1 - pearson**2) * other
-    claim = Claim(Index(x, y, y, y), RELEVANT["capability"], shown_below=True)
-    return judge({"capability": claim})["capability"].verdict
+    effect = rank_correlation([IndexedModel("m", *pair) for pair in zip(y, x, strict=True)])
+    return decide({"": Claim(effect, RELEVANT["capability"], shown_below=True)})[""].verdict
 
 
 RHOS: Final = (0.0, 0.3, -0.3, 0.7)
 MODELS: Final = (30, 60, 200)
-VERDICTS: Final[Sequence[Verdict]] = ("shown", "not shown", "cannot tell yet")
+VERDICTS: Final[Sequence[SignVerdict]] = ("shown", "not shown", "cannot tell yet")
 WRONG: Final = 0.05
 
 
@@ -263,7 +267,7 @@ def _worlds(pool: Executor, replicates: int) -> Block:
     return Block("worlds", markdown(columns, rows), above)
 
 
-def _play(name: str, replicates: int) -> list[dict[str, Verdict]]:
+def _play(name: str, replicates: int) -> list[dict[str, SignVerdict]]:
     return [verdicts(WORLDS[name], np.random.default_rng([seed, 5])) for seed in range(replicates)]
 
 
@@ -276,6 +280,6 @@ def _correlations(replicates: int) -> Block:
                 for seed in range(replicates)
             )
             rows.append((f"{rho:g}", str(models), *(percent(seen[one], replicates) for one in VERDICTS)))
-            false: Verdict = "not shown" if abs(rho) < RELEVANT["capability"] else "shown"
+            false: SignVerdict = "not shown" if abs(rho) < RELEVANT["capability"] else "shown"
             above += is_above(seen[false], replicates, WRONG)
     return Block("correlation", markdown(("correlation", "models", *VERDICTS), rows), above)

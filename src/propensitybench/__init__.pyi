@@ -8,10 +8,11 @@ from .gates import GatePlan, Verdict, gate, plan_gate
 from .generation.review import check_generated
 from .judging.judge import judge
 from .judging.probe import probe
-from .metrics import NamingScores, RunScores
+from .metrics import NamingScores
 from .pages.board.folder import board
 from .pages.label import label
 from .pages.page_write import report
+from .presentation.scores import RunScores
 from .records.export import export
 from .runs import Run, RunComparison, Transcript, compare, open, run, run_async
 from .scenarios import Dataset, Scenario, Selection, TaskMetadata, read_dataset

@@ -9,8 +9,8 @@ import pytest
 from helpers.browser import BROWSER, Tab, tab_of
 
 from propensitybench.metrics.capability_index import IndexEntry
-from propensitybench.metrics.signs import Subject, declared, find
 from propensitybench.pages.findings import write_findings
+from propensitybench.signs import Subject, declared, find
 from propensitybench.signs.findings import findings_of
 from validation.signs import CLEAR, EDGE, subject_of
 

@@ -6,13 +6,12 @@ from helpers.scenario_data import ROOT, built_in, built_in_sample, sound_scenari
 from hypothesis import given
 from hypothesis import strategies as st
 
-from propensitybench.curation.fitted_checks import fitted_issues, is_plural, suiting, text_issues
+from propensitybench.curation.fitted_checks import fitted_issues, fitted_scenarios, text_issues
 from propensitybench.curation.text_stats import words
-from propensitybench.pressure import fit, schedule
+from propensitybench.pressure import fit, schedule, suitable
 from propensitybench.pressure.fitting import COMPONENTS
 from propensitybench.pressure.values import DEADLINE, ranges, unit_of_time
 from propensitybench.scenarios.dataset import read_storylines
-from propensitybench.scenarios.model import Scenario
 from propensitybench.scenarios.storyline import Storyline, StoryMessage
 from propensitybench.taxonomy import taxonomy
 
@@ -20,6 +19,7 @@ CHAINS = built_in().storylines[::7]
 SCENARIOS = built_in_sample(80)
 BASE = read_storylines(ROOT / "tests" / "curation" / "base")[0][0]
 WELLS = sound_scenarios()[1]
+BROKEN = BASE.messages[0].model_copy(update={"body": "the item is open. " * 6})
 MINUTES = {"weeks": 7 * 24 * 60, "days": 24 * 60, "hours": 60, "minutes": 1}
 
 
@@ -115,10 +115,9 @@ def test_what_is_broken_is_found_and_pointed_at(text: str, at: str) -> None:
 
 
 def test_an_issue_of_many_scenarios_is_reported_once_with_their_number() -> None:
-    first = BASE.messages[0].model_copy(update={"body": "the item is open. " * 6})
-    storyline = BASE.model_copy(update={"messages": (first, *BASE.messages[1:])})
-    scenarios: list[Scenario] = [WELLS.model_copy(update={"name": f"wells_{i}"}) for i in range(3)]
-    ((path, message),) = fitted_issues(storyline, scenarios)
+    storyline = BASE.model_copy(update={"messages": (BROKEN, *BASE.messages[1:])})
+    scenarios = [WELLS.model_copy(update={"name": f"wells_{i}"}) for i in range(3)]
+    ((path, message),) = fitted_issues(storyline, fitted_scenarios(scenarios))
     assert path == ".messages[0].body"
     assert message.endswith("in wells_0 and 2 more")
 
@@ -142,10 +141,9 @@ def test_nothing_that_a_full_reading_finds_is_taken_to_be_in_order(data: st.Data
     messages = list(storyline.messages)
     messages[index] = message.model_copy(update={field: text})
     broken = storyline.model_copy(update={"messages": tuple(messages)})
-    for scenario in data.draw(
-        st.lists(st.sampled_from(suiting(storyline, SCENARIOS)), min_size=1, max_size=4)
-    ):
-        found = [path for path, _ in fitted_issues(broken, [scenario])]
+    suiting = [one for one in SCENARIOS if suitable([storyline], one, storyline.dimension)]
+    for scenario in data.draw(st.lists(st.sampled_from(suiting), min_size=1, max_size=4)):
+        found = [path for path, _ in fitted_issues(broken, fitted_scenarios([scenario]))]
         fitted = fit(broken, scenario, 0)
         wrong = [
             f".messages[{place}].{field}"
@@ -162,21 +160,7 @@ def test_nothing_that_a_full_reading_finds_is_taken_to_be_in_order(data: st.Data
 
 
 def test_only_scenarios_that_the_storyline_suits_are_fitted() -> None:
+    broken = BASE.model_copy(update={"messages": (BROKEN, *BASE.messages[1:])})
     elsewhere = WELLS.model_copy(update={"domain": "cyber-security"})
-    assert suiting(BASE, [WELLS, elsewhere]) == [WELLS]
-    assert suiting(BASE, [WELLS.model_copy(update={"organisation": None})]) == []
-
-
-@pytest.mark.parametrize(
-    ("phrase", "plural"),
-    [
-        ("the retail contracts", True),
-        ("the order for the next campaigns", False),
-        ("payments and search", True),
-        ("the status of the orders", False),
-        ("logistics", False),
-        ("the glass", False),
-    ],
-)
-def test_the_number_of_a_phrase_is_that_of_its_head(phrase: str, plural: bool) -> None:
-    assert is_plural(phrase) == plural
+    assert list(fitted_issues(broken, fitted_scenarios([elsewhere]))) == []
+    assert fitted_scenarios([WELLS.model_copy(update={"organisation": None})]) == []

@@ -4,6 +4,7 @@ import pytest
 from helpers.program import call
 from helpers.scenario_data import (
     ROOT,
+    SOUND,
     WORKSPACE,
     Json,
     built_in,
@@ -14,7 +15,7 @@ from helpers.scenario_data import (
 )
 
 from propensitybench.curation.content import follows_content_rules
-from propensitybench.curation.validate import allocation_issues, review_dataset, uncovered, validate_dataset
+from propensitybench.curation.validate import allocation_issues, validate_dataset
 from propensitybench.errors import BadInput
 from propensitybench.scenarios.dataset import ISSUES_SHOWN, read_dataset
 from propensitybench.scenarios.model import Scenario
@@ -107,6 +108,7 @@ def test_all_content_issues_of_a_file_are_reported_at_once(tmp_path: Path) -> No
         ("$.scenarios[0].known", "one"),
         ("$.scenarios[0].misaligned.acknowledgement", "'Linux'"),
         ("$.scenarios[0].misaligned.acknowledgement", "'rigged'"),
+        ("$.scenarios[0].misaligned.acknowledgement", "has"),
         ("$.scenarios[0].name", "'VillageWell'"),
     ]
 
@@ -273,23 +275,6 @@ def test_the_rules_that_reasons_cite_stand_in_the_document() -> None:
     assert "CONTENT.md" not in cited
 
 
-def test_warnings_are_told_apart_and_do_not_fail(tmp_path: Path) -> None:
-    def lengthen(entry: Json) -> None:
-        entry["misaligned"]["consequences"] += " Others would follow. Nobody would know."
-
-    review = review_dataset(written_role_file(tmp_path, lengthen))
-    assert review.issues == []
-    assert [w.path for w in review.warnings if w.file == NAME] == ["$.scenarios[0].misaligned.consequences"]
-    printed = call("data", "validate", "--data", tmp_path)
-    assert printed.code == 0
-    assert f"warning: {NAME} $.scenarios[0].misaligned.consequences: has 3 sentences" in printed.out
-    assert "0 issues, " in printed.out
-    as_json = call("data", "validate", "--data", tmp_path, "--json")
-    found = as_json.json
-    assert found["issues"] == []
-    assert len(found["warnings"]) == len(review.warnings)
-
-
 def test_every_issue_is_one_line_and_the_exit_code_says_so(tmp_path: Path) -> None:
     def spoil(entry: Json) -> None:
         entry["task"] += "\n\nIt is urgent."
@@ -300,12 +285,7 @@ def test_every_issue_is_one_line_and_the_exit_code_says_so(tmp_path: Path) -> No
     assert line.startswith(f"{NAME} $.scenarios[0].task: 'urgent': ")
 
 
-def test_dimensions_without_a_storyline_are_named_once_each() -> None:
-    wells = sound_scenarios()[1]
-    found = list(uncovered([wells, sound_scenarios()[0]], []))
-    assert len(found) == len(taxonomy().dimensions) + 1
-    assert found[0].message == (
-        "no storyline of time suits 2 scenarios: write some for self-proliferation and authority (1), "
-        "self-proliferation and customer (1)"
-    )
-    assert list(uncovered([wells.model_copy(update={"situation": None})], [])) == []
+def test_a_sound_set_gets_one_line() -> None:
+    printed = call("data", "validate", "--data", SOUND)
+    assert (printed.code, printed.err) == (0, "")
+    assert printed.out == f"2 scenarios and 168 storylines, no issue ({SOUND})\n"

@@ -12,7 +12,7 @@ from propensitybench.episode import EpisodeRecord, Outcome
 from propensitybench.errors import UnknownName
 from propensitybench.experiments.analysis import analyse_model
 from propensitybench.experiments.design import allowed, experiment_of
-from propensitybench.experiments.effects import EFFECTS, assembled, sides, up_to
+from propensitybench.experiments.effects import EFFECTS, assembled, up_to
 from propensitybench.taxonomy import ArmName
 
 NO_FACTORS = ()
@@ -168,7 +168,7 @@ def arms_of_two_tasks() -> dict[ArmName, list[EpisodeRecord]]:
 
 
 def both(name: str) -> tuple[list[tuple[str, int, int]], list[tuple[str, int, int]]]:
-    less, more = sides(name, arms_of_two_tasks(), 3)
+    less, more = EFFECTS[name].records(arms_of_two_tasks(), 3)
     return [end(one) for one in less], [end(one) for one in more]
 
 

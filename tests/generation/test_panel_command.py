@@ -97,8 +97,8 @@ def test_a_sound_set_passes(call: Call, tmp_path: Path) -> None:
     ]
     scores = loaded(work / "panel/1/scores.json")
     assert scores["who"] == {
-        "judge-1": {"model": "m-one", "seat": 0, "wrote": 0},
-        "judge-2": {"model": "m-two", "seat": 1, "wrote": 0},
+        "judge-1": {"model": "m-one", "index": 0, "wrote": 0},
+        "judge-2": {"model": "m-two", "index": 1, "wrote": 0},
     }
     assert scores["limits"]["least"]["R"] == 5.0
     assert set(scores["alpha"]) == set(CRITERIA)
@@ -175,7 +175,7 @@ def test_people_read_forms(call: Call, tmp_path: Path) -> None:
     code, output = call(work, "--forms", forms, "--draw", 6)
     assert code == 1
     scores = loaded(work / "panel/1/scores.json")
-    assert scores["who"]["reader-2"] == {"model": "person", "seat": None, "wrote": 0}
+    assert scores["who"]["reader-2"] == {"model": "person", "index": None, "wrote": 0}
     assert list(loaded(work / "panel/1/returned.json")) == ["miscounted"]
     assert not (work / "journal.db").exists()
 

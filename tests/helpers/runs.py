@@ -7,7 +7,7 @@ from helpers.clients import at
 
 from propensitybench.clients import Client, ScriptedClient, calls, says
 from propensitybench.engine import Result, RunSpec, create_run, run_tasks
-from propensitybench.metrics import RunRecords, RunScores, score_run
+from propensitybench.metrics import RunRecords, ScoredRun, score_run
 from propensitybench.scenarios import Selection
 from propensitybench.simulated import SimulatedClient
 from propensitybench.store import RunFile
@@ -32,7 +32,7 @@ def finish(path: Path, client: Client | None = None, concurrency: int = 8) -> Re
         return run_tasks(run, client or client_of(run.manifest.model), at(concurrency))
 
 
-def scores(path: Path) -> RunScores:
+def scores(path: Path) -> ScoredRun:
     """The scores of a run file, under a name that does not depend on its path."""
     with RunFile.open(path) as run:
         return score_run(RunRecords("run", run.manifest.model, run.manifest.tasks, list(run.records())))

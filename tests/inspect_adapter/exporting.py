@@ -16,7 +16,7 @@ from propensitybench.chat import Reply, Request, StopReason, ToolCall, Usage
 from propensitybench.clients import calls, says
 from propensitybench.errors import ModelError
 from propensitybench.inspect_adapter.eval_export import export_logs
-from propensitybench.metrics import RunScores
+from propensitybench.metrics import ScoredRun
 from propensitybench.runs import StoredRun
 from propensitybench.scenarios import TaskMetadata
 from propensitybench.store import RunFile
@@ -129,6 +129,6 @@ def samples_of(logs: list[Path]) -> dict[str, EvalSample]:
     return found
 
 
-def scores_of(run: Path) -> RunScores:
+def scores_of(run: Path) -> ScoredRun:
     """The scores of a run file, under a name that does not tell where it is."""
     return msgspec.structs.replace(StoredRun(run).score(), file="run")

@@ -18,7 +18,7 @@ from propensitybench.engine import RunSpec, create_run
 from propensitybench.episode import EpisodeRecord, Outcome, Protocol
 from propensitybench.errors import BadInput
 from propensitybench.inspect_adapter.tasks import propensity, stated_policy
-from propensitybench.metrics import RunScores
+from propensitybench.metrics import ScoredRun
 from propensitybench.runs import Run, comparable, read_runs
 from propensitybench.scenarios import Selection
 from propensitybench.store import Manifest, RunFile, StoppingRule
@@ -47,7 +47,7 @@ def read(*paths: Path) -> list[Run]:
     return read_runs(paths).runs
 
 
-def read_scores(*paths: Path) -> RunScores:
+def read_scores(*paths: Path) -> ScoredRun:
     (run,) = read(*paths)
     return msgspec.structs.replace(run.score(), file="run")
 

@@ -1,4 +1,4 @@
-"""The stated policy: the question, what counts as an answer, and the comparison with a run."""
+"""The stated policy: the built-in probe in Inspect, and the comparison with a run."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -13,50 +13,16 @@ from propensitybench.episode import built_in_template, system_message
 from propensitybench.errors import BadInput
 from propensitybench.inspect_adapter.probe import (
     is_same_model,
-    question,
-    read_answer,
     read_answers,
 )
 from propensitybench.inspect_adapter.tasks import propensity, stated_policy
-from propensitybench.metrics.stated import Answer, StatedAgainstActual
+from propensitybench.judging.probes import read_probe
+from propensitybench.metrics.stated import StatedAgainstActual
 from propensitybench.runs import Run
 from propensitybench.runs import compare as compare_runs
 from propensitybench.runs import open as open_run
 from propensitybench.scenarios import Selection, read_dataset
 from propensitybench.taxonomy import NAMINGS, Naming
-
-
-@pytest.mark.parametrize(
-    ("text", "answer"),
-    [
-        ("NO", "no"),
-        ("no.", "no"),
-        (" **YES** \n", "yes"),
-        ('"No"', "no"),
-        ("Let me think about the policy.\n\nNO", "no"),
-        ("NO\nThe policy forbids it.", "no"),
-        ('{"thoughts": "hm", "message": "NO", "interaction_status": "terminate"}', "no"),
-        ("", "unparsed"),
-        ("I know that yesterday it was allowed", "unparsed"),
-        ("Not now", "unparsed"),
-        ("No problem, I may", "unparsed"),
-        ("YES\nor rather\nNO", "unparsed"),
-        ('{"thoughts": "NO", "message": "maybe", "interaction_status": "terminate"}', "unparsed"),
-    ],
-)
-def test_only_a_clear_word_is_an_answer(text: str, answer: Answer) -> None:
-    assert read_answer(text) == answer
-
-
-@pytest.mark.parametrize("naming", NAMINGS)
-def test_the_question_comes_in_a_conversation_of_its_own_under_the_same_system_message(
-    naming: Naming,
-) -> None:
-    one = read_dataset().scenarios[0]
-    system, asked = question(built_in_template(), one, naming)
-    assert system.text == system_message(built_in_template(), one, naming)
-    assert f"`{one.misaligned.face(naming).name}`" in asked.text
-    assert one.task in asked.text
 
 
 def crossings(logs: Sequence[Path], *runs: Run) -> list[dict[Naming, StatedAgainstActual]]:
@@ -83,15 +49,25 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_what_cannot_be_read_is_missing_and_never_a_no(tmp_path: Path) -> None:
-    model = answering(output("NO"), output("YES"), output("", "content_filter"), always=output("perhaps"))
+def test_each_wording_is_asked_as_the_probe_asks_it_and_the_majority_counts(tmp_path: Path) -> None:
+    # In the second wording the options are exchanged.
+    replies = ["A", "B", "A", "B", "A", "B", "A", "perhaps", "B"]
+    outputs = [*map(output, replies), *[output("", "content_filter")] * 3]
+    model = answering(*outputs, always=output("A"))
     log = play(stated_policy(limit=5, naming="benign"), model, tmp_path, max_samples=1)
     assert log.results
     means = {one.name: one.metrics["mean"].value for one in log.results.scores}
-    assert means == {"says_no": 0.5, "unparsed": 0.6}
-    answers = [sample.scores["stated_policy"].answer for sample in samples(log) if sample.scores]
-    assert sorted(map(str, answers)) == ["no", "unparsed", "unparsed", "unparsed", "yes"]
-    assert sorted(read_answers(Path(log.location)).answers.values()) == sorted(map(str, answers))
+    assert means == {"says_no": 2 / 3, "unparsed": 0.4}
+    answers = {str(one.id): one.scores["stated_policy"].answer for one in samples(log) if one.scores}
+    assert sorted(map(str, answers.values())) == ["no", "no", "unparsed", "unparsed", "yes"]
+    read = read_answers(Path(log.location)).answers
+    assert {task: read[task, 1] for task in answers} == answers
+    first = samples(log)[0]
+    scenario = next(one for one in read_dataset().scenarios if one.name == first.metadata["scenario"])
+    system, asked, _ = first.messages
+    assert system.text == system_message(built_in_template(), scenario, "benign")
+    question = read_probe("stated-policy").message(3, scenario.misaligned.face("benign").name)
+    assert asked.text == f"{scenario.task}\n\n{question}"
 
 
 def test_several_logs_are_joined_with_a_run_by_task(asked: Mapping[str, Path], run: Path) -> None:
@@ -177,7 +153,7 @@ def test_compare_prints_what_was_said_against_what_was_done(
 def test_another_log_or_none_is_refused(tmp_path: Path) -> None:
     other = play(propensity(limit=1, levels=0), "simulated/always", tmp_path)
     assert metrics(other)
-    with pytest.raises(BadInput, match="holds no answer to the question"):
+    with pytest.raises(BadInput, match="holds no answer of propensitybench/stated_policy"):
         read_answers(Path(other.location))
     with pytest.raises(BadInput, match="cannot be read as a log"):
         read_answers(tmp_path / "nothing.eval")

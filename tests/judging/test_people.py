@@ -1,7 +1,6 @@
 """People who read in the terminal."""
 
 import os
-import pty
 import re
 import shutil
 import signal
@@ -201,33 +200,6 @@ def test_an_interrupt_loses_no_answer(run: Path) -> None:
         assert b"propensitybench: interrupted" in process.stderr.read()
     assert process.returncode == 130
     assert answers_of(run, "Ann") == {first: PersonsAnswer("none stated"), second: PersonsAnswer("authority")}
-
-
-def test_a_long_episode_stops_at_each_screenful(run: Path) -> None:
-    ours, theirs = pty.openpty()
-    process = subprocess.Popen(
-        argv("label", run, "--question", "justification", "--as", "Ann"),
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-        env={**os.environ, "LINES": "20", "COLUMNS": "60", "TERM": "xterm"},
-    )
-    os.close(theirs)
-    more = b"-- Enter: more; a: all --"
-    try:
-        assert read_until(ours, more).count(b"\n") == 18
-        os.write(ours, b"a\n")
-        read_until(ours, more)
-        os.write(ours, b"\n")
-        assert read_until(ours, more).count(b"\n") == 19  # one of them is what was typed
-        os.write(ours, b"a\n")
-        read_until(ours, b"answer: ")
-        os.write(ours, b"q\n")
-        read_until(ours, b"answers stored: 0")
-    finally:
-        os.close(ours)  # ends the input, if it has not ended yet
-        process.kill()
-        process.wait()
 
 
 @pytest.mark.parametrize(

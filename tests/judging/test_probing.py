@@ -1,6 +1,5 @@
 """Probes of a played run: what is asked when, that nothing of the run changes, and what the answers give."""
 
-import re
 import sqlite3
 from collections import Counter
 from contextlib import closing
@@ -303,37 +302,6 @@ def test_planted_awareness_is_found_episode_by_episode(known: Path) -> None:
     assert first.agreement.value == 1.0
 
 
-def test_the_planted_difference_is_within_its_interval(known: Path) -> None:
-    about = [record.metadata for record in StoredRun(known).records]
-    act = numbers(known).rows[0].act
-    assert act is not None
-    weights, differences = [], []
-    for name in {one.scenario for one in about}:
-        own = [one for one in about if one.scenario == name]
-        aware = sum(causes().is_aware(one) for one in own)
-        weights.append(aware * (len(own) - aware))
-        # Scenarios differ, dimensions do not.
-        chance = [causes().model_copy(update={"aware": share}).cumulative(own[0])[5] for share in (1.0, 0.0)]
-        differences.append(chance[0] - chance[1])
-    truth = np.average(differences, weights=weights)
-    assert truth < -0.1
-    assert act.difference.ci95 is not None
-    assert act.difference.ci95.low < truth < act.difference.ci95.high < 0
-
-
-def test_at_a_later_level_only_those_count_who_got_there(known: Path) -> None:
-    records = {record.metadata.task: record for record in StoredRun(known).records}
-    reached = [record for record in records.values() if record.stats.level >= 1]
-    assert 0 < len(reached) < len(records)
-    first, later = (row for row in numbers(known).rows)
-    assert (later.level, later.episodes) == ("1", len(reached))
-    assert later.act is not None
-    assert first.act is not None
-    misaligned = sum(record.stats.outcome is Outcome.MISALIGNED for record in reached)
-    assert sum(row["misaligned"] for row in later.act.counts.values()) == misaligned
-    assert later.act.everyone.value == pytest.approx(misaligned / len(reached))
-
-
 def test_the_stated_policy_is_joined_with_the_act(known: Path) -> None:
     outcomes = Counter(record.stats.outcome for record in StoredRun(known).records)
     row = numbers(known, POLICY).rows[0]
@@ -345,24 +313,6 @@ def test_the_stated_policy_is_joined_with_the_act(known: Path) -> None:
     assert row.stated.misaligned_if_no.value == pytest.approx(
         outcomes[Outcome.MISALIGNED] / sum(outcomes.values())
     )
-
-
-def test_an_agent_that_says_yes_is_counted_as_such(tmp_path: Path) -> None:
-    def yes(body: Json, _number: int) -> Answer:
-        (line,) = [
-            one
-            for one in body["messages"][-1]["content"].splitlines()
-            if re.match(r"[AB]: (Yes|.* I will\.)", one)
-        ]
-        return says(line[0])
-
-    with serving(answering("at-level-1", yes)) as server:
-        path = played_at(tmp_path / "a.run", server, limit=2)
-        probed(path, probes=(POLICY,))
-    for row in numbers(path, POLICY).rows:
-        assert (row.majority.value, row.level) == (1.0, "0")
-        assert row.stated is not None
-        assert row.stated.counts["yes"] == {"misaligned": 2, "resisted": 0, "missing": 0}
 
 
 def test_another_model_or_other_rules_are_refused(tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ import sqlite3
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import closing
-from itertools import pairwise
 from pathlib import Path
 from statistics import fmean, stdev
 
@@ -98,13 +97,6 @@ def test_without_judges_a_sample_is_even_over_domains() -> None:
     assert [(one.label, one.domain) for one in sample.strata] == [(None, domain) for domain in DOMAINS]
     assert sample.number == 133
     assert by_stratum(draw(episodes, {}, QUESTION, Size(42))) == [13, 13, 13, 3]
-
-
-def test_another_seed_or_question_draws_another_sample() -> None:
-    episodes, _ = frame([50])
-    first = draw(episodes, {}, QUESTION, Size(10))
-    assert first == draw(episodes, {}, QUESTION, Size(10, 0))
-    assert first.drawn != draw(episodes, {}, QUESTION, Size(10, 1)).drawn
 
 
 @pytest.fixture(scope="module")
@@ -219,11 +211,3 @@ def test_the_second_person_is_offered_first_what_two_people_read() -> None:
         readers.setdefault(task, []).append("Bob")
     assert sample.left(readers, "Cleo") == []
     assert sample.left(readers, "Ann") == []
-
-
-def test_the_share_read_twice_grows_with_the_sample() -> None:
-    episodes, labels = frame([30, 30, 30, 30])
-    samples = [draw(episodes, labels, QUESTION, Size(number, 0, 0.3)) for number in (4, 10, 33, 120)]
-    assert [len(sample.read_twice) for sample in samples] == [2, 3, 10, 36]
-    for smaller, larger in pairwise(samples):
-        assert larger.read_twice[: len(smaller.read_twice)] == smaller.read_twice

@@ -15,7 +15,7 @@ from propensitybench.metrics.boundary import (
     MAX_CORRELATION,
     Boundary,
     Spending,
-    crossing_probability,
+    Walk,
     power_spending,
 )
 
@@ -30,6 +30,16 @@ def look_levels(shares: Sequence[float], level: float, spending: Spending) -> li
     """Levels of looks with independent increments, in proportion to the shares."""
     boundary = Boundary(level, spending)
     return [boundary.next(share, 1 / sqrt(share)) for share in shares]
+
+
+def crossing_probability(shares: Sequence[float], critical: Sequence[float]) -> float:
+    """The probability of a Z statistic above its critical value at any look, with independent increments."""
+    walk, total, before = Walk(), 0.0, 0.0
+    for share, z in zip(shares, critical, strict=True):
+        total += walk.crossing(z, before / share)
+        walk.stay_below(z, before / share)
+        before = share
+    return total
 
 
 def equal(looks: int) -> list[float]:

@@ -24,8 +24,8 @@ from propensitybench.metrics.estimates import (
     withstood_terms,
 )
 from propensitybench.metrics.intervals import tail_of_bounds
+from propensitybench.metrics.measures import MEASURES
 from propensitybench.metrics.missing import Missing, missing_of
-from propensitybench.metrics.scores import terms_of
 from propensitybench.metrics.table import Table, table_of
 from propensitybench.metrics.terms import Terms
 
@@ -93,7 +93,7 @@ def test_means_of_counts_have_no_interval_if_a_task_has_no_score() -> None:
     for missing in ([], [unfinished(3, scenario="missing")], [blocked(3, scenario="missing")]):
         table = table_of([*records, *missing])
         for name in ("resilience", "persistence", "abandonment", "abandonment_rate", "aligned_rate"):
-            found = estimate(table, terms_of(table)[name][1], name)
+            found = estimate(table, MEASURES[name].terms(table), name)
             assert found.value is not None
             assert (found.ci95 is None) == bool(missing)
             assert found.method == ("none: tasks without a score" if missing else "log t")

@@ -4,11 +4,11 @@ import pytest
 from helpers.records import blocked, errored, misaligned, resisted, truncated, unfinished
 
 from propensitybench.episode import EpisodeRecord
-from propensitybench.metrics import RunRecords, RunScores, TaskCounts, score_run
+from propensitybench.metrics import RunRecords, ScoredRun, TaskCounts, score_run
 from propensitybench.metrics.sequential import StoppingState
 
 
-def run_of(*records: EpisodeRecord, planned: int = 20) -> RunScores:
+def run_of(*records: EpisodeRecord, planned: int = 20) -> ScoredRun:
     return score_run(RunRecords("some.run", "some/model", planned, records))
 
 
@@ -82,5 +82,3 @@ def test_fewer_levels_and_a_stopping_rule_stay_with_the_scores() -> None:
     assert (scores.levels, scores.stopping_rule) == (3, SHORT_RULE)
     assert len(scores.naming["harmful"].cumulative_by_level) == 4
     assert (scores.tasks.unplayed, scores.tasks.not_drawn) == (3, 4)
-    assert "PP@3" in repr(scores)
-    assert "propensity" not in repr(scores).lower()

@@ -19,7 +19,7 @@ from propensitybench.engine import (
     create_run,
     run_tasks,
 )
-from propensitybench.metrics import NamingScores, RunScores
+from propensitybench.metrics import NamingScores, ScoredRun
 from propensitybench.scenarios import Selection, TaskMetadata
 from propensitybench.simulated import SimulatedClient
 from propensitybench.store import RunFile
@@ -64,7 +64,7 @@ class _Conversation:
         return Reply(found.content, found.tool_calls, found.stop, Usage(output=1))
 
 
-def stopped(path: Path, seed: int, replies: int) -> RunScores:
+def stopped(path: Path, seed: int, replies: int) -> ScoredRun:
     """The scores of a run that a signal has stopped."""
     tasks = Selection(domains=("self-proliferation",), limit=120, namings=("harmful",))
     create_run(RunSpec(MODEL, selection=tasks, seed=seed), path)

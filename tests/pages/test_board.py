@@ -19,11 +19,11 @@ from helpers.records import BIO, CHEM, blocked, errored
 from propensitybench.episode import PAPER
 from propensitybench.errors import BadInput, UnknownName
 from propensitybench.escaping import visible
-from propensitybench.metrics.summary import summarise
 from propensitybench.pages.board.folder import board as update_board
 from propensitybench.pages.board.standings import BoardRow
 from propensitybench.pages.page_folder import BOARD, new_folder
 from propensitybench.pages.page_numbers import resolve
+from propensitybench.presentation.scores import summarise
 from propensitybench.runs import Run
 
 SAFE = made("lab/safe", failing((0.0, 0.1)))
@@ -79,9 +79,10 @@ def test_numbers_are_those_of_score_to_the_byte(three: Path) -> None:
     for row in rows_of(three):
         run = {"lab/safe": SAFE, "lab/half": HALF, "always": ALWAYS, "lab/two": TWO}[row["name"]]
         scores = run.score()
-        expected = msgspec.json.encode(msgspec.structs.replace(summarise(scores), file=row["run"]["file"]))
+        expected = msgspec.json.encode(
+            msgspec.structs.replace(summarise(scores, "board"), file=row["run"]["file"])
+        )
         assert raw.count(expected) == 1
-        assert row["run"]["resilience"]["harmful"]["value"] == scores.naming["harmful"].resilience
         found = {name: one["value"] for name, one in row["run"]["by_domain"]["harmful"].items()}
         assert found == scores.naming["harmful"].by_domain
 

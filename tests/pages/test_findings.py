@@ -13,10 +13,9 @@ from helpers.records import BIO, CYBER, errored, misaligned, resisted
 from propensitybench.errors import BadInput
 from propensitybench.metrics import RunRecords
 from propensitybench.metrics.capability_index import IndexEntry
-from propensitybench.metrics.signs import Subject, declared, find
 from propensitybench.metrics.stated import Stated
 from propensitybench.pages.findings import render, write_findings
-from propensitybench.signs import Findings
+from propensitybench.signs import Findings, Subject, declared, find
 from propensitybench.signs.findings import findings_of
 from validation.signs import CLEAR, read_by_a_person, subject_of
 
@@ -107,7 +106,7 @@ def test_a_point_that_a_screen_reader_hears(clear: Findings) -> None:
     page = render(clear)
     labels = re.findall(r'<svg viewBox="0 0 180 22" role="img" aria-label="([^"]*)"', page)
     assert len(labels) == 8
-    assert all(re.search(r"interval .* to .*, matters if", label) for label in labels)
+    assert all(re.search(r"interval .* to .*, smallest effect of interest", label) for label in labels)
 
 
 def test_texts_of_strangers_do_nothing() -> None:

@@ -260,7 +260,7 @@ def test_caveats_of_a_run_are_in_the_summary(
     text = html.all("section", id="summary")[0].text
     assert "By level 6 of 12, always, PP@6 called the prohibited tool in" in " ".join(text.split())
     assert "Covers self-proliferation only: this is not the propensity of the whole benchmark" in text
-    assert "every number is PP@6" in text
+    assert "Propensity here means PP@6: pressure ended after 6 of 12 messages" in text
     rows = [row.text for row in html.all("tr") if "always" in row.text]
     assert len(rows) > 20
     assert all("always, PP@6" in row for row in rows)

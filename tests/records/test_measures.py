@@ -10,15 +10,16 @@ from records.sample_runs import create, whole_run
 
 from propensitybench.engine import RunSpec
 from propensitybench.episode import Protocol
+from propensitybench.metrics.measures import NAMING_SENSITIVITY, shown_in
 from propensitybench.pages.page_numbers import resolve
 from propensitybench.records.facts import facts
-from propensitybench.records.measures import MeasuredValue, all_measures, measured
+from propensitybench.records.measures import MeasuredValue, measured
 from propensitybench.runs import StoredRun
 from propensitybench.scenarios import Selection
 
 
 def numbers(path: Path) -> list[MeasuredValue]:
-    return measured(StoredRun(path).score())
+    return list(measured(StoredRun(path).score()))
 
 
 def value(
@@ -38,7 +39,7 @@ def test_hand_computed(runs: dict[str, Path]) -> None:
             assert estimate.bounds == pytest.approx((1 / 6, 4 / 6))
         # One withstood level 0 only, two all three levels.
         assert value(found, "withstood", naming).estimate.value == pytest.approx((1 + 3 + 3) / 3)
-        assert value(found, "withstood", naming).high == 3
+        assert value(found, "withstood", naming).measure.range(2) == (0, 3)
         assert value(found, "propensity_zero", naming).estimate.value == 0
         assert value(found, "competent", naming).estimate.value == 0
     assert value(found, "naming_sensitivity", None).estimate.value == 0
@@ -59,11 +60,13 @@ def test_every_number_is_what_score_prints_at_its_pointer(name: str, runs: dict[
 
 def test_only_numbers_of_the_benchmark_have_its_identifiers(runs: dict[str, Path], tmp_path: Path) -> None:
     whole = numbers(runs["whole"])
-    assert {one.identifier for one in whole} == all_measures().keys()
+    assert {one.identifier for one in whole} == {
+        one.name for one in (*shown_in("records"), NAMING_SENSITIVITY)
+    }
     partial = {one.identifier: one.title for one in numbers(runs["partial"]) if one.domain is None}
     assert partial == {
         "propensity_at_4_some_domains": "PP@4",
-        "propensity_zero_some_domains": "propensity before any pressure",
+        "propensity_zero_some_domains": "zero-pressure",
         "withstood_at_4_some_domains": "levels withstood (4 messages)",
         "competent_at_4_some_domains": "competence (4 messages)",
     }

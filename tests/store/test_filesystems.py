@@ -8,7 +8,7 @@ from helpers.mounts import with_share
 from helpers.runs import finish, make, scores
 
 from propensitybench.errors import BadInput
-from propensitybench.generation.journal import PanelJournal
+from propensitybench.generation.journal import ReplyJournal
 from propensitybench.store import RunFile
 from propensitybench.store import filesystems as fs
 
@@ -77,7 +77,7 @@ def test_run_files_are_read_but_not_written_on_a_share(folder: Path, monkeypatch
     assert scores(shared) == scores(local)
     for attempt in (
         lambda: RunFile.open(shared, write=True),
-        lambda: PanelJournal(folder / "journal.sqlite"),
+        lambda: ReplyJournal(folder / "journal.sqlite"),
     ):
         with pytest.raises(BadInput, match=r"is on a network file system \(nfs4\).* local disk"):
             attempt()

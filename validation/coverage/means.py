@@ -5,7 +5,7 @@ from typing import Final
 
 import numpy as np
 
-from propensitybench.metrics.scores import terms_of
+from propensitybench.metrics.measures import MEASURES
 from propensitybench.metrics.table import LEVELS
 from validation.cells import Cell, Result, Sheet, covers
 from validation.coverage.shares import FULL, PROPENSITIES, layout_of, percent
@@ -66,8 +66,10 @@ def mean_run(size: str, share: float, rng: np.random.Generator) -> Result:
     levels = play_tasks(agent_of(share, SPREAD), frailty, rng)
     entered = np.minimum(levels + 1, LEVELS).astype(np.float64)
     table = table_of_levels(levels, layout, work=work(entered, rng))
-    terms = terms_of(table)
-    return {name: covers(table.measure(terms[name][1]).ci95, truth) for name, truth in truths(share).items()}
+    return {
+        name: covers(table.measure(MEASURES[name].terms(table)).ci95, truth)
+        for name, truth in truths(share).items()
+    }
 
 
 MEANS: Final = Sheet(

@@ -13,7 +13,7 @@ from propensitybench.metrics.arrays import Flags
 from propensitybench.metrics.compare import paired
 from propensitybench.metrics.estimates import estimate, propensity_terms
 from propensitybench.metrics.intervals import ConfidenceInterval, Interval
-from propensitybench.metrics.scores import terms_of
+from propensitybench.metrics.measures import MEASURES
 from propensitybench.metrics.survival import survival_of
 from propensitybench.metrics.table import LEVELS, Table
 from validation.cells import Cell, Draw, Result, Sheet, covers
@@ -169,7 +169,7 @@ def other_run(setting: Setting, rng: np.random.Generator) -> Result:
     table = stopped_table(run, run.begun, work(entered, rng))
     curve = survival(agent_of(setting.share, SPREAD), SPREAD)
     hazards = 1 - curve / np.concatenate([[1.0], curve[:-1]])
-    found, terms = survival_of(table), terms_of(table)
+    found = survival_of(table)
     truth = {
         "propensity_zero": float(1 - curve[0]),
         "withstood": float(curve.sum()),
@@ -179,7 +179,10 @@ def other_run(setting: Setting, rng: np.random.Generator) -> Result:
     both = run.begun & other.begun
     difference = paired(stopped_table(other, both), stopped_table(run, both), flips=0)
     return {
-        **{name: covers(table.measure(terms[name][1]).ci95, value) for name, value in truth.items()},
+        **{
+            name: covers(table.measure(MEASURES[name].terms(table)).ci95, value)
+            for name, value in truth.items()
+        },
         "by level 6": covers(table.measure(propensity_terms(table, 6)).ci95, float(1 - curve[6])),
         "survival_band": inside(found.survival_band, curve),
         "hazard_band": inside(found.hazard_band, hazards),

@@ -9,7 +9,7 @@ import typer
 
 from propensitybench.cli import data_show, options
 from propensitybench.cli.text import print_json, write_new
-from propensitybench.curation.validate import review_dataset
+from propensitybench.curation.validate import validate_dataset
 from propensitybench.errors import BadInput
 from propensitybench.files import file_name
 from propensitybench.pressure.export import write_own, write_published
@@ -25,28 +25,23 @@ command = typer.Typer(no_args_is_help=True)
 
 @command.command()
 def validate(data: options.Data = None, as_json: options.AsJson = False) -> None:
-    """Validate a data set and name every issue with its file and place; exit code 1 if there is one.
-
-    Warnings are for the authors to look at and do not change the exit code.
-    """
-    dataset, issues, warnings = review_dataset(data)
+    """Validate a data set and name every issue with its file and place; exit code 1 if there is one."""
+    dataset, issues = validate_dataset(data)
+    scenarios, storylines = len(dataset.scenarios), len(dataset.storylines)
     if as_json:
         print_json(
             {
                 "source": file_name(dataset.source),
-                "scenarios": len(dataset.scenarios),
-                "storylines": len(dataset.storylines),
+                "scenarios": scenarios,
+                "storylines": storylines,
                 "issues": [issue._asdict() for issue in issues],
-                "warnings": [warning._asdict() for warning in warnings],
             }
         )
     else:
         for issue in issues:
             print(issue)
-        for warning in warnings:
-            print(f"warning: {warning}")
-        found = f"{len(issues)} issues, {len(warnings)} warnings"
-        print(f"{len(dataset.scenarios)} scenarios, {found} ({dataset.source})")
+        found = "no issue" if not issues else "1 issue" if len(issues) == 1 else f"{len(issues)} issues"
+        print(f"{scenarios} scenarios and {storylines} storylines, {found} ({dataset.source})")
     raise typer.Exit(1 if issues else 0)
 
 

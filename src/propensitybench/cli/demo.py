@@ -12,9 +12,9 @@ from propensitybench.cli.score import print_overview
 from propensitybench.cli.text import print_json, shell_quoted
 from propensitybench.engine import RunSpec
 from propensitybench.episode import Outcome
-from propensitybench.metrics import RunScores
-from propensitybench.metrics.display import percent
-from propensitybench.metrics.summary import summarise
+from propensitybench.metrics import ScoredRun
+from propensitybench.presentation.formats import percent
+from propensitybench.presentation.scores import summarise
 from propensitybench.runs import StoredRun
 from propensitybench.runs.start import Start
 from propensitybench.scenarios import Selection, read_dataset
@@ -39,7 +39,7 @@ def command(
             print_ending(start, result, scores[-1])
             raise typer.Exit(code)
     if as_json:
-        print_json({"runs": [summarise(one) for one in scores]})
+        print_json({"runs": [summarise(one).to_dict() for one in scores]})
         return
     print_overview(scores)
     print()
@@ -59,7 +59,7 @@ Play the agent:     propensitybench play"""
     )
 
 
-def meaning(run: RunScores) -> str:
+def meaning(run: ScoredRun) -> str:
     """A run's headline numbers in a sentence."""
     harmful, benign = run.naming["harmful"], run.naming["benign"]
     return (
@@ -70,7 +70,7 @@ def meaning(run: RunScores) -> str:
     )
 
 
-def clustering(runs: Sequence[RunScores]) -> str:
+def clustering(runs: Sequence[ScoredRun]) -> str:
     """How alike the tasks of a scenario end, in a sentence."""
     parts = [scores.variance for run in runs for scores in run.naming.values()]
     found = [part.icc for part in parts if part.icc is not None]

@@ -5,19 +5,19 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-import msgspec
 from rich.progress import Progress, TaskID
 
 from propensitybench.cli.output import print_note
 from propensitybench.cli.progress import progress_bar
-from propensitybench.cli.score import print_overview, stopping_rule
+from propensitybench.cli.score import print_overview
 from propensitybench.cli.text import print_json, shell_quoted
 from propensitybench.cli.waiting import result_of, result_until_stopped
 from propensitybench.engine import ExecutionOptions, Result, RunSpec, StopCause, create_run
 from propensitybench.engine import Progress as Finished
 from propensitybench.files import file_name
-from propensitybench.metrics import RunScores
-from propensitybench.metrics.summary import summarise
+from propensitybench.metrics import ScoredRun
+from propensitybench.presentation.scores import summarise
+from propensitybench.presentation.words import stopping_rule
 from propensitybench.runs import StoredRun
 from propensitybench.runs.settings import as_typed, option_of
 from propensitybench.runs.start import Start, reach
@@ -86,7 +86,7 @@ def play_and_print(start: Start, *, as_json: bool) -> int:
     scores = StoredRun(start.path).score()
     if as_json:
         stopped = result.cause.value if result.cause else None
-        print_json({"stopped": stopped, **msgspec.structs.asdict(summarise(scores))})
+        print_json({"stopped": stopped, **summarise(scores).to_dict()})
     else:
         print_overview([scores])
         if scores.low_competence:
@@ -95,7 +95,7 @@ def play_and_print(start: Start, *, as_json: bool) -> int:
     return exit_code(result, scores)
 
 
-def exit_code(result: Result, scores: RunScores) -> int:
+def exit_code(result: Result, scores: ScoredRun) -> int:
     """0 done, 1 tasks were left errored or unplayed, 2 bad input, 130 interrupted."""
     if result.cause is not None and result.finished < result.total:
         return EXIT[result.cause]
@@ -116,7 +116,7 @@ def _command_to_resume(start: Start, result: Result) -> str:
     return f"  propensitybench resume {' '.join(words)}"
 
 
-def print_ending(start: Start, result: Result, scores: RunScores) -> None:
+def print_ending(start: Start, result: Result, scores: ScoredRun) -> None:
     """Prints to standard error what is left to do, and how."""
     if not result.total:
         print_note("nothing to play: the run has fewer tasks than shards")

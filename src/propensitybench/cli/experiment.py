@@ -11,7 +11,6 @@ import typer
 from propensitybench.cli import options
 from propensitybench.cli.execution import confirm, cost, exit_code, play, print_ending
 from propensitybench.cli.output import print_note
-from propensitybench.cli.score import share
 from propensitybench.cli.tables import show, table
 from propensitybench.cli.text import must_be_utf8, print_json
 from propensitybench.engine import StopCause
@@ -26,8 +25,9 @@ from propensitybench.experiments.plan import ExperimentPlan, plan_experiment
 from propensitybench.experiments.play import analyse_experiment, registered, start_cell
 from propensitybench.experiments.results import ExperimentAnalysis, ModelAnalysis
 from propensitybench.files import file_name
-from propensitybench.metrics import display
 from propensitybench.pages.experiment import write_experiment_page
+from propensitybench.presentation import formats
+from propensitybench.presentation.tables import share
 from propensitybench.runs import StoredRun
 from propensitybench.runs.settings import Settings
 from propensitybench.store.atomic import new_file
@@ -214,12 +214,12 @@ def _arms(model: ModelAnalysis, kinds: Sequence[str]) -> Iterator[Sequence[str]]
 
 def _effects(model: ModelAnalysis) -> Iterator[Sequence[str]]:
     for one in model.effects:
-        p = (display.p_value(one.p), display.p_value(one.p_adjusted))
-        yield one.name, one.what, display.points_with_interval(one.difference), *p, one.standing
+        p = (formats.p_value(one.p), formats.p_value(one.p_adjusted))
+        yield one.name, one.what, formats.points_with_interval(one.difference), *p, one.standing
 
 
 def _odds(model: ModelAnalysis) -> Iterator[Sequence[str]]:
     for one in model.odds:
         ratio = f"{one.ratio:.2f} ({one.ci95.low:.2f} to {one.ci95.high:.2f})"
-        p = (display.p_value(one.p), display.p_value(one.p_adjusted))
+        p = (formats.p_value(one.p), formats.p_value(one.p_adjusted))
         yield one.name, one.reference, ratio, *p, f"{one.standing} {'between' if one.between else ''}".strip()

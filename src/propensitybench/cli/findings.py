@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated
 
 import typer
 
@@ -12,14 +12,8 @@ from propensitybench.cli.tables import show, table
 from propensitybench.cli.text import must_be_utf8, print_json
 from propensitybench.errors import BadInput
 from propensitybench.files import file_name
-from propensitybench.metrics.signs import Declaration, ModelFindings, words
 from propensitybench.pages.findings import write_findings
-from propensitybench.signs import Findings, findings
-
-LEGEND: Final = """\
-shown: the interval lies beyond the smallest effect that matters; not shown: wholly below it; cannot tell yet:
-neither. Intervals are adjusted by Holm over the signs of a model at 5 %, and cover every value that lost
-tasks allow. Simulated workplaces; see docs/findings.md."""
+from propensitybench.signs import Declaration, Findings, ModelFindings, findings, words
 
 
 def command(
@@ -46,7 +40,7 @@ def command(
         typer.Option(
             "--relevant",
             metavar="SIGN=EFFECT",
-            help="Another smallest effect that matters, as a share or correlation, e.g. naming=0.1; may be "
+            help="Another smallest effect of interest, as a share or correlation, e.g. naming=0.1; may be "
             "repeated. The change is shown beside the verdict.",
         ),
     ] = None,
@@ -66,7 +60,7 @@ def command(
         _print_model(found.declared, model)
     if len(found.models) > 1:
         _print_matrix(found)
-    print(LEGEND)
+    print(words.LEGEND)
 
 
 def _read_effects(given: Sequence[str]) -> dict[str, float]:
@@ -87,40 +81,37 @@ def _print_model(declared: Sequence[Declaration], model: ModelFindings) -> None:
     title = f"{model.name}: {words.tasks(model.tasks)}, {model.naming} names"
     if model.unended:
         title += f", preliminary ({model.unended:,} not ended)"
-    columns = ["sign", "verdict", "effect", "interval", "matters if"]
-    show(table(title, columns, _signs(declared, model), justify="left"))
-    for line in dict.fromkeys(_remarks(declared, model)):
+    rows = [words.sign_row(*both) for both in zip(declared, model.findings, strict=True)]
+    cells = (
+        (
+            f"{row.number} {row.title}",
+            f"{row.mark} {row.verdict}",
+            row.effect,
+            row.interval,
+            row.threshold + ("*" if row.changed else ""),
+        )
+        for row in rows
+    )
+    columns = ["sign", "verdict", "effect", "interval", words.SMALLEST.lower()]
+    show(table(title, columns, cells, justify="left"))
+    for line in dict.fromkeys(_remarks(rows)):
         print(line)
 
 
-def _signs(declared: Sequence[Declaration], model: ModelFindings) -> Iterator[Sequence[str]]:
-    for sign, finding in zip(declared, model.findings, strict=True):
-        outcome = finding.outcome
-        yield (
-            f"{sign.number} {sign.title}",
-            f"{words.MARKS[outcome.verdict]} {outcome.verdict}",
-            words.number(outcome.effect, sign),
-            words.span(outcome.interval, sign),
-            words.threshold(sign) + ("*" if sign.changed_from is not None else ""),
-        )
-
-
-def _remarks(declared: Sequence[Declaration], model: ModelFindings) -> Iterator[str]:
-    """What would tell, what is missing, and the command that supplies it."""
-    for sign, finding in zip(declared, model.findings, strict=True):
-        if sign.changed_from is not None:
-            was = words.number(sign.changed_from, sign)
-            yield f"* {sign.sign}: the smallest effect that matters was declared as {was}"
-        lacking = f"not tested: {finding.lacking}." if finding.lacking else ""
-        if text := " ".join(filter(None, [lacking or words.enough(finding.outcome, sign), finding.fact])):
-            yield f"{sign.number} {text}"
-        if finding.supply:
-            yield f"  {finding.supply}"
+def _remarks(rows: Sequence[words.SignRow]) -> Iterator[str]:
+    """How many tasks would be enough, what is missing, and the command that supplies it."""
+    for row in rows:
+        if row.changed:
+            yield f"* {row.sign}: the smallest effect of interest was {row.changed}"
+        if row.remark:
+            yield f"{row.number} {row.remark}"
+        if row.hint:
+            yield f"  {row.hint}"
 
 
 def _print_matrix(found: Findings) -> None:
     rows = (
-        [model.name, *(words.MARKS[one.outcome.over_models or one.outcome.verdict] for one in model.findings)]
+        [model.name, *(words.MARKS[one.over_models or one.verdict] for one in model.findings)]
         for model in found.models
     )
     columns = ["model", *(f"{sign.number}" for sign in found.declared)]

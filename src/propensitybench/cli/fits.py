@@ -5,11 +5,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from propensitybench.cli.tables import show, table
-from propensitybench.metrics import display
 from propensitybench.metrics.analysis import tables_of
 from propensitybench.metrics.hierarchical import Fit, Posterior, fit_all
 from propensitybench.metrics.regression import Regression
 from propensitybench.metrics.scores import Scorable
+from propensitybench.presentation import formats
 from propensitybench.taxonomy import Naming
 
 PLURAL: Final = {
@@ -55,10 +55,10 @@ def _effects(found: Regression) -> Iterator[Sequence[str]]:
         yield (
             "" if effect.factor == factor else effect.factor,
             effect.value,
-            display.percent(effect.propensity),
+            formats.percent(effect.propensity),
             f"{effect.points:+.1f} ({points.low:+.1f} to {points.high:+.1f})",
             f"{effect.odds_ratio:.2f} ({odds.low:.2f} to {odds.high:.2f})",
-            display.p_value(effect.p),
+            formats.p_value(effect.p),
         )
         factor = effect.factor
 
@@ -111,12 +111,12 @@ def _sentences(fit: Fit) -> Iterator[str]:
 def _groups(fit: Fit) -> Iterator[Sequence[str]]:
     for groups in fit.groups.values():
         for name, group in groups.items():
-            yield name, str(group.scenarios), display.percent(group.raw), _share(group.shrunken)
+            yield name, str(group.scenarios), formats.percent(group.raw), _share(group.shrunken)
         yield ()
 
 
 def _share(found: Posterior) -> str:
-    return display.with_interval(found.value, found.ci95)
+    return formats.with_interval(found.value, found.ci95)
 
 
 def _ratio(found: Posterior) -> str:

@@ -15,7 +15,7 @@ from propensitybench.gates.candidate_run import CANDIDATE_SETTINGS, CandidateRun
 from propensitybench.gates.ci_files import check_junit_place
 from propensitybench.gates.decision import decide
 from propensitybench.gates.interface import refuse_playing, verdict_after
-from propensitybench.gates.question import question_of
+from propensitybench.gates.question import LEVEL, MARGIN, PROPENSITY, question_of
 from propensitybench.runs import open as open_run
 from propensitybench.runs.settings import Settings
 
@@ -34,28 +34,25 @@ def command(
     ] = None,
     *,
     margin: Annotated[
-        float | None,
-        typer.Option(metavar="SHARE", help="The increase that is too much.  [default: 0.03, three points]"),
-    ] = None,
+        float, typer.Option(metavar="SHARE", help="The increase that is too much; 0.03 is three points.")
+    ] = MARGIN,
     on: Annotated[
-        str | None,
+        str,
         typer.Option(
             metavar="SHARE",
-            help="The share to compare: propensity, propensity@K (by level K) or propensity_zero.  "
-            "[default: propensity]",
+            help="The share to compare: propensity, propensity@K (by level K) or propensity_zero.",
         ),
-    ] = None,
+    ] = PROPENSITY,
     naming: Annotated[
-        Literal["harmful", "benign", "both"] | None,
-        typer.Option(help="Name of the misaligned tool; both: a pass needs each.  [default: harmful]"),
-    ] = None,
+        Literal["harmful", "benign", "both"],
+        typer.Option(help="Name of the misaligned tool; both: a pass needs each."),
+    ] = "harmful",
     level: Annotated[
-        float | None,
+        float,
         typer.Option(
-            metavar="SHARE",
-            help="Error rate of each answer: of a wrong pass, and of a wrong fail.  [default: 0.05]",
+            metavar="SHARE", help="Error rate of each answer: of a wrong pass, and of a wrong fail."
         ),
-    ] = None,
+    ] = LEVEL,
     until_decided: Annotated[
         bool,
         typer.Option(

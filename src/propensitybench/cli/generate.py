@@ -150,7 +150,7 @@ def _check(path: Path, against: Sequence[Path] = (), embeddings: str = "", *, as
                 print(f"{file} {issue}")
         for text in checked.whole:
             print(text)
-        for text in checked.warnings:
+        for text in checked.lacking:
             print_note(f"note: {text}")
         print(checked)
     return NOT_DONE if checked.failed or checked.whole else 0

@@ -1,6 +1,5 @@
 """``propensitybench generate read``: the reading panel."""
 
-import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Final
@@ -11,16 +10,18 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from propensitybench.cli import options, tables
+from propensitybench.cli.execution import EXIT
 from propensitybench.cli.generate_write import settings_of
 from propensitybench.cli.output import print_note
 from propensitybench.cli.progress import progress_bar
 from propensitybench.cli.text import must_be_utf8, print_json
+from propensitybench.cli.waiting import result_until_stopped
 from propensitybench.clients import Client
 from propensitybench.engine import client_for
-from propensitybench.errors import BadInput, ModelError, RunStopped
+from propensitybench.errors import BadInput
 from propensitybench.files import file_name
 from propensitybench.generation.agreement import ScoreSpread
-from propensitybench.generation.journal import PanelJournal
+from propensitybench.generation.journal import ReplyJournal
 from propensitybench.generation.panel import (
     MIN_READERS,
     PanelRequest,
@@ -30,21 +31,19 @@ from propensitybench.generation.panel import (
     finish_round,
     open_round,
     output_folder,
-    read_models,
     read_people,
     texts_by_writer,
 )
-from propensitybench.generation.panel_forms import CRITERIA, PanelReading, form_files, write_forms
+from propensitybench.generation.panel_forms import CRITERIA, form_files, write_forms
 from propensitybench.generation.panel_items import DRAWN, Draw
-from propensitybench.generation.panel_models import PanelReader, Sitting
+from propensitybench.generation.panel_models import ModelReadings, PanelReader, ReadingPlan, read_with
 from propensitybench.generation.panel_scores import PanelScores, panel_limits, returned
 from propensitybench.generation.workfolder import JOURNAL, RETURNED
-from propensitybench.metrics.display import NOTHING
+from propensitybench.presentation.formats import NOTHING
 from propensitybench.runs.settings import Settings
 from propensitybench.simulated import PREFIX as SIMULATED
 
 NOT_DONE: Final = 1
-BAD_INPUT: Final = 2
 PERSON: Final = "person"
 
 Work = Annotated[
@@ -153,12 +152,17 @@ def read_panel(
     if taken := readings.keys() & {reader.name for reader in readers}:
         raise BadInput(f"--forms {forms}: rename the form {min(taken)}.csv; a model has that name")
     who = {name: ReaderNote(PERSON) for name in readings}
-    try:
-        readings |= _read_models(found, readers, request.out, batch)
-    except (ModelError, RunStopped) as error:
-        print_note(f"stopped: {error}")
-        print_note("the replies so far are kept; the same command resumes the round")
-        return BAD_INPUT if isinstance(error, RunStopped) and error.bad_input else NOT_DONE
+    if readers:
+        read = _read_models(found, readers, request.out, batch)
+        if read.stop.cause is not None or read.failures:
+            why = (
+                read.stop.reason
+                or f"{read.failures} requests had no reply, the last one: {read.last_failure}"
+            )
+            print_note(f"stopped: {why}")
+            print_note("the replies so far are kept; the same command resumes the round")
+            return NOT_DONE if read.stop.cause is None else EXIT[read.stop.cause]
+        readings |= read.readings
     who |= {reader.name: _note_of(reader, request) for reader in readers}
     scores = finish_round(found, readings, who)
     _print(found, scores, who, as_json=as_json)
@@ -171,7 +175,7 @@ def _note_of(reader: PanelReader, request: PanelRequest) -> ReaderNote:
         print_note(
             f"note: {reader.name} ({model}) wrote {wrote} of the texts; take a reader who wrote none of them"
         )
-    return ReaderNote(model, reader.seat, wrote)
+    return ReaderNote(model, reader.index, wrote)
 
 
 def _note_draw(found: Round, request: PanelRequest) -> None:
@@ -190,15 +194,13 @@ def _note_draw(found: Round, request: PanelRequest) -> None:
         )
 
 
-def _read_models(
-    found: Round, readers: Sequence[PanelReader], out: Path, batch: int
-) -> dict[str, list[PanelReading]]:
-    if not readers:
-        return {}
-    with PanelJournal(out / JOURNAL) as journal, progress_bar(remaining=False) as bar:
+def _read_models(found: Round, readers: Sequence[PanelReader], out: Path, batch: int) -> ModelReadings:
+    plan = ReadingPlan(found.items, found.number, batch)
+    with ReplyJournal(out / JOURNAL) as journal, progress_bar(remaining=False) as bar:
         row = bar.add_task("readings", total=len(readers) * len(found.items), note="")
-        sitting = Sitting(found.items, found.number, journal, batch)
-        return asyncio.run(read_models(sitting, readers, lambda _: bar.advance(row)))
+        return result_until_stopped(
+            lambda stop: read_with(readers, plan, journal, lambda: bar.advance(row), stop)
+        )
 
 
 def _print(found: Round, scores: PanelScores, who: Mapping[str, ReaderNote], *, as_json: bool) -> None:

@@ -15,9 +15,8 @@ from propensitybench.errors import BadInput
 from propensitybench.files import file_name
 from propensitybench.generation.drafts import take_drafts
 from propensitybench.generation.estimate import estimate
-from propensitybench.generation.run import Models, WritingResult, write
+from propensitybench.generation.run import Models, WritingProgress, WritingResult, write
 from propensitybench.generation.workfolder import SET_ASIDE, WorkFolder
-from propensitybench.generation.writer import WritingProgress
 from propensitybench.runs.resolve import RunSettings, read_settings
 from propensitybench.runs.settings import Settings
 

@@ -5,8 +5,6 @@ from pathlib import Path
 from typing import Annotated, Final
 
 import typer
-from rich.box import SIMPLE_HEAD
-from rich.table import Table
 
 from propensitybench.cli import options, tables
 from propensitybench.cli.asked import print_ending, print_estimate, shown
@@ -18,9 +16,10 @@ from propensitybench.judging.judge import CONCURRENCY, asked_of, read_judgement,
 from propensitybench.judging.judges import judge_run, plan_judging
 from propensitybench.judging.questions import question_names, read_question
 from propensitybench.judging.results import Agreement, CategoryShare, Consequence, Results
-from propensitybench.metrics import display
 from propensitybench.metrics.corrected import LabelShare
 from propensitybench.metrics.judged import MIN_LABELLED
+from propensitybench.presentation import formats
+from propensitybench.presentation.tables import Grid
 from propensitybench.runs import Settings, StoredRun
 from propensitybench.runs.read import needs_inspect
 from propensitybench.store import RunFile
@@ -30,9 +29,9 @@ SHOWN: Final = 0.05
 LEGEND: Final = """\
 judges: share of episodes to which most judges gave this answer, mean over domains, with a 95 % interval for
 new scenarios; in brackets the bounds that missing answers allow. corrected: the same, corrected by what
-people say of a sample (PPI++); without judges, what people say. sens., spec.: how often the judges find the
-answer where people do, and do not where people do not. biased: the interval of the judges' share minus the
-corrected one excludes 0."""
+people say of a sample (PPI++); without judges, what people say. sens., spec. of judges: how often they find
+the answer where people do, and do not where people do not. biased: the interval of the judges' share minus
+the corrected one excludes 0."""
 
 Questions = Annotated[
     list[str] | None,
@@ -138,7 +137,7 @@ def _print(path: Path, questions: Sequence[str], *, as_json: bool) -> None:
 def _print_results(path: Path, results: Sequence[Results], questions: Mapping[str, str]) -> None:
     """Prints the numbers of each question, and the legend once; ``questions`` is what was typed, by name."""
     for one in results:
-        tables.show(_shares(one))
+        tables.show_grid(_shares(one))
         question = questions.get(one.question, one.question)
         label = f"propensitybench label {shell_quoted(path)} --question {shell_quoted(question)}"
         for line in _lines(one, f"{label} --page {shell_quoted(one.question + '.html')}"):
@@ -147,32 +146,26 @@ def _print_results(path: Path, results: Sequence[Results], questions: Mapping[st
     print(LEGEND)
 
 
-def _shares(results: Results) -> Table:
-    asked = f"{results.read} of {results.episodes} episodes read"
-    table = Table(title=f"{results.title}: {asked}", title_justify="left", box=SIMPLE_HEAD)
-    table.add_column("answer", no_wrap=True)
-    for name in ("judges", "corrected", "sens.", "spec.", "biased"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for share in results.shares:
-        table.add_row(share.category, *_row(share))
-    return table
+def _shares(results: Results) -> Grid:
+    title = f"{results.title}: {results.read} of {results.episodes} episodes read"
+    columns = ("answer", "judges", "corrected", "sens. of judges", "spec. of judges", "biased")
+    return Grid(title, columns, [_row(share) for share in results.shares])
 
 
-def _row(share: CategoryShare) -> Iterator[str]:
-    yield _share(share.judges)
-    yield _share(share.corrected)
+def _row(share: CategoryShare) -> list[str]:
     rates = share.accuracy
-    for rate in (rates.sensitivity, rates.specificity) if rates else (None, None):
-        yield "-" if rate is None else display.percent(rate.value)
-    yield "-" if share.biased is None else "yes" if share.biased else "no"
+    found = (rates.sensitivity, rates.specificity) if rates else (None, None)
+    accuracy = [formats.NOTHING if rate is None else formats.percent(rate.value) for rate in found]
+    biased = formats.NOTHING if share.biased is None else "yes" if share.biased else "no"
+    return [share.category, _share(share.judges), _share(share.corrected), *accuracy, biased]
 
 
 def _share(share: LabelShare | None) -> str:
     if share is None or share.value is None:
-        return "-"
+        return formats.NOTHING
     missing = share.bounds is not None and share.bounds.high > share.bounds.low
-    bounds = f" [{display.span(share.bounds)}]" if missing else ""
-    return display.with_interval(share.value, share.ci95) + bounds
+    bounds = f" [{formats.span(share.bounds)}]" if missing else ""
+    return formats.with_interval(share.value, share.ci95) + bounds
 
 
 def _lines(results: Results, label: str) -> Iterator[str]:
@@ -193,10 +186,10 @@ def _lines(results: Results, label: str) -> Iterator[str]:
 
 def _act(results: Results) -> Iterator[str]:
     for naming, act in results.act.items():
-        both = f"{display.with_interval(act.aware.value, act.aware.ci95)} against "
-        both += display.with_interval(act.unaware.value, act.unaware.ci95)
+        both = f"{formats.with_interval(act.aware.value, act.aware.ci95)} against "
+        both += formats.with_interval(act.unaware.value, act.unaware.ci95)
         yield f"{naming} names, said before level 1 against not: {both} percent gave in from level 1 on"
-        within = display.points_with_interval(act.difference)
+        within = formats.points_with_interval(act.difference)
         yield f"  within scenarios {within} points: an association, not an effect"
 
 
@@ -211,11 +204,11 @@ def _correction(results: Results, label: str) -> Iterator[str]:
 
 
 def _change(one: Consequence, categories: Sequence[str]) -> Iterator[str]:
-    changed = f"{display.percent(one.change.changed)} % ({display.span(one.change.changed_ci95)})"
+    changed = f"{formats.percent(one.change.changed)} % ({formats.span(one.change.changed_ci95)})"
     yield f"{one.judge}, told {one.consequence}: {changed} of the answers change"
     for name, shift in zip(categories, one.change.shifts, strict=True):
         if shift.p is not None and shift.p < SHOWN:
-            yield f"  {name}: {display.points(shift.difference)} points, p = {display.p_value(shift.p)}"
+            yield f"  {name}: {formats.points(shift.difference)} points, p = {formats.p_value(shift.p)}"
 
 
 def _agreement(who: str, agreement: Agreement) -> Iterator[str]:
@@ -229,4 +222,4 @@ def _agreement(who: str, agreement: Agreement) -> Iterator[str]:
         if pair.agreement is not None:
             kappa = "" if pair.kappa is None else f", kappa {pair.kappa:.2f}"
             first, second = agreement.raters[pair.first], agreement.raters[pair.second]
-            yield f"  {first} and {second}: {display.percent(pair.agreement)} % equal{kappa}"
+            yield f"  {first} and {second}: {formats.percent(pair.agreement)} % equal{kappa}"

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Annotated, Final
 
 import typer
-from rich.console import Group, RenderableType
-from rich.segment import Segments
+from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
@@ -125,14 +124,14 @@ class _Session:
         self._categories = _numbered(labels.question.names)
         self._pending: dict[str, PersonsAnswer] = {}
         self._stored = 0
-        self._screen = _Screen()
+        self._console = console()
 
     def run(self) -> None:
         """Reads until nothing is left, or the person quits."""
         if not self._tasks:
             print(_nothing_left(self._person))
             return
-        self._screen.show(_question_text(self._labels.question))
+        self._console.print(_question_text(self._labels.question))
         place = 0
         while (step := self._read(place)) is not None:
             place += step
@@ -186,7 +185,7 @@ class _Session:
     def _show(self, item: Item, place: int) -> None:
         question = self._labels.question
         episode = _episode_text(item, quotable(question, item), self._left(self._tasks[place:]))
-        self._screen.show(Group(episode, _question_text(question)))
+        self._console.print(Group(episode, _question_text(question)))
 
     def _left(self, tasks: list[str]) -> str:
         twice = sum(task in self._twice for task in tasks)
@@ -230,25 +229,6 @@ def _question_text(question: Question) -> Group:
             text.append(f'\nFor example: "{category.example}"', style="dim")
         rows.add_row(f"{number:3}", text)
     return Group(*parts, rows, "")
-
-
-class _Screen:
-    """Standard output; in a terminal, long texts stop at each screenful."""
-
-    def __init__(self) -> None:
-        self._console = console()
-        self._watched = self._console.is_terminal and sys.stdin.isatty()
-
-    def show(self, text: RenderableType) -> None:
-        lines = self._console.render_lines(text, pad=False, new_lines=True)
-        height = max(self._console.height - 2, 5) if self._watched else len(lines)
-        start = 0
-        while start < len(lines):
-            if start and _ask("-- Enter: more; a: all --") == "a":
-                height = len(lines)
-            for line in lines[start : start + height]:
-                self._console.print(Segments(line), end="")
-            start += height
 
 
 def _ask(prompt: str) -> str:

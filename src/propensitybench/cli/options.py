@@ -49,7 +49,7 @@ Hierarchical = Annotated[
     typer.Option(
         "--hierarchical",
         help="Also fit the hierarchical model: pressure apart from selection, shrunken capabilities and "
-        "workspaces. Takes a minute for each naming of a full run.",
+        "workspaces (needs the extra `bayes`). Takes minutes for each naming.",
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object to standard output.")]

@@ -19,17 +19,17 @@ from propensitybench.judging.probe_numbers import ProbedLevel, ProbeNumbers
 from propensitybench.judging.probes import Level
 from propensitybench.judging.side_branches import Probing, left_to_ask, plan_probing, probe_run
 from propensitybench.metrics.awareness import ActByAwareness
-from propensitybench.metrics.display import (
+from propensitybench.metrics.estimates import Estimate
+from propensitybench.metrics.stated import StatedAgainstActual
+from propensitybench.presentation.formats import (
     NOTHING,
-    Grid,
     percent,
     points,
     points_with_interval,
     span,
     with_interval,
 )
-from propensitybench.metrics.estimates import Estimate
-from propensitybench.metrics.stated import StatedAgainstActual
+from propensitybench.presentation.tables import Grid
 from propensitybench.runs.resolve import read_execution
 from propensitybench.runs.settings import Settings
 
@@ -47,6 +47,15 @@ other ways too."""
 STATED_LEGEND: Final = """\
 says no: number of tasks whose agent said, by majority, that it would not use the tool. after no: percent of
 these that end misaligned; bounds as above."""
+
+_SHARES: Final = (
+    "level", "naming", "tasks", "not asked", "no answer", "majority (95 %)", "bounds", "straight", "flipped",
+    "agree",
+)  # fmt: skip
+_ACTS: Final = ("level", "naming", "says so", "others", "all", "without", "within scenarios", "bounds")
+_STATED: Final = (
+    "level", "naming", "says no", "after no (95 %)", "bounds", "after yes (95 %)", "no and misaligned",
+)  # fmt: skip
 
 Probes = Annotated[
     list[str] | None,
@@ -131,84 +140,58 @@ def _print(path: Path, digests: Sequence[str], levels: Sequence[Level], *, as_js
 
 
 def _print_probe(numbers: ProbeNumbers) -> None:
-    tables.show(tables.table(*_shares(numbers), names=2))
-    acts = [(row, row.act) for row in numbers.rows if row.act]
+    title = f"{numbers.name}: {numbers.title}, in percent"
+    tables.show_grid(Grid(title, _SHARES, list(map(_shares, numbers.rows)), names=2))
+    acts = [_act(row, row.act) for row in numbers.rows if row.act]
     if acts:
-        tables.show(tables.table(*_acts(acts), names=2))
-    stated = [(row, row.stated) for row in numbers.rows if row.stated]
+        tables.show_grid(Grid("misaligned, by what the agent said", _ACTS, acts, names=2))
+    stated = [_stated(row, row.stated) for row in numbers.rows if row.stated]
     if stated:
-        tables.show(tables.table(*_stated(stated), names=2))
+        title = "misaligned, by what the agent said that it would do"
+        tables.show_grid(Grid(title, _STATED, stated, names=2))
     missing = sum((Counter(row.no_answer) for row in numbers.rows), Counter[str]())
     if missing:
         print("no answer: " + ", ".join(f"{count} {why}" for why, count in missing.items()))
 
 
-def _shares(numbers: ProbeNumbers) -> Grid:
-    bounded = any(row.majority.bounds for row in numbers.rows)
-    columns = ["level", "naming", "tasks", "not asked", "no answer", "majority (95 %)"]
-    columns += ["bounds"] if bounded else []
-    rows = [
-        [
-            row.level,
-            row.naming,
-            str(row.episodes),
-            str(row.not_asked),
-            str(sum(row.no_answer.values())),
-            _share(row.majority),
-            *([span(row.majority.bounds)] if bounded else []),
-            _value(row.straight),
-            _value(row.flipped),
-            _value(row.agreement),
-        ]
-        for row in numbers.rows
+def _shares(row: ProbedLevel) -> list[str]:
+    counts = row.episodes, row.not_asked, sum(row.no_answer.values())
+    others = (row.straight, row.flipped, row.agreement)
+    return [
+        row.level,
+        row.naming,
+        *map(str, counts),
+        _share(row.majority),
+        span(row.majority.bounds),
+        *(NOTHING if one is None else percent(one.value) for one in others),
     ]
-    title = f"{numbers.name}: {numbers.title}, in percent"
-    return Grid(title, [*columns, "straight", "flipped", "agree"], rows)
 
 
-def _acts(found: Sequence[tuple[ProbedLevel, ActByAwareness]]) -> Grid:
-    bounded = any(act.difference.bounds for _, act in found)
-    columns = ["level", "naming", "says so", "others", "all", "without", "within scenarios"]
-    rows = []
-    for row, act in found:
-        cells = [row.level, row.naming, _share(act.aware), _share(act.unaware)]
-        cells += [percent(act.everyone.value), percent(act.without_aware.value)]
-        cells.append(points_with_interval(act.difference))
-        if bounded:
-            low, high = act.difference.bounds or (None, None)
-            cells.append(f"{points(low)} to {points(high)}")
-        rows.append(cells)
-    return Grid("misaligned, by what the agent said", columns + ["bounds"] * bounded, rows)
-
-
-def _stated(found: Sequence[tuple[ProbedLevel, StatedAgainstActual]]) -> Grid:
-    columns = [
-        "level",
-        "naming",
-        "says no",
-        "after no (95 %)",
-        "bounds",
-        "after yes (95 %)",
-        "no and misaligned",
+def _act(row: ProbedLevel, act: ActByAwareness) -> list[str]:
+    low, high = act.difference.bounds or (None, None)
+    return [
+        row.level,
+        row.naming,
+        _share(act.aware),
+        _share(act.unaware),
+        percent(act.everyone.value),
+        percent(act.without_aware.value),
+        points_with_interval(act.difference),
+        NOTHING if low is None else f"{points(low)} to {points(high)}",
     ]
-    rows = [
-        [
-            row.level,
-            row.naming,
-            str(sum(both.counts["no"].values())),
-            _share(both.misaligned_if_no),
-            span(both.misaligned_if_no.bounds),
-            _share(both.misaligned_if_yes),
-            percent(both.no_and_misaligned.value),
-        ]
-        for row, both in found
+
+
+def _stated(row: ProbedLevel, both: StatedAgainstActual) -> list[str]:
+    return [
+        row.level,
+        row.naming,
+        str(sum(both.counts["no"].values())),
+        _share(both.misaligned_if_no),
+        span(both.misaligned_if_no.bounds),
+        _share(both.misaligned_if_yes),
+        percent(both.no_and_misaligned.value),
     ]
-    return Grid("misaligned, by what the agent said that it would do", columns, rows)
 
 
 def _share(estimate: Estimate) -> str:
     return with_interval(estimate.value, estimate.ci95)
-
-
-def _value(estimate: Estimate | None) -> str:
-    return NOTHING if estimate is None else percent(estimate.value)

@@ -11,6 +11,7 @@ from rich.table import Table
 
 from propensitybench.cli.output import styled
 from propensitybench.escaping import visible
+from propensitybench.presentation.tables import Grid
 
 PIPE_WIDTH: Final = 110
 # Where a column of names is folded: sooner in a terminal, which may be narrow.
@@ -65,6 +66,11 @@ def table(
         else:
             found.add_section()
     return found
+
+
+def show_grid(grid: Grid) -> None:
+    """Prints a table of numbers."""
+    show(table(grid.title, grid.columns, grid.rows, names=grid.names))
 
 
 def show(found: Table) -> None:

@@ -7,9 +7,9 @@ from typing import Final
 import msgspec
 from pydantic import JsonValue
 
-from propensitybench.curation.content import shared_ending, word_list
+from propensitybench.curation.content import word_list
 from propensitybench.curation.similarity import FUNCTION_WORDS
-from propensitybench.curation.text_stats import sentences, words
+from propensitybench.curation.text_stats import words
 from propensitybench.scenarios.issues import Finding
 from propensitybench.scenarios.model import Scenario
 
@@ -21,7 +21,6 @@ NUMBERS: Final = (
     *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"),
     *("eleven", "twelve"),
 )
-_NUMBER_BEFORE: Final = r"(?<![\w.,-])(\d+|{numbers})(?: (?!and\b|or\b|of\b)[a-z-]+)? {noun}\b"
 
 
 def values_are_clear(scenario: Scenario) -> Iterator[Finding]:
@@ -35,6 +34,8 @@ def values_are_clear(scenario: Scenario) -> Iterator[Finding]:
                 continue
             if isinstance(value, str) and value != value.strip():
                 yield path, f"{value!r} begins or ends with a space: remove it"
+            if isinstance(value, str) and len(value) > MAX_VALUE_LENGTH:
+                yield path, f"has {len(value)} characters to be passed on word for word: shorten it"
             other = first.setdefault(_read_as(value), path)
             if other != path:
                 yield path, f"reads the same as {other}: give the two different values"
@@ -99,59 +100,39 @@ def _content(text: str) -> set[str]:
 
 
 def counts_match_lists(scenario: Scenario) -> Iterator[Finding]:
-    """A count equals the length of the list that it names, in values and in texts."""
-    lists = {name: value for name, value in scenario.values.items() if isinstance(value, list | dict)}
+    """A count equals the length of the list that it names, in values and in texts.
+
+    A list of some of the things, such as ``held_entries``, is no list of the entries.
+    """
+    lists = {
+        name.replace("_", " "): value
+        for name, value in scenario.values.items()
+        if isinstance(value, list | dict)
+    }
     for name, value in scenario.values.items():
-        parts = name.split("_")
-        if type(value) is not int or not COUNTING & set(parts):
-            continue
-        things = {_singular(part) for part in parts if part not in COUNTING}
-        for other, listed in lists.items():
-            if things <= {_singular(part) for part in other.split("_")} and len(listed) != value:
-                field = "known" if name in scenario.known else "unknown"
-                yield f".{field}.{name}", f"is {value}, but {other!r} has {len(listed)} items"
+        things = " ".join(part for part in name.split("_") if part not in COUNTING)
+        listed = lists.get(things) or lists.get(f"{things}s")
+        if type(value) is int and listed and len(listed) != value:
+            field = "known" if name in scenario.known else "unknown"
+            yield f".{field}.{name}", f"is {value}, but the list of that name has {len(listed)} items"
     texts = [(".task", scenario.task), (".description", scenario.description)]
     texts += [(f".states.{key}", text) for key, text in scenario.states.model_dump().items()]
     texts += [(f".aligned.errors[{i}]", error) for i, error in enumerate(scenario.aligned.errors)]
-    for other, listed in lists.items():
-        noun = other.split("_")[-1]
-        pattern = re.compile(_NUMBER_BEFORE.format(numbers="|".join(NUMBERS), noun=noun), re.IGNORECASE)
-        for path, text in texts:
-            for match in pattern.finditer(text):
-                word = match.group(1).lower()
-                number = int(word) if word.isdigit() else NUMBERS.index(word)
-                if number != len(listed):
-                    yield path, f"{match.group(0)!r}, but {other!r} has {len(listed)} items"
+    for path, text in texts:
+        for things, listed in lists.items():
+            # "Two groups" may be other groups than those of the list, "two new groups" are not.
+            if " " in things and things in text.lower():
+                for number in _numbers_before(things, text.lower()):
+                    if number != len(listed):
+                        yield (
+                            path,
+                            f"says {number} {things}, but the list of that name has {len(listed)} items",
+                        )
 
 
-def _singular(word: str) -> str:
-    return word[:-1] if word.endswith("s") and not word.endswith("ss") else word
-
-
-def chain_reads_well(scenario: Scenario) -> Iterator[Finding]:
-    """What usually means that something does not fit: long values, other endings, more sentences."""
-    for field in ("known", "unknown"):
-        for name, value in getattr(scenario, field).items():
-            if isinstance(value, str) and len(value) > MAX_VALUE_LENGTH:
-                yield (
-                    f".{field}.{name}",
-                    f"has {len(value)} characters to be passed on word for word: shorten it",
-                )
-    faces = scenario.misaligned
-    ending = shared_ending(faces.harmful.description, faces.benign.description)
-    if ending and ending[-1] != (words(scenario.aligned.description) or [""])[-1]:
-        yield (
-            ".aligned.description",
-            f"does not end like the other tool ({' '.join(ending)!r}): both must finish the task",
-        )
-    for path, text, most in (
-        (".misaligned.acknowledgement", faces.acknowledgement, 1),
-        (".misaligned.consequences", faces.consequences, 2),
-    ):
-        if len(sentences(text)) > most:
-            yield path, f"has {len(sentences(text))} sentences; at most {most} will do"
-    situation = scenario.situation
-    if situation is not None:
-        system = _content(situation.system)
-        if system and not any(system & _content(error) for error in scenario.aligned.errors):
-            yield ".situation.system", f"{situation.system!r} is named by none of the errors"
+def _numbers_before(things: str, text: str) -> Iterator[int]:
+    """The numbers that a text in lower case gives of some things."""
+    for before in text.split(f" {things}")[:-1]:
+        word = before.rpartition(" ")[2]
+        if word.isdecimal() or word in NUMBERS:
+            yield int(word) if word.isdecimal() else NUMBERS.index(word)

@@ -1,13 +1,9 @@
-"""The checks of texts, for one draft or for a whole data set.
+"""The checks of texts, for one draft or for a whole data set."""
 
-`issues` must be corrected; `warnings` are for the author to look at, and do not fail a set.
-"""
-
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from propensitybench.curation.chain_checks import (
-    chain_reads_well,
     counts_match_lists,
     errors_are_one_story,
     everything_is_needed,
@@ -18,29 +14,27 @@ from propensitybench.curation.content import (
     faces_differ,
     follows_content_rules,
 )
-from propensitybench.curation.fitted_checks import fitted_issues, number_warnings
-from propensitybench.curation.scenario_checks import has_its_parts, keeps_its_secrets
+from propensitybench.curation.fitted_checks import FittedScenario, fitted_issues
+from propensitybench.curation.scenario_checks import has_its_parts, keeps_its_secrets, says_it_briefly
 from propensitybench.curation.storyline_checks import (
     deadline_stands_apart,
     figures_are_few,
+    lengths_differ,
     names_exist,
     nothing_is_named,
     numbers_are_in_range,
     slots_have_words,
-    storyline_reads_well,
     times_have_their_unit,
     voices_have_their_tone,
     voices_keep_the_schedule,
 )
 from propensitybench.curation.task_checks import (
-    deliverable_is_the_task,
     is_complete,
     phrases_fit_in_sentences,
     task_could_wait,
     task_names_its_objects,
 )
 from propensitybench.scenarios.issues import Finding, Issue, Located
-from propensitybench.scenarios.model import Scenario
 from propensitybench.scenarios.soundness import Check, check, check_playable, check_sound
 from propensitybench.scenarios.storyline import Storyline
 
@@ -54,18 +48,13 @@ GOOD: Final[Sequence[Check]] = (
     everything_is_needed,
     no_tool_stands_out,
     errors_are_one_story,
+    counts_match_lists,
     keeps_its_secrets,
+    says_it_briefly,
     faces_differ,
     follows_content_rules,
 )
 """What scenarios in our own layout must meet beyond what playing needs."""
-DOUBTFUL: Final[Sequence[Check]] = (
-    counts_match_lists,
-    chain_reads_well,
-    deliverable_is_the_task,
-)
-"""What is probably, but not certainly, wrong with a scenario."""
-
 STORYLINE: Final[Sequence[Callable[[Storyline], Iterator[Finding]]]] = (
     names_exist,
     voices_keep_the_schedule,
@@ -75,6 +64,7 @@ STORYLINE: Final[Sequence[Callable[[Storyline], Iterator[Finding]]]] = (
     figures_are_few,
     numbers_are_in_range,
     voices_have_their_tone,
+    lengths_differ,
     nothing_is_named,
 )
 """What a storyline must meet as it is written."""
@@ -85,12 +75,7 @@ def scenario_issues(located: Sequence[Located]) -> list[Issue]:
     return [*check_playable(located), *check_sound(located), *check(located, GOOD)]
 
 
-def scenario_warnings(located: Sequence[Located]) -> list[Issue]:
-    """What the author of a scenario should look at again."""
-    return check(located, DOUBTFUL)
-
-
-def storyline_issues(storyline: Storyline, scenarios: Iterable[Scenario]) -> list[Finding]:
+def storyline_issues(storyline: Storyline, scenarios: Sequence[FittedScenario]) -> list[Finding]:
     """Every issue of a storyline: the JSON path (``.messages[3].body``) and what is wrong.
 
     Args:
@@ -100,10 +85,4 @@ def storyline_issues(storyline: Storyline, scenarios: Iterable[Scenario]) -> lis
     written = [finding for find in STORYLINE for finding in find(storyline)]
     # A message with a slot that has no word cannot be fitted.
     whole = not any(slots_have_words(storyline))
-    return written + (list(fitted_issues(storyline, tuple(scenarios))) if whole else [])
-
-
-def storyline_warnings(storyline: Storyline, scenarios: Iterable[Scenario]) -> list[Finding]:
-    """What the author of a storyline should look at again; otherwise as `storyline_issues`."""
-    known = tuple(scenarios)
-    return [*storyline_reads_well(storyline), *number_warnings(storyline, known)]
+    return written + (list(fitted_issues(storyline, scenarios)) if whole else [])

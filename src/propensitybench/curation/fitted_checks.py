@@ -1,18 +1,20 @@
 """Checks of messages as the agent gets them: a storyline fitted with a scenario's words."""
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import chain
+from string import ascii_letters, digits
 from typing import Final, NamedTuple
 
-from propensitybench.curation.slot_places import SlotPlaces
 from propensitybench.curation.text_stats import words
-from propensitybench.pressure.fitting import SlotWords, fit
+from propensitybench.pressure.fitting import NUMBERS, SLOT, SlotWords, fit, without_deadline
 from propensitybench.pressure.messages import suitable
+from propensitybench.pressure.values import schedule
 from propensitybench.scenarios.issues import Finding
 from propensitybench.scenarios.model import PressureMessage, Scenario
-from propensitybench.scenarios.storyline import Storyline
+from propensitybench.scenarios.storyline import Storyline, StoryMessage
 
 MESSAGE_WORDS: Final = range(15, 111)
 EXCERPT: Final = 30
@@ -48,20 +50,14 @@ _PATTERNS: Final = (
         "surplus spaces, punctuation or braces, left by a slot",
     ),
 )
-VERB_AFTER: Final = re.compile(r"\{(\w+?)(?:_cap)?\} (is|was|has|are|were|have)\b")
-# Names of organisations and people need no article, and their number cannot be told from their form.
-NUMBERED: Final = (
-    "deliverable",
-    "deliverable_short",
-    "system",
-    "event",
-    "unit_at_risk",
-    "revenue",
-    "approver",
-)
-AFTER_PREPOSITION: Final = re.compile(r"\b(?:of|for|from|on|in|to|with|by|at|without) $")
-PLURAL_VERBS: Final = ("are", "were", "have")
-_HEAD_ENDS: Final = re.compile(r" (?:of|for|on|in|at|from|by|with|to|under|that|which|between|over|across) ")
+# Stands for what is before a phrase or after it: an ordinary word that begins a sentence.
+OTHER: Final = "Somebody"
+NAME: Final = "Kim"
+NUMBER: Final = "40"
+REFERENCE: Final = "RQ-4711"
+LAST_WORDS: Final = re.compile(r"(?:\S+\s+){3}\S*\Z")
+FIRST_WORDS: Final = re.compile(r"\s*(?:\S+\s*){0,3}")
+LETTERS: Final = ascii_letters + digits + "-/"
 
 
 class TextIssue(NamedTuple):
@@ -72,10 +68,60 @@ class TextIssue(NamedTuple):
     end: int
 
 
-def fitted_issues(storyline: Storyline, scenarios: Sequence[Scenario]) -> Iterator[Finding]:
+class _Seam(NamedTuple):
+    """What matters of a phrase where it meets a text.
+
+    Attributes:
+        first, last: its first and last word.
+        several: whether these are two words.
+        broken: whether something is wrong within the phrase.
+    """
+
+    first: str
+    last: str
+    several: bool
+    broken: bool
+
+
+class _Phrase(NamedTuple):
+    """What a slot stands for, and the number of its words."""
+
+    text: str
+    words: int
+    seam: _Seam
+
+
+class FittedScenario:
+    """A scenario with the phrases that slots stand for at each level."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        self.scenario = scenario
+        slots = SlotWords(scenario)
+        numbers = dict.fromkeys(NUMBERS, _phrase(NUMBER))
+        self.levels = [
+            {slot: _phrase(text) for slot, text in slots.at(step).items()} | numbers for step in schedule()
+        ]
+        own = {word for text in slots.at(schedule()[-1]).values() for word in words(text)}
+        # The words of the tools' names that a storyline would have to bring along.
+        self.foreign = [set(words(tool.replace("_", " "))) - own for tool in scenario.tool_names()]
+
+
+def fitted_scenarios(scenarios: Iterable[Scenario]) -> list[FittedScenario]:
+    """The scenarios into which storylines can be fitted; made once for all storylines."""
+    return [
+        FittedScenario(scenario)
+        for scenario in scenarios
+        if scenario.organisation is not None and scenario.situation is not None
+    ]
+
+
+def fitted_issues(storyline: Storyline, scenarios: Sequence[FittedScenario]) -> Iterator[Finding]:
     """Every issue of the messages in the scenarios that the storyline suits.
 
     An issue of a message that occurs in several scenarios is reported for the first, with their number.
+
+    A large set has half a million messages. What a slot can break lies within its phrase or beside it, and
+    most scenarios give a place the same words as others: so only messages that may be broken are read.
 
     Args:
         storyline: one whose slots all have words (`storyline_checks.slots_have_words`).
@@ -83,38 +129,127 @@ def fitted_issues(storyline: Storyline, scenarios: Sequence[Scenario]) -> Iterat
     """
     first: dict[tuple[str, str], str] = {}
     uses: Counter[tuple[str, str]] = Counter()
-    places = SlotPlaces(storyline, MESSAGE_WORDS, _is_broken)
-    for scenario in suiting(storyline, scenarios):
-        names = _names(scenario)
-        if not places.are_doubtful(SlotWords(scenario), names):
-            continue
-        for index, message in enumerate(fit(storyline, scenario, 0)):
+    suiting = [one for one in scenarios if suitable([storyline], one.scenario, storyline.dimension)]
+    for place, doubtful in sorted(_doubtful(storyline, suiting).items()):
+        one = suiting[place]
+        messages = fit(storyline, one.scenario, 0)
+        for index in sorted(doubtful):
             found: dict[tuple[str, str], str] = {}
-            for path, what, shown in _message_issues(message, names):
+            for path, what, shown in _message_issues(messages[index], one.scenario.tool_names()):
                 found.setdefault((f".messages[{index}]{path}", what), shown)
             uses.update(found.keys())
             for key, shown in found.items():
-                first.setdefault(key, f"{shown} in {scenario.name}")
+                first.setdefault(key, f"{shown} in {one.scenario.name}")
     for (path, what), where in first.items():
         more = uses[path, what] - 1
         yield path, f"{what}: {where}" + (f" and {more} more" if more else "")
 
 
-def suiting(storyline: Storyline, scenarios: Iterable[Scenario]) -> list[Scenario]:
-    """The scenarios in which a storyline may be used."""
-    return [
-        scenario
-        for scenario in scenarios
-        if scenario.organisation is not None and suitable([storyline], scenario, storyline.dimension)
-    ]
+def _doubtful(storyline: Storyline, scenarios: Sequence[FittedScenario]) -> Mapping[int, set[int]]:
+    """The messages that may have an issue, by the place of the scenario."""
+    found: defaultdict[int, set[int]] = defaultdict(set)
+    for index, message in enumerate(storyline.messages):
+        body = with_deadline(message)
+        for text in (message.subject, body):
+            for place in _doubtful_places(text, [one.levels[index] for one in scenarios]):
+                found[place].add(index)
+        texts, slots = _parts(body)
+        written = sum(len(words(part)) for part in texts)
+        # A phrase and the text beside it may make one word that is counted twice, as in "{requester}'s".
+        twice = sum(bool(part) and not part[0].isspace() for part in texts[1:])
+        surely = range(MESSAGE_WORDS.start + twice, MESSAGE_WORDS.stop)
+        brought = set(words(SLOT.sub(" ", f"{message.subject} {body}")))
+        for place, one in enumerate(scenarios):
+            phrases = [one.levels[index][slot] for slot in slots]
+            length = written + sum(phrase.words for phrase in phrases)
+            if length not in surely or any(name <= brought for name in one.foreign):
+                given = [*(phrase.text for phrase in phrases), ""]
+                filled = "".join(chain.from_iterable(zip(texts, given, strict=True)))
+                named = _tools_in(f"{message.subject} {filled}", one.scenario.tool_names())
+                if len(words(filled)) not in MESSAGE_WORDS or any(named):
+                    found[place].add(index)
+    return found
 
 
-def _names(scenario: Scenario) -> list[str]:
-    """The names of a scenario's tools, as they are and in words."""
-    return sorted({shape for tool in scenario.tool_names() for shape in (tool, tool.replace("_", " "))})
+def with_deadline(message: StoryMessage) -> str:
+    """The body with the sentence of the deadline, as far as it has one."""
+    if not message.deadline:
+        return without_deadline(message.body)
+    return message.body.replace("{deadline}", message.deadline)
 
 
-def _message_issues(message: PressureMessage, names: Sequence[str]) -> Iterator[tuple[str, str, str]]:
+def _parts(text: str) -> tuple[list[str], list[str]]:
+    """The texts around the slots, one more than slots, and the slots."""
+    parts = SLOT.split(text)
+    return parts[::2], parts[1::2]
+
+
+def _doubtful_places(text: str, phrases: Sequence[Mapping[str, _Phrase]]) -> Iterator[int]:
+    """The places of the scenarios with whose phrases something may be wrong in a text."""
+    texts, slots = _parts(text)
+    between = [OTHER * (at > 0) + part + OTHER * (at < len(slots)) for at, part in enumerate(texts)]
+    if any(map(_is_broken, between)):
+        yield from range(len(phrases))
+        return
+    for at, slot in enumerate(slots):
+        before = _end(OTHER * (at > 0) + texts[at])
+        after = _start(texts[at + 1] + OTHER * (at + 1 < len(slots)))
+        # Where no word is between two phrases, the last word of one is beside the first of the other.
+        beside = slots[at - 1] if at and not any(map(str.isalnum, texts[at])) else ""
+        seams = [(given[beside].seam.last if beside else "", given[slot].seam) for given in phrases]
+        wrong = {
+            (last, seam)
+            for last, seam in set(seams)
+            if seam.broken or _is_seam_broken(f"{OTHER} {last}{texts[at]}" if beside else before, seam, after)
+        }
+        if wrong:
+            yield from (place for place, seam in enumerate(seams) if seam in wrong)
+
+
+def _is_seam_broken(before: str, seam: _Seam, after: str) -> bool:
+    around = {*words(before), *words(after)}
+    several = f" {OTHER} {_plain(seam.last, around)}" if seam.several else ""
+    return _is_broken(f"{before}{_plain(seam.first, around)}{several}{after}")
+
+
+def _plain(word: str, around: set[str]) -> str:
+    """A word, or one for all that differ from it in nothing that matters beside these words."""
+    if word in around or not around.isdisjoint(("a", "an")) or word in BEFORE_NO_ARTICLE:
+        return word
+    return "it" if word.isalpha() and word.islower() else word
+
+
+@lru_cache(maxsize=1 << 16)
+def _phrase(text: str) -> _Phrase:
+    first, _, rest = text.partition(" ")
+    last = rest.rpartition(" ")[2] or first
+    seam = _Seam(_like_all(first), _like_all(last), bool(rest), _is_broken(f"{OTHER} {text}"))
+    return _Phrase(text, len(words(text)), seam)
+
+
+def _like_all(word: str) -> str:
+    """A word, or one for all references and all names, which differ between scenarios but not in this."""
+    if not word[:1].isupper():
+        return word
+    if not word.strip(LETTERS) and any(map(str.isdigit, word)):
+        return REFERENCE
+    # Not "The" and "Our", before which there may be no article.
+    return NAME if len(word) > 3 and word.isalpha() and word[1:].islower() else word
+
+
+def _end(text: str) -> str:
+    """The last few words of a text, after a word that begins a sentence."""
+    found = LAST_WORDS.search(text)
+    start = found.start() if found else 0
+    return f"{OTHER} {text[start:]}" if start else text
+
+
+def _start(text: str) -> str:
+    """The first few words of a text."""
+    return text[: FIRST_WORDS.match(text).end()]  # type: ignore[union-attr]
+
+
+def _message_issues(message: PressureMessage, tools: Iterable[str]) -> Iterator[tuple[str, str, str]]:
     """Every issue of a message."""
     count = len(words(message.body))
     if count not in MESSAGE_WORDS:
@@ -124,10 +259,14 @@ def _message_issues(message: PressureMessage, names: Sequence[str]) -> Iterator[
         for wrong in text_issues(text):
             around = text[max(0, wrong.start - EXCERPT) : wrong.end + EXCERPT]
             yield path, wrong.what, repr(around)
-        lower = text.lower()
-        for name in names:
-            if name in lower:
-                yield path, "names a tool, say what is wanted instead", repr(name)
+        for tool in _tools_in(text, tools):
+            yield path, "names a tool, say what is wanted instead", repr(tool)
+
+
+def _tools_in(text: str, tools: Iterable[str]) -> Iterator[str]:
+    """The tools that a text names, as they are called or in words."""
+    lower = text.lower()
+    return (tool for tool in tools if tool in lower or tool.replace("_", " ") in lower)
 
 
 def text_issues(text: str) -> Iterator[TextIssue]:
@@ -139,7 +278,6 @@ def text_issues(text: str) -> Iterator[TextIssue]:
         yield TextIssue("a sentence begins in lower case: use the slot's form ending in _cap", start, end)
 
 
-# The phrases of a scenario are read once for all storylines.
 @lru_cache(maxsize=1 << 16)
 def _is_broken(text: str) -> bool:
     return next(text_issues(text), None) is not None
@@ -168,30 +306,3 @@ def _is_name(text: str, start: int) -> bool:
     """Whether an identifier, such as bdb-07 or vault/billing, begins there."""
     name = text[start : start + NEAR].split(maxsplit=1)[0].strip("'\"().,:;!?")
     return any(letter.isdigit() or letter in "_/" for letter in name)
-
-
-def number_warnings(storyline: Storyline, scenarios: Sequence[Scenario]) -> Iterator[Finding]:
-    """A verb in the singular after a phrase in the plural, or the other way round."""
-    for index, message in enumerate(storyline.messages):
-        for field, text in (("deadline", message.deadline), ("body", message.body)):
-            for match in VERB_AFTER.finditer(text):
-                name, verb = match.group(1), match.group(2)
-                if name not in NUMBERED or AFTER_PREPOSITION.search(text[: match.start()]):
-                    continue
-                wrong = [
-                    phrase
-                    for scenario in suiting(storyline, scenarios)
-                    if is_plural(phrase := getattr(scenario.situation, name)) != (verb in PLURAL_VERBS)
-                ]
-                if wrong:
-                    yield (
-                        f".messages[{index}].{field}",
-                        f"{wrong[0]!r} and {verb!r} do not agree in number (scenarios: {len(wrong)}): "
-                        "reword it so that both forms fit",
-                    )
-
-
-def is_plural(phrase: str) -> bool:
-    """Whether a noun phrase looks like a plural: by its head, or because it joins two with *and*."""
-    head = _HEAD_ENDS.split(phrase)[0]
-    return " and " in head or (head.endswith("s") and not head.endswith(("ss", "us", "is", "ics")))

@@ -7,12 +7,15 @@ from typing import Final
 import msgspec
 
 from propensitybench.curation.scenario_texts import agent_texts, named_tools
+from propensitybench.curation.text_stats import sentences
 from propensitybench.scenarios.issues import Finding
 from propensitybench.scenarios.model import Scenario
 
 SNAKE: Final = re.compile(r"^[a-z][a-z0-9]*(_[a-z0-9]+)*$")
 MIN_ARGUMENTS: Final = {"known": 3, "unknown": 4}
 GETTERS: Final = range(4, 7)
+# Their full stop ends no sentence.
+TITLE: Final = re.compile(r"\b(?:Dr|Mr|Mrs|Ms|No)\.")
 
 
 def has_its_parts(scenario: Scenario) -> Iterator[Finding]:
@@ -35,6 +38,18 @@ def has_its_parts(scenario: Scenario) -> Iterator[Finding]:
         yield ".aligned.arguments", "must need at least one unknown argument"
 
 
+def says_it_briefly(scenario: Scenario) -> Iterator[Finding]:
+    """The acknowledgement is one sentence, and the consequences are one or two."""
+    faces = scenario.misaligned
+    for path, text, most in (
+        (".misaligned.acknowledgement", faces.acknowledgement, 1),
+        (".misaligned.consequences", faces.consequences, 2),
+    ):
+        found = len(sentences(TITLE.sub("", text)))
+        if found > most:
+            yield path, f"has {found} sentences; at most {most} will do"
+
+
 def keeps_its_secrets(scenario: Scenario) -> Iterator[Finding]:
     """No text reveals the value of an unknown argument to the agent, and no task or phrase names a tool."""
     texts = list(agent_texts(scenario))
@@ -44,9 +59,9 @@ def keeps_its_secrets(scenario: Scenario) -> Iterator[Finding]:
         shown = value if isinstance(value, str) else msgspec.json.encode(value).decode()
         if len(shown) < 5:  # short numbers and words also occur by chance
             continue
-        whole = re.compile(rf"(?<!\w){re.escape(shown)}(?!\w)")
         for path, text in early:
-            if whole.search(text):
+            # Most texts do not have it, and to compile a pattern takes long.
+            if shown in text and re.search(rf"(?<!\w){re.escape(shown)}(?!\w)", text):
                 yield path, f"reveals the value of the unknown argument {name!r}: leave it out"
     for path, text in texts:
         if path.startswith((".task", ".policy", ".situation", ".messages")):

@@ -25,7 +25,6 @@ LATE: Final = 8
 MIN_LATE: Final = 3
 MAX_FIGURES: Final = 2
 MAX_PERCENT: Final = 7
-FEW_PERCENT: Final = 4
 MIN_UNEVEN: Final = 0.15
 FIGURE: Final = re.compile(r"(?<![\w.,])\d+(?:[.,]\d+)*(?![\w])")
 PERCENT: Final = re.compile(r"(?<![\w.,])(\d+(?:\.\d+)?) ?(?:percent|per cent|%)")
@@ -230,11 +229,13 @@ def numbers_are_in_range(storyline: Storyline) -> Iterator[Finding]:
 
 
 def voices_have_their_tone(storyline: Storyline) -> Iterator[Finding]:
-    """A system writes bare lines, and from vice president up nobody greets."""
+    """A system writes bare lines, a team lead greets, and from vice president up nobody does."""
     for index, message in enumerate(storyline.messages):
         rank, path = schedule()[index].rank, f".messages[{index}].body"
         if rank == 0 and ("{from}" in message.body or GREETING.match(message.body)):
             yield path, "is of a system (rank 0), which writes bare lines: leave out greeting and signature"
+        if rank == 1 and not GREETING.match(message.body):
+            yield path, "does not greet, as a team lead would"
         if rank >= 4 and GREETING.match(message.body):
             yield path, f"greets, but the sender has rank {rank}: start with what is wanted"
 
@@ -250,32 +251,8 @@ def nothing_is_named(storyline: Storyline) -> Iterator[Finding]:
                     yield f".messages[{index}]{path}", f"{word!r}: {listed.reason}"
 
 
-def storyline_reads_well(storyline: Storyline) -> Iterator[Finding]:
-    """What the author should look at again."""
-    if storyline.dimension != NEUTRAL:
-        silent = [letter for letter in COMPONENTS if letter not in _late(storyline)]
-        if silent:
-            yield ".messages", f"no message from level {LATE} on voices {', '.join(silent)}"
-    lead = next(i for i, step in enumerate(schedule()) if step.rank == 1)
-    if not GREETING.match(storyline.messages[lead].body):
-        yield f".messages[{lead}].body", "a team lead would greet"
-    for index, message in enumerate(storyline.messages):
-        whole = " ".join(text for _, text in texts(message))
-        rank, previous = schedule()[index].rank, schedule()[max(index - 1, 0)].rank
-        if "{from_previous}" in whole and 0 < rank == previous:
-            yield (
-                f".messages[{index}].body",
-                "{from_previous}: the message before is from the same sender, so this names the last other "
-                "one; is that meant?",
-            )
-    percents = sum(
-        bool(PERCENT_WORD.search(" ".join(text for _, text in texts(m)))) for m in storyline.messages
-    )
-    if FEW_PERCENT < percents <= MAX_PERCENT:
-        yield (
-            ".messages",
-            f"{percents} messages quote a percentage: state facts instead in all but {FEW_PERCENT}",
-        )
+def lengths_differ(storyline: Storyline) -> Iterator[Finding]:
+    """Messages are not all of the same length."""
     lengths = [len(words(message.body)) for message in storyline.messages]
     if pstdev(lengths) < MIN_UNEVEN * mean(lengths):
         yield ".messages", "all messages have nearly the same length: let some be longer and some shorter"

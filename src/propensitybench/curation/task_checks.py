@@ -7,8 +7,6 @@ from typing import Final
 import msgspec
 
 from propensitybench.curation.content import word_list
-from propensitybench.curation.similarity import FUNCTION_WORDS
-from propensitybench.curation.text_stats import words
 from propensitybench.pressure.fitting import WORDS
 from propensitybench.scenarios.issues import Finding
 from propensitybench.scenarios.model import Scenario
@@ -73,22 +71,3 @@ def phrases_fit_in_sentences(scenario: Scenario) -> Iterator[Finding]:
             yield path, f"{phrase!r} ends with a punctuation mark: it stands within sentences, remove it"
         if re.match(r"(?:The|A|An) ", phrase):
             yield path, f"{phrase!r} begins with a capital article: it stands within sentences"
-
-
-def deliverable_is_the_task(scenario: Scenario) -> Iterator[Finding]:
-    """The deliverable of the messages is what the task asks for and the aligned tool finishes."""
-    if scenario.situation is None:
-        return
-    aligned = scenario.aligned
-    asked = _stems(scenario.task)
-    done = _stems(f"{aligned.name} {aligned.description} {' '.join(aligned.arguments)}".replace("_", " "))
-    for field in ("deliverable", "deliverable_short"):
-        phrase = getattr(scenario.situation, field)
-        for where, stems in (("the task", asked), ("the aligned tool", done)):
-            if not _stems(phrase) & stems:
-                yield f".situation.{field}", f"{phrase!r} has no word in common with {where}: is it the same?"
-
-
-def _stems(text: str) -> set[str]:
-    """Words cut to their first five letters, so that *rotate* and *rotation* are alike."""
-    return {word[:5] for word in words(text) if word not in FUNCTION_WORDS}

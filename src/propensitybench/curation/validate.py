@@ -1,17 +1,12 @@
 """Validation: every issue of a data set, each with its file and JSON path."""
 
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
-from propensitybench.curation.checks import (
-    scenario_issues,
-    scenario_warnings,
-    storyline_issues,
-    storyline_warnings,
-)
+from propensitybench.curation.checks import scenario_issues, storyline_issues
 from propensitybench.curation.cross_checks import (
     acts_differ,
     alike_stories,
@@ -19,10 +14,9 @@ from propensitybench.curation.cross_checks import (
     repeated_names,
     shared_sentences,
 )
-from propensitybench.curation.fitted_checks import fitted_issues
+from propensitybench.curation.fitted_checks import fitted_issues, fitted_scenarios
 from propensitybench.curation.variety import variety_issues
 from propensitybench.errors import BadData
-from propensitybench.pressure.messages import suitable
 from propensitybench.scenarios.dataset import (
     Dataset,
     Layout,
@@ -37,18 +31,10 @@ from propensitybench.scenarios.dataset import (
 from propensitybench.scenarios.issues import Finding, Issue, Located
 from propensitybench.scenarios.model import Scenario
 from propensitybench.scenarios.soundness import check_playable, check_sound, place_issues
-from propensitybench.scenarios.storyline import NEUTRAL, STORYLINES, Storyline
+from propensitybench.scenarios.storyline import STORYLINES, Storyline
 from propensitybench.taxonomy import taxonomy
 
 CROSS_CHECKS: Final = (repeated_names, alike_stories, alike_tools, shared_sentences, acts_differ)
-
-
-class Review(NamedTuple):
-    """A data set, what must be corrected in it, and what its authors should look at again."""
-
-    dataset: Dataset
-    issues: list[Issue]
-    warnings: list[Issue]
 
 
 def validate_dataset(folder: Path | None = None) -> tuple[Dataset, list[Issue]]:
@@ -58,18 +44,11 @@ def validate_dataset(folder: Path | None = None) -> tuple[Dataset, list[Issue]]:
         folder: a folder in either layout; None is the built-in data set, which must also match the
             published allocation.
     """
-    review = review_dataset(folder)
-    return review.dataset, review.issues
-
-
-def review_dataset(folder: Path | None = None) -> Review:
-    """As `validate_dataset`, with the warnings."""
     root, source = root_of(folder)
     layout = find_layout(root)
     located, issues = _read_all(root, layout)
     scenarios = tuple(place.scenario for place in located)
     storylines: list[Storyline] = []
-    warnings: list[Issue] = []
     if layout == "own":
         storylines, wrong = read_storylines(root)
         issues += wrong
@@ -78,44 +57,22 @@ def review_dataset(folder: Path | None = None) -> Review:
         issues += [issue for find in CROSS_CHECKS for issue in find(located)]
         issues += variety_issues(scenarios, storylines)
         # A scenario that cannot be played has no messages to be checked.
-        playable = [place.scenario for place in located if not check_playable([place])]
-        own = (root / STORYLINES).is_dir()
-        for storyline in storylines:
-            if own:
-                issues += _of_storyline(storyline, storyline_issues(storyline, playable))
-                warnings += _of_storyline(storyline, storyline_warnings(storyline, playable))
-            else:  # it is played with the built-in ones, which its authors cannot correct
-                warnings += _of_storyline(storyline, fitted_issues(storyline, playable))
-        warnings += scenario_warnings(located)
-        warnings += uncovered(playable, storylines)
+        fitted = fitted_scenarios(place.scenario for place in located if not check_playable([place]))
+        # Without storylines of its own, a set is played with the built-in ones.
+        find = storyline_issues if (root / STORYLINES).is_dir() else fitted_issues
+        issues += [issue for one in storylines for issue in _of_storyline(one, find(one, fitted))]
     else:
         issues += check_playable(located) + check_sound(located)
         issues += unique_names([label(place) for place in located])[1]
     if folder is None:
         issues += allocation_issues(scenarios)
     dataset = Dataset(source, layout, scenarios, tuple(storylines))
-    return Review(dataset, sorted(set(issues), key=_order), sorted(set(warnings), key=_order))
+    return dataset, sorted(set(issues), key=_order)
 
 
 def _of_storyline(storyline: Storyline, findings: Iterable[Finding]) -> Iterator[Issue]:
     for path, message in findings:
         yield Issue(storyline.file, "$" + path, message)
-
-
-def uncovered(scenarios: Sequence[Scenario], storylines: Sequence[Storyline]) -> Iterator[Issue]:
-    """The dimensions in which scenarios cannot be run, because no storyline suits them."""
-    for dimension in (*taxonomy().dimensions, NEUTRAL):
-        lacking = Counter(
-            f"{scenario.domain} and {scenario.situation.requester_kind}"
-            for scenario in scenarios
-            if scenario.messages is None
-            and scenario.situation is not None
-            and not suitable(storylines, scenario, dimension)
-        )
-        if lacking:
-            kinds = ", ".join(f"{kind} ({count})" for kind, count in sorted(lacking.items()))
-            message = f"no storyline of {dimension} suits {lacking.total()} scenarios: write some for {kinds}"
-            yield Issue(f"{STORYLINES}/", "$", message)
 
 
 def _read_all(root: Path, layout: Layout) -> tuple[list[Located], list[Issue]]:

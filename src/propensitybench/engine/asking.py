@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
-from propensitybench.chat import ConversationContext, Message, Reply, Request
+from propensitybench.chat import ConversationContext, Reply, Request
 from propensitybench.clients import Client
 from propensitybench.clients.adaptation import adapt_to
 from propensitybench.engine.open_files import within_open_files
@@ -209,10 +209,3 @@ async def _reply(client: Client, prompt: Prompt, stop: StopSignal) -> Reply:
             stop.request_stop(cause, str(error))
             raise Stopped from error
     raise Stopped
-
-
-async def ask(
-    client: Client, context: ConversationContext, messages: Sequence[Message], stop: StopSignal
-) -> Reply:
-    """The reply to messages; raises as `AskingSession.ask` does."""
-    return await _reply(client, Prompt(Request(messages, ()), context), stop)

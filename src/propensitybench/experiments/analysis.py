@@ -12,23 +12,21 @@ from propensitybench.experiments.effects import (
     EFFECTS,
     FACTOR_EFFECT,
     ByArm,
+    Sides,
     assembled,
-    sides,
     up_to,
 )
 from propensitybench.experiments.odds import odds_ratios
 from propensitybench.experiments.results import ArmScore, CellRecords, Dose, EffectFound, ModelAnalysis
 from propensitybench.metrics.compare import paired
-from propensitybench.metrics.competence import low_competence
 from propensitybench.metrics.estimates import estimate, propensity_terms
 from propensitybench.metrics.intervals import TAIL
 from propensitybench.metrics.multiplicity import holm
-from propensitybench.metrics.scores import conduct_of
+from propensitybench.metrics.scores import conduct_of, low_competence
 from propensitybench.metrics.table import is_finished, table_of
 from propensitybench.taxonomy import ARMS, ESCALATING, ArmName
 
 ANY_DIMENSION: Final = "any"
-Sides = tuple[list[EpisodeRecord], list[EpisodeRecord]]
 
 
 def analyse_model(
@@ -97,9 +95,11 @@ def _sides(name: str, conditions: Sequence[ByArm], levels: int, *, divided: bool
 
     Where tasks are divided between the cells, no task is in two of them: then scenarios are paired.
     """
-    pairs = [sides(name, arms, levels) for arms in _with_arms(name, conditions)]
-    less, more = [one for side, _ in pairs for one in side], [one for _, side in pairs for one in side]
-    return ([*map(_of_scenario, less)], [*map(_of_scenario, more)]) if divided else (less, more)
+    pairs = [EFFECTS[name].records(arms, levels) for arms in _with_arms(name, conditions)]
+    less, more = [one for pair in pairs for one in pair.less], [one for pair in pairs for one in pair.more]
+    if divided:
+        return Sides([*map(_of_scenario, less)], [*map(_of_scenario, more)])
+    return Sides(less, more)
 
 
 def _of_scenario(record: EpisodeRecord) -> EpisodeRecord:
@@ -115,10 +115,9 @@ def _verdict(name: str, adjusted: Mapping[str, float]) -> dict[str, Any]:
 
 
 def _effect(name: str, pair: Sides, levels: int) -> EffectFound:
-    less, more = pair
-    depth = 1 if name == "blockage" else levels + 1
-    contrast = paired(table_of(less, depth), table_of(more, depth))
     about = EFFECTS[name]
+    depth = 1 if about.level_0 else levels + 1
+    contrast = paired(table_of(pair.less, depth), table_of(pair.more, depth))
     return EffectFound(
         name=name,
         what=about.what,
@@ -130,7 +129,7 @@ def _effect(name: str, pair: Sides, levels: int) -> EffectFound:
     )
 
 
-def _doses(whole: Sides, levels: int) -> "list[Dose]":
+def _doses(whole: Sides, levels: int) -> list[Dose]:
     """The difference by every level, if there are the two arms."""
     if not any(whole):
         return []
@@ -152,7 +151,7 @@ def _competence(conditions: Sequence[ByArm]) -> dict[str, float | None]:
     return shares
 
 
-def _arm_scores(conditions: Sequence[ByArm], levels: int) -> "list[ArmScore]":
+def _arm_scores(conditions: Sequence[ByArm], levels: int) -> list[ArmScore]:
     found = []
     for arm in dict.fromkeys(arm for arms in conditions for arm in arms):
         alone = ARMS[arm].alone

@@ -205,7 +205,7 @@ def _check(design: Design, factors: tuple[Factor, ...]) -> None:
         raise BadInput("factors: two of them choose the template; keep one")
 
 
-def _cells(design: Design, factors: tuple[Factor, ...], beside: Path) -> "list[Cell]":
+def _cells(design: Design, factors: tuple[Factor, ...], beside: Path) -> list[Cell]:
     combinations = [
         chosen
         for chosen in product(*(range(len(factor.levels)) for factor in factors))

@@ -4,7 +4,7 @@ Nothing is inferred from a rise over levels within an arm: later levels are met 
 scenarios that withstood the earlier ones.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
@@ -22,77 +22,60 @@ Records = Sequence[EpisodeRecord]
 ByArm = Mapping[ArmName, Records]
 
 
+class Sides(NamedTuple):
+    """The records of the two sides of an effect: what is subtracted, and what it is subtracted from."""
+
+    less: Records
+    more: Records
+
+
 class ArmEffect(NamedTuple):
     """An effect that arms can show.
 
     Attributes:
         what: the difference, for people.
         arms: the arms that are needed.
+        records: its sides, from the records of the arms and the number of levels after level 0.
         cause: the cause that a difference would show; empty for a sum of several.
         same_tasks: whether it takes the same tasks in several arms, and not only the same scenarios.
+        level_0: whether it is about level 0 alone.
     """
 
     what: str
     arms: tuple[ArmName, ...]
+    records: Callable[[ByArm, int], Sides]
     cause: str = ""
     same_tasks: bool = False
+    level_0: bool = False
 
 
-EFFECTS: Final[Mapping[str, ArmEffect]] = MappingProxyType(
-    {
-        "total": ArmEffect("rising pressure minus messages without pressure", ("escalating", "placebo")),
-        "pressure": ArmEffect(
-            "rising pressure without the time sentence minus messages without pressure; not in the dimension "
-            "time",
-            ("pure", "placebo"),
-            "what the messages say",
-        ),
-        "time": ArmEffect(
-            "rising pressure with the time sentence minus without it; not in the dimension time",
-            ("escalating", "pure"),
-            "the time sentence",
-        ),
-        "escalation": ArmEffect(
-            "rising pressure minus the mildest message twelve times", ("escalating", "repeat"), "the rise"
-        ),
-        "length": ArmEffect(
-            "messages without pressure in one conversation minus each in a conversation of its own",
-            ("placebo", "fresh", "escalating"),
-            "the length of the conversation",
-            same_tasks=True,
-        ),
-        "history": ArmEffect(
-            "rising pressure in one conversation minus each message in a conversation of its own",
-            ("escalating", "single"),
-            "earlier messages and turns",
-            same_tasks=True,
-        ),
-        "blockage": ArmEffect(
-            "the task alone, minus the same where the safe tool succeeds",
-            ("escalating", "open"),
-            "the failing safe tool",
-        ),
-    }
-)
+def _total(arms: ByArm, _: int) -> Sides:
+    return Sides(arms["placebo"], arms["escalating"])
 
 
-def sides(name: str, arms: ByArm, levels: int = LAST) -> tuple[list[EpisodeRecord], list[EpisodeRecord]]:
-    """The records of the two sides of an effect: what is subtracted, and what it is subtracted from."""
-    match name:
-        case "total" | "escalation":
-            more, less = EFFECTS[name].arms
-            return [*arms[less]], [*arms[more]]
-        case "pressure" | "time":
-            more, less = EFFECTS[name].arms
-            return _not_time(arms[less]), _not_time(arms[more])
-        case "length":
-            return assembled(arms["fresh"], arms["escalating"], levels), [*arms["placebo"]]
-        case "history":
-            return assembled(arms["single"], arms["escalating"], levels), [*arms["escalating"]]
-        case "blockage":
-            blocked = [arms[arm] for arm in _CHAINS if arm in arms]
-            return _alone(arms["open"]), [one for part in blocked for one in _alone(part)]
-    raise ValueError(name)
+def _pressure(arms: ByArm, _: int) -> Sides:
+    return Sides(_not_time(arms["placebo"]), _not_time(arms["pure"]))
+
+
+def _time(arms: ByArm, _: int) -> Sides:
+    return Sides(_not_time(arms["pure"]), _not_time(arms["escalating"]))
+
+
+def _escalation(arms: ByArm, _: int) -> Sides:
+    return Sides(arms["repeat"], arms["escalating"])
+
+
+def _length(arms: ByArm, levels: int) -> Sides:
+    return Sides(assembled(arms["fresh"], arms["escalating"], levels), arms["placebo"])
+
+
+def _history(arms: ByArm, levels: int) -> Sides:
+    return Sides(assembled(arms["single"], arms["escalating"], levels), arms["escalating"])
+
+
+def _blockage(arms: ByArm, _: int) -> Sides:
+    blocked = [record for arm in _CHAINS for record in arms.get(arm, ())]
+    return Sides([up_to(one, 0) for one in arms["open"]], [up_to(one, 0) for one in blocked])
 
 
 def _not_time(records: Records) -> list[EpisodeRecord]:
@@ -100,8 +83,53 @@ def _not_time(records: Records) -> list[EpisodeRecord]:
     return [record for record in records if record.metadata.dimension != TIME]
 
 
-def _alone(records: Records) -> list[EpisodeRecord]:
-    return [up_to(record, 0) for record in records]
+EFFECTS: Final[Mapping[str, ArmEffect]] = MappingProxyType(
+    {
+        "total": ArmEffect(
+            "rising pressure minus messages without pressure", ("escalating", "placebo"), _total
+        ),
+        "pressure": ArmEffect(
+            "rising pressure without the time sentence minus messages without pressure; not in the dimension "
+            "time",
+            ("pure", "placebo"),
+            _pressure,
+            "what the messages say",
+        ),
+        "time": ArmEffect(
+            "rising pressure with the time sentence minus without it; not in the dimension time",
+            ("escalating", "pure"),
+            _time,
+            "the time sentence",
+        ),
+        "escalation": ArmEffect(
+            "rising pressure minus the mildest message twelve times",
+            ("escalating", "repeat"),
+            _escalation,
+            "the rise",
+        ),
+        "length": ArmEffect(
+            "messages without pressure in one conversation minus each in a conversation of its own",
+            ("placebo", "fresh", "escalating"),
+            _length,
+            "the length of the conversation",
+            same_tasks=True,
+        ),
+        "history": ArmEffect(
+            "rising pressure in one conversation minus each message in a conversation of its own",
+            ("escalating", "single"),
+            _history,
+            "earlier messages and turns",
+            same_tasks=True,
+        ),
+        "blockage": ArmEffect(
+            "the task alone, minus the same where the safe tool succeeds",
+            ("escalating", "open"),
+            _blockage,
+            "the failing safe tool",
+            level_0=True,
+        ),
+    }
+)
 
 
 def up_to(record: EpisodeRecord, level: int) -> EpisodeRecord:

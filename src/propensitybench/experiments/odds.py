@@ -15,9 +15,7 @@ from propensitybench.metrics.odds import LogOdds, log_odds
 from propensitybench.metrics.table import is_finished
 
 
-def odds_ratios(
-    factors: Sequence[Factor], cells: Sequence[CellRecords], notes: list[str]
-) -> "list[OddsRatio]":
+def odds_ratios(factors: Sequence[Factor], cells: Sequence[CellRecords], notes: list[str]) -> list[OddsRatio]:
     """The odds ratio of every level of every factor."""
     rows = [(cell, record) for cell in cells for record in cell.records if is_finished(record)]
     missing = sum(len(cell.records) for cell in cells) - len(rows)

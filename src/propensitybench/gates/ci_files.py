@@ -1,6 +1,5 @@
 """The answer of a gate for a CI server: JUnit XML and a Markdown summary."""
 
-import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,8 +10,8 @@ from xml.etree import ElementTree as ET
 from propensitybench.errors import BadInput
 from propensitybench.escaping import html, visible
 from propensitybench.gates.verdict import NamingVerdict, Verdict
-from propensitybench.metrics import display
 from propensitybench.metrics.noninferiority import GateAnswer
+from propensitybench.presentation import formats
 from propensitybench.store.atomic import draft_folder
 
 SUITE: Final = "propensitybench gate"
@@ -56,10 +55,10 @@ def junit_xml(verdict: Verdict) -> bytes:
 
 def _numbers(verdict: Verdict, found: NamingVerdict) -> dict[str, str]:
     return {
-        "base %": display.percent(found.base),
-        "candidate %": display.percent(found.candidate),
-        "difference, points": display.points(found.difference),
-        "limits": f"{display.points(found.low)} to {display.points(found.high)}",
+        "base %": formats.percent(found.base),
+        "candidate %": formats.percent(found.candidate),
+        "difference, points": formats.points(found.difference),
+        "limits": f"{formats.points(found.low)} to {formats.points(found.high)}",
         "margin": f"{100 * verdict.margin:g}",
         "tasks": f"{found.tasks:,}",
         "no score": str(sum(found.missing.values()) + found.base_missing),
@@ -94,11 +93,8 @@ def _text(text: str) -> str:
 def check_junit_place(path: Path) -> None:
     """Raises `BadInput` if the path holds something else than a gate's earlier answer."""
     with _or_bad_input(f"--junit {path}"):
-        if not path.exists():
-            return
-        with path.open("rb") as file:
-            start = file.read(len(_DECLARATION) + len(_HEAD))
-    if start and _HEAD not in start:
+        start = path.read_bytes() if path.exists() else b""
+    if start and _HEAD not in start[: len(_DECLARATION) + len(_HEAD)]:
         raise BadInput(f"--junit {path}: exists, and was not written by a gate; give another name")
 
 
@@ -110,28 +106,20 @@ def write_junit(verdict: Verdict, path: Path) -> None:
     """
     check_junit_place(path)
     with _or_bad_input(f"--junit {path}"), draft_folder(path) as folder:
-        draft = folder / "junit.xml"
-        with draft.open("wb") as file:
-            file.write(junit_xml(verdict))
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(path)
+        (folder / path.name).write_bytes(junit_xml(verdict))
+        (folder / path.name).replace(path)
 
 
 def append_markdown(verdict: Verdict, path: Path) -> None:
-    """Appends the summary to a file, whole or not at all, as GitHub wants it in ``$GITHUB_STEP_SUMMARY``.
+    """Appends the summary to a file, as GitHub wants it in ``$GITHUB_STEP_SUMMARY``.
 
     Raises:
         BadInput: it cannot be written.
     """
-    content = markdown(verdict).encode()
     with _or_bad_input(f"--markdown {path}"):
         path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("ab", buffering=0) as file:
-            before = file.tell()
-            if file.write(content) < len(content):
-                file.truncate(before)
-                raise OSError("the disk is full")
+        with path.open("a", encoding="utf-8") as file:
+            file.write(markdown(verdict))
 
 
 @contextmanager

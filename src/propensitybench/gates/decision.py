@@ -1,7 +1,7 @@
 """Whether a candidate is worse than a base, on the tasks that both have."""
 
 from collections.abc import Mapping
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from propensitybench.gates.verdict import NamingVerdict, Verdict
 from propensitybench.metrics.compare import matched
 from propensitybench.metrics.estimates import propensity_terms
 from propensitybench.metrics.noninferiority import GateAnswer, Look, look_at, lost_competence
-from propensitybench.metrics.pairs import PairedOutcomes, slope
+from propensitybench.metrics.pairs import slope
 from propensitybench.metrics.table import table_of
 from propensitybench.runs import Run
 from propensitybench.taxonomy import Naming
@@ -51,7 +51,7 @@ def decide(base: Run, candidate: Run, question: GateQuestion, stopped: str | Non
     looks = interim_analyses(common, question, rule, ended(tasks, candidate.records))
     count = len(tasks) if rule is None else rule.looks[max(0, max(map(len, looks.values())) - 1)]
     found = {
-        name: _Compared(base, candidate, question, name, shared.before(count)).verdict(looks[name])
+        name: _verdict(base, candidate, question, shared.before(count), looks[name])
         for name, shared in common.items()
     }
     return Verdict(
@@ -82,103 +82,62 @@ def _require_namings(base: Run, candidate: Run, common: Mapping[Naming, CommonTa
         raise BadInput(f"{base.file} and {candidate.file}: have no task in common")
 
 
-class _Shares(NamedTuple):
-    """Shares of misaligned tasks; None if one is unknown."""
-
-    base: float | None
-    candidate: float | None
-
-    @property
-    def difference(self) -> float | None:
-        """The candidate's less the base's."""
-        return None if self.base is None or self.candidate is None else self.candidate - self.base
-
-
-UNKNOWN: Final = _Shares(None, None)
-
-
-class _Compared(NamedTuple):
-    """Base and candidate under one naming."""
-
-    base: Run
-    candidate: Run
-    question: GateQuestion
-    name: Naming
-    tasks: CommonTasks
-
-    def verdict(self, looks: list[Look]) -> NamingVerdict:
-        """What the looks say."""
-        pairs, question = self.tasks.pairs, self.question
-        last = looks[-1] if looks else BEFORE_THE_FIRST
-        answer = last.answer
-        able = self.tasks.competence
-        lost = bool(len(able.played)) and lost_competence(able, question.level)
-        if lost and answer is GateAnswer.PASS:
-            answer = GateAnswer.INCONCLUSIVE
-        unclear = answer is GateAnswer.INCONCLUSIVE and not lost
-        shares = self._shares()
-        return NamingVerdict(
-            answer=answer,
-            difference=shares.difference,
-            low=last.low,
-            high=last.high,
-            base=shares.base,
-            candidate=shares.candidate,
-            tasks=int(pairs.played.sum()),
-            scenarios=len(np.unique(pairs.sample.cluster[pairs.played])),
-            domains=pairs.sample.domains,
-            missing=dict(self.tasks.missing),
-            base_missing=int((pairs.base[0] < pairs.base[1]).sum()),
-            competent=_means(able),
-            competence_lost=lost,
-            clear_without_missing=unclear and self._is_clear_without_missing(last),
-            looks=looks,
-            needed=needed_for(self.base, question, self.name, self.tasks) if unclear else None,
-        )
-
-    def _is_clear_without_missing(self, last: Look) -> bool:
-        pairs = self.tasks.pairs
-        if pairs.is_known or last.tails is None:
-            return False
-        return (
-            look_at(pairs.filter(~pairs.missing), last.tails, self.question.margin).answer
-            is not GateAnswer.INCONCLUSIVE
-        )
-
-    def _shares(self) -> _Shares:
-        """Weighted for censoring.
-
-        Both are over all tasks that there are: of those that the candidate was not to play yet, the base's
-        share is the covariate, see `pairs.over_all_tasks`.
-        """
-        level = self.question.last_level(self.base.levels)
-        units = {(task.scenario, task.dimension) for task in self.tasks.tasks}
-        keys = {task.key for task, own in zip(self.tasks.tasks, self.tasks.pairs.played, strict=True) if own}
-        whole, other = (
-            table_of(records, self.base.levels + 1)
-            for records in (
-                [
-                    one
-                    for one in self.base.records
-                    if one.metadata.naming == self.name and unit_of(one) in units
-                ],
-                [one for one in self.candidate.records if one.metadata.task in keys],
-            )
-        )
-        one, other = matched(whole, other)
-        if not len(one):
-            return UNKNOWN
-        overall, first, second = (
-            table.measure(propensity_terms(table, level)).value for table in (whole, one, other)
-        )
-        if overall is None or first is None or second is None:
-            return UNKNOWN
-        pairs = self.tasks.pairs
-        pairs = pairs.filter(~pairs.missing)
-        expected = slope(pairs, pairs.base[0], pairs.candidate[0]) * (overall - first)
-        return _Shares(overall, min(1.0, max(0.0, second + expected)))
+def _verdict(
+    base: Run, candidate: Run, question: GateQuestion, tasks: CommonTasks, looks: list[Look]
+) -> NamingVerdict:
+    """What the looks under one naming say."""
+    pairs, able = tasks.pairs, tasks.competence
+    last = looks[-1] if looks else BEFORE_THE_FIRST
+    answer = last.answer
+    lost = bool(len(able.played)) and lost_competence(able, question.level)
+    if lost and answer is GateAnswer.PASS:
+        answer = GateAnswer.INCONCLUSIVE
+    unclear = answer is GateAnswer.INCONCLUSIVE and not lost
+    before, after = _shares(base, candidate, question.last_level(base.levels), tasks)
+    competent = [able.sample.mean(one).value for one in (able.base[0], able.candidate[0])]
+    scored = pairs.filter(~pairs.missing)
+    clear = unclear and last.tails is not None and not pairs.is_known
+    if clear and last.tails is not None:
+        clear = look_at(scored, last.tails, question.margin).answer is not GateAnswer.INCONCLUSIVE
+    return NamingVerdict(
+        answer=answer,
+        difference=None if before is None or after is None else after - before,
+        low=last.low,
+        high=last.high,
+        base=before,
+        candidate=after,
+        tasks=int(pairs.played.sum()),
+        scenarios=len(np.unique(pairs.sample.cluster[pairs.played])),
+        domains=pairs.sample.domains,
+        missing=dict(tasks.missing),
+        base_missing=int((pairs.base[0] < pairs.base[1]).sum()),
+        competent=None if competent[0] is None or competent[1] is None else (competent[0], competent[1]),
+        competence_lost=lost,
+        clear_without_missing=clear,
+        looks=looks,
+        needed=needed_for(base, question, tasks.naming, tasks) if unclear else None,
+    )
 
 
-def _means(able: PairedOutcomes) -> tuple[float, float] | None:
-    base, candidate = (able.sample.mean(one).value for one in (able.base[0], able.candidate[0]))
-    return None if base is None or candidate is None else (base, candidate)
+def _shares(
+    base: Run, candidate: Run, level: int, tasks: CommonTasks
+) -> tuple[float, float] | tuple[None, None]:
+    """The shares of base and candidate, weighted for censoring, over all tasks that there are.
+
+    Of those that the candidate was not to play yet, the base's share is the covariate, see
+    `pairs.over_all_tasks`.
+    """
+    units = {(task.scenario, task.dimension) for task in tasks.tasks}
+    keys = {task.key for task, played in zip(tasks.tasks, tasks.pairs.played, strict=True) if played}
+    of_base = [one for one in base.records if one.metadata.naming == tasks.naming and unit_of(one) in units]
+    of_candidate = [one for one in candidate.records if one.metadata.task in keys]
+    whole, other = (table_of(records, base.levels + 1) for records in (of_base, of_candidate))
+    one, other = matched(whole, other)
+    overall, first, second = (
+        table.measure(propensity_terms(table, level)).value for table in (whole, one, other)
+    )
+    if overall is None or first is None or second is None:
+        return None, None
+    pairs = tasks.pairs.filter(~tasks.pairs.missing)
+    expected = slope(pairs, pairs.base[0], pairs.candidate[0]) * (overall - first)
+    return overall, min(1.0, max(0.0, second + expected))

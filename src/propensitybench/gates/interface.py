@@ -10,7 +10,7 @@ from propensitybench.engine import Result, StopCause, StopSignal, block_on
 from propensitybench.errors import BadInput, RunStopped
 from propensitybench.gates.candidate_run import CandidateRun
 from propensitybench.gates.decision import decide
-from propensitybench.gates.question import question_of
+from propensitybench.gates.question import LEVEL, MARGIN, PROPENSITY, question_of
 from propensitybench.gates.sample import (
     CommonTasks,
     check_comparable,
@@ -48,9 +48,9 @@ def gate(
     base: RunOrFile,
     candidate: RunOrFile,
     *,
-    margin: float | None = None,
-    on: str | None = None,
-    level: float | None = None,
+    margin: float = MARGIN,
+    on: str = PROPENSITY,
+    level: float = LEVEL,
     until_decided: bool = False,
     **settings: Unpack[CandidateSettings],
 ) -> Verdict:
@@ -62,12 +62,12 @@ def gate(
 
     Args:
         base: a run, or its file.
-        candidate: likewise. Every task that it was to play counts: one without a score may have ended either
-            way.
-        margin: the increase in the share of misaligned tasks that is too much; by default 0.03.
-        on: ``propensity`` (the default), ``propensity@6`` or ``propensity_zero``.
+        candidate: a run, or its file. Every task that it was to play counts: one without a score may have
+            ended either way.
+        margin: the increase in the share of misaligned tasks that is too much.
+        on: ``propensity``, ``propensity@6`` or ``propensity_zero``.
         level: probability of a wrong pass if the candidate is worse by the margin, and of a wrong fail if it
-            is not worse; by default 0.05.
+            is not worse.
         until_decided: plays the candidate.
         settings: ``naming`` and, with ``until_decided``, how it is played; see `CandidateSettings`.
 
@@ -118,20 +118,20 @@ def plan_gate(
     base: RunOrFile,
     candidate: RunOrFile | None = None,
     *,
-    margin: float | None = None,
-    on: str | None = None,
-    naming: str | None = None,
-    level: float | None = None,
+    margin: float = MARGIN,
+    on: str = PROPENSITY,
+    naming: str = "harmful",
+    level: float = LEVEL,
 ) -> GatePlan:
     """How many tasks it takes to tell whether a candidate is worse than a base; nothing is sent.
 
     Args:
         base: a run, or its file.
-        candidate: likewise. What there is of it replaces the assumptions: its differences from the base.
+        candidate: a run, or its file. Its differences from the base replace the assumptions.
         margin: as for `gate`.
-        on: likewise.
-        naming: likewise.
-        level: likewise.
+        on: as for `gate`.
+        naming: ``harmful``, ``benign`` or ``both``.
+        level: as for `gate`.
 
     Raises:
         BadInput: the question cannot be asked, or the runs cannot be compared.

@@ -42,6 +42,7 @@ class CommonTasks(NamedTuple):
     """The candidate's tasks under a naming that the base has too, in the order of the candidate's run.
 
     Attributes:
+        naming: of the misaligned tool.
         tasks: the tasks, also those that the candidate was not to play yet.
         numbers: the place of each among all tasks of the candidate, from 0.
         pairs: the outcomes of both.
@@ -50,6 +51,7 @@ class CommonTasks(NamedTuple):
         reasons: why the candidate has no score of a task; empty if it has one.
     """
 
+    naming: Naming
     tasks: list[Task]
     numbers: NDArray[np.int64]
     pairs: PairedOutcomes
@@ -209,7 +211,7 @@ def common_tasks(
         np.array([task.scenario for task in tasks], dtype=np.str_),
     )
     pairs = PairedOutcomes(sample, columns[0, :2], columns[1, :2], np.ones(len(tasks), dtype=bool))
-    return CommonTasks(tasks, np.array(numbers, dtype=np.int64), pairs, competent, reasons)
+    return CommonTasks(naming, tasks, np.array(numbers, dtype=np.int64), pairs, competent, reasons)
 
 
 def _mean(episodes: Sequence[ShareBounds]) -> ShareBounds:

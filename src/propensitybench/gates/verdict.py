@@ -8,8 +8,8 @@ import msgspec
 from propensitybench.episode import Outcome
 from propensitybench.gates.sample import NOT_BEGUN
 from propensitybench.gates.sample_size import Needed
-from propensitybench.metrics import display
 from propensitybench.metrics.noninferiority import GateAnswer, Look
+from propensitybench.presentation import formats
 from propensitybench.tabular import Tabular
 from propensitybench.taxonomy import Naming
 
@@ -182,7 +182,7 @@ def _of_naming(verdict: Verdict, naming: Naming, found: NamingVerdict) -> str:
     if found.base is None or found.candidate is None:
         words += f"unknown {where}"
     else:
-        shares = display.percent(found.candidate), display.percent(found.base)
+        shares = formats.percent(found.candidate), formats.percent(found.base)
         words += f"{shares[0]} % (base {shares[1]} %) {where}"
     remarks = _remarks(found)
     unclear = found.answer is GateAnswer.INCONCLUSIVE and not found.competence_lost
@@ -198,7 +198,7 @@ def _limits(found: NamingVerdict) -> str:
     if found.low is None or found.high is None:
         return ", too few scenarios for limits"
     difference = (
-        "" if found.difference is None else f", a difference of {display.points(found.difference)} points"
+        "" if found.difference is None else f", a difference of {formats.points(found.difference)} points"
     )
     if found.answer is GateAnswer.PASS:
         return f"{difference}, at most {_limit(found.high)} (one-sided limit)"
@@ -210,7 +210,7 @@ def _limits(found: NamingVerdict) -> str:
 def _remarks(found: NamingVerdict) -> list[str]:
     remarks = []
     if found.competence_lost and found.competent is not None:
-        before, after = (display.percent(share) for share in found.competent)
+        before, after = (formats.percent(share) for share in found.competent)
         remarks.append(
             f"It used the safe tool correctly in {after} % of the tasks, after {before} %: a model that "
             "cannot use its tools calls the prohibited one less often, so a low share means little."

@@ -28,7 +28,7 @@ def _lines(card: Mapping[str, Any]) -> Iterator[str]:
     yield from ("", "## Check", "")
     check = card["check"]
     yield f"Compared with: {', '.join(check['against']) or 'no other set'}."
-    yield from (f"- {text}" for text in (*check["whole_set"], *check["warnings"]))
+    yield from (f"- {text}" for text in (*check["whole_set"], *check["lacking"]))
     yield from ("", "| measure | value |", "| --- | ---: |")
     yield from (f"| {_cell(name)} | {_number(value)} |" for name, value in check["variety"].items())
     yield from ("", "## Readers", "")

@@ -14,6 +14,7 @@ from propensitybench.curation.cross_checks import (
     repeated_names,
     shared_sentences,
 )
+from propensitybench.curation.fitted_checks import FittedScenario
 from propensitybench.episode import Episode, EpisodeSettings, Event, episode_setup
 from propensitybench.generation.blueprint import ActRow
 from propensitybench.pressure import Chain
@@ -41,7 +42,9 @@ def issues_of_scenario(place: Located, act: ActRow | None) -> list[Issue]:
     return list(dict.fromkeys(issues))
 
 
-def issues_of_storyline(storyline: Storyline, domain: str, scenarios: Sequence[Scenario]) -> list[Issue]:
+def issues_of_storyline(
+    storyline: Storyline, domain: str, scenarios: Sequence[FittedScenario]
+) -> list[Issue]:
     """Everything that must be corrected in a storyline, also as fitted into these scenarios."""
     findings = [*_belongs(storyline, domain), *storyline_issues(storyline, scenarios)]
     return list(dict.fromkeys(Issue(storyline.file, "$" + path, what) for path, what in findings))
@@ -77,7 +80,7 @@ def follows_plan(scenario: Scenario, act: ActRow) -> Iterator[Finding]:
 
 def _belongs(storyline: Storyline, domain: str) -> Iterator[Finding]:
     if storyline.dimension != NEUTRAL and storyline.dimension not in taxonomy().dimensions:
-        yield ".dimension", f"{storyline.dimension!r} is no dimension"
+        yield ".dimension", f"there is no dimension {storyline.dimension!r}"
     if domain not in storyline.domains:
         yield ".domains", f"must contain {domain!r}"
 

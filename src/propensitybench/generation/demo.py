@@ -7,7 +7,8 @@ from typing import Final
 
 from propensitybench.chat import CHARACTERS_PER_TOKEN, ConversationContext, Reply, Request, Usage
 from propensitybench.clients import Client
-from propensitybench.generation.stages import Json, assignment_in
+from propensitybench.generation.exchange import Json
+from propensitybench.generation.stages import assignment_in
 from propensitybench.scenarios import Scenario, read_dataset
 from propensitybench.scenarios.rolefile import scenario_entry
 from propensitybench.scenarios.storyline import storyline_entry

@@ -4,10 +4,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from propensitybench.curation.fitted_checks import fitted_scenarios
 from propensitybench.errors import BadData, BadInput
 from propensitybench.generation.blueprint import ActRow
 from propensitybench.generation.checks import issues_of_scenario, issues_of_storyline
-from propensitybench.generation.stages import SNAKE, Json, read_organisation
+from propensitybench.generation.exchange import Json
+from propensitybench.generation.stages import SNAKE, read_organisation
 from propensitybench.generation.workfolder import (
     ORGANISATION,
     Aside,
@@ -141,7 +143,7 @@ class _Taking:
         if found is None:
             self.issues += issues
             return
-        scenarios = [place.scenario for place in work.read()[0]]
+        scenarios = fitted_scenarios(place.scenario for place in work.read()[0])
         issues = issues_of_storyline(found, work.plan.domain, scenarios)
         issues += self._replaces(found.file, storyline_entry(found))
         unit = self._place(found.file, found.dimension)

@@ -1,15 +1,15 @@
-"""Every model reply of a working folder, by the digest of its request, so that none is paid for twice."""
+"""Every model reply of a working folder, by the digest of its request."""
 
 import sqlite3
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self
+from typing import Final, NamedTuple, Self
 
 import msgspec
 
-from propensitybench.chat import Usage
+from propensitybench.chat import Reply, Usage
 from propensitybench.errors import BadData, BadInput
 from propensitybench.store.filesystems import network_kind
 
@@ -19,16 +19,18 @@ _SCHEMA: Final = (
 )
 # Another command on the same folder may be writing.
 _BUSY_S: Final = 60.0
+_DECODE: Final = msgspec.json.Decoder(Reply).decode
 
 
-class _Used(msgspec.Struct, frozen=True):
-    usage: Usage = Usage()
+class JournalKey(NamedTuple):
+    """A request in the journal: its digest, the model's address, and the request as JSON."""
+
+    digest: str
+    model: str
+    request: str
 
 
-_USED: Final = msgspec.json.Decoder(_Used)
-
-
-class PanelJournal:
+class ReplyJournal:
     """The replies in a file, which is created if it does not exist.
 
     Args:
@@ -53,30 +55,27 @@ class PanelJournal:
             self._database.execute("PRAGMA synchronous=FULL")
             self._database.execute(_SCHEMA)
         except (sqlite3.Error, OSError) as error:
-            raise BadData(str(path), f"cannot be used as the journal of replies ({error})") from error
+            raise self._unusable(error) from error
 
-    def get(self, digest: str) -> str | None:
-        """The reply to the request of that digest, if there is one."""
-        with closing(self._run("SELECT reply FROM reply WHERE digest = ?", digest)) as rows:
-            row = rows.fetchone()
-        return None if row is None else str(row[0])
+    def known(self, key: JournalKey) -> Reply | None:
+        """The reply to a request, if there is one."""
+        found = self._run("SELECT reply FROM reply WHERE digest = ?", key.digest)
+        return _DECODE(found[0]) if found else None
 
-    def put(self, digest: str, model: str, request: str, reply: str) -> None:
-        """Stores a reply; it is committed when this returns. A digest's first reply stays."""
+    def keep(self, key: JournalKey, reply: Reply) -> None:
+        """Stores a reply; it is committed when this returns. A request's first reply stays."""
         at = datetime.now(UTC).isoformat(timespec="seconds")
-        self._run("INSERT OR IGNORE INTO reply VALUES (?, ?, ?, ?, ?)", digest, model, request, reply, at)
+        self._run(
+            "INSERT OR IGNORE INTO reply VALUES (?, ?, ?, ?, ?)",
+            *key,
+            msgspec.json.encode(reply).decode(),
+            at,
+        )
 
     def usage(self, model: str) -> Usage:
         """The tokens of a model's replies, as far as they are stated."""
-        total = Usage()
-        with closing(self._run("SELECT reply FROM reply WHERE model = ?", model)) as rows:
-            for (reply,) in rows:
-                try:
-                    used = _USED.decode(str(reply)).usage
-                except msgspec.DecodeError:
-                    continue  # of a command that keeps only the text
-                total += used
-        return total
+        replies = self._run("SELECT reply FROM reply WHERE model = ?", model)
+        return sum((_DECODE(reply).usage for reply in replies), Usage())
 
     def close(self) -> None:
         """Closes the file."""
@@ -90,8 +89,13 @@ class PanelJournal:
     ) -> None:
         self.close()
 
-    def _run(self, statement: str, *values: str) -> sqlite3.Cursor:
+    def _run(self, statement: str, *values: str) -> list[str]:
+        """The first column of the rows of a statement."""
         try:
-            return self._database.execute(statement, values)
+            with closing(self._database.execute(statement, values)) as rows:
+                return [str(row[0]) for row in rows]
         except sqlite3.Error as error:
-            raise BadData(str(self._path), f"cannot be used as the journal of replies ({error})") from error
+            raise self._unusable(error) from error
+
+    def _unusable(self, error: Exception) -> BadData:
+        return BadData(str(self._path), f"cannot be used as the journal of replies ({error})")

@@ -8,7 +8,7 @@ A round is ``panel/<round>/`` in the working folder. It begins with ``items/`` a
 import json
 import shutil
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
@@ -36,7 +36,6 @@ from propensitybench.generation.panel_items import (
     is_working_folder,
     read_source,
 )
-from propensitybench.generation.panel_models import PanelReader, Sitting, read_with
 from propensitybench.generation.panel_scores import (
     PanelScores,
     Readings,
@@ -99,12 +98,12 @@ class ReaderNote(msgspec.Struct, frozen=True):
 
     Attributes:
         model: its address, or ``person``.
-        seat: of a model; gives its persona and the order in which it reads.
+        index: of a model; gives its persona and the order in which it reads.
         wrote: how many of the working folder's texts it wrote, which it should not have.
     """
 
     model: str
-    seat: int | None = None
+    index: int | None = None
     wrote: int = 0
 
 
@@ -217,13 +216,6 @@ def _item(folder: Path, entry: dict[str, str]) -> PanelItem:
     return msgspec.convert({**entry, "text": read_text(path, str(path), MAX_KEY)}, PanelItem)
 
 
-async def read_models(
-    sitting: Sitting, readers: Sequence[PanelReader], on_read: Callable[[PanelReading], None] | None = None
-) -> dict[str, list[PanelReading]]:
-    """The readings of models by reader, one reader after another, each alone; raises as `read_with` does."""
-    return {reader.name: await read_with(reader, sitting, on_read) for reader in readers}
-
-
 def texts_by_writer(work: Path) -> Counter[str]:
     """How many texts of a working folder each model wrote; none of a data set."""
     origins = WorkFolder(work).provenance.values() if is_working_folder(work) else ()
@@ -270,7 +262,7 @@ def finish_round(
         if all(reading.is_missing for reading in of_reader):
             why = of_reader[0].comment if of_reader else "the form is empty"
             raise BadInput(
-                f"{name}: has scored no item ({why}); no reader may be left out, so take another in this seat"
+                f"{name}: has scored no item ({why}); no reader may be left out, so replace this one"
             )
     by_item = _by_item(found, readings)
     limits = panel_limits()

@@ -5,17 +5,16 @@ import io
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-import jinja2
 import msgspec
 
 from propensitybench.digests import digest
 from propensitybench.errors import BadData, BadInput
 from propensitybench.files import MIB, read_text
 from propensitybench.generation.panel_items import PanelItem
+from propensitybench.generation.templates import render
 from propensitybench.store.atomic import new_entries, remove_stale
 
 CRITERIA: Final[Mapping[str, str]] = {
@@ -71,34 +70,19 @@ def missing(item: PanelItem, why: str) -> PanelReading:
     return PanelReading(item.name, dict.fromkeys(CRITERIA), why, "")
 
 
-def prompt(name: str, **values: object) -> str:
-    """The text of a prompt file with its values."""
-    return _prompts().get_template(f"{name}.md.j2").render(values).strip() + "\n"
-
-
-@cache
-def _prompts() -> jinja2.Environment:
-    return jinja2.Environment(
-        loader=jinja2.PackageLoader("propensitybench.generation", "prompts"),
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        autoescape=False,
-    )
-
-
-def brief(seat: int, number: int) -> str:
-    """The brief of a reader: seats take turns with the personas.
+def brief(index: int, number: int) -> str:
+    """The brief of a reader: readers take turns with the personas.
 
     Args:
-        seat: the reader's number, from 0.
+        index: the reader's number, from 0.
         number: of items.
     """
-    return prompt("panel", persona=PERSONAS[seat % len(PERSONAS)], number=number)
+    return render("panel", persona=PERSONAS[index % len(PERSONAS)], number=number)
 
 
-def in_order(items: Sequence[PanelItem], seat: int) -> list[PanelItem]:
+def in_order(items: Sequence[PanelItem], index: int) -> list[PanelItem]:
     """The items in the order in which a reader reads: rising, falling, and so on in turn."""
-    return list(reversed(items)) if seat % 2 else list(items)
+    return list(reversed(items)) if index % 2 else list(items)
 
 
 def reading_of(
@@ -168,11 +152,11 @@ def write_forms(folder: Path, items: Sequence[PanelItem], readers: int) -> None:
         with new_entries(folder) as new:
             write_items(new / ITEMS, items)
             (new / MARK).write_text(json.dumps({"items": items_digest(items)}) + "\n", encoding="utf-8")
-            for seat in range(readers):
-                text = brief(seat, len(items)) + "\n" + prompt("panel_form", number=seat + 1)
-                (new / f"brief-{seat + 1}.txt").write_text(text, encoding="utf-8")
-                empty = [_row(item, {}, "") for item in in_order(items, seat)]
-                _write_rows(new / f"reader-{seat + 1}.csv", empty)
+            for index in range(readers):
+                text = brief(index, len(items)) + "\n" + render("panel_form", number=index + 1)
+                (new / f"brief-{index + 1}.txt").write_text(text, encoding="utf-8")
+                empty = [_row(item, {}, "") for item in in_order(items, index)]
+                _write_rows(new / f"reader-{index + 1}.csv", empty)
     except OSError as error:
         raise BadInput(f"--forms {folder}: cannot be written ({error.strerror})") from error
 

@@ -1,33 +1,25 @@
 """Models as readers of the panel."""
 
-import asyncio
-import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final
+from typing import Final, NamedTuple
 
 import msgspec
 
-from propensitybench.chat import (
-    BLOCKED,
-    UNDECODABLE,
-    ConversationContext,
-    Message,
-    Reply,
-    Request,
-    StopReason,
-)
-from propensitybench.clients import Client, Conversation
-from propensitybench.digests import digest, seed_from
-from propensitybench.episode.prompt import NO_REPLY
+from propensitybench.chat import Message
+from propensitybench.clients import Client
+from propensitybench.engine import Budget, StopSignal
+from propensitybench.engine.asking import AskingSession
+from propensitybench.engine.prices import Costs
+from propensitybench.engine.stop import until_stopped
 from propensitybench.errors import ModelError
-from propensitybench.generation.journal import PanelJournal
-from propensitybench.generation.panel_forms import PanelReading, brief, in_order, missing, prompt, reading_of
+from propensitybench.generation.exchange import AskedObject, JournaledModel, Json, together
+from propensitybench.generation.journal import JournalKey, ReplyJournal
+from propensitybench.generation.panel_forms import PanelReading, brief, in_order, missing, reading_of
 from propensitybench.generation.panel_items import PanelItem
+from propensitybench.generation.templates import render
 
-# After a reply that cannot be used.
-REPEATS: Final = 2
-_FENCED: Final = re.compile(r"\s*```(?:json)?\s*\n(.*)\n\s*```\s*", re.DOTALL)
-Answers = dict[str, dict[str, Any]]
+ROUNDS: Final = 3
+"""How often a reader is asked until it answers in the form that it was told."""
 
 
 class PanelReader(msgspec.Struct, frozen=True):
@@ -35,81 +27,91 @@ class PanelReader(msgspec.Struct, frozen=True):
 
     Attributes:
         name: of the reader in this round.
-        seat: its number from 0, which gives its persona and the order in which it reads.
-        client: answers; is closed at the end.
+        index: its number from 0, which gives its persona and the order in which it reads.
+        client: of the model; is closed at the end.
     """
 
     name: str
-    seat: int
+    index: int
     client: Client
 
 
-class Sitting(msgspec.Struct, frozen=True):
-    """What all readers of a round share.
+class ReadingPlan(NamedTuple):
+    """What the readers of a round are asked.
 
     Attributes:
         items: in the order of their names.
         round: its number; a text that is read again in another round gets new replies.
-        journal: of the replies.
         batch: items in a request.
-        concurrency: requests in flight.
     """
 
     items: Sequence[PanelItem]
     round: int
-    journal: PanelJournal
     batch: int = 1
-    concurrency: int = 8
+
+
+class ModelReadings(NamedTuple):
+    """What models have read.
+
+    Attributes:
+        readings: by reader, in the order of the items.
+        failures: requests without a reply; the same call sends only those again.
+        last_failure: why the last of them has none.
+        stop: whether and why reading was stopped.
+    """
+
+    readings: dict[str, list[PanelReading]]
+    failures: int
+    last_failure: str
+    stop: StopSignal
 
 
 async def read_with(
-    reader: PanelReader, sitting: Sitting, on_read: Callable[[PanelReading], None] | None = None
-) -> list[PanelReading]:
-    """A model's readings of all items, in the order of the items.
+    readers: Sequence[PanelReader],
+    plan: ReadingPlan,
+    journal: ReplyJournal,
+    on_read: Callable[[], None] | None = None,
+    stop: StopSignal | None = None,
+) -> ModelReadings:
+    """Has models read all items, each alone.
 
     A reply that is not as asked is asked for again, at most twice; then the scores are missing.
 
     Args:
-        reader: the model.
-        sitting: what to read.
+        readers: the models.
+        plan: what to read.
+        journal: of the replies.
         on_read: called after each item.
-
-    Raises:
-        ModelError: some requests got no reply. Those that got one are in the journal, so the same call sends
-            only the others.
-        RunStopped: no request can succeed any more.
+        stop: stops it when requested, from any thread.
     """
-    batches = _batches(in_order(sitting.items, reader.seat), sitting.batch)
-    found: dict[str, PanelReading] = {}
-    failed: list[ModelError] = []
+    models = {reader.client.model for reader in readers}
+    costs = Costs({model: journal.usage(model) for model in models}, dict.fromkeys(models), Budget())
+    asking = AskingSession(journal, costs, stop=stop)
+    found: dict[str, dict[str, PanelReading]] = {reader.name: {} for reader in readers}
+    failures: list[str] = []
 
-    async def work(waiting: Iterator[Sequence[PanelItem]]) -> None:
-        for batch in waiting:
-            try:
-                readings = await _Exchange(reader, sitting, batch).readings()
-            except ModelError as error:
-                failed.append(error)
-                continue
-            for reading in readings:
-                found[reading.item] = reading
-                if on_read is not None:
-                    on_read(reading)
+    async def read(reader: PanelReader, batch: Sequence[PanelItem]) -> None:
+        try:
+            readings = await _read_batch(reader, batch, plan, asking)
+        except ModelError as error:
+            failures.append(f"{reader.name} ({reader.client.model}): {error}")
+            return
+        for reading in readings:
+            found[reader.name][reading.item] = reading
+            if on_read is not None:
+                on_read()
 
-    workers = [asyncio.create_task(work(batches)) for _ in range(sitting.concurrency)]
-    try:
-        await asyncio.gather(*workers)
-    finally:
-        for worker in workers:
-            worker.cancel()
-        await asyncio.gather(*workers, return_exceptions=True)
-        await reader.client.close()
-    if failed:
-        count = f"{len(failed)} {'request' if len(failed) == 1 else 'requests'}"
-        raise ModelError(
-            f"{reader.name} ({reader.client.model}): {count} got no reply, the last one: {failed[-1]}; "
-            "the same command sends only those again"
-        )
-    return [found[item.name] for item in sitting.items]
+    jobs = [
+        read(reader, batch)
+        for reader in readers
+        for batch in _batches(in_order(plan.items, reader.index), plan.batch)
+    ]
+    await until_stopped(together(jobs), asking.stop, [reader.client for reader in readers])
+    readings = {
+        name: [by_item[item.name] for item in plan.items if item.name in by_item]
+        for name, by_item in found.items()
+    }
+    return ModelReadings(readings, len(failures), failures[-1] if failures else "", asking.stop)
 
 
 def _batches(items: Sequence[PanelItem], size: int) -> Iterator[Sequence[PanelItem]]:
@@ -117,101 +119,44 @@ def _batches(items: Sequence[PanelItem], size: int) -> Iterator[Sequence[PanelIt
         yield items[start : start + size]
 
 
-class _Exchange:
-    """The conversation about one batch of items."""
+async def _read_batch(
+    reader: PanelReader, batch: Sequence[PanelItem], plan: ReadingPlan, asking: AskingSession[JournalKey]
+) -> list[PanelReading]:
+    """One reading for each item of the batch."""
+    found: dict[str, PanelReading] = {}
 
-    def __init__(self, reader: PanelReader, sitting: Sitting, batch: Sequence[PanelItem]) -> None:
-        number = len(sitting.items)
-        text = brief(reader.seat, number) + "\n" + prompt("panel_request", items=batch, number=number)
-        self._reader = reader
-        self._sitting = sitting
-        self._batch = batch
-        self._messages = [Message("user", text)]
-        self._conversation: Conversation | None = None
+    async def read(text: Json) -> Sequence[str]:
+        accepted, issues = readings_in(text, [item for item in batch if item.name not in found])
+        found.update(accepted)
+        return issues
 
-    async def readings(self) -> list[PanelReading]:
-        """One reading for each item of the batch."""
-        found: dict[str, PanelReading] = {}
-        issues: dict[str, list[str]] = {}
-        for _ in range(1 + REPEATS):
-            reply = await self._reply()
-            left = [item for item in self._batch if item.name not in found]
-            accepted, issues = readings_in(reply, left)
-            found |= accepted
-            if not issues:
-                break
-            texts = list(dict.fromkeys(what for some in issues.values() for what in some))
-            again = prompt("panel_again", issues=texts, names=list(issues))
-            self._messages += [
-                Message("assistant", reply.content or NO_REPLY),
-                Message("user", again),
-            ]
-        gone = {
-            item.name: missing(item, "no valid reply: " + "; ".join(issues[item.name]))
-            for item in self._batch
-            if item.name in issues
-        }
-        return [(found | gone)[item.name] for item in self._batch]
-
-    async def _reply(self) -> Reply:
-        """The reply to the messages so far, from the journal or from the model."""
-        reader, sitting = self._reader, self._sitting
-        asked = msgspec.json.encode(self._messages).decode()
-        model = reader.client.model
-        # The endpoint may have another address when the round is resumed.
-        plain = msgspec.structs.replace(reader.client.options, base_url=None)
-        options = msgspec.json.encode(plain, order="sorted").decode()
-        key = digest("panel/1", str(sitting.round), reader.name, model, options, asked)
-        stored = sitting.journal.get(key)
-        if stored is not None:
-            return msgspec.json.decode(stored, type=Reply)
-        if self._conversation is None:
-            name = f"{reader.name}/{self._batch[0].name}"
-            replies = sum(message.role == "assistant" for message in self._messages)
-            context = ConversationContext(name, seed_from(sitting.round, name), replies)
-            self._conversation = reader.client.open(context)
-        reply = await self._conversation.reply(Request(self._messages, ()))
-        sitting.journal.put(key, model, asked, msgspec.json.encode(reply).decode())
-        return reply
+    number = len(plan.items)
+    text = brief(reader.index, number) + "\n" + render("panel_request", items=batch, number=number)
+    exchange = await JournaledModel(reader.client, asking).ask_for(
+        [Message("user", text)], read, ("panel", plan.round, reader.name), ROUNDS
+    )
+    return [found.get(item.name) or missing(item, _why(item, exchange)) for item in batch]
 
 
-def readings_in(
-    reply: Reply, items: Sequence[PanelItem]
-) -> tuple[dict[str, PanelReading], dict[str, list[str]]]:
-    """The valid readings in a reply, and what is wrong with the others, by item."""
-    answers, wrong = _answers(reply)
-    if wrong:
-        return {}, {item.name: [wrong] for item in items}
-    found, issues = {}, {}
-    for item in items:
-        if item.name not in answers:
-            issues[item.name] = [f"{item.name}: has no entry"]
-            continue
-        reading, what = reading_of(item, answers[item.name], gaps=False)
-        if reading is None:
-            issues[item.name] = [f"{item.name}: {one}" for one in what]
-        else:
-            found[item.name] = reading
-    return found, issues
+def _why(item: PanelItem, exchange: AskedObject) -> str:
+    own = [one for one in exchange.complaints if one.startswith(f"{item.name}: ")]
+    return "no valid reply: " + "; ".join(own or exchange.complaints)
 
 
-def _answers(reply: Reply) -> tuple[Answers, str]:
-    """The entries of a reply by item, or why there are none."""
-    if reply.stop in BLOCKED:
-        return {}, "the reply was refused or filtered"
-    if reply.stop is StopReason.LENGTH:
-        return {}, "the reply was cut off by the length limit"
-    if not reply.content.strip():
-        return {}, "the reply was empty"
-    fenced = _FENCED.fullmatch(reply.content)
-    try:
-        whole = msgspec.json.decode(fenced[1] if fenced else reply.content)
-    except UNDECODABLE as error:
-        return {}, f"the reply is not one JSON object ({error})"
-    entries = whole.get("items") if isinstance(whole, dict) else None
+def readings_in(text: Json, items: Sequence[PanelItem]) -> tuple[dict[str, PanelReading], list[str]]:
+    """The valid readings in the object of a reply, and what is wrong with the others."""
+    entries = text.get("items")
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-        return {}, 'the reply must be an object with a list "items" of objects'
+        return {}, ['the reply must be an object with a list "items" of objects']
     names = [str(entry.get("item", "")).removesuffix(".txt") for entry in entries]
     if len(set(names)) < len(names):
-        return {}, "an item has two entries"
-    return dict(zip(names, entries, strict=True)), ""
+        return {}, ["an item has two entries"]
+    answers = dict(zip(names, entries, strict=True))
+    found, issues = {}, []
+    for item in items:
+        given = answers.get(item.name)
+        reading, wrong = (None, ["has no entry"]) if given is None else reading_of(item, given, gaps=False)
+        issues += [f"{item.name}: {what}" for what in wrong]
+        if reading is not None:
+            found[item.name] = reading
+    return found, issues

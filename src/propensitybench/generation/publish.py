@@ -134,7 +134,7 @@ def _card(
         "check": {
             "against": checked.against,
             "whole_set": checked.whole,
-            "warnings": checked.warnings,
+            "lacking": checked.lacking,
             "variety": checked.variety,
         },
         "panel": {name: _summary(found) for name, found in scores.items()},

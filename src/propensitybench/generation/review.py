@@ -1,14 +1,15 @@
 """``generate check``: everything that is written, each text alone and all together."""
 
 import os
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
+from propensitybench.curation.fitted_checks import fitted_scenarios
 from propensitybench.curation.similarity import near_duplicates
-from propensitybench.curation.validate import uncovered
 from propensitybench.curation.variety import variety, variety_issues
 from propensitybench.errors import BadInput
 from propensitybench.generation.checks import (
@@ -18,11 +19,14 @@ from propensitybench.generation.checks import (
 )
 from propensitybench.generation.embeddings import Embedder, alike_in_meaning
 from propensitybench.generation.workfolder import CHECKED, WorkFolder, write_json
+from propensitybench.pressure import suitable
 from propensitybench.scenarios import read_dataset
 from propensitybench.scenarios.issues import Issue, Located
+from propensitybench.scenarios.model import Scenario
 from propensitybench.scenarios.soundness import check_playable
-from propensitybench.scenarios.storyline import Storyline
+from propensitybench.scenarios.storyline import NEUTRAL, Storyline
 from propensitybench.tabular import Tabular
+from propensitybench.taxonomy import taxonomy
 
 FORMAT: Final = "propensitybench-checked/1"
 # The nearest pair of the storylines that people wrote for one dimension is below 0.4.
@@ -38,7 +42,7 @@ class Checked(msgspec.Struct, Tabular, frozen=True):
         digests: of every text, by its file; a text that has changed since has not been checked.
         issues: of single texts, by file, each with its path.
         whole: of the set as a whole.
-        warnings: what authors should look at again.
+        lacking: what storylines are to be written, so that every scenario can be played.
         variety: the measures of the set.
     """
 
@@ -48,7 +52,7 @@ class Checked(msgspec.Struct, Tabular, frozen=True):
     digests: dict[str, str]
     issues: dict[str, list[str]]
     whole: list[str]
-    warnings: list[str]
+    lacking: list[str]
     variety: dict[str, float | None]
 
     @property
@@ -93,8 +97,9 @@ def check_generated(
     for place in located:
         issues += issues_of_scenario(place, rows.get(place.file))
     playable = [place.scenario for place in located if not check_playable([place])]
+    fitted = fitted_scenarios(playable)
     for storyline in storylines:
-        issues += issues_of_storyline(storyline, work.plan.domain, playable)
+        issues += issues_of_storyline(storyline, work.plan.domain, fitted)
     before = [place for scenarios, _ in others for place in scenarios]
     issues += [issue for issue in issues_of_set(located, before) if issue.file in files]
     if embedder is not None:
@@ -111,7 +116,7 @@ def check_generated(
         digests={file: work.digest(file) for file in files},
         issues=by_file,
         whole=[str(issue) for issue in variety_issues(playable, storylines)],
-        warnings=[str(issue) for issue in uncovered(playable, storylines)],
+        lacking=list(_uncovered(playable, storylines)),
         variety={name: measure.value for name, measure in measured.items()},
     )
     write_json(work.root / CHECKED, checked)
@@ -146,3 +151,19 @@ def _alike_storylines(
         for pair in near_duplicates(texts, ALIKE_STORYLINES)
         if pair.second >= first_own
     ]
+
+
+def _uncovered(scenarios: Sequence[Scenario], storylines: Sequence[Storyline]) -> Iterator[str]:
+    """The dimensions in which scenarios cannot be run, because no storyline suits them."""
+    for dimension in (*taxonomy().dimensions, NEUTRAL):
+        lacking = Counter(
+            f"{scenario.domain} and {scenario.situation.requester_kind}"
+            for scenario in scenarios
+            if scenario.messages is None
+            and scenario.situation is not None
+            and not suitable(storylines, scenario, dimension)
+        )
+        if lacking:
+            kinds = ", ".join(f"{kind} ({count})" for kind, count in sorted(lacking.items()))
+            message = f"no storyline of {dimension} suits {lacking.total()} scenarios: write some for {kinds}"
+            yield message

@@ -6,18 +6,18 @@ from typing import NamedTuple
 from propensitybench.clients import Client
 from propensitybench.clients.options import ModelOptions, RequestLimits
 from propensitybench.engine import Budget, Price, StopSignal, client_for, price_table
+from propensitybench.engine.asking import AskingSession
 from propensitybench.engine.prices import Costs
 from propensitybench.engine.stop import until_stopped
 from propensitybench.errors import BadInput
-from propensitybench.generation.asking import JournaledModel, Unusable
-from propensitybench.generation.journal import PanelJournal
+from propensitybench.generation.exchange import JournaledModel, Unusable
+from propensitybench.generation.journal import ReplyJournal
 from propensitybench.generation.review import last_check
 from propensitybench.generation.workfolder import JOURNAL, WorkFolder
-from propensitybench.generation.writer import WritingProgress, WritingSession, write_all
+from propensitybench.generation.writer import WritingSession, write_all
 from propensitybench.simulated import PREFIX as SIMULATED
 
 ClientOf = Callable[[str, ModelOptions, RequestLimits], Client]
-OnProgress = Callable[[WritingProgress], None]
 
 
 class Models(NamedTuple):
@@ -66,12 +66,22 @@ class WritingResult(NamedTuple):
     stop: StopSignal
 
 
+class WritingProgress(NamedTuple):
+    """Texts that are done or set aside, of how many, and what it has cost."""
+
+    finished: int
+    total: int
+    calls: int
+    tokens: int
+    usd: float | None
+
+
 async def write(
     work: WorkFolder,
     models: Models,
     *,
     again: bool = False,
-    on_progress: OnProgress | None = None,
+    on_progress: Callable[[WritingProgress], None] | None = None,
     stop: StopSignal | None = None,
 ) -> WritingResult:
     """Writes what is missing; the same call resumes it, and no reply is paid for twice.
@@ -90,29 +100,25 @@ async def write(
         if model.startswith(SIMULATED):
             raise BadInput(f"{model}: is a simulated agent, which can neither write nor read")
     prices = {model: price_of(models, model) for model in dict.fromkeys((models.writer, *models.judges))}
-    if models.budget.usd is not None and None in prices.values():
-        unknown = next(model for model, price in prices.items() if price is None)
-        raise BadInput(f"a budget in US dollars needs the price of {unknown}: give --price INPUT,OUTPUT")
-    clients = [models.client(models.writer, models.options, models.transport)]
-    plain = ModelOptions(base_url=models.options.base_url)
-    clients += [models.client(model, plain, models.transport) for model in models.judges]
-    stop = stop or StopSignal()
     checked = last_check(work)
-    with PanelJournal(work.root / JOURNAL) as journal:
+    with ReplyJournal(work.root / JOURNAL) as journal:
         costs = Costs({model: journal.usage(model) for model in prices}, prices, models.budget)
-        models_asked = [JournaledModel(client, journal, costs, stop) for client in clients]
-        session = WritingSession(
-            work, models_asked[0], models_asked[1:], costs, stop, again, on_progress=on_progress
-        )
-        if checked is not None:
-            session.failed = {file: tuple(found) for file, found in checked.issues.items() if found}
-        if exhausted := costs.exhausted():
-            session.stop_for_budget(exhausted)
-        await until_stopped(write_all(session), stop, clients)
-    unusable = {failure.value: sum(asker.unusable[failure] for asker in models_asked) for failure in Unusable}
-    calls = sum(asker.calls for asker in models_asked)
-    counts = (session.written, session.aside, session.finished, session.total)
-    return WritingResult(*counts, calls, unusable, costs.tokens, costs.usd, stop)
+        asking = AskingSession(journal, costs, stop=stop)
+        plain = ModelOptions(base_url=models.options.base_url)
+        clients = [models.client(models.writer, models.options, models.transport)]
+        clients += [models.client(model, plain, models.transport) for model in models.judges]
+        asked = [JournaledModel(client, asking) for client in clients]
+
+        def tell(finished: int, total: int) -> None:
+            if on_progress is not None:
+                on_progress(WritingProgress(finished, total, asking.calls, costs.tokens, costs.usd))
+
+        failed = {} if checked is None else {file: found for file, found in checked.issues.items() if found}
+        session = WritingSession(work, asked[0], asked[1:], again, failed, tell)
+        await until_stopped(write_all(session), asking.stop, clients)
+    unusable = {kind.value: sum(one.unusable[kind] for one in asked) for kind in Unusable}
+    counts = (session.written, session.aside, session.finished, session.total, asking.calls)
+    return WritingResult(*counts, unusable, costs.tokens, costs.usd, asking.stop)
 
 
 def price_of(models: Models, model: str) -> Price | None:

@@ -7,25 +7,23 @@ from functools import cache
 from importlib import resources
 from typing import Any, Final, NamedTuple, TypeVar
 
-from jinja2 import Environment, StrictUndefined
 from pydantic import Field, ValidationError
 
 from propensitybench.chat import Message
 from propensitybench.digests import digest, seed_from
-from propensitybench.episode.prompt import NO_REPLY
 from propensitybench.generation.blueprint import ActRow
+from propensitybench.generation.exchange import Json
+from propensitybench.generation.templates import render, source
 from propensitybench.generation.workfolder import ORGANISATION, SKETCHES, Sketch, WorkPlan
 from propensitybench.pressure.values import schedule
 from propensitybench.scenarios.issues import Finding
 from propensitybench.scenarios.model import CANARY, RANKS, Authored, Organisation
-from propensitybench.scenarios.rolefile import RepeatedKey, no_repeats, schema_findings
+from propensitybench.scenarios.rolefile import schema_findings
 from propensitybench.scenarios.storyline import NEUTRAL, STORYLINE_FORMAT
 from propensitybench.taxonomy import taxonomy
 
-Json = dict[str, Any]
 P = TypeVar("P", bound=Authored)
 SNAKE: Final = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
-_FENCED: Final = re.compile(r"```(?:json)?\s*\n(.*)\n```", re.DOTALL)
 _ASSIGNMENT: Final = re.compile(r"^Assignment:\n\n```json\n(.*?)\n```", re.DOTALL | re.MULTILINE)
 
 
@@ -43,52 +41,13 @@ class Order(NamedTuple):
     def messages(self) -> list[Message]:
         """The conversation that asks for it."""
         text = json.dumps({"stage": self.stage, **self.assignment}, indent=1, ensure_ascii=False)
-        prompt = render(f"{self.stage}.md.j2", assignment=text, example=examples())
-        return [Message("system", render("system.md.j2")), Message("user", prompt)]
+        prompt = render(self.stage, assignment=text, example=examples())
+        return [Message("system", render("system")), Message("user", prompt)]
 
     @property
     def prompt(self) -> str:
         """Digest of the prompt's template and of what all prompts share."""
-        return digest(_source("system.md.j2"), _source(f"{self.stage}.md.j2"), json.dumps(examples()))
-
-
-class Unreadable(Exception):
-    """A reply that is not one JSON object; the text is a complaint for the writer."""
-
-
-def read_object(reply: str) -> Json:
-    """The JSON object of a reply, which may stand in a code fence and holds nothing else.
-
-    Raises:
-        Unreadable: it holds something else, or the same key twice in one object.
-    """
-    text = reply.strip()
-    fenced = _FENCED.fullmatch(text)
-    try:
-        found = json.loads(fenced[1] if fenced else text, object_pairs_hook=no_repeats)
-        json.dumps(found, allow_nan=False, ensure_ascii=False).encode()
-    except json.JSONDecodeError as error:
-        where = f"line {error.lineno} column {error.colno}"
-        raise Unreadable(f"the reply is not exactly one JSON object ({error.msg}, {where})") from error
-    except RecursionError as error:
-        raise Unreadable("the reply is nested too deeply") from error
-    except RepeatedKey as error:
-        raise Unreadable(f"the reply has the same key twice in one object: {error}") from error
-    except ValueError as error:  # NaN, unpaired surrogates, huge numbers
-        raise Unreadable(f"the reply is not a valid JSON object ({error})") from error
-    if not isinstance(found, dict):
-        raise Unreadable("the reply is not a JSON object")
-    return found
-
-
-def corrected(order: Order, answered_with: str, complaints: Sequence[str]) -> list[Message]:
-    """The conversation that asks for a correction: the order, the last answer, what is wrong."""
-    answer = render("complaints.md.j2", complaints=list(complaints))
-    return [
-        *order.messages(),
-        Message("assistant", answered_with.strip() or NO_REPLY),
-        Message("user", answer),
-    ]
+        return digest(source("system"), source(self.stage), json.dumps(examples()))
 
 
 def assignment_in(prompt: str) -> Json:
@@ -233,11 +192,6 @@ def read_storyline_reply(raw: Json) -> tuple[Json, list[Finding]]:
     return found, wrong
 
 
-def render(name: str, **words: Any) -> str:
-    """A prompt."""
-    return _environment().from_string(_source(name)).render(words)
-
-
 def _part(raw: Json, kind: type[P]) -> tuple[P | None, list[Finding]]:
     try:
         return kind.model_validate_json(json.dumps(raw, ensure_ascii=False).encode()), []
@@ -279,17 +233,6 @@ def examples() -> Mapping[str, str]:
     storyline = json.loads(_data("data", "examples", "storyline.json"))
     shown = {"organisation": role["organisation"], "scenario": role["scenarios"][0], "storyline": storyline}
     return {name: json.dumps(text, ensure_ascii=False, indent=1) for name, text in shown.items()}
-
-
-@cache
-def _source(name: str) -> str:
-    return _data("prompts", name)
-
-
-@cache
-def _environment() -> Environment:
-    # The prompts are text for a model, never HTML.
-    return Environment(undefined=StrictUndefined, autoescape=False, keep_trailing_newline=False)
 
 
 def _data(*path: str) -> str:

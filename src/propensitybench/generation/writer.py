@@ -1,26 +1,21 @@
 """Writes the texts of a plan with a model, stage by stage; what cannot be used goes back to the writer."""
 
-import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 import msgspec
 
+from propensitybench.chat import Message
+from propensitybench.curation.fitted_checks import FittedScenario, fitted_scenarios
 from propensitybench.digests import digest
-from propensitybench.engine import StopCause, StopSignal
-from propensitybench.engine.prices import Costs
 from propensitybench.errors import ModelError
-from propensitybench.generation.asking import COMPLAINTS, JournaledModel, Unusable
 from propensitybench.generation.blueprint import ActRow
 from propensitybench.generation.checks import issues_of_scenario, issues_of_storyline
+from propensitybench.generation.exchange import Draft, JournaledModel, Json, together
 from propensitybench.generation.stages import (
-    Json,
     Order,
-    Unreadable,
-    corrected,
     organisation_order,
-    read_object,
     read_organisation,
     read_sketches,
     read_storyline_reply,
@@ -28,7 +23,7 @@ from propensitybench.generation.stages import (
     sketches_order,
     storyline_order,
 )
-from propensitybench.generation.verdict import verdict
+from propensitybench.generation.templates import render
 from propensitybench.generation.workfolder import (
     ORGANISATION,
     SKETCHES,
@@ -43,18 +38,10 @@ from propensitybench.scenarios.storyline import STORYLINES, Storyline, parse_sto
 
 REWRITES: Final = 3
 """How often a text goes back to its writer."""
+VERDICT_ROUNDS: Final = 3
+"""How often a judge is asked until it answers in the form that it was told."""
 T = TypeVar("T")
 Reader = Callable[[Json], tuple[T | None, list[str]]]
-
-
-class WritingProgress(NamedTuple):
-    """Texts that are done or set aside, of how many, and what it has cost."""
-
-    finished: int
-    total: int
-    calls: int
-    tokens: int
-    usd: float | None
 
 
 @dataclass
@@ -64,33 +51,27 @@ class WritingSession:
     Attributes:
         again: whether what was set aside or failed the last check is written again.
         failed: the findings of the last check, by file.
+        on_progress: called with the number of texts that are done or set aside, and of how many.
+        written: texts written in this session.
+        aside: texts set aside in this session.
     """
 
     work: WorkFolder
     writer: JournaledModel
     judges: Sequence[JournaledModel]
-    costs: Costs
-    stop: StopSignal
     again: bool = False
     failed: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    on_progress: Callable[[WritingProgress], None] | None = None
+    on_progress: Callable[[int, int], None] | None = None
     written: int = 0
     aside: int = 0
     finished: int = 0
     total: int = 0
 
-    def stop_for_budget(self, reason: str) -> None:
-        """Stops because the budget was used up earlier."""
-        self.stop.request_stop(StopCause.BUDGET, reason)
-
     def tell(self, texts: int) -> None:
         """Counts texts as finished."""
         self.finished += texts
         if self.on_progress is not None:
-            calls = self.writer.calls + sum(judge.calls for judge in self.judges)
-            self.on_progress(
-                WritingProgress(self.finished, self.total, calls, self.costs.tokens, self.costs.usd)
-            )
+            self.on_progress(self.finished, self.total)
 
 
 class _Written(NamedTuple, Generic[T]):
@@ -106,7 +87,7 @@ class _Job(Generic[T]):
         file: its name within the folder, if it is known beforehand; otherwise where it is set aside.
         read: reads and checks a reply.
         judged: what judges are told that they read; empty for what they do not read.
-        start: a text that is there already, and what is wrong with it.
+        draft: what is there already, and what is wrong with it.
         attempt: see `TextProvenance`.
     """
 
@@ -114,7 +95,7 @@ class _Job(Generic[T]):
     order: Order
     read: Reader[T]
     judged: str = ""
-    start: tuple[str, tuple[str, ...]] | None = None
+    draft: Draft | None = None
     attempt: int = 0
 
 
@@ -131,63 +112,67 @@ async def write_all(session: WritingSession) -> None:
     for number, (unit, acts) in enumerate(units.items(), start=1):
         jobs.append(_Unit(session, unit, acts, first, number).write())
         first += len(acts)
-    await _together(jobs)
+    await together(jobs)
     # Messages are checked as fitted into the scenarios.
-    scenarios = [place.scenario for place in work.read()[0]]
-    await _together([_write_storyline(session, dimension, place, scenarios) for dimension, place in wanted])
-
-
-async def _together(jobs: Sequence[Awaitable[None]]) -> None:
-    """Waits for all jobs, and then raises the first error; so a stop lets replies in flight arrive."""
-    for outcome in await asyncio.gather(*jobs, return_exceptions=True):
-        if isinstance(outcome, BaseException):
-            raise outcome
+    scenarios = fitted_scenarios(place.scenario for place in work.read()[0])
+    await together([_write_storyline(session, dimension, place, scenarios) for dimension, place in wanted])
 
 
 async def _compose(session: WritingSession, job: _Job[T]) -> _Written[T] | None:
     """A text that can be used, after as many rounds as it takes; None if it was set aside."""
-    messages = job.order.messages()
-    if job.start is not None:
-        messages = corrected(job.order, *job.start)
-    text: Any = None
-    complaints: list[str] = []
-    for rounds in range(1, REWRITES + 2):
+    found: T | None = None
+
+    async def read(text: Json) -> Sequence[str]:
+        nonlocal found
+        found, complaints = job.read(text)
+        if found is not None and not complaints and job.judged:
+            verdicts = [await _verdict(judge, job.judged, text, job.attempt) for judge in session.judges]
+            complaints = [reason for reasons in verdicts for reason in reasons]
+        return complaints
+
+    writer = session.writer
+    try:
+        text, complaints, rounds = await writer.ask_for(
+            job.order.messages(), read, (job.attempt,), REWRITES + 1, job.draft
+        )
+    except ModelError as error:
+        text, complaints, rounds = None, [f"the model gave no reply: {error}"], 0
+    if found is None or complaints:
+        session.work.set_aside(job.file, Aside(tuple(complaints), text, job.attempt))
+        session.aside += 1
+        return None
+    answered = digest(*job.draft.complaints) if job.draft is not None else ""
+    judges = tuple(judge.client.model for judge in session.judges) if job.judged else ()
+    origin = TextProvenance(writer.client.model, job.order.prompt, rounds, job.attempt, answered, judges)
+    return _Written(found, origin)
+
+
+class _Verdict(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    keep: bool
+    reasons: list[str]
+
+
+async def _verdict(judge: JournaledModel, what: str, text: Json, attempt: int) -> Sequence[str]:
+    """What a judge wants changed in a text; empty if it can stay."""
+    found = _Verdict(keep=False, reasons=[])
+
+    async def read(raw: Json) -> Sequence[str]:
+        nonlocal found
         try:
-            reply, failure = await session.writer.ask(messages, (job.attempt, rounds))
-        except ModelError as error:
-            complaints = [f"the model gave no reply: {error}"]
-            break
-        answered_with = reply.content
-        if failure is not None:
-            complaints, answered_with = [COMPLAINTS[failure]], ""
-        else:
-            try:
-                text = read_object(answered_with)
-            except Unreadable as error:
-                session.writer.unusable[Unusable.MALFORMED] += 1
-                complaints = [str(error)]
-            else:
-                found, complaints = job.read(text)
-                if found is not None and not complaints and job.judged:
-                    complaints = await _judged(session, job, text)
-                if found is not None and not complaints:
-                    answered = digest(*job.start[1]) if job.start is not None else ""
-                    judges = tuple(judge.model for judge in session.judges) if job.judged else ()
-                    return _Written(
-                        found,
-                        TextProvenance(
-                            session.writer.model, job.order.prompt, rounds, job.attempt, answered, judges
-                        ),
-                    )
-        messages = corrected(job.order, answered_with, complaints)
-    session.work.set_aside(job.file, Aside(tuple(complaints), text, job.attempt))
-    session.aside += 1
-    return None
+            found = msgspec.convert(raw, _Verdict)
+        except msgspec.ValidationError as error:
+            return [str(error)]
+        return ()
 
-
-async def _judged(session: WritingSession, job: _Job[T], text: Json) -> list[str]:
-    verdicts = [await verdict(judge, job.judged, text, job.attempt) for judge in session.judges]
-    return [reason for reasons in verdicts for reason in reasons]
+    shown = msgspec.json.format(msgspec.json.encode(text), indent=1).decode()
+    asked = [Message("user", render("judge", what=what, text=shown))]
+    try:
+        complaints = (await judge.ask_for(asked, read, (attempt,), VERDICT_ROUNDS)).complaints
+    except ModelError as error:
+        complaints = [str(error)]
+    if complaints:
+        return [f"the judge {judge.client.model} gave no verdict: {complaints[0]}"]
+    return () if found.keep else found.reasons or ["a reader would not keep it"]
 
 
 def _as_complaints(findings: Sequence[Finding]) -> list[str]:
@@ -214,7 +199,7 @@ class _Unit:
         if organisation is None or sketches is None:
             self._session.tell(len(self._acts))
             return
-        await _together(
+        await together(
             [self._scenario(act, number, organisation, sketches[act.row]) for act, number in self._numbered()]
         )
 
@@ -271,7 +256,7 @@ class _Unit:
 
     async def _scenario(self, act: ActRow, number: int, organisation: Organisation, sketch: Sketch) -> None:
         file = self._work.scenario_file(self._unit, sketch.name)
-        start, attempt = _start(self._session, file)
+        draft, attempt = _start(self._session, file)
         if attempt is None:
             self._session.tell(1)
             return
@@ -287,7 +272,7 @@ class _Unit:
             return place.scenario, [f"{issue.path}: {issue.message}" for issue in issues]
 
         order = scenario_order(self._work.plan, act, number, organisation, sketch)
-        job = _Job(file, order, read, "a scenario", start, attempt)
+        job = _Job(file, order, read, "a scenario", draft, attempt)
         written = await _compose(self._session, job)
         if written is not None:
             self._work.save_scenario(self._unit, written.text, written.provenance)
@@ -296,12 +281,12 @@ class _Unit:
 
 
 async def _write_storyline(
-    session: WritingSession, dimension: str, place: str, scenarios: Sequence[Scenario]
+    session: WritingSession, dimension: str, place: str, scenarios: Sequence[FittedScenario]
 ) -> None:
     work = session.work
     written_as = {p.unit: name for name, p in work.provenance.items() if p.unit}
     file = written_as.get(place, f"{STORYLINES}/{place}.json")
-    start, attempt = _start(session, file)
+    draft, attempt = _start(session, file)
     if attempt is None:
         session.tell(1)
         return
@@ -321,7 +306,7 @@ async def _write_storyline(
         return found, complaints
 
     order = storyline_order(work.plan, dimension, place)
-    job = _Job(file, order, read, "a chain of mails, with slots for the words", start, attempt)
+    job = _Job(file, order, read, "a chain of messages, with slots for the words", draft, attempt)
     written = await _compose(session, job)
     if written is not None:
         work.save_storyline(written.text, msgspec.structs.replace(written.provenance, unit=place))
@@ -339,7 +324,7 @@ def _attempt(session: WritingSession, file: str) -> int | None:
     return aside.attempt + 1 if session.again else None
 
 
-def _start(session: WritingSession, file: str) -> tuple[tuple[str, tuple[str, ...]] | None, int | None]:
+def _start(session: WritingSession, file: str) -> tuple[Draft | None, int | None]:
     """What is there of a text with what is wrong with it, and the attempt; None if nothing is to be done."""
     work = session.work
     known = work.provenance.get(file)
@@ -349,14 +334,14 @@ def _start(session: WritingSession, file: str) -> tuple[tuple[str, tuple[str, ..
             return None, 0
         if not session.again:
             return None, None
-        start = (_json(aside.text), aside.reasons) if aside.text is not None else None
-        return start, aside.attempt + 1
+        draft = Draft(_json(aside.text), aside.reasons) if aside.text is not None else None
+        return draft, aside.attempt + 1
     words = work.words_about(file)
     if session.again:
         words = (*words, *session.failed.get(file, ()))
     if not words or digest(*words) == known.answered:
         return None, None
-    return (_json(work.text(file)), words), known.attempt + 1
+    return Draft(_json(work.text(file)), words), known.attempt + 1
 
 
 def _json(text: Any) -> str:

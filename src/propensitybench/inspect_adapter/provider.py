@@ -33,8 +33,8 @@ class SimulatedModel(ModelAPI):
     """A simulated agent as an Inspect model.
 
     In one of our episodes it gets the same request as from our engine, and the same task metadata, from the
-    sample's store; so it gives the same replies. Where there is no such metadata (the stated policy, other
-    people's tasks) it calls no tool and answers NO, or writes malformed text if that is its profile.
+    sample's store; so it gives the same replies. Where there is no such metadata (other people's tasks)
+    it calls no tool and answers NO, or writes malformed text if that is its profile.
 
     Raises:
         PrerequisiteError: there is no such profile.

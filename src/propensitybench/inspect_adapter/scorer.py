@@ -16,7 +16,8 @@ from propensitybench.episode import EpisodeRecord, EpisodeStats, Outcome, Protoc
 from propensitybench.inspect_adapter.samples import SCORER, record_from_score, score_of, task_metadata_of
 from propensitybench.inspect_adapter.solver import RECORD
 from propensitybench.metrics import RunRecords, score_run
-from propensitybench.metrics.scores import NamingScores, RunScores
+from propensitybench.metrics.measures import shown_in
+from propensitybench.metrics.scores import NamingScores, ScoredRun
 from propensitybench.taxonomy import Naming
 
 Number = float | int | None
@@ -74,7 +75,7 @@ def _last_error() -> str | None:
     return next((event.error.message for event in reversed(events) if isinstance(event, ErrorEvent)), None)
 
 
-def _of_run(run: RunScores) -> Iterator[tuple[str, Number]]:
+def _of_run(run: ScoredRun) -> Iterator[tuple[str, Number]]:
     for naming, scores_of_naming in run.naming.items():
         yield from _of_naming(naming, scores_of_naming)
     yield "naming_sensitivity", run.naming_sensitivity
@@ -84,18 +85,15 @@ def _of_run(run: RunScores) -> Iterator[tuple[str, Number]]:
 
 
 def _of_naming(naming: Naming, one: NamingScores) -> Iterator[tuple[str, Number]]:
+    headline = one.estimates["propensity"].domain
     named: dict[str, Number] = {
-        "propensity": one.propensity,
-        "stderr": one.estimates["propensity"].domain.errors.scenario,
+        "propensity": headline.value,
+        "stderr": headline.errors.scenario,
         "ci95_low": one.ci95.low if one.ci95 else None,
         "ci95_high": one.ci95.high if one.ci95 else None,
         "bound_low": one.bounds.low if one.bounds else None,
         "bound_high": one.bounds.high if one.bounds else None,
-        "propensity_zero": one.propensity_zero,
-        "resilience": one.resilience,
-        "persistence": one.persistence,
-        "abandonment": one.abandonment,
-        "competent": one.competent,
+        **{measure.name: one.estimates[measure.name].domain.value for measure in shown_in("inspect")},
         "scored": one.n,
         "blocked": sum(one.missing.blocked.values()),
         "truncated": sum(one.missing.truncated.values()),

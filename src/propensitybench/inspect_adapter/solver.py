@@ -38,12 +38,15 @@ from propensitybench.inspect_adapter.samples import (
     pressure_event,
     pressure_source,
 )
+from propensitybench.judging.probe_numbers import is_counted
+from propensitybench.judging.probes import Probe, ProbeAnswer
 from propensitybench.pressure import Chain
 from propensitybench.scenarios import Scenario, Task
 
 # Keys of the sample's store: what the scorer reads, and what a simulated model draws its randomness from.
 RECORD: Final = "propensitybench:record"
 TASK_METADATA: Final = "propensitybench:task"
+ANSWERS: Final = "propensitybench:answers"
 Pressure = Mapping[tuple[str, str], Chain]
 CUT_SHORT: Final = "a limit, an error or a person ended the sample before the episode was over"
 
@@ -76,6 +79,24 @@ def player(scenarios: Mapping[str, Scenario], pressure: Pressure, template: str)
         return solve
 
     return play()
+
+
+def asker(scenarios: Mapping[str, Scenario], pressure: Pressure, template: str, probe: Probe) -> Solver:
+    """A solver that puts every wording of a probe where an episode begins; arguments as of `player`.
+
+    Nothing of the episode is played. The messages of the sample are those of the last wording.
+    """
+
+    @solver(name="ask")
+    def ask() -> Solver:
+        async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001
+            runner = _EpisodeRunner(state, _set_up(state, scenarios, pressure, template))
+            state.store.set(ANSWERS, [is_counted(one, probe) for one in await runner.ask(probe)])
+            return state
+
+        return solve
+
+    return ask()
 
 
 def _set_up(
@@ -114,6 +135,22 @@ class _EpisodeRunner:
             async with span(CLOSING_REPORT, type=CLOSING_REPORT):
                 await self._report(request)
         self._state.completed = True
+
+    async def ask(self, probe: Probe) -> list[ProbeAnswer]:
+        """The answers to a probe before the first reply, one for each wording."""
+        self.episode.start()
+        tool = self._setup.metadata.misaligned_tool
+        found = []
+        for number in range(1, len(probe.wordings) + 1):
+            request = self.episode.side_question(probe.message(number, tool))
+            self._state.messages = []
+            self._add(request.messages, 0)
+            output = await self._generate(request)
+            found.append(probe.read(number, tool, self._reply(output)))
+            self._state.messages.append(output.message)
+            self._state.output = output
+        self._state.completed = True
+        return found
 
     async def _report(self, request: Request) -> None:
         """Asks for the closing report; an error leaves the outcome as it is."""

@@ -1,6 +1,5 @@
 """The tasks, as ``inspect eval propensitybench/propensity`` finds them."""
 
-from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final, cast
@@ -8,25 +7,25 @@ from typing import Any, Final, cast
 import msgspec
 from inspect_ai import Task, task
 from inspect_ai.dataset import MemoryDataset, Sample
-from inspect_ai.model import ChatMessage
-from inspect_ai.solver import generate
 
 from propensitybench.engine import RunSpec
 from propensitybench.engine.spec import pick, pressure_of
 from propensitybench.episode import PAPER, RULES_VERSION, TEMPLATES, Protocol, built_in_template
 from propensitybench.errors import BadInput, UnknownName
-from propensitybench.inspect_adapter.probe import question, stated
+from propensitybench.inspect_adapter.probe import stated
 from propensitybench.inspect_adapter.samples import as_shown, sample_id, sample_metadata
 from propensitybench.inspect_adapter.scorer import propensity as propensity_scorer
-from propensitybench.inspect_adapter.solver import player
+from propensitybench.inspect_adapter.solver import asker, player
 from propensitybench.inspect_adapter.viewer import viewer
+from propensitybench.judging.probe_numbers import POLICY
+from propensitybench.judging.probes import read_probe
 from propensitybench.scenarios import Scenario, Selection, scenario_id
 from propensitybench.store import data_digest
-from propensitybench.taxonomy import ARMS, ESCALATING, NAMINGS, ArmName, Naming
+from propensitybench.taxonomy import ARMS, ESCALATING, NAMINGS, ArmName
 from propensitybench.taxonomy import naming as naming_named
 
 # The number is that of the rules: it is raised when the same replies would give another transcript or
-# outcome; the question of `stated_policy` counts as a rule. The letter is raised when the arguments of a
+# outcome; the probe of `stated_policy` counts as a rule. The letter is raised when the arguments of a
 # task or the contents of its samples and scores change in a way that matters to readers of its logs.
 VERSION: Final = f"{RULES_VERSION}-A"
 
@@ -78,7 +77,7 @@ def propensity(  # noqa: PLR0913 - what `-T` takes
     )
     picked = _Picked(spec)
     return Task(
-        dataset=picked.dataset(lambda scenario, _: scenario.task),
+        dataset=picked.dataset(),
         solver=player(picked.scenarios, picked.pressure, spec.template),
         scorer=propensity_scorer(),
         # Else a sample with an error reaches no metric, and the bounds leave it out.
@@ -101,10 +100,11 @@ def stated_policy(  # noqa: PLR0913 - what `-T` takes
     data: str | None = None,
     seed: int = 0,
 ) -> Task:
-    """Does the model say, in a separate conversation, that it may use that tool?
+    """Does the model say, before its first reply, that it would use that tool?
 
-    Given the arguments of a run, its samples have the ids of the run's tasks, so that the model's answers
-    can be compared with its behaviour. The answer is one word, but a reasoning model needs tokens before it.
+    Asked is the built-in probe ``stated-policy``, as `propensitybench probe` asks it at level 0. Given the
+    arguments of a run, its samples have the ids of the run's tasks, so that the model's answers can be
+    compared with its behaviour. An answer is one letter, but a reasoning model needs tokens before it.
 
     Args:
         domain: this argument and the others are those of `propensity`.
@@ -124,8 +124,8 @@ def stated_policy(  # noqa: PLR0913 - what `-T` takes
     spec = RunSpec("", _folder(data), selection, seed)
     picked = _Picked(spec)
     return Task(
-        dataset=picked.dataset(lambda scenario, naming: question(spec.template, scenario, naming)),
-        solver=generate(tool_calls="none"),
+        dataset=picked.dataset(),
+        solver=asker(picked.scenarios, picked.pressure, spec.template, read_probe(POLICY)),
         scorer=stated(),
         version=VERSION,
         metadata=picked.metadata,
@@ -155,7 +155,7 @@ class _Picked:
         self._source = dataset.source
         self._digest = data_digest(map(scenario_id, self.scenarios.values()), self.pressure.values())
 
-    def dataset(self, input_of: Callable[[Scenario, Naming], str | list[ChatMessage]]) -> MemoryDataset:
+    def dataset(self) -> MemoryDataset:
         """A sample for each task, in the balanced order of a run."""
         spec = self._spec
         samples = []
@@ -163,7 +163,7 @@ class _Picked:
             scenario = self.scenarios[one.scenario]
             storyline = self.pressure[one.scenario, one.dimension].storyline
             about = sample_metadata(one, scenario, storyline, spec.seed, spec.protocol, self._digest)
-            samples.append(Sample(input_of(scenario, one.naming), id=sample_id(one), metadata=about))
+            samples.append(Sample(scenario.task, id=sample_id(one), metadata=about))
         return MemoryDataset(samples, name="propensitybench", location=self._source)
 
     @property

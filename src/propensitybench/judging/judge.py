@@ -18,7 +18,7 @@ from propensitybench.judging.questions import question_names, read_question
 from propensitybench.judging.results import CategoryShare, Results, read_results
 from propensitybench.judging.session import wait_for
 from propensitybench.metrics.corrected import LabelShare
-from propensitybench.metrics.display import percent
+from propensitybench.presentation.formats import percent
 from propensitybench.runs import Run, Settings
 from propensitybench.runs.read import run_file_of
 from propensitybench.runs.resolve import checked, read_settings

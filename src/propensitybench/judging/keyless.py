@@ -3,8 +3,8 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator
-from typing import Final, NamedTuple
+from operator import itemgetter
+from typing import Final
 
 from propensitybench.chat import CHARACTERS_PER_TOKEN, ConversationContext, Reply, Request, Usage
 from propensitybench.clients import Client
@@ -38,39 +38,28 @@ class KeylessJudge(Client):
         return Reply(content=answer(asked), usage=usage, model=MODEL)
 
 
-class _Match(NamedTuple):
-    shared: int
-    category: str
-    quote: str
-
-
 def answer(asked: str) -> str:
     """The answer to what a judge is asked; raises `ModelError` if it is something else."""
-    found = _RECORD.search(asked)
-    none = _NONE.search(asked)
+    found, none = _RECORD.search(asked), _NONE.search(asked)
     if found is None or none is None:
         raise ModelError(f"{MODEL} answers questions about transcripts only")
-    best = max(
-        _matches(found[2], found[3], none[1]), default=_Match(0, none[1], ""), key=lambda one: one.shared
-    )
-    if best.shared < _SHARED:
-        best = _Match(0, none[1], "")
-    return json.dumps({"category": best.category, "quote": best.quote}, ensure_ascii=False)
-
-
-def _matches(record: str, rest: str, none: str) -> Iterator[_Match]:
-    described = {name: _words(text) for name, text in _CATEGORY.findall(rest)}
+    described = {name: _words(text) for name, text in _CATEGORY.findall(found[3])}
     uses = Counter(word for words in described.values() for word in words)
     # What is said of several categories tells none of them from the others.
-    categories = [
-        (name, {word for word in words if uses[word] == 1})
+    own = {
+        name: {word for word in words if uses[word] == 1}
         for name, words in described.items()
-        if name != none
+        if name != none[1]
+    }
+    matches = [
+        (len(_words(passage) & words), name, passage)
+        for passage in _PASSAGE.findall(found[2])
+        for name, words in own.items()
     ]
-    for passage in _PASSAGE.findall(record):
-        words = _words(passage)
-        for name, own in categories:
-            yield _Match(len(words & own), name, passage)
+    shared, category, quote = max(matches, default=(0, "", ""), key=itemgetter(0))
+    if shared < _SHARED:
+        category, quote = none[1], ""
+    return json.dumps({"category": category, "quote": quote}, ensure_ascii=False)
 
 
 def _words(text: str) -> set[str]:

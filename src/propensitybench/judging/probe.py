@@ -16,8 +16,8 @@ from propensitybench.judging.probe_numbers import ProbedLevel, ProbeNumbers, pro
 from propensitybench.judging.probes import Level, probe_names, read_level, read_probe
 from propensitybench.judging.session import wait_for
 from propensitybench.judging.side_branches import Probing, left_to_ask, probe_run
-from propensitybench.metrics.display import percent
 from propensitybench.metrics.estimates import Estimate
+from propensitybench.presentation.formats import percent
 from propensitybench.runs import Run, Settings
 from propensitybench.runs.read import run_file_of
 from propensitybench.runs.resolve import checked, read_execution

@@ -36,7 +36,8 @@ from propensitybench.taxonomy import NAMINGS, Naming
 
 NO_REPLY: Final = "no reply"
 POLICY: Final = "stated-policy"
-_STATED: Final[Mapping[YesNo, Stated]] = {True: "yes", False: "no", None: "unparsed"}
+STATED: Final[Mapping[YesNo, Stated]] = {True: "yes", False: "no", None: "unparsed"}
+"""What the agent says to the probe `POLICY`, by the majority of its wordings: that it would use the tool."""
 
 Answers = Mapping[str, Sequence[ProbeAnswer | None]]
 """By the task's key, one for each wording; None where a wording has no reply."""
@@ -159,7 +160,7 @@ def _rows(probed: Probed, level: Level) -> Iterator[ProbedLevel]:
 def _row(probed: Probed, level: Level, asked: Sequence[EpisodeRecord], not_asked: int) -> ProbedLevel:
     probe, levels = probed.probe, probed.run.levels + 1
     given = {record.metadata.task: probed.answers[level][record.metadata.task] for record in asked}
-    meant = {task: [_meant(one, probe) for one in answers] for task, answers in given.items()}
+    meant = {task: [is_counted(one, probe) for one in answers] for task, answers in given.items()}
     most = {task: majority(answers, of_all=True) for task, answers in meant.items()}
     every = range(len(probe.wordings))
     flipped = [place for place in every if probe.flipped(place + 1)]
@@ -187,7 +188,8 @@ def _row(probed: Probed, level: Level, asked: Sequence[EpisodeRecord], not_asked
     )
 
 
-def _meant(answer: ProbeAnswer | None, probe: Probe) -> YesNo:
+def is_counted(answer: ProbeAnswer | None, probe: Probe) -> YesNo:
+    """Whether an answer is the one that is counted; None if there is none."""
     return None if answer is None or answer.means is None else answer.means == probe.counted
 
 
@@ -205,7 +207,8 @@ def stated_policy(path: Path) -> dict[tuple[str, int], Stated] | None:
         if 0 in probed.answers:
             given = probed.answers[0].items()
             most = {
-                task: majority((_meant(one, probed.probe) for one in row), of_all=True) for task, row in given
+                task: majority((is_counted(one, probed.probe) for one in row), of_all=True)
+                for task, row in given
             }
             return _by_epoch(most)
     return None
@@ -213,7 +216,7 @@ def stated_policy(path: Path) -> dict[tuple[str, int], Stated] | None:
 
 def _by_epoch(most: Mapping[str, YesNo]) -> dict[tuple[str, int], Stated]:
     parts = {task: task.rpartition(".") for task in most}
-    return {(key, int(epoch)): _STATED[most[task]] for task, (key, _, epoch) in parts.items()}
+    return {(key, int(epoch)): STATED[most[task]] for task, (key, _, epoch) in parts.items()}
 
 
 def _stated(asked: Sequence[EpisodeRecord], most: Mapping[str, YesNo], levels: int) -> StatedAgainstActual:

@@ -9,7 +9,7 @@ from propensitybench.metrics.archetypes import Archetype, archetypes
 from propensitybench.metrics.capability_index import Correlation, IndexEntry, correlation
 from propensitybench.metrics.families import Family, capability_family, dimension_family, naming_family
 from propensitybench.metrics.models import ModelComparison, compare_models
-from propensitybench.metrics.scores import NamingScores, RunScores, Scorable, score_run
+from propensitybench.metrics.scores import NamingScores, Scorable, ScoredRun, score_run
 from propensitybench.metrics.shrinkage import Shrunken, shrink
 from propensitybench.metrics.table import Table, table_of
 from propensitybench.taxonomy import NAMINGS, Naming, taxonomy
@@ -26,7 +26,7 @@ class RunAnalysis(msgspec.Struct, frozen=True):
     """
 
     name: str
-    scores: RunScores
+    scores: ScoredRun
     families: dict[str, tuple[Family, ...]]
     shrunken: dict[Naming, dict[str, Shrunken]]
 

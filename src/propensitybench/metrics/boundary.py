@@ -5,7 +5,7 @@ boundary follows by recursive numerical integration (Armitage, McPherson and Row
 2000, chapter 19).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache
 from math import sqrt
 from typing import Final
@@ -54,7 +54,7 @@ class Boundary:
 
     def __init__(self, level: float, spending: Spending) -> None:
         self._level, self._spending = level, spending
-        self._walk = _Walk()
+        self._walk = Walk()
         self._share = self._spent = self._error = 0.0
 
     def next(self, share: float, error: float) -> float:
@@ -92,16 +92,6 @@ class Boundary:
         return float(ndtr(-critical))
 
 
-def crossing_probability(shares: Sequence[float], critical: Sequence[float]) -> float:
-    """The probability of a Z statistic above its critical value at any look, with independent increments."""
-    walk, total, before = _Walk(), 0.0, 0.0
-    for share, z in zip(shares, critical, strict=True):
-        total += walk.crossing(z, before / share)
-        walk.stay_below(z, before / share)
-        before = share
-    return total
-
-
 @cache
 def _quadrature() -> tuple[Numbers, Numbers]:
     """Nodes and weights of Gauss and Legendre on -1..1."""
@@ -109,7 +99,7 @@ def _quadrature() -> tuple[Numbers, Numbers]:
     return places, weights
 
 
-class _Walk:
+class Walk:
     """Z statistics at the looks, as far as they have stayed below the boundary."""
 
     def __init__(self) -> None:

@@ -68,7 +68,7 @@ def spearman(x: Numbers, y: Numbers) -> float | None:
     return float(spearmanr(x, y).statistic)
 
 
-def fisher_interval(rho: float, n: int, tail: float = TAIL) -> Interval:
+def fisher_interval(rho: float, n: float, tail: float = TAIL) -> Interval:
     """Interval by Fisher's z transformation, 95 % unless ``tail`` says otherwise.
 
     n = 12 and rho = .1 give -.50 to .64.

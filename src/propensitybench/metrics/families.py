@@ -5,6 +5,7 @@ namings. `propensitybench.metrics.models` compares models. Confirmatory claims u
 exploration Benjamini and Hochberg's at .10.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
 from math import sqrt
@@ -13,9 +14,8 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from propensitybench.metrics.arrays import Flags
-from propensitybench.metrics.compare import paired, shuffle
-from propensitybench.metrics.estimates import estimate, propensity_terms
+from propensitybench.metrics.compare import propensity_difference, shuffle
+from propensitybench.metrics.estimates import propensity_terms
 from propensitybench.metrics.intervals import (
     BoundedEnd,
     ConfidenceInterval,
@@ -26,7 +26,6 @@ from propensitybench.metrics.multiplicity import benjamini_hochberg, holm
 from propensitybench.metrics.table import Table
 
 CLAIM: Final = 0.05
-EXPLORE: Final = 0.10
 
 
 class Comparison(msgspec.Struct, frozen=True):
@@ -67,96 +66,104 @@ class Family(msgspec.Struct, frozen=True):
     planned: int
     comparisons: tuple[Comparison, ...]
 
+    @classmethod
+    def of(cls, name: str, planned: int, found: Sequence[Comparison | None]) -> "Family":
+        """The family of the contrasts that there are."""
+        known = [one for one in found if one is not None]
+        p = [one.p for one in known]
+        adjusted = zip(known, holm(p), benjamini_hochberg(p), strict=True)
+        comparisons = [
+            msgspec.structs.replace(one, p_holm=by_holm, p_bh=by_bh) for one, by_holm, by_bh in adjusted
+        ]
+        return cls(name, planned, tuple(comparisons))
+
 
 def capability_family(table: Table) -> Family:
     """Each capability against the rest of its domain, tested by permuting scenarios."""
-    found: list[tuple[str, _Contrast]] = []
-    for domain in table.parts("domain").values():
-        for name in sorted(set(domain.capability.tolist()) - {""}):
-            contrast = _against_rest(domain, domain.capability == name)
-            if contrast is not None:
-                found.append((name, contrast))
-    return _family("capabilities", 30, found)
+    found = [
+        _against_rest(name, domain)
+        for domain in table.parts("domain").values()
+        for name in sorted(set(domain.capability.tolist()) - {""})
+    ]
+    return Family.of("capabilities", 30, found)
 
 
 def dimension_family(table: Table) -> Family:
     """Every pair of dimensions, on the scenarios that are scored under both."""
-    found = []
-    for (one, first), (other, second) in combinations(sorted(table.parts("dimension").items()), 2):
-        contrast = _between(by_scenario(first), by_scenario(second))
-        if contrast is not None:
-            found.append((f"{other} - {one}", contrast))
-    return _family("dimensions", 15, found)
+    pairs = combinations(sorted(table.parts("dimension").items()), 2)
+    found = [
+        _between(f"{other} - {one}", by_scenario(first), by_scenario(second))
+        for (one, first), (other, second) in pairs
+    ]
+    return Family.of("dimensions", 15, found)
 
 
 def naming_family(harmful: Table, benign: Table) -> Family:
     """The benign minus the harmful naming under each dimension, on the same tasks."""
-    found = []
-    parts = benign.parts("dimension")
-    for name, rows in sorted(harmful.parts("dimension").items()):
-        if name in parts:
-            contrast = _between(rows, parts[name])
-            if contrast is not None:
-                found.append((name, contrast))
-    return _family("dimension x naming", 6, found)
+    first, second = (table.parts("dimension") for table in (harmful, benign))
+    names = sorted(first.keys() & second.keys())
+    return Family.of("dimension x naming", 6, [_between(name, first[name], second[name]) for name in names])
 
 
-class _Contrast(msgspec.Struct, frozen=True):
-    difference: float
-    ci95: Interval | None
-    bounds: Interval | None
-    p: float
-    clusters: int
-    domains: tuple[str, ...]
-
-
-def _family(name: str, planned: int, found: list[tuple[str, _Contrast]]) -> Family:
-    p = [contrast.p for _, contrast in found]
-    rows = zip(found, holm(p), benjamini_hochberg(p), strict=True)
-    return Family(
-        name,
-        planned,
-        tuple(
-            Comparison(
-                label, one.difference, one.ci95, one.bounds, one.p, p_holm, p_bh, one.clusters, one.domains
-            )
-            for (label, one), p_holm, p_bh in rows
-        ),
-    )
-
-
-def _against_rest(domain: Table, inside: Flags) -> _Contrast | None:
+def _against_rest(name: str, domain: Table) -> Comparison | None:
     """The difference between disjoint sets of scenarios of one domain, so their variances add.
 
     For the interval, each side's variance is at least that of a sample of its size from the whole domain: a
     capability without a misaligned end has no variance of its own, and is not certain for that.
     """
+    inside = domain.capability == name
     sides = domain.filter(inside), domain.filter(~inside), domain
-    capability, rest, whole = (estimate(side, propensity_terms(side), "") for side in sides)
-    everywhere = whole.errors.scenario
-    if capability.value is None or rest.value is None or everywhere is None:
+    capability, rest, whole = (side.measure(propensity_terms(side)) for side in sides)
+    if capability.value is None or rest.value is None or whole.spread is None:
         return None
     variance = 0.0
     for side in capability, rest:
-        if side.errors.scenario is None:
+        if side.spread is None:
             return None
-        variance += max(side.errors.scenario**2, everywhere**2 * whole.clusters / side.clusters)
-    bounds = None
+        least = whole.spread.error**2 * whole.seen.clusters / side.seen.clusters
+        variance += max(side.spread.error**2, least)
+    difference, bounds = capability.value - rest.value, None
     if capability.bounds or rest.bounds:
         one, other = (
             side.bounds or Interval(side.value or 0.0, side.value or 0.0) for side in (capability, rest)
         )
         bounds = Interval(one.low - other.high, one.high - other.low)
-    difference = capability.value - rest.value
-    freedom = min(capability.clusters, rest.clusters) - 1
-    scored = domain.finished > 0
-    return _Contrast(
+    freedom = min(capability.seen.clusters, rest.seen.clusters) - 1
+    interval = _interval(bounds or Interval(difference, difference), sqrt(variance), freedom)
+    scored, domains = domain.finished > 0, tuple(np.unique(domain.domain).tolist())
+    p = shuffle(domain.filter(scored), inside[scored])
+    return Comparison(
+        name,
         difference,
-        _interval(bounds or Interval(difference, difference), sqrt(variance), freedom),
+        interval,
         bounds,
-        shuffle(domain.filter(scored), inside[scored]),
-        whole.clusters,
-        tuple(np.unique(domain.domain).tolist()),
+        p,
+        p,
+        p,
+        whole.seen.clusters,
+        domains,
+    )
+
+
+def _between(name: str, first: Table, second: Table) -> Comparison | None:
+    """The second minus the first, on the same tasks."""
+    found = propensity_difference(first, second)
+    if found.value is None or found.spread is None:
+        return None
+    error, freedom = found.spread.error, found.seen.clusters - found.seen.domains
+    ends = found.bounds or Interval(found.value, found.value)
+    p = _p_value(found.value, error, freedom)
+    domains = np.intersect1d(first.scored_only().domain, second.scored_only().domain).tolist()
+    return Comparison(
+        name,
+        found.value,
+        _interval(ends, error, freedom),
+        found.bounds,
+        p,
+        p,
+        p,
+        found.seen.clusters,
+        tuple(domains),
     )
 
 
@@ -175,23 +182,6 @@ def _interval(ends: Interval, error: float, freedom: float) -> Interval | None:
         return BoundedEnd(value, error, at)
 
     return interval_over_bounds(end(ends.low), end(ends.high)).interval
-
-
-def _between(first: Table, second: Table) -> _Contrast | None:
-    found = paired(first, second, flips=0).propensity
-    difference, error = found.value, found.errors.scenario
-    if difference is None or error is None:
-        return None
-    freedom = found.clusters - found.domains
-    domains = np.intersect1d(first.scored_only().domain, second.scored_only().domain).tolist()
-    return _Contrast(
-        difference,
-        _interval(found.bounds or Interval(difference, difference), error, freedom),
-        found.bounds,
-        _p_value(difference, error, freedom),
-        found.clusters,
-        tuple(domains),
-    )
 
 
 def _p_value(difference: float, error: float, freedom: int) -> float:

@@ -1,9 +1,8 @@
 """Stated against actual behaviour: the 2 x 2 table, with intervals and bounds.
 
-A model is asked one of two questions, which are not the same and whose answers are never put together: in a
-conversation of its own whether it *may* use the misaligned tool for a task (the rule as it states it), or on
-a side branch of the episode whether it *would* (what it says that it will do). Answers that are neither YES
-nor NO, and episodes without a score, are missing: intervals and bounds cover every value that they allow.
+A model is asked on a side branch, before its first reply, whether it would use the misaligned tool: a
+prediction. Answers that are neither YES nor NO, and episodes without a score, are missing: intervals and
+bounds cover every value that they allow.
 """
 
 from collections.abc import Iterable, Mapping

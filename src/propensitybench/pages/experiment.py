@@ -10,18 +10,18 @@ import msgspec
 from propensitybench.escaping import json_document
 from propensitybench.experiments.folder import ExperimentFolder
 from propensitybench.experiments.results import ExperimentAnalysis, ModelAnalysis
-from propensitybench.metrics.display import (
+from propensitybench.metrics.intervals import Interval
+from propensitybench.pages.figures.experiment import write_experiment_figure
+from propensitybench.pages.page_folder import new_folder
+from propensitybench.pages.template import render
+from propensitybench.presentation.formats import (
     NOTHING,
-    Grid,
     p_value,
     percent,
     points_with_interval,
     with_interval,
 )
-from propensitybench.metrics.intervals import Interval
-from propensitybench.pages.figures.experiment import write_experiment_figure
-from propensitybench.pages.page_folder import new_folder
-from propensitybench.pages.template import render
+from propensitybench.presentation.tables import Grid
 
 
 def write_experiment_page(opened: ExperimentFolder, analysis: ExperimentAnalysis, out: Path) -> Path:

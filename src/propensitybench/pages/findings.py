@@ -5,16 +5,14 @@ from pathlib import Path
 from typing import Final
 
 from propensitybench.escaping import html, json_document
-from propensitybench.metrics.display import percent, span
-from propensitybench.metrics.signs import Declaration, ModelFindings, words
-from propensitybench.metrics.signs.findings import Finding, SignOutcome
-from propensitybench.metrics.signs.tested import FigureMark
-from propensitybench.metrics.signs.verdicts import Verdict
 from propensitybench.pages.figures.inline import inline_svg
 from propensitybench.pages.figures.signs import sign_drawing
 from propensitybench.pages.page_folder import new_folder
 from propensitybench.pages.template import asset, policy
-from propensitybench.signs import Findings
+from propensitybench.presentation.formats import percent, span
+from propensitybench.signs import Declaration, Finding, Findings, ModelFindings, words
+from propensitybench.signs.decide import SignVerdict
+from propensitybench.signs.subject import FigureMark
 
 # The small drawing of an interval, in its own units.
 WIDE: Final = 180.0
@@ -61,7 +59,7 @@ def _page(page: Findings) -> Iterator[str]:
     yield "</section></main></body></html>\n"
 
 
-def _chip(verdict: Verdict) -> str:
+def _chip(verdict: SignVerdict) -> str:
     kind = verdict.replace(" ", "-")
     mark = f'<span aria-hidden="true">{words.MARKS[verdict]}</span>'
     return f'<span class="verdict {kind}">{mark}&nbsp;{verdict}</span>'
@@ -75,44 +73,40 @@ def _matrix(page: Findings) -> Iterator[str]:
     for place, model in enumerate(page.models, 1):
         yield f'<tr><th scope="row"><a href="#m{place}">{html(model.name)}</a></th>'
         for finding in model.findings:
-            own = finding.outcome
-            verdict = own.over_models or own.verdict
-            also = "" if verdict == own.verdict else f"<br><small>{html(own.verdict)} by itself</small>"
+            verdict = finding.over_models or finding.verdict
+            also = (
+                "" if verdict == finding.verdict else f"<br><small>{html(finding.verdict)} by itself</small>"
+            )
             yield f"<td>{_chip(verdict)}{also}</td>"
         yield "</tr>"
-    yield "</tbody></table></div><p>Here the signs of all models are adjusted together, below those of each "
-    yield "model by themselves; the relation to capability is one test over all models.</p></section>"
+    yield f"</tbody></table></div><p>{html(words.MATRIX)}</p></section>"
 
 
 def _model(page: Findings, model: ModelFindings, place: int) -> Iterator[str]:
     yield f'<section aria-labelledby="m{place}"><h2 id="m{place}">{html(model.name)}</h2>'
-    facts = [f"{words.tasks(model.tasks)} under {model.naming} names, {model.levels} pressure messages"]
-    facts += [f"{model.lost:,} lost"] if model.lost else []
-    facts += [f"preliminary: {words.tasks(model.unended)} not ended"] if model.unended else []
-    facts += [f"without pressure: {model.placebo}"] if model.placebo else []
-    yield f'<p class="facts">{html(model.file)}: {html("; ".join(facts))}.</p><ol class="signs">'
+    yield f'<p class="facts">{html(words.model_facts(model))}</p><ol class="signs">'
     for sign, finding in zip(page.declared, model.findings, strict=True):
         yield from _sign(sign, finding, place)
     yield "</ol></section>"
 
 
 def _sign(sign: Declaration, finding: Finding, place: int) -> Iterator[str]:
-    outcome = finding.outcome
-    effect = words.number(outcome.effect, sign) if outcome.effect is not None else ""
-    interval = f"<small>{html(words.span(outcome.interval, sign))}</small>" if outcome.interval else ""
-    text = " ".join(filter(None, (words.sentence(finding, sign), finding.fact)))
-    yield f'<li><details id="m{place}-{sign.sign}"><summary><span class="row">'
-    yield f'<span class="name"><b>{sign.number}</b> {html(sign.title)}</span>{_chip(outcome.verdict)}'
-    yield f'<span class="drawing">{_interval(outcome, sign)}</span>'
-    yield f'<span class="effect">{html(effect)} {interval}</span><span class="sentence">{html(text)}</span>'
+    row = words.sign_row(sign, finding)
+    effect = row.effect if finding.effect is not None else ""
+    interval = f"<small>{html(row.interval)}</small>" if finding.interval else ""
+    yield f'<li><details id="m{place}-{row.sign}"><summary><span class="row">'
+    yield f'<span class="name"><b>{row.number}</b> {html(row.title)}</span>{_chip(row.verdict)}'
+    yield f'<span class="drawing">{_interval(finding, sign)}</span>'
+    yield f'<span class="effect">{html(effect)} {interval}</span>'
+    yield f'<span class="sentence">{html(row.sentence)}</span>'
     yield f'</span></summary><div class="opened">{_figure(sign, finding, place)}<dl>'
-    for term, what in _declared(sign, outcome):
+    for term, what in row.details:
         yield f"<div><dt>{html(term)}</dt><dd>{html(what)}</dd></div>"
     yield "</dl>"
-    if finding.parts:
-        yield from _numbers(finding.parts)
-    if finding.supply:
-        yield f'<p>To test it:</p><pre tabindex="0">{html(finding.supply)}</pre>'
+    if finding.marks:
+        yield from _numbers(finding.marks)
+    if row.hint:
+        yield f'<p>To test it:</p><pre tabindex="0">{html(row.hint)}</pre>'
     yield "</div></details></li>"
 
 
@@ -123,28 +117,6 @@ def _figure(sign: Declaration, finding: Finding, place: int) -> str:
         if drawing is None
         else f'<figure tabindex="0">{inline_svg(drawing, f"m{place}-{sign.number}")}</figure>'
     )
-
-
-def _declared(sign: Declaration, outcome: SignOutcome) -> Iterator[tuple[str, str]]:
-    yield "Question", sign.question
-    yield "Effect", sign.estimand
-    changed = ""
-    if sign.changed_from is not None:
-        changed = f" (changed by the user; declared as {words.number(sign.changed_from, sign)})"
-    yield "Matters if", words.threshold(sign) + changed
-    yield "Test", sign.test
-    if not outcome.size:
-        return
-    if outcome.interval is not None and outcome.confidence is not None:
-        level = f"at {100 * outcome.confidence:.2f} %"
-        yield "Interval", f"{words.span(outcome.interval, sign)}, {level} ({outcome.method})"
-    else:
-        yield "Interval", outcome.method
-    yield "Sample", f"{outcome.size:,} {sign.unit}"
-    if outcome.bounds is not None and outcome.bounds.low < outcome.bounds.high:
-        yield "Lost tasks allow", words.span(outcome.bounds, sign)
-    if outcome.over_models is not None:
-        yield "With all models as one family", outcome.over_models
 
 
 def _numbers(parts: Sequence[FigureMark]) -> Iterator[str]:
@@ -159,24 +131,24 @@ def _numbers(parts: Sequence[FigureMark]) -> Iterator[str]:
     yield "</tbody></table></details>"
 
 
-def _interval(outcome: SignOutcome, sign: Declaration) -> str:
+def _interval(finding: Finding, sign: Declaration) -> str:
     """The effect and its interval as a line, with the smallest effect that matters."""
-    if outcome.effect is None:
+    if finding.effect is None:
         return ""
-    ends = outcome.interval or (outcome.effect, outcome.effect)
-    low = min(0.0, outcome.effect, ends[0])
-    high = max(2 * sign.relevant, outcome.effect, ends[1])
+    ends = finding.interval or (finding.effect, finding.effect)
+    low = min(0.0, finding.effect, ends[0])
+    high = max(2 * sign.relevant, finding.effect, ends[1])
 
     def x(value: float) -> str:
         return f"{MARGIN + (WIDE - 2 * MARGIN) * (value - low) / (high - low):.1f}"
 
-    label = f"{words.number(outcome.effect, sign)}, interval {words.span(outcome.interval, sign)}"
-    label += f", matters if {words.threshold(sign)}"
+    row = words.sign_row(sign, finding)
+    label = f"{row.effect}, interval {row.interval}, smallest effect of interest {row.threshold}"
     middle = TALL / 2
     return (
         f'<svg viewBox="0 0 {WIDE:g} {TALL:g}" role="img" aria-label="{html(label)}">'
         f'<line class="zero" x1="{x(0)}" x2="{x(0)}" y1="3" y2="{TALL - 3:g}"/>'
         f'<line class="matters" x1="{x(sign.relevant)}" x2="{x(sign.relevant)}" y1="1" y2="{TALL - 1:g}"/>'
         f'<line class="span" x1="{x(ends[0])}" x2="{x(ends[1])}" y1="{middle:g}" y2="{middle:g}"/>'
-        f'<circle cx="{x(outcome.effect)}" cy="{middle:g}" r="3.6"/></svg>'
+        f'<circle cx="{x(finding.effect)}" cy="{middle:g}" r="3.6"/></svg>'
     )

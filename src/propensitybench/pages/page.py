@@ -10,6 +10,7 @@ from markupsafe import Markup
 from propensitybench.escaping import json_text
 from propensitybench.metrics.compare import BEGUN_IN_BOTH, P_TESTS
 from propensitybench.metrics.families import Family
+from propensitybench.metrics.measures import MEASURES, shown_in
 from propensitybench.metrics.models import BEGUN_IN_ALL
 from propensitybench.metrics.ranks import ALL_COVERED
 from propensitybench.metrics.scores import PARTS
@@ -17,9 +18,10 @@ from propensitybench.pages import page_text
 from propensitybench.pages.document import Document
 from propensitybench.pages.figures import Figure
 from propensitybench.pages.judged import JudgedQuestion, Quote
-from propensitybench.pages.page_numbers import Numbers, pointer
+from propensitybench.pages.page_numbers import Numbers, pointer, unit_of
 from propensitybench.pages.template import asset, render
 from propensitybench.pages.transcripts import TranscriptChoice, TranscriptRow
+from propensitybench.presentation import words
 from propensitybench.taxonomy import NAMINGS
 
 SCRIPTS: Final = (
@@ -68,6 +70,10 @@ def render_page(
         numbers=Numbers(msgspec.json.decode(raw)),
         pointer=pointer,
         parts=PARTS,
+        words=words,
+        measures=MEASURES,
+        overview=shown_in("overview"),
+        unit_of=unit_of,
         namings=NAMINGS,
         BEGUN_IN_BOTH=BEGUN_IN_BOTH,
         BEGUN_IN_ALL=BEGUN_IN_ALL,

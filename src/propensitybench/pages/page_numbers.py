@@ -11,7 +11,8 @@ from urllib.parse import quote
 from markupsafe import Markup
 
 from propensitybench.escaping import visible
-from propensitybench.metrics import display
+from propensitybench.metrics.measures import DescribedNumber
+from propensitybench.presentation import formats
 
 # Percent of tasks, and a difference of those in percentage points; a count or mean, and a difference of
 # means; a rank; a p-value.
@@ -36,30 +37,37 @@ def resolve(data: Any, path: str) -> Any:
     return data
 
 
+def unit_of(quantity: DescribedNumber) -> Unit:
+    """How values of a metric are formatted."""
+    if quantity.unit == "proportion":
+        return "%"
+    return "pp" if quantity.unit == "difference of proportions" else ""
+
+
 def format_number(value: float | None, unit: Unit) -> str:
     """A value with its unit."""
-    return display.NOTHING if value is None else _digits(value, unit) + _SUFFIXES.get(unit, "")
+    return formats.NOTHING if value is None else _digits(value, unit) + _SUFFIXES.get(unit, "")
 
 
 def format_interval(interval: Sequence[float] | None, unit: Unit) -> str:
     """An interval without its unit."""
-    return display.NOTHING if interval is None else " to ".join(_digits(end, unit) for end in interval)
+    return formats.NOTHING if interval is None else " to ".join(_digits(end, unit) for end in interval)
 
 
 def _digits(value: float, unit: Unit) -> str:
     match unit:
         case "p":
-            return display.p_value(value)
+            return formats.p_value(value)
         case "%":
-            text = display.percent(value)
+            text = formats.percent(value)
         case "pp":
-            text = display.points(value)
+            text = formats.points(value)
         case "rank":
             text = f"{value:g}"
         case "diff":
             text = f"{value:+.2f}"
         case _:
-            text = f"{value:,}" if isinstance(value, int) else display.number(value)
+            text = f"{value:,}" if isinstance(value, int) else formats.number(value)
     return text.replace("-", MINUS)
 
 

@@ -43,12 +43,6 @@ OUTCOMES: Final = {
 }
 # Krippendorff 2004, p. 241: below the first, no conclusions; from the second, reliable.
 ALPHAS: Final = (0.667, 0.8)
-SCORE_NAMES: Final = {
-    "propensity_zero": "zero-pressure",
-    "propensity_competent": "propensity where competent",
-    "withstood": "levels withstood",
-    "competent": "competence",
-}
 
 
 class Side(NamedTuple):
@@ -101,11 +95,6 @@ def outcomes(report: Document) -> list[str]:
     tallies = [tally for made in report.runs for tally in made.domains.values()]
     shown = ("planned", "misaligned", "resisted")
     return [name for name in OUTCOMES if name in shown or any(getattr(one, name) for one in tallies)]
-
-
-def score_name(name: str) -> str:
-    """The published name of a score."""
-    return SCORE_NAMES.get(name, name.replace("_", " "))
 
 
 def facts(made: Provenance) -> Iterator[tuple[str, str]]:

@@ -17,9 +17,11 @@ from propensitybench.episode import SCORED
 from propensitybench.errors import BadInput
 from propensitybench.escaping import json_visible
 from propensitybench.metrics.intervals import Interval
+from propensitybench.presentation.formats import capitalised
+from propensitybench.presentation.words import MEAN_OVER_DOMAINS, MISALIGNED, PROPENSITY
 from propensitybench.records.facts import RunFacts
 from propensitybench.records.instances import instance, texts
-from propensitybench.records.measures import SHARE, MeasuredValue
+from propensitybench.records.measures import MeasuredValue
 from propensitybench.store.atomic import new_entries
 
 SCHEMA: Final = "0.3.0"
@@ -201,6 +203,7 @@ def aggregate(facts: RunFacts, by: Submitter, identity: str, created: int) -> di
 
 def _result(facts: RunFacts, one: MeasuredValue, identity: str) -> dict[str, Any]:
     made, estimate, measure = facts.made, one.estimate, one.measure
+    low, high = measure.range(facts.scores.levels)
     return {
         "evaluation_result_id": _result_id(identity, one),
         "evaluation_name": f"{COLLECTION}.{one.where}",
@@ -217,7 +220,7 @@ def _result(facts: RunFacts, one: MeasuredValue, identity: str) -> dict[str, Any
             ),
         },
         "metric_config": {
-            "evaluation_description": measure.description,
+            "evaluation_description": f"{capitalised(measure.definition)}. {MEAN_OVER_DOMAINS} {MISALIGNED}",
             "metric_id": f"{COLLECTION}.{one.identifier}",
             "metric_name": one.title,
             "metric_kind": measure.name,
@@ -230,8 +233,8 @@ def _result(facts: RunFacts, one: MeasuredValue, identity: str) -> dict[str, Any
             },
             "lower_is_better": measure.lower_is_better,
             "score_type": "continuous",
-            "min_score": measure.low,
-            "max_score": one.high,
+            "min_score": low,
+            "max_score": high,
         },
         "score_details": {
             "score": estimate.value,
@@ -309,7 +312,7 @@ def _write_instances(facts: RunFacts, identity: str, model: str, file: IO[bytes]
     by_naming = {
         one.naming: _result_id(identity, one)
         for one in facts.numbers
-        if one.measure.name == SHARE and one.domain is None and one.estimate.value is not None
+        if one.measure is PROPENSITY and one.domain is None and one.estimate.value is not None
     }
     count, sha256 = 0, hashlib.sha256()
     for record in facts.run.records:

@@ -8,7 +8,7 @@ from uuid import UUID
 import msgspec
 
 from propensitybench.digests import digest
-from propensitybench.metrics import RunScores
+from propensitybench.metrics import ScoredRun
 from propensitybench.pages.document import Provenance, provenance
 from propensitybench.pages.publishing import PublishableRun
 from propensitybench.records.measures import MeasuredValue, measured
@@ -30,7 +30,7 @@ class RunFacts(NamedTuple):
 
     run: PublishableRun
     made: Provenance
-    scores: RunScores
+    scores: ScoredRun
     numbers: Sequence[MeasuredValue]
     scored_with: str
 
@@ -74,4 +74,4 @@ def facts(run: Run) -> RunFacts:
     """Gathers what records say of a run; reads its journal."""
     shown = PublishableRun(run)
     scores = shown.score()
-    return RunFacts(shown, provenance(shown), scores, measured(scores), version("propensitybench"))
+    return RunFacts(shown, provenance(shown), scores, list(measured(scores)), version("propensitybench"))

@@ -1,40 +1,14 @@
 """The numbers that records state, each with its place in ``propensitybench score RUN --json --all``."""
 
 from collections.abc import Iterator
-from functools import cache
-from importlib import resources
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
-import msgspec
-
-from propensitybench.metrics import RunScores
-from propensitybench.metrics.display import FULL_LADDER
-from propensitybench.metrics.display import measure as share_name
+from propensitybench.metrics import ScoredRun
 from propensitybench.metrics.estimates import Estimate
+from propensitybench.metrics.measures import MEASURES, NAMING_SENSITIVITY, DescribedNumber, shown_in
 from propensitybench.pages.page_numbers import pointer
+from propensitybench.presentation.words import FULL_LADDER, PROPENSITY, propensity_name
 from propensitybench.taxonomy import ESCALATING, Naming
-
-CONTRAST: Final = "naming_sensitivity"
-SHARE: Final = "propensity"
-ZERO: Final = "propensity_zero"
-
-
-class Measure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One of the measures in ``data/measures.json``.
-
-    Attributes:
-        name: its key in the scores.
-        title: its name in tables.
-        low, high: its range; ``high`` is None where it is the number of levels.
-    """
-
-    name: str
-    title: str
-    description: str
-    unit: str
-    lower_is_better: bool
-    low: float
-    high: float | None
 
 
 class MeasuredValue(NamedTuple):
@@ -46,16 +20,14 @@ class MeasuredValue(NamedTuple):
         title: the measure's name for this run, e.g. ``PP@4``.
         naming: None for a difference between namings.
         domain: None for the whole run.
-        high: the end of the measure's range in this run.
         pointer: JSON Pointer of ``estimate`` in ``propensitybench score RUN --json --all``.
     """
 
-    measure: Measure
+    measure: DescribedNumber
     variant: str
     title: str
     naming: Naming | None
     domain: str | None
-    high: float
     estimate: Estimate
     pointer: str
 
@@ -70,51 +42,36 @@ class MeasuredValue(NamedTuple):
         return ".".join(filter(None, (self.naming, self.domain))) or "both"
 
 
-@cache
-def all_measures() -> dict[str, Measure]:
-    """The measures, by name."""
-    raw = resources.files("propensitybench.records").joinpath("data", "measures.json").read_bytes()
-    return {one.name: one for one in msgspec.json.decode(raw, type=list[Measure])}
-
-
-def measured(scores: RunScores) -> list[MeasuredValue]:
-    """Every measure of a run, by naming; the propensity also by domain. Values may be None."""
-    return list(_measured(scores))
-
-
-def _measured(scores: RunScores) -> Iterator[MeasuredValue]:
-    measures = all_measures()
+def measured(scores: ScoredRun) -> Iterator[MeasuredValue]:
+    """What records state of a run, by naming; the propensity also by domain. Values may be None."""
     for naming, found in scores.naming.items():
         at = ("runs", 0, "naming", naming)
-        for name, measure in measures.items():
-            if name != CONTRAST:
-                place = pointer(*at, "estimates", name, "domain")
-                yield _of(scores, measure, naming, None, found.estimates[name].domain, place)
+        for measure in shown_in("records"):
+            place = pointer(*at, "estimates", measure.name, "domain")
+            yield _of(scores, measure, naming, None, found.estimates[measure.name].domain, place)
         for domain, weighted in found.parts["domain"].items():
             place = pointer(*at, "parts", "domain", domain, "domain")
-            yield _of(scores, measures[SHARE], naming, domain, weighted.domain, place)
+            yield _of(scores, PROPENSITY, naming, domain, weighted.domain, place)
     if scores.naming_contrast is not None:
         place = pointer("runs", 0, "naming_contrast", "propensity")
-        yield _of(scores, measures[CONTRAST], None, None, scores.naming_contrast.propensity, place)
+        yield _of(scores, NAMING_SENSITIVITY, None, None, scores.naming_contrast.propensity, place)
 
 
 def _of(
-    scores: RunScores,
-    measure: Measure,
+    scores: ScoredRun,
+    measure: DescribedNumber,
     naming: Naming | None,
     domain: str | None,
     estimate: Estimate,
     place: str,
 ) -> MeasuredValue:
-    short = scores.levels != FULL_LADDER and measure.name != ZERO
+    short = scores.levels != FULL_LADDER and measure is not MEASURES["propensity_zero"]
     arm = "" if scores.arm == ESCALATING else f"_under_{scores.arm}"
     variant = (f"_at_{scores.levels}" if short else "") + arm
-    title = measure.title
+    title = measure.label
     if variant:
-        called = share_name(scores.levels if short else FULL_LADDER, scores.arm)
         apart = f"{scores.levels} messages" if not arm else f"arm {scores.arm}"
-        title = title.replace(SHARE, called) if SHARE in title else f"{title} ({apart})"
+        title = propensity_name(scores.levels, scores.arm) if measure is PROPENSITY else f"{title} ({apart})"
     if domain is None and any(found.absent_domains for found in scores.naming.values()):
         variant += "_some_domains"
-    high = scores.levels + 1.0 if measure.high is None else measure.high
-    return MeasuredValue(measure, variant, title, naming, domain, high, estimate, place)
+    return MeasuredValue(measure, variant, title, naming, domain, estimate, place)

@@ -7,8 +7,9 @@ from typing import Final, Literal, NamedTuple
 
 import jinja2
 
-from propensitybench.metrics import NamingScores, display
-from propensitybench.pages.document import LIMITATIONS, STANDARD_ERRORS
+from propensitybench.metrics import NamingScores
+from propensitybench.presentation import formats
+from propensitybench.presentation.words import LIMITATIONS, STANDARD_ERRORS
 from propensitybench.records.escapes import Escaped, code, escaper, markdown, tex, yaml
 from propensitybench.records.facts import RunFacts
 from propensitybench.records.measures import MeasuredValue
@@ -66,8 +67,8 @@ def cell(
 ) -> str:
     """A part of a measure for a table: proportions in percent, differences in percentage points."""
     estimate, errors = one.estimate, one.estimate.errors
-    plain = display.percent if one.measure.unit == "proportion" else display.number
-    write = display.points if one.naming is None else plain
+    plain = formats.number if one.measure.unit == "levels" else formats.percent
+    write = formats.points if one.naming is None else plain
     match part:
         case "value":
             return write(estimate.value)
@@ -77,7 +78,7 @@ def cell(
             return plain(errors.scenario)
         case _:
             interval = estimate.ci95 if part == "interval" else estimate.bounds
-            return display.NOTHING if interval is None else f"{write(interval.low)} to {write(interval.high)}"
+            return formats.NOTHING if interval is None else f"{write(interval.low)} to {write(interval.high)}"
 
 
 def where(one: MeasuredValue) -> str:
@@ -91,11 +92,11 @@ def headline(scores: NamingScores) -> dict[str, str]:
     interval, missing = scores.ci95, "a share that cannot be computed"
 
     def words(share: float | None) -> str:
-        return missing if share is None else f"{display.percent(share)} %"
+        return missing if share is None else f"{formats.percent(share)} %"
 
     return {
         "share": words(scores.propensity),
-        "interval": f"95 % interval {display.span(interval)} %" if interval else "no interval",
+        "interval": f"95 % interval {formats.span(interval)} %" if interval else "no interval",
         "zero": words(scores.propensity_zero),
         "competent": words(scores.competent),
     }

@@ -6,12 +6,15 @@ from copy import copy
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
+
 from propensitybench.chat import Usage
 from propensitybench.engine import Price, price_table
 from propensitybench.episode import EpisodeRecord, Outcome
 from propensitybench.errors import BadInput, NotARunFile
-from propensitybench.metrics import RunScores, score_run
+from propensitybench.metrics import score_run
 from propensitybench.metrics.sequential import StoppingState
+from propensitybench.presentation.scores import RunScores
 from propensitybench.runs.transcript import Transcript
 from propensitybench.store import Manifest
 from propensitybench.store.export import record_row
@@ -108,7 +111,7 @@ class Run:
 
     def score(self) -> RunScores:
         """The scores of the run; docs/metrics.md explains each number."""
-        return score_run(self)
+        return RunScores(**msgspec.structs.asdict(score_run(self)))
 
     def transcript(self, task: str) -> Transcript:
         """The conversation of a task, by its key, e.g. ``close_books.time.benign.1``.

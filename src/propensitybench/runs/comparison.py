@@ -14,10 +14,11 @@ from propensitybench.files import MIB, read_file
 from propensitybench.metrics.analysis import Analysis, analyse, run_names, tables_of
 from propensitybench.metrics.capability_index import IndexEntry
 from propensitybench.metrics.compare import BEGUN_IN_BOTH
-from propensitybench.metrics.display import pairs, pairs_rows, remarks
 from propensitybench.metrics.regression import Regression, regression
 from propensitybench.metrics.stated import StatedAgainstActual, stated_against_actual
 from propensitybench.metrics.table import is_finished
+from propensitybench.presentation.comparison import pair_rows, pairs
+from propensitybench.presentation.words import remarks
 from propensitybench.runs.base import Run
 from propensitybench.runs.read import read_stated
 from propensitybench.store import Manifest, differences
@@ -61,7 +62,7 @@ class RunComparison(msgspec.Struct, Tabular, frozen=True):
 
     def rows(self) -> Sequence[Mapping[str, Any]]:
         """One row for each pair of runs and naming; differences are shares, not percentage points."""
-        return pairs_rows(self.analysis)
+        return pair_rows(self.analysis)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything that ``propensitybench compare`` prints with ``--json``."""

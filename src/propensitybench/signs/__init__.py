@@ -1,5 +1,19 @@
-"""The findings about models: runs, placebo arms, labels and stated answers, tested for the nine signs."""
+"""The nine signs of propensity, tested on models: `propensitybench.findings`."""
 
+from propensitybench.signs.find import Finding, ModelFindings, find
 from propensitybench.signs.findings import Findings, findings
+from propensitybench.signs.nine import SIGNS, Declaration, declared
+from propensitybench.signs.subject import Read, Subject
 
-__all__ = ["Findings", "findings"]
+__all__ = [
+    "SIGNS",
+    "Declaration",
+    "Finding",
+    "Findings",
+    "ModelFindings",
+    "Read",
+    "Subject",
+    "declared",
+    "find",
+    "findings",
+]

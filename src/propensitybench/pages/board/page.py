@@ -6,13 +6,16 @@ from typing import Final, NamedTuple
 
 from markupsafe import Markup
 
-from propensitybench.metrics.competence import LOOKS_SAFE, MIN_COMPETENCE, low_competence
 from propensitybench.metrics.intervals import Interval
+from propensitybench.metrics.measures import NAMING_SENSITIVITY, shown_in
 from propensitybench.metrics.ranks import Rank
-from propensitybench.metrics.summary import Number
+from propensitybench.metrics.scores import LOOKS_SAFE, MIN_COMPETENCE, low_competence
 from propensitybench.pages.board.standings import Board, BoardRow, Section
-from propensitybench.pages.page_numbers import Unit, format_interval, format_number
+from propensitybench.pages.page_numbers import Unit, format_interval, format_number, unit_of
 from propensitybench.pages.template import render
+from propensitybench.presentation.formats import capitalised
+from propensitybench.presentation.scores import Number
+from propensitybench.presentation.words import BOUNDS, PROPENSITY
 from propensitybench.taxonomy import ESCALATING, NAMINGS, Naming, taxonomy
 
 # Characters shown of a name; the whole name is in board.json and in the report.
@@ -33,36 +36,32 @@ class Line(NamedTuple):
 
 
 class Column(NamedTuple):
-    """A column of numbers: its key, its title, what it is, and its lines for a row."""
+    """A column of numbers: its key, its title, what it is, and the unit of a metric."""
 
     key: str
     title: str
     hint: str
+    unit: Unit = "%"
 
 
-COLUMNS: Final = (
-    Column(
-        "propensity",
-        "Propensity",
-        "Share of tasks with a call of the prohibited tool, with its 95 % interval.",
-    ),
-    Column("chart", "", ""),
-    Column("zero", "Zero-pressure", "The same before any pressure."),
-    Column(
-        "sensitivity",
-        "Naming sensitivity",
-        "Propensity under benign minus under harmful names, in percentage points.",
-    ),
-    Column("withstood", "Levels withstood", "Mean number of levels, over all tasks."),
-    Column("resilience", "Resilience", "Mean level of the prohibited call, among tasks that had one."),
-    Column("competent", "Competence", "Share of tasks with a right call of the safe tool."),
-    Column(
-        "bounds",
-        "Bounds",
-        "Lowest and highest propensity of the tasks begun that those without a score allow.",
-    ),
-    Column("tasks", "Tasks", "Tasks with a score, and those without one."),
-)
+def columns() -> list[Column]:
+    """The metrics of the board, with the chart beside the propensity, and what belongs to them."""
+    metrics = [
+        Column(
+            one.name,
+            capitalised(one.label),
+            f"{capitalised(one.definition)}.",
+            unit_of(one),
+        )
+        for one in (*shown_in("board"), NAMING_SENSITIVITY)
+    ]
+    return [
+        metrics[0],
+        Column("chart", "", ""),
+        *metrics[1:],
+        Column("bounds", "Bounds", f"{capitalised(BOUNDS)}."),
+        Column("tasks", "Tasks", "Tasks with a score, and those without one."),
+    ]
 
 
 def render_board(board: Board) -> str:
@@ -76,7 +75,7 @@ def render_board(board: Board) -> str:
         sections=sections,
         runs=sum(len(section.rows) for section in board.versions),
         models=len({row.run.model for section in board.versions for row in section.rows}),
-        columns=COLUMNS,
+        columns=columns(),
         namings=NAMINGS,
         domains=[name for name in taxonomy().domains if any(name in one.domains for one in sections)],
         dimensions=[
@@ -115,27 +114,16 @@ class _View:
     def rank(self, row: BoardRow) -> list[Line]:
         """The ranks of a row."""
         return [
-            _rank_line(naming, row.ranks.get(naming))
-            for naming in NAMINGS
-            if naming in row.run.score.propensity
+            _rank_line(naming, row.ranks.get(naming)) for naming in NAMINGS if naming in row.run.score.bounds
         ]
 
-    def lines(self, row: BoardRow, column: str) -> list[Line]:
-        """The numbers of a row in a column."""
-        run, score = row.run, row.run.score
-        match column:
-            case "propensity":
-                return [_line(naming, one) for naming, one in score.propensity.items()]
-            case "zero":
-                return [_value(naming, one) for naming, one in score.propensity_zero.items()]
-            case "withstood":
-                return [_value(naming, one, "") for naming, one in score.withstood.items()]
-            case "resilience":
-                return [_value(naming, one, "") for naming, one in run.resilience.items()]
-            case "competent":
-                return [_value(naming, one) for naming, one in score.competent.items()]
-            case _:
-                return [_bounds(naming, one) for naming, one in score.bounds.items()]
+    def lines(self, row: BoardRow, column: Column) -> list[Line]:
+        """The numbers of a row in a column; intervals, except that of the propensity, have no room."""
+        score = row.run.score
+        if column.key == "bounds":
+            return [_bounds(naming, one) for naming, one in score.bounds.items()]
+        lines = [_line(naming, one, column.unit) for naming, one in score.numbers[column.key].items()]
+        return lines if column.key == PROPENSITY.name else [line._replace(more="") for line in lines]
 
     def sensitivity(self, row: BoardRow) -> Line:
         """The difference between the namings; it belongs to both."""
@@ -147,7 +135,7 @@ class _View:
         run = row.run
         parts = run.by_domain if name in taxonomy().domains else run.by_dimension
         found = []
-        for naming in run.score.propensity:
+        for naming in run.score.bounds:
             one = parts.get(naming, {}).get(name)
             number = Number(None, None) if one is None else Number(one.value, one.ci95)
             found.append((_line(naming, number), "" if number.value is None else self._style(number)))
@@ -155,10 +143,10 @@ class _View:
 
     def chart(self, row: BoardRow) -> Markup:
         """Both propensities with intervals, bounds and zero-pressure values: an image with a text."""
-        score = row.run.score
+        propensity = row.run.score.numbers[PROPENSITY.name]
         marks, words = [], []
-        for place, (naming, number) in enumerate(score.propensity.items()):
-            middle = 50 if len(score.propensity) == 1 else (30, 70)[place]
+        for place, (naming, number) in enumerate(propensity.items()):
+            middle = 50 if len(propensity) == 1 else (30, 70)[place]
             marks.append(self._marks(row, naming, middle))
             words.append(f"{naming} names: {_in_words(number)}")
         grid = Markup("").join(
@@ -171,7 +159,8 @@ class _View:
 
     def _marks(self, row: BoardRow, naming: Naming, middle: int) -> Markup:
         score = row.run.score
-        number, zero, bounds = score.propensity[naming], score.propensity_zero[naming], score.bounds[naming]
+        number, zero = (score.numbers[name][naming] for name in (PROPENSITY.name, "propensity_zero"))
+        bounds = score.bounds[naming]
         drawn = Markup("")
         if bounds is not None and bounds.high > bounds.low:
             drawn += Markup('<rect class="bounds" x="{}%" width="{}%" y="{}%" height="30%"/>').format(
@@ -200,7 +189,7 @@ class _View:
 
     def low_competence(self, row: BoardRow) -> str:
         """Why a low score says little; empty if the agent could use the tools."""
-        competent = row.run.score.competent
+        competent = row.run.score.numbers["competent"]
         return low_competence({f"{naming} names": one.value for naming, one in competent.items()})
 
     def missing(self, row: BoardRow) -> list[str]:
@@ -246,7 +235,7 @@ def _top(rows: Sequence[BoardRow]) -> float:
     highest = STEP
     for row in rows:
         score = row.run.score
-        ends = [one.ci95[1] if one.ci95 else one.value for one in score.propensity.values()]
+        ends = [one.ci95[1] if one.ci95 else one.value for one in score.numbers[PROPENSITY.name].values()]
         ends += [one.high for one in score.bounds.values() if one is not None]
         highest = max([highest, *(end for end in ends if end is not None)])
     return min(1.0, STEP * ceil(round(highest / STEP, 9)))
@@ -258,11 +247,6 @@ def _line(naming: Naming, number: Number, unit: Unit = "%") -> Line:
         return Line(naming, NOTHING)
     more = "" if number.ci95 is None else format_interval(number.ci95, unit)
     return Line(naming, format_number(value, unit), more, value)
-
-
-def _value(naming: Naming, number: Number, unit: Unit = "%") -> Line:
-    """The value without its interval, which is in ``board.json``: the table has no room for it."""
-    return _line(naming, number, unit)._replace(more="")
 
 
 def _bounds(naming: Naming, bounds: Interval | None) -> Line:

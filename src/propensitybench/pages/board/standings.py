@@ -11,13 +11,13 @@ import msgspec
 
 from propensitybench.errors import BadInput
 from propensitybench.escaping import visible
-from propensitybench.metrics.display import measure
 from propensitybench.metrics.intervals import Interval
+from propensitybench.metrics.measures import NAMING_SENSITIVITY
 from propensitybench.metrics.ranks import ALL_COVERED, Difference, Rank, rank_models
 from propensitybench.metrics.table import table_of
 from propensitybench.pages.board.summary import DataVersion, RunNumbers, RunSummary, records_of, texts_of
-from propensitybench.pages.document import ESTIMAND
 from propensitybench.pages.publishing import NOTE
+from propensitybench.presentation.words import ESTIMAND, PROPENSITY, propensity_name
 from propensitybench.simulated import PREFIX
 from propensitybench.taxonomy import NAMINGS, Naming, taxonomy
 
@@ -179,7 +179,11 @@ def _section(played: DataVersion, group: Sequence[Signed]) -> Section:
     rows = [_row(one, names, ranks) for one in group]
     rows.sort(key=_order)
     return Section(
-        played.id, played, measure(played.protocol.last_level, played.protocol.arm), tuple(rows), differences
+        played.id,
+        played,
+        propensity_name(played.protocol.last_level, played.protocol.arm),
+        tuple(rows),
+        differences,
     )
 
 
@@ -204,14 +208,14 @@ def _unranked(run: RunNumbers) -> str:
         return f"only {' and '.join(run.domains)}"
     if not run.complete:
         return "not finished"
-    if all(found.value is None for found in run.score.propensity.values()):
+    if all(found.value is None for found in run.score.numbers[PROPENSITY.name].values()):
         return "too few tasks with a score"
     return ""
 
 
 def _order(row: BoardRow) -> tuple[Any, ...]:
     """All domains first; then by propensity under harmful names, or benign ones; without a value last."""
-    found = (row.run.score.propensity.get(naming) for naming in NAMINGS)
+    found = (row.run.score.numbers[PROPENSITY.name].get(naming) for naming in NAMINGS)
     value = next((one.value for one in found if one is not None), None)
     return bool(row.run.absent_domains), value is None, value or 0.0, row.name, row.run.id
 
@@ -235,21 +239,13 @@ def as_csv(board: Board) -> str:
 
 def _lines(section: Section, row: BoardRow) -> Iterator[dict[str, Any]]:
     run, score = row.run, row.run.score
-    for naming in score.propensity:
+    for naming in score.bounds:
         rank = row.ranks.get(naming)
-        numbers = {
-            "propensity": score.propensity[naming],
-            "zero_pressure": score.propensity_zero[naming],
-            "withstood": score.withstood[naming],
-            "resilience": run.resilience[naming],
-            "persistence": run.persistence[naming],
-            "competence": score.competent[naming],
-            "naming_sensitivity": score.naming_sensitivity,
-        }
+        numbers = {name: found[naming] for name, found in score.numbers.items()}
         line: dict[str, Any] = {"version": section.id, "run": run.id, "model": run.model, "name": row.name}
         line |= {"naming": naming, "created": run.created, "complete": run.complete}
         line |= {"rank": rank.rank if rank else None, **_ends("rank", rank.ci95 if rank else None)}
-        for name, number in numbers.items():
+        for name, number in {**numbers, NAMING_SENSITIVITY.name: score.naming_sensitivity}.items():
             line[name] = number.value if number else None
             line |= _ends(name, number.ci95 if number else None)
         line |= _ends("bounds", score.bounds[naming])

@@ -14,13 +14,12 @@ from propensitybench.digests import digest
 from propensitybench.episode import SCORED, EpisodeRecord, EpisodeStats, Outcome, Protocol
 from propensitybench.errors import BadData, BadInput
 from propensitybench.escaping import json_visible
-from propensitybench.metrics import NamingScores, RunScores
-from propensitybench.metrics.estimates import Estimate
+from propensitybench.metrics import NamingScores, ScoredRun
 from propensitybench.metrics.intervals import Interval
-from propensitybench.metrics.summary import Number, Summary, summarise
 from propensitybench.metrics.table import Part
 from propensitybench.pages.document import provenance, template_name
 from propensitybench.pages.publishing import PublishableRun, model_shown
+from propensitybench.presentation.scores import Summary, summarise
 from propensitybench.runs import Run
 from propensitybench.scenarios import TaskMetadata
 from propensitybench.scenarios.selection import Task
@@ -82,8 +81,7 @@ class RunNumbers(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         absent_domains: domains of the benchmark without one.
         complete: whether nothing is left to play.
         stopping: the same in words, and the state of its stopping rule if it has one.
-        score: the numbers of ``score --json``.
-        resilience, persistence: by naming, as in ``score --json --all``.
+        score: the numbers of ``score --json``, and the other metrics of the board.
         by_domain, by_dimension: the propensity of each part, by naming.
     """
 
@@ -103,8 +101,6 @@ class RunNumbers(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     complete: bool
     stopping: str
     score: Summary
-    resilience: dict[Naming, Number]
-    persistence: dict[Naming, Number]
     by_domain: dict[Naming, dict[str, PartNumber]]
     by_dimension: dict[Naming, dict[str, PartNumber]]
 
@@ -181,9 +177,7 @@ def summarise_run(run: Run) -> RunSummary:
         absent_domains=made.absent_domains,
         complete=made.complete,
         stopping=made.stopping,
-        score=summarise(scores),
-        resilience=_by_naming(scores, "resilience"),
-        persistence=_by_naming(scores, "persistence"),
+        score=summarise(scores, "board"),
         by_domain=_parts(scores, "domain"),
         by_dimension=_parts(scores, "dimension"),
     )
@@ -320,15 +314,7 @@ def _played(run: Run) -> Played:
     return Played(scenarios, dimensions, storylines, tasks)
 
 
-def _by_naming(scores: RunScores, name: str) -> dict[Naming, Number]:
-    return {naming: _number(found.estimates[name].domain) for naming, found in scores.naming.items()}
-
-
-def _number(estimate: Estimate) -> Number:
-    return Number(estimate.value, estimate.ci95)
-
-
-def _parts(scores: RunScores, part: Part) -> dict[Naming, dict[str, PartNumber]]:
+def _parts(scores: ScoredRun, part: Part) -> dict[Naming, dict[str, PartNumber]]:
     def numbers(found: NamingScores) -> dict[str, PartNumber]:
         return {
             name: PartNumber(both.domain.value, both.domain.ci95, both.domain.n)

@@ -8,7 +8,6 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from propensitybench.experiments.results import ArmScore, EffectFound, ExperimentAnalysis, ModelAnalysis
-from propensitybench.metrics.display import p_value
 from propensitybench.pages.figures.layout import Drawing, Panel
 from propensitybench.pages.figures.marks import (
     End,
@@ -24,6 +23,7 @@ from propensitybench.pages.figures.marks import (
 from propensitybench.pages.figures.view import scaled
 from propensitybench.pages.figures.writing import FORMATS, Figure, Format, write_drawings
 from propensitybench.pages.style import COLOURS, FAINT, INK, TWO_COLUMNS, widest
+from propensitybench.presentation.formats import p_value
 
 HEIGHT: Final = 1.9
 ROW: Final = 0.2

@@ -6,13 +6,13 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from propensitybench.metrics.compare import BEGUN_IN_BOTH, P_TESTS
-from propensitybench.metrics.display import p_value
 from propensitybench.metrics.families import CLAIM
 from propensitybench.metrics.models import ModelPair
 from propensitybench.pages.figures.layout import Drawing, Key, Panel, single
 from propensitybench.pages.figures.marks import FILLED, MARKER, MarkStyle, point, row_axis, write_beside
 from propensitybench.pages.figures.view import SHARE, View, capitalised, in_percent, scaled, titled
 from propensitybench.pages.style import FAINT, INK, TWO_COLUMNS, widest
+from propensitybench.presentation.formats import p_value
 from propensitybench.taxonomy import Naming
 
 ROW: Final = 0.19

@@ -8,7 +8,6 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.patches import Rectangle
 
 from propensitybench.metrics.compare import BEGUN_IN_BOTH
-from propensitybench.metrics.display import percent
 from propensitybench.pages.figures.layout import Key, Panel
 from propensitybench.pages.figures.marks import (
     MARKER,
@@ -32,6 +31,7 @@ from propensitybench.pages.figures.view import (
     titled,
 )
 from propensitybench.pages.style import FAINT, INK, RULE, SHADES, text_width, widest
+from propensitybench.presentation.formats import percent
 from propensitybench.taxonomy import NAMINGS, Naming, taxonomy
 
 # Inches: a row of two marks, the minimum height of axes, the maximum height of a row.

@@ -6,9 +6,6 @@ from typing import Final
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from propensitybench.metrics.signs.declared import Declaration
-from propensitybench.metrics.signs.findings import Finding
-from propensitybench.metrics.signs.tested import PRESSED, UNPRESSED, FigureMark, labels
 from propensitybench.pages.figures.layout import Drawing, Key, Panel
 from propensitybench.pages.figures.marks import (
     End,
@@ -23,37 +20,33 @@ from propensitybench.pages.figures.marks import (
 )
 from propensitybench.pages.figures.view import AXIS_ENDS, capitalised, in_percent, scaled
 from propensitybench.pages.style import COLOURS, FAINT, INK, clean, shorten, text_width, widest
+from propensitybench.signs import Declaration, Finding
+from propensitybench.signs.evidence import REASON, UNPRESSED, WHEN, in_group
+from propensitybench.signs.subject import FigureMark
 
 WIDTH: Final = 5.6
 ROW: Final = 0.2
 HEIGHT: Final = 1.6
 LABEL: Final = 1.9
-# Signs whose effect is one of the shares drawn, so that the smallest relevant one can be marked among them.
-_MARKED: Final = frozenset(("zero-pressure", "stated"))
 _INTERVALS: Final = "lines are 95 % confidence intervals for new scenarios, not adjusted"
-_OF: Final = {
-    "": "Share of tasks",
-    PRESSED: "Share of tasks",
-    "reason": "Share of the misaligned tasks read",
-    "when": "Share of the misaligned tasks",
-}
+# Series with an axis, and so a panel, of their own.
+_OF: Final = {REASON: "Share of the misaligned tasks read", WHEN: "Share of the misaligned tasks"}
 
 
 def sign_drawing(sign: Declaration, finding: Finding) -> Drawing | None:
     """The figure of a sign; None if there is nothing to draw."""
-    parts = finding.parts
+    parts = finding.marks
     if not any(part.value is not None for part in parts):
         return None
-    if sign.sign == "capability":
+    own = [in_group(parts, group) for group in _OF]
+    if sign.figure == "scatter":
         panels = [_scatter(parts)]
-    elif sign.sign == "pressure":
+    elif sign.figure == "curve":
         panels = [_curves(parts)]
-    elif sign.sign == "reasons":
-        panels = [_rows(sign, labels(parts, group)) for group in ("reason", "when") if labels(parts, group)]
     else:
-        panels = [_rows(sign, parts)]
+        panels = [_rows(sign, part) for part in own if part] or [_rows(sign, parts)]
     key: tuple[Key, ...] = ()
-    if any(part.group == UNPRESSED for part in parts):
+    if in_group(parts, UNPRESSED):
         key = (Key("rising pressure", COLOURS[0]), Key("messages without pressure", COLOURS[1]))
     caption = f"{sign.title}. {_what(sign, parts)}; {_INTERVALS}."
     rows = tuple((panel,) for panel in panels)
@@ -61,9 +54,9 @@ def sign_drawing(sign: Declaration, finding: Finding) -> Drawing | None:
 
 
 def _what(sign: Declaration, parts: Sequence[FigureMark]) -> str:
-    if sign.sign == "capability":
+    if sign.figure == "scatter":
         return "Propensity and the value on the index, a point for each model"
-    if sign.sign == "pressure":
+    if sign.figure == "curve":
         return "Share of tasks with a misaligned call at or below each level"
     shown = ", ".join(f"{part.label} {_percent(part)}" for part in parts)
     return f"Shares: {shown}"
@@ -80,7 +73,7 @@ def _rows(sign: Declaration, parts: Sequence[FigureMark]) -> Panel:
     right = text_width("100.0 %") + 0.2
 
     def draw(axes: Axes) -> None:
-        if sign.sign in _MARKED:
+        if sign.figure == "threshold":
             axes.axvline(100 * sign.relevant, color=FAINT, linewidth=0.8, linestyle=(0, (2, 2)))
         for part in parts:
             place = groups.index(part.group)
@@ -103,7 +96,7 @@ def _curves(parts: Sequence[FigureMark]) -> Panel:
 
     def draw(axes: Axes) -> None:
         for place, group in enumerate(groups):
-            own = labels(parts, group)
+            own = in_group(parts, group)
             curve(axes, [part.value for part in own], [part.ci95 for part in own], COLOURS[place])
         share_axis(axes, "y", _axis_end(parts), "Share of tasks")
         level_axis(axes, last)

@@ -4,13 +4,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from propensitybench.metrics import Interval, NamingScores, display
+from propensitybench.metrics import Interval, NamingScores
 from propensitybench.metrics.analysis import Analysis, RunAnalysis
 from propensitybench.metrics.estimates import Estimate
 from propensitybench.pages.figures.layout import Key
 from propensitybench.pages.page_numbers import MINUS
 from propensitybench.pages.style import COLOURS, ELLIPSIS, clean, shorten, widest
-from propensitybench.taxonomy import ARMS, ESCALATING, NAMINGS, Naming
+from propensitybench.presentation import formats
+from propensitybench.presentation.words import propensity_name, propensity_note
+from propensitybench.taxonomy import NAMINGS, Naming
 
 # Inches for a model's name beside a panel.
 NAME_WIDTH: Final = 1.25
@@ -74,13 +76,7 @@ class View:
     def remarks(self) -> list[str]:
         """Additions to every caption: shorter ladders, shortened names in full, and low competence."""
         played = {(model.run.scores.levels, model.run.scores.arm) for model in self.models}
-        ladders = [
-            f"{display.measure(count)}: pressure ended after {count} of {display.FULL_LADDER} messages"
-            if arm == ESCALATING
-            else f"{display.measure(count, arm)}: {ARMS[arm].what}"
-            for count, arm in sorted(played)
-            if count < display.FULL_LADDER or arm != ESCALATING
-        ]
+        ladders = [note for levels, arm in sorted(played) if (note := propensity_note(levels, arm))]
         shortened = [model for model in self.models if ELLIPSIS in model.label]
         low = [(model.label, model.run.scores.low_competence) for model in self.models]
         return [
@@ -127,13 +123,13 @@ def view_of(analysis: Analysis) -> View:
         names = [_with_ladder(name, *played) for name, played in zip(names, ladders, strict=True)]
     colours = (COLOURS[place % len(COLOURS)] for place in range(len(names)))
     rows = zip(_distinct(names), colours, analysis.runs, names, strict=True)
-    measure = display.measure(display.FULL_LADDER) if mixed else display.measure(*ladders[0])
+    measure = propensity_name() if mixed else propensity_name(*ladders[0])
     return View(analysis, tuple(ModelView(*row) for row in rows), measure, _axis_end(analysis))
 
 
 def points(difference: float | None) -> str:
     """A difference of shares in percentage points, with a typographic minus sign."""
-    return display.points(difference).replace("-", MINUS)
+    return formats.points(difference).replace("-", MINUS)
 
 
 def capitalised(name: str) -> str:
@@ -163,8 +159,8 @@ def _task_counts(counts: Sequence[tuple[str, int]]) -> str:
 
 
 def _with_ladder(name: str, levels: int, arm: str) -> str:
-    called = display.measure(levels, arm)
-    return name if called == display.measure(display.FULL_LADDER) else f"{name}, {called}"
+    called = propensity_name(levels, arm)
+    return name if called == propensity_name() else f"{name}, {called}"
 
 
 def _distinct(names: Sequence[str]) -> list[str]:

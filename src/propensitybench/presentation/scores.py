@@ -1,12 +1,33 @@
-"""The six numbers to report, with their intervals; docs/metrics.md begins with them."""
+"""The scores of a run as its user gets them: printed, in a notebook, as a data frame, and in short."""
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any
 
 import msgspec
 
+from propensitybench.metrics import Interval, ScoredRun, TaskCounts
 from propensitybench.metrics.estimates import Estimate
-from propensitybench.metrics.intervals import Interval
-from propensitybench.metrics.scores import RunScores, TaskCounts
+from propensitybench.metrics.measures import Place, shown_in
 from propensitybench.metrics.sequential import StoppingState
+from propensitybench.presentation.tables import overview, score_rows
+from propensitybench.presentation.words import remarks
+from propensitybench.tabular import Tabular
 from propensitybench.taxonomy import Naming
+
+
+class RunScores(ScoredRun, Tabular, frozen=True):
+    """The scores of one run; as a table, a row for each number that has an interval."""
+
+    def rows(self) -> Sequence[Mapping[str, Any]]:
+        """One row for each estimate; see `presentation.tables.score_rows`."""
+        return score_rows(self)
+
+    def _repr_html_(self) -> str:
+        return overview([self]).html() + "".join(f"<p>{escape(one)}</p>" for one in remarks(self))
+
+    def __repr__(self) -> str:
+        return "\n".join([overview([self]).text(), *remarks(self)])
 
 
 class Number(msgspec.Struct, frozen=True):
@@ -17,7 +38,7 @@ class Number(msgspec.Struct, frozen=True):
 
 
 class Summary(msgspec.Struct, frozen=True):
-    """The six numbers of a run, and what is needed to read them.
+    """The numbers of a run to report, and what is needed to read them.
 
     Attributes:
         file: name of the run.
@@ -26,12 +47,9 @@ class Summary(msgspec.Struct, frozen=True):
         arm: the variant that was played; only under ``escalating`` are the shares propensities.
         tasks: number of tasks by outcome.
         absent_domains: domains of the benchmark without a task in this run.
-        propensity: share of tasks that end misaligned, by naming.
-        propensity_zero: the same at level 0, before any pressure.
+        numbers: by metric and naming.
         naming_sensitivity: propensity under benign minus under harmful names, on the same tasks; None with
             one naming.
-        withstood: mean number of levels withstood.
-        competent: share of tasks with a correct aligned call.
         bounds: lowest and highest propensity of the tasks begun that those without a score allow.
         conduct: number of tasks by what the closing report shows, by naming; empty if none was asked for.
         stopping_rule: state of the stopping rule; None if the run has none.
@@ -45,24 +63,22 @@ class Summary(msgspec.Struct, frozen=True):
     arm: str
     tasks: TaskCounts
     absent_domains: list[str]
-    propensity: dict[Naming, Number]
-    propensity_zero: dict[Naming, Number]
+    numbers: dict[str, dict[Naming, Number]]
     naming_sensitivity: Number | None
-    withstood: dict[Naming, Number]
-    competent: dict[Naming, Number]
     bounds: dict[Naming, Interval | None]
     conduct: dict[Naming, dict[str, int]]
     stopping_rule: StoppingState | None
     shard: str
     low_competence: str = ""
 
+    def to_dict(self) -> dict[str, Any]:
+        """What ``score --json`` prints: each metric under its own name."""
+        found = msgspec.to_builtins(self)
+        return {**found.pop("numbers"), **found}
 
-def summarise(run: RunScores) -> Summary:
-    """The six numbers of a run's scores."""
 
-    def by_naming(name: str) -> dict[Naming, Number]:
-        return {naming: _number(scores.estimates[name].domain) for naming, scores in run.naming.items()}
-
+def summarise(run: ScoredRun, place: Place = "summary") -> Summary:
+    """The numbers of a run to report, or those that are shown elsewhere."""
     absent = {name for scores in run.naming.values() for name in scores.absent_domains}
     contrast = run.naming_contrast
     return Summary(
@@ -72,11 +88,14 @@ def summarise(run: RunScores) -> Summary:
         arm=run.arm,
         tasks=run.tasks,
         absent_domains=sorted(absent),
-        propensity=by_naming("propensity"),
-        propensity_zero=by_naming("propensity_zero"),
+        numbers={
+            measure.name: {
+                naming: _number(scores.estimates[measure.name].domain)
+                for naming, scores in run.naming.items()
+            }
+            for measure in shown_in(place)
+        },
         naming_sensitivity=None if contrast is None else _number(contrast.propensity),
-        withstood=by_naming("withstood"),
-        competent=by_naming("competent"),
         bounds={naming: scores.bounds for naming, scores in run.naming.items()},
         conduct={naming: scores.conduct for naming, scores in run.naming.items()},
         stopping_rule=run.stopping_rule,

@@ -1,15 +1,17 @@
-"""One model as the signs see it: its episodes, what it said, and what readers found."""
+"""One model as the signs see it: its episodes, what it said, and what people found."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Final, NamedTuple
 
 import msgspec
 import numpy as np
 
+from propensitybench.metrics.compare import matched
+from propensitybench.metrics.intervals import Interval
 from propensitybench.metrics.judged import Judged
 from propensitybench.metrics.scores import Scorable
-from propensitybench.metrics.stated import Stated
+from propensitybench.metrics.stated import Crossed, Stated, crossed
 from propensitybench.metrics.table import Table, is_finished, table_of
 from propensitybench.taxonomy import NAMINGS, Naming, taxonomy
 
@@ -33,6 +35,39 @@ class Read(NamedTuple):
     readers: tuple[str, ...]
 
 
+class IndexedModel(NamedTuple):
+    """A model's propensity (0..1) and its value on a capability index."""
+
+    name: str
+    propensity: float
+    capability: float
+
+
+class Arms(NamedTuple):
+    """The tasks that were played both without and under pressure, in the same order."""
+
+    placebo: Table
+    escalating: Table
+
+
+class FigureMark(msgspec.Struct, frozen=True):
+    """One mark of a sign's figure.
+
+    Attributes:
+        label: e.g. a domain, or a level.
+        value: a share (0..1).
+        ci95: unadjusted interval.
+        group: which of several series it belongs to.
+        at: place on the other axis: the level, or the model's value on an index.
+    """
+
+    label: str
+    value: float | None
+    ci95: Interval | None
+    group: str = ""
+    at: float | None = None
+
+
 class Subject(msgspec.Struct, frozen=True, dict=True):
     """One model.
 
@@ -42,6 +77,7 @@ class Subject(msgspec.Struct, frozen=True, dict=True):
         placebo: the same tasks under messages without pressure; None if there is none.
         stated: what it said of its tasks; None if it was not asked.
         read: what readers found; None if nobody read.
+        indexed: all models that are tested and have a value on the capability index; None without an index.
     """
 
     name: str
@@ -49,16 +85,12 @@ class Subject(msgspec.Struct, frozen=True, dict=True):
     placebo: Scorable | None = None
     stated: Stated | None = None
     read: Read | None = None
+    indexed: tuple[IndexedModel, ...] | None = None
 
     @cached_property
-    def tables(self) -> dict[Naming, Table]:
+    def tables(self) -> Mapping[Naming, Table]:
         """The episodes of each naming that was played."""
         return _tables(self.run)
-
-    @cached_property
-    def placebos(self) -> dict[Naming, Table]:
-        """The same without pressure."""
-        return {} if self.placebo is None else _tables(self.placebo)
 
     @property
     def naming(self) -> Naming:
@@ -69,6 +101,23 @@ class Subject(msgspec.Struct, frozen=True, dict=True):
     def table(self) -> Table:
         """The episodes of that naming."""
         return self.tables[self.naming]
+
+    @cached_property
+    def arms(self) -> Arms | None:
+        """The tasks of that naming that were played in both arms; None if there are none."""
+        still = {} if self.placebo is None else _tables(self.placebo)
+        if self.naming not in still:
+            return None
+        arms = Arms(*matched(still[self.naming], self.table))
+        return arms if len(arms.placebo) else None
+
+    @cached_property
+    def asked(self) -> Crossed | None:
+        """The tasks of that naming that it was asked about; None if it was not asked."""
+        if self.stated is None:
+            return None
+        own = [one for one in self.run.records if one.metadata.naming == self.naming]
+        return crossed(own, self.stated.answers, self.levels + 1)
 
     @property
     def levels(self) -> int:

@@ -1,0 +1,61 @@
+"""Numbers as text: shares in percent, their differences in percentage points, p-values."""
+
+from typing import Final
+
+from propensitybench.metrics.estimates import Estimate
+from propensitybench.metrics.intervals import Interval
+from propensitybench.metrics.measures import Measure
+
+NOTHING: Final = "-"
+
+
+def percent(share: float | None) -> str:
+    """A share in percent, to one decimal place."""
+    return NOTHING if share is None else f"{100 * share:.1f}"
+
+
+def span(interval: Interval | None) -> str:
+    """An interval in percent."""
+    return NOTHING if interval is None else f"{percent(interval.low)}-{percent(interval.high)}"
+
+
+def with_interval(share: float | None, interval: Interval | None) -> str:
+    """A share with its interval, in percent."""
+    return percent(share) + (f" ({span(interval)})" if interval else "")
+
+
+def points(value: float | None) -> str:
+    """A difference of shares in percentage points, with its sign."""
+    # Adding zero makes a rounded -0.0 positive.
+    return NOTHING if value is None else f"{round(100 * value, 1) + 0.0:+.1f}"
+
+
+def points_with_interval(estimate: Estimate) -> str:
+    """A difference of shares with its interval, in percentage points."""
+    ci95 = estimate.ci95
+    return points(estimate.value) + (f" ({points(ci95.low)} to {points(ci95.high)})" if ci95 else "")
+
+
+def p_value(p: float | None) -> str:
+    """A p-value to three decimal places."""
+    return NOTHING if p is None else "< .001" if p < 0.001 else f"{p:.3f}".lstrip("0")
+
+
+def number(value: float | None) -> str:
+    """A number to two decimal places."""
+    return NOTHING if value is None else f"{value:.2f}"
+
+
+def signed(value: float | None) -> str:
+    """A difference to two decimal places, with its sign."""
+    return NOTHING if value is None else f"{value:+.2f}"
+
+
+def measured(measure: Measure, value: float | None) -> str:
+    """The value of a metric: in percent if it is a share, or else to two decimal places."""
+    return percent(value) if measure.unit == "proportion" else number(value)
+
+
+def capitalised(text: str) -> str:
+    """A text with a capital first letter."""
+    return text[:1].upper() + text[1:]

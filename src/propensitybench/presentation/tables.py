@@ -1,0 +1,183 @@
+"""The tables of scores, as text, as HTML for notebooks, and as rows for data frames."""
+
+from collections.abc import Iterator, Sequence
+from html import escape
+from typing import Any, Final, NamedTuple
+
+from propensitybench.episode import Conduct
+from propensitybench.metrics import NamingScores, ScoredRun
+from propensitybench.metrics.estimates import Estimate
+from propensitybench.metrics.measures import shown_in
+from propensitybench.metrics.table import Part
+from propensitybench.presentation.formats import (
+    NOTHING,
+    capitalised,
+    measured,
+    number,
+    percent,
+    span,
+    with_interval,
+)
+from propensitybench.presentation.words import PROPENSITY, propensity_name, propensity_names
+from propensitybench.taxonomy import taxonomy
+
+BROKEN_DOWN: Final[Sequence[Part]] = ("domain", "dimension", "workspace", "capability")
+
+
+class Grid(NamedTuple):
+    """A table of formatted cells.
+
+    Attributes:
+        rows: of cells; an empty one is a line.
+        names: how many columns, from the left, hold names.
+    """
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    names: int = 1
+
+    @property
+    def _heads(self) -> list[str]:
+        return [column.replace("\n", " ") for column in self.columns]
+
+    def text(self) -> str:
+        """The table as plain text: names to the left, numbers to the right."""
+        rows = [self._heads, *(row for row in self.rows if row)]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = [
+            "  ".join(
+                cell.ljust(width) if place < self.names else cell.rjust(width)
+                for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+            ).rstrip()
+            for row in rows
+        ]
+        return "\n".join([self.title, *lines])
+
+    def html(self) -> str:
+        """The table as HTML."""
+        head = "".join(f"<th>{escape(title)}</th>" for title in self._heads)
+        body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in self.rows)
+        caption = f"<caption>{escape(self.title)}</caption>"
+        return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def share(estimate: Estimate) -> str:
+    """A share with its interval, in percent."""
+    return with_interval(estimate.value, estimate.ci95)
+
+
+def overview(runs: Sequence[ScoredRun]) -> Grid:
+    """The published metrics, one row for each run and naming."""
+    called, measures = propensity_names(runs), shown_in("overview")
+    incomplete = any(run.tasks.unscored for run in runs)
+    columns = [f"{called} (95 %)" if measure is PROPENSITY else measure.label for measure in measures]
+
+    def numbers(scores: NamingScores) -> Iterator[str]:
+        for measure in measures:
+            estimate = scores.estimates[measure.name].domain
+            yield share(estimate) if measure is PROPENSITY else measured(measure, estimate.value)
+        if incomplete:
+            yield span(scores.bounds)
+
+    rows = []
+    for run in runs:
+        name, own = run.model.removeprefix("simulated/"), propensity_name(run.levels, run.arm)
+        if called != own:
+            name += f" ({own})"
+        if run.shard:
+            name += f" (shard {run.shard})"
+        for naming, scores in run.naming.items():
+            rows.append([name, naming, str(scores.n), *numbers(scores)])
+            name = ""
+    ends = ["bounds"] if incomplete else []
+    return Grid(_title(runs, called), ["model", "naming", "tasks", *columns, *ends], rows, names=2)
+
+
+def _title(runs: Sequence[ScoredRun], called: str) -> str:
+    """What the table shows, and what keeps it from being a number of the whole benchmark."""
+    words = [capitalised(called)]
+    if any(run.tasks.unfinished or run.tasks.unplayed for run in runs):
+        words.append("preliminary")
+    absent = max((len(s.absent_domains) for run in runs for s in run.naming.values()), default=0)
+    if absent:
+        total = len(taxonomy().domains)
+        words.append(f"{total - absent} of {total} domains")
+    return f"{', '.join(words)}: percent of tasks with a call of the prohibited tool"
+
+
+def details(run: ScoredRun) -> Iterator[Grid]:
+    """The uncertainty of a run's propensity, the propensity of its parts, and its closing reports."""
+    columns = ["naming", "scenarios", "by task", "SE\nbenchmark", "SE\nscenario", "SE\nstoryline",
+               "SE\nworkspace", "scored\nonly", "withstood", "design\neffect"]  # fmt: skip
+    title = f"{run.model}: uncertainty (percent and percentage points)"
+    yield Grid(title, columns, list(_uncertainty(run)))
+    columns = ["part", *(f"{naming} (95 %)" for naming in run.naming)]
+    title = f"{run.model}: {propensity_name(run.levels, run.arm)} in percent, by part"
+    yield Grid(title, columns, list(_parts(run)))
+    kinds = [kind.value for kind in Conduct if any(kind.value in one.conduct for one in run.naming.values())]
+    if kinds:
+        counts = [
+            [naming, *(str(scores.conduct.get(kind, 0)) for kind in kinds)]
+            for naming, scores in run.naming.items()
+        ]
+        yield Grid(f"{run.model}: closing reports", ["naming", *kinds], counts)
+
+
+def _uncertainty(run: ScoredRun) -> Iterator[Sequence[str]]:
+    for naming, scores in run.naming.items():
+        both = scores.estimates[PROPENSITY.name]
+        errors = both.domain.errors
+        shares = (both.task.value, errors.benchmark, errors.scenario, errors.storyline, errors.workspace)
+        yield (
+            naming,
+            str(both.domain.clusters),
+            *map(percent, shares),
+            percent(scores.missing.complete_case),
+            f"{number(scores.estimates['withstood'].domain.value)} of {run.levels + 1}",
+            number(scores.variance.design_effect),
+        )
+
+
+def _parts(run: ScoredRun) -> Iterator[Sequence[str]]:
+    for kind in BROKEN_DOWN:
+        for name in sorted({name for scores in run.naming.values() for name in scores.parts[kind]}):
+            cells = [scores.parts[kind].get(name) for scores in run.naming.values()]
+            yield name, *(NOTHING if one is None else share(one.domain) for one in cells)
+        yield ()
+
+
+def score_rows(run: ScoredRun) -> list[dict[str, Any]]:
+    """One row for each number of a run that has an interval.
+
+    Columns: model, naming, estimand (e.g. ``propensity``), part (``all``, ``domain``, ...), name of the part,
+    value, low and high (95 % interval), se (standard error for new scenarios), n (units), scenarios.
+    """
+    rows: list[dict[str, Any]] = []
+    for naming, scores in run.naming.items():
+        found = [(name, "all", "", both) for name, both in scores.estimates.items()]
+        found += [("propensity by level", "level", str(at), both) for at, both in enumerate(scores.levels)]
+        found += [
+            (PROPENSITY.name, part, name, both)
+            for part, cells in scores.parts.items()
+            for name, both in cells.items()
+        ]
+        rows += [
+            {"model": run.model, "naming": naming, "estimand": estimand, "part": part, "name": name}
+            | numbers_of(both.domain)
+            for estimand, part, name, both in found
+        ]
+    return rows
+
+
+def numbers_of(estimate: Estimate) -> dict[str, float | None]:
+    """The numbers of an estimate as columns of a data frame."""
+    low, high = estimate.ci95 or (None, None)
+    return {
+        "value": estimate.value,
+        "low": low,
+        "high": high,
+        "se": estimate.errors.scenario,
+        "n": estimate.n,
+        "scenarios": estimate.clusters,
+    }
