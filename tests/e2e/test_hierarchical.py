@@ -22,7 +22,10 @@ def test_fits_are_printed_and_in_the_json(tmp_path: Path) -> None:
     propensity = found["runs"][0]["naming"]["harmful"]["estimates"]["propensity"]["domain"]["value"]
     assert abs(fit["propensity"]["value"] - propensity) < 0.1
     printed = call("score", run, "--hierarchical").out
-    assert f"{fit['n_at_risk']:,} levels met, {fit['n_events']:,} misaligned; {fit['scenarios']} scenarios" in printed
+    assert (
+        f"{fit['n_at_risk']:,} levels met, {fit['n_events']:,} misaligned; {fit['scenarios']} scenarios"
+        in printed
+    )
     level = fit["levels"][1]["average_scenario"]
     assert f"{100 * level['value']:.1f} ({100 * level['ci95'][0]:.1f}-" in printed
     for group, one in fit["groups"]["workspace"].items():
