@@ -42,7 +42,7 @@ RunPaths = Annotated[
 ]
 Regress = Annotated[
     bool,
-    typer.Option("--regression", help="Also fit a regression over these runs (needs the extra `analysis`)."),
+    typer.Option("--regression", help="Also fit a regression over these runs."),
 ]
 Hierarchical = Annotated[
     bool,

@@ -31,7 +31,7 @@ GROUP_SCALE: Final = 1.0
 CHAINS: Final = 4
 WARM_UP: Final = 1000
 # Shorter steps than by default, since a divergence ends the fit.
-ACCEPTED: Final = 0.9
+ACCEPTED: Final = 0.97
 MAX_R_HAT: Final = 1.01
 MIN_EFFECTIVE: Final = 400
 NODES: Final = 25
