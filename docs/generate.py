@@ -1,8 +1,8 @@
 """Writes the generated parts of the documents; with ``--check``, fails if they are out of date.
 
 They are docs/cli.md, the Croissant description of the built-in data, and every block between
-``<!-- begin: NAME -->`` and ``<!-- end -->`` in README.md, docs/rules.md, docs/dataset.md and
-docs/api/running.md; `BLOCKS` names their sources.
+``<!-- begin: NAME -->`` and ``<!-- end -->`` in README.md, docs/rules.md, docs/metrics.md,
+docs/dataset.md and docs/api/running.md; `BLOCKS` names their sources.
 """
 
 import contextlib
@@ -14,6 +14,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
+from typing import get_args
 
 from propensitybench.chat import BLOCKED, StopReason
 from propensitybench.cli.app import COMMANDS
@@ -21,6 +22,8 @@ from propensitybench.clients.breaker import REFUSALS_TO_STOP
 from propensitybench.clients.failures import ERRORS, FATAL, TRANSIENT, WITHOUT_ERROR, FailureKind
 from propensitybench.clients.finish_reasons import FINISH_REASONS
 from propensitybench.episode.transitions import LIMITS, RESPONSES, TRANSITIONS
+from propensitybench.metrics.measures import MEASURES, Place
+from propensitybench.presentation.words import MEAN_OVER_DOMAINS, MISALIGNED
 from propensitybench.records.croissant import croissant
 from propensitybench.runs.settings import SETTINGS, default_of, must_be
 from propensitybench.scenarios.dataset import CROISSANT, built_in_folder
@@ -150,9 +153,20 @@ def quality() -> str:
     return f"```text\n{output_of(str(ROOT / 'perf' / 'text_quality.py'))}\n```\n"
 
 
+def metrics() -> str:
+    """The metrics and where each is shown, for docs/metrics.md."""
+    places = get_args(Place)
+    rows = [f"| key | name | definition | unit | {' | '.join(places)} |", "| --- " * (4 + len(places)) + "|"]
+    for one in MEASURES.values():
+        shown = " | ".join("yes" if place in one.shown else "" for place in places)
+        rows.append(f"| `{one.name}` | {one.label} | {one.definition} | {one.unit} | {shown} |")
+    return "\n".join(rows) + f"\n\n{MISALIGNED} {MEAN_OVER_DOMAINS}\n"
+
+
 BLOCKS: Mapping[str, Callable[[], str]] = {
     "rules": rules,
     "settings": settings,
+    "metrics": metrics,
     "endings": endings,
     "demo": demo,
     "counts": counts,
@@ -161,15 +175,17 @@ BLOCKS: Mapping[str, Callable[[], str]] = {
 
 
 def filled(text: str) -> str:
-    """A document with its generated blocks replaced."""
-    return BLOCK.sub(lambda match: match.group(1) + BLOCKS[match.group(2)]() + match.group(3), text)
+    """A document with its generated blocks replaced, except those that `python -m validation` writes."""
+    return BLOCK.sub(
+        lambda match: match[1] + BLOCKS[match[2]]() + match[3] if match[2] in BLOCKS else match[0], text
+    )
 
 
 def main() -> None:
     """Writes or checks the documents."""
     described = built_in_folder() / CROISSANT
     wanted = {ROOT / "docs" / "cli.md": cli_reference(), described: croissant(None)}
-    for name in ("README.md", "docs/rules.md", "docs/dataset.md", "docs/api/running.md"):
+    for name in ("README.md", "docs/rules.md", "docs/metrics.md", "docs/dataset.md", "docs/api/running.md"):
         path = ROOT / name
         wanted[path] = filled(path.read_text(encoding="utf-8"))
     stale = [p for p, text in wanted.items() if not p.exists() or p.read_text(encoding="utf-8") != text]

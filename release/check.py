@@ -31,7 +31,6 @@ IN_DIST_INFO: Final = {
     "RECORD",
     "entry_points.txt",
     "licenses/LICENSE",
-    "licenses/src/propensitybench/pages/assets/vendor/LICENSES.txt",
 }
 
 

@@ -22,7 +22,6 @@ INFO: Final = (
     "RECORD",
     "entry_points.txt",
     "licenses/LICENSE",
-    "licenses/src/propensitybench/pages/assets/vendor/LICENSES.txt",
 )
 METADATA: Final = """\
 Metadata-Version: 2.4

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from functools import partial
-from math import pi, sin
 from typing import Final
 
 import numpy as np
@@ -20,14 +19,12 @@ from propensitybench.episode import EpisodeRecord, EpisodeStats, Outcome
 from propensitybench.metrics import RunRecords
 from propensitybench.metrics.arrays import Codes
 from propensitybench.metrics.judged import Judged
-from propensitybench.metrics.stated import Answer, Stated
+from propensitybench.metrics.stated import Answer
 from propensitybench.metrics.table import LEVELS
 from propensitybench.scenarios import TaskMetadata
 from propensitybench.signs import SIGNS, Read, Subject, declared
-from propensitybench.signs.decide import Claim, SignVerdict, decide
-from propensitybench.signs.effects import rank_correlation
-from propensitybench.signs.find import claims, decide_all
-from propensitybench.signs.subject import IndexedModel
+from propensitybench.signs.decide import SignVerdict, decide
+from propensitybench.signs.find import claims
 from propensitybench.taxonomy import NAMINGS, taxonomy
 from validation.tables import Block, is_above, markdown, percent
 
@@ -178,14 +175,14 @@ def subject_of(world: World, rng: np.random.Generator) -> Subject:
     return Subject("m", run, placebo, _stated(world, run, rng), _read(world, run, rng))
 
 
-def _stated(world: World, run: RunRecords, rng: np.random.Generator) -> Stated:
+def _stated(world: World, run: RunRecords, rng: np.random.Generator) -> dict[tuple[str, int], Answer]:
     """NO to its share of the tasks that it gives in to, lost or not, and to half of the others."""
     found: dict[tuple[str, int], Answer] = {}
     for record in run.records:
         share = 0.5 if record.stats.outcome == "resisted" else world.says_no
         key = record.metadata.task.rpartition(".")[0], 1
         found[key] = "no" if rng.random() < share else "yes"
-    return Stated("would", found)
+    return found
 
 
 def _read(world: World, run: RunRecords, rng: np.random.Generator) -> Read:
@@ -210,12 +207,8 @@ def read_by_a_person(tasks: Sequence[TaskMetadata], codes: Sequence[int] | Codes
 def verdicts(world: World, rng: np.random.Generator) -> dict[str, SignVerdict]:
     """The verdicts on a model of that world, of the signs that can be tested."""
     subject = subject_of(world, rng)
-    family = claims(declared(), [sign.evidence(subject) for sign in SIGNS])
-    return {
-        SIGNS[number].declared.sign: one.verdict
-        for (_, number), one in decide_all({0: family}).items()
-        if one.verdict != "not tested"
-    }
+    family = claims(declared(), [evidence(subject) for evidence in SIGNS.values()])
+    return {sign.sign: one.verdict for sign, one in decide(family).items() if one.verdict != "not tested"}
 
 
 def wrong(world: World, found: Mapping[str, SignVerdict]) -> dict[str, set[str]]:
@@ -229,17 +222,6 @@ def wrong(world: World, found: Mapping[str, SignVerdict]) -> dict[str, set[str]]
     }
 
 
-def index_verdict(rho: float, models: int, rng: np.random.Generator) -> SignVerdict:
-    """The verdict on models whose index and propensity have this rank correlation."""
-    pearson = 2 * sin(pi * rho / 6)
-    x, other = rng.normal(size=(2, models))
-    y = pearson * x + np.sqrt(1 - pearson**2) * other
-    effect = rank_correlation([IndexedModel("m", *pair) for pair in zip(y, x, strict=True)])
-    return decide({"": Claim(effect, RELEVANT["capability"], shown_below=True)})[""].verdict
-
-
-RHOS: Final = (0.0, 0.3, -0.3, 0.7)
-MODELS: Final = (30, 60, 200)
 VERDICTS: Final[Sequence[SignVerdict]] = ("shown", "not shown", "cannot tell yet")
 WRONG: Final = 0.05
 
@@ -247,7 +229,6 @@ WRONG: Final = 0.05
 def tables(pool: Executor, replicates: int) -> Iterator[Block]:
     """The tables of docs/findings.md."""
     yield _worlds(pool, replicates)
-    yield _correlations(4 * replicates)
 
 
 def _worlds(pool: Executor, replicates: int) -> Block:
@@ -269,17 +250,3 @@ def _worlds(pool: Executor, replicates: int) -> Block:
 
 def _play(name: str, replicates: int) -> list[dict[str, SignVerdict]]:
     return [verdicts(WORLDS[name], np.random.default_rng([seed, 5])) for seed in range(replicates)]
-
-
-def _correlations(replicates: int) -> Block:
-    rows, above = [], 0
-    for rho in RHOS:
-        for models in MODELS:
-            seen = Counter(
-                index_verdict(rho, models, np.random.default_rng([seed, models]))
-                for seed in range(replicates)
-            )
-            rows.append((f"{rho:g}", str(models), *(percent(seen[one], replicates) for one in VERDICTS)))
-            false: SignVerdict = "not shown" if abs(rho) < RELEVANT["capability"] else "shown"
-            above += is_above(seen[false], replicates, WRONG)
-    return Block("correlation", markdown(("correlation", "models", *VERDICTS), rows), above)

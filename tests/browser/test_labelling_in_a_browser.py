@@ -132,7 +132,7 @@ def test_answers_survive_a_closed_page_and_can_be_taken_from_a_file(run: Path) -
         await tab.load(page)
         assert await tab.run(STATUS) == "0 of 4 answered"
         for file, note in (
-            (path, "Answers taken over from the file: 1"),
+            (path, "Answers loaded from the file: 1"),
             (run, "That file was not saved by this page"),
         ):
             document = await tab.ask("DOM.getDocument")

@@ -20,6 +20,17 @@ from propensitybench.pages.page_write import report as write_report
 from propensitybench.runs import StoredRun
 from propensitybench.store import RunFile
 
+# Texts of figures that overlap another one or are cut off, however the browser's font is.
+OVERLAPPING: Final = """[...document.querySelectorAll('.drawn')].flatMap((svg) => {
+  const level = [...svg.querySelectorAll('text:not([transform])')]
+    .map((one) => [one, one.getBoundingClientRect()]);
+  const { left, right } = svg.getBoundingClientRect();
+  return level.filter(([one, a], place) => a.left < left || a.right > right || (
+    a.width && level.slice(place + 1).some(([, b]) =>
+      a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 4 && b.top < a.bottom - 4)
+  )).map(([one]) => `${svg.getAttribute('aria-label')}: ${one.textContent}`);
+})"""
+
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed")]
 
 
@@ -45,23 +56,27 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     annotate(paths[0], awareness, "judge/a", thoughts)
     paths.append(make(folder / "never.run", "simulated/never", limit=4))
     finish(paths[-1], TaskScript(lambda _: [Reply(stop=StopReason.LENGTH)] * 13, "simulated/never"))
-    return write_report(paths, folder / "report", figures=False).page
+    return write_report(paths, folder / "report").page
 
 
 async def _draws_and_fits(tab: Tab, page: Path) -> None:
     for width in (1280, 360):
         await tab.load(page, width)
-        await tab.when("document.querySelector('[data-chart=summary] circle')")
         assert await tab.run("document.documentElement.scrollWidth <= innerWidth")
-    for name in ("cumulative", "survival", "hazard", "naming", "pairs"):
-        assert await tab.when(f"document.querySelector('[data-chart={name}] svg [aria-label]')") is not None
+        assert await tab.run(OVERLAPPING) == []
+        # Text of figures is legible: at least 10 pixels high.
+        smallest = (
+            "Math.min(...[...document.querySelectorAll('.drawn text')].filter((one) => one.checkVisibility())"
+        )
+        assert await tab.run(f"{smallest}.map((one) => one.getBoundingClientRect().height))") >= 10
+    assert await tab.run("document.querySelectorAll('.drawn').length") > 20
+    assert "95% CI" in await tab.run("document.querySelector('.drawn title').textContent")
 
 
 async def _is_accessible(tab: Tab, page: Path) -> None:
     for width, scheme in LOOKS:
         await tab.prefer(scheme)
         await tab.load(page, width)
-        await tab.when("document.querySelector('[data-chart=pairs] circle')")
         await tab.when("document.querySelector('#episodes td a')")
         await tab.run("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
         assert await tab.findings() == []
@@ -133,6 +148,25 @@ async def _filters_by_outcome(tab: Tab, page: Path) -> None:
     assert label != ink
 
 
+async def _shows_long_tables_in_parts(tab: Tab, page: Path) -> None:
+    await tab.load(page)
+    await tab.run(
+        "window.long = document.querySelector('main').appendChild(document.createElement('table'));"
+        "long.innerHTML = `<thead><tr><th>number</th></tr></thead><tbody>${"
+        "[...Array(450).keys()].map((number) => `<tr><td>${number}</td></tr>`).join('')}</tbody>`;"
+        "new RowTable(long); 0"
+    )
+    shown = "[...long.tBodies[0].rows].map((row) => Number(row.textContent))"
+    more = "long.nextElementSibling"
+    assert await tab.run(shown) == list(range(200))
+    assert await tab.run(f"{more}.textContent") == "Show more: 200 of 450"
+    await tab.run(f"{more}.click(), {more}.click()")
+    assert await tab.run(shown) == list(range(450))
+    assert await tab.run(f"{more}.hidden")
+    await tab.run("long.querySelector('button').click(), long.querySelector('button').click()")
+    assert await tab.run(shown) == list(range(449, 249, -1))
+
+
 async def _turns_dark(tab: Tab, page: Path) -> None:
     await tab.load(page)
     colour = "getComputedStyle(document.body).backgroundColor"
@@ -163,6 +197,7 @@ CHECKS: Final = (
     _sorts_and_filters,
     _lists_transcripts,
     _filters_by_outcome,
+    _shows_long_tables_in_parts,
     _turns_dark,
 )
 

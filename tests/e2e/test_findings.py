@@ -172,7 +172,6 @@ def test_what_the_model_said_to_the_probe_is_tested(folder: Path) -> None:
     assert call(*asked["hint"].split()[1:], cwd=folder).code == 0
     (model,) = call("findings", "probed.run", "--json", cwd=folder).json["models"]
     assert model["findings"][7]["size"] == 24
-    assert model["findings"][7]["fact"].endswith("on a side branch, whether it would use the tool.")
 
 
 def test_one_task_is_one_task(tmp_path: Path) -> None:
@@ -247,4 +246,3 @@ def test_what_the_model_said_is_tested(folder: Path) -> None:
     # It says NO to everything, and does it.
     assert (always["verdict"], always["effect"]) == ("shown", 1)
     assert always["size"] == 24
-    assert always["fact"] == "It was asked in a conversation of its own whether it may use the tool."

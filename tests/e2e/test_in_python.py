@@ -91,8 +91,8 @@ def test_report_and_export(run: Path, tmp_path: Path) -> None:
 
 
 def test_board(run: Path, tmp_path: Path) -> None:
-    written = pb.board([run], tmp_path / "board")
-    printed = call("board", run, "--out", tmp_path / "other", "--json").json
+    written = pb.board([run], tmp_path / "board", figures=False)
+    printed = call("board", run, "--out", tmp_path / "other", "--json", "--no-figures").json
     assert written.to_dict() == {**printed, "page": str(written.page)}
     assert written.to_polars()["naming"].to_list() == ["harmful", "benign"]
     assert repr(pb.board([], tmp_path / "board", remove=["at-level-1"])).endswith("0 runs (1 removed)")

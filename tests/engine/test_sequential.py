@@ -202,7 +202,7 @@ def test_fewer_levels_and_the_rule_are_kept_wherever_a_run_is_scored(tmp_path: P
         assert (scores.levels, scores.stopping_rule) == (3, state(path))
         assert len(scores.naming["harmful"].cumulative_by_level) == 4
         assert scores.tasks.not_drawn == 10
-        assert "PP@3" in repr(scores)
+    assert "PP@3" in repr(run.score())
 
 
 def _counts(path: Path) -> TaskCounts:

@@ -4,15 +4,16 @@ from typing import Any
 
 import pytest
 
-from propensitybench.generation.agreement import ScoreSpread
 from propensitybench.generation.panel_forms import PanelReading
 from propensitybench.generation.panel_items import DRAWN, PanelItem
 from propensitybench.generation.panel_scores import (
     PanelLimits,
     PanelScores,
+    ScoreSpread,
     panel_limits,
     returned,
     score_panel,
+    spread,
 )
 
 GOOD = {"R": 6, "C": 6, "T": 6, "D": 6, "L": 6, "P": 5, "E": 3}
@@ -149,3 +150,9 @@ def test_a_scenario_with_messages_of_its_own_goes_back_for_them() -> None:
     own = PanelItem("item01", DRAWN, "mine", "a/b/c", "time", "", "text")
     bad = {"item01": {"P": 2}}
     assert list(returned(scored([own], bad, bad), panel_limits())) == ["mine"]
+
+
+def test_spreads_by_hand() -> None:
+    assert spread([2, None, 4, 6]) == ScoreSpread(3, 4.0, 2.0)
+    assert spread([5]) == ScoreSpread(1, 5.0, None)
+    assert spread([None]) == ScoreSpread(0, None, None)

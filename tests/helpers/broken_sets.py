@@ -169,7 +169,7 @@ def long_body(count: int) -> str:
     return " ".join(["The item is open and so is the file."] * (count // 9 + 1)) + "\n\n{from}"
 
 
-def each_mail(field: str, value: Any) -> Edit:
+def each_message(field: str, value: Any) -> Edit:
     """Sets a field of every message of the chain."""
 
     def edit(files: Files) -> None:
@@ -349,7 +349,7 @@ STORYLINE_EDITS: Final[Mapping[str, Edit]] = {
     ),
     "storyline-equal-lengths": both(
         *(story(f"messages.{level}.body", long_body(40)) for level in range(3, 13)),
-        each_mail("deadline", ""),
+        each_message("deadline", ""),
         *(story(f"messages.{level}.body", long_body(40).split("\n")[0]) for level in (1, 2)),
     ),
     "message-too-long": story("messages.9.body", "{deadline} " + long_body(120)),

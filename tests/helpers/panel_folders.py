@@ -104,7 +104,7 @@ def write(path: Path, content: object) -> None:
 
 
 def shown(request: Json) -> dict[str, str]:
-    """The items in the first message of a request, by name."""
+    """The item in the first message of a request, by name."""
     text = request["messages"][0]["content"]
     return dict(re.findall(r'<file name="(\w+)\.txt">\n(.*?)\n</file>', text, re.DOTALL))
 
@@ -128,21 +128,17 @@ def honest_scores(text: str, reader: str) -> Json:
     return {**found, "comment": comment, "quote": quote}
 
 
-def judge(change: Callable[[str, Json, int], Json | None] = lambda _item, entry, _turn: entry) -> Behaviour:
-    """A scripted judge of every item in a request.
+def judge(change: Callable[[str, Json, int], Json] = lambda _item, entry, _turn: entry) -> Behaviour:
+    """A scripted judge.
 
     Args:
-        change: of an entry, given the item's name, the entry and the number of the turn from 1; None leaves
-            the entry out.
+        change: of a reply, given the item's name, the reply and the number of the turn from 1.
     """
 
     def answer(request: Json, _number: int) -> Answer:
         reader = request["messages"][0]["content"][:60]
         turn = (len(request["messages"]) + 1) // 2
-        entries = []
-        for name, text in shown(request).items():
-            entry = change(name, {"item": name, **honest_scores(text, reader)}, turn)
-            entries += [] if entry is None else [entry]
-        return says(json.dumps({"items": entries}))
+        ((name, text),) = shown(request).items()
+        return says(json.dumps(change(name, dict(honest_scores(text, reader)), turn)))
 
     return answer

@@ -13,6 +13,7 @@ from propensitybench.episode.prompt import NO_REPLY, TURN_LIMIT_REACHED
 from propensitybench.inspect_adapter.model_output import sound_reply
 from propensitybench.inspect_adapter.tasks import propensity
 from propensitybench.metrics import RunRecords, score_run
+from propensitybench.metrics.measures import shown_in
 from propensitybench.scenarios import Selection
 
 PROFILES = ("always", "quitter", "malformed", "incompetent", "at-level-2", "o3-like")
@@ -97,17 +98,12 @@ def _expected(records: list[Any], levels: int) -> dict[str, float]:
         low, high = found.ci95 or (None, None)
         bound_low, bound_high = found.bounds or (None, None)
         numbers = {
-            "propensity": found.propensity,
+            **{one.name: found.estimates[one.name].domain.value for one in shown_in("inspect")},
             "stderr": found.estimates["propensity"].domain.errors.scenario,
             "ci95_low": low,
             "ci95_high": high,
             "bound_low": bound_low,
             "bound_high": bound_high,
-            "propensity_zero": found.propensity_zero,
-            "resilience": found.resilience,
-            "persistence": found.persistence,
-            "abandonment": found.abandonment,
-            "competent": found.competent,
             "scored": found.n,
             "blocked": 0,
             "truncated": 0,

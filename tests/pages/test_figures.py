@@ -1,7 +1,6 @@
 """Figures: all are written, labelled and legible, and none replaces somebody else's file."""
 
 import re
-from collections import Counter
 from collections.abc import Callable
 from functools import cache
 from itertools import combinations, product
@@ -29,8 +28,9 @@ from propensitybench.errors import BadInput
 from propensitybench.metrics import RunRecords
 from propensitybench.metrics.analysis import Analysis, analyse
 from propensitybench.pages.figures import Figure, write_figures
-from propensitybench.pages.figures.layout import compose
-from propensitybench.pages.figures.marks import spread
+from propensitybench.pages.figures.curves import spread
+from propensitybench.pages.figures.panels import compose
+from propensitybench.pages.figures.svg import inline_svg
 from propensitybench.pages.figures.view import NAME_WIDTH, view_of
 from propensitybench.pages.figures.writing import drawings
 from propensitybench.pages.style import COLOURS, ONE_COLUMN, TWO_COLUMNS, styled, text_width
@@ -118,7 +118,8 @@ def drawn_texts(canvas: Canvas) -> list[DrawnText]:
         low, high = sorted(axis.get_view_interval())
         reach = 1e-6 * (high - low)
         ticks = axis.get_major_ticks()
-        unseen |= {tick.label1 for tick in ticks if not low - reach <= tick.get_loc() <= high + reach}
+        beyond = [tick for tick in ticks if not low - reach <= tick.get_loc() <= high + reach]
+        unseen |= {label for tick in beyond for label in (tick.label1, tick.label2)}
     texts = []
     for text in canvas.findobj(lambda artist: isinstance(artist, Text)):
         assert isinstance(text, Text)
@@ -137,7 +138,7 @@ def svg_texts(path: Path) -> list[str]:
 
 
 def by_name(figures: list[Figure]) -> dict[str, Path]:
-    return {figure.name: figure.files[0] for figure in figures}
+    return {path.stem: path for figure in figures for path in figure.files}
 
 
 @pytest.fixture(scope="module")
@@ -147,19 +148,18 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> list[Figure]:
 
 def test_every_figure_has_its_stated_size_and_a_caption(two: list[Figure]) -> None:
     assert [figure.name for figure in two] == [
-        "overview", "zero-and-pressure", "levels", "namings", "dimensions", "domains-harmful",
-        "domains-benign", "survival", "hazard", "capabilities-1-one", "capabilities-2-other",
-        "archetypes", "pairs-harmful", "pairs-benign", "missing",
+        "overview", "zero", "levels", "namings", "contrasts", "domains", "dimensions", "capabilities",
+        "survival", "hazard", "archetypes", "pairs", "missing",
     ]  # fmt: skip
     for figure in two:
-        (svg,) = figure.files
-        assert svg.name == f"{figure.name}.svg"
-        assert figure.width in (ONE_COLUMN, TWO_COLUMNS)
-        width = ET.parse(svg).getroot().attrib["width"]
-        assert float(width.removesuffix("pt")) == pytest.approx(72 * figure.width, abs=0.1)
+        for svg in figure.files:
+            assert svg.stem.startswith(figure.name)
+            width = ET.parse(svg).getroot().attrib["width"]
+            assert float(width.removesuffix("pt")) == pytest.approx(72 * figure.width, abs=0.1)
+        assert figure.width == (TWO_COLUMNS if figure.name == "overview" else ONE_COLUMN)
         assert figure.caption.endswith(".")
-        assert "96 tasks" in figure.caption or figure.name.startswith("pairs")
-        assert "95%" in figure.caption or figure.name == "dimensions"
+        assert "96 tasks" in figure.caption or figure.name in ("pairs", "contrasts")
+        assert "95%" in figure.caption
 
 
 def test_both_formats_are_written_and_png_has_300_dpi(tmp_path: Path) -> None:
@@ -175,33 +175,52 @@ def test_both_formats_are_written_and_png_has_300_dpi(tmp_path: Path) -> None:
 def test_marks_and_axes_are_labelled(two: list[Figure]) -> None:
     texts = {name: "\n".join(svg_texts(path)) for name, path in by_name(two).items()}
     for name, text in texts.items():
-        assert ("other" if name == "capabilities-2-other" else "one") in text, name
+        assert ("other" if name.startswith("capabilities-2-other-") else "one") in text, name
     for label in ("Pressure level (0 = the task alone)", "Propensity (share of tasks)", "100%"):
         assert label in texts["overview"]
     for domain in DOMAINS:
         assert domain.capitalize() in texts["domains-benign"]
-        assert domain.capitalize() in texts["capabilities-1-one"]
-    assert "zero-pressure" in texts["zero-and-pressure"]
-    assert "is partly selection" in texts["hazard"]
-    assert "late, after much work" in texts["archetypes"]
-    assert "Resilience (level of the prohibited call)" in texts["archetypes"]
+        assert domain.capitalize() in texts["capabilities-1-one-harmful"]
+    assert "zero-pressure" in texts["zero-harmful"]
+    assert "tasks at risk" in texts["hazard-benign"]
+    assert "much work" in texts["archetypes-harmful"]
+    assert "Resilience (level of the prohibited call)" in texts["archetypes-harmful"]
     assert "other \u2212 one" in texts["pairs-harmful"]
-    assert "Every task has a score" in texts["missing"]
+    captions = {figure.name: figure.caption for figure in two}
+    assert "is partly selection" in captions["hazard"]
+    assert "every task has a score" in captions["missing"]
 
 
 def test_numbers_in_the_figures_are_those_of_the_analysis(two: list[Figure]) -> None:
     paths = by_name(two)
-    runs = analysis("two").runs
-    harmful = [run.scores.naming["harmful"] for run in runs]
-    shares = [share for scores in harmful for share in scores.by_dimension.values()]
-    cells = [text for text in svg_texts(paths["dimensions"]) if re.fullmatch(r"[\d.]+", text)]
-    assert len(shares) == 12
-    assert Counter(cells) == Counter(f"{100 * (share or 0):.1f}" for share in shares)
-    for run, scores in zip(runs, harmful, strict=True):
+    texts = {name: "\n".join(svg_texts(path)) for name, path in paths.items()}
+    told = {name: [node.text for node in ET.parse(path).iter(f"{SVG}title")] for name, path in paths.items()}
+    for run in analysis("two").runs:
+        scores = run.scores.naming["harmful"]
         ends = f"{100 * (scores.propensity_zero or 0):.1f} \u2192 {100 * (scores.propensity or 0):.1f}%"
-        assert ends in "\n".join(svg_texts(paths["zero-and-pressure"]))
-        difference = 100 * (run.scores.naming_sensitivity or 0)
-        assert f"{difference:+.1f} pp" in "\n".join(svg_texts(paths["namings"]))
+        assert ends in texts["zero-harmful"]
+        assert f"{100 * (run.scores.naming_sensitivity or 0):+.1f} pp" in texts["namings"]
+        for part in ("domain", "dimension"):
+            for name, both in scores.parts[part].items():
+                assert both.domain.ci95 is not None
+                low, high = (f"{100 * end:.1f}" for end in both.domain.ci95)
+                words = f"{name.capitalize()}, {run.name}: {100 * (both.domain.value or 0):.1f}%"
+                assert f"{words}, 95% CI {low} to {high}" in told[f"{part}s-harmful"]
+
+
+def test_a_page_shows_the_file_in_its_own_colours(two: list[Figure]) -> None:
+    for name, path in by_name(two).items():
+        shown = ET.fromstring(inline_svg(path.read_bytes(), name))
+        file = ET.parse(path).getroot()
+        assert [one.text for one in shown.iter("text")] == [one.text for one in file.iter(f"{SVG}text")]
+        assert [one.text for one in shown.iter("title")] == [one.text for one in file.iter(f"{SVG}title")][1:]
+        written = ET.tostring(shown, encoding="unicode")
+        assert not re.search("#[0-9a-f]{6}", written)
+        ids = [one.attrib["id"] for one in shown.iter() if "id" in one.attrib]
+        assert all(one.startswith(f"{name}-") for one in ids)
+        assert set(re.findall(r"#([\w.-]+)", written)) <= set(ids)
+        assert shown.attrib["role"] == "img"
+        assert shown.attrib["aria-label"] == file.findtext(f"{SVG}title")
 
 
 def test_captions_say_what_n_and_p_are_of() -> None:
@@ -211,8 +230,8 @@ def test_captions_say_what_n_and_p_are_of() -> None:
     scored = sum(one.stats.outcome in ("misaligned", "resisted") for one in runs[0].records) // 2
     assert pair.contrast.propensity.n == 96 > scored
     captions = {one.name: one.caption for one in drawings(found)}
-    assert "on the 96 tasks begun in both" in captions["pairs-harmful"]
-    assert pair.contrast.p_tests in captions["pairs-harmful"]
+    assert "on the 96 tasks begun in both" in captions["pairs"]
+    assert pair.contrast.p_tests in captions["pairs"]
     assert "on the tasks begun in both" in captions["namings"]
 
 
@@ -230,7 +249,8 @@ def test_output_is_deterministic_whatever_is_configured(two: list[Figure], tmp_p
     ):
         again = write_figures(analysis("two"), tmp_path, ("svg",))
     for first, second in zip(two, again, strict=True):
-        assert first.files[0].read_bytes() == second.files[0].read_bytes(), first.name
+        for one, other in zip(first.files, second.files, strict=True):
+            assert one.read_bytes() == other.read_bytes(), one.name
 
 
 @pytest.mark.parametrize("case", [*QUICK, pytest.param("eight", marks=pytest.mark.slow)])
@@ -238,14 +258,14 @@ def test_every_text_is_visible_large_enough_and_overlaps_no_other(case: str) -> 
     with styled():
         to_draw = drawings(analysis(case))
         assert to_draw[0].name == "overview"
-        for drawing in to_draw:
-            texts = drawn_texts(compose(drawing))
+        for name, panels in (file for drawing in to_draw for file in drawing.files.items()):
+            texts = drawn_texts(compose(panels))
             assert min(text.size for text in texts) >= 7
             for text in texts:
-                assert text.inside >= 0.98, (drawing.name, text)
+                assert text.inside >= 0.98, (name, text)
             level = [(text.text, text.box.padded(-1)) for text in texts if text.level]
             over = [(one, other) for (one, a), (other, b) in combinations(level, 2) if a.overlaps(b)]
-            assert over == [], drawing.name
+            assert over == [], name
 
 
 @pytest.mark.parametrize("case", ["never", "missing", "short ladder", "two ladders"])
@@ -253,7 +273,7 @@ def test_unusual_runs_are_explained(case: str) -> None:
     with styled():
         to_draw = {drawing.name: drawing for drawing in drawings(analysis(case))}
         texts = {
-            name: "\n".join(text.text for text in drawn_texts(compose(to_draw[name])))
+            name: "\n".join(text.text for text in drawn_texts(compose(to_draw[name].panels)))
             for name in ("overview", "missing")
         }
     captions = [drawing.caption for drawing in to_draw.values()]
@@ -264,9 +284,11 @@ def test_unusual_runs_are_explained(case: str) -> None:
         missing = analysis(case).runs[0].scores.naming["harmful"].missing
         counts = [sum(by.values()) for by in (missing.blocked, missing.truncated, missing.errored)]
         assert all(counts)
-        assert "of 96: {} blocked, {} truncated, {} errored".format(*counts) in texts["missing"]
-        assert "Every task has a score" not in texts["missing"]
-        assert "higher --max-tokens" in " ".join(texts["missing"].split())
+        assert "of 96: {} blocked, {} truncated, {} errored".format(*counts) in " ".join(
+            texts["missing"].split()
+        )
+        assert "every task has a score" not in to_draw["missing"].caption
+        assert "higher --max-tokens" in to_draw["missing"].caption
         assert "every value that these tasks allow" in to_draw["missing"].caption
     if case == "short ladder":
         assert "PP@6 (share of tasks)" in texts["overview"]
@@ -283,7 +305,8 @@ def test_hostile_names_are_text_in_svg(tmp_path: Path) -> None:
     assert "$x^2$ \ufffd[31m</text>" in texts["missing"] + figures[0].caption
     assert not re.search("[\x00-\x08\x1b\u202e]", "".join(texts.values()))
     for figure in figures:
-        assert not re.search("[\x00-\x08\x1b\u202e]", figure.files[0].read_text(encoding="utf-8"))
+        for path in figure.files:
+            assert not re.search("[\x00-\x08\x1b\u202e]", path.read_text(encoding="utf-8"))
 
 
 def test_run_without_any_score_has_one_figure(tmp_path: Path) -> None:
@@ -295,24 +318,22 @@ def test_run_without_any_score_has_one_figure(tmp_path: Path) -> None:
 
 
 def test_model_has_the_same_colour_in_every_figure(two: list[Figure]) -> None:
-    for figure in two:
-        drawn = figure.files[0].read_text(encoding="utf-8").lower()
+    for name, path in by_name(two).items():
+        drawn = path.read_text(encoding="utf-8").lower()
         used = {colour for colour in COLOURS if colour.lower() in drawn} - {"#000000"}
-        if figure.name == "capabilities-2-other":
-            assert used == {COLOURS[1]}
-        elif figure.name == "capabilities-1-one":
-            assert used == {COLOURS[0]}
+        if name.startswith("capabilities"):
+            assert used == {COLOURS["2-other" in name]}
         else:
-            without = figure.name == "dimensions" or figure.name.startswith("pairs")
-            assert used == (set() if without else set(COLOURS[:2])), figure.name
+            assert used == (set() if name.startswith("pairs") else set(COLOURS[:2])), name
 
 
 @pytest.mark.slow
 def test_long_names_stay_distinct_and_are_given_in_the_caption() -> None:
     view = view_of(analysis("eight"))
-    assert len(set(view.labels)) == 8
-    assert all(text_width(label) <= NAME_WIDTH + 0.15 for label in view.labels)
-    assert view.remarks[7] == f"{view.labels[7]} is {LONG}-7"
+    labels = [model.label for model in view.models]
+    assert len(set(labels)) == 8
+    assert all(text_width(label) <= NAME_WIDTH + 0.15 for label in labels)
+    assert view.remarks[7] == f"{labels[7]} is {LONG}-7"
 
 
 def test_other_files_are_neither_overwritten_nor_removed(tmp_path: Path) -> None:
@@ -332,7 +353,9 @@ def test_other_files_are_neither_overwritten_nor_removed(tmp_path: Path) -> None
 def test_only_the_named_figures_are_written(tmp_path: Path) -> None:
     figures = write_figures(analysis("missing"), tmp_path, ("svg",), only=["hazard", "missing"])
     assert [figure.name for figure in figures] == ["hazard", "missing"]
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["hazard.svg", "missing.svg"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "hazard-benign.svg", "hazard-harmful.svg", "missing.svg"
+    ]  # fmt: skip
     with pytest.raises(BadInput, match=r"no figure is called 'hazards'; these runs have overview, "):
         write_figures(analysis("missing"), tmp_path, ("svg",), only=["hazards"])
 
@@ -356,7 +379,7 @@ def test_command_writes_and_lists_figures(tmp_path: Path) -> None:
     done = call("figures", path, "--out", tmp_path / "out", "--format", "png")
     assert done.code == 0
     names = {file.name for file in (tmp_path / "out").iterdir()}
-    assert {"overview.png", "survival.png", "missing.png"} <= names
+    assert {"overview.png", "survival-harmful.png", "missing.png"} <= names
     assert all(name.endswith(".png") and str(tmp_path / "out" / name) in done.out for name in names)
     assert "6 tasks" in done.out
     twice = call("figures", path, path, "--out", tmp_path / "out")

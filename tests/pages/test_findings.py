@@ -13,8 +13,7 @@ from helpers.records import BIO, CYBER, errored, misaligned, resisted
 from propensitybench.errors import BadInput
 from propensitybench.metrics import RunRecords
 from propensitybench.metrics.capability_index import IndexEntry
-from propensitybench.metrics.stated import Stated
-from propensitybench.pages.findings import render, write_findings
+from propensitybench.pages.findings import render_findings, write_findings
 from propensitybench.signs import Findings, Subject, declared, find
 from propensitybench.signs.findings import findings_of
 from validation.signs import CLEAR, read_by_a_person, subject_of
@@ -35,7 +34,7 @@ def small(name: str) -> Subject:
     answers = {(f"{one}.time.harmful", 1): "no" for one in "abcef"}
     read = read_by_a_person([one.metadata for one in records[:2]], [1, 0])
     run = RunRecords(f"{name}.run", name, 8, records)
-    return Subject(name, run, None, Stated("would", answers), read)  # type: ignore[arg-type]
+    return Subject(name, run, None, answers, read)  # type: ignore[arg-type]
 
 
 def fixed(page: Findings) -> Findings:
@@ -70,9 +69,9 @@ def test_the_json_is_word_for_word_what_it_was(two: Findings, golden: Callable[[
 
 def test_the_page_is_word_for_word_what_it_was(two: Findings, golden: Callable[[str, str], None]) -> None:
     # Drawings depend on the version of matplotlib, styles are shared with other pages.
-    page = re.sub(r'(<svg class="drawn"[^>]*>).*?</svg>', r"\1</svg>", render(two), flags=re.DOTALL)
-    page = re.sub(r"<style>.*?</style>", "", page, flags=re.DOTALL)
-    golden("findings.html", re.sub(r"(</li>|</tr>|</p>|</div>)", r"\1\n", page))
+    page = re.sub(r'(<svg class="drawn"[^>]*>).*?</svg>', r"\1</svg>", render_findings(two), flags=re.DOTALL)
+    page = page[page.index("<main") : page.index("</main>")]
+    golden("findings.html", re.sub(r"(</li>|</tr>|</p>|</div>)\n*", r"\1\n", page))
 
 
 class Elements(HTMLParser):
@@ -90,12 +89,11 @@ class Elements(HTMLParser):
 
 
 def test_every_sign_opens_to_its_figure_without_a_script(clear: Findings) -> None:
-    page = render(clear)
+    page = render_findings(clear)
     elements = Elements(page)
     assert elements.tags.count("figure") == 8  # all but the relation to capability
-    assert "script" not in elements.tags
+    assert elements.tags.count("script") == 1  # of the theme
     assert len(elements.ids) == len(set(elements.ids))
-    assert "script-src &#x27;none&#x27;" in page or "script-src 'none'" in page
     assert "http://" not in re.sub(r'xmlns(:xlink)?="[^"]*"', "", page).replace("http://www.w3.org", "")
     drawn = "".join(re.findall(r'<svg class="drawn".*?</svg>', page, re.DOTALL))
     assert re.findall(r"#(?!m1)[0-9a-f]{6}", drawn) == []
@@ -103,15 +101,15 @@ def test_every_sign_opens_to_its_figure_without_a_script(clear: Findings) -> Non
 
 
 def test_a_point_that_a_screen_reader_hears(clear: Findings) -> None:
-    page = render(clear)
+    page = render_findings(clear)
     labels = re.findall(r'<svg viewBox="0 0 180 22" role="img" aria-label="([^"]*)"', page)
     assert len(labels) == 8
     assert all(re.search(r"interval .* to .*, smallest effect of interest", label) for label in labels)
 
 
 def test_texts_of_strangers_do_nothing() -> None:
-    page = render(findings_of(declared(), find([small(HOSTILE), small("other")]), [HOSTILE]))
-    assert "<script" not in page
+    page = render_findings(findings_of(declared(), find([small(HOSTILE), small("other")]), [HOSTILE]))
+    assert page.count("<script") == 1
     assert "\u202e" not in page
     assert "\x1b" not in page
     assert "&lt;script&gt;" in page

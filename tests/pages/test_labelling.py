@@ -51,7 +51,7 @@ def test_a_page_has_what_a_person_has_still_to_read(run: Path, tmp_path: Path) -
             assert [one["own"] for one in item["passages"]] == [one.turn > 0 for one in passages]
     assert (found["person"], found["question"]) == ("Ann", QUESTION.digest)
     assert found["categories"] == list(QUESTION.names)
-    assert "Read by Ann" in page.all("header")[1].text
+    assert "Reader: Ann" in page.all("header")[1].text
     assert not page.all("input", id="person")
     text = path.read_text(encoding="utf-8")
     assert "at-level-1" not in text

@@ -11,7 +11,7 @@ from propensitybench.metrics import Interval, RunRecords
 from propensitybench.metrics.analysis import analyse
 from propensitybench.metrics.hierarchical import Fit, LevelHazard, Posterior
 from propensitybench.pages.figures import write_figures
-from propensitybench.pages.figures.layout import compose
+from propensitybench.pages.figures.panels import compose
 from propensitybench.pages.figures.selection import selection_drawing
 from propensitybench.pages.figures.view import view_of
 from propensitybench.pages.figures.writing import drawings
@@ -41,7 +41,7 @@ def test_the_figure_is_written_with_a_fit_only(tmp_path: Path) -> None:
     figures = write_figures(analysis, tmp_path, ("svg",), {"a": {"harmful": fitted()}})
     (found,) = (figure for figure in figures if figure.name == "selection")
     assert found.width == ONE_COLUMN
-    assert "harmful names: 40 scenarios" in found.caption
+    assert "a, harmful names: 40 scenarios" in found.caption
     text = "".join(ET.fromstring(found.files[0].read_text(encoding="utf-8")).itertext())
     for label in ("still at risk", "all, had none ended", "average scenario", "selection"):
         assert label in text
@@ -50,9 +50,9 @@ def test_the_figure_is_written_with_a_fit_only(tmp_path: Path) -> None:
 def test_lines_are_the_fits_hazards_in_percent() -> None:
     view = view_of(analyse([RUN]))
     with styled():
-        drawing = selection_drawing(view, view.models[0], {"harmful": fitted()})
+        drawing = selection_drawing(view, {"a": {"harmful": fitted()}})
         assert drawing is not None
-        (axes,) = compose(drawing).axes
+        (axes,) = compose(drawing.panels).axes
     everyone, at_risk, average = (np.asarray(line.get_ydata()) for line in axes.lines)
     assert at_risk.tolist() == pytest.approx([6 * 0.9**level for level in range(13)])
     assert everyone.tolist() == pytest.approx([5.0] * 13)

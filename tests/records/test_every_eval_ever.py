@@ -21,6 +21,7 @@ from propensitybench.chat import Reply, StopReason
 from propensitybench.clients import says
 from propensitybench.engine import RunSpec
 from propensitybench.inspect_adapter.eval_export import export_logs
+from propensitybench.metrics.measures import shown_in
 from propensitybench.records.every_eval_ever import SCHEMA
 from propensitybench.runs import StoredRun
 from propensitybench.scenarios import Selection
@@ -85,7 +86,7 @@ def test_a_result_for_each_measure_with_its_uncertainty(
     aggregate, _ = read(written["whole"])
     scores = StoredRun(runs["whole"]).score()
     results = by_metric(aggregate)
-    assert len(results) == len(aggregate["evaluation_results"]) == 2 * (4 + 4) + 1
+    assert len(results) == len(aggregate["evaluation_results"]) == 2 * (len(shown_in("records")) + 4) + 1
     estimate = scores.naming["harmful"].estimates["propensity"].domain
     one = results["propensitybench.harmful", "propensitybench.propensity"]
     assert one["score_details"]["score"] == estimate.value

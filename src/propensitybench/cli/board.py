@@ -38,9 +38,13 @@ def command(
         Literal["all", "failed", "none"],
         typer.Option("--transcripts", help="Tasks that get a transcript page; failed: ended misaligned."),
     ] = "none",
+    figures: Annotated[
+        bool, typer.Option("--figures/--no-figures", help="Whether reports have figures.")
+    ] = True,
     as_json: options.AsJson = False,
 ) -> None:
-    written = board(runs_in(files) if files else [], out, remove=remove or [], transcripts=transcripts)
+    runs = runs_in(files) if files else []
+    written = board(runs, out, remove=remove or [], transcripts=transcripts, figures=figures)
     if as_json:
         print_json(written.to_dict())
         return

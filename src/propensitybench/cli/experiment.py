@@ -1,6 +1,5 @@
 """``propensitybench experiment``: plan, run and analyse an experiment."""
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Final
@@ -11,7 +10,7 @@ import typer
 from propensitybench.cli import options
 from propensitybench.cli.execution import confirm, cost, exit_code, play, print_ending
 from propensitybench.cli.output import print_note
-from propensitybench.cli.tables import show, table
+from propensitybench.cli.tables import show, show_grid, table
 from propensitybench.cli.text import must_be_utf8, print_json
 from propensitybench.engine import StopCause
 from propensitybench.errors import BadInput
@@ -23,11 +22,10 @@ from propensitybench.experiments.folder import (
 )
 from propensitybench.experiments.plan import ExperimentPlan, plan_experiment
 from propensitybench.experiments.play import analyse_experiment, registered, start_cell
-from propensitybench.experiments.results import ExperimentAnalysis, ModelAnalysis
+from propensitybench.experiments.results import ExperimentAnalysis
+from propensitybench.experiments.tables import result_tables
 from propensitybench.files import file_name
 from propensitybench.pages.experiment import write_experiment_page
-from propensitybench.presentation import formats
-from propensitybench.presentation.tables import share
 from propensitybench.runs import StoredRun
 from propensitybench.runs.settings import Settings
 from propensitybench.store.atomic import new_file
@@ -187,39 +185,8 @@ def _print(found: ExperimentAnalysis, *, as_json: bool) -> None:
         return
     print(f"{found.question or found.name} (registered design {found.digest})")
     for model in found.models:
-        kinds = sorted({name for arm in model.arms for name in arm.conduct})
-        columns = ["arm", "tasks", "misaligned (95 %)", *kinds]
-        show(table(f"{model.model}: arms", columns, _arms(model, kinds)))
-        if model.effects:
-            columns = ["effect", "difference", "points (95 %)", "p", "adjusted", ""]
-            show(table(f"{model.model}: effects, in points", columns, _effects(model), names=2))
-        if model.odds:
-            columns = ["level", "against", "odds ratio (95 %)", "p", "adjusted", ""]
-            show(table(f"{model.model}: factors", columns, _odds(model), names=2))
+        for grid in result_tables(model):
+            show_grid(grid._replace(title=f"{model.model}: {grid.title}"))
         for note in model.notes:
             print(f"note: {note}")
         print(model.verdict)
-
-
-def _arms(model: ModelAnalysis, kinds: Sequence[str]) -> Iterator[Sequence[str]]:
-    for arm in model.arms:
-        conduct = Counter(arm.conduct)
-        yield (
-            arm.label,
-            str(sum(arm.tasks.values())),
-            share(arm.propensity),
-            *(str(conduct[k]) for k in kinds),
-        )
-
-
-def _effects(model: ModelAnalysis) -> Iterator[Sequence[str]]:
-    for one in model.effects:
-        p = (formats.p_value(one.p), formats.p_value(one.p_adjusted))
-        yield one.name, one.what, formats.points_with_interval(one.difference), *p, one.standing
-
-
-def _odds(model: ModelAnalysis) -> Iterator[Sequence[str]]:
-    for one in model.odds:
-        ratio = f"{one.ratio:.2f} ({one.ci95.low:.2f} to {one.ci95.high:.2f})"
-        p = (formats.p_value(one.p), formats.p_value(one.p_adjusted))
-        yield one.name, one.reference, ratio, *p, f"{one.standing} {'between' if one.between else ''}".strip()

@@ -13,7 +13,7 @@ from propensitybench.cli.text import must_be_utf8, print_json
 from propensitybench.errors import BadInput
 from propensitybench.files import file_name
 from propensitybench.pages.findings import write_findings
-from propensitybench.signs import Declaration, Findings, ModelFindings, findings, words
+from propensitybench.signs import Findings, ModelFindings, Sign, findings, words
 
 
 def command(
@@ -77,23 +77,28 @@ def _read_effects(given: Sequence[str]) -> dict[str, float]:
     return found
 
 
-def _print_model(declared: Sequence[Declaration], model: ModelFindings) -> None:
+def _print_model(signs: Sequence[Sign], model: ModelFindings) -> None:
     title = f"{model.name}: {words.tasks(model.tasks)}, {model.naming} names"
     if model.unended:
         title += f", preliminary ({model.unended:,} not ended)"
-    rows = [words.sign_row(*both) for both in zip(declared, model.findings, strict=True)]
+    rows = [words.sign_row(*both) for both in zip(signs, model.findings, strict=True)]
+    changed = [sign for sign in signs if sign.changed_from is not None]
+    starred = {sign.sign for sign in changed}
     cells = (
         (
             f"{row.number} {row.title}",
-            f"{row.mark} {row.verdict}",
+            f"{words.MARKS[row.verdict]} {row.verdict}",
             row.effect,
             row.interval,
-            row.threshold + ("*" if row.changed else ""),
+            row.threshold + ("*" if row.sign in starred else ""),
         )
         for row in rows
     )
     columns = ["sign", "verdict", "effect", "interval", words.SMALLEST.lower()]
     show(table(title, columns, cells, justify="left"))
+    for sign in changed:
+        was = words.effect_text(sign.changed_from, sign)
+        print(f"* {sign.sign}: the smallest effect of interest was declared as {was}")
     for line in dict.fromkeys(_remarks(rows)):
         print(line)
 
@@ -101,8 +106,6 @@ def _print_model(declared: Sequence[Declaration], model: ModelFindings) -> None:
 def _remarks(rows: Sequence[words.SignRow]) -> Iterator[str]:
     """How many tasks would be enough, what is missing, and the command that supplies it."""
     for row in rows:
-        if row.changed:
-            yield f"* {row.sign}: the smallest effect of interest was {row.changed}"
         if row.remark:
             yield f"{row.number} {row.remark}"
         if row.hint:

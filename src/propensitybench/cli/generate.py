@@ -188,9 +188,9 @@ def _demonstrate(out: Path, seed: int) -> int:
     code = code or _check(work, as_json=False)
     readers = [f"canned/reader-{number}" for number in (1, 2)]
     _step("read", work, "--draw", len(slots), "--judge", readers[0], "--judge", readers[1])
-    request = PanelRequest(work, (), Draw(len(slots), 0, seed), work, None)
+    request = PanelRequest(work, (), Draw(len(slots), 0, seed), work)
     clients = [CannedClient(name) for name in readers]
-    code = code or generate_read.read_panel(request, clients, None, 1, as_json=False)
+    code = code or generate_read.read_panel(request, clients, None, as_json=False)
     _step("accept", work, "--out", data)
     if code == 0:
         _accept(work, data, as_json=False)

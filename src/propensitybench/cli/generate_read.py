@@ -20,7 +20,6 @@ from propensitybench.clients import Client
 from propensitybench.engine import client_for
 from propensitybench.errors import BadInput
 from propensitybench.files import file_name
-from propensitybench.generation.agreement import ScoreSpread
 from propensitybench.generation.journal import ReplyJournal
 from propensitybench.generation.panel import (
     MIN_READERS,
@@ -36,8 +35,8 @@ from propensitybench.generation.panel import (
 )
 from propensitybench.generation.panel_forms import CRITERIA, form_files, write_forms
 from propensitybench.generation.panel_items import DRAWN, Draw
-from propensitybench.generation.panel_models import ModelReadings, PanelReader, ReadingPlan, read_with
-from propensitybench.generation.panel_scores import PanelScores, panel_limits, returned
+from propensitybench.generation.panel_models import ModelReadings, PanelReader, read_with
+from propensitybench.generation.panel_scores import PanelScores, ScoreSpread, panel_limits, returned
 from propensitybench.generation.workfolder import JOURNAL, RETURNED
 from propensitybench.presentation.formats import NOTHING
 from propensitybench.runs.settings import Settings
@@ -71,15 +70,10 @@ Known = Annotated[
 KnownDrawn = Annotated[
     int, typer.Option("--known-draw", min=1, help="Items of known quality to draw, over all --known.")
 ]
-RoundNumber = Annotated[
-    int | None,
-    typer.Option("--round", min=1, help="Default: the last round if it is unfinished, else the next."),
-]
 Out = Annotated[
     Path | None,
     typer.Option("--out", metavar="DIR", help="Folder of the panel, if WORK is a data set. Default: WORK."),
 ]
-Batch = Annotated[int, typer.Option("--batch", min=1, max=8, help="Items in a request.")]
 
 
 @options.takes(
@@ -100,10 +94,8 @@ def command(
     draw: Drawn = 24,
     known: Known = None,
     known_draw: KnownDrawn = 8,
-    round_: RoundNumber = None,
     seed: options.Seed = 0,
     out: Out = None,
-    batch: Batch = 1,
     *,
     settings: Settings,
     as_json: options.AsJson = False,
@@ -112,24 +104,21 @@ def command(
     must_be_utf8({"WORK": work, "--out": out, "--forms": forms})
     spec, execution = settings_of("", settings, 8)
     drawn = Draw(draw, known_draw, seed)
-    request = PanelRequest(work, tuple(known or ()), drawn, output_folder(work, out), round_)
+    request = PanelRequest(work, tuple(known or ()), drawn, output_folder(work, out))
     for model in judge or ():
         if model.startswith(SIMULATED):
             raise BadInput(f"--judge {model}: a simulated model plays tasks and cannot read")
     judges = [client_for(model, spec.options, execution.transport) for model in judge or ()]
-    raise typer.Exit(read_panel(request, judges, forms, batch, as_json=as_json))
+    raise typer.Exit(read_panel(request, judges, forms, as_json=as_json))
 
 
-def read_panel(
-    request: PanelRequest, judges: Sequence[Client], forms: Path | None, batch: int, *, as_json: bool
-) -> int:
+def read_panel(request: PanelRequest, judges: Sequence[Client], forms: Path | None, *, as_json: bool) -> int:
     """Reads a round with models and forms, and prints its scores; the exit code.
 
     Args:
         request: what to read.
         judges: the models.
         forms: folder of forms, which are written if there are none.
-        batch: items in a request.
         as_json: whether to print JSON.
     """
     readers = [PanelReader(f"judge-{index + 1}", index, client) for index, client in enumerate(judges)]
@@ -153,7 +142,7 @@ def read_panel(
         raise BadInput(f"--forms {forms}: rename the form {min(taken)}.csv; a model has that name")
     who = {name: ReaderNote(PERSON) for name in readings}
     if readers:
-        read = _read_models(found, readers, request.out, batch)
+        read = _read_models(found, readers, request.out)
         if read.stop.cause is not None or read.failures:
             why = (
                 read.stop.reason
@@ -194,12 +183,11 @@ def _note_draw(found: Round, request: PanelRequest) -> None:
         )
 
 
-def _read_models(found: Round, readers: Sequence[PanelReader], out: Path, batch: int) -> ModelReadings:
-    plan = ReadingPlan(found.items, found.number, batch)
+def _read_models(found: Round, readers: Sequence[PanelReader], out: Path) -> ModelReadings:
     with ReplyJournal(out / JOURNAL) as journal, progress_bar(remaining=False) as bar:
         row = bar.add_task("readings", total=len(readers) * len(found.items), note="")
         return result_until_stopped(
-            lambda stop: read_with(readers, plan, journal, lambda: bar.advance(row), stop)
+            lambda stop: read_with(readers, found, journal, lambda: bar.advance(row), stop)
         )
 
 

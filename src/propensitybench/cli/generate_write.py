@@ -50,7 +50,7 @@ def command(
     """Write what is missing with a model, or take texts that people wrote; resumes where it was stopped."""
     must_be_utf8({"WORK": work, "--model": model, "--drafts": drafts})
     if (model is None) == (drafts is None):
-        raise BadInput("generate write: give either --model, who writes, or --drafts, what people wrote")
+        raise BadInput("generate write: give either --model, if a model writes, or --drafts, if people wrote")
     if drafts is not None:
         raise typer.Exit(_take(work, drafts, as_json=as_json))
     spec, execution = settings_of(model or "", settings, 16)
@@ -66,7 +66,7 @@ def command(
 def settings_of(model: str, settings: Settings, concurrency: int) -> RunSettings:
     """The settings of a model that writes or reads; ``concurrency`` is that unless it was typed."""
     if len(settings.get("base_url") or ()) > 1:
-        raise BadInput("--base-url: give it once; texts are asked for at one endpoint")
+        raise BadInput("--base-url: give it once; texts come from one endpoint")
     return read_settings(model, {"concurrency": concurrency, **settings})
 
 

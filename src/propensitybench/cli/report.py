@@ -7,6 +7,7 @@ import typer
 
 from propensitybench.cli import options
 from propensitybench.cli.output import print_note
+from propensitybench.cli.progress import progress_bar
 from propensitybench.pages.page_write import report
 from propensitybench.runs.read import runs_in
 
@@ -27,7 +28,7 @@ def command(
         typer.Option("--transcripts", help="Tasks that get a transcript page; failed: ended misaligned."),
     ] = "all",
     figures: Annotated[
-        bool, typer.Option("--figures/--no-figures", help="Also write the figures for a paper.")
+        bool, typer.Option("--figures/--no-figures", help="Draw figures: in the page, and as SVG for papers.")
     ] = True,
     publishable: Annotated[
         bool,
@@ -38,7 +39,20 @@ def command(
         ),
     ] = False,
 ) -> None:
-    written = report(runs_in(files), out, transcripts=transcripts, figures=figures, publishable=publishable)
+    with progress_bar(remaining=False) as bar:
+        shown = bar.add_task("runs", total=1, note="")
+
+        def update(what: str, done: int, total: int) -> None:
+            bar.update(shown, description=what, completed=done, total=total)
+
+        written = report(
+            runs_in(files),
+            out,
+            transcripts=transcripts,
+            figures=figures,
+            publishable=publishable,
+            on_progress=update,
+        )
     for note in written.notes:
         print_note(f"note: {note}")
     print(written)

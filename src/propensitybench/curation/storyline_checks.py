@@ -245,7 +245,7 @@ def nothing_is_named(storyline: Storyline) -> Iterator[Finding]:
     for index, message in enumerate(storyline.messages):
         for path, text in texts(message):
             bare = SLOT.sub("", text)
-            for name in ("mail_words", "detection_words", "telltale_words"):
+            for name in ("message_words", "detection_words", "telltale_words"):
                 listed = word_list(name)
                 for word in listed.found_in(bare):
                     yield f".messages[{index}]{path}", f"{word!r}: {listed.reason}"

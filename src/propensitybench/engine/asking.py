@@ -6,6 +6,7 @@ Every reply is in a store before it is used. What is in the store is never asked
 import asyncio
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import islice
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from propensitybench.chat import ConversationContext, Reply, Request
@@ -177,10 +178,18 @@ class AskingSession(Generic[K]):
         try:
             async with asyncio.TaskGroup() as group:
                 for client, rest in left.items():
-                    for _ in range(max(1, possible) if client.has_endpoint else concurrency):
-                        group.create_task(self._work(client, rest))
+                    at_once = max(1, possible) if client.has_endpoint else concurrency
+                    group.create_task(self._ask_first(group, client, rest, at_once))
         except ExceptionGroup as errors:
             raise errors.exceptions[0] from errors
+
+    async def _ask_first(
+        self, group: asyncio.TaskGroup, client: Client, rest: Iterator[Enquiry[K]], at_once: int
+    ) -> None:
+        """Asks one question alone, so that a client whose form is refused adapts it, and then the others."""
+        await self._work(client, islice(rest, 1))
+        for _ in range(at_once):
+            group.create_task(self._work(client, rest))
 
     async def _work(self, client: Client, rest: Iterator[Enquiry[K]]) -> None:
         with suppress(Stopped):

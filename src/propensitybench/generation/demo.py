@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Sequence
 from typing import Final
 
 from propensitybench.chat import CHARACTERS_PER_TOKEN, ConversationContext, Reply, Request, Usage
@@ -16,7 +15,7 @@ from propensitybench.scenarios.storyline import storyline_entry
 DEADLINE: Final = " It has to be done by Tuesday."
 """What the first draft of the first scenario says, so that a check sends it back."""
 SCORES: Final = {"R": 5, "C": 6, "T": 5, "D": 6, "L": 6, "P": 5, "E": 4}
-_ITEM: Final = re.compile(r'<file name="(\w+)\.txt">\n(.*?)\n</file>', re.DOTALL)
+_ITEM: Final = re.compile(r'<file name="\w+\.txt">\n(.*)\n</file>', re.DOTALL)
 
 
 class CannedClient(Client):
@@ -32,8 +31,8 @@ class CannedClient(Client):
     async def reply(self, request: Request, context: ConversationContext) -> Reply:  # noqa: ARG002
         """What the prompt asks for."""
         prompts = [message.content for message in request.messages if message.role == "user"]
-        if items := _ITEM.findall(prompts[0]):
-            found = _scores(items)
+        if item := _ITEM.search(prompts[0]):
+            found = _scores(item[1])
         else:
             assignment = assignment_in(prompts[0])
             found = canned_text(assignment)
@@ -97,10 +96,7 @@ def _storyline(assignment: Json) -> Json:
     return storyline_entry(fitting[int(assignment["place"].rpartition("-")[2]) - 1])
 
 
-def _scores(items: Sequence[tuple[str, str]]) -> Json:
-    entries = []
-    for name, text in items:
-        pressure = SCORES["P"] if "LATER MESSAGE" in text else None
-        quote = " ".join(text.partition("\nUSER\n")[2].split()[:3])
-        entries.append({"item": name, **SCORES, "P": pressure, "comment": "Not read.", "quote": quote})
-    return {"items": entries}
+def _scores(text: str) -> Json:
+    pressure = SCORES["P"] if "LATER MESSAGE" in text else None
+    quote = " ".join(text.partition("\nUSER\n")[2].split()[:3])
+    return {**SCORES, "P": pressure, "comment": "Not read.", "quote": quote}

@@ -5,7 +5,7 @@ from typing import Final
 
 import msgspec
 
-from propensitybench.chat import CHARACTERS_PER_TOKEN
+from propensitybench.chat import CHARACTERS_PER_TOKEN, Usage
 from propensitybench.generation.run import Models, price_of
 from propensitybench.generation.stages import (
     Order,
@@ -44,36 +44,30 @@ def estimate(work: WorkFolder, models: Models) -> WritingEstimate:
     """Estimates the rest from the prompts of one unit and the lengths of the examples; sends nothing."""
     missing = _missing(work)
     sizes = {stage: _size(*order) for stage, order in _orders(work).items()}
-    sent = sum(number * sizes[stage][0] for stage, number in missing.items() if number)
-    written = sum(number * sizes[stage][1] for stage, number in missing.items() if number)
     texts = sum(missing.values())
-    judged = (missing["scenario"] + missing["storyline"]) * len(models.judges)
-    read = sum(missing[s] * sizes[s][1] for s in ("scenario", "storyline") if missing[s])
-    ends = []
-    for rounds in (1, REWRITES + 1):
-        # Each later round sends the order again, with the last text.
-        asked = rounds * sent + (rounds - 1) * written
-        ends.append((rounds * (texts + judged), asked, rounds * written, rounds * read))
-    (few, least, short, low), (many, most, long, high) = ends
-    verdicts = VERDICT_TOKENS * judged
-    usd = None
-    prices = [price_of(models, model) for model in (models.writer, *models.judges)]
-    if None not in prices:
-        costs = [0.0, 0.0]
-        for end, (_, into, out, seen) in enumerate(ends):
-            for place, price in enumerate(prices):
-                assert price is not None
-                here, there = (into, out) if place == 0 else (seen, verdicts / len(models.judges))
-                costs[end] += (here * price.input + there * price.output) / 1e6
-        usd = (costs[0], costs[1])
-    count = len(models.judges)
-    return WritingEstimate(
-        texts,
-        (few, many),
-        (least + count * low, most + count * high),
-        (short + verdicts, long + verdicts * (REWRITES + 1)),
-        usd,
+    sent, written = (
+        sum(number * sizes[stage][end] for stage, number in missing.items() if number) for end in (0, 1)
     )
+    judged = missing["scenario"] + missing["storyline"]
+    read = sum(missing[stage] * sizes[stage][1] for stage in ("scenario", "storyline") if missing[stage])
+    prices = [price_of(models, model) for model in (models.writer, *models.judges)]
+
+    def after(rounds: int) -> tuple[int, int, int, float | None]:
+        """Calls, tokens and cost if all texts need that many rounds."""
+        # Each later round sends the order again, with the last text.
+        usages = [Usage(rounds * sent + (rounds - 1) * written, rounds * written)]
+        usages += [Usage(rounds * read, rounds * judged * VERDICT_TOKENS)] * len(models.judges)
+        costs = [price and price.of(usage) for price, usage in zip(prices, usages, strict=True)]
+        return (
+            rounds * (texts + judged * len(models.judges)),
+            sum(usage.input for usage in usages),
+            sum(usage.output for usage in usages),
+            None if None in costs else sum(cost or 0 for cost in costs),
+        )
+
+    low, high = after(1), after(REWRITES + 1)
+    usd = None if low[3] is None or high[3] is None else (low[3], high[3])
+    return WritingEstimate(texts, (low[0], high[0]), (low[1], high[1]), (low[2], high[2]), usd)
 
 
 def _missing(work: WorkFolder) -> dict[str, int]:

@@ -1,15 +1,13 @@
 """The reading panel: a round's folder, its readers, and its scores.
 
 A round is ``panel/<round>/`` in the working folder. It begins with ``items/`` and ``key.json`` and ends with
-``forms/``, ``returned.json`` and ``scores.json``, after which nothing in it changes. The working folder's own
+``returned.json`` and ``scores.json``, after which nothing in it changes. The working folder's own
 ``returned.json`` holds what all rounds have sent back to the writer.
 """
 
 import json
-import shutil
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,7 +23,6 @@ from propensitybench.generation.panel_forms import (
     items_digest,
     missing,
     read_forms,
-    write_form,
     write_items,
 )
 from propensitybench.generation.panel_items import (
@@ -51,7 +48,6 @@ KEY: Final = "key.json"
 KEY_FORMAT: Final = "propensitybench-panel-key/1"
 SCORES: Final = "scores.json"
 SCORES_FORMAT: Final = "propensitybench-panel/1"
-FORMS: Final = "forms"
 MIN_READERS: Final = 2
 MAX_KEY: Final = 64 * MIB
 
@@ -64,14 +60,12 @@ class PanelRequest(msgspec.Struct, frozen=True):
         known: data sets of known quality.
         draw: how many items, and the seed; every round draws others.
         out: the folder of the panel and the journal.
-        round: its number; None is the unfinished one, or the next.
     """
 
     work: Path
     known: tuple[Path, ...]
     draw: Draw
     out: Path
-    round: int | None = None
 
 
 class Round(msgspec.Struct, frozen=True):
@@ -127,7 +121,7 @@ def open_round(request: PanelRequest) -> Round:
 
     Raises:
         BadData: a file cannot be read.
-        BadInput: the round is finished, or was begun with other settings; or nothing can be drawn.
+        BadInput: the round was begun with other settings, or nothing can be drawn.
     """
     sources = _source_names(request.known)
     recipe = {
@@ -137,12 +131,8 @@ def open_round(request: PanelRequest) -> Round:
         "known-draw": request.draw.known,
         "seed": request.draw.seed,
     }
-    number = request.round or _current(request.out)
+    number = _current(request.out)
     folder = request.out / PANEL / str(number)
-    if (folder / SCORES).exists():
-        raise BadInput(
-            f"{folder}: this round is finished and stays as it is; leave out --round for a new one"
-        )
     if (folder / KEY).exists():
         return _begun(request.out, number, recipe)
     judged = read_source(request.work, DRAWN)
@@ -202,11 +192,14 @@ def _begun(out: Path, number: int, recipe: dict[str, Any]) -> Round:
     except (ValueError, LookupError, TypeError) as error:
         raise BadData(str(path), f"is not a key of a panel ({error})") from error
     if not intact:
-        raise BadData(str(folder / ITEMS), "an item was changed after it was drawn; begin another round")
+        raise BadData(
+            str(folder / ITEMS),
+            "an item was changed after it was drawn; remove the folder of the round to draw again",
+        )
     if changed := [name for name, value in recipe.items() if begun.get(name) != value]:
         was = ", ".join(f"{name} {json.dumps(begun.get(name))}" for name in changed)
         raise BadInput(
-            f"{folder}: this round was begun with {was}; finish it with the same, or begin one with --round"
+            f"{folder}: this round was begun with {was}; finish it with the same, or remove that folder"
         )
     return Round(number, out, items, recipe)
 
@@ -276,17 +269,13 @@ def finish_round(
     }
     whole = {**msgspec.to_builtins(about), **msgspec.to_builtins(scores)}
     back = returned(scores, limits)
-    _clear_unfinished(found.folder)
+    if (found.folder / SCORES).exists():
+        raise BadInput(f"{found.folder}: another command has finished this round meanwhile; its scores stay")
     try:
+        write_json(found.folder / RETURNED, back)
         if is_working_folder(found.out):
             _add_returned(found, back)
-        with new_entries(found.folder) as new:
-            (new / FORMS).mkdir()
-            for name, given in by_item.items():
-                write_form(new / FORMS / f"{name}.csv", found.items, list(given.values()))
-            write_json(new / RETURNED, back)
-            # The last to appear: entries are moved in the order of their names.
-            write_json(new / SCORES, whole)
+        write_json(found.folder / SCORES, whole)  # the last, which ends the round
     except OSError as error:
         raise BadInput(f"{found.folder}: cannot be written ({error.strerror})") from error
     return scores
@@ -300,16 +289,6 @@ def _by_item(found: Round, readings: Mapping[str, Sequence[PanelReading]]) -> Re
             item.name: given.get(item.name) or missing(item, "not read") for item in found.items
         }
     return by_reader
-
-
-def _clear_unfinished(folder: Path) -> None:
-    """Removes results of a command that was killed before it had written the scores."""
-    if (folder / SCORES).exists():
-        raise BadInput(f"{folder}: another command has finished this round meanwhile; its scores stay")
-    remove_stale(folder)
-    shutil.rmtree(folder / FORMS, ignore_errors=True)
-    with suppress(FileNotFoundError):
-        (folder / RETURNED).unlink()
 
 
 def _add_returned(found: Round, back: Mapping[str, list[str]]) -> None:

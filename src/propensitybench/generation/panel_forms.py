@@ -155,8 +155,7 @@ def write_forms(folder: Path, items: Sequence[PanelItem], readers: int) -> None:
             for index in range(readers):
                 text = brief(index, len(items)) + "\n" + render("panel_form", number=index + 1)
                 (new / f"brief-{index + 1}.txt").write_text(text, encoding="utf-8")
-                empty = [_row(item, {}, "") for item in in_order(items, index)]
-                _write_rows(new / f"reader-{index + 1}.csv", empty)
+                _write_rows(new / f"reader-{index + 1}.csv", map(_empty_row, in_order(items, index)))
     except OSError as error:
         raise BadInput(f"--forms {folder}: cannot be written ({error.strerror})") from error
 
@@ -168,28 +167,9 @@ def write_items(folder: Path, items: Sequence[PanelItem]) -> None:
         (folder / f"{item.name}.txt").write_text(item.text, encoding="utf-8")
 
 
-def write_form(path: Path, items: Sequence[PanelItem], readings: Sequence[PanelReading]) -> None:
-    """Writes a reader's readings as a filled-in form that `read_form` can read."""
-    found = {item.name: item for item in items}
-    rows = [
-        _row(found[reading.item], reading.scores, MISSING, reading.comment, reading.quote)
-        for reading in readings
-    ]
-    _write_rows(path, rows)
-
-
-def _row(
-    item: PanelItem, scores: Mapping[str, int | None], blank: str, comment: str = "", quote: str = ""
-) -> list[str]:
-    cells = [
-        MISSING if name == PRESSURE and not item.has_messages else _cell(scores.get(name), blank)
-        for name in CRITERIA
-    ]
-    return [item.name, *cells, comment, quote]
-
-
-def _cell(score: int | None, blank: str) -> str:
-    return blank if score is None else str(score)
+def _empty_row(item: PanelItem) -> list[str]:
+    scores = [MISSING if name == PRESSURE and not item.has_messages else "" for name in CRITERIA]
+    return [item.name, *scores, "", ""]
 
 
 def _write_rows(path: Path, rows: Iterable[Sequence[str]]) -> None:

@@ -1,15 +1,15 @@
 """What the readings of a panel amount to: means, agreement, verdicts, and what goes back to the writer."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib import resources
-from statistics import fmean
+from statistics import fmean, stdev
 
 import msgspec
 
-from propensitybench.generation.agreement import Alphas, ScoreSpread, agreement, spread
 from propensitybench.generation.panel_forms import CRITERIA, PRESSURE, PanelReading
 from propensitybench.generation.panel_items import DRAWN, PanelItem
+from propensitybench.metrics.agreement import krippendorff_alpha
 from propensitybench.scenarios.storyline import STORYLINES
 
 Readings = Mapping[str, Mapping[str, PanelReading]]
@@ -45,6 +45,21 @@ def panel_limits() -> PanelLimits:
     """The limits that come with the package."""
     raw = resources.files(__package__).joinpath("data", "panel_limits.json").read_bytes()
     return msgspec.json.decode(raw, type=PanelLimits)
+
+
+class ScoreSpread(msgspec.Struct, frozen=True):
+    """Number, mean and sample standard deviation of scores; None where there are too few."""
+
+    n: int
+    mean: float | None
+    sd: float | None
+
+
+class Alphas(msgspec.Struct, frozen=True):
+    """Krippendorff's alpha with two levels of measurement; None if it is not defined."""
+
+    ordinal: float | None
+    interval: float | None
 
 
 class LimitCheck(msgspec.Struct, frozen=True):
@@ -105,72 +120,34 @@ def score_panel(items: Sequence[PanelItem], readings: Readings, limits: PanelLim
         readings: of every reader, a reading for each item.
         limits: what the drawn items have to reach.
     """
-    scores = _Scores(items, readings)
-    verdicts = tuple(_Judgement(scores, limits).verdicts())
+    sources = sorted({item.source for item in items}, key=lambda name: (name != DRAWN, name))
+    found = {item.name: _item_scores(item, readings) for item in items}
+    spreads = {source: _spreads(items, source, readings) for source in sources}
+    verdicts = [
+        verdict
+        for name in CRITERIA
+        for verdict in (
+            *_of_mean(name, spreads[DRAWN][name].mean, limits),
+            *_of_items(name, found, limits),
+            *_against_known(name, spreads, limits),
+            _of_readers(name, items, readings, limits),
+        )
+    ]
     return PanelScores(
         passed=all(verdict.passed for verdict in verdicts),
-        verdicts=verdicts,
-        sources={source: scores.spreads(source, list(readings)) for source in scores.sources},
+        verdicts=tuple(verdicts),
+        sources=spreads,
         readers={
-            source: {reader: scores.spreads(source, [reader]) for reader in readings}
-            for source in scores.sources
+            source: {name: _spreads(items, source, {name: read}) for name, read in readings.items()}
+            for source in sources
         },
-        alpha={name: agreement(scores.ratings(name)) for name in CRITERIA},
-        missing={reader: scores.missing(reader) for reader in readings},
-        items={item.name: scores.of_item(item) for item in items},
+        alpha={name: _alphas(items, readings, name) for name in CRITERIA},
+        missing={
+            reader: sum(read[item.name].scores[name] is None for item in items for name in asked(item))
+            for reader, read in readings.items()
+        },
+        items=found,
     )
-
-
-class _Scores:
-    """Readings, looked up by reader, item and criterion."""
-
-    def __init__(self, items: Sequence[PanelItem], readings: Readings) -> None:
-        self.items = items
-        self.readings = readings
-        self.sources = sorted({item.source for item in items}, key=lambda name: (name != DRAWN, name))
-
-    def drawn(self) -> list[PanelItem]:
-        return [item for item in self.items if item.source == DRAWN]
-
-    def given(self, item: PanelItem, criterion: str, readers: Sequence[str] | None = None) -> list[int]:
-        """The scores of an item, without the missing ones."""
-        found = [self.readings[reader][item.name].scores[criterion] for reader in readers or self.readings]
-        return [score for score in found if score is not None]
-
-    def mean(self, item: PanelItem, criterion: str) -> float | None:
-        found = self.given(item, criterion)
-        return fmean(found) if found else None
-
-    def spreads(self, source: str, readers: Sequence[str]) -> dict[str, ScoreSpread]:
-        of_source = [item for item in self.items if item.source == source]
-        return {
-            name: spread([score for item in of_source for score in self.given(item, name, readers)])
-            for name in CRITERIA
-        }
-
-    def ratings(self, criterion: str) -> list[list[float | None]]:
-        return [
-            [of_reader[item.name].scores[criterion] for item in self.items]
-            for of_reader in self.readings.values()
-        ]
-
-    def missing(self, reader: str) -> int:
-        return sum(
-            self.readings[reader][item.name].scores[name] is None
-            for item in self.items
-            for name in asked(item)
-        )
-
-    def of_item(self, item: PanelItem) -> ItemScores:
-        return ItemScores(
-            item.source,
-            item.scenario,
-            item.place,
-            item.dimension,
-            item.storyline,
-            {name: self.mean(item, name) for name in CRITERIA},
-            {reader: of_reader[item.name] for reader, of_reader in self.readings.items()},
-        )
 
 
 def asked(item: PanelItem) -> list[str]:
@@ -178,71 +155,73 @@ def asked(item: PanelItem) -> list[str]:
     return [name for name in CRITERIA if name != PRESSURE or item.has_messages]
 
 
-class _Judgement:
-    def __init__(self, scores: _Scores, limits: PanelLimits) -> None:
-        self._scores = scores
-        self._limits = limits
-        readers = list(scores.readings)
-        self._means = {
-            source: {name: one.mean for name, one in scores.spreads(source, readers).items()}
-            for source in scores.sources
-        }
+def spread(scores: Sequence[float | None]) -> ScoreSpread:
+    """The spread of the scores that are there."""
+    found = [score for score in scores if score is not None]
+    return ScoreSpread(len(found), fmean(found) if found else None, stdev(found) if len(found) > 1 else None)
 
-    def verdicts(self) -> list[LimitCheck]:
-        found = []
-        for name in CRITERIA:
-            found += self._of_mean(name)
-            found += self._of_items(name)
-            found += self._against_known(name)
-            found.append(self._of_readers(name))
-        return found
 
-    def _of_mean(self, name: str) -> list[LimitCheck]:
-        mean, limits = self._means[DRAWN][name], self._limits
-        if name in limits.least:
-            rule = f"mean at least {limits.least[name]:g}"
-        elif name in limits.most:
-            rule = f"mean at most {limits.most[name]:g}"
-        else:
-            return []
-        return [LimitCheck(name, rule, mean, mean is not None and limits.is_within(name, mean))]
+def _given(item: PanelItem, readings: Readings, criterion: str) -> list[int]:
+    """The scores of an item, without the missing ones."""
+    scores = (read[item.name].scores[criterion] for read in readings.values())
+    return [score for score in scores if score is not None]
 
-    def _of_items(self, name: str) -> list[LimitCheck]:
-        least = self._limits.least_of_an_item.get(name)
-        if least is None:
-            return []
-        means = {item.name: self._scores.mean(item, name) for item in self._scores.drawn()}
+
+def _spreads(items: Sequence[PanelItem], source: str, readings: Readings) -> dict[str, ScoreSpread]:
+    return {
+        name: spread([s for item in items if item.source == source for s in _given(item, readings, name)])
+        for name in CRITERIA
+    }
+
+
+def _alphas(items: Sequence[PanelItem], readings: Readings, criterion: str) -> Alphas:
+    ratings = [[read[item.name].scores[criterion] for item in items] for read in readings.values()]
+    return Alphas(krippendorff_alpha(ratings, "ordinal"), krippendorff_alpha(ratings, "interval"))
+
+
+def _item_scores(item: PanelItem, readings: Readings) -> ItemScores:
+    means = {name: spread(_given(item, readings, name)).mean for name in CRITERIA}
+    own = {reader: read[item.name] for reader, read in readings.items()}
+    about = (item.source, item.scenario, item.place, item.dimension, item.storyline)
+    return ItemScores(*about, means, own)
+
+
+def _of_mean(name: str, mean: float | None, limits: PanelLimits) -> Iterator[LimitCheck]:
+    passed = mean is not None and limits.is_within(name, mean)
+    if name in limits.least:
+        yield LimitCheck(name, f"mean at least {limits.least[name]:g}", mean, passed)
+    elif name in limits.most:
+        yield LimitCheck(name, f"mean at most {limits.most[name]:g}", mean, passed)
+
+
+def _of_items(name: str, items: Mapping[str, ItemScores], limits: PanelLimits) -> Iterator[LimitCheck]:
+    least = limits.least_of_an_item.get(name)
+    if least is not None:
+        means = {item: one.means[name] for item, one in items.items() if one.source == DRAWN}
         found = {item: mean for item, mean in means.items() if mean is not None}
         low = tuple(item for item, mean in found.items() if mean < least)
-        return [LimitCheck(name, f"no item under {least:g}", min(found.values(), default=None), not low, low)]
+        yield LimitCheck(name, f"no item under {least:g}", min(found.values(), default=None), not low, low)
 
-    def _against_known(self, name: str) -> list[LimitCheck]:
-        if name not in self._limits.better_than_known:
-            return []
-        mean, lower = self._means[DRAWN][name], name in self._limits.most
-        found = []
-        for source, means in self._means.items():
-            other = means[name]
-            if source == DRAWN:
-                continue
-            scored = mean is not None and other is not None
-            lead = (mean or 0) - (other or 0)
-            better = scored and (lead < 0 if lower else lead > 0)
+
+def _against_known(
+    name: str, spreads: Mapping[str, Mapping[str, ScoreSpread]], limits: PanelLimits
+) -> Iterator[LimitCheck]:
+    mean, lower = spreads[DRAWN][name].mean, name in limits.most
+    for source in spreads:
+        if source != DRAWN and name in limits.better_than_known:
+            other = spreads[source][name].mean
+            better = mean is not None and other is not None and (mean < other if lower else mean > other)
             was = "not scored" if other is None else f"{other:.2f}"
-            rule = f"{'below' if lower else 'above'} {source} ({was})"
-            found.append(LimitCheck(name, rule, mean, better))
-        return found
+            yield LimitCheck(name, f"{'below' if lower else 'above'} {source} ({was})", mean, better)
 
-    def _of_readers(self, name: str) -> LimitCheck:
-        wanted = self._limits.readers_of_an_item
-        counts = {
-            item.name: len(self._scores.given(item, name))
-            for item in self._scores.items
-            if name in asked(item)
-        }
-        few = tuple(item for item, count in counts.items() if count < wanted)
-        rule = f"{wanted} readers of every item"
-        return LimitCheck(name, rule, min(counts.values(), default=None), not few, few)
+
+def _of_readers(name: str, items: Sequence[PanelItem], readings: Readings, limits: PanelLimits) -> LimitCheck:
+    wanted = limits.readers_of_an_item
+    counts = {item.name: len(_given(item, readings, name)) for item in items if name in asked(item)}
+    few = tuple(item for item, count in counts.items() if count < wanted)
+    return LimitCheck(
+        name, f"{wanted} readers of every item", min(counts.values(), default=None), not few, few
+    )
 
 
 def returned(scores: PanelScores, limits: PanelLimits) -> dict[str, list[str]]:

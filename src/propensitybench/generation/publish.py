@@ -91,7 +91,7 @@ def why_not(work: WorkFolder, checked: Checked | None, file: str) -> tuple[str, 
     if issues := checked.issues.get(file):
         return tuple(issues)
     if waiting := work.unanswered(file):
-        return tuple(f"readers returned it: {word}" for word in waiting)
+        return tuple(f"a reader returned it: {word}" for word in waiting)
     return ()
 
 

@@ -1,7 +1,7 @@
 """What readers said of episodes, as scores of samples beside the outcome."""
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable
 from math import nan
 from typing import Any, NamedTuple
 
@@ -9,9 +9,8 @@ from inspect_ai.log import EvalMetric, EvalScore
 from inspect_ai.scorer import Score
 
 from propensitybench.inspect_adapter.samples import SCORER
-from propensitybench.judging.labels import Answers, Labelled, decided_by, read_labels, who_said_what
+from propensitybench.judging.labels import Answers, Labelled, read_labels, who_said_what
 from propensitybench.judging.questions import Question
-from propensitybench.metrics.majority import majority
 from propensitybench.store import RunFile
 
 
@@ -66,19 +65,20 @@ def _scores(name: str, labels: Answers) -> QuestionScores:
     for one in labels.given:
         if one.variant:
             variants.setdefault(one.record.metadata.task, []).append(one)
-    scores = {task: _score(given, variants.get(task, [])) for task, given in labels.by_episode.items()}
+    scores = {task: _score(labels, task, variants.get(task, ())) for task in labels.by_episode}
     return QuestionScores(name, labels.question, asked, scores)
 
 
-def _score(given: Sequence[Labelled], variants: Sequence[Labelled]) -> Score:
+def _score(labels: Answers, task: str, variants: Iterable[Labelled]) -> Score:
     """What a person says of an episode, else most models; NaN for a tie, or if nobody has an answer."""
-    deciding = decided_by(given)
-    category = majority(one.label.category for one in deciding)
-    quotes = (one.label.quote for one in deciding if one.label.category == category and one.label.quote)
-    people = any(one.by_person for one in deciding)
+    given = labels.by_episode[task]
+    category = labels.of_first_person(task)
+    people = category is not None
+    category = category or labels.of_most_judges(task)
+    agreeing = [one for one in given if one.by_person == people and one.label.category == category]
     return Score(
         value=nan if category is None else category,
-        answer=None if category is None else next(quotes, None),
+        answer=next((one.label.quote for one in agreeing if category and one.label.quote), None),
         explanation=who_said_what(given),
         metadata={
             "decided_by": "a person" if people else "models",

@@ -105,7 +105,6 @@ def read_scout(path: Path, question: Question, run: StoredRun) -> ScoutAnswers:
     with RunFile.open(run.path) as stored:
         identity = run_identity(stored.manifest)
         tasks = {sample_uuid(identity, task.task.key): task for task in stored.tasks()}
-        known = {(key.task, key.rater) for key, _ in stored.annotations(question.digest) if not key.variant}
     total, rows = _read(file, list(tasks))
     if not rows:
         raise BadInput(
@@ -122,17 +121,18 @@ def read_scout(path: Path, question: Question, run: StoredRun) -> ScoutAnswers:
         items = Items(stored, question)
         for row in rows:
             task = tasks[row.values["transcript_id"]]
+            key = AnnotationKey(task.number, question.digest, "", rater)
             if task.task.key not in about:
                 left_out["of episodes that the question is not about"] += 1
             elif task.number in found:
                 left_out["of a transcript that was scanned before"] += 1
-            elif (task.number, rater) in known:
+            elif stored.known(key) is not None:
                 left_out["that the run file has already"] += 1
             elif row.failed:
                 left_out["with an error of the scanner"] += 1
             else:
                 reply = _reply(row, question, items[task.task.key], model)
-                found[task.number] = Annotation(AnnotationKey(task.number, question.digest, "", rater), reply)
+                found[task.number] = Annotation(key, reply)
     settings = {name: first[name] for name in _COLUMNS if name.startswith("scanner_")}
     raters = {rater: msgspec.json.encode({**settings, "model": model}).decode()}
     return ScoutAnswers([found[number] for number in sorted(found)], raters, +left_out)

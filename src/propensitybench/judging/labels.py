@@ -96,12 +96,6 @@ class Answers:
         return next((category for category in given if category is not None), None)
 
 
-def decided_by(given: Sequence[Labelled]) -> list[Labelled]:
-    """The answers that count for an episode: that of the first person who read it, else those of models."""
-    answered = [one for one in given if one.label.category is not None]
-    return [one for one in answered if one.by_person][:1] or answered
-
-
 def who_said_what(given: Sequence[Labelled]) -> str:
     """What each reader says: ``necessity: a, b; no answer (refused): c``."""
     raters: dict[str, list[str]] = {}

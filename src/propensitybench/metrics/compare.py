@@ -82,7 +82,9 @@ def propensity_difference(first: Table, second: Table) -> Measurement:
 def _p_value(pairs: tuple[Table, Table], column: Callable[[Table], Numbers], flips: int) -> float | None:
     """The sign-flip test of the difference of a column between units that are scored in both tables."""
     first, second = pairs
-    return sign_flip(first, column(second) - column(first), flips) if flips and len(first) else None
+    if not flips or not len(first):
+        return None
+    return sign_flip(first.sample(), column(second) - column(first), np.random.default_rng(SEED), flips)
 
 
 def matched(first: Table, second: Table) -> tuple[Table, Table]:
@@ -96,37 +98,20 @@ def matched(first: Table, second: Table) -> tuple[Table, Table]:
     return first.take(rows), second.take(others)
 
 
-def sign_flip(table: Table, differences: Numbers, flips: int = FLIPS, seed: int = SEED) -> float | None:
-    """P-value of the mean over domains of the mean difference, under random signs of the scenarios.
+def sign_flip(
+    sample: ClusteredSample, differences: Numbers, rng: np.random.Generator, flips: int = FLIPS
+) -> float:
+    """P-value of the mean over domains of the mean difference, under random signs of the clusters.
 
-    Two-sided; the units of a scenario change sign together. With b of B random sign vectors at least as
+    Two-sided; the units of a cluster change sign together. With b of B random sign vectors at least as
     extreme, p = (1 + b) / (1 + B) (Phipson and Smyth 2010). If there are at most B sign vectors in all, each
     is tried once and p is exact.
 
     Args:
-        table: the units.
+        sample: the units, at least one.
         differences: one for each unit.
-        flips: B.
-        seed: of the random signs.
-
-    Returns:
-        None without a unit.
-    """
-    if not len(table):
-        return None
-    return flip_clusters(table.sample(), differences, np.random.default_rng(seed), flips)
-
-
-def flip_clusters(
-    sample: ClusteredSample, differences: Numbers, rng: np.random.Generator, flips: int = FLIPS
-) -> float:
-    """`sign_flip` of any sample; it has at least one item.
-
-    Args:
-        sample: the items.
-        differences: one for each item.
         rng: of the random signs.
-        flips: number of sign vectors.
+        flips: B.
     """
     parts = differences / sample.sizes[sample.domain] / sample.domains
     sums = np.asarray(np.bincount(sample.cluster, parts), dtype=np.float64)

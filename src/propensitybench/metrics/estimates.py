@@ -203,8 +203,7 @@ def _errors(table: Table, terms: Terms, scenarios: Measurement, workspaces: Meas
         return Errors(None, None, None, None)
     storyline = None
     if by_scenario is not None and (table.storyline[parts.y > 0] != "").all():
-        codes = table.codes("storyline"), table.codes("dimension")
-        storyline = crossed_error(parts, by_scenario, *codes)
+        storyline = crossed_error(parts, by_scenario, *table.within_dimensions)
     return Errors(
         benchmark=benchmark_error(parts, terms.noise),
         scenario=None if by_scenario is None else by_scenario.error,

@@ -4,6 +4,7 @@ Every task of the candidate counts. One without a score may have ended either wa
 of the worst case for the question it answers.
 """
 
+from collections.abc import Callable
 from enum import StrEnum
 from typing import Final, NamedTuple
 
@@ -176,11 +177,14 @@ class Look(msgspec.Struct, frozen=True):
 
 def look_at(pairs: PairedOutcomes, tails: Tails, margin: float) -> Look:
     """The comparison of some pairs of tasks, see `WorstCases.limits` and `answer_of`."""
-    cases = worst_cases(pairs)
-    return _look(pairs, cases, None if cases is None else tails, margin)
+    return _look(pairs, worst_cases(pairs), lambda _: tails, margin)
 
 
-def _look(pairs: PairedOutcomes, cases: WorstCases | None, tails: Tails | None, margin: float) -> Look:
+def _look(
+    pairs: PairedOutcomes, cases: WorstCases | None, tails_of: Callable[[WorstCases], Tails], margin: float
+) -> Look:
+    """The comparison at the tails for these cases; there are none with too few scenarios."""
+    tails = None if cases is None else tails_of(cases)
     found = NO_LIMITS if cases is None or tails is None else cases.limits(tails)
     return Look(int(pairs.played.sum()), tails, found.low, found.high, answer_of(found, margin))
 
@@ -200,14 +204,14 @@ class Looks:
 
     def at(self, pairs: PairedOutcomes) -> Look:
         """The next look; the shares of the looks are those of the base's tasks that the candidate has."""
-        cases = worst_cases(pairs)
-        if cases is None:  # nothing is spent
-            return _look(pairs, None, None, self._margin)
         share = float(pairs.played.mean())
-        tails = Tails(
-            self._fail.next(share, cases.low.whole.error), self._pass.next(share, cases.high.whole.error)
-        )
-        return _look(pairs, cases, tails, self._margin)
+
+        def tails(cases: WorstCases) -> Tails:
+            errors = cases.low.whole.error, cases.high.whole.error
+            return Tails(self._fail.next(share, errors[0]), self._pass.next(share, errors[1]))
+
+        # With too few scenarios for limits nothing is spent.
+        return _look(pairs, worst_cases(pairs), tails, self._margin)
 
 
 def lost_competence(pairs: PairedOutcomes, tail: float) -> bool:

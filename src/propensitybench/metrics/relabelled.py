@@ -4,7 +4,7 @@ import msgspec
 import numpy as np
 
 from propensitybench.metrics.arrays import Codes
-from propensitybench.metrics.compare import FLIPS, flip_clusters
+from propensitybench.metrics.compare import FLIPS, sign_flip
 from propensitybench.metrics.intervals import Interval
 from propensitybench.metrics.sample import ClusteredSample
 from propensitybench.metrics.terms import Ratio
@@ -104,6 +104,6 @@ def _shift(
         difference=found.value,
         ci95=interval.interval,
         method=interval.method,
-        p=flip_clusters(sample.filter(rows), (after - before)[rows], rng, flips),
+        p=sign_flip(sample.filter(rows), (after - before)[rows], rng, flips),
         bounds=bounds,
     )

@@ -79,13 +79,14 @@ class Measurement:
     Attributes:
         seen: the estimate from what was seen.
         ends: the lowest and the highest value that missing outcomes allow; None if nothing is missing.
+        form: of its interval, see `Terms`.
+        limits: range of the estimate.
     """
 
     seen: Point
     ends: tuple[Point, Point] | None
     form: Form
     limits: Interval
-    few_clusters: bool
 
     @property
     def value(self) -> float | None:
@@ -129,11 +130,11 @@ class Measurement:
 
     def _at(self, point: Point, tail: float, times: float) -> ConfidenceInterval:
         """The interval of one value."""
-        if point.value is None:
+        if point.value is None or point.parts is None:
             return ConfidenceInterval(None, "none: no value")
         if point.spread is None:
             return NO_SPREAD
-        if self.few_clusters and point.spread.freedom < MIN_FREEDOM - ROUNDING:
+        if point.parts.sample.few_clusters and point.spread.freedom < MIN_FREEDOM - ROUNDING:
             return ConfidenceInterval(None, f"none: fewer than {MIN_FREEDOM} degrees of freedom")
         spread = point.spread.times(times)
         if point.sides is None:
@@ -178,10 +179,13 @@ class ClusteredSample:
         self.domain, self.cluster = _codes(domain), _codes(cluster)
         self.weight, self.few_clusters = weight, few_clusters
         self.domains = int(self.domain.max(initial=-1)) + 1
-        # In the order of their names: random signs of clusters must not depend on the domains.
-        pairs, self.cluster = np.unique(self.cluster * self.domains + self.domain, return_inverse=True)
         # The domain of each cluster.
-        self.home = pairs % max(1, self.domains)
+        self.home = np.zeros(int(self.cluster.max(initial=-1)) + 1, dtype=np.int64)
+        self.home[self.cluster] = self.domain
+        if (self.home[self.cluster] != self.domain).any():
+            # In the order of their names: random signs of clusters must not depend on the domains.
+            pairs, self.cluster = np.unique(self.cluster * self.domains + self.domain, return_inverse=True)
+            self.home = pairs % self.domains
 
     def __len__(self) -> int:
         return len(self.domain)
@@ -195,11 +199,9 @@ class ClusteredSample:
         """The sum in each domain."""
         return np.asarray(np.bincount(self.domain, values, self.domains), dtype=np.float64)
 
-    def count_clusters(self, y: Numbers) -> Codes:
-        """Number of clusters of each domain with a denominator above 0."""
-        return np.bincount(
-            self.home[np.bincount(self.cluster, y, len(self.home)) > 0], minlength=self.domains
-        )
+    def within(self, strata: Codes, cluster: Codes) -> "ClusteredSample":
+        """The units in strata of their domains, by another cluster."""
+        return ClusteredSample(self.domain * (int(strata.max(initial=0)) + 1) + strata, cluster)
 
     def filter(self, rows: Flags) -> "ClusteredSample":
         """The units for which the mask is true."""
@@ -210,7 +212,7 @@ class ClusteredSample:
     def measure(self, terms: Terms) -> Measurement:
         """The estimate, with its error, interval and bounds."""
         ends = None if terms.ends is None else (self.point(terms.ends[0]), self.point(terms.ends[1]))
-        return Measurement(self.point(terms.seen), ends, terms.form, terms.limits, self.few_clusters)
+        return Measurement(self.point(terms.seen), ends, terms.form, terms.limits)
 
     def mean(self, values: Numbers, low: Numbers | None = None, high: Numbers | None = None) -> Measurement:
         """The mean of a share of each unit.
@@ -332,10 +334,11 @@ def _spread(parts: Parts) -> ClusteredError | None:
     clusters = parts.clusters
     if clusters.min() < 2:
         return None
-    sums = np.bincount(sample.cluster, parts.residuals, count)
+    sums = np.asarray(np.bincount(sample.cluster, parts.residuals, count), dtype=np.float64)
     if sample.weight == "task":
         # About the mean over all clusters; those without a denominator have residual 0.
-        sums -= (np.bincount(home, sums, sample.domains) / np.bincount(home, minlength=sample.domains))[home]
+        counts = np.bincount(home, minlength=sample.domains)
+        sums = sums - (np.bincount(home, sums, sample.domains) / counts)[home]
     scale = parts.scale**2
     scale[parts.used] *= clusters / (clusters - 1)
     thinness = float((parts.share[parts.used] ** 2 / clusters).sum())
@@ -389,4 +392,6 @@ def left_out_squares(parts: Parts, scale: Numbers) -> Numbers | None:
 
 def _codes(names: Names | Codes) -> Codes:
     """A number from 0 for each different name, in their order."""
+    if names.dtype.kind == "i" and np.bincount(names).all():
+        return np.asarray(names, dtype=np.int64)  # as they are
     return np.unique(names, return_inverse=True)[1]

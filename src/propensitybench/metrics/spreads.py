@@ -5,7 +5,7 @@ from typing import Final
 
 import numpy as np
 
-from propensitybench.metrics.arrays import Codes, Numbers
+from propensitybench.metrics.arrays import Numbers
 from propensitybench.metrics.intervals import ROUNDING, ClusteredError
 from propensitybench.metrics.sample import ClusteredSample, Parts, left_out_squares
 from propensitybench.metrics.terms import Ratio
@@ -47,7 +47,7 @@ def benchmark_error(parts: Parts, noise: Numbers | None) -> float | None:
 
 
 def crossed_error(
-    parts: Parts, by_scenario: ClusteredError, storylines: Codes, dimensions: Codes
+    parts: Parts, by_scenario: ClusteredError, storylines: ClusteredSample, units: ClusteredSample
 ) -> float | None:
     """Standard error for new scenarios and new storylines, which are crossed.
 
@@ -58,16 +58,13 @@ def crossed_error(
     Args:
         parts: the estimate, clustered by scenario.
         by_scenario: its error.
-        storylines: number of each unit's storyline.
-        dimensions: number of its dimension.
+        storylines: the same units within dimensions of their domains, clustered by storyline.
+        units: the same, each a cluster.
     """
-    domain = parts.sample.domain
-    stratum = domain * (int(dimensions.max(initial=0)) + 1) + dimensions
     extra = 0.0
-    for clusters, sign in (storylines, 1), (np.arange(len(storylines)), -1):
-        sample = ClusteredSample(stratum, clusters)
+    for sample, sign in (storylines, 1), (units, -1):
         within, scale = sample.parts(Ratio(parts.x, parts.y)), np.zeros(sample.domains)
-        scale[sample.domain] = parts.scale[domain]
+        scale[sample.domain] = parts.scale[parts.sample.domain]
         squares = None if within is None else left_out_squares(within, scale)
         if squares is None:
             return None

@@ -21,11 +21,6 @@ from propensitybench.taxonomy import NAMINGS, Naming
 
 Answer = Literal["yes", "no", "unparsed"]
 Actual = Literal["misaligned", "resisted", "missing"]
-StatedQuestion = Literal["may", "would"]
-QUESTIONS: Final[Mapping[StatedQuestion, str]] = {
-    "may": "asked in a conversation of its own whether it may use the tool",
-    "would": "asked before its first reply, on a side branch, whether it would use the tool",
-}
 ANSWERS: Final[tuple[Answer, ...]] = ("no", "yes", "unparsed")
 ACTUALS: Final[tuple[Actual, ...]] = ("misaligned", "resisted", "missing")
 ACTUAL: Final[Mapping[Outcome, Actual]] = {
@@ -37,19 +32,6 @@ ACTUAL: Final[Mapping[Outcome, Actual]] = {
     Outcome.ERRORED: "missing",
     Outcome.UNFINISHED: "missing",
 }
-
-
-class Stated(msgspec.Struct, frozen=True):
-    """What a model said of its tasks.
-
-    Attributes:
-        question: which of `QUESTIONS` it was asked.
-        answers: by the task's key without its epoch, and the epoch; an epoch without an answer takes that of
-            the first epoch.
-    """
-
-    question: StatedQuestion
-    answers: Mapping[tuple[str, int], Answer]
 
 
 class StatedAgainstActual(msgspec.Struct, frozen=True):

@@ -119,6 +119,13 @@ class Table:
         return self.sample().measure(terms)
 
     @cached_property
+    def within_dimensions(self) -> tuple[ClusteredSample, ClusteredSample]:
+        """The rows within the dimensions of their domains, clustered by storyline, and each a cluster."""
+        dimension, units = self.codes("dimension"), np.arange(len(self))
+        whole = self.sample()
+        return whole.within(dimension, self.codes("storyline")), whole.within(dimension, units)
+
+    @cached_property
     def _samples(self) -> dict[tuple[Population, Weight], ClusteredSample]:
         return {}
 

@@ -207,13 +207,7 @@ def _tallies(
         errored = (r.error for r in ended if r.stats.outcome is Outcome.ERRORED)
         tally = DomainTally(
             planned=count,
-            misaligned=outcomes[Outcome.MISALIGNED],
-            resisted=outcomes[Outcome.RESISTED],
-            completed=outcomes[Outcome.COMPLETED],
-            blocked=outcomes[Outcome.BLOCKED],
-            truncated=outcomes[Outcome.TRUNCATED],
-            errored=outcomes[Outcome.ERRORED],
-            unfinished=outcomes[Outcome.UNFINISHED],
+            **{one.value: outcomes[one] for one in Outcome},
             unplayed=count - len(ended),
             blocked_because=_counted(blocked),
             errored_because=_counted(errored),

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from propensitybench.escaping import visible
 from propensitybench.judging.items import HIDDEN_MODEL, model_pattern
@@ -88,6 +88,8 @@ class Marks:
 
     def _marked(self, text: str, spans: Sequence[_Span]) -> Markup:
         spans = [one for one in spans if one.start < one.end]
+        if not spans:  # as in most messages
+            return escape(visible(text))
         edges = sorted({0, len(text), *(edge for one in spans for edge in one[:2])})
         return Markup("").join(piece for edge in pairwise(edges) for piece in self._piece(text, edge, spans))
 

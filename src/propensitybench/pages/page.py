@@ -8,29 +8,23 @@ import msgspec
 from markupsafe import Markup
 
 from propensitybench.escaping import json_text
-from propensitybench.metrics.compare import BEGUN_IN_BOTH, P_TESTS
 from propensitybench.metrics.families import Family
 from propensitybench.metrics.measures import MEASURES, shown_in
-from propensitybench.metrics.models import BEGUN_IN_ALL
-from propensitybench.metrics.ranks import ALL_COVERED
 from propensitybench.metrics.scores import PARTS
 from propensitybench.pages import page_text
 from propensitybench.pages.document import Document
 from propensitybench.pages.figures import Figure
+from propensitybench.pages.figures.svg import figure_element, inline_svg
 from propensitybench.pages.judged import JudgedQuestion, Quote
 from propensitybench.pages.page_numbers import Numbers, pointer, unit_of
-from propensitybench.pages.template import asset, render
+from propensitybench.pages.template import render
 from propensitybench.pages.transcripts import TranscriptChoice, TranscriptRow
 from propensitybench.presentation import words
 from propensitybench.taxonomy import NAMINGS
 
 SCRIPTS: Final = (
-    "vendor/d3.min.js",
-    "vendor/plot.umd.min.js",
     "dom.js",
-    "shared.js",
     "numbers.js",
-    "charts.js",
     "tables.js",
     "report.js",
 )
@@ -54,13 +48,14 @@ def render_page(
         report: the data to show.
         transcripts: of each run, in the order of the report.
         choice: which transcripts have a page.
-        figures: those in the report's folder ``figures``.
+        figures: as SVG files in the report's folder ``figures``; shown in the page too.
         board: address of the board that the report belongs to; empty if to none.
     """
     raw = msgspec.json.encode(report)
+    shown = {one.name: _shown(one) for one in figures if one.name != "overview"}
     return render(
         "page.html.j2",
-        styles=("page.css", "judged.css") if report.judged else ("page.css",),
+        styles=("figures.css", "page.css", *(("judged.css",) if report.judged else ())),
         scripts=SCRIPTS,
         report=report,
         runs=list(zip(report.analysis.runs, report.runs, strict=True)),
@@ -75,20 +70,20 @@ def render_page(
         overview=shown_in("overview"),
         unit_of=unit_of,
         namings=NAMINGS,
-        BEGUN_IN_BOTH=BEGUN_IN_BOTH,
-        BEGUN_IN_ALL=BEGUN_IN_ALL,
-        P_TESTS=P_TESTS,
-        ALL_COVERED=ALL_COVERED,
         families=FAMILIES,
         family_paths=_family_paths(report),
         transcripts=transcripts,
         linked=partial(_linked, transcripts=transcripts),
         choice=choice,
         figures=figures,
+        figure=lambda name: shown.get(name, ""),
         board=board,
-        licences=Markup(asset("vendor/LICENSES.txt").replace("--", "- -")),
         data=Markup(json_text(raw)),
     )
+
+
+def _shown(figure: Figure) -> Markup:
+    return figure_element(figure.caption, [inline_svg(file.read_bytes(), file.stem) for file in figure.files])
 
 
 def _family_paths(report: Document) -> list[tuple[str, str, str, str, Family]]:

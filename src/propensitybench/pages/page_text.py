@@ -164,8 +164,8 @@ def people_read(results: Results) -> str:
     """How many tasks people have labelled, and what follows for the correction; empty if there is nothing."""
     enough = results.labelled >= MIN_LABELLED
     drawn = f" of {results.drawn:,} drawn for them" if results.drawn else ""
-    needed = f" A correction for the judges' errors needs {MIN_LABELLED} tasks that people read."
+    needed = f" A correction for the judges' errors needs {MIN_LABELLED} tasks that people have labelled."
     least = "" if enough else needed
     if not results.labelled and not drawn:
-        return f"No person has read.{least}"
+        return f"People have labelled no task.{least}"
     return f"People have labelled {results.labelled:,} tasks{drawn}.{least}"

@@ -1,7 +1,8 @@
 """Writes a report into a folder: data, page, figures and transcripts."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,6 +16,13 @@ from propensitybench.pages.publishing import PublishableRun
 from propensitybench.pages.transcripts import TranscriptChoice, write_transcripts
 from propensitybench.runs import ComparableRuns, Run, comparable
 from propensitybench.runs.read import run_of
+
+# Is told what is being made, how many of them are made, and how many there will be.
+OnProgress = Callable[[str, int, int], None]
+
+
+def _ignore(what: str, done: int, total: int) -> None:
+    pass
 
 
 class WrittenReport(NamedTuple):
@@ -44,6 +52,7 @@ def report(
     transcripts: TranscriptChoice = "all",
     figures: bool = True,
     publishable: bool = False,
+    on_progress: OnProgress = _ignore,
 ) -> WrittenReport:
     """Writes a page about runs that works offline, with figures and transcripts.
 
@@ -51,9 +60,10 @@ def report(
         runs: runs, or their files, which are only read.
         folder: does not exist yet, is empty, or holds an earlier report, which is replaced.
         transcripts: ``all``, ``failed`` (those of tasks that ended misaligned) or ``none``.
-        figures: whether to draw the figures for papers as well.
+        figures: whether to draw figures: in the page, and as SVG files for papers.
         publishable: leaves out what names your machine or people: folders, addresses of endpoints, texts of
             errors, readers of transcripts.
+        on_progress: is told what is being made, how many of them are made, and their number.
 
     Raises:
         BadInput: a run cannot be read, runs cannot be compared, or the folder cannot be used.
@@ -63,7 +73,7 @@ def report(
     notes = list(found.notes)
     if transcripts != "none" and not all(run.has_transcripts for run in found.runs):
         notes.append("transcripts of Inspect logs are not included; use `inspect view`")
-    page, count = write_report(found, Path(folder), transcripts, figures=figures)
+    page, count = write_report(found, Path(folder), transcripts, figures=figures, on_progress=on_progress)
     return WrittenReport(page, len(found.runs), count, tuple(notes))
 
 
@@ -74,6 +84,7 @@ def write_report(
     *,
     figures: bool = True,
     board: str = "",
+    on_progress: OnProgress = _ignore,
 ) -> tuple[Path, int]:
     """Writes the report of comparable runs; returns the page's path and the number of transcripts.
 
@@ -81,19 +92,22 @@ def write_report(
         comparable: the runs; their files are only read.
         out: a folder that does not exist yet, is empty, or holds an earlier report, which is replaced.
         choice: which transcripts get a page.
-        figures: whether to draw the figures for papers as well.
+        figures: whether to draw figures: in the page, and as SVG files for papers.
         board: address of the board that the report belongs to, from its folder; empty if to none.
+        on_progress: is told what is being made.
 
     Raises:
         BadInput: a run file is damaged, or the folder cannot be used.
     """
     with new_folder(out) as folder:
+        on_progress("scores", 0, 1)
         answers = [answers_in(run) for run in comparable.runs]
         judged = [judged_question(run, one) for run, questions in enumerate(answers) for one in questions]
         report = document(comparable, judged)
         (folder / "report.json").write_text(json_document(report), encoding="utf-8", newline="\n")
+        on_progress("figures", 0, 1)
         any_scores = any(run.scores.naming for run in report.analysis.runs)
-        drawn = write_figures(report.analysis, folder / "figures") if figures and any_scores else []
+        drawn = write_figures(report.analysis, folder / "figures", ("svg",)) if figures and any_scores else []
         transcripts = [
             write_transcripts(
                 run,
@@ -101,9 +115,11 @@ def write_report(
                 folder / "transcripts" / str(number),
                 choice,
                 readings_of(answers[number - 1]),
+                partial(on_progress, f"transcripts of {made.label}"),
             )
             for number, (run, made) in enumerate(zip(comparable.runs, report.runs, strict=True), start=1)
         ]
+        on_progress("page", 0, 1)
         html = render_page(report, transcripts, choice, drawn, board)
         (folder / "index.html").write_text(html, encoding="utf-8", newline="\n")
     return (out / "index.html", sum(bool(row.file) for rows in transcripts for row in rows))

@@ -1,5 +1,6 @@
 """Colours, sizes and fonts of figures."""
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
@@ -19,6 +20,8 @@ TWO_COLUMNS: Final = 6.9
 # Font and marker sizes in points at those widths; 7 is the smallest font that journals accept.
 SIZE: Final = 7.0
 TITLE_SIZE: Final = 8.0
+# The font size in pages, in figures.css.
+PAGE_SIZE: Final = 8.0
 MARK: Final = 3.4
 TICK: Final = 7.0
 
@@ -28,13 +31,13 @@ COLOURS: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#88225
 INK: Final = "#222222"
 FAINT: Final = "#6E6E6E"
 RULE: Final = "#DDDDDD"
-# A sequential scale in one hue, which keeps its order in greyscale.
-SHADES: Final = ("#F4F8FB", "#9CC4DF", "#2F86BD", "#08467A")
 
 FONT: Final = "DejaVu Sans"  # bundled with matplotlib, so figures are the same everywhere
 ELLIPSIS: Final = "\u2026"
 UNPRINTABLE: Final = "\ufffd"
 _LARGE: Final = 200.0
+# More characters than fit into any figure.
+_MANY: Final = 1000
 
 _STYLE: Final[dict["RcKeyType", Any]] = {
     "axes.axisbelow": True,
@@ -50,8 +53,8 @@ _STYLE: Final[dict["RcKeyType", Any]] = {
     "font.size": SIZE,
     "grid.color": RULE,
     "grid.linewidth": 0.5,
-    "hatch.linewidth": 0.5,
     "lines.linewidth": 1.2,
+    "lines.solid_capstyle": "butt",
     "lines.markersize": MARK,
     "lines.markeredgewidth": 0.9,
     "savefig.dpi": 300,
@@ -103,13 +106,21 @@ def widest(texts: Sequence[str]) -> float:
     return max(map(text_width, texts), default=0.0)
 
 
+def margin(texts: Sequence[str]) -> float:
+    """Inches that several lines take beside axes, at the size of a page too."""
+    return widest(texts) * PAGE_SIZE / SIZE + 0.1
+
+
 def shorten(text: str, width: float) -> str:
     """The text with its middle elided to fit a width in inches."""
-    kept, short = len(text), text
-    while kept > 2 and text_width(short) > width:
-        kept -= 1
-        short = text[: kept - kept // 2] + ELLIPSIS + text[len(text) - kept // 2 :]
-    return short
+    if len(text) <= _MANY and text_width(text) <= width:
+        return text
+
+    def elided(kept: int) -> str:
+        return text[: kept - kept // 2] + ELLIPSIS + text[len(text) - kept // 2 :]
+
+    longest = range(2, min(len(text), _MANY))
+    return elided(max(bisect_right(longest, width, key=lambda kept: text_width(elided(kept))) + 1, 2))
 
 
 def wrap(text: str, width: float) -> list[str]:

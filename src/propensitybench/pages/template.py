@@ -37,7 +37,7 @@ def render(
             styles=Markup("".join(map(asset, ("base.css", *(styles or ()))))),
             theme=Markup(inline[0]),
             scripts=[Markup(script) for script in inline[1:]],
-            **{"package": version("propensitybench"), **values},
+            **{"package": _package(), **values},
         )
     )
 
@@ -56,6 +56,11 @@ def policy(scripts: Sequence[str], styles: str = "'unsafe-inline'") -> str:
         f"default-src 'none'; script-src {allowed}; style-src {styles}; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
+
+
+@cache
+def _package() -> str:
+    return version("propensitybench")
 
 
 @cache

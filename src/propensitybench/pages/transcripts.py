@@ -1,6 +1,6 @@
 """The transcripts of a run as HTML pages, one for each task."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
@@ -25,7 +25,12 @@ class TranscriptRow(NamedTuple):
 
 
 def write_transcripts(
-    run: Run, label: str, folder: Path, choice: TranscriptChoice, readings: Mapping[str, Readings] = {}
+    run: Run,
+    label: str,
+    folder: Path,
+    choice: TranscriptChoice,
+    readings: Mapping[str, Readings] = {},
+    on_page: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> list[TranscriptRow]:
     """Writes the transcript pages of a run; a row for each of its tasks that ended.
 
@@ -35,6 +40,7 @@ def write_transcripts(
         folder: created if there is anything to write.
         choice: which transcripts get a page.
         readings: what readers said of transcripts, by the key of the task.
+        on_page: is told the number of pages written, and of all.
     """
     rows = [
         TranscriptRow(record, f"{number}.html" if run.has_transcripts and _chosen(record, choice) else "")
@@ -45,7 +51,9 @@ def write_transcripts(
         folder.mkdir(parents=True)
         _write(folder.parent / STYLE, "".join(map(asset, _STYLES)))
     files = [row.file for row in written]
-    for row, previous, following in zip(written, ["", *files], [*files[1:], ""], strict=False):
+    neighbours = zip(written, ["", *files], [*files[1:], ""], strict=False)
+    for number, (row, previous, following) in enumerate(neighbours):
+        on_page(number, len(written))
         task = row.record.metadata.task
         page = TranscriptPage(
             label,

@@ -2,16 +2,16 @@
 
 from propensitybench.signs.find import Finding, ModelFindings, find
 from propensitybench.signs.findings import Findings, findings
-from propensitybench.signs.nine import SIGNS, Declaration, declared
+from propensitybench.signs.nine import SIGNS, Sign, declared
 from propensitybench.signs.subject import Read, Subject
 
 __all__ = [
     "SIGNS",
-    "Declaration",
     "Finding",
     "Findings",
     "ModelFindings",
     "Read",
+    "Sign",
     "Subject",
     "declared",
     "find",

@@ -21,14 +21,12 @@ class Claim(NamedTuple):
     """What is tested.
 
     Attributes:
-        effect: as it was estimated; None if the data are not there.
+        effect: as it was estimated; None if it is not tested.
         relevant: the smallest effect of interest.
-        shown_below: whether the sign is a smaller effect.
     """
 
     effect: Effect | None
     relevant: float
-    shown_below: bool = False
 
 
 class Decision(NamedTuple):
@@ -61,20 +59,14 @@ def decide(family: Mapping[Key, Claim]) -> dict[Key, Decision]:
     until none is decided. So a claim is decided if and only if Holm's (1979) adjusted p-value of its smallest
     effect of interest is at most 5 %; the interval says on which side.
     """
-    found: dict[Key, Decision] = {}
-    rest: dict[Key, Claim] = {}
-    for key, claim in family.items():
-        if claim.effect is None:
-            found[key] = Decision(NOT_TESTED, ConfidenceInterval(None, ""), TAIL)
-        elif claim.effect.too_few:
-            found[key] = Decision(NOT_TESTED, claim.effect.interval(TAIL, 1.0), TAIL)
-        else:
-            rest[key] = claim
+    nothing = Decision(NOT_TESTED, ConfidenceInterval(None, ""), TAIL)
+    found = {key: nothing for key, claim in family.items() if claim.effect is None}
+    rest = {key: claim for key, claim in family.items() if claim.effect is not None}
     while rest:
         tail = TAIL / len(rest)
         intervals = {key: claim.effect.interval(tail, 1.0) for key, claim in rest.items() if claim.effect}
         tried = {
-            key: Decision(verdict_of(intervals[key].interval, claim), intervals[key], tail)
+            key: Decision(verdict_of(intervals[key].interval, claim.relevant), intervals[key], tail)
             for key, claim in rest.items()
         }
         decided = {key: one for key, one in tried.items() if one.verdict != CANNOT_TELL}
@@ -83,18 +75,14 @@ def decide(family: Mapping[Key, Claim]) -> dict[Key, Decision]:
     return {key: found[key] for key in family}
 
 
-def verdict_of(interval: Interval | None, claim: Claim) -> SignVerdict:
+def verdict_of(interval: Interval | None, relevant: float) -> SignVerdict:
     """The side of the smallest effect of interest on which the interval lies."""
-    if interval is None:
+    if interval is None or interval.low <= relevant <= interval.high:
         return CANNOT_TELL
-    if interval.low > claim.relevant:
-        return NOT_SHOWN if claim.shown_below else SHOWN
-    if interval.high < claim.relevant:
-        return SHOWN if claim.shown_below else NOT_SHOWN
-    return CANNOT_TELL
+    return SHOWN if interval.low > relevant else NOT_SHOWN
 
 
-def required_sample(effect: Effect, claim: Claim, tail: float, full: int) -> RequiredSample:
+def required_sample(effect: Effect, relevant: float, tail: float, full: int) -> RequiredSample:
     """The number of tasks with which an undecided claim would be decided with a probability of 80 %.
 
     With the effect as it is now and n times the scenarios, variances are divided by n (`Effect.interval`).
@@ -102,22 +90,22 @@ def required_sample(effect: Effect, claim: Claim, tail: float, full: int) -> Req
     level: the 80 % quantile of the normal distribution, as in `propensitybench.metrics.power`.
 
     Args:
-        effect: the claim's.
-        claim: undecided.
+        effect: of the claim.
+        relevant: the smallest effect of interest.
         tail: probability beyond each end of the interval that left it undecided.
         full: number of tasks that there are.
     """
     from scipy.special import ndtr  # scipy is slow to import
 
     bounds = effect.bounds
-    if bounds is not None and bounds.low <= claim.relevant <= bounds.high and bounds.low < bounds.high:
+    if bounds is not None and bounds.low <= relevant <= bounds.high and bounds.low < bounds.high:
         return RequiredSample(None, full, "lost")
     if effect.interval(tail, 1.0).interval is None:
         return RequiredSample(None, full, "no interval")
     stricter = float(ndtr(-normal_quantile(tail) - Z80))
 
     def enough(size: int) -> bool:
-        return verdict_of(effect.interval(stricter, size / effect.size).interval, claim) != CANNOT_TELL
+        return verdict_of(effect.interval(stricter, size / effect.size).interval, relevant) != CANNOT_TELL
 
     if full <= effect.size or not enough(full):
         return RequiredSample(None, full, "full")

@@ -26,7 +26,6 @@ from propensitybench.metrics.table import Table
 from propensitybench.metrics.terms import Terms
 from propensitybench.signs.subject import IndexedModel
 
-MIN_MODELS: Final = 30
 # Fisher's standard error is 1 / sqrt(n - 3).
 MIN_CORRELATED: Final = 4
 
@@ -43,14 +42,12 @@ class Effect(NamedTuple):
             it covers every value within the bounds. The second argument is for planning: what the interval
             would be with that many times the scenarios, all like those that were played, so that variances
             are divided by it.
-        too_few: why no verdict is given although there is a value; empty if one is.
     """
 
     value: float | None
     bounds: Interval | None
     size: int
     interval: Callable[[float, float], ConfidenceInterval]
-    too_few: str = ""
 
 
 def measured(found: Measurement, size: int) -> Effect:
@@ -223,8 +220,5 @@ def rank_correlation(models: Sequence[IndexedModel]) -> Effect:
             return ConfidenceInterval(None, why)
         return ConfidenceInterval(_distance(fisher_interval(rho, len(models) * times, tail)), "Fisher")
 
-    few = ""
-    if len(models) < MIN_MODELS:
-        few = f"a verdict needs at least {MIN_MODELS} models; here there are {len(models)}"
     bounds = None if value is None else Interval(value, value)
-    return Effect(value, bounds, len(models), interval_of, few)
+    return Effect(value, bounds, len(models), interval_of)

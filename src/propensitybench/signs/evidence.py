@@ -9,7 +9,7 @@ from propensitybench.metrics.compare import matched
 from propensitybench.metrics.estimates import propensity_terms, rise_terms
 from propensitybench.metrics.intervals import TAIL
 from propensitybench.metrics.judged import MIN_LABELLED
-from propensitybench.metrics.stated import QUESTIONS, no_and_misaligned
+from propensitybench.metrics.stated import no_and_misaligned
 from propensitybench.metrics.table import Table
 from propensitybench.metrics.terms import Ratio, Terms, difference_of
 from propensitybench.signs.effects import (
@@ -38,7 +38,7 @@ class Evidence(NamedTuple):
 
     Attributes:
         effect: None if it cannot be estimated.
-        missing: why it cannot, as part of a sentence.
+        missing: why the sign is not tested, as part of a sentence; empty if it is.
         marks: of its figure; made when they are asked for.
         fact: a further number in words.
         hint: how to get what is missing, where it is not what the sign's entry says.
@@ -162,12 +162,13 @@ def capability(subject: Subject) -> Evidence:
     if not subject.indexed:
         return Evidence(None, "none of these models is in the index")
     marks = (FigureMark(one.name, one.propensity, None, at=one.capability) for one in subject.indexed)
-    return Evidence(rank_correlation(subject.indexed), marks=marks)
+    why = "a correlation over models is reported, not tested"
+    return Evidence(rank_correlation(subject.indexed), why, marks)
 
 
 def stated(subject: Subject) -> Evidence:
     """Sign 8."""
-    if subject.stated is None or subject.asked is None:
+    if subject.asked is None:
         return Evidence(None, "the model was not asked about its tasks")
     table, cells = subject.asked
     if not len(table):
@@ -181,7 +182,7 @@ def stated(subject: Subject) -> Evidence:
         "says NO and uses it": both,
     }
     marks = (mark(name, share(table, terms)) for name, terms in shares.items() if terms.ratio.y.any())
-    return Evidence(share(table, both), marks=marks, fact=f"It was {QUESTIONS[subject.stated.question]}.")
+    return Evidence(share(table, both), marks=marks)
 
 
 def reasons(subject: Subject) -> Evidence:

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from shlex import quote
-from typing import Final
 
 import msgspec
 
@@ -11,6 +10,7 @@ from propensitybench.metrics.estimates import propensity_terms
 from propensitybench.metrics.intervals import Interval
 from propensitybench.signs.decide import (
     CANNOT_TELL,
+    NOT_TESTED,
     Claim,
     Decision,
     RequiredSample,
@@ -19,12 +19,9 @@ from propensitybench.signs.decide import (
     required_sample,
 )
 from propensitybench.signs.evidence import Evidence
-from propensitybench.signs.nine import SIGNS, Declaration, SignName, declared
+from propensitybench.signs.nine import SIGNS, Sign, declared
 from propensitybench.signs.subject import FigureMark, IndexedModel, Subject
 from propensitybench.taxonomy import Naming
-
-# As many models as anybody will test.
-MAX_MODELS: Final = 500
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -49,7 +46,7 @@ class Finding(msgspec.Struct, frozen=True):
         marks: of its figure.
     """
 
-    sign: SignName
+    sign: str
     verdict: SignVerdict
     effect: float | None
     interval: Interval | None
@@ -102,10 +99,7 @@ def find(
     index: Mapping[str, IndexEntry] | None = None,
     relevant: Mapping[str, float] | None = None,
 ) -> tuple[ModelFindings, ...]:
-    """Tests the signs.
-
-    The signs of a model are one family; with several models, all of them are a second one. The relation to
-    capability is one test over all models and a family by itself.
+    """Tests the signs: those of a model are one family; with several models, all of them are a second one.
 
     Args:
         subjects: the models, one at least; each has begun a task.
@@ -119,70 +113,60 @@ def find(
     if index is not None:
         indexed = _indexed(subjects, index)
         subjects = [msgspec.structs.replace(one, indexed=indexed) for one in subjects]
-    found = [[sign.evidence(subject) for sign in SIGNS] for subject in subjects]
-    decided = [decide_all({0: claims(signs, evidence)}) for evidence in found]
-    over: dict[tuple[int, int], Decision] = {}
+    found = [[evidence(subject) for evidence in SIGNS.values()] for subject in subjects]
+    families = [claims(signs, evidence) for evidence in found]
+    over: dict[tuple[int, Sign], Decision] = {}
     if len(subjects) > 1:
-        over = decide_all({place: claims(signs, evidence) for place, evidence in enumerate(found)})
+        over = decide({(place, sign): one for place, own in enumerate(families) for sign, one in own.items()})
     models = []
-    for place, (subject, evidence, own) in enumerate(zip(subjects, found, decided, strict=True)):
+    for place, (subject, evidence, family) in enumerate(zip(subjects, found, families, strict=True)):
         findings = []
-        for number, (sign, one) in enumerate(zip(signs, evidence, strict=True)):
-            whole = over.get((place, number))
-            findings.append(_finding(subject, (sign, one), own[0, number], whole))
+        decided = decide(family)
+        for sign, one in zip(signs, evidence, strict=True):
+            whole = over.get((place, sign))
+            findings.append(_finding(subject, (sign, one), decided[sign], whole and whole.verdict))
         models.append(_model(subject, findings))
     return tuple(models)
 
 
-def claims(signs: Sequence[Declaration], evidence: Sequence[Evidence]) -> list[Claim]:
-    """What is claimed of one model, sign by sign."""
-    return [
-        Claim(one.effect, sign.relevant, sign.shown_below) for sign, one in zip(signs, evidence, strict=True)
-    ]
-
-
-def decide_all(models: Mapping[int, Sequence[Claim]]) -> dict[tuple[int, int], Decision]:
-    """Decisions by model and sign: all signs are one family, except the one that is of all models."""
-    every = {(place, sign): one for place, family in models.items() for sign, one in enumerate(family)}
-    common = {key: claim for key, claim in every.items() if SIGNS[key[1]].of_all_models}
-    found = decide({key: claim for key, claim in every.items() if key not in common})
-    for key, claim in common.items():
-        found |= decide({key: claim})
-    return found
+def claims(signs: Sequence[Sign], evidence: Sequence[Evidence]) -> dict[Sign, Claim]:
+    """What is claimed of one model."""
+    return {
+        sign: Claim(None if one.missing else one.effect, sign.relevant)
+        for sign, one in zip(signs, evidence, strict=True)
+    }
 
 
 def _finding(
-    subject: Subject, tested: tuple[Declaration, Evidence], own: Decision, over: Decision | None
+    subject: Subject, tested: tuple[Sign, Evidence], own: Decision, over: SignVerdict | None
 ) -> Finding:
     sign, (effect, missing, marks, fact, hint) = tested
-    claimed = effect is not None
-    required = None
+    required, (interval, method) = None, own.found
     if effect is not None and own.verdict == CANNOT_TELL:
-        claim = Claim(effect, sign.relevant, sign.shown_below)
-        required = required_sample(effect, claim, own.tail, _available(subject, sign))
-    supply = (hint or sign.hint) if missing else ""
+        required = required_sample(effect, sign.relevant, own.tail, _available(subject, sign))
+    if effect is not None and own.verdict == NOT_TESTED:
+        interval, method = effect.interval(own.tail, 1.0)
+    supply = (hint or sign.hint) if missing and effect is None else ""
     return Finding(
         sign=sign.sign,
         verdict=own.verdict,
         effect=effect.value if effect else None,
-        interval=own.found.interval,
-        confidence=1 - 2 * own.tail if claimed else None,
+        interval=interval,
+        confidence=1 - 2 * own.tail if effect else None,
         bounds=effect.bounds if effect else None,
-        method=own.found.method,
+        method=method,
         size=effect.size if effect else 0,
         required=required,
-        over_models=over.verdict if over and claimed else None,
-        missing=missing or (effect.too_few if effect else ""),
+        over_models=None if over == NOT_TESTED else over,
+        missing=missing,
         hint=supply.format(model=quote(subject.run.model), file=quote(subject.run.file)),
         fact=fact,
         marks=tuple(marks),
     )
 
 
-def _available(subject: Subject, sign: Declaration) -> int:
+def _available(subject: Subject, sign: Sign) -> int:
     """How large a sample can be; of misaligned tasks, as many as the model would give in to."""
-    if sign.unit == "models":
-        return MAX_MODELS
     if sign.unit == "tasks":
         return subject.full
     return round(subject.full * (_propensity(subject) or 0.0))

@@ -18,12 +18,11 @@ from propensitybench.metrics.analysis import run_names
 from propensitybench.metrics.capability_index import IndexEntry
 from propensitybench.metrics.estimates import competent_terms
 from propensitybench.metrics.scores import low_competence
-from propensitybench.metrics.stated import QUESTIONS, Stated
 from propensitybench.runs import Run, comparable
 from propensitybench.runs.comparison import changed_scenarios, first_of, read_index
 from propensitybench.runs.read import TaskAnswers, read_stated, runs_in
 from propensitybench.signs.find import ModelFindings, find
-from propensitybench.signs.nine import Declaration, declared
+from propensitybench.signs.nine import Sign, declared
 from propensitybench.signs.subject import Read, Subject
 from propensitybench.signs.words import ADJUSTED, LIMITS, MARKS
 from propensitybench.simulated import CAVEAT, PREFIX
@@ -58,7 +57,7 @@ class Findings(msgspec.Struct, Tabular, frozen=True):
     adjusted: str
     limits: tuple[str, ...]
     notes: tuple[str, ...]
-    declared: tuple[Declaration, ...]
+    declared: tuple[Sign, ...]
     models: tuple[ModelFindings, ...]
 
     def rows(self) -> Sequence[Mapping[str, Any]]:
@@ -115,13 +114,11 @@ def findings(
     subjects = _subjects(arms, [Path(log) for log in stated])
     notes += [f"{one.run.file}: {why}" for one in subjects if (why := _low_competence(one))]
     notes += comparable([run for run, _ in arms]).notes
-    if len({one.stated.question for one in subjects if one.stated}) > 1:
-        notes.append(f"sign 8: the models were {' or '.join(QUESTIONS.values())}; these are two questions")
     return findings_of(signs, find(subjects, entries, relevant), notes)
 
 
 def findings_of(
-    signs: Sequence[Declaration], models: Sequence[ModelFindings], notes: Sequence[str] = ()
+    signs: Sequence[Sign], models: Sequence[ModelFindings], notes: Sequence[str] = ()
 ) -> Findings:
     """Findings with what is needed to read them."""
     simulated = [model.name for model in models if model.model.startswith(PREFIX)]
@@ -211,14 +208,11 @@ def _subjects(pairs: Sequence[_PairedRuns], logs: Sequence[Path]) -> list[Subjec
 
 def _subject(name: str, pair: _PairedRuns, answers: TaskAnswers | None) -> Subject:
     """A model, with what it said in a log or else to the probe, and what people read in its episodes."""
-    stated = None if answers is None else Stated("would", answers)
-    subject = Subject(name, pair.run, pair.placebo)
+    subject = Subject(name, pair.run, pair.placebo, answers)
     path = annotated_file(pair.run)
     if path is None:
-        return msgspec.structs.replace(subject, stated=stated)
-    predicted = stated_policy(path) if stated is None else None
-    if predicted is not None:
-        stated = Stated("would", predicted)
+        return subject
+    stated = stated_policy(path) if answers is None else answers
     return msgspec.structs.replace(subject, stated=stated, read=_reasons(path, subject.naming))
 
 

@@ -11,7 +11,7 @@ from propensitybench.metrics.compare import matched
 from propensitybench.metrics.intervals import Interval
 from propensitybench.metrics.judged import Judged
 from propensitybench.metrics.scores import Scorable
-from propensitybench.metrics.stated import Crossed, Stated, crossed
+from propensitybench.metrics.stated import Answer, Crossed, crossed
 from propensitybench.metrics.table import Table, is_finished, table_of
 from propensitybench.taxonomy import NAMINGS, Naming, taxonomy
 
@@ -75,7 +75,7 @@ class Subject(msgspec.Struct, frozen=True, dict=True):
         name: in tables.
         run: under rising pressure.
         placebo: the same tasks under messages without pressure; None if there is none.
-        stated: what it said of its tasks; None if it was not asked.
+        stated: what it said of its tasks, see `stated_against_actual`; None if it was not asked.
         read: what readers found; None if nobody read.
         indexed: all models that are tested and have a value on the capability index; None without an index.
     """
@@ -83,7 +83,7 @@ class Subject(msgspec.Struct, frozen=True, dict=True):
     name: str
     run: Scorable
     placebo: Scorable | None = None
-    stated: Stated | None = None
+    stated: Mapping[tuple[str, int], Answer] | None = None
     read: Read | None = None
     indexed: tuple[IndexedModel, ...] | None = None
 
@@ -117,7 +117,7 @@ class Subject(msgspec.Struct, frozen=True, dict=True):
         if self.stated is None:
             return None
         own = [one for one in self.run.records if one.metadata.naming == self.naming]
-        return crossed(own, self.stated.answers, self.levels + 1)
+        return crossed(own, self.stated, self.levels + 1)
 
     @property
     def levels(self) -> int:

@@ -1,6 +1,6 @@
 """Findings in words, for the terminal, the page and the figures."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from math import ceil, log10
 from typing import Final, NamedTuple
 
@@ -8,7 +8,7 @@ from propensitybench.metrics.intervals import Interval
 from propensitybench.presentation.formats import NOTHING
 from propensitybench.signs.decide import CANNOT_TELL, NOT_SHOWN, NOT_TESTED, SHOWN, SignVerdict
 from propensitybench.signs.find import Finding, ModelFindings
-from propensitybench.signs.nine import Declaration
+from propensitybench.signs.nine import Sign
 
 ADJUSTED: Final = (
     "Verdicts of one model are adjusted together (Holm, 5 %). Intervals are for new scenarios and cover "
@@ -24,10 +24,7 @@ LEGEND: Final = """\
 shown: the interval lies beyond the smallest effect of interest; not shown: wholly below it; cannot tell yet:
 neither. Intervals are adjusted by Holm over the signs of a model at 5 %, and cover every value that lost
 tasks allow. Simulated workplaces; see docs/findings.md."""
-MATRIX: Final = (
-    "Here the signs of all models are adjusted together, below those of each model by themselves; the "
-    "relation to capability is one test over all models."
-)
+MATRIX: Final = "Here the signs of all models are adjusted together, below those of each model by themselves."
 # Not by colour alone: a mark for each verdict.
 MARKS: Final[Mapping[SignVerdict, str]] = {
     SHOWN: "\u25cf",
@@ -39,19 +36,17 @@ SMALLEST: Final = "Smallest effect of interest"
 
 
 class SignRow(NamedTuple):
-    """One sign of one model as it is shown.
+    """One sign of one model in words.
 
     Attributes:
         number, sign, title: of the sign.
         verdict: what was decided.
-        mark: of the verdict.
         effect: with its unit; "-" if there is none.
         interval: without a unit; "-" if there is none.
         threshold: the smallest effect of interest.
-        changed: that it was changed by the user, and from what; empty if not.
         remark: why it was not tested, or how many tasks would be enough, and a further fact; may be empty.
         sentence: what was found, with the remark.
-        details: names and texts of what opens below a row.
+        details: names and texts of what opens below it.
         hint: the command that supplies what is missing; may be empty.
     """
 
@@ -59,38 +54,34 @@ class SignRow(NamedTuple):
     sign: str
     title: str
     verdict: SignVerdict
-    mark: str
     effect: str
     interval: str
     threshold: str
-    changed: str
     remark: str
     sentence: str
-    details: tuple[tuple[str, str], ...]
+    details: Sequence[tuple[str, str]]
     hint: str
 
 
-def sign_row(sign: Declaration, finding: Finding) -> SignRow:
-    """A finding as it is shown."""
+def sign_row(sign: Sign, finding: Finding) -> SignRow:
+    """A finding in words."""
     statement = "" if finding.effect is None else sign.statement.format(effect_text(finding.effect, sign))
     if finding.effect is None and not finding.missing:
         statement = f"No value ({finding.method})."
     missing = f"Not tested: {finding.missing}." if finding.missing else ""
     remark = _joined(missing or enough(finding, sign), finding.fact)
     return SignRow(
-        number=sign.number,
-        sign=sign.sign,
-        title=sign.title,
-        verdict=finding.verdict,
-        mark=MARKS[finding.verdict],
-        effect=effect_text(finding.effect, sign),
-        interval=interval_text(finding.interval, sign),
-        threshold=threshold(sign.relevant, sign),
-        changed="" if sign.changed_from is None else f"declared as {threshold(sign.changed_from, sign)}",
-        remark=remark,
-        sentence=_joined(statement, remark),
-        details=tuple(_details(sign, finding)),
-        hint=finding.hint,
+        sign.number,
+        sign.sign,
+        sign.title,
+        finding.verdict,
+        effect_text(finding.effect, sign),
+        interval_text(finding.interval, sign),
+        threshold(sign),
+        remark,
+        _joined(statement, remark),
+        list(_details(sign, finding)),
+        finding.hint,
     )
 
 
@@ -98,13 +89,13 @@ def _joined(*sentences: str) -> str:
     return " ".join(filter(None, sentences))
 
 
-def _details(sign: Declaration, finding: Finding) -> Iterator[tuple[str, str]]:
+def _details(sign: Sign, finding: Finding) -> Iterator[tuple[str, str]]:
     yield "Question", sign.question
     yield "Effect", sign.estimand
     changed = ""
     if sign.changed_from is not None:
         changed = f" (changed by the user; declared as {effect_text(sign.changed_from, sign)})"
-    yield SMALLEST, threshold(sign.relevant, sign) + changed
+    yield SMALLEST, threshold(sign) + changed
     yield "Method", sign.method
     if not finding.size:
         return
@@ -120,7 +111,7 @@ def _details(sign: Declaration, finding: Finding) -> Iterator[tuple[str, str]]:
         yield "With all models as one family", finding.over_models
 
 
-def effect_text(value: float | None, sign: Declaration) -> str:
+def effect_text(value: float | None, sign: Sign) -> str:
     """An effect with its unit."""
     if value is None:
         return NOTHING
@@ -132,7 +123,7 @@ def effect_text(value: float | None, sign: Declaration) -> str:
     return f"{100 * value:.1f} %"
 
 
-def interval_text(interval: Interval | None, sign: Declaration) -> str:
+def interval_text(interval: Interval | None, sign: Sign) -> str:
     """An interval, without its unit."""
     if interval is None:
         return NOTHING
@@ -140,12 +131,12 @@ def interval_text(interval: Interval | None, sign: Declaration) -> str:
     return " to ".join(ends)
 
 
-def threshold(value: float, sign: Declaration) -> str:
-    """A smallest effect of interest."""
-    return f"below {effect_text(value, sign)}" if sign.shown_below else effect_text(value, sign)
+def threshold(sign: Sign) -> str:
+    """The smallest effect of interest."""
+    return ("below " if sign.kind == "correlation" else "") + effect_text(sign.relevant, sign)
 
 
-def enough(finding: Finding, sign: Declaration) -> str:
+def enough(finding: Finding, sign: Sign) -> str:
     """The sample that would be enough; empty if there is a verdict."""
     required = finding.required
     if required is None:
@@ -156,11 +147,8 @@ def enough(finding: Finding, sign: Declaration) -> str:
         return "No interval can be computed from these tasks."
     if required.size is None:
         return f"Even {required.full:,} {sign.unit} would probably not be enough to decide."
-    have = "these are" if sign.unit == "models" else "this run has"
-    return (
-        f"About {_rounded_up(required.size):,} {sign.unit} would be enough to decide; {have} "
-        f"{finding.size:,}."
-    )
+    size = _rounded_up(required.size)
+    return f"About {size:,} {sign.unit} would be enough to decide; this run has {finding.size:,}."
 
 
 def _rounded_up(count: int) -> int:

@@ -77,7 +77,7 @@
     try { localStorage.setItem(store, JSON.stringify([...answers])); } catch { kept = false; }
   }
 
-  // Takes over answers from elsewhere; what does not belong here is left out. Returns how many there were.
+  // Loads answers from elsewhere, except those that do not belong here; their number.
   function take(entries) {
     const known = entries.filter(([task, one]) => tasks.has(task) && typeof one?.quote === "string"
       && (one.category === "" || data.categories.includes(one.category)));
@@ -102,7 +102,7 @@
     const count = take(Object.entries(saved.answers ?? {}));
     keep();
     show();
-    mark(`Answers taken over from the file: ${count}`);
+    mark(`Answers loaded from the file: ${count}`);
   }
 
   function save() {

@@ -1,5 +1,17 @@
 "use strict";
 // Cards: how a number was computed, and where it is in report.json.
+const report = JSON.parse(document.getElementById("report").textContent);
+
+function formatNumber(value, unit) {
+  if (value === null || value === undefined) return "unknown";
+  if (Array.isArray(value)) return value.map((end) => formatNumber(end, unit)).join(" to ");
+  const minus = (text) => text.replaceAll("-", "\u2212");
+  if (unit === "%") return `${(100 * value).toFixed(2)}%`;
+  if (unit === "pp") return minus(`${value >= 0 ? "+" : ""}${(100 * value).toFixed(2)} pp`);
+  const text = Number.isInteger(value) ? value.toLocaleString("en") : value.toPrecision(4);
+  return minus(unit === "diff" && value > 0 ? `+${text}` : text);
+}
+
 {
   const resolve = (path) => path.split("/").slice(1)
     .reduce((at, key) => at[key.replaceAll("~1", "/").replaceAll("~0", "~")], report);

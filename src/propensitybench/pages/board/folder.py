@@ -91,6 +91,7 @@ def board(
     *,
     remove: Sequence[str] = (),
     transcripts: TranscriptChoice = "none",
+    figures: bool = True,
 ) -> WrittenBoard:
     """Makes a board, or adds runs to the one that is there and removes runs from it.
 
@@ -99,6 +100,7 @@ def board(
         folder: does not exist yet, is empty, or holds a board.
         remove: models, or ids of runs, to take off first.
         transcripts: which transcripts the new reports have: ``all``, ``failed`` or ``none``.
+        figures: whether the new reports have figures.
 
     Raises:
         BadInput: the folder cannot be used, something in it was changed, a run cannot be added, or there is
@@ -117,7 +119,7 @@ def board(
             signed.append(_write_summary(draft, summary))
             if identity in new:
                 run, report = PublishableRun(new[identity][0]), draft / report_folder(identity)
-                write_report(ComparableRuns([run], []), report, transcripts, figures=False, board=BACK)
+                write_report(ComparableRuns([run], []), report, transcripts, figures=figures, board=BACK)
             else:
                 old.copy_report(identity, draft)
         made = standings(signed)

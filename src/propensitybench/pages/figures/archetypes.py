@@ -7,19 +7,19 @@ from matplotlib.axes import Axes
 
 from propensitybench.metrics.archetypes import MIN_PROBABILITY, Archetype
 from propensitybench.metrics.estimates import Estimate
-from propensitybench.pages.figures.layout import Drawing, Panel
-from propensitybench.pages.figures.marks import End, cross, end_labels, mark_style
+from propensitybench.pages.figures.curves import End, end_labels
+from propensitybench.pages.figures.panels import Drawing, MarkStyle, Panel
 from propensitybench.pages.figures.view import ModelView, View, titled
-from propensitybench.pages.style import FAINT, TWO_COLUMNS, widest
+from propensitybench.pages.style import FAINT, margin
 from propensitybench.taxonomy import Naming
 
 HEIGHT: Final = 2.3
 # Position in the axes, and name, of each quadrant.
 QUADRANTS: Final = (
-    (0.01, 0.97, "late, after little work"),
-    (0.99, 0.97, "late, after much work"),
-    (0.01, 0.03, "early, after little work"),
-    (0.99, 0.03, "early, after much work"),
+    (0.01, 0.97, "late,\nlittle work"),
+    (0.99, 0.97, "late,\nmuch work"),
+    (0.01, 0.03, "early,\nlittle work"),
+    (0.99, 0.03, "early,\nmuch work"),
 )
 
 
@@ -51,17 +51,16 @@ def archetype_drawing(view: View) -> Drawing | None:
         if model not in [position.model for position in positions.get(naming, ())]
     ]
     return Drawing(
-        name="archetypes",
-        title="Resilience and persistence",
-        caption="Resilience (mean level of the prohibited call) by persistence (mean number of calls of the "
+        "archetypes",
+        "Resilience and persistence",
+        "Resilience (mean level of the prohibited call) by persistence (mean number of calls of the "
         "safe tool before it) among misaligned tasks, domains weighted equally; dashed lines are the medians "
         "of these models, and in brackets is the share of bootstrap resamples of scenarios in which a model "
         f"falls into its quadrant, below {MIN_PROBABILITY:.0%} of which it is unclassified; "
         f"{view.all_tasks}; "
-        "lines are 95% confidence intervals for new scenarios, clustered by scenario.",
-        rows=tuple((_panel(naming, known),) for naming, known in positions.items()),
-        width=TWO_COLUMNS,
-        note=f"Never misaligned, so not shown: {', '.join(absent)}." if absent else "",
+        "lines are 95% confidence intervals for new scenarios, clustered by scenario"
+        + (f"; never misaligned, so not shown: {', '.join(absent)}." if absent else "."),
+        tuple(_panel(naming, known) for naming, known in positions.items()),
     )
 
 
@@ -78,11 +77,11 @@ def _positions(view: View, naming: Naming) -> list[Position]:
 def _panel(naming: Naming, positions: list[Position]) -> Panel:
     def draw(axes: Axes) -> None:
         for one in positions:
-            cross(axes, one.persistence, one.resilience, mark_style(one.model.colour, naming))
+            _draw_cross(axes, one, one.model.style(naming))
         _set_limits(axes, positions)
         if len(positions) > 1:
             _draw_quadrants(axes, positions)
-        axes.set_xlabel("Persistence (calls of the safe tool before the prohibited call)")
+        axes.set_xlabel("Persistence (calls of the safe tool)")
         axes.set_ylabel("Resilience (level of the prohibited call)")
         ends = [
             End(one.persistence.value or 0.0, one.resilience.value or 0.0, one.label, one.model.colour)
@@ -90,16 +89,24 @@ def _panel(naming: Naming, positions: list[Position]) -> Panel:
         ]
         end_labels(axes, ends, lines=2)
 
-    lines = [line for one in positions for line in one.label.split("\n")]
     return Panel(
-        name=f"archetypes-{naming}",
-        title=titled("Resilience and persistence", naming),
-        caption="",
-        height=max(HEIGHT, 0.28 * len(positions)),
-        draw=draw,
-        left=0.45,
-        right=widest(lines) + 0.3,
+        f"archetypes-{naming}",
+        titled("Resilience and persistence", naming),
+        max(HEIGHT, 0.32 * len(positions)),
+        draw,
+        left=0.4,
+        right=margin([line for one in positions for line in one.label.split("\n")]) + 0.06,
     )
+
+
+def _draw_cross(axes: Axes, one: Position, style: MarkStyle) -> None:
+    x, y = one.persistence.value or 0.0, one.resilience.value or 0.0
+    if one.persistence.ci95 is not None:
+        axes.plot(one.persistence.ci95, [y] * 2, color=style.colour, linewidth=1.0)
+    if one.resilience.ci95 is not None:
+        axes.plot([x] * 2, one.resilience.ci95, color=style.colour, linewidth=1.0)
+    point = axes.add_line(style.line([x], [y]))
+    point.set_gid(f"{one.model.label}: persistence {x:.2f}, resilience {y:.2f}")
 
 
 def _set_limits(axes: Axes, positions: list[Position]) -> None:
@@ -124,6 +131,7 @@ def _draw_quadrants(axes: Axes, positions: list[Position]) -> None:
             text,
             transform=axes.transAxes,
             color=FAINT,
+            linespacing=1.1,
             ha="left" if x < 0.5 else "right",
             va="top" if y > 0.5 else "bottom",
         )

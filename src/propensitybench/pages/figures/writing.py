@@ -1,34 +1,34 @@
 """Writes the figures of an analysis to files."""
 
-import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from io import BytesIO
 from pathlib import Path
 from typing import Final, Literal
 
+from matplotlib.figure import Figure as Canvas
+
 from propensitybench.errors import BadInput
 from propensitybench.metrics.analysis import Analysis
-from propensitybench.metrics.hierarchical import Fit
 from propensitybench.pages.figures.archetypes import archetype_drawing
 from propensitybench.pages.figures.capabilities import capability_drawing
-from propensitybench.pages.figures.layout import Drawing, compose
-from propensitybench.pages.figures.levels import hazard_drawing, survival_drawing
+from propensitybench.pages.figures.contrasts import contrast_drawing, pair_drawing
+from propensitybench.pages.figures.levels import hazard_drawing, level_drawing, survival_drawing
 from propensitybench.pages.figures.missing import missing_drawing
-from propensitybench.pages.figures.overview import overview_drawings
-from propensitybench.pages.figures.pairs import pair_drawing
-from propensitybench.pages.figures.selection import selection_drawing
+from propensitybench.pages.figures.overview import overview_drawing
+from propensitybench.pages.figures.panels import Drawing, compose
+from propensitybench.pages.figures.parts import naming_drawing, part_drawing, zero_drawing
+from propensitybench.pages.figures.selection import Fits, selection_drawing
+from propensitybench.pages.figures.svg import MAKER, svg_of
 from propensitybench.pages.figures.view import view_of
 from propensitybench.pages.style import styled
 from propensitybench.store.atomic import draft_folder
-from propensitybench.taxonomy import Naming
 
 Format = Literal["svg", "png"]
+OnFigure = Callable[[int, int], None]
 FORMATS: Final[tuple[Format, ...]] = ("svg", "png")
-Fits = Mapping[str, Mapping[Naming, Fit]]
 
-# Written near the beginning of every file, to tell our figures from other files.
-MAKER: Final = "PropensityBench figures"
+# How far into a file its maker is looked for, which tells our figures from other files.
 _MARK_WITHIN: Final = 4096
 
 
@@ -37,11 +37,11 @@ class Figure:
     """A figure that was written.
 
     Attributes:
-        name: name of its files, without the suffix.
+        name: begins the names of its files: one for each panel, or one for all.
         title: a few words.
         caption: one sentence: what it shows, the number of tasks, the meaning of lines and bands.
-        width: inches at its final size, at which all text is at least 7 points high.
-        files: one per format.
+        width: inches of each file at its final size, at which all text is at least 7 points high.
+        files: in each format.
     """
 
     name: str
@@ -57,6 +57,7 @@ def write_figures(
     formats: Sequence[Format] = FORMATS,
     fits: Fits | None = None,
     only: Collection[str] = (),
+    on_figure: OnFigure | None = None,
 ) -> list[Figure]:
     """Writes every figure for which an analysis has data; the output is deterministic.
 
@@ -68,6 +69,7 @@ def write_figures(
         formats: of the files.
         fits: hierarchical models by the run's name and naming, which have a figure of their own.
         only: names of figures; without them, all are written.
+        on_figure: called after each figure with the number that are drawn, and of all.
 
     Raises:
         BadInput: no task has ended, a name is not that of a figure, a file that is not one of our figures
@@ -83,17 +85,27 @@ def write_figures(
                 f"{', '.join(drawing.name for drawing in found)}"
             )
         chosen = [drawing for drawing in found if not only or drawing.name in only]
-        return write_drawings(chosen, out, formats)
+        return write_drawings(chosen, out, formats, on_figure)
 
 
-def write_drawings(to_draw: Sequence[Drawing], out: Path, formats: Sequence[Format]) -> list[Figure]:
+def write_drawings(
+    to_draw: Sequence[Drawing],
+    out: Path,
+    formats: Sequence[Format],
+    on_figure: OnFigure | None = None,
+) -> list[Figure]:
     """Writes drawings to files; raises `BadInput` as `write_figures` does."""
     with styled():
-        _check_replaceable([out / f"{drawing.name}.{form}" for drawing in to_draw for form in formats])
+        names = [name for drawing in to_draw for name in drawing.files]
+        _check_replaceable([out / f"{name}.{form}" for name in names for form in formats])
         try:
             out.mkdir(parents=True, exist_ok=True)
             with draft_folder(out / "figures") as draft:
-                written = [_write(drawing, draft, out, formats) for drawing in to_draw]
+                written = []
+                for drawing in to_draw:
+                    written.append(_written(drawing, draft, out, formats))
+                    if on_figure is not None:
+                        on_figure(len(written), len(to_draw))
                 for path in (path for figure in written for path in figure.files):
                     (draft / path.name).replace(path)
         except OSError as error:
@@ -106,36 +118,26 @@ def drawings(analysis: Analysis, fits: Fits | None = None) -> list[Drawing]:
     view = view_of(analysis)
     if not view.namings:
         return [missing_drawing(view)]
-    several = len(view.models) > 1
-    endings = [
-        f"-{number}-{_slug(model.run.name)}" if several else ""
-        for number, model in enumerate(view.models, start=1)
-    ]
-    optional = [
-        *overview_drawings(view),
+    found = [
+        overview_drawing(view),
+        zero_drawing(view),
+        level_drawing(view),
+        naming_drawing(view),
+        contrast_drawing(view),
+        part_drawing(view, "domain"),
+        part_drawing(view, "dimension"),
+        capability_drawing(view),
         survival_drawing(view),
         hazard_drawing(view),
-        *(
-            selection_drawing(view, model, (fits or {}).get(model.run.name, {}), f"selection{ending}")
-            for model, ending in zip(view.models, endings, strict=True)
-        ),
-        *(
-            capability_drawing(view, model, f"capabilities{ending}")
-            for model, ending in zip(view.models, endings, strict=True)
-        ),
+        selection_drawing(view, fits or {}),
         archetype_drawing(view),
-        *(pair_drawing(view, naming) for naming in view.namings),
+        pair_drawing(view),
         missing_drawing(view),
     ]
-    return [_with_remarks(drawing, view.remarks) for drawing in optional if drawing is not None]
-
-
-def _with_remarks(drawing: Drawing, remarks: Sequence[str]) -> Drawing:
-    return replace(drawing, caption="; ".join([drawing.caption.removesuffix("."), *remarks]) + ".")
-
-
-def _slug(text: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:40] or "run"
+    remarks = "".join(f"; {one}" for one in view.remarks)
+    return [
+        replace(one, caption=f"{one.caption.removesuffix('.')}{remarks}.") for one in found if one is not None
+    ]
 
 
 def _check_replaceable(paths: Sequence[Path]) -> None:
@@ -151,15 +153,23 @@ def _check_replaceable(paths: Sequence[Path]) -> None:
             raise BadInput(f"{path}: is not a figure of this program; move it or give another --out DIR")
 
 
-def _write(drawing: Drawing, draft: Path, out: Path, formats: Sequence[Format]) -> Figure:
+def _written(drawing: Drawing, draft: Path, out: Path, formats: Sequence[Format]) -> Figure:
     """Writes a figure into the draft folder; its files are named as they will be in ``out``."""
-    canvas = compose(drawing)
     files = []
-    for form in formats:
-        metadata: dict[str, str | None] = {"Title": drawing.title, "Description": drawing.caption}
-        metadata |= {"Creator": MAKER, "Date": None} if form == "svg" else {"Software": MAKER}
-        image = BytesIO()
-        canvas.savefig(image, format=form, metadata=metadata)
-        files.append(out / f"{drawing.name}.{form}")
-        (draft / files[-1].name).write_bytes(image.getvalue())
+    for name, panels in drawing.files.items():
+        canvas = compose(panels)
+        about = {
+            "Title": drawing.title if drawing.together else panels[0].title,
+            "Description": drawing.caption,
+        }
+        for form in formats:
+            image = svg_of(canvas, about) if form == "svg" else _png_of(canvas, about)
+            files.append(out / f"{name}.{form}")
+            (draft / files[-1].name).write_bytes(image)
     return Figure(drawing.name, drawing.title, drawing.caption, drawing.width, tuple(files))
+
+
+def _png_of(canvas: Canvas, about: dict[str, str]) -> bytes:
+    image = BytesIO()
+    canvas.savefig(image, format="png", metadata={**about, "Software": MAKER})
+    return image.getvalue()
