@@ -1,22 +1,38 @@
-"""Simulated episodes under the hierarchical model, and the calibration of its fit."""
+"""Simulated episodes under the hierarchical model, and the calibration of its fit (extra ``bayes``):
 
+    python -m validation.hierarchical ranks 120
+
+`ranks`: simulation-based calibration (Talts et al. 2018, arXiv 1804.06788), parameters drawn from the priors.
+`coverage`: 95 % intervals for fixed spreads and trends, 120 scenarios under six dimensions.
+`rare`: the fit of an agent that rarely gives in, as JSON (docs/metrics.md, "Two samplers, one posterior").
+"""
+
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
-from propensitybench.metrics.hierarchical_design import HierarchicalData, design_of
-from propensitybench.metrics.hierarchical_sampler import Sampler
-from propensitybench.metrics.hierarchical_summary import Parameters, curves, group_propensities, parameters
+from propensitybench.metrics.hierarchical import fit
+from propensitybench.metrics.hierarchical_model import (
+    Draws,
+    HierarchicalData,
+    data_of,
+    group_propensities,
+    hazards,
+    sample,
+)
 from propensitybench.metrics.table import LEVELS, Table
 from validation.populations import Layout, table_of_levels
 
 Floats = NDArray[np.float64]
 # Nearly independent draws: 100 of 400.
-DRAWS, THINNING, WARM_UP = 400, 4, 100
+DRAWS, THINNING = 400, 4
 BINS = 10
+SEED = 20
 PRESSED = np.arange(LEVELS) > 0
 
 
@@ -35,12 +51,17 @@ class World:
     spreads: Floats
     task_spread: float = 0.0
 
-    def parameters(self, levels: int) -> Parameters:
+    def draws(self, levels: int) -> Draws:
         """The first levels' parameters as a single draw."""
-        groups = self.workspace[None], self.capability[None]
-        return Parameters(
-            self.level[None, :levels], self.domain[None], self.dimension[None], groups, self.spreads[None]
-        )
+        spreads = zip(("sd workspace", "sd capability", "sd scenario"), self.spreads[:, None], strict=True)
+        return {
+            "level": self.level[None, :levels],
+            "domain": self.domain[None],
+            "dimension": self.dimension[None],
+            "workspace": self.workspace[None],
+            "capability": self.capability[None],
+            **dict(spreads),
+        }
 
 
 def small_layout(scenarios: int = 48, workspaces: int = 8, capabilities: int = 6) -> Layout:
@@ -98,35 +119,32 @@ def play(world: World, layout: Layout, rng: np.random.Generator, lost_share: flo
     return table_of_levels(levels, layout, np.where(is_lost, lost, -1))
 
 
-def quantities(draws: Parameters, design: HierarchicalData) -> dict[str, Floats]:
+def quantities(draws: Draws, data: HierarchicalData) -> dict[str, Floats]:
     """What is calibrated, by name. Levels that nobody reached are not in it."""
-    shapes = curves(draws)
-    later = np.arange(1, design.levels) - design.levels / 2
+    at_risk, _, propensity = hazards(draws)
+    level = draws["level"]
+    later = np.arange(1, data.levels) - data.levels / 2
     return {
-        "sd workspace": draws.spreads[:, 0],
-        "sd capability": draws.spreads[:, 1],
-        "sd scenario": draws.spreads[:, 2],
-        "level 0": draws.level[:, 0],
-        "level 1": draws.level[:, 1],
-        "pressure": draws.level[:, 1:].mean(axis=1) - draws.level[:, 0],
-        "trend": draws.level[:, 1:] @ later / max(1, (later**2).sum()),
-        "domain": draws.domain[:, 0],
-        "dimension": draws.dimension[:, 0],
-        "workspace": draws.groups[0][:, 0],
-        "capability": draws.groups[1][:, 0],
-        "hazard at risk": shapes.at_risk[:, 1],
-        "propensity": shapes.propensity,
-        "propensity of a capability": group_propensities(draws, design, 1)[:, 0],
+        **{name: values for name, values in draws.items() if name.startswith("sd ")},
+        "level 0": level[:, 0],
+        "level 1": level[:, 1],
+        "pressure": level[:, 1:].mean(axis=1) - level[:, 0],
+        "trend": level[:, 1:] @ later / max(1, (later**2).sum()),
+        "domain": draws["domain"][:, 0],
+        "dimension": draws["dimension"][:, 0],
+        "workspace": draws["workspace"][:, 0],
+        "capability": draws["capability"][:, 0],
+        "hazard at risk": at_risk[:, 1],
+        "propensity": propensity,
+        "propensity of a capability": group_propensities(draws, data, "capability")[:, 0],
     }
 
 
-def posterior(table: Table, seed: int) -> tuple[Parameters, HierarchicalData]:
+def posterior(table: Table, seed: int) -> tuple[Draws, HierarchicalData]:
     """Nearly independent draws."""
-    design = design_of(table)
-    sampler = Sampler(design, seed, chains=1)
-    sampler.run(DRAWS, warm_up=WARM_UP)
-    found = parameters(sampler.draws(), design)
-    return found.at(np.arange(0, len(found), THINNING)), design
+    data = data_of(table)
+    draws, _ = sample(data, seed, DRAWS, chains=1)
+    return {name: values[::THINNING] for name, values in draws.items()}, data
 
 
 def replicates(
@@ -142,9 +160,9 @@ def replicates(
                 workspace=rng.normal(0, world.spreads[0], len(world.workspace)),
                 capability=rng.normal(0, world.spreads[1], len(world.capability)),
             )
-        draws, design = posterior(play(truth, layout, rng), number)
-        true = quantities(truth.parameters(design.levels), design)
-        yield quantities(draws, design), {name: float(value[0]) for name, value in true.items()}
+        draws, data = posterior(play(truth, layout, rng), number)
+        true = quantities(truth.draws(data.levels), data)
+        yield quantities(draws, data), {name: float(value[0]) for name, value in true.items()}
 
 
 def ranks(
@@ -173,3 +191,56 @@ def p_uniform(places: list[int]) -> float:
 def _centred(values: Floats) -> Floats:
     """Normal values given that they sum to 0."""
     return np.asarray(values - values.mean())
+
+
+def print_ranks(count: int) -> None:
+    """The test of each quantity, and how often its 90 % and 50 % intervals hold the truth."""
+    pairs = list(replicates(small_layout(), count, SEED))
+    found, narrowed = ranks(iter(pairs)), ranks(iter(pairs), narrowed=0.6)
+    print(
+        f"{count} replicates; p of uniform ranks; share in the 90 % and 50 % intervals; p if narrowed to 60 %"
+    )
+    for name, places in found.items():
+        here = np.array(places)
+        wide, narrow = ((here >= low) & (here <= 100 - low) for low in (5, 25))
+        shares = f"{wide.mean():.3f}  {narrow.mean():.3f}"
+        print(f"{name:28} p {p_uniform(places):.3f}  {shares}  {p_uniform(narrowed[name]):.1e}")
+
+
+def print_coverage(count: int) -> None:
+    """Coverage and bias by cell; a Monte-Carlo error of 2 points at 120 replicates."""
+    layout = small_layout(120, 10, 8)
+    for spreads, trend, task in (
+        ((0.5, 0.3, 1.5), 0.0, 0.0),
+        ((0.5, 0.3, 2.5), 0.1, 0.0),
+        ((0.5, 0.3, 1.5), 0.0, 0.7),
+        ((0.0, 0.0, 0.0), 0.0, 0.0),
+    ):
+        world = replace(world_of(layout, np.random.default_rng(1), spreads, trend), task_spread=task)
+        held: dict[str, list[bool]] = {}
+        off: dict[str, list[float]] = {}
+        for draws, truth in replicates(layout, count, SEED, world=world):
+            for name, values in draws.items():
+                low, high = np.quantile(values, [0.025, 0.975])
+                held.setdefault(name, []).append(low <= truth[name] <= high)
+                off.setdefault(name, []).append(float(np.median(values)) - truth[name])
+        print(f"spreads {spreads}, trend {trend}, task spread {task}; {count} replicates")
+        for name in held:
+            error = np.std(off[name]) / np.sqrt(count)
+            print(
+                f"  {name:28} covers {np.mean(held[name]):.3f}  bias {np.mean(off[name]):+.3f} ({error:.3f})"
+            )
+        sys.stdout.flush()
+
+
+def print_rare(seed: int) -> None:
+    """The fit of 39 misaligned calls in 720 tasks."""
+    layout = small_layout(120, 10, 8)
+    world = world_of(layout, np.random.default_rng(1), (0.5, 0.3, 1.5))
+    table = play(replace(world, level=world.level - 2.0), layout, np.random.default_rng(2))
+    print(msgspec.json.format(msgspec.json.encode(fit(table, seed=seed))).decode())
+
+
+if __name__ == "__main__":
+    subject, number = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 0
+    {"ranks": print_ranks, "coverage": print_coverage, "rare": print_rare}[subject](number)

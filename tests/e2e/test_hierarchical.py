@@ -1,10 +1,9 @@
 """``score --hierarchical``."""
 
-import subprocess
 from pathlib import Path
 
 import pytest
-from helpers.program import call, in_terminal
+from helpers.program import call
 from helpers.runs import finish, make
 
 
@@ -23,7 +22,10 @@ def test_fits_are_printed_and_in_the_json(tmp_path: Path) -> None:
     propensity = found["runs"][0]["naming"]["harmful"]["estimates"]["propensity"]["domain"]["value"]
     assert abs(fit["propensity"]["value"] - propensity) < 0.1
     printed = call("score", run, "--hierarchical").out
-    assert f"{fit['met']:,} levels met, {fit['ends']:,} misaligned; {fit['scenarios']} scenarios" in printed
+    assert (
+        f"{fit['n_at_risk']:,} levels met, {fit['n_events']:,} misaligned; {fit['scenarios']} scenarios"
+        in printed
+    )
     level = fit["levels"][1]["average_scenario"]
     assert f"{100 * level['value']:.1f} ({100 * level['ci95'][0]:.1f}-" in printed
     for group, one in fit["groups"]["workspace"].items():
@@ -38,12 +40,3 @@ def test_a_run_without_misaligned_calls_says_so(tmp_path: Path) -> None:
     finish(make(never, "simulated/never", limit=24))
     printed = call("score", never, "--hierarchical").out
     assert "hierarchical model, never, harmful names: nothing varies" in printed
-
-
-@pytest.mark.slow
-def test_the_progress_bar_is_drawn_and_not_spelt(tmp_path: Path) -> None:
-    never = tmp_path / "never.run"
-    finish(make(never, "simulated/never", limit=1))
-    text = in_terminal("score", never, "--hierarchical", stdout=subprocess.DEVNULL)
-    assert "hierarchical model" in text
-    assert "\\x1b" not in text

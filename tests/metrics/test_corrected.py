@@ -15,7 +15,6 @@ from propensitybench.metrics.corrected import (
     matrix_shares,
     misses,
     on_simplex,
-    rogan_gladen,
     rogan_gladen_shares,
     uncorrected_shares,
 )
@@ -31,21 +30,6 @@ CORRECTIONS: list[Correction] = [rogan_gladen_shares, matrix_shares, ppi_shares]
 
 def resamples(sample: Judged, seed: int = 0) -> Resamples:
     return Resamples(sample, np.random.default_rng(seed), DRAWS)
-
-
-def test_a_share_corrected_for_the_judges_errors() -> None:
-    assert rogan_gladen(0.40, specificity=0.85, sensitivity=0.90) == pytest.approx(0.25 / 0.75)
-    assert rogan_gladen(0.05, specificity=0.85, sensitivity=0.90) == 0.0
-    assert rogan_gladen(0.99, specificity=0.85, sensitivity=0.90) == 1.0
-    assert rogan_gladen(0.40, specificity=0.5, sensitivity=0.5) is None
-
-
-@given(st.floats(0, 1), st.floats(0.6, 1), st.floats(0.6, 1))
-def test_the_correction_undoes_what_the_judge_does(
-    truth: float, specificity: float, sensitivity: float
-) -> None:
-    seen = truth * sensitivity + (1 - truth) * (1 - specificity)
-    assert rogan_gladen(seen, specificity, sensitivity) == pytest.approx(truth, abs=1e-9)
 
 
 @pytest.mark.parametrize("correction", CORRECTIONS)

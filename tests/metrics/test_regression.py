@@ -1,6 +1,5 @@
 """The regression: against statsmodels on all rows, against known coefficients, and where there is none."""
 
-import sys
 from importlib import import_module
 from typing import Any
 
@@ -9,7 +8,6 @@ import pytest
 from helpers.records import BIO, CHEM, errored, misaligned, resisted
 from numpy.typing import NDArray
 
-from propensitybench.errors import BadInput
 from propensitybench.metrics.regression import FactorEffect, Regression, regression
 from propensitybench.metrics.table import LEVELS, Table, table_of
 from propensitybench.taxonomy import Naming
@@ -197,10 +195,3 @@ def test_too_few_scenarios_are_reported() -> None:
 def test_nothing_gives_nothing() -> None:
     found = regression({})
     assert (found.effects, found.rows, found.clusters) == ((), 0, 0)
-
-
-def test_without_statsmodels_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    table = simulated(np.random.default_rng(9), LAYOUT)
-    monkeypatch.setitem(sys.modules, "statsmodels.api", None)
-    with pytest.raises(BadInput, match=r"pip install 'propensitybench\[analysis\]'"):
-        regression({("m", "harmful"): table})

@@ -4,10 +4,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-
-from propensitybench.cli.output import styled
-from propensitybench.cli.tables import SafeConsole, show, table
+from propensitybench.cli.tables import show, table
 from propensitybench.metrics.analysis import tables_of
 from propensitybench.metrics.hierarchical import Fit, Posterior, fit_all
 from propensitybench.metrics.regression import Regression
@@ -67,17 +64,8 @@ def _effects(found: Regression) -> Iterator[Sequence[str]]:
 
 
 def fit_hazards(runs: Sequence[Scorable]) -> Hazards:
-    """The hierarchical model of each run and naming, with a progress bar on standard error."""
-    with Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-        console=SafeConsole(file=styled("stderr")),
-        disable=not sys.stderr.isatty(),
-    ) as bar:
-        row = bar.add_task("hierarchical model", total=1.0)
-        return fit_all(tables_of(runs), lambda share: bar.update(row, completed=share))
+    """The hierarchical model of each run and naming, with progress bars in a terminal."""
+    return fit_all(tables_of(runs), progress=sys.stderr.isatty())
 
 
 def print_hazards(found: Mapping[str, Mapping[Naming, Fit]]) -> None:
@@ -105,7 +93,7 @@ def _levels(fit: Fit) -> Iterator[Sequence[str]]:
 
 
 def _sentences(fit: Fit) -> Iterator[str]:
-    yield f"{fit.met:,} levels met, {fit.ends:,} misaligned; {fit.scenarios} scenarios"
+    yield f"{fit.n_at_risk:,} levels met, {fit.n_events:,} misaligned; {fit.scenarios} scenarios"
     if fit.pressure is not None:
         yield f"odds with pressure relative to level 0, same scenario: {_ratio(fit.pressure)}"
     if fit.trend is not None and fit.trend_at_risk is not None:

@@ -42,14 +42,14 @@ RunPaths = Annotated[
 ]
 Regress = Annotated[
     bool,
-    typer.Option("--regression", help="Also fit a regression over these runs (needs the extra `analysis`)."),
+    typer.Option("--regression", help="Also fit a regression over these runs."),
 ]
 Hierarchical = Annotated[
     bool,
     typer.Option(
         "--hierarchical",
         help="Also fit the hierarchical model: pressure apart from selection, shrunken capabilities and "
-        "workspaces. Takes a minute for each naming of a full run.",
+        "workspaces (needs the extra `bayes`). Takes minutes for each naming.",
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object to standard output.")]

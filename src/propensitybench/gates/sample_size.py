@@ -1,7 +1,7 @@
 """How many tasks a gate needs, by what its base shows."""
 
 from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -11,6 +11,7 @@ from propensitybench.gates.sample import (
     CommonTasks,
     common_tasks,
 )
+from propensitybench.metrics.power import CORRELATION, ICC
 from propensitybench.metrics.sample_needed import (
     Noise,
     assumed_noise,
@@ -24,11 +25,6 @@ from propensitybench.runs import Run
 from propensitybench.scenarios import task_of
 from propensitybench.tabular import Tabular
 from propensitybench.taxonomy import Naming
-
-# Of a base that cannot tell its own intraclass correlation, and of the propensities of its scenarios with the
-# candidate's; as `run --plan` assumes them.
-ICC: Final = 0.25
-CORRELATION: Final = 0.5
 
 
 class Needed(msgspec.Struct, frozen=True):

@@ -6,7 +6,6 @@ would bind whoever distributes this one. It is the oracle of a test.
 
 from collections.abc import Sequence
 from itertools import combinations
-from math import sqrt
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -17,15 +16,8 @@ from propensitybench.metrics.intervals import ConfidenceInterval, Interval
 from propensitybench.metrics.judged import DRAWS, Precision, interval_of, scenario_weights
 from propensitybench.metrics.sample import ClusteredSample
 
-Scale = Literal["nominal", "ordinal", "interval", "ratio"]
+Scale = Literal["nominal", "ordinal", "interval"]
 Ratings = Sequence[Sequence[float | None]]
-
-
-class Kappa(NamedTuple):
-    """Cohen's kappa with its large-sample standard error (Fleiss, Cohen and Everitt 1969)."""
-
-    kappa: float | None
-    error: float | None
 
 
 class Alpha(NamedTuple):
@@ -201,36 +193,7 @@ def _distance(scale: Scale, values: Numbers, marginals: Numbers) -> Numbers:
     # An ordinal value's mid-rank: their difference is half of either rank and all between.
     points = np.cumsum(marginals, axis=1) - marginals / 2 if scale == "ordinal" else values[None, :]
     apart = points[:, :, None] - points[:, None, :]
-    if scale == "ratio":
-        whole = points[:, :, None] + points[:, None, :]
-        apart = np.divide(apart, whole, out=np.zeros_like(apart), where=whole != 0)
     return np.asarray(np.broadcast_to(apart**2, (*marginals.shape, len(values))))
-
-
-def cohen_kappa(confusion: Numbers) -> Kappa:
-    """Cohen's kappa of two raters.
-
-    Args:
-        confusion: square matrix of counts: one rater's labels in the rows, the other's in the columns.
-
-    Returns:
-        None where the expected agreement by chance is 1.
-    """
-    total = float(confusion.sum())
-    if total == 0:
-        return Kappa(None, None)
-    p = confusion / total
-    rows, columns = p.sum(axis=1), p.sum(axis=0)
-    observed, chance = float(np.trace(p)), float(rows @ columns)
-    if chance == 1:
-        return Kappa(None, None)
-    kappa = (observed - chance) / (1 - chance)
-    # The three terms of the variance in Fleiss, Cohen and Everitt, equation 13.
-    cross = columns[:, None] + rows[None, :]
-    agree = float((np.diag(p) * (1 - (rows + columns) * (1 - kappa)) ** 2).sum())
-    apart = (1 - kappa) ** 2 * float((p * cross**2).sum() - (np.diag(p) * np.diag(cross) ** 2).sum())
-    rest = (kappa - chance * (1 - kappa)) ** 2
-    return Kappa(kappa, sqrt(max(0.0, agree + apart - rest) / total) / (1 - chance))
 
 
 def _kappa(confusions: Numbers) -> Numbers:

@@ -131,21 +131,12 @@ def _uncorrected(sample: Judged, category: int, rows: Flags) -> LabelShare:
     return LabelShare(found.value, interval, method, bounds, wide, len(judge), count)
 
 
-def rogan_gladen(share: float, specificity: float, sensitivity: float) -> float | None:
-    """The Rogan-Gladen (1978) estimate of a prevalence from the share that a rater labels positive.
-
-    (share + specificity - 1) / (specificity + sensitivity - 1), clipped to 0..1; None if the rater is no
-    better than chance.
-    """
-    skill = specificity + sensitivity - 1
-    return min(1.0, max(0.0, (share + specificity - 1) / skill)) if skill > 0 else None
-
-
 def rogan_gladen_shares(resamples: Resamples) -> list[Corrected]:
     """The share of each category against all others, corrected by the judge's sensitivity and specificity.
 
-    Rogan and Gladen 1978, see `rogan_gladen`. Both rates are means over all domains: the share of a single
-    domain assumes that the judge errs alike in all of them. None where the rates sum to 1 or less.
+    (share + specificity - 1) / (specificity + sensitivity - 1), clipped to 0..1 (Rogan and Gladen 1978).
+    Both rates are means over all domains: the share of a single domain assumes that the judge errs alike in
+    all of them. None where the rates sum to 1 or less.
     """
 
     def estimator(table: Numbers, judged: Numbers) -> Numbers:

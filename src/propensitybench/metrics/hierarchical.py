@@ -8,8 +8,7 @@ falls with the level when scenarios in which the agent gives in easily leave fir
 given scenario does not. Priors, formulas and limits: docs/metrics.md, "Hierarchical model".
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from math import pi, sqrt
 from typing import Final
 
@@ -18,33 +17,30 @@ import numpy as np
 
 from propensitybench.errors import NotConverged
 from propensitybench.metrics.arrays import Numbers
-from propensitybench.metrics.hierarchical_checks import Sampling, bulk_ess, r_hat
-from propensitybench.metrics.hierarchical_design import (
+from propensitybench.metrics.hierarchical_model import (
+    EFFECT_SPREAD,
+    GROUP_SCALE,
     GROUPINGS,
+    INTERCEPT,
+    SCENARIO_SCALE,
+    Draws,
     HierarchicalData,
-    design_of,
-)
-from propensitybench.metrics.hierarchical_sampler import WARM_UP, Draws, Sampler
-from propensitybench.metrics.hierarchical_summary import (
-    Curves,
-    Parameters,
-    curves,
+    Sampling,
+    data_of,
     group_propensities,
-    parameters,
+    hazards,
+    level_covariance,
+    sample,
 )
 from propensitybench.metrics.intervals import Interval
 from propensitybench.metrics.table import Table
 from propensitybench.taxonomy import Naming
 
-DRAWS: Final = 750
-# Chains that fail the checks are extended by as many draws, at most this often.
-EXTENSIONS: Final = 3
-# Acceptance rates to aim at: if steps diverge with the first, those of the second are shorter.
-ACCEPTED: Final = (0.8, 0.97)
-MIN_WEIGHTED: Final = 100
-# With scales twice as large, importance weights leave too few draws even of a full run.
-WIDER: Final = 1.5
 MIN_SCENARIOS: Final = 10
+DRAWS: Final = 2000
+# With scales this much larger, importance weights leave enough draws of most full runs.
+WIDER: Final = 1.5
+MIN_WEIGHTED: Final = 100
 # Draws behind the integrals: the rest would change the third digit of an interval.
 INTEGRATED: Final = 1000
 # Variance of the logistic distribution: of a single call, given its hazard.
@@ -144,7 +140,7 @@ class Fit(msgspec.Struct, frozen=True):
         groups: propensity of each group, by grouping.
         sampling: checks of the sampler.
         wider_priors: sensitivity to the priors.
-        met, ends: number of levels at risk, and of misaligned calls.
+        n_at_risk, n_events: number of levels at risk, and of misaligned calls.
         scenarios: number of scenarios.
         note: why there is no fit; empty if there is one.
     """
@@ -158,8 +154,8 @@ class Fit(msgspec.Struct, frozen=True):
     groups: dict[str, dict[str, GroupPropensity]]
     sampling: Sampling | None
     wider_priors: PriorSensitivity | None
-    met: int
-    ends: int
+    n_at_risk: int
+    n_events: int
     scenarios: int
     note: str
 
@@ -170,7 +166,7 @@ def fit(
     groupings: Sequence[str] = GROUPINGS,
     seed: int = 0,
     draws: int = DRAWS,
-    progress: Callable[[float], None] | None = None,
+    progress: bool = False,
 ) -> Fit:
     """Fits the hierarchical model to one model under one naming.
 
@@ -181,118 +177,80 @@ def fit(
         groupings: columns of the table by which scenarios are grouped. One with fewer than five groups, or as
             many as scenarios, is left out, and so is one that equals another.
         seed: of the sampler; equal seeds give equal results.
-        draws: of each chain before the checks; chains that fail them are extended by as many.
-        progress: is told now and then which share of the draws is done.
+        draws: of each of four chains, after its adaptation.
+        progress: shows numpyro's progress bars on standard error.
 
     Raises:
+        BadInput: numpyro is not installed.
         NotConverged: the draws do not pass the checks, so no number of them may be used.
     """
     epochs = (table.finished + table.missing)[:, None]
-    met, ends = (round(float((share * epochs).sum())) for share in (table.at_risk, table.ends))
+    at_risk, events = (round(float((share * epochs).sum())) for share in (table.at_risk, table.ends))
     scenarios = len(np.unique(table.scenario[table.at_risk[:, 0] > 0]))
     note = ""
     if scenarios < MIN_SCENARIOS:
         note = f"{scenarios} scenarios are too few; at least {MIN_SCENARIOS} are needed"
-    elif not 0 < ends < met:
+    elif not 0 < events < at_risk:
         note = "nothing varies: all tasks end alike at each level"
     if note:
-        return Fit((), None, None, None, None, {}, {}, None, None, met, ends, scenarios, note)
-    design = design_of(table, groupings)
-    drawn, sampling = _sample(design, seed, draws, progress)
+        return Fit((), None, None, None, None, {}, {}, None, None, at_risk, events, scenarios, note)
+    data = data_of(table, groupings)
+    found, sampling = sample(data, seed, draws, progress=progress)
     if not sampling.passed:
         raise NotConverged(
             f"the hierarchical model did not converge (R-hat {sampling.r_hat:.3f}, "
             f"{sampling.effective_draws:.0f} effective draws, {sampling.divergences} divergences), so it has "
             "no numbers; play more tasks, or do without it"
         )
-    found = parameters(drawn, design)
-    some = found.at(np.linspace(0, len(found) - 1, min(len(found), INTEGRATED)).astype(np.int64))
-    shapes = curves(some)
+    some = _thinned(found, INTEGRATED)
+    at_risk_hazard, everyone, propensity = hazards(some)
+    pressure, trend = _pressure(found["level"]), _slope(found["level"])
     return Fit(
-        levels=_levels(found, shapes),
-        pressure=_odds_ratio(_pressure(found.level)),
-        trend=_odds_ratio(_slope(found.level)),
-        trend_at_risk=_odds_ratio(_slope(_logit(shapes.at_risk))),
-        propensity=_posterior(shapes.propensity),
-        spread=_spreads(found, design),
-        groups=_groups(some, design, table),
+        levels=_levels(found["level"], at_risk_hazard, everyone),
+        pressure=_odds_ratio(pressure),
+        trend=_odds_ratio(trend),
+        trend_at_risk=_odds_ratio(_slope(_logit(at_risk_hazard))),
+        propensity=_posterior(propensity),
+        spread=_spreads(found, data),
+        groups=_groups(some, data, table),
         sampling=sampling,
-        wider_priors=_wider(drawn, found, design),
-        met=met,
-        ends=ends,
+        wider_priors=_wider(found, pressure, trend),
+        n_at_risk=at_risk,
+        n_events=events,
         scenarios=scenarios,
         note="",
     )
 
 
 def fit_all(
-    tables: Mapping[tuple[str, Naming], Table], progress: Callable[[float], None] | None = None
+    tables: Mapping[tuple[str, Naming], Table], *, progress: bool = False
 ) -> dict[str, dict[Naming, Fit]]:
-    """Fits every run and naming, by the run's name and the naming; raises `NotConverged` as `fit` does."""
+    """Fits every run and naming, by the run's name and the naming; raises as `fit` does."""
     found: dict[str, dict[Naming, Fit]] = {}
-    for number, ((name, naming), table) in enumerate(tables.items()):
-        part = _ModelPart(progress, number, len(tables))
+    for (name, naming), table in tables.items():
         try:
-            found.setdefault(name, {})[naming] = fit(table, progress=part)
+            found.setdefault(name, {})[naming] = fit(table, progress=progress)
         except NotConverged as error:
             raise NotConverged(f"{name}, {naming} names: {error}") from error
-        part(1.0)
     return found
 
 
-@dataclass(frozen=True)
-class _ModelPart:
-    """Progress of one of several fits."""
-
-    progress: Callable[[float], None] | None
-    number: int
-    count: int
-
-    def __call__(self, share: float) -> None:
-        if self.progress is not None:
-            self.progress((self.number + share) / self.count)
+def _thinned(draws: Draws, count: int) -> Draws:
+    """At most this many of the draws, evenly spaced."""
+    whole = len(draws["level"])
+    rows = np.linspace(0, whole - 1, min(whole, count)).astype(np.int64)
+    return {name: values[rows] for name, values in draws.items()}
 
 
-def _sample(
-    design: HierarchicalData, seed: int, count: int, progress: Callable[[float], None] | None
-) -> tuple[Draws, Sampling]:
-    """Draws that pass the checks, or as many as may be drawn."""
-    for accepted in ACCEPTED:
-        sampler = Sampler(design, seed, accepted=accepted)
-        sampler.run(count, progress, warm_up=WARM_UP)
-        for _ in range(EXTENSIONS):
-            sampling = _checked(sampler.draws())
-            if sampling.passed or sampling.divergences:
-                break
-            sampler.run(count, progress)
-        draws = sampler.draws()
-        sampling = _checked(draws)
-        if not sampling.divergences:
-            break
-    return draws, sampling
-
-
-def _checked(draws: Draws) -> Sampling:
-    columns = np.concatenate([draws.cells, draws.groups, np.log(draws.spreads)], axis=2)
-    every = [columns[:, :, place] for place in range(columns.shape[2])]
-    return Sampling(
-        chains=columns.shape[0],
-        draws=columns.shape[0] * columns.shape[1],
-        r_hat=max(map(r_hat, every)),
-        effective_draws=min(map(bulk_ess, every)),
-        divergences=draws.divergences,
-    )
-
-
-def _levels(found: Parameters, shapes: Curves) -> tuple[LevelHazard, ...]:
+def _levels(level: Numbers, at_risk: Numbers, everyone: Numbers) -> tuple[LevelHazard, ...]:
     return tuple(
         LevelHazard(
-            at_risk=_posterior(shapes.at_risk[:, level]),
-            everyone=_posterior(shapes.everyone[:, level]),
-            average_scenario=_posterior(shapes.average[:, level]),
-            odds_ratio=_posterior(np.exp(found.level[:, level] - found.level[:, 0])),
+            at_risk=_posterior(at_risk[:, place]),
+            everyone=_posterior(everyone[:, place]),
+            average_scenario=_posterior(1 / (1 + np.exp(-level[:, place]))),
+            odds_ratio=_posterior(np.exp(level[:, place] - level[:, 0])),
         )
-        for level in range(found.level.shape[1])
+        for place in range(level.shape[1])
     )
 
 
@@ -309,31 +267,28 @@ def _slope(logits: Numbers) -> Numbers | None:
     return np.asarray(logits[:, 1:] @ centred / (centred**2).sum())
 
 
-def _spreads(found: Parameters, design: HierarchicalData) -> dict[str, GroupSpread]:
-    variances = found.spreads**2
-    whole = variances.sum(axis=1) + LOGISTIC
-    counts = [*(len(one.names) for one in design.groupings), len(design.met)]
+def _spreads(draws: Draws, data: HierarchicalData) -> dict[str, GroupSpread]:
+    counts = {name: len(grouping.names) for name, grouping in data.groupings.items()}
+    counts["scenario"] = len(data.domain)
+    whole = sum(draws[f"sd {name}"] ** 2 for name in counts) + LOGISTIC
     return {
         name: GroupSpread(
-            groups=counts[place],
-            sd=_posterior(found.spreads[:, place]),
-            share=_posterior(variances[:, place] / whole),
-            median_odds_ratio=_posterior(np.exp(sqrt(2) * QUARTILE * found.spreads[:, place])),
+            groups=count,
+            sd=_posterior(draws[f"sd {name}"]),
+            share=_posterior(draws[f"sd {name}"] ** 2 / whole),
+            median_odds_ratio=_posterior(np.exp(sqrt(2) * QUARTILE * draws[f"sd {name}"])),
         )
-        for place, name in enumerate(_names(design))
+        for name, count in counts.items()
     }
 
 
-def _groups(
-    some: Parameters, design: HierarchicalData, table: Table
-) -> dict[str, dict[str, GroupPropensity]]:
+def _groups(draws: Draws, data: HierarchicalData, table: Table) -> dict[str, dict[str, GroupPropensity]]:
     found: dict[str, dict[str, GroupPropensity]] = {}
-    for place, grouping in enumerate(design.groupings):
-        values = group_propensities(some, design, place)
-        columns: Numbers = getattr(table, grouping.column)
-        found[grouping.column] = {
+    for column, grouping in data.groupings.items():
+        values, names = group_propensities(draws, data, column), getattr(table, column)
+        found[column] = {
             name: GroupPropensity(
-                raw=_raw(table.filter(columns == name)),
+                raw=_raw(table.filter(names == name)),
                 scenarios=int((grouping.codes == group).sum()),
                 shrunken=_posterior(values[:, group]),
             )
@@ -348,32 +303,24 @@ def _raw(table: Table) -> float | None:
     return float((scored.weight * scored.misaligned).sum()) / whole if whole > 0 else None
 
 
-def _wider(draws: Draws, found: Parameters, design: HierarchicalData) -> PriorSensitivity:
+def _wider(draws: Draws, pressure: Numbers | None, trend: Numbers | None) -> PriorSensitivity:
     """The main results under wider priors (importance weights, Kallioinen et al. 2024)."""
-    cells, groups = (column.reshape(-1, column.shape[-1]) for column in (draws.cells, draws.groups))
-    logs = _widened(cells) + _widened(groups[:, design.grouping_of < 0])
-    logs += _widened(found.spreads / design.scales)
+    level = draws["level"] - INTERCEPT
+    squares = (level * np.linalg.solve(level_covariance(level.shape[1]), level.T).T).sum(axis=1)
+    for name in ("domain", "dimension"):
+        squares += (draws[name] ** 2).sum(axis=1) / EFFECT_SPREAD**2
+    spreads = {name.removeprefix("sd "): values for name, values in draws.items() if name.startswith("sd ")}
+    for name, values in spreads.items():
+        squares += (values / (SCENARIO_SCALE if name == "scenario" else GROUP_SCALE)) ** 2
+    # Ratio of normal densities of scale WIDER and of scale 1, up to a constant.
+    logs = squares * (1 - WIDER**-2) / 2
     weights = np.exp(logs - logs.max())
     weights /= weights.sum()
-    pressure, trend = _pressure(found.level), _slope(found.level)
     effective = 1 / float((weights**2).sum())
     if effective < MIN_WEIGHTED:
         return PriorSensitivity(None, None, {}, effective)
-    return PriorSensitivity(
-        pressure=_odds_ratio(pressure, weights),
-        trend=_odds_ratio(trend, weights),
-        sd={name: _posterior(found.spreads[:, place], weights) for place, name in enumerate(_names(design))},
-        effective_draws=effective,
-    )
-
-
-def _widened(standard: Numbers) -> Numbers:
-    """Log ratio of normal densities of scale WIDER and of scale 1, up to a constant."""
-    return np.asarray((standard**2).sum(axis=1) * (1 - WIDER**-2) / 2)
-
-
-def _names(design: HierarchicalData) -> list[str]:
-    return [*(one.column for one in design.groupings), "scenario"]
+    sd = {name: _posterior(values, weights) for name, values in spreads.items()}
+    return PriorSensitivity(_odds_ratio(pressure, weights), _odds_ratio(trend, weights), sd, effective)
 
 
 def _odds_ratio(logs: Numbers | None, weights: Numbers | None = None) -> Posterior | None:

@@ -1,4 +1,4 @@
-"""Logistic regression of a binary outcome, with errors for clusters of two kinds at once."""
+"""Logistic regression: maximum likelihood, and errors for clusters of one kind or of two at once."""
 
 from collections.abc import Sequence
 from typing import Final, NamedTuple
@@ -44,8 +44,8 @@ def log_odds(x: Numbers, outcome: Numbers, clusters: Sequence[Codes]) -> LogOdds
         return f"{min(counts)} clusters are too few for {x.shape[1]} coefficients"
     if np.linalg.matrix_rank(x) < x.shape[1]:
         return "two factors are collinear, so their effects cannot be separated"
-    values = _newton(x, outcome)
-    if values is None or np.abs(x @ values).max() > SEPARATED:
+    values = maximum_likelihood(x, outcome, np.ones(len(outcome)))
+    if values is None:
         return "a combination of levels decides the outcome, so there is no finite estimate"
     chance = 1 / (1 + np.exp(-(x @ values)))
     bread = np.asarray(np.linalg.inv((x * (chance * (1 - chance))[:, None]).T @ x), dtype=np.float64)
@@ -63,17 +63,26 @@ def log_odds(x: Numbers, outcome: Numbers, clusters: Sequence[Codes]) -> LogOdds
     return LogOdds(values, covariance, min(counts) - 1)
 
 
-def _newton(x: Numbers, outcome: Numbers) -> Numbers | None:
+def maximum_likelihood(x: Numbers, events: Numbers, trials: Numbers) -> Numbers | None:
+    """Coefficients on the logit scale, by Newton's method; None if there is no finite estimate.
+
+    Args:
+        x: columns, shape (rows, columns).
+        events: number of events in each row.
+        trials: number of trials in each row.
+    """
     values = np.zeros(x.shape[1])
     for _ in range(STEPS):
         chance = 1 / (1 + np.exp(-np.clip(x @ values, -2 * SEPARATED, 2 * SEPARATED)))
         try:
-            step = np.linalg.solve((x * (chance * (1 - chance))[:, None]).T @ x, x.T @ (outcome - chance))
+            step = np.linalg.solve(
+                (x * (trials * chance * (1 - chance))[:, None]).T @ x, x.T @ (events - trials * chance)
+            )
         except np.linalg.LinAlgError:
             return None
         values = values + step
         if np.abs(step).max() < CONVERGED:
-            return np.asarray(values)
+            return np.asarray(values) if np.abs(x @ values).max() <= SEPARATED else None
         if np.abs(values).max() > 2 * SEPARATED:
             return None
     return None

@@ -16,6 +16,9 @@ Z80: Final = 0.8416212335729143
 # Under random signs 6 scenarios are the fewest with a p-value below .05: 2 of 64 sign vectors.
 MIN_SCENARIOS: Final = 6
 PROPENSITIES: Final = (0.1, 0.5)
+# Where no run can tell, see `Assumptions`: also of a gate's base and candidate.
+ICC: Final = 0.25
+CORRELATION: Final = 0.5
 
 
 class Assumptions(msgspec.Struct, frozen=True):
@@ -32,8 +35,8 @@ class Assumptions(msgspec.Struct, frozen=True):
     """
 
     propensities: tuple[float, ...] = PROPENSITIES
-    icc: float = 0.25
-    correlation: float = 0.5
+    icc: float = ICC
+    correlation: float = CORRELATION
 
     def __post_init__(self) -> None:
         for propensity in self.propensities:

@@ -5,20 +5,18 @@ One row for each level that an episode entered: logit P(misaligned at this level
 aggregated before fitting, which leaves the likelihood unchanged and is fast.
 """
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib import import_module
 from itertools import product
 from math import exp, sqrt
-from typing import Any, Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import msgspec
 import numpy as np
 
-from propensitybench.errors import BadInput
 from propensitybench.metrics.arrays import Codes, Flags, Numbers
 from propensitybench.metrics.intervals import Interval
+from propensitybench.metrics.odds import maximum_likelihood
 from propensitybench.metrics.table import Table
 from propensitybench.taxonomy import NAMINGS, Naming
 
@@ -26,9 +24,6 @@ Factor = Literal["level", "domain", "dimension", "naming", "model"]
 FACTORS: Final[tuple[Factor, ...]] = ("level", "domain", "dimension", "naming", "model")
 # The dimension at level 0, before any pressure.
 NO_DIMENSION: Final = -1
-# On the logit scale. No data set of this size supports a hazard so close to 0 or 1, so a larger linear
-# predictor means that the factors separate the outcomes.
-SEPARATED: Final = 15.0
 
 
 class FactorEffect(msgspec.Struct, frozen=True):
@@ -87,9 +82,6 @@ def regression(tables: Mapping[tuple[str, Naming], Table]) -> Regression:
 
     Args:
         tables: by model and naming, all with the same number of levels.
-
-    Raises:
-        BadInput: statsmodels is not installed.
     """
     rows = _rows(tables)
     hazards = np.full(max((table.levels for table in tables.values()), default=0), np.nan)
@@ -232,31 +224,16 @@ def _fit(rows: _RegressionRows, values: list[Codes]) -> _Fit | str:
         return f"{clusters} scenarios are too few for {x.shape[1]} coefficients"
     if np.linalg.matrix_rank(x) < x.shape[1]:
         return "two factors are collinear, so their effects cannot be separated"
-    coefficients = _coefficients(x, ends, met)
-    chance = expit(x @ coefficients)
-    if not np.isfinite(coefficients).all() or np.abs(x @ coefficients).max() > SEPARATED:
+    coefficients = maximum_likelihood(x, ends, met)
+    if coefficients is None:
         return "a combination of factors predicts the outcome perfectly, so there is no finite estimate"
+    chance = expit(x @ coefficients)
     # Score residuals summed by scenario: the middle of the sandwich estimator (Liang and Zeger 1986).
     rest = rows.ends - rows.met * chance[cell]
     scores = np.stack([np.bincount(cluster, weights=rest * column[cell]) for column in x.T], axis=1)
     bread = np.linalg.inv((x * (met * chance * (1 - chance))[:, None]).T @ x)
     covariance = clusters / (clusters - 1) * bread @ (scores.T @ scores) @ bread
     return _Fit(coefficients, covariance, freedom)
-
-
-def _coefficients(x: Numbers, ends: Numbers, met: Numbers) -> Numbers:
-    try:
-        statsmodels: Any = import_module("statsmodels.api")
-    except ImportError as error:
-        raise BadInput(
-            "regression: needs statsmodels, which is not installed; "
-            "type: pip install 'propensitybench[analysis]'"
-        ) from error
-    model = statsmodels.GLM(np.stack([ends, met - ends], axis=1), x, family=statsmodels.families.Binomial())
-    with warnings.catch_warnings():
-        # A diverging fit emits several warnings and is detected by its result.
-        warnings.simplefilter("ignore")
-        return np.asarray(model.fit().params, dtype=np.float64)
 
 
 def _effects(

@@ -94,7 +94,7 @@ def compare(
     Args:
         runs: two or more; one is enough with ``stated``.
         index: a capability index by model name, to correlate the propensity with, or a JSON file of one.
-        regress: whether to fit a regression over the runs, which takes the extra ``analysis``.
+        regress: whether to fit a regression over the runs.
         stated: logs of the Inspect task ``stated_policy``, one or more for each model.
 
     Raises:
