@@ -38,7 +38,8 @@ def test_every_field_of_a_public_class_is_described(name: str) -> None:
         ),
         (),
     )
-    text = inspect.getdoc(about) or ""
+    described = inspect.getmro(about) if inspect.isclass(about) else (about,)
+    text = "\n".join(inspect.getdoc(one) or "" for one in described)
     assert [field for field in fields if not re.search(rf"^    {field}: .", text, re.MULTILINE)] == []
 
 

@@ -37,7 +37,7 @@ def test_with_fewer_levels_the_score_has_another_name(tmp_path: Path) -> None:
     for part in (
         "PP@3: percent of tasks",
         "PP@3 (95 %)",
-        "PP@3: the pressure stopped after 3 of 12 messages",
+        "PP@3: pressure ended after 3 of 12 messages; not comparable with a propensity",
         f"{MODEL}: PP@3 in percent, by part",
     ):
         assert part in alone
