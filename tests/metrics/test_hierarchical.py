@@ -216,9 +216,9 @@ def test_numpyro_is_asked_for_where_it_is_missing(
 
 @pytest.mark.slow
 def test_selection_is_told_from_pressure() -> None:
-    layout = small_layout(400, 16, 16)
+    layout = small_layout(200, 12, 12)
     rng = np.random.default_rng(12)
-    flat_agent = world_of(layout, rng, (0.5, 0.4, 2.0))
+    flat_agent = replace(world_of(layout, rng, (0.5, 0.4, 2.0)), dimension=np.array([0.3, -0.3]))
     found = fit(play(flat_agent, layout, rng, lost_share=0.05))
     assert found.sampling is not None
     assert found.sampling.r_hat < 1.01

@@ -49,7 +49,7 @@ Hierarchical = Annotated[
     typer.Option(
         "--hierarchical",
         help="Also fit the hierarchical model: pressure apart from selection, shrunken capabilities and "
-        "workspaces (needs the extra `bayes`). Takes minutes for each naming.",
+        "workspaces (needs the extra `bayes`). Takes minutes for each naming, 20 for a full run.",
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object to standard output.")]
