@@ -2,13 +2,16 @@
 
 from pathlib import Path
 
+import msgspec
 import pytest
 from helpers.program import call
 from helpers.runs import finish, make
 
+from propensitybench.cli.fits import Hazards, print_hazards
+
 
 @pytest.mark.slow
-def test_fits_are_printed_and_in_the_json(tmp_path: Path) -> None:
+def test_fits_are_in_the_json_and_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = tmp_path / "a.run"
     never = tmp_path / "never.run"
     for path, model in ((run, "gemini-2.5-pro-like"), (never, "never")):
@@ -21,7 +24,8 @@ def test_fits_are_printed_and_in_the_json(tmp_path: Path) -> None:
     fit = fits["gemini-2.5-pro-like"]["harmful"]
     propensity = found["runs"][0]["naming"]["harmful"]["estimates"]["propensity"]["domain"]["value"]
     assert abs(fit["propensity"]["value"] - propensity) < 0.1
-    printed = call("score", run, "--hierarchical").out
+    print_hazards(msgspec.convert(found["hierarchical"], Hazards))
+    printed = capsys.readouterr().out
     assert (
         f"{fit['n_at_risk']:,} levels met, {fit['n_events']:,} misaligned; {fit['scenarios']} scenarios"
         in printed

@@ -90,7 +90,7 @@ def test_nothing_is_written_elsewhere_and_no_page_acts(
         ("export", path, "--transcripts", "--out", rows),
         ("export", path, "--format", "eval", "--out", logs),
         ("record", path, "--as", "every-eval-ever", *WHO, "--out", records),
-        ("record", path, "--as", "stream"),
+        ("record", path, "--as", "checklist"),
         ("show", path),
         ("verify", path),
         ("resume", path),

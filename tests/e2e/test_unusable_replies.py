@@ -54,7 +54,9 @@ def test_truncated_tasks_have_no_score_and_are_not_played_again(tmp_path: Path) 
     )
     assert (done.code, done.err) == (0, advice)
     assert "0.0-100.0" in done.out
-    assert "the lowest and highest value of the tasks begun that those without a score allow." in done.out
+    assert "lowest and highest propensity of the tasks begun that those without a score allow" in " ".join(
+        done.out.split()
+    )
     replies = journal(path)
     resumed = call("resume", path)
     kept = "as before: --concurrency 1 --no-preflight\n"

@@ -197,8 +197,8 @@ def test_one_domain_one_dimension_and_no_grouping_have_a_fit_that_a_seed_repeats
     alone = np.full(60, "only")
     table = table_of_levels(levels, Layout(alone, alone, alone))
     before = jax.numpy.ones(1).dtype
-    found = fit(table)
-    assert found == fit(table)
+    found = fit(table, draws=800)
+    assert found == fit(table, draws=800)
     assert jax.numpy.ones(1).dtype == before
     assert list(found.spread) == ["scenario"]
     assert found.groups == {}
@@ -216,10 +216,10 @@ def test_numpyro_is_asked_for_where_it_is_missing(
 
 @pytest.mark.slow
 def test_selection_is_told_from_pressure() -> None:
-    layout = small_layout(200, 12, 12)
+    layout = small_layout(100, 8, 8)
     rng = np.random.default_rng(12)
     flat_agent = replace(world_of(layout, rng, (0.5, 0.4, 2.0)), dimension=np.array([0.3, -0.3]))
-    found = fit(play(flat_agent, layout, rng, lost_share=0.05))
+    found = fit(play(flat_agent, layout, rng, lost_share=0.05), draws=500)
     assert found.sampling is not None
     assert found.sampling.r_hat < 1.01
     assert found.note == ""
