@@ -9,8 +9,8 @@ READY := $(VENV)/.ready
 MINUTES ?= 5
 ANSWERS ?= 2000
 UV ?= uv
-LOCK := $(UV) pip compile --universal --fork-strategy fewest --python-version 3.11.5 --generate-hashes --no-emit-index-url --no-header \
-    --no-annotate --quiet $(UPGRADE)
+LOCK := $(UV) pip compile --universal --python-version 3.11.5 --generate-hashes --no-emit-index-url --no-header \
+    --no-annotate --fork-strategy fewest --quiet $(UPGRADE)
 
 # Else each of the programs that the tests start would compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE

@@ -11,7 +11,7 @@ from propensitybench.cli import options
 from propensitybench.cli.output import print_note
 from propensitybench.cli.text import must_be_utf8, write_new
 from propensitybench.errors import BadInput
-from propensitybench.records.every_eval_ever import Submitter, datastore_folders, write_record
+from propensitybench.records.every_eval_ever import Relationship, Submitter, datastore_folders, write_record
 from propensitybench.records.facts import facts
 from propensitybench.records.sheets import ASKED, Sheet, sheet
 from propensitybench.runs import Run
@@ -44,7 +44,7 @@ def command(
         str | None, typer.Option("--organization", help="For Every Eval Ever: who ran the evaluation.")
     ] = None,
     relationship: Annotated[
-        Literal["first_party", "third_party", "collaborative", "other"] | None,
+        Relationship | None,
         typer.Option(
             "--relationship",
             help="For Every Eval Ever: of that organization to the model; first_party made it.",

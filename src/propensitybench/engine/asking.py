@@ -86,6 +86,11 @@ class AskingResult(NamedTuple):
 AskingListener = Callable[[AskingProgress], None]
 
 
+def unanswered(store: ReplyStore[K], asked: Sequence[Enquiry[K]]) -> list[Enquiry[K]]:
+    """What has no reply in a store."""
+    return [one for one in asked if store.known(one.key) is None]
+
+
 class AskingSession(Generic[K]):
     """Asks for replies that are not in a store, and stops when the budget is spent.
 
@@ -153,16 +158,12 @@ class AskingSession(Generic[K]):
             asked: what each client is asked.
             concurrency: requests in flight for each client.
         """
-        left = {client: self.left(every) for client, every in asked.items()}
+        left = {client: unanswered(self._store, every) for client, every in asked.items()}
         self._total = sum(map(len, asked.values()))
         self._known = self._total - sum(map(len, left.values()))
         work = self._ask_each({client: iter(rest) for client, rest in left.items()}, concurrency)
         await until_stopped(work, self.stop, list(asked))
         return self.result()
-
-    def left(self, asked: Sequence[Enquiry[K]]) -> list[Enquiry[K]]:
-        """What has no reply."""
-        return [one for one in asked if self._store.known(one.key) is None]
 
     def result(self) -> AskingResult:
         """How the session ended."""

@@ -11,7 +11,14 @@ from propensitybench.clients import Client
 from propensitybench.clients.options import ModelOptions
 from propensitybench.digests import digest, seed_from, shuffled
 from propensitybench.engine import ExecutionOptions, Price, StopSignal, client_at, price_table
-from propensitybench.engine.asking import AskingListener, AskingResult, AskingSession, Enquiry, Prompt
+from propensitybench.engine.asking import (
+    AskingListener,
+    AskingResult,
+    AskingSession,
+    Enquiry,
+    Prompt,
+    unanswered,
+)
 from propensitybench.engine.prices import Costs
 from propensitybench.episode import EpisodeRecord
 from propensitybench.errors import BadInput, UnknownName
@@ -83,8 +90,7 @@ def plan_judging(path: Path, judging: Judging, execution: ExecutionOptions) -> A
     run = StoredRun(path)
     with RunFile.open(path) as file:
         left = {
-            judge: [one for one in enquiries if file.known(one.key) is None]
-            for judge, enquiries in _enquiries(run, file, judging).items()
+            judge: unanswered(file, enquiries) for judge, enquiries in _enquiries(run, file, judging).items()
         }
         episodes = {one.name: len(_chosen(run, one, judging.limit)) for one in judging.questions}
         return estimate(episodes, left, _prices(judging, execution), _TOKENS_ANSWERED)

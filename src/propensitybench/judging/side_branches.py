@@ -17,7 +17,14 @@ from propensitybench.engine import (
     price_table,
     use_recorded_dialect,
 )
-from propensitybench.engine.asking import AskingListener, AskingResult, AskingSession, Enquiry, Prompt
+from propensitybench.engine.asking import (
+    AskingListener,
+    AskingResult,
+    AskingSession,
+    Enquiry,
+    Prompt,
+    unanswered,
+)
 from propensitybench.engine.prices import Costs
 from propensitybench.episode import Episode, EpisodeRecord, Outcome, replay, replay_to_level
 from propensitybench.errors import BadInput, RunMismatch
@@ -97,7 +104,7 @@ def plan_probing(path: Path, probing: Probing, price: Price | None = None) -> As
         episodes = {
             probe.name: len({one.task for one in every if one.probe == probe}) for probe in probing.probes
         }
-        left = [one for one in _enquiries(file, every) if file.known(one.key) is None]
+        left = unanswered(file, _enquiries(file, every))
         # A reasoning model is taken to reason as long as in a turn of the run.
         reasoning = file.usage().reasoning / max(1, file.count("reply"))
         prices = {AGENT: price or price_table().find(file.manifest.model)}

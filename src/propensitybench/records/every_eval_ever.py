@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from types import UnionType
-from typing import IO, Any, Final, Literal, NamedTuple, get_args
+from typing import IO, Any, Final, Literal, NamedTuple
 
 import msgspec
 
@@ -27,7 +27,6 @@ from propensitybench.store.atomic import new_entries
 SCHEMA: Final = "0.3.0"
 COLLECTION: Final = "propensitybench"
 Relationship = Literal["first_party", "third_party", "collaborative", "other"]
-RELATIONSHIPS: Final[tuple[str, ...]] = get_args(Relationship)
 
 # Options that the schema has a place for, with the types of their values there.
 _NAMED: Final[Mapping[str, type | UnionType]] = {

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from importlib.metadata import version
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -13,8 +13,6 @@ from propensitybench.pages.document import Provenance, provenance
 from propensitybench.pages.publishing import PublishableRun
 from propensitybench.records.measures import MeasuredValue, measured
 from propensitybench.runs import Run
-
-BUILT_IN: Final = "built-in"
 
 
 class RunFacts(NamedTuple):
