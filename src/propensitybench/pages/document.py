@@ -89,7 +89,7 @@ class Provenance(msgspec.Struct, frozen=True):
     scenarios: int
     template: str
     protocol: Protocol
-    selection: Selection
+    selections: tuple[Selection, ...]
     sampling: str
     seed: int
     tasks: int
@@ -152,8 +152,8 @@ def provenance(run: Run) -> Provenance:
         scenarios=journal.scenarios,
         template=template_name(manifest),
         protocol=manifest.protocol,
-        selection=manifest.selection,
-        sampling=_sampling(manifest.selection) + (f"; only shard {run.shard}" if run.shard else ""),
+        selections=manifest.selections,
+        sampling=_sampling(manifest.selections) + (f"; only shard {run.shard}" if run.shard else ""),
         seed=manifest.seed,
         tasks=run.planned,
         answered_by=dict(journal.models.most_common()),
@@ -244,7 +244,11 @@ def template_name(manifest: Manifest) -> str:
     return "t1:" + digest(manifest.template)
 
 
-def _sampling(selection: Selection) -> str:
+def _sampling(selections: Sequence[Selection]) -> str:
+    return "; then ".join(map(_sample, selections))
+
+
+def _sample(selection: Selection) -> str:
     filters = [
         f"{kind}: {', '.join(names)}"
         for kind in ("domains", "workspaces", "roles", "capabilities", "dimensions")
