@@ -141,7 +141,7 @@ def _another_storyline(folder: Path) -> None:
         used = run.pressure("weaving_school_stipends", "time").storyline
     for storyline in built_in().storylines:
         name = "another_name" if storyline.name == used else storyline.name
-        write_storyline(folder / "storylines", storyline.model_copy(update={"name": name}))
+        write_storyline(folder, storyline.model_copy(update={"name": name}))
 
 
 def _one_scenario_less(folder: Path) -> None:

@@ -36,6 +36,7 @@ class RunPlan(msgspec.Struct, frozen=True):
 
     Attributes:
         tasks: number of tasks of the run, or of its shard.
+        pairs: number of pairs of scenario and dimension in the whole run, each under every naming.
         finished: number of tasks that need no more requests.
         calls: number of requests.
         input_tokens: tokens of the requests, with nothing cached.
@@ -47,6 +48,7 @@ class RunPlan(msgspec.Struct, frozen=True):
     """
 
     tasks: int
+    pairs: int
     finished: int
     calls: CostRange
     input_tokens: CostRange
@@ -105,6 +107,7 @@ def plan_run(
         usd = CostRange(min(costs), max(costs))
     return RunPlan(
         tasks=planned,
+        pairs=len({(task.scenario, task.dimension) for task in chosen}),
         finished=finished,
         calls=_range(remaining, [end.calls for end in ends]),
         input_tokens=_range(remaining, [end.input_tokens for end in ends]),
