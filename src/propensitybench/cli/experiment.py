@@ -9,6 +9,7 @@ import typer
 
 from propensitybench.cli import options
 from propensitybench.cli.execution import confirm, exit_code, play, print_ending
+from propensitybench.cli.help import App
 from propensitybench.cli.output import print_note
 from propensitybench.cli.tables import show, show_grid, table
 from propensitybench.cli.text import must_be_utf8, print_json
@@ -53,7 +54,7 @@ File = Annotated[
 ]
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The experiment's folder.", show_default=False)]
 
-command = typer.Typer(no_args_is_help=True)
+command = App(no_args_is_help=True)
 
 
 @command.command()
@@ -61,7 +62,9 @@ def new(
     file: Annotated[
         Path, typer.Argument(metavar="DESIGN", help="A file that does not exist yet.", show_default=False)
     ],
-    model: Annotated[list[str] | None, typer.Option("--model", help="A model; may be repeated.")] = None,
+    model: Annotated[
+        list[str] | None, typer.Option("--model", metavar="MODEL", help="A model; may be repeated.")
+    ] = None,
 ) -> None:
     """Write a design that asks whether it is the pressure."""
     must_be_utf8({"DESIGN": file})

@@ -34,7 +34,9 @@ Judges = Annotated[
 @options.takes("base_url", *options.MODEL, *options.LIMITS, concurrency="Requests in flight.  [default: 16]")
 def command(
     work: Work,
-    model: Annotated[str | None, typer.Option("--model", help="The writer, e.g. openai/o4-mini.")] = None,
+    model: Annotated[
+        str | None, typer.Option("--model", metavar="MODEL", help="The writer, e.g. openai/o4-mini.")
+    ] = None,
     judge: Judges = None,
     drafts: Annotated[
         Path | None,
