@@ -14,6 +14,7 @@ from typing import Annotated, Final
 
 import typer
 
+from propensitybench.cli.help import App, settings
 from propensitybench.cli.output import make_streams_safe, print_note
 from propensitybench.errors import NotConverged, PropensityBenchError
 
@@ -53,8 +54,9 @@ COMMANDS: Final[Mapping[str, str]] = {
 
 def build(wanted: Sequence[str]) -> typer.Typer:
     """The program with the modules of the wanted commands imported; the others are only lines of help."""
-    app = typer.Typer(
+    app = App(
         name="propensitybench",
+        context_settings=settings(),
         no_args_is_help=True,
         add_completion=False,
         pretty_exceptions_enable=False,

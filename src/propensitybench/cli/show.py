@@ -15,7 +15,7 @@ def command(
     task: Annotated[
         str | None,
         typer.Argument(
-            metavar="[TASK]",
+            metavar="TASK",
             help="The task's key, SCENARIO.DIMENSION.NAMING.EPOCH. Default: list tasks and outcomes.",
             show_default=False,
         ),

@@ -43,7 +43,7 @@ async def run_episode(client: Client, stop: StopSignal, job: EpisodeJob) -> Asyn
         try:
             conversation = conversation or open_conversation(client, episode.metadata, turn)
             reply = await conversation.reply(request)
-            pending = (JournalEntry(job.number, turn, encode_reply(reply)),)
+            pending = (JournalEntry(job.number, turn, encode_reply(reply), episode.level),)
         except ModelError as raised:
             error = str(raised)
             break
