@@ -5,19 +5,16 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from rich.progress import Progress, TaskID
-
 from propensitybench.cli.output import print_note
-from propensitybench.cli.progress import progress_bar
 from propensitybench.cli.score import print_overview
 from propensitybench.cli.text import print_json, shell_quoted
 from propensitybench.cli.waiting import result_of, result_until_stopped
 from propensitybench.engine import ExecutionOptions, Result, RunSpec, StopCause, create_run
-from propensitybench.engine import Progress as Finished
 from propensitybench.engine.session import spending_of
 from propensitybench.errors import PropensityBenchError
 from propensitybench.files import file_name
 from propensitybench.metrics import ScoredRun
+from propensitybench.presentation.progress import Bar, shown_run
 from propensitybench.presentation.scores import RunScores, summarise
 from propensitybench.presentation.words import of_pairs, remarks, stopping_rule
 from propensitybench.runs import StoredRun
@@ -59,27 +56,9 @@ def play(start: Start, create: Callable[[RunSpec, Path], object] = create_run) -
     if start.as_before:
         print_note(f"as before: {' '.join(as_typed(name, value) for name, value in start.as_before.items())}")
     result_of(start.begin(create=create, confirm=confirm))
-    held = start.held
-    with progress_bar() as bar:
-        row = bar.add_task(held.manifest.model, total=held.total, completed=held.finished, note="")
-        return result_until_stopped(lambda stop: start.play(_advance(bar, row), stop))
-
-
-def _advance(bar: Progress, row: TaskID) -> Callable[[Finished], None]:
-    def advance(now: Finished) -> None:
-        elapsed = bar.tasks[0].elapsed or 0.0
-        notes = [f"{now.calls / elapsed:.1f} calls/s"] if elapsed > 1 else []
-        if now.tokens:
-            notes.append(f"{now.tokens / 1e6:.2f}M tokens, " + cost(now.usd))
-        notes += [f"{key} has waited {seconds:.0f} s" for key, seconds in now.stalled]
-        bar.update(row, total=now.total, completed=now.finished, note="; ".join(notes))
-
-    return advance
-
-
-def cost(usd: float | None) -> str:
-    """A cost for people; an unknown one is not 0."""
-    return "price unknown" if usd is None else f"${usd:.2f}"
+    with Bar(start.held.manifest.model, keep=True) as bar:
+        show = shown_run(bar, start.held.manifest.model)
+        return result_until_stopped(lambda stop: start.play(show, stop))
 
 
 class Ended(NamedTuple):

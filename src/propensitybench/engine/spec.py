@@ -56,6 +56,7 @@ class RunSpec(msgspec.Struct, frozen=True):
         shard: which shard of the run to play; None plays the whole run.
         may_grow: whether a file that holds only some of the tasks gets the others; False where the sample was
             declared.
+        client: the Python code that answers in the model's place, by name; not part of what the run is.
     """
 
     model: str
@@ -70,6 +71,7 @@ class RunSpec(msgspec.Struct, frozen=True):
     dialect: ChatDialect | None = None
     shard: Shard | None = None
     may_grow: bool = True
+    client: str = ""
 
     def __post_init__(self) -> None:
         """Checks what would make a file that cannot be opened."""
@@ -210,6 +212,7 @@ def manifest_of(
         stopping_rule=spec.stopping_rule,
         overlays=spec.stated_overlays,
         dialect=wire(spec, scenarios),
+        client=spec.client,
     )
 
 

@@ -115,6 +115,8 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             requests do not go to an OpenAI-compatible endpoint. It changes nothing that the model is told.
         gate: the comparison that decides how many tasks are drawn; None if none does.
         grown_from: the data digest at creation, if the run has grown since; else empty.
+        client: the Python code that answered in the model's place, by name; empty for a model that the
+            address names.
     """
 
     format: str
@@ -135,6 +137,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     dialect: dict[str, Any] = {}
     gate: GateRule | None = None
     grown_from: str = ""
+    client: str = ""
 
     @property
     def namings(self) -> tuple[Naming, ...]:
@@ -188,7 +191,7 @@ def check_manifest(manifest: Manifest) -> None:
     check_seed(manifest.seed)
     check_protocol(manifest.protocol)
     _check_selections(manifest.selections)
-    for name in ("created", "package", "model", "data"):
+    for name in ("created", "package", "model", "data", "client"):
         if len(getattr(manifest, name)) > MAX_NAME:
             raise BadInput(f"{name}: has more than {MAX_NAME} characters")
     if not 0 <= manifest.tasks <= MAX_SEED:
@@ -210,7 +213,7 @@ def _check_selections(selections: tuple[Selection, ...]) -> None:
 
 
 # These may differ between two manifests of the same run.
-_INCIDENTAL: Final = ("created", "package", "data", "dialect", "grown_from")
+_INCIDENTAL: Final = ("created", "package", "data", "dialect", "grown_from", "client")
 
 
 # What determines which texts are taken from the data.
