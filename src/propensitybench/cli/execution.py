@@ -61,7 +61,7 @@ def play(start: Start, create: Callable[[RunSpec, Path], object] = create_run) -
         return result_until_stopped(lambda stop: start.play(show, stop))
 
 
-class Ended(NamedTuple):
+class PlayedRun(NamedTuple):
     """A run that was played, and how that ended."""
 
     start: Start
@@ -77,7 +77,7 @@ class Ended(NamedTuple):
 def play_and_print(start: Start, *, as_json: bool) -> int:
     """Plays a run and prints its scores; the exit code."""
     result = play(start)
-    ended = Ended(start, result, StoredRun(start.path).score())
+    ended = PlayedRun(start, result, StoredRun(start.path).score())
     if as_json:
         print_json(ended.to_dict())
     else:
@@ -92,7 +92,7 @@ def play_each(models: Sequence[str], start_of: Callable[[str], Start], *, as_jso
 
     One that cannot be played is told, and the others are played all the same, unless it was interrupted.
     """
-    ended: list[Ended] = []
+    ended: list[PlayedRun] = []
     failed: dict[str, str] = {}
     for model in models:
         try:
@@ -103,7 +103,7 @@ def play_each(models: Sequence[str], start_of: Callable[[str], Start], *, as_jso
             print_note(f"propensitybench: {model}: {error}")
             failed[model] = str(error)
             continue
-        ended.append(Ended(start, result, StoredRun(start.path).score()))
+        ended.append(PlayedRun(start, result, StoredRun(start.path).score()))
         if result.cause is StopCause.INTERRUPTED:
             break
     if as_json:
@@ -118,14 +118,14 @@ def play_each(models: Sequence[str], start_of: Callable[[str], Start], *, as_jso
     return interrupted if interrupted in codes else int(bool(failed) or any(codes))
 
 
-def _print_scores(ended: Sequence[Ended]) -> None:
+def _print_scores(ended: Sequence[PlayedRun]) -> None:
     print_overview([one.scores for one in ended])
     for one in ended:
         if one.scores.low_competence:
             print(one.scores.low_competence if len(ended) == 1 else remarks(one.scores)[0])
 
 
-def _print_next(ended: Sequence[Ended]) -> None:
+def _print_next(ended: Sequence[PlayedRun]) -> None:
     """Prints where finished runs are, and what can be done with them."""
     paths = [one.start.path for one in ended if one.result.total and one.result.finished == one.result.total]
     for path in paths:

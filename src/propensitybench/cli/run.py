@@ -46,8 +46,8 @@ def _asked(
     model: list[str] | None, run: Path | None, config: Path | None, settings: Settings
 ) -> tuple[list[str], Path | None, Settings]:
     """What was typed, and of what was not, what the file of settings says."""
-    said = RunConfig() if config is None else read_config(config)
-    models, run = list(dict.fromkeys(model or said.models)), run or said.run
+    stated = RunConfig() if config is None else read_config(config)
+    models, run = list(dict.fromkeys(model or stated.models)), run or stated.run
     for one in models:
         must_be_utf8({"--model": one})
     if not models:
@@ -58,7 +58,7 @@ def _asked(
         raise BadInput(
             f"--run {run}: holds the run of one model; leave it out, and each model gets a file in {FOLDER}"
         )
-    return models, run, cast(Settings, {**said.settings, **settings})
+    return models, run, cast(Settings, {**stated.settings, **settings})
 
 
 def _start(model: str, run: Path | None, settings: Settings) -> Start:
@@ -74,7 +74,8 @@ def _plan(
         spec, start = read_spec(model, settings), _start(model, run, settings)
         plans[model] = plan_run(spec, start.path, start.execution.price, assumed)
         if not as_json:
-            print(f"model:         {model}, in {file_name(start.path)}")
+            if len(models) > 1:
+                print(f"model:         {model}")
             show_plan(spec, plans[model])
     if as_json:
         print_json(plans[models[0]] if len(models) == 1 else plans)

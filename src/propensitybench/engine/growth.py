@@ -70,7 +70,7 @@ def growth_of(spec: RunSpec, drawn: Drawn, run: RunFile) -> Growth | None:
     name = file_name(run.path)
     if run.manifest.gate is not None:
         raise RunMismatch(
-            f"{name}: is the candidate of a gate, which decides how many tasks it plays: go on with "
+            f"{name}: is the candidate of a gate, which decides how many tasks it plays: continue with "
             "`propensitybench gate`, or use another --run FILE"
         )
     asked, held = drawn.manifest(spec, now()), run.manifest
