@@ -138,7 +138,14 @@ def missing(run: ScoredRun) -> str:
 def remarks(run: ScoredRun) -> list[str]:
     """What a reader of the scores has to know: an agent that may look safe, and tasks without a score."""
     competence = f"{run.file}: {run.low_competence}" if run.low_competence else ""
-    return [line for line in (competence, missing(run)) if line]
+    errors = [f"{run.file}: {count} errored: {why}" for why, count in run.errors.items()]
+    return [line for line in (competence, missing(run), *errors) if line]
+
+
+def spent(usage: Usage, usd: float | None) -> str:
+    """Tokens and cost of a run in words; empty if no tokens were counted. An unknown cost is not 0."""
+    tokens = usage.input + usage.output
+    return f"{tokens:,} tokens, {'price unknown' if usd is None else f'${usd:,.2f}'}" if tokens else ""
 
 
 def spent(usage: Usage, usd: float | None) -> str:

@@ -111,6 +111,8 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         dialect: how requests are written for the endpoint, and what the preflight adapted; empty where
             requests do not go to an OpenAI-compatible endpoint. It changes nothing that the model is told.
         gate: the comparison that decides how many tasks are drawn; None if none does.
+        client: the Python code that answered in the model's place, by name; empty for a model that the
+            address names.
     """
 
     format: str
@@ -130,6 +132,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     overlays: list[dict[str, str]] = []
     dialect: dict[str, Any] = {}
     gate: GateRule | None = None
+    client: str = ""
 
     @property
     def settings(self) -> EpisodeSettings:
@@ -170,7 +173,7 @@ def check_manifest(manifest: Manifest) -> None:
     manifest.selection.check()
     if not manifest.selection.namings:
         raise BadInput("the selection has no naming")
-    for name in ("created", "package", "model", "data"):
+    for name in ("created", "package", "model", "data", "client"):
         if len(getattr(manifest, name)) > MAX_NAME:
             raise BadInput(f"{name}: has more than {MAX_NAME} characters")
     if not 0 <= manifest.tasks <= MAX_SEED:
@@ -183,7 +186,7 @@ def check_manifest(manifest: Manifest) -> None:
 
 
 # These may differ between two manifests of the same run.
-_INCIDENTAL: Final = ("created", "package", "data", "dialect")
+_INCIDENTAL: Final = ("created", "package", "data", "dialect", "client")
 
 
 # What determines which texts are taken from the data.
