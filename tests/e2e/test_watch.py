@@ -13,7 +13,7 @@ from helpers.program import argv, call, hear_interrupts, in_terminal, until
 from helpers.runs import finish, make
 
 from propensitybench.chat import Usage
-from propensitybench.runs.watching import Glimpse, Pace
+from propensitybench.runs.watching import Glimpse, RecentRates, calls_left
 from propensitybench.store import RunFile
 
 STALLS_AFTER = 40
@@ -87,7 +87,7 @@ def test_a_file_that_does_not_exist_is_one_sentence(tmp_path: Path) -> None:
 
 
 def test_pace_is_of_the_last_half_minute() -> None:
-    pace = Pace()
+    pace = RecentRates()
     for now, calls, ended in ((0.0, 0, 0), (10.0, 1000, 10), (30.0, 1100, 14), (50.0, 1500, 18)):
         seen = glimpse(calls, ended)
         pace.add(now, seen)
@@ -98,3 +98,9 @@ def test_pace_is_of_the_last_half_minute() -> None:
 
 def glimpse(calls: int, ended: int) -> Glimpse:
     return Glimpse(40, Counter(resisted=ended), calls, Usage(), None, 600, (), is_played=True)
+
+
+def test_what_is_left_counts_tasks_that_are_being_played_as_resisting() -> None:
+    # 10 and 20 calls of those that are being played; they end at 40. Ten more take (40 + 4 + 40 + 40) / 4.
+    assert calls_left(resisted=[40], gave_in=[4], begun=[10, 20], total=14) == 30 + 20 + 10 * 31
+    assert calls_left(resisted=[], gave_in=[], begun=[10], total=2) is None

@@ -6,7 +6,7 @@ from helpers.runs import finish, make
 
 from propensitybench.errors import BadInput
 from propensitybench.runs import StoredRun
-from propensitybench.runs.matching import Levels, Wanted, matches, read_levels
+from propensitybench.runs.matching import Levels, TaskFilter, matches, read_levels
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> StoredRun:
 
 
 def test_filters_leave_the_tasks_that_ended_so(run: StoredRun) -> None:
-    def keys(wanted: Wanted) -> set[str]:
+    def keys(wanted: TaskFilter) -> set[str]:
         return {one.task for one in matches(run, wanted)}
 
     def ended(test: object) -> set[str]:
@@ -40,22 +40,22 @@ def test_filters_leave_the_tasks_that_ended_so(run: StoredRun) -> None:
         assert found
         return found
 
-    assert keys(Wanted()) == set(run.tasks)
-    early = Wanted(levels=Levels(0, 11))
+    assert keys(TaskFilter()) == set(run.tasks)
+    early = TaskFilter(levels=Levels(0, 11))
     assert keys(early) == ended(lambda r: r.stats.level <= 11)
     assert keys(early._replace(namings=["benign"])) == ended(
         lambda r: r.stats.level <= 11 and r.metadata.naming == "benign"
     )
-    assert keys(Wanted(domains=["self-proliferation"])) == set(run.tasks)
+    assert keys(TaskFilter(domains=["self-proliferation"])) == set(run.tasks)
     with pytest.raises(BadInput, match="did you mean 'self-proliferation'"):
-        keys(Wanted(domains=["self-proliferating"]))
+        keys(TaskFilter(domains=["self-proliferating"]))
 
 
 def test_a_text_is_found_in_what_any_side_wrote_and_its_line_is_shown(run: StoredRun) -> None:
     task = run.tasks[0]
     call_of = next(entry for entry in run.transcript(task) if entry.message.tool_calls)
     name = call_of.message.tool_calls[0].name
-    found = {one.task: one.lines for one in matches(run, Wanted(text=name.upper()))}
+    found = {one.task: one.lines for one in matches(run, TaskFilter(text=name.upper()))}
     assert any(f"level {call_of.level}, assistant: -> {name}(" in line for line in found[task])
     without = [one for one in run.tasks if name not in str(run.transcript(one))]
     assert without

@@ -11,7 +11,7 @@ from propensitybench.cli.text import must_be_utf8, print_json, shell_quoted
 from propensitybench.episode import Outcome
 from propensitybench.errors import BadInput
 from propensitybench.runs import StoredRun
-from propensitybench.runs.matching import Match, Wanted, matches, read_levels
+from propensitybench.runs.matching import Match, TaskFilter, matches, read_levels
 from propensitybench.taxonomy import Naming
 
 Task = Annotated[
@@ -68,7 +68,7 @@ def command(
 ) -> None:
     must_be_utf8({"TASK": task})
     run = StoredRun(file)
-    wanted = Wanted(
+    wanted = TaskFilter(
         outcome or (),
         None if level is None else read_levels(level, run.levels),
         (naming,) if naming else (),
@@ -77,7 +77,7 @@ def command(
     )
     if task is None:
         _list(run, wanted, as_json=as_json)
-    elif wanted != Wanted():
+    elif wanted != TaskFilter():
         raise BadInput(f"show: give the task {task} alone, or filters without a task")
     else:
         _print_transcript(run, task, as_json=as_json)
@@ -99,7 +99,7 @@ def _print_transcript(run: StoredRun, task: str, *, as_json: bool) -> None:
     )
 
 
-def _list(run: StoredRun, wanted: Wanted, *, as_json: bool) -> None:
+def _list(run: StoredRun, wanted: TaskFilter, *, as_json: bool) -> None:
     found = matches(run, wanted)
     if as_json:
         print_json({"tasks": [one.to_dict(searched=bool(wanted.text)) for one in found]})
@@ -108,7 +108,7 @@ def _list(run: StoredRun, wanted: Wanted, *, as_json: bool) -> None:
     for one in found:
         _print_match(one)
         count, first = count + 1, first or one.task
-    if wanted == Wanted():
+    if wanted == TaskFilter():
         return
     if not count:
         print_note(f"no task matches, of {run.planned} in {run.file}")

@@ -15,11 +15,11 @@ from rich.text import Text
 
 from propensitybench.cli import options
 from propensitybench.cli.output import styled
-from propensitybench.cli.tables import SafeConsole
 from propensitybench.cli.text import shell_quoted
 from propensitybench.errors import BadInput
+from propensitybench.presentation.console import SafeConsole
 from propensitybench.presentation.words import spent
-from propensitybench.runs.watching import Ending, Glimpse, Pace, WatchedRun
+from propensitybench.runs.watching import Ending, Glimpse, RecentRates, WatchedRun
 
 TICK_S: Final = 1.0
 BAR_WIDTH: Final = 60
@@ -38,9 +38,9 @@ def command(file: options.RunPath) -> None:
             _print_changes(run, file)
 
 
-def _looks(run: WatchedRun) -> Iterator[tuple[Glimpse, Pace]]:
+def _looks(run: WatchedRun) -> Iterator[tuple[Glimpse, RecentRates]]:
     """Looks at a run every second, until it is over."""
-    pace = Pace()
+    pace = RecentRates()
     while True:
         seen = run.look()
         pace.add(time.monotonic(), seen)
@@ -67,7 +67,7 @@ def _print_changes(run: WatchedRun, file: Path) -> None:
         before = now
 
 
-def _picture(run: WatchedRun, file: Path, seen: Glimpse, pace: Pace) -> RenderableType:
+def _picture(run: WatchedRun, file: Path, seen: Glimpse, pace: RecentRates) -> RenderableType:
     """A run as it is drawn in a terminal."""
     counts, *rest = _state(file, seen, pace)
     bar = Table.grid()
@@ -85,7 +85,7 @@ def _picture(run: WatchedRun, file: Path, seen: Glimpse, pace: Pace) -> Renderab
     return Group(*rows)
 
 
-def _state(file: Path, seen: Glimpse, pace: Pace) -> list[str]:
+def _state(file: Path, seen: Glimpse, pace: RecentRates) -> list[str]:
     """The state of a run in parts of a sentence, the counts first."""
     found = ", ".join(f"{count:,} {outcome}" for outcome, count in seen.outcomes.most_common())
     parts = [f"{seen.ended:,} of {seen.total:,} tasks ended{f': {found}' if found else ''}"]

@@ -148,12 +148,6 @@ def spent(usage: Usage, usd: float | None) -> str:
     return f"{tokens:,} tokens, {'price unknown' if usd is None else f'${usd:,.2f}'}" if tokens else ""
 
 
-def spent(usage: Usage, usd: float | None) -> str:
-    """Tokens and cost of a run in words; empty if no tokens were counted. An unknown cost is not 0."""
-    tokens = usage.input + usage.output
-    return f"{tokens:,} tokens, {'price unknown' if usd is None else f'${usd:,.2f}'}" if tokens else ""
-
-
 def stopping_rule(run: ScoredRun) -> str:
     """A run's progress towards its stopping rule; empty without a rule."""
     rule = run.stopping_rule

@@ -35,7 +35,7 @@ def read_levels(given: str, last: int) -> Levels:
     return Levels(low, high)
 
 
-class Wanted(NamedTuple):
+class TaskFilter(NamedTuple):
     """Which tasks are wanted; what is empty or None allows all.
 
     Attributes:
@@ -83,7 +83,7 @@ class Match(NamedTuple):
         return {"task": self.task, "record": self.record} | ({"lines": self.lines} if searched else {})
 
 
-def matches(run: StoredRun, wanted: Wanted) -> Iterator[Match]:
+def matches(run: StoredRun, wanted: TaskFilter) -> Iterator[Match]:
     """The wanted tasks of a run, in its order; raises `UnknownName` for a domain without a task in it."""
     records = {record.metadata.task: record for record in run.records}
     known = sorted({record.metadata.domain for record in run.records})

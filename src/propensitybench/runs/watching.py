@@ -6,11 +6,9 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from propensitybench.chat import Usage
-from propensitybench.engine import Price, price_table
-from propensitybench.episode import EpisodeRecord
+from propensitybench.episode import EpisodeRecord, Outcome
 from propensitybench.episode.events import find_message
-from propensitybench.files import file_name
-from propensitybench.runs.stored import transcript_in
+from propensitybench.runs.stored import StoredRun, transcript_in
 from propensitybench.runs.transcript import body
 from propensitybench.store import RunFile, scheduled
 from propensitybench.store.lock import is_locked
@@ -37,8 +35,7 @@ class Glimpse(NamedTuple):
         calls: replies of the model so far.
         usage: their tokens.
         usd: what they cost in US dollars; None if the price is unknown.
-        calls_left: replies that the other tasks will take, if they are like those that have ended; None
-            before the first has.
+        calls_left: replies that the other tasks will take; None before the first has ended.
         last: the tasks that have ended since the last look, or some of them; the newest last.
         is_played: whether a program plays the run now.
     """
@@ -79,10 +76,8 @@ class WatchedRun:
         self._path = path
         self._records: dict[int, EpisodeRecord] = {}
         self._last: list[Ending] = []
-        with RunFile.open(path) as run:
-            self.name, self.model = file_name(path), run.manifest.model
-            kept = run.execution.get("price")
-            self._price = Price(*kept) if isinstance(kept, list) else price_table().find(self.model)
+        run = StoredRun(path)
+        self.name, self.model, self._price = run.file, run.model, run.price
 
     def look(self) -> Glimpse:
         """The state of the run now; raises as the constructor does."""
@@ -94,17 +89,17 @@ class WatchedRun:
         records = self._records.values()
         usage = sum((record.stats.usage for record in records), Usage())
         usage = sum((reply.usage for replies in begun for reply in replies), usage)
-        spent, waiting = sum(record.stats.turns for record in records), sum(map(len, begun))
-        left = None
-        if records:
-            left = max(0, round(spent / len(records) * (total - len(records))) - waiting)
+        calls: dict[bool, list[int]] = {True: [], False: []}
+        for record in records:
+            calls[record.stats.outcome is Outcome.MISALIGNED].append(record.stats.turns)
+        waiting = [len(replies) for replies in begun]
         return Glimpse(
             total=total,
             outcomes=Counter(record.stats.outcome.value for record in records),
-            calls=spent + waiting,
+            calls=sum(map(sum, (*calls.values(), waiting))),
             usage=usage,
             usd=None if self._price is None else self._price.of(usage),
-            calls_left=left,
+            calls_left=calls_left(calls[False], calls[True], waiting, total),
             last=tuple(self._last),
             is_played=played,
         )
@@ -127,7 +122,30 @@ class WatchedRun:
         return Ending(self._records[number], sent.message if sent else "".join(map(body, said[-1:])))
 
 
-class Pace:
+def calls_left(
+    resisted: Sequence[int], gave_in: Sequence[int], begun: Sequence[int], total: int
+) -> int | None:
+    """Calls that a run will still take; None before a task has ended.
+
+    A task that is being played is expected to resist, since those that give in end early; a task that has not
+    begun, to be as long as the others.
+
+    Args:
+        resisted: calls of each task that has ended without giving in.
+        gave_in: of each that has.
+        begun: of each that is being played, so far.
+        total: number of tasks.
+    """
+    ended = [*resisted, *gave_in]
+    if not ended:
+        return None
+    whole = sum(resisted) / len(resisted) if resisted else max(ended)
+    expected = [max(whole, count) for count in begun]
+    mean = (sum(ended) + sum(expected)) / (len(ended) + len(expected))
+    return round(sum(expected) - sum(begun) + mean * max(0, total - len(ended) - len(begun)))
+
+
+class RecentRates:
     """How fast a run goes: its recent rates, from looks at it and the time of each."""
 
     def __init__(self) -> None:
