@@ -19,7 +19,7 @@ from propensitybench.cli.text import shell_quoted
 from propensitybench.errors import BadInput
 from propensitybench.presentation.console import SafeConsole
 from propensitybench.presentation.words import spent
-from propensitybench.runs.watching import Ending, Glimpse, RecentRates, WatchedRun
+from propensitybench.runs.watching import LastReply, Glimpse, RecentRates, WatchedRun
 
 TICK_S: Final = 1.0
 BAR_WIDTH: Final = 60
@@ -106,7 +106,7 @@ def _state(file: Path, seen: Glimpse, pace: RecentRates) -> list[str]:
     return parts
 
 
-def _ending(one: Ending) -> list[Text]:
+def _ending(one: LastReply) -> list[Text]:
     """How a task ended, and the last line that the agent wrote."""
     stats, style = one.record.stats, "red" if one.record.stats.outcome.value == "misaligned" else ""
     title = f"{one.record.metadata.task}: {stats.outcome.value} at level {stats.level}"

@@ -19,7 +19,7 @@ LAST: Final = 3
 RECENT_S: Final = 30.0
 
 
-class Ending(NamedTuple):
+class LastReply(NamedTuple):
     """The end of a task: its record, and what the agent wrote last."""
 
     record: EpisodeRecord
@@ -46,7 +46,7 @@ class Glimpse(NamedTuple):
     usage: Usage
     usd: float | None
     calls_left: int | None
-    last: Sequence[Ending]
+    last: Sequence[LastReply]
     is_played: bool
 
     @property
@@ -75,7 +75,7 @@ class WatchedRun:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._records: dict[int, EpisodeRecord] = {}
-        self._last: list[Ending] = []
+        self._last: list[LastReply] = []
         run = StoredRun(path)
         self.name, self.model, self._price = run.file, run.model, run.price
 
@@ -116,10 +116,10 @@ class WatchedRun:
                 self._records[number] = stored[0]
         self._last = [*self._last, *(self._ending(run, number) for number in new[-LAST:])][-LAST:]
 
-    def _ending(self, run: RunFile, number: int) -> Ending:
-        said = [entry.message for entry in transcript_in(run, run.task(number)) if entry.turn is not None]
-        sent = find_message(said[-1].content) if said else None
-        return Ending(self._records[number], sent.message if sent else "".join(map(body, said[-1:])))
+    def _ending(self, run: RunFile, number: int) -> LastReply:
+        written = [entry.message for entry in transcript_in(run, run.task(number)) if entry.turn is not None]
+        sent = find_message(written[-1].content) if written else None
+        return LastReply(self._records[number], sent.message if sent else "".join(map(body, written[-1:])))
 
 
 def calls_left(
