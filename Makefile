@@ -1,10 +1,12 @@
-# Every target creates the environment it needs; only Python 3.11.5 or newer and make are required. The package itself
-# works with any 3.11; two of the tools pinned in requirements-dev.txt, soupsieve and pymdown-extensions, do not. All
-# packages have known hashes and, but for two that `make records` builds, are wheels: nothing is downloaded unchecked.
+# Every target creates the environment it needs; only Python and make are required. `make demo` works with any 3.11 or
+# newer, the tools of development from 3.11.5 on: soupsieve and pymdown-extensions in requirements-dev.txt do not before.
+# All packages have known hashes and, but for two that `make records` builds, are wheels: nothing is downloaded unchecked.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+# What a user needs, without the tools of development.
+BASE := $(VENV)-base
 
 MINUTES ?= 5
 ANSWERS ?= 2000
@@ -25,8 +27,8 @@ UNNEEDED := docopt hf-xet pandas-stubs scipy
 
 .PHONY: demo test test-slow test-all check docs site records fuzz audit dist check-dist lock bench clean
 
-demo: $(READY)  ## simulated models on the built-in data; no API key, no network
-	$(BIN)/propensitybench demo
+demo: $(BASE)/.ready  ## install the package alone, and run simulated models on the built-in data; no API key
+	$(BASE)/bin/propensitybench demo
 
 test: $(READY)  ## the tests without the slow ones; no API key, no network beyond this machine
 	$(BIN)/pytest -m "not slow"
@@ -78,7 +80,7 @@ lock:  ## rewrite requirements-*.txt after a change of dependencies; needs uv; U
 	$(LOCK) pyproject.toml --constraint requirements-dev.txt --output-file requirements.txt
 	echo pip-audit | $(LOCK) - --output-file requirements-audit.txt
 	printf '%s\n' cffconvert codemetapy mlcroissant pybtex 'huggingface-hub<2' pydantic 'rich<15' requests setuptools | \
-	    $(LOCK) - --fork-strategy fewest $(UNNEEDED:%=--no-emit-package %) $(UNBUILT:%=--no-emit-package %) \
+	    $(LOCK) - $(UNNEEDED:%=--no-emit-package %) $(UNBUILT:%=--no-emit-package %) \
 	    --output-file requirements-records.txt
 	echo every-eval-ever | $(subst 3.11.5,3.12,$(LOCK)) - --no-deps >> requirements-records.txt
 	printf '%s\n' $(UNBUILT) | $(LOCK) - --no-deps --output-file requirements-records-sources.txt
@@ -87,7 +89,7 @@ bench: $(READY)  ## measure the overhead of the harness; never fails
 	$(BIN)/python perf/harness_cost.py
 
 clean:
-	rm -rf $(VENV) $(VENV)-audit $(RECORDS) dist site .mypy_cache .pytest_cache .ruff_cache .hypothesis propensitybench-demo
+	rm -rf $(VENV) $(BASE) $(VENV)-audit $(RECORDS) dist site .mypy_cache .pytest_cache .ruff_cache .hypothesis propensitybench-demo
 
 $(READY): pyproject.toml requirements-dev.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11, 5) and "make needs Python 3.11.5 or newer (make PYTHON=python3.12); with any 3.11: pip install .")'
@@ -97,6 +99,15 @@ $(READY): pyproject.toml requirements-dev.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	$(BIN)/pip check
 	touch $(READY)
+
+# Hatchling builds the package; it is not needed afterwards.
+$(BASE)/.ready: pyproject.toml requirements.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "PropensityBench needs Python 3.11 or newer: make demo PYTHON=python3.12")'
+	$(PYTHON) -m venv $(BASE)
+	$(BASE)/bin/pip install --quiet --disable-pip-version-check \
+	    --require-hashes --no-deps --only-binary :all: -r requirements.txt
+	$(BASE)/bin/pip install --quiet --disable-pip-version-check --no-deps -e .
+	touch $@
 
 # Every Eval Ever asks for Python 3.12; its validator works under 3.11.
 $(RECORDS)/.ready: requirements-records.txt requirements-records-sources.txt

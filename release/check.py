@@ -24,7 +24,7 @@ PACKAGE: Final = "propensitybench"
 MIB: Final = 2**20
 MAX_BYTES: Final = {"wheel": 5 * MIB, "sdist": 6 * MIB}
 # Of the repository, what a source distribution leaves out.
-NOT_IN_SDIST: Final = (".ci/", ".github/", ".gitattributes", ".git_archival.txt")
+NOT_IN_SDIST: Final = (".ci/", ".github/")
 IN_DIST_INFO: Final = {
     "METADATA",
     "WHEEL",

@@ -2,7 +2,6 @@
 
 import io
 import os
-import shutil
 import subprocess
 import sys
 import tarfile
@@ -11,7 +10,6 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from build import build
 from check import MAX_BYTES, NOT_IN_SDIST, Pair, check_contents, check_sizes, check_tag, metadata
 
 ROOT: Final = Path(__file__).parents[1]
@@ -96,66 +94,11 @@ def test_a_release_has_the_version_of_its_tag_and_a_section_in_the_change_log(tm
 # --- Built from clones of this repository ---
 
 
-def git(folder: Path, *arguments: str) -> str:
-    who = ["-c", "user.name=Somebody", "-c", "user.email=somebody@example.org"]
-    done = subprocess.run(
-        ["git", *who, *arguments], cwd=folder, check=True, stdout=subprocess.PIPE, text=True
-    )
-    return done.stdout.strip()
-
-
 def clone(folder: Path, *options: str) -> Path:
     """A clone of this repository."""
     command = ["git", "clone", "--quiet", *options, f"file://{ROOT}", str(folder)]
     subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
     return folder
-
-
-def version_of(source: Path) -> str:
-    """The version of a source folder, as its build would have it."""
-    command = [sys.executable, "-m", "hatchling", "version"]
-    done = subprocess.run(command, cwd=source, check=True, capture_output=True, text=True)
-    return done.stdout.strip()
-
-
-@pytest.mark.slow
-def test_the_version_comes_from_the_tag_and_is_known_without_git(tmp_path: Path) -> None:
-    source = clone(tmp_path / "source")
-    for tag in git(source, "tag").split():
-        git(source, "tag", "--delete", tag)
-    _, commit = version_of(source).split("+unknown.g")
-    assert git(source, "rev-parse", "HEAD").startswith(commit)
-    git(source, "tag", "--annotate", "v7.1.0", "--message", "7.1.0")
-    assert version_of(source) == "7.1.0"
-
-    archive = tmp_path / "archive"
-    archive.mkdir()
-    subprocess.run(["tar", "xf", "-"], cwd=archive, check=True, input=_archive(source))
-    assert version_of(archive) == "7.1.0"
-
-    sdist = build("sdist", source, tmp_path / "dist", "1000000000")
-    assert sdist.name == "propensitybench-7.1.0.tar.gz"
-    with tarfile.open(sdist) as file:
-        file.extractall(tmp_path / "unpacked", filter="data")
-    assert version_of(tmp_path / "unpacked" / "propensitybench-7.1.0") == "7.1.0"
-
-    git(source, "commit", "--quiet", "--allow-empty", "--message", "later")
-    assert version_of(source).startswith("7.1.1.dev1+g")
-
-
-def _archive(source: Path) -> bytes:
-    """The archive of a commit, as code hosts offer it."""
-    return subprocess.run(["git", "archive", "HEAD"], cwd=source, check=True, stdout=subprocess.PIPE).stdout
-
-
-@pytest.mark.slow
-def test_a_shallow_clone_and_a_copy_without_git_still_have_a_version(tmp_path: Path) -> None:
-    shallow = clone(tmp_path / "shallow", "--depth", "1", "--no-tags")
-    _, commit = version_of(shallow).split("+unknown.g")
-    assert git(shallow, "rev-parse", "HEAD").startswith(commit)
-    shutil.rmtree(shallow / ".git")
-    (shallow / ".git_archival.txt").unlink()
-    assert version_of(shallow) == "0.0.0+unknown"
 
 
 @pytest.mark.slow

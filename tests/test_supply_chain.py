@@ -22,7 +22,7 @@ LOCKS: Final = {
     "requirements-records-sources.txt": 1,
 }
 """Each file of pinned packages, and the number of packages that it has at least."""
-PYTHONS: Final = ("3.11", "3.12", "3.13")
+PYTHONS: Final = ("3.11", "3.12", "3.13", "3.14")
 PLATFORMS: Final = ("linux", "darwin")
 WORKFLOWS: Final = {
     path.stem: yaml.safe_load(path.read_text(encoding="utf-8"))
@@ -86,7 +86,7 @@ def needed(requirements: list[str], extras: frozenset[str], python: str, platfor
 @pytest.mark.parametrize("python", PYTHONS)
 @pytest.mark.parametrize(
     ("name", "extras", "least"),
-    [("requirements-dev.txt", {"", "dev", "inspect", "analysis"}, 100), ("requirements.txt", {""}, 30)],
+    [("requirements-dev.txt", {"", "dev"}, 100), ("requirements.txt", {""}, 30)],
 )
 def test_the_pinned_packages_are_all_that_is_needed(
     python: str, platform: str, name: str, extras: set[str], least: int
@@ -212,8 +212,6 @@ def test_a_release_publishes_what_was_built_and_checked_once() -> None:
     (built,) = [step for step in jobs["build"]["steps"] if "upload-artifact" in step.get("uses", "")]
     runs = [step["run"] for step in jobs["build"]["steps"] if "run" in step]
     assert runs[-1] == 'make check-dist TAG="$GITHUB_REF_NAME"'
-    (checkout,) = [step for step in jobs["build"]["steps"] if "checkout" in step.get("uses", "")]
-    assert checkout["with"]["fetch-depth"] == 0  # else there is no tag to take the version from
     for name in ("attest", "publish", "notes"):
         (taken,) = [step for step in jobs[name]["steps"] if "download-artifact" in step.get("uses", "")]
         assert taken["with"] == {"name": built["with"]["name"], "path": "dist/"}

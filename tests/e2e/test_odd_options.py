@@ -89,6 +89,33 @@ def commands() -> dict[str, Any]:
     return found
 
 
+@pytest.mark.parametrize("name", commands())
+def test_help_shows_words_and_not_types(name: str) -> None:
+    command = commands()[name]
+    text = command.get_help(command.make_context(name, [], resilient_parsing=True))
+    assert not re.search(r"[<>{}]|\[\[|list\[|x>=", text), text
+
+
+def test_the_list_of_commands_has_whole_sentences() -> None:
+    root: Any = typer.main.get_command(build([]))
+    text = " ".join(root.get_help(root.make_context("propensitybench", [], resilient_parsing=True)).split())
+    assert all(sentence.partition(". ")[0].rstrip(".") in text for sentence in COMMANDS.values())
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "sentence"),
+    [
+        ("--naming", "evil", "'evil' is not one of 'harmful', 'benign', 'both'."),
+        ("--limit", "x", "'x' is not a whole number."),
+        ("--rpm", "x", "'x' is not a number."),
+    ],
+)
+def test_a_wrong_value_is_named_and_not_its_type_in_python(option: str, value: str, sentence: str) -> None:
+    with pytest.raises(typer.BadParameter) as raised:
+        commands()["run"].make_context("run", [option, value])
+    assert raised.value.message == sentence
+
+
 def tried(name: str) -> Iterator[list[str]]:
     """What to call a command with: each option or argument with some values, and what it needs beside it.
 

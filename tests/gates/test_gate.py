@@ -17,7 +17,7 @@ from propensitybench.gates.question import GateQuestion
 from propensitybench.gates.sample import ShareBounds, bounds_of
 from propensitybench.gates.sequential import look_counts, rule_for
 from propensitybench.metrics.noninferiority import GateAnswer
-from propensitybench.runs import Run, StoredRun
+from propensitybench.runs import Run, StoredRun, compare
 from propensitybench.store import GateRule, Manifest, RunFile
 from propensitybench.store.manifest import check_manifest
 from propensitybench.taxonomy import NAMINGS
@@ -108,6 +108,16 @@ def test_a_candidate_that_has_lost_its_competence_does_not_pass(manifest: Manife
     # A model that gives in at once has no time to be competent: that is a fail.
     worse = ending(partial(misaligned, 0), range(300))
     assert verdict(manifest, able, worse).answer is GateAnswer.FAIL
+
+
+def test_a_gate_that_fails_what_compare_leaves_open_says_why(manifest: Manifest) -> None:
+    worse = ending(at_two, range(5))
+    found = verdict(manifest, safe(), worse)
+    (pair,) = compare(run_of(manifest, safe()), run_of(manifest, worse, model="other")).rows()
+    assert found.answer is GateAnswer.FAIL
+    assert pair["p"] == 0.0625
+    assert "5 % each, one-sided; the p of `compare` is two-sided" in found.sentence
+    assert "1 % each" in verdict(manifest, safe(), worse, level=0.01).sentence
 
 
 def test_epochs_of_the_base_are_averaged(manifest: Manifest) -> None:

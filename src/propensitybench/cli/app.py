@@ -14,6 +14,7 @@ from typing import Annotated, Final
 
 import typer
 
+from propensitybench.cli.help import App, settings
 from propensitybench.cli.output import make_streams_safe, print_note
 from propensitybench.errors import NotConverged, PropensityBenchError
 
@@ -29,6 +30,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "demo": "Run simulated models on built-in tasks; no API key, no network.",
     "run": "Run a model on a selection of tasks.",
     "resume": "Resume a run. Options that are not given are as they were before.",
+    "watch": "Watch a run that another terminal is playing: counts, speed, cost and the latest tasks.",
     "merge": "Put the shards of a run together.",
     "score": "Print the scores of runs.",
     "compare": "Compare runs on the tasks that they share.",
@@ -53,8 +55,9 @@ COMMANDS: Final[Mapping[str, str]] = {
 
 def build(wanted: Sequence[str]) -> typer.Typer:
     """The program with the modules of the wanted commands imported; the others are only lines of help."""
-    app = typer.Typer(
+    app = App(
         name="propensitybench",
+        context_settings=settings(),
         no_args_is_help=True,
         add_completion=False,
         pretty_exceptions_enable=False,

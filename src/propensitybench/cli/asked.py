@@ -4,12 +4,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from propensitybench.cli.execution import EXIT, cost
+from propensitybench.cli.execution import EXIT
 from propensitybench.cli.output import print_note
-from propensitybench.cli.progress import progress_bar
 from propensitybench.cli.text import print_json
 from propensitybench.engine.asking import AskingListener, AskingProgress, AskingResult
 from propensitybench.judging.session import AskingEstimate
+from propensitybench.presentation.formats import dollars
+from propensitybench.presentation.progress import Bar, Stage
 
 UNANSWERED: Final = 1
 
@@ -24,18 +25,17 @@ def print_estimate(found: AskingEstimate, reasoning: str, *, as_json: bool) -> N
     print(f"calls:         {found.calls:,}")
     print(f"input tokens:  {found.input_tokens:,}")
     print(f"output tokens: {found.output_tokens:,}, {reasoning}")
-    print(f"cost:          {cost(found.usd)}, nothing cached")
+    print(f"cost:          {dollars(found.usd)}, nothing cached")
 
 
 @contextmanager
 def shown(title: str) -> Iterator[AskingListener]:
     """Shows the progress of a session; gives what is to be called after each reply."""
-    with progress_bar() as bar:
-        row = bar.add_task(title, total=None, note="")
+    with Bar(title, keep=True) as bar:
 
         def advance(now: AskingProgress) -> None:
-            note = f"{now.tokens / 1e6:.2f}M tokens, {cost(now.usd)}"
-            bar.update(row, total=now.total, completed=now.finished, note=note)
+            note = f"{now.tokens / 1e6:.2f}M tokens, {dollars(now.usd)}"
+            bar.update(Stage(title, now.finished, now.total, note=note))
 
         yield advance
 

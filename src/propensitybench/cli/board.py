@@ -25,7 +25,7 @@ def command(
     files: Annotated[
         list[Path] | None,
         typer.Argument(
-            metavar="[RUN]...", help="Run files, Inspect logs, or folders of them.", show_default=False
+            metavar="RUN", help="Run files, Inspect logs, or folders of them.", show_default=False
         ),
     ] = None,
     remove: Annotated[

@@ -23,9 +23,8 @@ def command(
         typer.Option(
             "--index",
             metavar="FILE",
-            help="JSON file with a capability index to correlate the propensity with: for three models or "
-            'more, named as in --model, {"MODEL": {"value": 1.2, "source": "...", "date": "...", '
-            '"family": "..."}}.',
+            help="JSON file with a capability index of three or more models, to correlate with their "
+            "propensity; its format is in docs/metrics.md.",
         ),
     ] = None,
     stated: Annotated[

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from propensitybench.cli import data_show, options
+from propensitybench.cli.help import App
 from propensitybench.cli.text import print_json, write_new
 from propensitybench.curation.validate import validate_dataset
 from propensitybench.errors import BadInput
@@ -20,7 +21,7 @@ from propensitybench.scenarios import Dataset, read_dataset, scenario_id
 from propensitybench.scenarios.dataset import read_lists
 from propensitybench.store.atomic import new_entries, remove_stale
 
-command = typer.Typer(no_args_is_help=True)
+command = App(no_args_is_help=True)
 
 
 @command.command()

@@ -22,7 +22,9 @@ def command(
     scenario: Annotated[
         str, typer.Argument(metavar="SCENARIO", help="A scenario's name.", show_default=False)
     ],
-    dimension: Annotated[str, typer.Option("--dimension", help="Pressure dimension.")] = "time",
+    dimension: Annotated[
+        str, typer.Option("--dimension", metavar="DIMENSION", help="Pressure dimension.")
+    ] = "time",
     data: options.Data = None,
     seed: options.Seed = 0,
     as_json: options.AsJson = False,

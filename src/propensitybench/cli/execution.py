@@ -5,17 +5,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from rich.progress import Progress, TaskID
-
 from propensitybench.cli.output import print_note
-from propensitybench.cli.progress import progress_bar
 from propensitybench.cli.score import print_overview
 from propensitybench.cli.text import print_json, shell_quoted
 from propensitybench.cli.waiting import result_of, result_until_stopped
 from propensitybench.engine import ExecutionOptions, Result, RunSpec, StopCause, create_run
-from propensitybench.engine import Progress as Finished
 from propensitybench.files import file_name
 from propensitybench.metrics import ScoredRun
+from propensitybench.presentation.progress import Bar, shown_run
 from propensitybench.presentation.scores import summarise
 from propensitybench.presentation.words import stopping_rule
 from propensitybench.runs import StoredRun
@@ -57,27 +54,9 @@ def play(start: Start, create: Callable[[RunSpec, Path], object] = create_run) -
     if start.as_before:
         print_note(f"as before: {' '.join(as_typed(name, value) for name, value in start.as_before.items())}")
     result_of(start.begin(create=create, confirm=confirm))
-    held = start.held
-    with progress_bar() as bar:
-        row = bar.add_task(held.manifest.model, total=held.total, completed=held.finished, note="")
-        return result_until_stopped(lambda stop: start.play(_advance(bar, row), stop))
-
-
-def _advance(bar: Progress, row: TaskID) -> Callable[[Finished], None]:
-    def advance(now: Finished) -> None:
-        elapsed = bar.tasks[0].elapsed or 0.0
-        notes = [f"{now.calls / elapsed:.1f} calls/s"] if elapsed > 1 else []
-        if now.tokens:
-            notes.append(f"{now.tokens / 1e6:.2f}M tokens, " + cost(now.usd))
-        notes += [f"{key} has waited {seconds:.0f} s" for key, seconds in now.stalled]
-        bar.update(row, total=now.total, completed=now.finished, note="; ".join(notes))
-
-    return advance
-
-
-def cost(usd: float | None) -> str:
-    """A cost for people; an unknown one is not 0."""
-    return "price unknown" if usd is None else f"${usd:.2f}"
+    with Bar(start.held.manifest.model, keep=True) as bar:
+        show = shown_run(bar, start.held.manifest.model)
+        return result_until_stopped(lambda stop: start.play(show, stop))
 
 
 def play_and_print(start: Start, *, as_json: bool) -> int:

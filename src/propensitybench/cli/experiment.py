@@ -8,7 +8,8 @@ import msgspec
 import typer
 
 from propensitybench.cli import options
-from propensitybench.cli.execution import confirm, cost, exit_code, play, print_ending
+from propensitybench.cli.execution import confirm, exit_code, play, print_ending
+from propensitybench.cli.help import App
 from propensitybench.cli.output import print_note
 from propensitybench.cli.tables import show, show_grid, table
 from propensitybench.cli.text import must_be_utf8, print_json
@@ -26,6 +27,7 @@ from propensitybench.experiments.results import ExperimentAnalysis
 from propensitybench.experiments.tables import result_tables
 from propensitybench.files import file_name
 from propensitybench.pages.experiment import write_experiment_page
+from propensitybench.presentation.formats import dollars
 from propensitybench.runs import StoredRun
 from propensitybench.runs.settings import Settings
 from propensitybench.store.atomic import new_file
@@ -52,7 +54,7 @@ File = Annotated[
 ]
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The experiment's folder.", show_default=False)]
 
-command = typer.Typer(no_args_is_help=True)
+command = App(no_args_is_help=True)
 
 
 @command.command()
@@ -60,7 +62,9 @@ def new(
     file: Annotated[
         Path, typer.Argument(metavar="DESIGN", help="A file that does not exist yet.", show_default=False)
     ],
-    model: Annotated[list[str] | None, typer.Option("--model", help="A model; may be repeated.")] = None,
+    model: Annotated[
+        list[str] | None, typer.Option("--model", metavar="MODEL", help="A model; may be repeated.")
+    ] = None,
 ) -> None:
     """Write a design that asks whether it is the pressure."""
     must_be_utf8({"DESIGN": file})
@@ -101,7 +105,7 @@ def plan(
     if found.usd is None:
         print("cost: unknown, the price table does not list every model; give --price IN,OUT")
     else:
-        print(f"cost: {cost(found.usd.low)} to {cost(found.usd.high)}")
+        print(f"cost: {dollars(found.usd.low)} to {dollars(found.usd.high)}")
     for note in found.notes:
         print(note)
     for power in found.power:
@@ -112,7 +116,7 @@ def plan(
 
 def _cells(found: ExperimentPlan) -> Iterator[Sequence[str]]:
     for cell in found.cells:
-        usd = "unknown" if cell.usd is None else f"{cost(cell.usd.low)} - {cost(cell.usd.high)}"
+        usd = "unknown" if cell.usd is None else f"{dollars(cell.usd.low)} - {dollars(cell.usd.high)}"
         yield cell.name, f"{cell.tasks:,}", f"{cell.calls.low:,} - {cell.calls.high:,}", usd
 
 

@@ -66,7 +66,7 @@ def command(
         typer.Option(metavar="N", min=1, help="With --until-decided: play at most N tasks."),
     ] = None,
     model: Annotated[
-        str | None, typer.Option(help="With --until-decided: the candidate, as for `run`.")
+        str | None, typer.Option(metavar="MODEL", help="With --until-decided: the candidate, as for `run`.")
     ] = None,
     settings: Settings,
     trust_endpoint: options.TrustEndpoint = False,

@@ -9,6 +9,7 @@ from typing import Annotated, Final
 import typer
 
 from propensitybench.cli import generate_read, generate_write, options, tables
+from propensitybench.cli.help import App
 from propensitybench.cli.output import print_note
 from propensitybench.cli.text import must_be_utf8, print_json, shell_quoted
 from propensitybench.engine import Price
@@ -30,7 +31,7 @@ DEMO_ROLE: Final = ("cyber-security", "Incident-Coordinator")
 CANNED_WRITER: Final = "canned/writer"
 COUNTED: Final = ("planned", "written", "aside", "failing", "unchecked", "returned", "passed")
 
-command = typer.Typer(no_args_is_help=False)
+command = App(no_args_is_help=False)
 Out = Annotated[
     Path,
     typer.Option(
@@ -80,7 +81,9 @@ def plan(
     dimension: Annotated[
         list[str] | None,
         typer.Option(
-            "--dimension", help="Storylines only for this dimension, or `neutral`; may be repeated."
+            "--dimension",
+            metavar="DIMENSION",
+            help="Storylines only for this dimension, or `neutral`; may be repeated.",
         ),
     ] = None,
     seed: options.Seed = 0,

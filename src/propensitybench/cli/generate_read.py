@@ -1,6 +1,7 @@
 """``propensitybench generate read``: the reading panel."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import count
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -13,7 +14,6 @@ from propensitybench.cli import options, tables
 from propensitybench.cli.execution import EXIT
 from propensitybench.cli.generate_write import settings_of
 from propensitybench.cli.output import print_note
-from propensitybench.cli.progress import progress_bar
 from propensitybench.cli.text import must_be_utf8, print_json
 from propensitybench.cli.waiting import result_until_stopped
 from propensitybench.clients import Client
@@ -39,6 +39,7 @@ from propensitybench.generation.panel_models import ModelReadings, PanelReader, 
 from propensitybench.generation.panel_scores import PanelScores, ScoreSpread, panel_limits, returned
 from propensitybench.generation.workfolder import JOURNAL, RETURNED
 from propensitybench.presentation.formats import NOTHING
+from propensitybench.presentation.progress import Bar
 from propensitybench.runs.settings import Settings
 from propensitybench.simulated import PREFIX as SIMULATED
 
@@ -184,10 +185,10 @@ def _note_draw(found: Round, request: PanelRequest) -> None:
 
 
 def _read_models(found: Round, readers: Sequence[PanelReader], out: Path) -> ModelReadings:
-    with ReplyJournal(out / JOURNAL) as journal, progress_bar(remaining=False) as bar:
-        row = bar.add_task("readings", total=len(readers) * len(found.items), note="")
+    with ReplyJournal(out / JOURNAL) as journal, Bar("readings", keep=True) as bar:
+        done, total = count(1), len(readers) * len(found.items)
         return result_until_stopped(
-            lambda stop: read_with(readers, found, journal, lambda: bar.advance(row), stop)
+            lambda stop: read_with(readers, found, journal, lambda: bar.count(next(done), total), stop)
         )
 
 

@@ -6,9 +6,8 @@ from typing import Annotated, Any, Final
 import typer
 
 from propensitybench.cli import options
-from propensitybench.cli.execution import EXIT, cost
+from propensitybench.cli.execution import EXIT
 from propensitybench.cli.output import print_note
-from propensitybench.cli.progress import progress_bar
 from propensitybench.cli.text import must_be_utf8, print_json
 from propensitybench.cli.waiting import result_until_stopped
 from propensitybench.errors import BadInput
@@ -17,6 +16,8 @@ from propensitybench.generation.drafts import take_drafts
 from propensitybench.generation.estimate import estimate
 from propensitybench.generation.run import Models, WritingProgress, WritingResult, write
 from propensitybench.generation.workfolder import SET_ASIDE, WorkFolder
+from propensitybench.presentation.formats import dollars
+from propensitybench.presentation.progress import Bar, Stage
 from propensitybench.runs.resolve import RunSettings, read_settings
 from propensitybench.runs.settings import Settings
 
@@ -33,7 +34,9 @@ Judges = Annotated[
 @options.takes("base_url", *options.MODEL, *options.LIMITS, concurrency="Requests in flight.  [default: 16]")
 def command(
     work: Work,
-    model: Annotated[str | None, typer.Option("--model", help="The writer, e.g. openai/o4-mini.")] = None,
+    model: Annotated[
+        str | None, typer.Option("--model", metavar="MODEL", help="The writer, e.g. openai/o4-mini.")
+    ] = None,
     judge: Judges = None,
     drafts: Annotated[
         Path | None,
@@ -89,12 +92,11 @@ def _print_estimate(path: Path, models: Models, *, as_json: bool) -> None:
 def write_texts(path: Path, models: Models, *, again: bool, as_json: bool) -> int:
     """Writes what is missing; the exit code."""
     work = WorkFolder(path)
-    with progress_bar(remaining=False) as bar:
-        row = bar.add_task(models.writer, total=None, note="")
+    with Bar(models.writer, keep=True) as bar:
 
         def advance(now: WritingProgress) -> None:
-            note = f"{now.calls} calls; {now.tokens / 1e6:.2f}M tokens, {cost(now.usd)}"
-            bar.update(row, total=now.total, completed=now.finished, note=note)
+            note = f"{now.calls} calls; {now.tokens / 1e6:.2f}M tokens, {dollars(now.usd)}"
+            bar.update(Stage(models.writer, now.finished, now.total, note=note))
 
         written = result_until_stopped(
             lambda stop: write(work, models, again=again, on_progress=advance, stop=stop)

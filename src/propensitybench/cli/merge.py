@@ -18,7 +18,7 @@ LISTED = 20
 def command(
     files: Annotated[
         list[Path],
-        typer.Argument(metavar="SHARD...", help="Run files, or folders of them.", show_default=False),
+        typer.Argument(metavar="SHARD", help="Run files, or folders of them.", show_default=False),
     ],
     run: Annotated[
         Path, typer.Option("--run", metavar="FILE", help="Run file to create.", show_default=False)

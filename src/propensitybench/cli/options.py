@@ -38,7 +38,7 @@ Data = Annotated[
 RunPath = Annotated[Path, typer.Argument(metavar="FILE", help="A run file.", show_default=False)]
 RunPaths = Annotated[
     list[Path],
-    typer.Argument(metavar="RUN...", help="Run files, Inspect logs, or folders of them.", show_default=False),
+    typer.Argument(metavar="RUN", help="Run files, Inspect logs, or folders of them.", show_default=False),
 ]
 Regress = Annotated[
     bool,
@@ -69,7 +69,12 @@ Seed = Annotated[int, typer.Option("--seed", help="Random seed.")]
 # The model and the tasks.
 Model = Annotated[
     str,
-    typer.Option("--model", help="The model, e.g. simulated/o3-like or openai/o4-mini.", show_default=False),
+    typer.Option(
+        "--model",
+        metavar="MODEL",
+        help="The model, e.g. simulated/o3-like or openai/o4-mini.",
+        show_default=False,
+    ),
 ]
 RunToMake = Annotated[
     Path,
@@ -146,7 +151,7 @@ def _parameter(name: str, text: str | None, *, kept: bool) -> Parameter:
     notes = [bounds(name)] if bounds(name) else []
     if default := default_of(name):
         notes.append(
-            f"default: as before, at first {default}" if kept and setting.kept else f"default: {default}"
+            f"default: {default}, or as last time" if kept and setting.kept else f"default: {default}"
         )
     if text is None:
         text = setting.help + (f"  [{'; '.join(notes)}]" if notes else "")

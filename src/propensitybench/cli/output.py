@@ -42,6 +42,11 @@ class SafeStream:
                 raise
             return len(text)
 
+    @property
+    def unescaped(self) -> TextIO:
+        """The same stream for rich, whose colours and cursor movements take effect."""
+        return cast(TextIO, _Controls(self))
+
     def writelines(self, lines: Iterable[str]) -> None:
         """Writes several texts."""
         for line in lines:
@@ -83,7 +88,7 @@ def make_streams_safe() -> None:
 def styled(name: Literal["stdout", "stderr"]) -> TextIO:
     """A standard stream for rich, without escaping; `SafeConsole` escapes the text."""
     stream = getattr(sys, name)
-    return cast(TextIO, _Controls(stream) if isinstance(stream, SafeStream) else stream)
+    return stream.unescaped if isinstance(stream, SafeStream) else cast(TextIO, stream)
 
 
 def sentence(text: object) -> str:

@@ -31,9 +31,11 @@ _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
 
 def command(
     scenario: Annotated[
-        str | None, typer.Argument(metavar="[SCENARIO]", help="A scenario's name. Default: a random one.")
+        str | None, typer.Argument(metavar="SCENARIO", help="A scenario's name. Default: a random one.")
     ] = None,
-    dimension: Annotated[str, typer.Option("--dimension", help="Pressure dimension.")] = "time",
+    dimension: Annotated[
+        str, typer.Option("--dimension", metavar="DIMENSION", help="Pressure dimension.")
+    ] = "time",
     naming: Annotated[
         Literal["harmful", "benign"], typer.Option("--naming", help="Name of the misaligned tool.")
     ] = "harmful",

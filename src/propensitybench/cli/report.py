@@ -7,7 +7,6 @@ import typer
 
 from propensitybench.cli import options
 from propensitybench.cli.output import print_note
-from propensitybench.cli.progress import progress_bar
 from propensitybench.pages.page_write import report
 from propensitybench.runs.read import runs_in
 
@@ -39,20 +38,7 @@ def command(
         ),
     ] = False,
 ) -> None:
-    with progress_bar(remaining=False) as bar:
-        shown = bar.add_task("runs", total=1, note="")
-
-        def update(what: str, done: int, total: int) -> None:
-            bar.update(shown, description=what, completed=done, total=total)
-
-        written = report(
-            runs_in(files),
-            out,
-            transcripts=transcripts,
-            figures=figures,
-            publishable=publishable,
-            on_progress=update,
-        )
+    written = report(runs_in(files), out, transcripts=transcripts, figures=figures, publishable=publishable)
     for note in written.notes:
         print_note(f"note: {note}")
     print(written)

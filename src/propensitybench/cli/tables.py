@@ -5,27 +5,18 @@ from typing import Final
 
 from rich.box import SIMPLE_HEAD
 from rich.cells import cell_len
-from rich.console import Console, ConsoleOptions, JustifyMethod, RenderableType
-from rich.segment import Segment
+from rich.console import Console, JustifyMethod
 from rich.table import Table
 
 from propensitybench.cli.output import styled
 from propensitybench.escaping import visible
+from propensitybench.presentation.console import SafeConsole
 from propensitybench.presentation.tables import Grid
 
 PIPE_WIDTH: Final = 110
 # Where a column of names is folded: sooner in a terminal, which may be narrow.
 FOLDED: Final = 12
 FOLDED_IN_PIPE: Final = 60
-
-
-class SafeConsole(Console):
-    """A console that escapes unsafe characters in whatever is printed on it."""
-
-    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """The segments of something printable; those with controls are rich's own."""
-        for segment in super().render(renderable, options):
-            yield segment if segment.control else segment._replace(text=visible(segment.text))
 
 
 def console() -> Console:

@@ -43,13 +43,13 @@ async def run_episode(client: Client, stop: StopSignal, job: EpisodeJob) -> Asyn
         try:
             conversation = conversation or open_conversation(client, episode.metadata, turn)
             reply = await conversation.reply(request)
-            pending = (JournalEntry(job.number, turn, encode_reply(reply)),)
+            pending = (JournalEntry(job.number, turn, encode_reply(reply), episode.level),)
         except ModelError as raised:
             error = str(raised)
             break
         except RunStopped as raised:
             cause = StopCause.BAD_INPUT if raised.bad_input else StopCause.PROVIDER
-            stop.request_stop(cause, str(raised))
+            stop.request_stop(cause, str(raised), raised.__cause__)
             raise Stopped from raised
         except Exception as raised:  # noqa: BLE001 - a client that fails must not end the run
             error = f"{type(raised).__name__}: {raised}"

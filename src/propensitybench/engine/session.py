@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 from propensitybench.engine.episodes import Entry
 from propensitybench.engine.journal import JournalWriter
 from propensitybench.engine.options import ExecutionOptions
+from propensitybench.engine.pace import Pace
 from propensitybench.engine.prices import Price, Spending, price_table
 from propensitybench.engine.sequential import next_scheduled
 from propensitybench.engine.stop import StopCause, Stopped, StopSignal
@@ -29,6 +30,8 @@ class Progress(NamedTuple):
     Attributes:
         finished, total: tasks; a stopping rule may raise the total as it draws more.
         calls: replies received in this session.
+        share: of the work of this session that is done, in levels, since many tasks are played at once.
+        seconds_left: an estimate; None as long as there is none.
         tokens, usd: spent over all sessions; ``usd`` is None if the price is unknown.
         stalled: tasks that have waited long for a reply, longest first, with the seconds.
     """
@@ -36,6 +39,8 @@ class Progress(NamedTuple):
     finished: int
     total: int
     calls: int
+    share: float
+    seconds_left: float | None
     tokens: int
     usd: float | None
     stalled: Stalled
@@ -100,6 +105,7 @@ class Session:
         # Since when each task waits for a reply; those that have waited longest come first.
         self._waiting: dict[str, float] = {}
         self._calls = 0
+        self._pace = Pace(run.manifest.protocol.last_level + 1, self._clock)
         self._finished = run.count("outcome")
         self._total = scheduled(run)
 
@@ -167,10 +173,12 @@ class Session:
         for entry in entries:
             if isinstance(entry, JournalEntry):
                 self._calls += 1
+                self._pace.reach(entry.task, entry.level)
                 self._spending.add(read_usage(entry.body))
             else:
                 ended = True
                 self._finished += 1
+                self._pace.end(entry.task, entry.record.stats.level)
                 self._tell()
         self._stop_if_exhausted()
         return ended
@@ -190,8 +198,18 @@ class Session:
         now, spent = self._clock(), self._spending
         longest = list(self._waiting.items())[:STALLED_SHOWN]
         stalled = tuple((key, now - since) for key, since in longest if now - since > STALLED_S)
+        left = self._total - self._finished
         self._on_progress(
-            Progress(self._finished, self._total, self._calls, spent.tokens, spent.usd, stalled)
+            Progress(
+                self._finished,
+                self._total,
+                self._calls,
+                self._pace.share(left),
+                self._pace.seconds_left(left),
+                spent.tokens,
+                spent.usd,
+                stalled,
+            )
         )
 
 

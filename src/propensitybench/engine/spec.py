@@ -54,6 +54,7 @@ class RunSpec(msgspec.Struct, frozen=True):
         overlays: changes to the texts, made in order.
         dialect: how requests are written, from `check_endpoint`; None is what is known of the endpoint.
         shard: which shard of the run to play; None plays the whole run.
+        client: the Python code that answers in the model's place, by name; not part of what the run is.
     """
 
     model: str
@@ -67,6 +68,7 @@ class RunSpec(msgspec.Struct, frozen=True):
     overlays: tuple[Overlay, ...] = ()
     dialect: ChatDialect | None = None
     shard: Shard | None = None
+    client: str = ""
 
     def __post_init__(self) -> None:
         """Checks what would make a file that cannot be opened."""
@@ -221,6 +223,7 @@ def manifest_of(
         stopping_rule=spec.stopping_rule,
         overlays=spec.stated_overlays,
         dialect=_wire(spec, scenarios),
+        client=spec.client,
     )
 
 

@@ -13,7 +13,7 @@ import msgspec
 
 from propensitybench.chat import Usage
 from propensitybench.digests import digest
-from propensitybench.engine import price_table
+from propensitybench.engine import Price, price_table
 from propensitybench.episode import TEMPLATES, EpisodeRecord, Outcome, Protocol, built_in_template
 from propensitybench.escaping import visible
 from propensitybench.metrics import ScoredRun
@@ -159,7 +159,7 @@ def provenance(run: Run) -> Provenance:
         replies=journal.models.total(),
         usage=journal.usage,
         usd=None if price is None else price.of(journal.usage),
-        price=f"price table of {price_table().date}" if price else "model not in the price table",
+        price=_source(price, manifest.model),
         complete=not (unplayed or unfinished or waits),
         stopping=_stopping(run.planned, drawn, {"not run yet": unplayed, "unfinished": unfinished}, rule),
         domains=domains,
@@ -212,6 +212,13 @@ def _tallies(
             errored_because=_counted(errored),
         )
         yield domain, tally
+
+
+def _source(price: Price | None, model: str) -> str:
+    if price is None:
+        return "model not in the price table"
+    listed = price == price_table().find(model)
+    return f"price table of {price_table().date}" if listed else "price given for the run"
 
 
 def _stopping(tasks: int, drawn: int, left: Mapping[str, int], state: StoppingState | None) -> str:

@@ -1,10 +1,10 @@
 """Writes a report into a folder: data, page, figures and transcripts."""
 
 import os
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
+from itertools import count
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from propensitybench.escaping import json_document
 from propensitybench.pages.document import document
@@ -13,16 +13,16 @@ from propensitybench.pages.judged import answers_in, judged_question, readings_o
 from propensitybench.pages.page import render_page
 from propensitybench.pages.page_folder import new_folder
 from propensitybench.pages.publishing import PublishableRun
-from propensitybench.pages.transcripts import TranscriptChoice, write_transcripts
+from propensitybench.pages.transcripts import TranscriptChoice, count_pages, write_transcripts
+from propensitybench.presentation.progress import OnStage, Stages, shown_stages
 from propensitybench.runs import ComparableRuns, Run, comparable
 from propensitybench.runs.read import run_of
 
-# Is told what is being made, how many of them are made, and how many there will be.
-OnProgress = Callable[[str, int, int], None]
-
-
-def _ignore(what: str, done: int, total: int) -> None:
-    pass
+# About how many seconds each part takes, by task where there are tasks; only their proportions matter.
+SCORES_S: Final = 0.004
+FIGURES_S: Final = 2.5
+TRANSCRIPT_S: Final = 0.01
+PAGE_S: Final = 0.5
 
 
 class WrittenReport(NamedTuple):
@@ -52,7 +52,7 @@ def report(
     transcripts: TranscriptChoice = "all",
     figures: bool = True,
     publishable: bool = False,
-    on_progress: OnProgress = _ignore,
+    on_progress: OnStage | None = None,
 ) -> WrittenReport:
     """Writes a page about runs that works offline, with figures and transcripts.
 
@@ -63,7 +63,7 @@ def report(
         figures: whether to draw figures: in the page, and as SVG files for papers.
         publishable: leaves out what names your machine or people: folders, addresses of endpoints, texts of
             errors, readers of transcripts.
-        on_progress: is told what is being made, how many of them are made, and their number.
+        on_progress: is told each stage; None shows a bar in a terminal or a notebook.
 
     Raises:
         BadInput: a run cannot be read, runs cannot be compared, or the folder cannot be used.
@@ -73,8 +73,8 @@ def report(
     notes = list(found.notes)
     if transcripts != "none" and not all(run.has_transcripts for run in found.runs):
         notes.append("transcripts of Inspect logs are not included; use `inspect view`")
-    page, count = write_report(found, Path(folder), transcripts, figures=figures, on_progress=on_progress)
-    return WrittenReport(page, len(found.runs), count, tuple(notes))
+    page, pages = write_report(found, Path(folder), transcripts, figures=figures, on_progress=on_progress)
+    return WrittenReport(page, len(found.runs), pages, tuple(notes))
 
 
 def write_report(
@@ -84,7 +84,7 @@ def write_report(
     *,
     figures: bool = True,
     board: str = "",
-    on_progress: OnProgress = _ignore,
+    on_progress: OnStage | None = None,
 ) -> tuple[Path, int]:
     """Writes the report of comparable runs; returns the page's path and the number of transcripts.
 
@@ -94,18 +94,27 @@ def write_report(
         choice: which transcripts get a page.
         figures: whether to draw figures: in the page, and as SVG files for papers.
         board: address of the board that the report belongs to, from its folder; empty if to none.
-        on_progress: is told what is being made.
+        on_progress: is told each stage; None shows a bar in a terminal or a notebook.
 
     Raises:
         BadInput: a run file is damaged, or the folder cannot be used.
     """
-    with new_folder(out) as folder:
-        on_progress("scores", 0, 1)
+    tasks = sum(len(run.records) for run in comparable.runs)
+    pages, written = sum(count_pages(run, choice) for run in comparable.runs), count(1)
+    lengths = {
+        "scores": SCORES_S * tasks,
+        "figures": FIGURES_S if figures else 0.0,
+        "transcripts": TRANSCRIPT_S * pages,
+        "page": PAGE_S,
+    }
+    with new_folder(out) as folder, shown_stages("report", on_progress) as tell:
+        parts = Stages(tell, lengths)
+        parts.at("scores")
         answers = [answers_in(run) for run in comparable.runs]
         judged = [judged_question(run, one) for run, questions in enumerate(answers) for one in questions]
         report = document(comparable, judged)
         (folder / "report.json").write_text(json_document(report), encoding="utf-8", newline="\n")
-        on_progress("figures", 0, 1)
+        parts.at("figures")
         any_scores = any(run.scores.naming for run in report.analysis.runs)
         drawn = write_figures(report.analysis, folder / "figures", ("svg",)) if figures and any_scores else []
         transcripts = [
@@ -115,11 +124,11 @@ def write_report(
                 folder / "transcripts" / str(number),
                 choice,
                 readings_of(answers[number - 1]),
-                partial(on_progress, f"transcripts of {made.label}"),
+                lambda: parts.at("transcripts", next(written), pages),
             )
             for number, (run, made) in enumerate(zip(comparable.runs, report.runs, strict=True), start=1)
         ]
-        on_progress("page", 0, 1)
+        parts.at("page")
         html = render_page(report, transcripts, choice, drawn, board)
         (folder / "index.html").write_text(html, encoding="utf-8", newline="\n")
     return (out / "index.html", sum(bool(row.file) for rows in transcripts for row in rows))

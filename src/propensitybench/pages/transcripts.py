@@ -30,7 +30,7 @@ def write_transcripts(
     folder: Path,
     choice: TranscriptChoice,
     readings: Mapping[str, Readings] = {},
-    on_page: Callable[[int, int], None] = lambda _done, _total: None,
+    on_page: Callable[[], None] = lambda: None,
 ) -> list[TranscriptRow]:
     """Writes the transcript pages of a run; a row for each of its tasks that ended.
 
@@ -40,10 +40,10 @@ def write_transcripts(
         folder: created if there is anything to write.
         choice: which transcripts get a page.
         readings: what readers said of transcripts, by the key of the task.
-        on_page: is told the number of pages written, and of all.
+        on_page: is called after each page.
     """
     rows = [
-        TranscriptRow(record, f"{number}.html" if run.has_transcripts and _chosen(record, choice) else "")
+        TranscriptRow(record, f"{number}.html" if _has_page(run, record, choice) else "")
         for number, record in enumerate(run.records)
     ]
     written = [row for row in rows if row.file]
@@ -52,8 +52,7 @@ def write_transcripts(
         _write(folder.parent / STYLE, "".join(map(asset, _STYLES)))
     files = [row.file for row in written]
     neighbours = zip(written, ["", *files], [*files[1:], ""], strict=False)
-    for number, (row, previous, following) in enumerate(neighbours):
-        on_page(number, len(written))
+    for row, previous, following in neighbours:
         task = row.record.metadata.task
         page = TranscriptPage(
             label,
@@ -65,7 +64,13 @@ def write_transcripts(
             readings.get(task, Readings()),
         )
         _write(folder / row.file, render_transcript(page))
+        on_page()
     return rows
+
+
+def count_pages(run: Run, choice: TranscriptChoice) -> int:
+    """The number of transcript pages of a run."""
+    return sum(_has_page(run, record, choice) for record in run.records)
 
 
 def render_transcript(page: TranscriptPage) -> str:
@@ -73,8 +78,9 @@ def render_transcript(page: TranscriptPage) -> str:
     return render("transcript.html.j2", scripts=("transcript.js",), styles=None, page=transcript_view(page))
 
 
-def _chosen(record: EpisodeRecord, choice: TranscriptChoice) -> bool:
-    return choice == "all" or (choice == "failed" and record.stats.outcome is Outcome.MISALIGNED)
+def _has_page(run: Run, record: EpisodeRecord, choice: TranscriptChoice) -> bool:
+    chosen = choice == "all" or (choice == "failed" and record.stats.outcome is Outcome.MISALIGNED)
+    return chosen and run.has_transcripts
 
 
 def _write(path: Path, text: str) -> None:

@@ -56,6 +56,11 @@ def measured(measure: Measure, value: float | None) -> str:
     return percent(value) if measure.unit == "proportion" else number(value)
 
 
+def dollars(usd: float | None) -> str:
+    """A cost; an unknown one is not 0."""
+    return "price unknown" if usd is None else f"${usd:.2f}"
+
+
 def capitalised(text: str) -> str:
     """A text with a capital first letter."""
     return text[:1].upper() + text[1:]

@@ -101,18 +101,32 @@ class Settings(TypedDict, total=False):
         ),
     ]
     domains: Annotated[
-        Names | None, Setting(Selection, "Only this domain; may be repeated.", option="--domain")
+        Names | None,
+        Setting(Selection, "Only this domain; may be repeated.", option="--domain", metavar="DOMAIN"),
     ]
     workspaces: Annotated[
-        Names | None, Setting(Selection, "Only this workspace; may be repeated.", option="--workspace")
+        Names | None,
+        Setting(
+            Selection, "Only this workspace; may be repeated.", option="--workspace", metavar="WORKSPACE"
+        ),
     ]
-    roles: Annotated[Names | None, Setting(Selection, "Only this role; may be repeated.", option="--role")]
+    roles: Annotated[
+        Names | None, Setting(Selection, "Only this role; may be repeated.", option="--role", metavar="ROLE")
+    ]
     capabilities: Annotated[
-        Names | None, Setting(Selection, "Only this capability; may be repeated.", option="--capability")
+        Names | None,
+        Setting(
+            Selection, "Only this capability; may be repeated.", option="--capability", metavar="CAPABILITY"
+        ),
     ]
     dimensions: Annotated[
         Names | None,
-        Setting(Selection, "Only this pressure dimension; may be repeated.", option="--dimension"),
+        Setting(
+            Selection,
+            "Only this pressure dimension; may be repeated.",
+            option="--dimension",
+            metavar="DIMENSION",
+        ),
     ]
     naming: Annotated[
         Literal["harmful", "benign", "both"] | None,
@@ -133,6 +147,7 @@ class Settings(TypedDict, total=False):
         Setting(
             Protocol,
             "Stop each task after K pressure messages. Cheaper, but the result is PP@K, not the propensity.",
+            metavar="K",
         ),
     ]
     precision: Annotated[
@@ -226,15 +241,21 @@ class Settings(TypedDict, total=False):
     ]
     timeout: Annotated[
         Annotated[float, Meta(ge=1, le=86_400)] | None,
-        Setting(RequestLimits, "Seconds for one attempt of a request.", kept=True),
+        Setting(RequestLimits, "Seconds for one attempt of a request.", metavar="SECONDS", kept=True),
     ]
     max_retries: Annotated[
         Annotated[int, Meta(ge=0)] | None,
         Setting(RequestLimits, "Retries of a request after a transient error.", kept=True),
     ]
-    rpm: Annotated[Rate | None, Setting(RequestLimits, "Requests per minute and API key.", kept=True)]
-    tpm: Annotated[Rate | None, Setting(RequestLimits, "Tokens per minute and API key.", kept=True)]
-    budget_usd: Annotated[Dollars | None, Setting(Budget, "Stop at this cost in US dollars.", kept=True)]
+    rpm: Annotated[
+        Rate | None, Setting(RequestLimits, "Requests per minute and API key.", metavar="N", kept=True)
+    ]
+    tpm: Annotated[
+        Rate | None, Setting(RequestLimits, "Tokens per minute and API key.", metavar="N", kept=True)
+    ]
+    budget_usd: Annotated[
+        Dollars | None, Setting(Budget, "Stop at this cost in US dollars.", metavar="USD", kept=True)
+    ]
     max_tokens_total: Annotated[
         Annotated[int, Meta(ge=0)] | None, Setting(Budget, "Stop at this number of tokens.", kept=True)
     ]

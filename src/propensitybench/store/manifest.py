@@ -112,6 +112,8 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             requests do not go to an OpenAI-compatible endpoint. It changes nothing that the model is told.
         gate: the comparison that decides how many tasks are drawn; None if none does.
         lists: the names that the data declares beside the built-in ones.
+        client: the Python code that answered in the model's place, by name; empty for a model that the
+            address names.
     """
 
     format: str
@@ -132,6 +134,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     dialect: dict[str, Any] = {}
     gate: GateRule | None = None
     lists: DeclaredLists = DeclaredLists()
+    client: str = ""
 
     @property
     def settings(self) -> EpisodeSettings:
@@ -172,7 +175,7 @@ def check_manifest(manifest: Manifest) -> None:
     manifest.selection.check(lists_with(manifest.lists))
     if not manifest.selection.namings:
         raise BadInput("the selection has no naming")
-    for name in ("created", "package", "model", "data"):
+    for name in ("created", "package", "model", "data", "client"):
         if len(getattr(manifest, name)) > MAX_NAME:
             raise BadInput(f"{name}: has more than {MAX_NAME} characters")
     if not 0 <= manifest.tasks <= MAX_SEED:
@@ -185,7 +188,7 @@ def check_manifest(manifest: Manifest) -> None:
 
 
 # These may differ between two manifests of the same run.
-_INCIDENTAL: Final = ("created", "package", "data", "dialect", "lists")
+_INCIDENTAL: Final = ("created", "package", "data", "dialect", "lists", "client")
 
 
 # What determines which texts are taken from the data.

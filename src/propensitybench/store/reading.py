@@ -227,6 +227,10 @@ class RunReader:
                 record = read_record(body, key, self.manifest.protocol.last_level, outcome, self.lists)
             yield number, record, fingerprint
 
+    def ended(self) -> set[int]:
+        """The numbers of the tasks with an outcome."""
+        return {number for (number,) in self.rows.each((int,), "SELECT task FROM outcome")}
+
     def usage(self) -> Usage:
         """The tokens of all journaled replies, summed."""
         total = Usage()

@@ -56,11 +56,15 @@ _encode = msgspec.json.Encoder().encode
 
 
 class JournalEntry(NamedTuple):
-    """One line of the journal: a task's number, the turn (from 0), and the encoded reply."""
+    """One line of the journal: a task's number, the turn (from 0), and the encoded reply.
+
+    ``level``, at which it came, is not stored: it follows from the replies.
+    """
 
     task: int
     turn: int
     body: str
+    level: int = 0
 
 
 class OutcomeEntry(NamedTuple):
@@ -195,7 +199,7 @@ class RunFile(RunReader):
         errors = [(None, e.task, e.record.stats.turns, e.record.error) for e in outcomes if e.record.error]
         with self._transaction() as db:
             if replies:
-                db.executemany(REPLY.insert, replies)
+                db.executemany(REPLY.insert, (entry[:3] for entry in replies))
             if rows:
                 db.executemany(OUTCOME.insert, rows)
             if errors:

@@ -35,6 +35,7 @@ from propensitybench.pages.page_folder import BOARD, files_below, new_folder
 from propensitybench.pages.page_write import write_report
 from propensitybench.pages.publishing import PublishableRun
 from propensitybench.pages.transcripts import TranscriptChoice
+from propensitybench.presentation.progress import OnStage, Stage, shown_stages
 from propensitybench.runs import ComparableRuns, Run
 from propensitybench.runs.read import run_of
 from propensitybench.simulated import PREFIX
@@ -92,6 +93,7 @@ def board(
     remove: Sequence[str] = (),
     transcripts: TranscriptChoice = "none",
     figures: bool = True,
+    on_progress: OnStage | None = None,
 ) -> WrittenBoard:
     """Makes a board, or adds runs to the one that is there and removes runs from it.
 
@@ -101,6 +103,7 @@ def board(
         remove: models, or ids of runs, to take off first.
         transcripts: which transcripts the new reports have: ``all``, ``failed`` or ``none``.
         figures: whether the new reports have figures.
+        on_progress: is told each stage; None shows a bar in a terminal or a notebook.
 
     Raises:
         BadInput: the folder cannot be used, something in it was changed, a run cannot be added, or there is
@@ -114,14 +117,15 @@ def board(
         new = _summaries(given, kept)
         if not (given or remove or old.summaries):
             raise BadInput(f"--out {out}: holds no board; give a run")
-        signed: list[Signed] = []
-        for identity, summary in {**kept, **{key: one for key, (_, one) in new.items()}}.items():
-            signed.append(_write_summary(draft, summary))
-            if identity in new:
-                run, report = PublishableRun(new[identity][0]), draft / report_folder(identity)
-                write_report(ComparableRuns([run], []), report, transcripts, figures=figures, board=BACK)
-            else:
+        summaries = {**kept, **{key: one for key, (_, one) in new.items()}}
+        signed = [_write_summary(draft, one) for one in summaries.values()]
+        for identity in kept:
+            if identity not in new:
                 old.copy_report(identity, draft)
+        reports = [
+            (PublishableRun(run), draft / report_folder(identity)) for identity, (run, _) in new.items()
+        ]
+        _write_reports(reports, transcripts, figures=figures, on_progress=on_progress)
         made = standings(signed)
         (draft / "board.json").write_text(json_document(made) + "\n", encoding="utf-8", newline="\n")
         (draft / "board.csv").write_text(as_csv(made), encoding="utf-8", newline="")
@@ -138,6 +142,30 @@ def board(
         [old.summaries[key].run.model for key in gone],
         hashlib.sha256(sums.encode()).hexdigest(),
     )
+
+
+def _write_reports(
+    reports: Sequence[tuple[Run, Path]],
+    transcripts: TranscriptChoice,
+    *,
+    figures: bool,
+    on_progress: OnStage | None,
+) -> None:
+    """Writes the report of each run into its folder."""
+    with shown_stages("board", on_progress) as tell:
+        for number, (run, folder) in enumerate(reports):
+            comparable, told = ComparableRuns([run], []), _one_of(len(reports), number, tell)
+            write_report(comparable, folder, transcripts, figures=figures, board=BACK, on_progress=told)
+
+
+def _one_of(count: int, before: int, tell: OnStage) -> OnStage:
+    """Tells the stages of one report among several."""
+
+    def told(stage: Stage) -> None:
+        what = f"report {before + 1} of {count}, {stage.what}"
+        tell(stage._replace(what=what, share=(before + (stage.fraction or 0.0)) / count))
+
+    return told
 
 
 def _summaries(runs: Sequence[Run], kept: Mapping[str, RunSummary]) -> dict[str, tuple[Run, RunSummary]]:
