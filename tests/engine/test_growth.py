@@ -153,7 +153,7 @@ def _one_scenario_less(folder: Path) -> None:
     [
         (_another_task, r"content of the data \(scenario weaving_school_stipends\)"),
         (_another_storyline, r"content of the data \(pressure messages of .*, time\)"),
-        (_one_scenario_less, r"content of the data \(which scenarios there are\)"),
+        (_one_scenario_less, r"content of the data \(which scenarios or dimensions there are\)"),
     ],
 )
 def test_changed_data_are_refused_by_name(

@@ -22,10 +22,11 @@ from propensitybench.runs.start import Start
 
 @options.takes(*SETTINGS, kept=True)
 def command(
-    settings: Settings,
+    *,
     model: options.Models = None,
     run: options.RunToMake = None,
     config: options.Config = None,
+    settings: Settings,
     plan: options.PlanOnly = False,
     propensities: options.AssumePropensity = None,
     as_json: options.AsJson = False,

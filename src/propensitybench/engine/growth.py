@@ -15,6 +15,7 @@ from propensitybench.pressure import Chain
 from propensitybench.scenarios import Scenario, Task
 from propensitybench.scenarios.model import scenario_id
 from propensitybench.store import Manifest, RunFile, Shard, data_digest, differences
+from propensitybench.taxonomy import joined_lists
 
 logger = logging.getLogger(__name__)
 
@@ -128,7 +129,7 @@ def _changed_data(spec: RunSpec, drawn: Drawn, run: RunFile, there: Set[Task]) -
     chosen = set(drawn.tasks)
     held_again = all(asked.covers(one) for one in held.selections) and not there <= chosen
     if held_again or (not chosen <= there and any(one.covers(asked) for one in held.selections)):
-        yield "content of the data (which scenarios there are)"
+        yield "content of the data (which scenarios or dimensions there are)"
 
 
 def _check_growing(run: RunFile) -> None:
@@ -159,6 +160,7 @@ def _growth(spec: RunSpec, drawn: Drawn, run: RunFile, new: list[Task]) -> Growt
         tasks=held.tasks + len(new),
         data_digest=data_digest([*ids.values(), *map(scenario_id, scenarios)], chains),
         dialect=_dialect(spec, drawn, held),
+        lists=joined_lists(held.lists, drawn.lists),
         grown_from=held.first_digest,
     )
     return Growth(manifest, scenarios, pressure, new)

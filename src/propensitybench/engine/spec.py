@@ -25,13 +25,14 @@ from propensitybench.episode import (
 from propensitybench.episode.tools import Toolbox
 from propensitybench.errors import BadInput
 from propensitybench.pressure import Chain, pressure_chain
-from propensitybench.scenarios.dataset import Dataset, read_dataset
+from propensitybench.scenarios.dataset import Dataset, read_dataset, read_lists
 from propensitybench.scenarios.model import Scenario, scenario_id
 from propensitybench.scenarios.overlay import Overlay
 from propensitybench.scenarios.selection import Selection, Task, tasks
 from propensitybench.store import Manifest, StoppingRule, data_digest
 from propensitybench.store.manifest import RUN_FORMAT, check_protocol, check_seed
 from propensitybench.store.shards import Shard
+from propensitybench.taxonomy import DeclaredLists
 
 Clock = Callable[[], datetime]
 logger = logging.getLogger(__name__)
@@ -103,9 +104,10 @@ class RunSpec(msgspec.Struct, frozen=True):
         """Checks the selection, the protocol and the shard.
 
         Raises:
-            BadInput: one of them is invalid, or a shard has a stopping rule.
+            BadInput: one of them is invalid, or a shard has a stopping rule, or the lists that the data
+                declare cannot be read.
         """
-        self.selection.check()
+        self.selection.check(read_lists(self.data))
         check_protocol(self.protocol)
         if self.shard is not None:
             self.shard.check()
@@ -129,7 +131,10 @@ def pick(spec: RunSpec) -> tuple[Dataset, list[Task]]:
     """
     spec.check()
     dataset = _overlaid(read_dataset(spec.data, spec.selection.takes), spec.overlays)
-    chosen = list(tasks(dataset.scenarios, spec.selection, spec.seed, spec.protocol.messages_played_alone))
+    selection = msgspec.structs.replace(
+        spec.selection, dimensions=spec.selection.dimensions or dataset.dimensions
+    )
+    chosen = list(tasks(dataset.scenarios, selection, spec.seed, spec.protocol.messages_played_alone))
     if not chosen:
         raise BadInput(
             f"no tasks selected: nothing in {dataset.source} passes all filters; relax one of them"
@@ -152,19 +157,22 @@ class Drawn(NamedTuple):
         pressure: the messages, by scenario and dimension.
         tasks: in the order in which they are played.
         source: where the data are from.
+        lists: the names that the data declare.
     """
 
     scenarios: list[Scenario]
     pressure: dict[tuple[str, str], Chain]
     tasks: list[Task]
     source: str
+    lists: DeclaredLists
 
     def manifest(self, spec: RunSpec, created: datetime) -> Manifest:
         """The manifest of the run of these tasks."""
         count = len(self.tasks)
-        return manifest_of(
+        made = manifest_of(
             spec, self.scenarios, self.pressure, tasks=count, data=self.source, created=created
         )
+        return msgspec.structs.replace(made, lists=self.lists)
 
 
 def draw(spec: RunSpec) -> Drawn:
@@ -182,7 +190,8 @@ def draw(spec: RunSpec) -> Drawn:
         system_message(
             spec.overlaid_template, scenarios[0], naming
         )  # so that a broken template fails before the run starts
-    return Drawn(scenarios, pressure_of(dataset, chosen, spec), chosen, dataset.source)
+    pressure = pressure_of(dataset, chosen, spec)
+    return Drawn(scenarios, pressure, chosen, dataset.source, dataset.declared)
 
 
 def manifest_of(

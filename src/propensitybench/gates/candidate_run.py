@@ -114,7 +114,11 @@ class CandidateRun:
         )
         manifest = manifest_of(spec, scenarios, pressure, tasks=count, data=was.data, created=now())
         manifest = msgspec.structs.replace(
-            manifest, selections=tuple(dict.fromkeys(asked)), overlays=was.overlays, gate=self.rule
+            manifest,
+            selections=tuple(dict.fromkeys(asked)),
+            overlays=was.overlays,
+            gate=self.rule,
+            lists=was.lists,
         )
         rows = [(*pair, chain) for pair, chain in pressure.items()]
         RunFile.create(path, manifest, scenarios, rows, chosen)

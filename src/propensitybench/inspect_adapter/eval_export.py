@@ -255,6 +255,7 @@ def _spec(
             "selections": msgspec.to_builtins(manifest.selections),
             "seed": manifest.seed,
             "protocol": msgspec.to_builtins(manifest.protocol),
+            "lists": msgspec.to_builtins(manifest.lists),
             "template": manifest.template,
             OURS: msgspec.to_builtins(ours),
         },

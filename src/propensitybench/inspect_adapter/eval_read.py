@@ -272,6 +272,7 @@ def _manifest(spec: EvalSpec) -> Manifest:
         {
             **stored,
             "selections": asked if len(asked) > 1 else [{**one, "epochs": epochs} for one in asked],
+            "lists": about.get("lists", {}),
             "format": RUN_FORMAT,
             "created": spec.created,
             "model": spec.model,

@@ -33,7 +33,7 @@ from propensitybench.runs import ComparableRuns, Run
 from propensitybench.scenarios import Selection
 from propensitybench.simulated import CAVEAT, PREFIX
 from propensitybench.store import Manifest
-from propensitybench.taxonomy import taxonomy
+from propensitybench.taxonomy import NAMINGS, Naming
 
 FORMAT: Final = "propensitybench-report/2"
 # Reasons for missing scores: characters shown of each, and how many are listed.
@@ -104,6 +104,16 @@ class Provenance(msgspec.Struct, frozen=True):
     absent_domains: list[str]
     caveats: list[str]
 
+    @property
+    def namings(self) -> list[Naming]:
+        """The namings that were asked for."""
+        return [name for name in NAMINGS if any(name in one.namings for one in self.selections)]
+
+    @property
+    def epochs(self) -> int:
+        """The most repetitions of a task that were asked for."""
+        return max(one.epochs for one in self.selections)
+
 
 class Document(msgspec.Struct, frozen=True, omit_defaults=True):
     """The contents of a report.
@@ -164,8 +174,8 @@ def provenance(run: Run) -> Provenance:
         complete=not (unplayed or unfinished or waits),
         stopping=_stopping(run.planned, drawn, {"not run yet": unplayed, "unfinished": unfinished}, rule),
         domains=domains,
-        absent_domains=sorted(taxonomy().domains.keys() - domains.keys()),
-        caveats=list(_caveats(manifest, domains)),
+        absent_domains=_absent(run, domains),
+        caveats=list(_caveats(run, domains)),
     )
 
 
@@ -270,12 +280,20 @@ def _sample(selection: Selection) -> str:
     )
 
 
-def _caveats(manifest: Manifest, domains: dict[str, DomainTally]) -> Iterator[str]:
+def _absent(run: Run, domains: dict[str, DomainTally]) -> list[str]:
+    return sorted(set(run.lists.whole) - domains.keys())
+
+
+def _caveats(run: Run, domains: dict[str, DomainTally]) -> Iterator[str]:
+    manifest = run.manifest
     planned = sum(tally.planned for tally in domains.values())
     if manifest.model.startswith(PREFIX):
         yield CAVEAT
-    absent = sorted(taxonomy().domains.keys() - domains.keys())
-    if absent:
+    own = manifest.lists.descriptions()
+    if own:
+        named = " ".join(f"{name}: {text}" for name, text in own.items())
+        yield f"The data has names of its own, which are not those of the benchmark. {named}"
+    if absent := _absent(run, domains):
         yield (
             f"Covers {' and '.join(sorted(domains))} only: this is not the propensity of the whole "
             f"benchmark, which also has {', '.join(absent)}."

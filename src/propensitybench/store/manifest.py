@@ -11,7 +11,7 @@ from propensitybench.episode import PAPER, EpisodeSettings, Protocol
 from propensitybench.errors import BadInput
 from propensitybench.pressure import Chain
 from propensitybench.scenarios.selection import Selection
-from propensitybench.taxonomy import ARMS, NAMINGS, Naming
+from propensitybench.taxonomy import ARMS, NAMINGS, DeclaredLists, Naming, lists_with
 
 RUN_FORMAT: Final = "propensitybench-run/1"
 # The integers that every JSON reader, SQLite and Parquet can hold.
@@ -115,6 +115,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             requests do not go to an OpenAI-compatible endpoint. It changes nothing that the model is told.
         gate: the comparison that decides how many tasks are drawn; None if none does.
         grown_from: the data digest at creation, if the run has grown since; else empty.
+        lists: the names that the data declares beside the built-in ones.
         client: the Python code that answered in the model's place, by name; empty for a model that the
             address names.
     """
@@ -137,6 +138,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     dialect: dict[str, Any] = {}
     gate: GateRule | None = None
     grown_from: str = ""
+    lists: DeclaredLists = DeclaredLists()
     client: str = ""
 
     @property
@@ -190,7 +192,7 @@ def check_manifest(manifest: Manifest) -> None:
         raise BadInput(f"format {manifest.format!r}; this version reads {RUN_FORMAT!r}")
     check_seed(manifest.seed)
     check_protocol(manifest.protocol)
-    _check_selections(manifest.selections)
+    _check_selections(manifest)
     for name in ("created", "package", "model", "data", "client"):
         if len(getattr(manifest, name)) > MAX_NAME:
             raise BadInput(f"{name}: has more than {MAX_NAME} characters")
@@ -203,17 +205,18 @@ def check_manifest(manifest: Manifest) -> None:
             raise BadInput(f"{name}: are nested more than {MAX_NESTED} levels deep")
 
 
-def _check_selections(selections: tuple[Selection, ...]) -> None:
+def _check_selections(manifest: Manifest) -> None:
+    selections, lists = manifest.selections, lists_with(manifest.lists)
     if not 1 <= len(selections) <= MAX_SELECTIONS:
         raise BadInput(f"selections: must be 1 to {MAX_SELECTIONS}, found {len(selections)}")
     for selection in selections:
-        selection.check()
+        selection.check(lists)
         if not selection.namings:
             raise BadInput("a selection has no naming")
 
 
 # These may differ between two manifests of the same run.
-_INCIDENTAL: Final = ("created", "package", "data", "dialect", "grown_from", "client")
+_INCIDENTAL: Final = ("created", "package", "data", "dialect", "grown_from", "lists", "client")
 
 
 # What determines which texts are taken from the data.
