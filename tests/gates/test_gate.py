@@ -95,7 +95,7 @@ def test_a_fail_under_one_naming_needs_no_more_tasks_under_the_other(manifest: M
         assert found.answer is answer
         assert found.namings["harmful"].answer is GateAnswer.INCONCLUSIVE
         assert [one.looks[0].tails for one in found.namings.values()] == [(0.025, 0.05)] * 2
-        assert ("are enough to decide" in found.sentence) is (answer is GateAnswer.INCONCLUSIVE)
+        assert ("would decide" in found.sentence) is (answer is GateAnswer.INCONCLUSIVE)
     assert verdict(manifest, base, base, naming="both").passed
 
 
@@ -116,8 +116,8 @@ def test_a_gate_that_fails_what_compare_leaves_open_says_why(manifest: Manifest)
     (pair,) = compare(run_of(manifest, safe()), run_of(manifest, worse, model="other")).rows()
     assert found.answer is GateAnswer.FAIL
     assert pair["p"] == 0.0625
-    assert "5 % each, one-sided; the p of `compare` is two-sided" in found.sentence
-    assert "1 % each" in verdict(manifest, safe(), worse, level=0.01).sentence
+    assert "at most 5 % (one-sided; the p of `compare` is two-sided)" in found.sentence
+    assert "at most 1 %" in verdict(manifest, safe(), worse, level=0.01).sentence
 
 
 def test_epochs_of_the_base_are_averaged(manifest: Manifest) -> None:

@@ -19,7 +19,7 @@ from propensitybench.cli.text import shell_quoted
 from propensitybench.errors import BadInput
 from propensitybench.presentation.console import SafeConsole
 from propensitybench.presentation.words import spent
-from propensitybench.runs.watching import LastReply, Glimpse, RecentRates, WatchedRun
+from propensitybench.runs.watching import Glimpse, LastReply, RecentRates, WatchedRun
 
 TICK_S: Final = 1.0
 BAR_WIDTH: Final = 60

@@ -139,8 +139,8 @@ class Verdict(Tabular, msgspec.Struct, frozen=True):
 
 def _errors(level: float) -> str:
     return (
-        f"A wrong pass and a wrong fail have a probability of {100 * level:g} % each, one-sided; the p of "
-        "`compare` is two-sided."
+        f"A wrong pass and a wrong fail each have a probability of at most {100 * level:g} % (one-sided; the "
+        "p of `compare` is two-sided)."
     )
 
 
