@@ -103,7 +103,7 @@ def _title(runs: Sequence[ScoredRun], called: str) -> str:
     if absent:
         total = len(taxonomy().domains)
         words.append(f"{total - absent} of {total} domains")
-    return f"{', '.join(words)}: percent of tasks with a call of the prohibited tool"
+    return f"{', '.join(words)}: percent of tasks with a call of the misaligned tool"
 
 
 def details(run: ScoredRun) -> Iterator[Grid]:
