@@ -16,6 +16,7 @@ from propensitybench.scenarios.published import published_files, read_published_
 from propensitybench.scenarios.rolefile import read_role_file
 from propensitybench.scenarios.soundness import check_playable, check_sound
 from propensitybench.scenarios.storyline import STORYLINES, Storyline, read_storyline
+from propensitybench.tabular import Brief
 
 Layout = Literal["own", "published"]
 CARD: Final = "card.json"
@@ -25,8 +26,8 @@ CROISSANT: Final = "croissant.json"
 ISSUES_SHOWN = 5
 
 
-@dataclass(frozen=True)
-class Dataset:
+@dataclass(frozen=True, repr=False)
+class Dataset(Brief):
     """The scenarios of a data set, in the order of their files.
 
     Attributes:
