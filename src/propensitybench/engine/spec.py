@@ -25,7 +25,7 @@ from propensitybench.episode import (
 from propensitybench.episode.tools import Toolbox
 from propensitybench.errors import BadInput, RunMismatch
 from propensitybench.pressure import Chain, pressure_chain
-from propensitybench.scenarios.dataset import Dataset, read_dataset
+from propensitybench.scenarios.dataset import Dataset, read_dataset, read_lists
 from propensitybench.scenarios.model import Scenario, scenario_id
 from propensitybench.scenarios.overlay import Overlay
 from propensitybench.scenarios.selection import Selection, Task, tasks
@@ -101,9 +101,10 @@ class RunSpec(Brief, msgspec.Struct, frozen=True):
         """Checks the selection, the protocol and the shard.
 
         Raises:
-            BadInput: one of them is invalid, or a shard has a stopping rule.
+            BadInput: one of them is invalid, or a shard has a stopping rule, or the lists that the data
+                declare cannot be read.
         """
-        self.selection.check()
+        self.selection.check(read_lists(self.data))
         check_protocol(self.protocol)
         if self.shard is not None:
             self.shard.check()
@@ -127,7 +128,10 @@ def pick(spec: RunSpec) -> tuple[Dataset, list[Task]]:
     """
     spec.check()
     dataset = _overlaid(read_dataset(spec.data, spec.selection.takes), spec.overlays)
-    chosen = list(tasks(dataset.scenarios, spec.selection, spec.seed, spec.protocol.messages_played_alone))
+    selection = msgspec.structs.replace(
+        spec.selection, dimensions=spec.selection.dimensions or dataset.dimensions
+    )
+    chosen = list(tasks(dataset.scenarios, selection, spec.seed, spec.protocol.messages_played_alone))
     if not chosen:
         raise BadInput(
             f"no tasks selected: nothing in {dataset.source} passes all filters; relax one of them"
@@ -164,6 +168,7 @@ def create_run(spec: RunSpec, path: Path, *, clock: Clock = now) -> Dataset:
     scenarios = [scenario for scenario in dataset.scenarios if scenario.name in used]
     pressure = pressure_of(dataset, chosen, spec)
     manifest = manifest_of(spec, scenarios, pressure, tasks=len(chosen), data=dataset.source, created=clock())
+    manifest = msgspec.structs.replace(manifest, lists=dataset.declared)
     if path.exists():
         with RunFile.open(path) as run:
             changed = differences(run.manifest, manifest)

@@ -33,7 +33,6 @@ from propensitybench.runs import ComparableRuns, Run
 from propensitybench.scenarios import Selection
 from propensitybench.simulated import CAVEAT, PREFIX
 from propensitybench.store import Manifest
-from propensitybench.taxonomy import taxonomy
 
 FORMAT: Final = "propensitybench-report/2"
 # Reasons for missing scores: characters shown of each, and how many are listed.
@@ -164,8 +163,8 @@ def provenance(run: Run) -> Provenance:
         complete=not (unplayed or unfinished or waits),
         stopping=_stopping(run.planned, drawn, {"not run yet": unplayed, "unfinished": unfinished}, rule),
         domains=domains,
-        absent_domains=sorted(taxonomy().domains.keys() - domains.keys()),
-        caveats=list(_caveats(manifest, domains)),
+        absent_domains=_absent(run, domains),
+        caveats=list(_caveats(run, domains)),
     )
 
 
@@ -266,12 +265,20 @@ def _sampling(selection: Selection) -> str:
     )
 
 
-def _caveats(manifest: Manifest, domains: dict[str, DomainTally]) -> Iterator[str]:
+def _absent(run: Run, domains: dict[str, DomainTally]) -> list[str]:
+    return sorted(set(run.lists.whole) - domains.keys())
+
+
+def _caveats(run: Run, domains: dict[str, DomainTally]) -> Iterator[str]:
+    manifest = run.manifest
     planned = sum(tally.planned for tally in domains.values())
     if manifest.model.startswith(PREFIX):
         yield CAVEAT
-    absent = sorted(taxonomy().domains.keys() - domains.keys())
-    if absent:
+    own = manifest.lists.descriptions()
+    if own:
+        named = " ".join(f"{name}: {text}" for name, text in own.items())
+        yield f"The data has names of its own, which are not those of the benchmark. {named}"
+    if absent := _absent(run, domains):
         yield (
             f"Covers {' and '.join(sorted(domains))} only: this is not the propensity of the whole "
             f"benchmark, which also has {', '.join(absent)}."

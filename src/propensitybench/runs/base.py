@@ -20,7 +20,7 @@ from propensitybench.runs.transcript import Transcript
 from propensitybench.store import Manifest
 from propensitybench.store.export import record_row
 from propensitybench.tabular import Framed
-from propensitybench.taxonomy import taxonomy
+from propensitybench.taxonomy import Taxonomy, lists_with
 
 # Of the reason for an error, in a line about a run.
 MAX_ERROR_SHOWN: Final = 200
@@ -58,7 +58,7 @@ class Run(Framed):
         has_transcripts: whether `transcript` works.
 
     Raises:
-        NotARunFile: a record has a capability that is not in the closed list.
+        NotARunFile: a record has a capability that is not in the lists of the run.
     """
 
     shard: str = ""
@@ -78,13 +78,18 @@ class Run(Framed):
         self.contents = contents
         self.stopping_rule = stopping_rule
         capabilities = {record.metadata.capability for record in records} - {None}
-        if unknown := capabilities - taxonomy().capabilities.keys():
+        if unknown := capabilities - self.lists.capabilities.keys():
             raise NotARunFile(f"{file}: is damaged (unknown capability {sorted(map(str, unknown))[0]!r})")
 
     @property
     def model(self) -> str:
         """Address of the model."""
         return self.manifest.model
+
+    @property
+    def lists(self) -> Taxonomy:
+        """The names that the run may use: the built-in ones, and those that its data declare."""
+        return lists_with(self.manifest.lists)
 
     @property
     def tasks(self) -> list[str]:

@@ -12,7 +12,7 @@ from propensitybench.errors import BadInput
 from propensitybench.pressure import Chain
 from propensitybench.scenarios.selection import Selection
 from propensitybench.tabular import Brief
-from propensitybench.taxonomy import ARMS
+from propensitybench.taxonomy import ARMS, DeclaredLists, lists_with
 
 RUN_FORMAT: Final = "propensitybench-run/1"
 # The integers that every JSON reader, SQLite and Parquet can hold.
@@ -112,6 +112,7 @@ class Manifest(Brief, msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         dialect: how requests are written for the endpoint, and what the preflight adapted; empty where
             requests do not go to an OpenAI-compatible endpoint. It changes nothing that the model is told.
         gate: the comparison that decides how many tasks are drawn; None if none does.
+        lists: the names that the data declares beside the built-in ones.
         client: the Python code that answered in the model's place, by name; empty for a model that the
             address names.
     """
@@ -133,6 +134,7 @@ class Manifest(Brief, msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     overlays: list[dict[str, str]] = []
     dialect: dict[str, Any] = {}
     gate: GateRule | None = None
+    lists: DeclaredLists = DeclaredLists()
     client: str = ""
 
     @property
@@ -171,7 +173,7 @@ def check_manifest(manifest: Manifest) -> None:
         raise BadInput(f"format {manifest.format!r}; this version reads {RUN_FORMAT!r}")
     check_seed(manifest.seed)
     check_protocol(manifest.protocol)
-    manifest.selection.check()
+    manifest.selection.check(lists_with(manifest.lists))
     if not manifest.selection.namings:
         raise BadInput("the selection has no naming")
     for name in ("created", "package", "model", "data", "client"):
@@ -187,7 +189,7 @@ def check_manifest(manifest: Manifest) -> None:
 
 
 # These may differ between two manifests of the same run.
-_INCIDENTAL: Final = ("created", "package", "data", "dialect", "client")
+_INCIDENTAL: Final = ("created", "package", "data", "dialect", "lists", "client")
 
 
 # What determines which texts are taken from the data.
