@@ -6,7 +6,7 @@ import shutil
 import socket
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 import pytest
