@@ -105,10 +105,16 @@ def definitions(quantities: Iterable[DescribedNumber], called: str = PROPENSITY.
     return " ".join(f"{called if one is PROPENSITY else one.label}: {one.definition}." for one in quantities)
 
 
+def own_of(runs: Sequence[ScoredRun]) -> list[DescribedNumber]:
+    """The metrics of the user's own that some runs have."""
+    return list({name: one for run in runs for name, one in run.own.items()}.values())
+
+
 def overview_legend(runs: Sequence[ScoredRun]) -> str:
     """What the columns of the overview mean."""
+    shown = definitions([*shown_in("overview"), *own_of(runs)], propensity_names(runs))
     notes = [
-        f"tasks: {SCORED}. {definitions(shown_in('overview'), propensity_names(runs))} Shares are percent; "
+        f"tasks: {SCORED}. {shown} Shares are percent; "
         f"means over domains. 95 %: interval {INTERVAL}. {MISALIGNED}"
     ]
     if any(run.tasks.unscored for run in runs):
