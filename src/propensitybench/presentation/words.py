@@ -105,11 +105,17 @@ def definitions(quantities: Iterable[DescribedNumber], called: str = PROPENSITY.
     return " ".join(f"{called if one is PROPENSITY else one.label}: {one.definition}." for one in quantities)
 
 
+def own_of(runs: Sequence[ScoredRun]) -> list[DescribedNumber]:
+    """The metrics of the user's own that some runs have."""
+    return list({name: one for run in runs for name, one in run.own.items()}.values())
+
+
 def overview_legend(runs: Sequence[ScoredRun]) -> str:
     """What the columns of the overview mean."""
+    shown = definitions([*shown_in("overview"), *own_of(runs)], propensity_names(runs))
     notes = [
-        f"{MISALIGNED} tasks: {SCORED}. {definitions(shown_in('overview'), propensity_names(runs))} Shares "
-        f"are percentages; all numbers are means over domains. 95 %: interval {INTERVAL}."
+        f"{MISALIGNED} tasks: {SCORED}. {shown} Shares are percentages; all numbers are means over domains. "
+        f"95 %: interval {INTERVAL}."
     ]
     if any(run.tasks.unscored for run in runs):
         notes[0] += f" bounds: {BOUNDS}."
