@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -37,12 +37,15 @@ from propensitybench.taxonomy import taxonomy
 CROSS_CHECKS: Final = (repeated_names, alike_stories, alike_tools, shared_sentences, acts_differ)
 
 
-def validate_dataset(folder: Path | None = None) -> tuple[Dataset, list[Issue]]:
+def validate_dataset(
+    folder: Path | None = None, on_storyline: Callable[[int, int], None] = lambda _done, _total: None
+) -> tuple[Dataset, list[Issue]]:
     """The scenarios of a data set that can be read, and every issue in it.
 
     Args:
         folder: a folder in either layout; None is the built-in data set, which must also match the
             published allocation.
+        on_storyline: told how many storylines are checked, of how many; scenarios are checked before.
     """
     root, source = root_of(folder)
     layout = find_layout(root)
@@ -60,7 +63,9 @@ def validate_dataset(folder: Path | None = None) -> tuple[Dataset, list[Issue]]:
         fitted = fitted_scenarios(place.scenario for place in located if not check_playable([place]))
         # Without storylines of its own, a set is played with the built-in ones.
         find = storyline_issues if (root / STORYLINES).is_dir() else fitted_issues
-        issues += [issue for one in storylines for issue in _of_storyline(one, find(one, fitted))]
+        for done, one in enumerate(storylines):
+            on_storyline(done, len(storylines))
+            issues += _of_storyline(one, find(one, fitted))
     else:
         issues += check_playable(located) + check_sound(located)
         issues += unique_names([label(place) for place in located])[1]
