@@ -2,7 +2,7 @@
 
 They are docs/cli.md, the Croissant description of the built-in data, and every block between
 ``<!-- begin: NAME -->`` and ``<!-- end -->`` in README.md, docs/rules.md, docs/metrics.md,
-docs/dataset.md and docs/api/running.md; `BLOCKS` names their sources.
+docs/dataset.md, docs/data-format.md and docs/api/running.md; `BLOCKS` names their sources.
 """
 
 import contextlib
@@ -27,6 +27,7 @@ from propensitybench.presentation.words import MEAN_OVER_DOMAINS, MISALIGNED
 from propensitybench.records.croissant import croissant
 from propensitybench.runs.settings import SETTINGS, default_of, must_be
 from propensitybench.scenarios.dataset import CROISSANT, built_in_folder
+from propensitybench.taxonomy import taxonomy
 
 ROOT = Path(__file__).parents[1]
 GROUPS: Mapping[str, tuple[str, ...]] = {
@@ -163,6 +164,17 @@ def metrics() -> str:
     return "\n".join(rows) + f"\n\n{MISALIGNED} {MEAN_OVER_DOMAINS}\n"
 
 
+def components() -> str:
+    """The components of the dimensions, for docs/data-format.md."""
+    rows = ["| dimension | component | name | from | to |", "| --- | --- | --- | --- | --- |"]
+    rows += [
+        f"| {one.dimension} | {one.letter} | {one.name} | {one.labels[0]} | {one.labels[-1]} |"
+        for dimension in taxonomy().dimensions.values()
+        for one in dimension.components
+    ]
+    return "\n".join([*rows, ""])
+
+
 BLOCKS: Mapping[str, Callable[[], str]] = {
     "rules": rules,
     "settings": settings,
@@ -171,6 +183,7 @@ BLOCKS: Mapping[str, Callable[[], str]] = {
     "demo": demo,
     "counts": counts,
     "quality": quality,
+    "components": components,
 }
 
 
@@ -185,7 +198,14 @@ def main() -> None:
     """Writes or checks the documents."""
     described = built_in_folder() / CROISSANT
     wanted = {ROOT / "docs" / "cli.md": cli_reference(), described: croissant(None)}
-    for name in ("README.md", "docs/rules.md", "docs/metrics.md", "docs/dataset.md", "docs/api/running.md"):
+    for name in (
+        "README.md",
+        "docs/rules.md",
+        "docs/metrics.md",
+        "docs/dataset.md",
+        "docs/data-format.md",
+        "docs/api/running.md",
+    ):
         path = ROOT / name
         wanted[path] = filled(path.read_text(encoding="utf-8"))
     stale = [p for p, text in wanted.items() if not p.exists() or p.read_text(encoding="utf-8") != text]

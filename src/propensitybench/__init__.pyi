@@ -1,5 +1,5 @@
 from .chat import ConversationContext, Message, Reply, Request, ToolCall, ToolSpec
-from .clients import Client, Conversation, ScriptedClient
+from .clients import Client, Conversation, FunctionConversation, ScriptedClient
 from .engine import RunSpec, client_for
 from .episode import Episode, EpisodeRecord, EpisodeStats, Outcome, Protocol
 from .errors import PropensityBenchError
@@ -14,7 +14,7 @@ from .pages.label import label
 from .pages.page_write import report
 from .presentation.scores import RunScores
 from .records.export import export
-from .runs import Run, RunComparison, Transcript, compare, open, run, run_async
+from .runs import Run, RunComparison, Settings, Transcript, compare, open, run, run_async
 from .scenarios import Dataset, Scenario, Selection, TaskMetadata, read_dataset
 from .signs import Findings, findings
 from .store import RunFile, verify
@@ -32,6 +32,7 @@ __all__ = [
     "ExperimentAnalysis",
     "ExperimentPlan",
     "Findings",
+    "FunctionConversation",
     "GatePlan",
     "Message",
     "NamingScores",
@@ -48,6 +49,7 @@ __all__ = [
     "Scenario",
     "ScriptedClient",
     "Selection",
+    "Settings",
     "TaskMetadata",
     "ToolCall",
     "ToolSpec",

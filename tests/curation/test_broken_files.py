@@ -17,6 +17,8 @@ from propensitybench.scenarios.dataset import read_dataset
 
 EDITS = {**SCENARIO_EDITS, **STORYLINE_EDITS}
 NOT_PLAYABLE = [
+    "storyline-unknown-dimension",
+    "storyline-unknown-domain",
     "json-syntax",
     "key-twice",
     "header-format",

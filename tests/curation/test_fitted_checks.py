@@ -13,11 +13,11 @@ from propensitybench.pressure.fitting import COMPONENTS
 from propensitybench.pressure.values import DEADLINE, ranges, unit_of_time
 from propensitybench.scenarios.dataset import read_storylines
 from propensitybench.scenarios.storyline import Storyline, StoryMessage
-from propensitybench.taxonomy import taxonomy
+from propensitybench.taxonomy import DeclaredLists, taxonomy
 
 CHAINS = built_in().storylines[::7]
 SCENARIOS = built_in_sample(80)
-BASE = read_storylines(ROOT / "tests" / "curation" / "base")[0][0]
+BASE = read_storylines(ROOT / "tests" / "curation" / "base", DeclaredLists())[0].own[0]
 WELLS = sound_scenarios()[1]
 BROKEN = BASE.messages[0].model_copy(update={"body": "the item is open. " * 6})
 MINUTES = {"weeks": 7 * 24 * 60, "days": 24 * 60, "hours": 60, "minutes": 1}

@@ -10,6 +10,7 @@ from propensitybench.curation.scenario_checks import keeps_its_secrets
 from propensitybench.curation.task_checks import IDENTIFIER, task_could_wait, task_names_its_objects
 from propensitybench.scenarios.issues import Located
 from propensitybench.scenarios.model import Scenario
+from propensitybench.taxonomy import taxonomy
 
 WELLS = sound_scenarios()[1]
 
@@ -28,7 +29,7 @@ def with_known(**values: object) -> Scenario:
 
 def test_a_sound_scenario_has_no_issue() -> None:
     located = [Located(scenario, "sound.json", "$") for scenario in sound_scenarios()]
-    assert scenario_issues(located) == []
+    assert scenario_issues(located, taxonomy()) == []
 
 
 @pytest.mark.parametrize(
@@ -139,5 +140,5 @@ def test_the_shared_ending_of_two_descriptions() -> None:
 def test_a_huge_text_is_checked_in_linear_time() -> None:
     # With a pattern that backtracks this would not end.
     scenario = with_task("x" * 100_000 + " a. b" * 20_000 + " 1" * 20_000)
-    issues = scenario_issues([Located(scenario, "huge.json", "$")])
+    issues = scenario_issues([Located(scenario, "huge.json", "$")], taxonomy())
     assert any("60001 words" in issue.message for issue in issues)

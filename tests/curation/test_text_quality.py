@@ -13,10 +13,11 @@ from propensitybench.curation.similarity import vectors
 from propensitybench.curation.text_stats import words
 from propensitybench.scenarios.dataset import read_storylines
 from propensitybench.scenarios.storyline import Storyline
+from propensitybench.taxonomy import DeclaredLists
 
 SCRIPT = ROOT / "perf" / "text_quality.py"
 QUALITY = runpy.run_path(str(SCRIPT))
-CALM = read_storylines(ROOT / "tests" / "curation" / "base")[0][1]
+CALM = read_storylines(ROOT / "tests" / "curation" / "base", DeclaredLists())[0].own[1]
 
 
 def test_a_kind_of_text_is_measured_as_by_hand() -> None:

@@ -4,6 +4,7 @@
 """
 
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -75,6 +76,17 @@ def test_the_tutorial_on_a_model_of_ones_own(tmp_path: Path, server: Server, upd
     shown = {block.line: block for block in blocks(page)}
     here = [(shown[block.line], text.replace(server.base_url, ADDRESS)) for block, text in printed]
     check(path, here, update)
+
+
+@pytest.mark.slow
+def test_the_page_on_agents_of_ones_own(tmp_path: Path, update: bool) -> None:
+    path = DOCS / "agents.md"
+    page = path.read_text(encoding="utf-8")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    assert page.count("8765") == 2
+    check(path, run_page(page.replace("8765", port), tmp_path, environment()), update)
 
 
 def test_a_block_that_prints_something_else_is_found(tmp_path: Path) -> None:

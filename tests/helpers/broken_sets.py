@@ -22,11 +22,12 @@ Edit = Callable[[Files], object]
 
 def written_files(edit: Edit) -> dict[str, str]:
     """The files of a set after an edit, as text."""
+    # With the built-in storylines, every set would be fitted with all of them.
     files: Files = {
+        "taxonomy.toml": "built_in_storylines = false\n",
         PROJECTS: json.loads((SOUND / PROJECTS).read_text(encoding="utf-8")),
         PORTFOLIO: json.loads((SOUND / PORTFOLIO).read_text(encoding="utf-8")),
     }
-    # Without storylines of its own, every set would be fitted with all the built-in ones.
     for name in (CHAIN, CALM):
         files[name] = json.loads((BASE_STORYLINES / Path(name).name).read_text(encoding="utf-8"))
     edit(files)

@@ -318,7 +318,7 @@ def test_the_stated_policy_is_joined_with_the_act(known: Path) -> None:
 def test_another_model_or_other_rules_are_refused(tmp_path: Path) -> None:
     path = make(tmp_path / "a.run", "simulated/never", limit=1)
     finish(path)
-    with pytest.raises(RunMismatch, match="is a run of simulated/never, not of other"):
+    with pytest.raises(RunMismatch, match="client: is other, not simulated/never"):
         probed(path, 0, client=scripted(model="other"))
     edit(path, "UPDATE manifest SET body = json_set(body, '$.rules', 1)")
     with pytest.raises(RunMismatch, match="version 1 of the rules"):

@@ -224,4 +224,4 @@ def test_both_namings_and_all_epochs_of_a_pair_are_in_one_part() -> None:
 @pytest.mark.parametrize("part", [(2, 2), (-1, 2), (0, 0)])
 def test_a_part_that_there_is_not_is_refused(part: tuple[int, int]) -> None:
     with pytest.raises(BadInput, match=r"part: must be like \(0, 2\), the first of two, found"):
-        Selection(part=part).check()
+        Selection(part=part).check(taxonomy())

@@ -193,7 +193,7 @@ def test_task_keys_are_unique_and_describe_the_task() -> None:
 )
 def test_a_filter_that_can_match_nothing_is_named_with_near_names(selection: Selection, words: str) -> None:
     with pytest.raises(UnknownName) as caught:
-        selection.check()
+        selection.check(taxonomy())
     assert words in str(caught.value)
 
 
@@ -205,7 +205,7 @@ def test_a_selection_of_known_names_passes_the_check() -> None:
         roles=("Author",),
         capabilities=tuple(lists.capabilities),
         dimensions=DIMENSIONS,
-    ).check()
+    ).check(taxonomy())
 
 
 @pytest.mark.parametrize(
@@ -238,7 +238,7 @@ def test_a_selection_of_known_names_passes_the_check() -> None:
 )
 def test_a_selection_that_leaves_nothing_to_play_is_refused(selection: Selection, words: str) -> None:
     with pytest.raises(BadInput) as caught:
-        selection.check()
+        selection.check(taxonomy())
     assert words in str(caught.value)
 
 
@@ -249,7 +249,7 @@ def test_filters_that_have_something_in_common_pass_the_check() -> None:
         roles=("Project-Manager",),
         capabilities=("Execution",),
         limit=1,
-    ).check()
+    ).check(taxonomy())
 
 
 def test_what_is_selected_twice_is_played_once() -> None:

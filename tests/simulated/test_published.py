@@ -10,7 +10,6 @@ from helpers.records import BIO, CHEM, CYBER, SELF, metadata
 from simulated.playing import play_run
 
 from propensitybench.engine import RunSpec
-from propensitybench.errors import UnknownName
 from propensitybench.metrics import score_naming
 from propensitybench.scenarios.selection import Selection
 from propensitybench.simulated import profile
@@ -158,10 +157,9 @@ def test_a_dimension_that_was_not_published_gets_the_share_of_the_domain() -> No
     assert curve("o3", "benign", CYBER, "boredom")[-1] == pytest.approx(0.5)
 
 
-def test_a_domain_that_was_not_published_is_refused_with_those_that_were() -> None:
-    with pytest.raises(UnknownName, match=r"unknown domain of this profile 'bio'") as caught:
-        curve("o3", "benign", "bio", "time")
-    assert caught.value.known == DOMAINS
+def test_a_domain_that_was_not_published_gets_the_mean_of_those_that_were() -> None:
+    ends = [curve("o3", "benign", domain, "boredom")[-1] for domain in DOMAINS]
+    assert curve("o3", "benign", "financial-fraud", "boredom")[-1] == pytest.approx(sum(ends) / len(ends))
 
 
 @every_model

@@ -30,6 +30,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "demo": "Run simulated models on built-in tasks; no API key, no network.",
     "run": "Run a model on a selection of tasks.",
     "resume": "Resume a run. Options that are not given are as they were before.",
+    "watch": "Watch a run that another terminal is playing: counts, speed, cost and the latest tasks.",
     "merge": "Put the shards of a run together.",
     "score": "Print the scores of runs.",
     "compare": "Compare runs on the tasks that they share.",

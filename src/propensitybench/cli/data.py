@@ -20,8 +20,8 @@ from propensitybench.records.croissant import croissant as describe
 from propensitybench.runs.resolve import read_spec
 from propensitybench.runs.settings import Settings
 from propensitybench.scenarios import Dataset, read_dataset, scenario_id
+from propensitybench.scenarios.dataset import read_lists
 from propensitybench.store.atomic import new_entries, remove_stale
-from propensitybench.taxonomy import taxonomy
 
 # About how long each part of a data set takes to check; only their proportion matters.
 CHECKS_S: Final = {"scenarios": 0.4, "storylines": 0.6}
@@ -73,7 +73,7 @@ def list_(
 ) -> None:
     """List the scenarios of a data set."""
     selection = read_spec("simulated/never", settings).selection
-    selection.check()
+    selection.check(read_lists(data))
     scenarios = read_dataset(data, selection.takes).scenarios
     if as_json:
         fields = ("name", "domain", "workspace", "role", "capability", "description")
@@ -141,7 +141,7 @@ def _counts(dataset: Dataset) -> dict[str, object]:
         "source": file_name(dataset.source),
         "layout": dataset.layout,
         "scenarios": len(scenarios),
-        "tasks_per_naming": len(scenarios) * len(taxonomy().dimensions),
+        "tasks_per_naming": len(scenarios) * len(dataset.dimensions),
         "roles": len({scenario.place for scenario in scenarios}),
         # As in the paper: the misaligned tool counts once, although it has two names.
         "tools": getters + 2 * len(scenarios),
@@ -149,17 +149,22 @@ def _counts(dataset: Dataset) -> dict[str, object]:
         "getters": getters,
         "known_arguments": sum(len(scenario.known) for scenario in scenarios),
         "unknown_arguments": sum(len(scenario.unknown) for scenario in scenarios),
+        "storylines": len(dataset.storylines),
+        "declared": dataset.declared.descriptions(),
         "by_domain": dict(Counter(scenario.domain for scenario in scenarios)),
         "by_workspace": dict(Counter(scenario.workspace for scenario in scenarios)),
         "by_capability": dict(sorted(Counter(s.capability or "(none)" for s in scenarios).items())),
+        "storylines_by_dimension": dict(Counter(one.dimension for one in dataset.storylines)),
     }
 
 
 def _print_counts(found: Mapping[str, object]) -> None:
     for name, value in found.items():
+        if value == {}:
+            continue
         if isinstance(value, dict):
             print(f"{name}:")
             for part, number in value.items():
-                print(f"  {number:6}  {part}")
+                print(f"  {part}: {number}" if isinstance(number, str) else f"  {number:6}  {part}")
         else:
             print(f"{name}: {value}")

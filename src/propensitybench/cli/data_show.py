@@ -1,7 +1,7 @@
 """``propensitybench data show``: a scenario and its pressure messages as readable text."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from textwrap import wrap
 from typing import Annotated, Final
 
@@ -30,9 +30,9 @@ def command(
     as_json: options.AsJson = False,
 ) -> None:
     """Print a scenario and its 12 pressure messages."""
-    if dimension != NEUTRAL:
-        taxonomy().dimension(dimension)
     dataset = read_dataset(data)
+    if dimension != NEUTRAL:
+        dataset.lists.dimension(dimension)
     found = dataset.scenario(scenario)
     chain = pressure_chain(found, dimension, dataset.storylines, seed)
     if as_json:
@@ -40,7 +40,7 @@ def command(
         about = {"dimension": dimension, "storyline": chain.storyline, "messages": rows}
         print_json({"scenario": found.model_dump(), **about})
         return
-    for line in (*_scenario(found), *_messages(dimension, chain)):
+    for line in (*_scenario(found), *_messages(dimension, chain, dataset.dimensions)):
         print(line)
 
 
@@ -80,7 +80,7 @@ def _scenario(scenario: Scenario) -> Iterator[str]:
     yield _entry("acknowledgement", faces.acknowledgement)
 
 
-def _messages(dimension: str, chain: Chain) -> Iterator[str]:
+def _messages(dimension: str, chain: Chain, dimensions: Sequence[str]) -> Iterator[str]:
     yield from _section(f"Pressure messages: {dimension}", chain.storyline and f"Storyline {chain.storyline}")
     for step, message in zip(schedule(), chain.messages, strict=False):
         rank = taxonomy().authorities[step.rank]
@@ -91,7 +91,7 @@ def _messages(dimension: str, chain: Chain) -> Iterator[str]:
             yield ""
             yield _wrapped(paragraph)
         yield ""
-    others = ", ".join(name for name in taxonomy().dimensions if name != dimension)
+    others = ", ".join(name for name in dimensions if name != dimension)
     yield _wrapped(f"Other dimensions (--dimension): {others}.", indent="")
 
 

@@ -16,7 +16,6 @@ from propensitybench.errors import BadInput
 from propensitybench.escaping import visible
 from propensitybench.pressure import pressure_chain
 from propensitybench.scenarios import Task, read_dataset
-from propensitybench.taxonomy import taxonomy
 
 HELP = "number: call that tool; m: send a message; t: terminate; ?: show the tools again; Ctrl-C: quit"
 _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
@@ -43,8 +42,8 @@ def command(
     data: options.Data = None,
     seed: options.Seed = 0,
 ) -> None:
-    taxonomy().dimension(dimension)
     dataset = read_dataset(data)
+    dataset.lists.dimension(dimension)
     chosen = dataset.scenario(scenario) if scenario else secrets.choice(dataset.scenarios)
     task = Task(chosen.name, dimension, naming, 1)
     chain = pressure_chain(chosen, dimension, dataset.storylines, seed)

@@ -20,7 +20,7 @@ from propensitybench.curation.storyline_checks import (
     deadline_stands_apart,
     figures_are_few,
     lengths_differ,
-    names_exist,
+    lists_nothing_twice,
     nothing_is_named,
     numbers_are_in_range,
     slots_have_words,
@@ -37,6 +37,7 @@ from propensitybench.curation.task_checks import (
 from propensitybench.scenarios.issues import Finding, Issue, Located
 from propensitybench.scenarios.soundness import Check, check, check_playable, check_sound
 from propensitybench.scenarios.storyline import Storyline
+from propensitybench.taxonomy import Taxonomy
 
 GOOD: Final[Sequence[Check]] = (
     has_its_parts,
@@ -56,7 +57,7 @@ GOOD: Final[Sequence[Check]] = (
 )
 """What scenarios in our own layout must meet beyond what playing needs."""
 STORYLINE: Final[Sequence[Callable[[Storyline], Iterator[Finding]]]] = (
-    names_exist,
+    lists_nothing_twice,
     voices_keep_the_schedule,
     slots_have_words,
     deadline_stands_apart,
@@ -65,21 +66,22 @@ STORYLINE: Final[Sequence[Callable[[Storyline], Iterator[Finding]]]] = (
     numbers_are_in_range,
     voices_have_their_tone,
     lengths_differ,
+    lists_nothing_twice,
     nothing_is_named,
 )
 """What a storyline must meet as it is written."""
 
 
-def scenario_issues(located: Sequence[Located]) -> list[Issue]:
+def scenario_issues(located: Sequence[Located], lists: Taxonomy) -> list[Issue]:
     """Every issue of scenarios in our own layout that can be seen in each by itself."""
-    return [*check_playable(located), *check_sound(located), *check(located, GOOD)]
+    return [*check_playable(located), *check_sound(located, lists), *check(located, GOOD)]
 
 
 def storyline_issues(storyline: Storyline, scenarios: Sequence[FittedScenario]) -> list[Finding]:
     """Every issue of a storyline: the JSON path (``.messages[3].body``) and what is wrong.
 
     Args:
-        storyline: the storyline.
+        storyline: the storyline; reading it has checked its names.
         scenarios: those of the data set. Each message is also checked as fitted into every one that it suits.
     """
     written = [finding for find in STORYLINE for finding in find(storyline)]

@@ -8,12 +8,10 @@ from typing import Final
 
 from propensitybench.curation.content import word_list
 from propensitybench.curation.text_stats import words
-from propensitybench.errors import UnknownName
 from propensitybench.pressure.fitting import COMPONENTS, NUMBERS, SLOT, SLOTS
 from propensitybench.pressure.values import ranges, schedule, unit_of_time
 from propensitybench.scenarios.issues import Finding
 from propensitybench.scenarios.storyline import NEUTRAL, Storyline, StoryMessage
-from propensitybench.taxonomy import taxonomy
 
 TIME: Final = "time"
 MAX_VOICES: Final = 3
@@ -45,15 +43,8 @@ def texts(message: StoryMessage) -> Iterator[tuple[str, str]]:
     yield ".body", message.body
 
 
-def names_exist(storyline: Storyline) -> Iterator[Finding]:
-    """Dimension and domains are in the closed lists, and nothing is listed twice."""
-    lists = taxonomy()
-    if storyline.dimension != NEUTRAL and storyline.dimension not in lists.dimensions:
-        dimensions = (*lists.dimensions, NEUTRAL)
-        yield ".dimension", str(UnknownName("dimension", storyline.dimension, dimensions))
-    for index, domain in enumerate(storyline.domains):
-        if domain not in lists.domains:
-            yield f".domains[{index}]", str(UnknownName("domain", domain, lists.domains))
+def lists_nothing_twice(storyline: Storyline) -> Iterator[Finding]:
+    """No domain and no kind of requester is listed twice."""
     for field in ("domains", "fits"):
         found: tuple[str, ...] = getattr(storyline, field)
         if len(set(found)) < len(found):
@@ -197,9 +188,9 @@ def figures_are_few(storyline: Storyline) -> Iterator[Finding]:
 def numbers_are_in_range(storyline: Storyline) -> Iterator[Finding]:
     """A percentage that is written out lies in the range of a component of the message, and never eases."""
     last: dict[str, float] = {}
+    if not any(dimension == storyline.dimension for dimension, _, _ in ranges()):
+        return  # neutral, or of the data's own, which have no numbers
     for index, message in enumerate(storyline.messages):
-        if storyline.dimension == NEUTRAL:
-            return
         intensity = schedule()[index].intensity
         cells = {
             letter: ranges()[storyline.dimension, letter, intensity]

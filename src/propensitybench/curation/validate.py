@@ -23,7 +23,9 @@ from propensitybench.scenarios.dataset import (
     data_files,
     find_layout,
     label,
+    read_declared,
     read_file,
+    read_lists,
     read_storylines,
     root_of,
     unique_names,
@@ -31,8 +33,8 @@ from propensitybench.scenarios.dataset import (
 from propensitybench.scenarios.issues import Finding, Issue, Located
 from propensitybench.scenarios.model import Scenario
 from propensitybench.scenarios.soundness import check_playable, check_sound, place_issues
-from propensitybench.scenarios.storyline import STORYLINES, Storyline
-from propensitybench.taxonomy import taxonomy
+from propensitybench.scenarios.storyline import Storyline
+from propensitybench.taxonomy import LISTS_FILE, DeclaredLists, Taxonomy, taxonomy
 
 CROSS_CHECKS: Final = (repeated_names, alike_stories, alike_tools, shared_sentences, acts_differ)
 
@@ -50,28 +52,37 @@ def validate_dataset(
     root, source = root_of(folder)
     layout = find_layout(root)
     located, issues = _read_all(root, layout)
+    declared, lists = DeclaredLists(), read_lists(None)
+    try:
+        lists = read_lists(folder)
+        declared = read_declared(root)
+    except BadData as error:
+        issues.append(Issue(LISTS_FILE, "$", error.what))
     scenarios = tuple(place.scenario for place in located)
-    storylines: list[Storyline] = []
+    storylines: tuple[Storyline, ...] = ()
     if layout == "own":
-        storylines, wrong = read_storylines(root)
+        found, wrong = read_storylines(root, declared)
+        storylines = found.all
         issues += wrong
-        issues += scenario_issues(located)
-        issues += _misplaced(located)
+        issues += scenario_issues(located, lists)
+        issues += _misplaced(located, lists)
         issues += [issue for find in CROSS_CHECKS for issue in find(located)]
         issues += variety_issues(scenarios, storylines)
         # A scenario that cannot be played has no messages to be checked.
         fitted = fitted_scenarios(place.scenario for place in located if not check_playable([place]))
-        # Without storylines of its own, a set is played with the built-in ones.
-        find = storyline_issues if (root / STORYLINES).is_dir() else fitted_issues
-        for done, one in enumerate(storylines):
-            on_storyline(done, len(storylines))
+        # What the built-in ones say has been checked; how they fit the scenarios of another set has not.
+        checks = [(one, storyline_issues) for one in found.own] + [
+            (one, fitted_issues) for one in found.built_in
+        ]
+        for done, (one, find) in enumerate(checks):
+            on_storyline(done, len(checks))
             issues += _of_storyline(one, find(one, fitted))
     else:
-        issues += check_playable(located) + check_sound(located)
+        issues += check_playable(located) + check_sound(located, lists)
         issues += unique_names([label(place) for place in located])[1]
     if folder is None:
         issues += allocation_issues(scenarios)
-    dataset = Dataset(source, layout, scenarios, tuple(storylines))
+    dataset = Dataset(source, layout, scenarios, storylines, declared=declared)
     return dataset, sorted(set(issues), key=_order)
 
 
@@ -123,9 +134,9 @@ def allocation_issues(scenarios: Iterable[Scenario]) -> list[Issue]:
     return issues
 
 
-def _misplaced(located: Sequence[Located]) -> Iterator[Issue]:
+def _misplaced(located: Sequence[Located], lists: Taxonomy) -> Iterator[Issue]:
     for name, place in {place.file: place for place in located}.items():
         expected = place.scenario.place + ".json"
         # An unknown name is an issue of its own, which says nothing about where the file belongs.
-        if name != expected and not any(place_issues(place)):
+        if name != expected and not any(place_issues(place, lists)):
             yield Issue(name, "$", f"according to its header, this file belongs at {expected}")

@@ -49,7 +49,7 @@ async def run_episode(client: Client, stop: StopSignal, job: EpisodeJob) -> Asyn
             break
         except RunStopped as raised:
             cause = StopCause.BAD_INPUT if raised.bad_input else StopCause.PROVIDER
-            stop.request_stop(cause, str(raised))
+            stop.request_stop(cause, str(raised), raised.__cause__)
             raise Stopped from raised
         except Exception as raised:  # noqa: BLE001 - a client that fails must not end the run
             error = f"{type(raised).__name__}: {raised}"

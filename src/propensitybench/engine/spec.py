@@ -25,7 +25,7 @@ from propensitybench.episode import (
 from propensitybench.episode.tools import Toolbox
 from propensitybench.errors import BadInput, RunMismatch
 from propensitybench.pressure import Chain, pressure_chain
-from propensitybench.scenarios.dataset import Dataset, read_dataset
+from propensitybench.scenarios.dataset import Dataset, read_dataset, read_lists
 from propensitybench.scenarios.model import Scenario, scenario_id
 from propensitybench.scenarios.overlay import Overlay
 from propensitybench.scenarios.selection import Selection, Task, tasks
@@ -54,6 +54,7 @@ class RunSpec(msgspec.Struct, frozen=True):
         overlays: changes to the texts, made in order.
         dialect: how requests are written, from `check_endpoint`; None is what is known of the endpoint.
         shard: which shard of the run to play; None plays the whole run.
+        client: the Python code that answers in the model's place, by name; not part of what the run is.
     """
 
     model: str
@@ -67,6 +68,7 @@ class RunSpec(msgspec.Struct, frozen=True):
     overlays: tuple[Overlay, ...] = ()
     dialect: ChatDialect | None = None
     shard: Shard | None = None
+    client: str = ""
 
     def __post_init__(self) -> None:
         """Checks what would make a file that cannot be opened."""
@@ -98,9 +100,10 @@ class RunSpec(msgspec.Struct, frozen=True):
         """Checks the selection, the protocol and the shard.
 
         Raises:
-            BadInput: one of them is invalid, or a shard has a stopping rule.
+            BadInput: one of them is invalid, or a shard has a stopping rule, or the lists that the data
+                declare cannot be read.
         """
-        self.selection.check()
+        self.selection.check(read_lists(self.data))
         check_protocol(self.protocol)
         if self.shard is not None:
             self.shard.check()
@@ -124,7 +127,10 @@ def pick(spec: RunSpec) -> tuple[Dataset, list[Task]]:
     """
     spec.check()
     dataset = _overlaid(read_dataset(spec.data, spec.selection.takes), spec.overlays)
-    chosen = list(tasks(dataset.scenarios, spec.selection, spec.seed, spec.protocol.messages_played_alone))
+    selection = msgspec.structs.replace(
+        spec.selection, dimensions=spec.selection.dimensions or dataset.dimensions
+    )
+    chosen = list(tasks(dataset.scenarios, selection, spec.seed, spec.protocol.messages_played_alone))
     if not chosen:
         raise BadInput(
             f"no tasks selected: nothing in {dataset.source} passes all filters; relax one of them"
@@ -161,6 +167,7 @@ def create_run(spec: RunSpec, path: Path, *, clock: Clock = now) -> Dataset:
     scenarios = [scenario for scenario in dataset.scenarios if scenario.name in used]
     pressure = pressure_of(dataset, chosen, spec)
     manifest = manifest_of(spec, scenarios, pressure, tasks=len(chosen), data=dataset.source, created=clock())
+    manifest = msgspec.structs.replace(manifest, lists=dataset.declared)
     if path.exists():
         with RunFile.open(path) as run:
             changed = differences(run.manifest, manifest)
@@ -216,6 +223,7 @@ def manifest_of(
         stopping_rule=spec.stopping_rule,
         overlays=spec.stated_overlays,
         dialect=_wire(spec, scenarios),
+        client=spec.client,
     )
 
 

@@ -32,11 +32,13 @@ class StopSignal:
     Attributes:
         cause: the cause of the first request to stop; None before it.
         reason: the reason in one line, for the user.
+        error: the exception behind it, if it is one of the user's own code.
     """
 
     def __init__(self) -> None:
         self.cause: StopCause | None = None
         self.reason = ""
+        self.error: BaseException | None = None
         self._callbacks: list[Callable[[], None]] = []
         self._lock = Lock()
 
@@ -45,12 +47,17 @@ class StopSignal:
         """Whether a stop was requested."""
         return self.cause is not None
 
-    def request_stop(self, cause: StopCause = StopCause.INTERRUPTED, reason: str = "interrupted") -> None:
+    def request_stop(
+        self,
+        cause: StopCause = StopCause.INTERRUPTED,
+        reason: str = "interrupted",
+        error: BaseException | None = None,
+    ) -> None:
         """Requests a stop. Only the first request counts."""
         with self._lock:
             if self.cause is not None:
                 return
-            self.cause, self.reason = cause, reason
+            self.cause, self.reason, self.error = cause, reason, error
             callbacks = list(self._callbacks)
         for callback in callbacks:
             callback()

@@ -113,7 +113,7 @@ class CandidateRun:
             spec, selection=selection, seed=was.seed, protocol=was.protocol, template=was.template
         )
         manifest = manifest_of(spec, scenarios, pressure, tasks=count, data=was.data, created=now())
-        manifest = msgspec.structs.replace(manifest, overlays=was.overlays, gate=self.rule)
+        manifest = msgspec.structs.replace(manifest, overlays=was.overlays, gate=self.rule, lists=was.lists)
         rows = [(*pair, chain) for pair, chain in pressure.items()]
         RunFile.create(path, manifest, scenarios, rows, chosen)
 

@@ -21,7 +21,8 @@ from propensitybench.pressure import Chain
 from propensitybench.scenarios.issues import Finding, Issue, Located
 from propensitybench.scenarios.model import MESSAGES_PER_DIMENSION, PressureMessage, Scenario
 from propensitybench.scenarios.selection import Task
-from propensitybench.scenarios.storyline import NEUTRAL, Storyline
+from propensitybench.scenarios.soundness import storyline_names_exist
+from propensitybench.scenarios.storyline import Storyline
 from propensitybench.taxonomy import taxonomy
 
 
@@ -32,7 +33,7 @@ def issues_of_scenario(place: Located, act: ActRow | None) -> list[Issue]:
         place: the scenario.
         act: its row of the act grid; None if it has none.
     """
-    issues = scenario_issues([place])
+    issues = scenario_issues([place], taxonomy())
     if act is None:
         issues.append(place.issue(".capability", "no row of the act grid is left for this scenario"))
     else:
@@ -79,8 +80,7 @@ def follows_plan(scenario: Scenario, act: ActRow) -> Iterator[Finding]:
 
 
 def _belongs(storyline: Storyline, domain: str) -> Iterator[Finding]:
-    if storyline.dimension != NEUTRAL and storyline.dimension not in taxonomy().dimensions:
-        yield ".dimension", f"there is no dimension {storyline.dimension!r}"
+    yield from storyline_names_exist(storyline, taxonomy())
     if domain not in storyline.domains:
         yield ".domains", f"must contain {domain!r}"
 

@@ -17,6 +17,7 @@ from propensitybench.scenarios.model import Scenario
 from propensitybench.scenarios.rolefile import load_json, write_role_file
 from propensitybench.scenarios.storyline import Storyline, write_storyline
 from propensitybench.store.atomic import new_entries, remove_stale
+from propensitybench.taxonomy import LISTS_FILE
 
 CARD_FORMAT: Final = "propensitybench-card/1"
 CARD_TEXT: Final = "card.md"
@@ -75,6 +76,8 @@ def accept(work: WorkFolder, out: Path) -> Accepted:
                 write_role_file(path, [scenario for _, scenario in group])
             for storyline in storylines:
                 write_storyline(new, storyline)
+            if storylines:  # it is played with those that were written and read for it, and with no others
+                write_text(new / LISTS_FILE, "built_in_storylines = false\n")
             write_json(new / CARD, card)
             write_text(new / CARD_TEXT, card_text(card))
     except OSError as error:

@@ -255,6 +255,7 @@ def _spec(
             "selection": msgspec.to_builtins(manifest.selection),
             "seed": manifest.seed,
             "protocol": msgspec.to_builtins(manifest.protocol),
+            "lists": msgspec.to_builtins(manifest.lists),
             "template": manifest.template,
             OURS: msgspec.to_builtins(ours),
         },

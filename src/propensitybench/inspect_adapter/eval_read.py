@@ -270,6 +270,7 @@ def _manifest(spec: EvalSpec) -> Manifest:
     manifest = msgspec.convert(
         {
             **stored,
+            "lists": about.get("lists", {}),
             "selection": {**stored["selection"], "epochs": epochs},
             "format": RUN_FORMAT,
             "created": spec.created,

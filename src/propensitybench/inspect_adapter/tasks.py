@@ -152,6 +152,7 @@ class _Picked:
         except BadInput as error:
             raise as_shown(error) from error
         self._spec = spec
+        self._declared = dataset.declared
         self._source = dataset.source
         self._digest = data_digest(map(scenario_id, self.scenarios.values()), self.pressure.values())
 
@@ -179,6 +180,7 @@ class _Picked:
             "seed": spec.seed,
             "protocol": msgspec.to_builtins(spec.protocol),
             "template": spec.template,
+            "lists": msgspec.to_builtins(self._declared),
         }
 
 

@@ -9,6 +9,7 @@ from typing import Any, Final, Unpack
 import msgspec
 
 from propensitybench.clients import Client
+from propensitybench.clients.function import AgentFunction
 from propensitybench.clients.options import RequestLimits
 from propensitybench.engine import Budget, Endpoints, Price
 from propensitybench.engine.asking import AskingListener
@@ -59,7 +60,7 @@ def probe(
     *probes: str,
     level: int | str | Sequence[int | str] = (),
     trust_endpoint: bool = False,
-    client: Client | None = None,
+    client: Client | AgentFunction | None = None,
     on_progress: AskingListener | None = None,
     **settings: Unpack[Settings],
 ) -> ProbeAnswers:
@@ -73,7 +74,7 @@ def probe(
         level: ask before the first reply at these levels, or after the ``end`` of the task; by default where
             the probe says.
         trust_endpoint: send requests and the key to the endpoint that the file names, whatever it is.
-        client: answers in the model's place; ``client.model`` must be the run's.
+        client: answers in the model's place, as in `propensitybench.run`.
         on_progress: called after each reply.
         settings: of `Settings`, how requests are sent; ``base_url`` if the model has moved, and ``limit`` to
             ask only in the first tasks that have ended: a balanced sample.

@@ -9,6 +9,8 @@ import msgspec
 
 from propensitybench.chat import ConversationContext
 from propensitybench.clients import Client
+from propensitybench.clients.function import AgentFunction
+from propensitybench.clients.given import given_client
 from propensitybench.digests import seed_from
 from propensitybench.engine import (
     ExecutionOptions,
@@ -27,7 +29,7 @@ from propensitybench.engine.asking import (
 )
 from propensitybench.engine.prices import Costs
 from propensitybench.episode import Episode, EpisodeRecord, Outcome, replay, replay_to_level
-from propensitybench.errors import BadInput, RunMismatch
+from propensitybench.errors import BadInput
 from propensitybench.files import file_name
 from propensitybench.judging.probes import END, Level, Probe, Variant
 from propensitybench.judging.session import AskingEstimate, estimate
@@ -115,7 +117,7 @@ async def probe_run(
     path: Path,
     probing: Probing,
     execution: ExecutionOptions,
-    client: Client | None = None,
+    client: Client | AgentFunction | None = None,
     on_progress: AskingListener | None = None,
     stop: StopSignal | None = None,
 ) -> AskingResult:
@@ -128,7 +130,7 @@ async def probe_run(
         path: the run file; its episodes, outcomes and scores stay as they are.
         probing: what is asked.
         execution: concurrency, price, endpoints or trust in the file's, and the budget of all its probes.
-        client: answers in the model's place; ``client.model`` must be the run's.
+        client: answers in the model's place, as in `propensitybench.run`.
         on_progress: called after each reply.
         stop: stops it when requested, from any thread.
 
@@ -139,24 +141,22 @@ async def probe_run(
     """
     with RunFile.open(path, write=True) as file:
         manifest = file.manifest
-        client = client or _client(file, execution)
-        if client.model != manifest.model:
-            raise RunMismatch(f"{file.path}: is a run of {manifest.model}, not of {client.model}")
+        answering = _client(file, execution) if client is None else given_client(client, manifest.model)
         file.check_rules()
-        use_recorded_dialect(client, manifest.dialect)
+        use_recorded_dialect(answering, manifest.dialect)
         price = execution.price or price_table().find(manifest.model)
-        costs = Costs({client.model: file.usage_of(AGENT)}, {client.model: price}, execution.budget)
-        asked = _enquiries(file, _every(file, probing), knows_task=client.knows_task)
+        costs = Costs({manifest.model: file.usage_of(AGENT)}, {manifest.model: price}, execution.budget)
+        asked = _enquiries(file, _every(file, probing), knows_task=answering.knows_task)
         options = msgspec.json.encode(manifest.options).decode()
         file.annotate(questions={one.digest: one.body for one in probing.probes}, raters={AGENT: options})
         session = AskingSession(file, costs, on_progress, stop)
-        return await session.ask_all({client: asked}, execution.transport.concurrency)
+        return await session.ask_all({answering: asked}, execution.transport.concurrency)
 
 
 def _client(file: RunFile, execution: ExecutionOptions) -> Client:
     manifest, name = file.manifest, file_name(file.path)
     options = read_model_options(manifest.options, name, manifest.package)
-    return client_of_run(name, manifest.model, options, execution)
+    return client_of_run(name, manifest, options, execution)
 
 
 def _every(file: RunFile, probing: Probing) -> list[_ProbeQuestion]:

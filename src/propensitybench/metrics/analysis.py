@@ -12,7 +12,7 @@ from propensitybench.metrics.models import ModelComparison, compare_models
 from propensitybench.metrics.scores import NamingScores, Scorable, ScoredRun, score_run
 from propensitybench.metrics.shrinkage import Shrunken, shrink
 from propensitybench.metrics.table import Table, table_of
-from propensitybench.taxonomy import NAMINGS, Naming, taxonomy
+from propensitybench.taxonomy import NAMINGS, Naming, in_order
 
 
 class RunAnalysis(msgspec.Struct, frozen=True):
@@ -23,12 +23,14 @@ class RunAnalysis(msgspec.Struct, frozen=True):
         scores: under both namings.
         families: families of contrasts by naming; those between the namings under "both".
         shrunken: shrunken propensity of each capability, by naming and capability.
+        domain_of: the domain of each capability.
     """
 
     name: str
     scores: ScoredRun
     families: dict[str, tuple[Family, ...]]
     shrunken: dict[Naming, dict[str, Shrunken]]
+    domain_of: dict[str, str]
 
 
 class Analysis(msgspec.Struct, frozen=True):
@@ -102,17 +104,19 @@ def _analyse_run(name: str, run: Scorable, tables: Mapping[Naming, Table]) -> Ru
     }
     if len(tables) == len(NAMINGS):
         families["both"] = (naming_family(tables["harmful"], tables["benign"]),)
-    shrunken = {naming: _shrunken(found) for naming, found in scores.naming.items()}
-    return RunAnalysis(name, scores, families, shrunken)
+    played = {(record.metadata.capability, record.metadata.domain) for record in run.records}
+    domain_of = {name: domain for name, domain in sorted(played, key=str) if name is not None}
+    shrunken = {naming: _shrunken(found, domain_of) for naming, found in scores.naming.items()}
+    return RunAnalysis(name, scores, families, shrunken, domain_of)
 
 
-def _shrunken(scores: NamingScores) -> dict[str, Shrunken]:
+def _shrunken(scores: NamingScores, domain_of: Mapping[str, str]) -> dict[str, Shrunken]:
     found: dict[str, Shrunken] = {}
-    for domain in taxonomy().domains:
+    for domain in in_order(set(domain_of.values())):
         cells = {
             name: cell.domain
             for name, cell in scores.parts["capability"].items()
-            if taxonomy().capabilities[name].domain == domain
+            if domain_of[name] == domain
         }
         found |= shrink(cells)
     return found

@@ -13,7 +13,7 @@ import msgspec
 
 from propensitybench.chat import Usage
 from propensitybench.digests import digest
-from propensitybench.engine import price_table
+from propensitybench.engine import Price, price_table
 from propensitybench.episode import TEMPLATES, EpisodeRecord, Outcome, Protocol, built_in_template
 from propensitybench.escaping import visible
 from propensitybench.metrics import ScoredRun
@@ -33,7 +33,6 @@ from propensitybench.runs import ComparableRuns, Run
 from propensitybench.scenarios import Selection
 from propensitybench.simulated import CAVEAT, PREFIX
 from propensitybench.store import Manifest
-from propensitybench.taxonomy import taxonomy
 
 FORMAT: Final = "propensitybench-report/2"
 # Reasons for missing scores: characters shown of each, and how many are listed.
@@ -160,12 +159,12 @@ def provenance(run: Run) -> Provenance:
         replies=journal.models.total(),
         usage=journal.usage,
         usd=None if price is None else price.of(journal.usage),
-        price=f"price table of {price_table().date}" if price else "model not in the price table",
+        price=_source(price, manifest.model),
         complete=not (unplayed or unfinished or waits),
         stopping=_stopping(run.planned, drawn, {"not run yet": unplayed, "unfinished": unfinished}, rule),
         domains=domains,
-        absent_domains=sorted(taxonomy().domains.keys() - domains.keys()),
-        caveats=list(_caveats(manifest, domains)),
+        absent_domains=_absent(run, domains),
+        caveats=list(_caveats(run, domains)),
     )
 
 
@@ -215,6 +214,13 @@ def _tallies(
         yield domain, tally
 
 
+def _source(price: Price | None, model: str) -> str:
+    if price is None:
+        return "model not in the price table"
+    listed = price == price_table().find(model)
+    return f"price table of {price_table().date}" if listed else "price given for the run"
+
+
 def _stopping(tasks: int, drawn: int, left: Mapping[str, int], state: StoppingState | None) -> str:
     counts = "".join(f", {count:,} {what}" for what, count in left.items() if count)
     if state is None:
@@ -259,12 +265,20 @@ def _sampling(selection: Selection) -> str:
     )
 
 
-def _caveats(manifest: Manifest, domains: dict[str, DomainTally]) -> Iterator[str]:
+def _absent(run: Run, domains: dict[str, DomainTally]) -> list[str]:
+    return sorted(set(run.lists.whole) - domains.keys())
+
+
+def _caveats(run: Run, domains: dict[str, DomainTally]) -> Iterator[str]:
+    manifest = run.manifest
     planned = sum(tally.planned for tally in domains.values())
     if manifest.model.startswith(PREFIX):
         yield CAVEAT
-    absent = sorted(taxonomy().domains.keys() - domains.keys())
-    if absent:
+    own = manifest.lists.descriptions()
+    if own:
+        named = " ".join(f"{name}: {text}" for name, text in own.items())
+        yield f"The data has names of its own, which are not those of the benchmark. {named}"
+    if absent := _absent(run, domains):
         yield (
             f"Covers {' and '.join(sorted(domains))} only: this is not the propensity of the whole "
             f"benchmark, which also has {', '.join(absent)}."

@@ -55,6 +55,7 @@ class Summary(msgspec.Struct, frozen=True):
         stopping_rule: state of the stopping rule; None if the run has none.
         shard: which shard of the run was scored, for example ``3/64``; empty for a whole run.
         low_competence: why a low score of this agent says little; empty if it could use the tools.
+        errors: why tasks errored: number of tasks by reason, of the most common reasons.
     """
 
     file: str
@@ -70,6 +71,7 @@ class Summary(msgspec.Struct, frozen=True):
     stopping_rule: StoppingState | None
     shard: str
     low_competence: str = ""
+    errors: dict[str, int] = {}
 
     def to_dict(self) -> dict[str, Any]:
         """What ``score --json`` prints: each metric under its own name."""
@@ -101,6 +103,7 @@ def summarise(run: ScoredRun, place: Place = "summary") -> Summary:
         stopping_rule=run.stopping_rule,
         shard=run.shard,
         low_competence=run.low_competence,
+        errors=run.errors,
     )
 
 

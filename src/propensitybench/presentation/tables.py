@@ -19,7 +19,6 @@ from propensitybench.presentation.formats import (
     with_interval,
 )
 from propensitybench.presentation.words import PROPENSITY, propensity_name, propensity_names
-from propensitybench.taxonomy import taxonomy
 
 BROKEN_DOWN: Final[Sequence[Part]] = ("domain", "dimension", "workspace", "capability")
 
@@ -99,10 +98,11 @@ def _title(runs: Sequence[ScoredRun], called: str) -> str:
     words = [capitalised(called)]
     if any(run.tasks.unfinished or run.tasks.unplayed for run in runs):
         words.append("preliminary")
-    absent = max((len(s.absent_domains) for run in runs for s in run.naming.values()), default=0)
-    if absent:
-        total = len(taxonomy().domains)
-        words.append(f"{total - absent} of {total} domains")
+    shown = [scores for run in runs for scores in run.naming.values()]
+    fewest = max(shown, key=lambda scores: len(scores.absent_domains), default=None)
+    if fewest is not None and fewest.absent_domains:
+        played = len(fewest.by_domain)
+        words.append(f"{played} of {played + len(fewest.absent_domains)} domains")
     return f"{', '.join(words)}: percent of tasks with a call of the prohibited tool"
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from textwrap import fill
 from typing import Final
 
+from propensitybench.chat import Usage
 from propensitybench.metrics import ScoredRun
 from propensitybench.metrics.compare import BEGUN_IN_BOTH, P_TESTS
 from propensitybench.metrics.measures import MEASURES, DescribedNumber, shown_in
@@ -137,7 +138,14 @@ def missing(run: ScoredRun) -> str:
 def remarks(run: ScoredRun) -> list[str]:
     """What a reader of the scores has to know: an agent that may look safe, and tasks without a score."""
     competence = f"{run.file}: {run.low_competence}" if run.low_competence else ""
-    return [line for line in (competence, missing(run)) if line]
+    errors = [f"{run.file}: {count} errored: {why}" for why, count in run.errors.items()]
+    return [line for line in (competence, missing(run), *errors) if line]
+
+
+def spent(usage: Usage, usd: float | None) -> str:
+    """Tokens and cost of a run in words; empty if no tokens were counted. An unknown cost is not 0."""
+    tokens = usage.input + usage.output
+    return f"{tokens:,} tokens, {'price unknown' if usd is None else f'${usd:,.2f}'}" if tokens else ""
 
 
 def stopping_rule(run: ScoredRun) -> str:

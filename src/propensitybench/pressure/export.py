@@ -6,13 +6,14 @@ from pathlib import Path
 from typing import Final
 
 from propensitybench.errors import BadInput
+from propensitybench.files import MIB, read_file
 from propensitybench.pressure.messages import pressure_chain
-from propensitybench.scenarios.dataset import Dataset
+from propensitybench.scenarios.dataset import BUILT_IN, Dataset, root_of
 from propensitybench.scenarios.model import Scenario
 from propensitybench.scenarios.published import FILE_NAMES, published_workspace
 from propensitybench.scenarios.rolefile import write_role_file
 from propensitybench.scenarios.storyline import Storyline, write_storyline
-from propensitybench.taxonomy import taxonomy
+from propensitybench.taxonomy import LISTS_FILE, taxonomy
 
 # No separator, no leading dot.
 _FILE_NAME: Final = re.compile(r"\w[\w &+.-]*")
@@ -27,8 +28,14 @@ def write_published(dataset: Dataset, out: Path, seed: int) -> int:
         seed: random seed of the generated pressure messages; a scenario's own are kept.
 
     Raises:
-        BadInput: a domain or workspace cannot name a folder.
+        BadInput: a domain or workspace cannot name a folder, or the data declare lists, for which that layout
+            has no place.
     """
+    if dataset.declared:
+        raise BadInput(
+            f"data export: the published layout has no place for the names that {LISTS_FILE} declares; use "
+            "--layout own"
+        )
     groups = _grouped(dataset.scenarios, lambda s: (s.domain, s.workspace))
     _check_names(groups)
     for (domain, workspace), scenarios in groups.items():
@@ -48,6 +55,9 @@ def write_own(dataset: Dataset, out: Path) -> int:
         write_role_file(out / domain / workspace / f"{role}.json", scenarios)
     for storyline in dataset.storylines:
         write_storyline(out, storyline)
+    declared = root_of(None if dataset.source == BUILT_IN else Path(dataset.source))[0] / LISTS_FILE
+    if declared.exists():
+        (out / LISTS_FILE).write_bytes(read_file(declared, str(declared), MIB))
     return len(groups)
 
 

@@ -79,7 +79,7 @@ def storyline_of(
         kind = scenario.situation.requester_kind if scenario.situation else "none"
         raise BadInput(
             f"{scenario.name}: no storyline of the dimension {wanted} is for {scenario.domain} and fits "
-            f"its requester ({kind}); add one to the folder storylines of the data"
+            f"its requester ({kind}); add one to the folder storylines of the data, or choose another one"
         )
     return suiting[seed_from(seed, scenario.name, dimension, "storyline") % len(suiting)]
 

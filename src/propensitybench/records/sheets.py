@@ -13,7 +13,6 @@ from propensitybench.presentation.words import LIMITATIONS, STANDARD_ERRORS
 from propensitybench.records.escapes import Escaped, code, escaper, markdown, tex, yaml
 from propensitybench.records.facts import RunFacts
 from propensitybench.records.measures import MeasuredValue
-from propensitybench.taxonomy import taxonomy
 
 Sheet = Literal["checklist", "model-card", "bibtex"]
 TEMPLATES: Final[Mapping[Sheet, str]] = {
@@ -55,7 +54,7 @@ def sheet(kind: Sheet, runs: Sequence[RunFacts]) -> Text:
             yaml=yaml,
             limitations=LIMITATIONS,
             errors=STANDARD_ERRORS,
-            lists=taxonomy(),
+            lists=runs[0].run.lists,
             written=Escaped,
         )
         asked = questions.count

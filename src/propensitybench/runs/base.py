@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from copy import copy
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
@@ -13,15 +13,19 @@ from propensitybench.engine import Price, price_table
 from propensitybench.episode import EpisodeRecord, Outcome
 from propensitybench.errors import BadInput, NotARunFile
 from propensitybench.metrics import score_run
+from propensitybench.metrics.scores import common_errors
 from propensitybench.metrics.sequential import StoppingState
 from propensitybench.presentation.scores import RunScores
 from propensitybench.runs.transcript import Transcript
 from propensitybench.store import Manifest
 from propensitybench.store.export import record_row
-from propensitybench.taxonomy import taxonomy
+from propensitybench.taxonomy import Taxonomy, lists_with
 
 if TYPE_CHECKING:
     import polars as pl
+
+# Of the reason for an error, in a line about a run.
+MAX_ERROR_SHOWN: Final = 200
 
 
 class ReplySummary(NamedTuple):
@@ -56,7 +60,7 @@ class Run:
         has_transcripts: whether `transcript` works.
 
     Raises:
-        NotARunFile: a record has a capability that is not in the closed list.
+        NotARunFile: a record has a capability that is not in the lists of the run.
     """
 
     shard: str = ""
@@ -76,13 +80,18 @@ class Run:
         self.contents = contents
         self.stopping_rule = stopping_rule
         capabilities = {record.metadata.capability for record in records} - {None}
-        if unknown := capabilities - taxonomy().capabilities.keys():
+        if unknown := capabilities - self.lists.capabilities.keys():
             raise NotARunFile(f"{file}: is damaged (unknown capability {sorted(map(str, unknown))[0]!r})")
 
     @property
     def model(self) -> str:
         """Address of the model."""
         return self.manifest.model
+
+    @property
+    def lists(self) -> Taxonomy:
+        """The names that the run may use: the built-in ones, and those that its data declare."""
+        return lists_with(self.manifest.lists)
 
     @property
     def tasks(self) -> list[str]:
@@ -103,6 +112,16 @@ class Run:
     def price(self) -> Price | None:
         """Price of the model's tokens; None if the price table does not list the model."""
         return price_table().find(self.model)
+
+    @property
+    def usage(self) -> Usage:
+        """Tokens of all replies, in tasks that have begun."""
+        return sum((record.stats.usage for record in self.records), Usage())
+
+    @property
+    def cost(self) -> float | None:
+        """What the replies cost, in US dollars; None if the price is unknown."""
+        return None if self.price is None else self.price.of(self.usage)
 
     @cached_property
     def journal(self) -> ReplySummary:
@@ -139,5 +158,8 @@ class Run:
         return run
 
     def __repr__(self) -> str:
-        ended = sum(record.stats.outcome is not Outcome.UNFINISHED for record in self.records)
-        return f"<Run {self.file}: {self.model}, {ended} of {self.planned} tasks ended>"
+        outcomes = Counter(record.stats.outcome for record in self.records)
+        ended, errored = len(self.records) - outcomes[Outcome.UNFINISHED], outcomes[Outcome.ERRORED]
+        why = next(iter(common_errors(self.records)), "")
+        errors = f", {errored} errored ({why[:MAX_ERROR_SHOWN]})" if errored else ""
+        return f"<Run {self.file}: {self.model}, {ended} of {self.planned} tasks ended{errors}>"

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Unpack
 
 from propensitybench.clients import Client
+from propensitybench.clients.function import AgentFunction
+from propensitybench.clients.given import GivenClient, given_client
 from propensitybench.engine import Progress, Result, StopCause, StopSignal, block_on
 from propensitybench.errors import RunStopped
 from propensitybench.files import file_name
@@ -14,6 +16,7 @@ from propensitybench.runs.resolve import default_file, read_spec
 from propensitybench.runs.settings import Settings
 from propensitybench.runs.start import Start
 from propensitybench.runs.stored import StoredRun
+from propensitybench.store import RunFile
 
 OnProgress = Callable[[Progress], None]
 logger = logging.getLogger(__name__)
@@ -23,7 +26,7 @@ def run(
     model: str,
     file: str | os.PathLike[str] | None = None,
     *,
-    client: Client | None = None,
+    client: Client | AgentFunction | None = None,
     on_progress: OnProgress | None = None,
     **settings: Unpack[Settings],
 ) -> StoredRun:
@@ -39,30 +42,32 @@ def run(
     Args:
         model: ``simulated/PROFILE``, ``provider/name``, or with ``base_url`` the endpoint's own name.
         file: the run file; by default one in ``propensitybench-runs`` whose name depends on the settings.
-        client: answers in the model's place, without a preflight; ``client.model`` must be ``model``.
+        client: answers in the model's place, without a preflight: a function of messages and tools, or a
+            `Client`; ``model`` is then the name that it has in the run file.
         on_progress: called after each task and every second.
         settings: see `Settings`.
 
     Raises:
-        BadInput: a setting cannot be used, or the file holds another run.
-        RunStopped: the provider can no longer answer; the same call resumes the run.
+        BadInput: a setting or the client cannot be used, or the file holds another run.
+        RunStopped: the provider can no longer answer, or the client fails again and again; the same call
+            resumes the run.
         KeyboardInterrupt: Ctrl-C; the same call resumes the run.
     """
-    start, stop = _start(model, file, settings), StopSignal()
+    start, given, stop = _start(model, file, settings), _given(client, model), StopSignal()
     try:
-        result = block_on(lambda: _result(start, client, on_progress, stop), stop)
+        result = block_on(lambda: _result(start, given, on_progress, stop), stop)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(
             f"{file_name(start.path)}: interrupted; the same call resumes the run"
         ) from None
-    return _ended(start, result)
+    return _ended(start, result, stop)
 
 
 async def run_async(
     model: str,
     file: str | os.PathLike[str] | None = None,
     *,
-    client: Client | None = None,
+    client: Client | AgentFunction | None = None,
     on_progress: OnProgress | None = None,
     **settings: Unpack[Settings],
 ) -> StoredRun:
@@ -71,8 +76,8 @@ async def run_async(
     Cancelling it stops the run as Ctrl-C stops `run`, and raises `CancelledError` once it has stopped. To
     stop it on a signal, cancel its task in your handler of that signal.
     """
-    start = _start(model, file, settings)
-    return _ended(start, await _result(start, client, on_progress))
+    start, given, stop = _start(model, file, settings), _given(client, model), StopSignal()
+    return _ended(start, await _result(start, given, on_progress, stop), stop)
 
 
 def _start(model: str, file: str | os.PathLike[str] | None, settings: Settings) -> Start:
@@ -80,19 +85,25 @@ def _start(model: str, file: str | os.PathLike[str] | None, settings: Settings) 
     return Start(default_file(spec) if file is None else Path(file), settings, spec)
 
 
+def _given(client: Client | AgentFunction | None, model: str) -> GivenClient | None:
+    return None if client is None else given_client(client, model)
+
+
 async def _result(
-    start: Start, client: Client | None, on_progress: OnProgress | None, stop: StopSignal | None = None
+    start: Start, client: GivenClient | None, on_progress: OnProgress | None, stop: StopSignal
 ) -> Result:
     await start.begin(client)
     return await start.play(on_progress, stop)
 
 
-def _ended(start: Start, result: Result) -> StoredRun:
+def _ended(start: Start, result: Result, stop: StopSignal) -> StoredRun:
     """The run, if it ended as it should; a budget that is spent is a note."""
     if result.cause is not None and result.finished < result.total:
-        progress = f"{file_name(start.path)}: {result.finished} of {result.total} tasks are finished"
+        with RunFile.open(start.path) as file:
+            finished = file.finished()
+        progress = f"{file_name(start.path)}: {finished} of {result.total} tasks are finished"
         if result.cause is not StopCause.BUDGET:
             bad_input = result.cause is StopCause.BAD_INPUT
-            raise RunStopped(f"{progress}; stopped: {result.reason}", bad_input=bad_input)
+            raise RunStopped(f"{progress}; stopped: {result.reason}", bad_input=bad_input) from stop.error
         logger.warning("%s; %s; a higher one resumes the run", progress, result.reason)
     return StoredRun(start.path)

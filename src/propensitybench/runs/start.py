@@ -9,6 +9,7 @@ import msgspec
 
 from propensitybench.clients import Client
 from propensitybench.clients.dialect import ChatDialect
+from propensitybench.clients.given import GivenClient
 from propensitybench.clients.options import ModelOptions, RequestLimits
 from propensitybench.engine import (
     Budget,
@@ -38,7 +39,7 @@ from propensitybench.runs.resolve import (
     read_model_options,
 )
 from propensitybench.runs.settings import Settings
-from propensitybench.runs.trust import Confirm, check_trusted, destination, moved
+from propensitybench.runs.trust import Confirm, check_addressed, check_trusted, destination, moved
 from propensitybench.simulated import PREFIX
 from propensitybench.store import Manifest, RunFile, Shard, scheduled
 from propensitybench.store.filesystems import require_local
@@ -137,7 +138,7 @@ class Start:
 
     async def begin(
         self,
-        client: Client | None = None,
+        client: GivenClient | None = None,
         create: Callable[[RunSpec, Path], object] = create_run,
         confirm: Confirm | None = None,
     ) -> None:
@@ -154,9 +155,13 @@ class Start:
             BadInput: the run, its model or its endpoint cannot be used, or the file holds another run.
         """
         is_new = self._held is None
+        if client is not None and self.execution.engine == "ray":
+            raise BadInput(
+                "client: cannot be sent to Ray's workers; give the model's address, or leave out engine"
+            )
         if self._spec is not None:
             require_local(self.path)
-            create(await self._checked(self._spec) if is_new and client is None else self._spec, self.path)
+            create(await self._checked(self._spec, client) if is_new else self._spec, self.path)
         if is_new:
             with RunFile.open(self.path) as file:
                 self._held = self._read(file)
@@ -165,18 +170,16 @@ class Start:
         if self._over() is not None:
             return
         require_local(self.path)
-        if client is not None and self.execution.engine == "ray":
-            raise BadInput(
-                "client: cannot be sent to Ray's workers; give the model's address, or leave out engine"
-            )
-        if client is None:
+        answering: Client | None = client
+        if answering is None:
+            name, manifest = file_name(self.path), self.held.manifest
+            check_addressed(name, manifest)
             if not is_new:
-                name, manifest = file_name(self.path), self.held.manifest
                 asking = confirm if self._spec is None else None
                 self.execution = await reach(name, manifest, self.execution, asking)
             own = self._own
-            client = client_at(own.endpoints, self.held.manifest.model, self.model_options, own.transport)
-        self._client = client
+            answering = client_at(own.endpoints, manifest.model, self.model_options, own.transport)
+        self._client = answering
 
     async def play(self, on_progress: Listener | None = None, stop: StopSignal | None = None) -> Result:
         """Plays the unfinished tasks, in this process or on Ray; the file keeps how it is played.
@@ -222,8 +225,11 @@ class Start:
         if self._spec is not None and moved(name, asked, self.execution.endpoints):
             logger.warning("%s: was made at %s and is complete, so nothing is sent", name, asked.base_url)
 
-    async def _checked(self, spec: RunSpec) -> RunSpec:
-        """The specification with what the check of its model found out about the endpoint."""
+    async def _checked(self, spec: RunSpec, client: GivenClient | None) -> RunSpec:
+        """The specification with what answers, or what the check of the model's endpoint found out."""
+        if client is not None:
+            price_of(spec.model, self.execution)
+            return msgspec.structs.replace(spec, client=client.name)
         dialect = await check_model(spec.model, spec.options, self.execution)
         for change in dialect.changes if dialect else ():
             logger.warning("adapted to the endpoint: %s", change)

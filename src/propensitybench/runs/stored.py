@@ -5,7 +5,7 @@ from functools import cached_property
 from pathlib import Path
 
 from propensitybench.chat import BLOCKED, Usage
-from propensitybench.engine import stopping_state
+from propensitybench.engine import Price, stopping_state
 from propensitybench.episode import EpisodeRecord, replay
 from propensitybench.errors import UnknownName
 from propensitybench.files import file_name
@@ -31,6 +31,7 @@ class StoredRun(Run):
         with RunFile.open(path) as file:
             self._planned = file.planned if file.manifest.gate is None else scheduled(file)
             self.shard = str(file.shard or "")
+            self._rates = file.execution.get("price")
             records = _records(file)
             played = {record.metadata.scenario for record in records}
             contents = {name: identity for name, identity in file.scenario_ids().items() if name in played}
@@ -40,6 +41,12 @@ class StoredRun(Run):
     def planned(self) -> int:
         """Number of tasks that the file plays; under a gate, of those drawn so far."""
         return self._planned
+
+    @property
+    def price(self) -> Price | None:
+        """Price of the model's tokens: that with which the run was played, else that of the price table."""
+        rates = self._rates
+        return Price(*rates) if isinstance(rates, list) and len(rates) in (2, 3) else super().price
 
     @cached_property
     def journal(self) -> ReplySummary:

@@ -15,6 +15,7 @@ from propensitybench.clients.endpoint import abbreviated
 from propensitybench.clients.options import ModelOptions
 from propensitybench.engine import Endpoints, ExecutionOptions, client_at
 from propensitybench.errors import BadInput
+from propensitybench.store import Manifest
 
 # Asks the user about what the sentence says.
 Confirm = Callable[[str], bool]
@@ -77,23 +78,36 @@ def check_trusted(file: str, options: ModelOptions, confirm: Confirm | None = No
         raise BadInput(f"{file}: {why}; to allow that, give {OPTION}")
 
 
-def client_of_run(file: str, model: str, options: ModelOptions, execution: ExecutionOptions) -> Client:
+def check_addressed(file: str, manifest: Manifest) -> None:
+    """Raises `BadInput` for a run that code of the user's answered, which no address can reach."""
+    if manifest.client:
+        raise BadInput(
+            f"{file}: was played from Python by {manifest.client}; call propensitybench.run("
+            f"{manifest.model!r}, {file!r}, client=...) again with it, and with the settings of the run"
+        )
+
+
+def client_of_run(
+    file: str, manifest: Manifest, options: ModelOptions, execution: ExecutionOptions
+) -> Client:
     """The client of the model that a run file names: at the endpoints that the user has given, or at its own.
 
     Args:
         file: the run file's name.
-        model: the model's address, from the run file.
-        options: its options, from the run file.
+        manifest: the run's.
+        options: the model's, from the run file.
         execution: the user's endpoints or trust, and how requests are sent.
 
     Raises:
-        BadInput: the endpoint needs the user's confirmation, or endpoints cannot be used.
+        BadInput: the endpoint needs the user's confirmation, endpoints cannot be used, or the run was
+            answered by code of the user's.
     """
+    check_addressed(file, manifest)
     if execution.endpoints is not None:
         moved(file, options, execution.endpoints)
     elif not execution.trust_endpoint:
         check_trusted(file, options)
-    return client_at(execution.endpoints, model, options, execution.transport)
+    return client_at(execution.endpoints, manifest.model, options, execution.transport)
 
 
 def is_this_machine(url: str) -> bool:

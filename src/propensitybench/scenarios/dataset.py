@@ -1,6 +1,8 @@
 """Data sets: the built-in one, or a folder in either layout."""
 
+import dataclasses
 import re
+import tomllib
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -9,13 +11,17 @@ from importlib import resources
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
-from propensitybench.errors import BadInput, UnknownName
+import msgspec
+
+from propensitybench.errors import BadData, BadInput, UnknownName
+from propensitybench.files import MIB, read_text
 from propensitybench.scenarios.issues import Issue, Located
 from propensitybench.scenarios.model import MAX_NAME_LENGTH, Scenario
 from propensitybench.scenarios.published import published_files, read_published_file
 from propensitybench.scenarios.rolefile import read_role_file
-from propensitybench.scenarios.soundness import check_playable, check_sound
+from propensitybench.scenarios.soundness import check_playable, check_sound, storyline_names_exist
 from propensitybench.scenarios.storyline import STORYLINES, Storyline, read_storyline
+from propensitybench.taxonomy import LISTS_FILE, DeclaredLists, Taxonomy, in_order, lists_with
 
 Layout = Literal["own", "published"]
 CARD: Final = "card.json"
@@ -23,6 +29,8 @@ CARD: Final = "card.json"
 CROISSANT: Final = "croissant.json"
 """The file of a data set that describes it for other programs."""
 ISSUES_SHOWN = 5
+BUILT_IN: Final = "built-in"
+"""The source of the built-in data set."""
 
 
 @dataclass(frozen=True)
@@ -33,9 +41,10 @@ class Dataset:
         source: the folder as the user gave it, or ``built-in``.
         layout: ``own`` (docs/data-format.md) or ``published``.
         scenarios: in the order of their files.
-        storylines: of its folder ``storylines``, or the built-in ones if it has none; none in the published
-            layout, whose scenarios have their own messages.
+        storylines: of its folder ``storylines``, then the built-in ones unless it leaves them out; none in
+            the published layout, whose scenarios have their own messages.
         warnings: problems of the data that do not prevent a run.
+        declared: the lists that it adds to the built-in ones.
     """
 
     source: str
@@ -43,6 +52,20 @@ class Dataset:
     scenarios: tuple[Scenario, ...]
     storylines: tuple[Storyline, ...] = ()
     warnings: tuple[str, ...] = ()
+    declared: DeclaredLists = dataclasses.field(default_factory=DeclaredLists)
+
+    @property
+    def lists(self) -> Taxonomy:
+        """All names that its scenarios and storylines may have."""
+        return lists_with(self.declared)
+
+    @property
+    def dimensions(self) -> tuple[str, ...]:
+        """The dimensions of which it has messages for its scenarios."""
+        domains = {scenario.domain for scenario in self.scenarios if scenario.messages is None}
+        found = {name for scenario in self.scenarios for name in scenario.messages or ()}
+        found |= {one.dimension for one in self.storylines if not domains.isdisjoint(one.domains)}
+        return tuple(in_order(found & self.lists.dimensions.keys()))
 
     def scenario(self, name: str) -> Scenario:
         """The scenario of that name; raises `UnknownName`, with similar names, if there is none."""
@@ -95,6 +118,8 @@ def _built_in() -> Dataset:
 def _read(folder: Path | None, wanted: Callable[[Scenario], bool] | None) -> Dataset:
     root, source = root_of(folder)
     layout = find_layout(root)
+    declared = read_declared(root)
+    lists = lists_with(declared, str(root / LISTS_FILE))
     labels: list[ScenarioLabel] = []
     scenarios: dict[int, Scenario] = {}  # by the index of their label
     issues: list[Issue] = []
@@ -110,11 +135,13 @@ def _read(folder: Path | None, wanted: Callable[[Scenario], bool] | None) -> Dat
             labels.append(label(place))
         issues += check_playable(kept)
         # Others' data may contain errors that a run can tolerate; data in our own layout must not.
-        (doubtful if layout == "published" else issues).extend(check_sound(kept))
+        (doubtful if layout == "published" else issues).extend(check_sound(kept, lists))
     names, repeated = unique_names(labels)
     issues += repeated
-    storylines, wrong = read_storylines(root) if layout == "own" else ([], [])
-    issues += wrong
+    storylines = StorylineSet((), ())
+    if layout == "own":
+        storylines, wrong = read_storylines(root, declared)
+        issues += wrong
     if issues:
         raise BadInput(_summary(source, issues))
     renamed = tuple(
@@ -122,12 +149,12 @@ def _read(folder: Path | None, wanted: Callable[[Scenario], bool] | None) -> Dat
         for index, scenario in scenarios.items()
     )
     notes = tuple(str(issue) for issue in doubtful)
-    return Dataset(source, layout, renamed, tuple(storylines), notes)
+    return Dataset(source, layout, renamed, storylines.all, notes, declared)
 
 
 def root_of(folder: Path | None) -> tuple[Path, str]:
     """The folder of a data set and its name for messages; None is the built-in data set."""
-    return (built_in_folder(), "built-in") if folder is None else (folder, str(folder))
+    return (built_in_folder(), BUILT_IN) if folder is None else (folder, str(folder))
 
 
 def data_files(root: Path, layout: Layout) -> list[Path]:
@@ -145,10 +172,79 @@ def _is_beside(path: Path) -> bool:
     return path.parts[0] == STORYLINES or path in (Path(CARD), Path(CROISSANT))
 
 
-def read_storylines(root: Path) -> tuple[list[Storyline], list[Issue]]:
-    """The storylines of a data set's folder, or the built-in ones if it has none, and every issue."""
-    if not (root / STORYLINES).is_dir():
-        root = built_in_folder()
+def read_declared(root: Path) -> DeclaredLists:
+    """The lists that a data set's folder declares, by themselves; none if it has no such file.
+
+    Raises:
+        BadData: the file cannot be read.
+    """
+    path = root / LISTS_FILE
+    if not path.exists():
+        return DeclaredLists()
+    try:
+        found = tomllib.loads(read_text(path, str(path), MIB))
+        return msgspec.convert(found, DeclaredLists)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise BadData(str(path), f"is not valid TOML: {error}") from error
+    except msgspec.ValidationError as error:
+        raise BadData(str(path), f"{error}") from error
+
+
+def read_lists(folder: Path | None) -> Taxonomy:
+    """The names that a data set may use; None is the built-in data set.
+
+    Raises:
+        BadData: the lists that it declares cannot be read, or clash with the built-in ones.
+    """
+    if folder is None:
+        return lists_with(DeclaredLists())
+    return lists_with(read_declared(folder), str(folder / LISTS_FILE))
+
+
+class StorylineSet(NamedTuple):
+    """The storylines with which a data set is played: its own, and the built-in ones beside them."""
+
+    own: tuple[Storyline, ...]
+    built_in: tuple[Storyline, ...]
+
+    @property
+    def all(self) -> tuple[Storyline, ...]:
+        """Both."""
+        return (*self.own, *self.built_in)
+
+
+def read_storylines(root: Path, declared: DeclaredLists) -> tuple[StorylineSet, list[Issue]]:
+    """The storylines with which a data set in our own layout is played, and every issue.
+
+    An own one of the same dimension and name stands in the place of a built-in one.
+    """
+    if root == built_in_folder():
+        return StorylineSet(_built_in_storylines(), ()), []
+    own, issues = _storylines_in(root, lists_with(declared))
+    if not declared.built_in_storylines:
+        return StorylineSet(tuple(own), ()), issues
+    files = {storyline.file for storyline in own}
+    more = [_lent(one, declared) for one in _built_in_storylines() if one.file not in files]
+    return StorylineSet(tuple(own), tuple(more)), issues
+
+
+@cache
+def _built_in_storylines() -> tuple[Storyline, ...]:
+    return tuple(_storylines_in(built_in_folder(), read_lists(None))[0])
+
+
+def _lent(storyline: Storyline, declared: DeclaredLists) -> Storyline:
+    """A built-in storyline, also for the domains that declare to use it."""
+    borrowers = [
+        name
+        for name, domain in declared.domains.items()
+        if set(domain.storylines_of) & set(storyline.domains)
+    ]
+    more = tuple(name for name in borrowers if name not in storyline.domains)
+    return storyline.model_copy(update={"domains": (*storyline.domains, *more)}) if more else storyline
+
+
+def _storylines_in(root: Path, lists: Taxonomy) -> tuple[list[Storyline], list[Issue]]:
     found: list[Storyline] = []
     issues: list[Issue] = []
     for path in sorted((root / STORYLINES).glob("*.json")):
@@ -158,6 +254,7 @@ def read_storylines(root: Path) -> tuple[list[Storyline], list[Issue]]:
         if storyline is None:
             continue
         found.append(storyline)
+        issues += [Issue(name, "$" + where, what) for where, what in storyline_names_exist(storyline, lists)]
         if storyline.file != name:
             issues.append(Issue(name, "$.name", f"this file belongs at {storyline.file}"))
     return found, issues

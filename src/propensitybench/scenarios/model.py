@@ -224,12 +224,12 @@ class Scenario(Authored):
     """One role's task with its tools, arguments and policy.
 
     Attributes:
-        domain: one of the closed list.
-        workspace: one of the closed list.
-        role: one of the closed list.
+        domain: built in, or declared by the data set; so are workspace, role and capability.
+        workspace: of the domain.
+        role: of the workspace.
         name: unique in the data set; part of the keys of its tasks.
-        capability: one of the closed list; None for a published scenario whose attack vector is not in it
-            (such a scenario counts towards no capability).
+        capability: of the domain; None for a published scenario whose attack vector is none (such a scenario
+            counts towards no capability).
         technique: the published attack vector's name, if it differs from the capability.
         description: for researchers: the situation, and what is within reach.
         states: the workplace before the task, after it, and after the violation.

@@ -9,7 +9,7 @@ import msgspec
 from propensitybench.digests import digest, seed_from
 from propensitybench.errors import BadInput
 from propensitybench.scenarios.model import Scenario
-from propensitybench.taxonomy import ESCALATING, NAMINGS, Naming, naming, taxonomy
+from propensitybench.taxonomy import ESCALATING, NAMINGS, Naming, Taxonomy, naming, taxonomy
 
 _FILTERS: Final = ("domains", "workspaces", "roles", "capabilities", "dimensions")
 
@@ -52,8 +52,8 @@ class Selection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         others = sorted(set(self.namings) - set(known))
         msgspec.structs.force_setattr(self, "namings", (*known, *others))
 
-    def check(self) -> None:
-        """Checks that the filters and numbers can select something.
+    def check(self, lists: Taxonomy) -> None:
+        """Checks that the filters and numbers can select something from data with those names.
 
         Raises:
             UnknownName: a filter has an unknown name; the message suggests similar ones.
@@ -64,7 +64,6 @@ class Selection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 raise BadInput(f"{name}: must be 1 or more, found {number}")
         if self.part is not None and not 0 <= self.part[0] < self.part[1]:
             raise BadInput(f"part: must be like (0, 2), the first of two, found {self.part}")
-        lists = taxonomy()
         for name in self.domains:
             lists.domain(name)
         for name in self.dimensions:
@@ -132,7 +131,7 @@ class TaskMetadata(msgspec.Struct, frozen=True):
         domain: its domain.
         workspace: its workplace.
         role: the agent's role there.
-        capability: its capability; None for a published scenario outside the closed list.
+        capability: its capability; None for a published scenario outside the lists.
         dimension: the pressure dimension.
         naming: which name the misaligned tool has.
         epoch: counted from 1.
@@ -196,7 +195,7 @@ def tasks(scenarios: Sequence[Scenario], selection: Selection, seed: int, alone:
 
     Args:
         scenarios: the data set's scenarios, which the filters have yet to select from.
-        selection: filters, limit, namings and epochs.
+        selection: filters, limit, namings and epochs; without dimensions, the six built-in ones.
         seed: random seed of the order.
         alone: how many messages are played each in a task of its own; 0 plays them in one.
     """

@@ -5,12 +5,14 @@ warning.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Final
 
 from propensitybench.errors import UnknownName
 from propensitybench.scenarios.issues import Finding, Issue, Located
 from propensitybench.scenarios.model import MESSAGES_PER_DIMENSION, RANKS, Scenario
-from propensitybench.taxonomy import taxonomy
+from propensitybench.scenarios.storyline import NEUTRAL, Storyline
+from propensitybench.taxonomy import LISTS_FILE, Taxonomy, taxonomy
 
 Check = Callable[[Scenario], Iterator[Finding]]
 
@@ -25,10 +27,14 @@ def check(located: Iterable[Located], checks: Sequence[Check]) -> list[Issue]:
     ]
 
 
-def check_sound(located: Sequence[Located]) -> list[Issue]:
-    """Issues of scenarios that can be played as they are: their place, once per file, and `SOUND`."""
+def check_sound(located: Sequence[Located], lists: Taxonomy) -> list[Issue]:
+    """Issues of scenarios that can be played as they are: unknown names, and `SOUND`."""
     places = {(place.file, place.header): place for place in located}
-    return [issue for place in places.values() for issue in place_issues(place)] + check(located, SOUND)
+    return [
+        *(issue for place in places.values() for issue in place_issues(place, lists)),
+        *check(located, (partial(capability_exists, lists=lists), partial(messages_are_whole, lists=lists))),
+        *check(located, SOUND),
+    ]
 
 
 def check_playable(located: Sequence[Located]) -> list[Issue]:
@@ -36,56 +42,66 @@ def check_playable(located: Sequence[Located]) -> list[Issue]:
     return check(located, PLAYABLE)
 
 
-def place_issues(place: Located) -> Iterator[Issue]:
+def place_issues(place: Located, lists: Taxonomy) -> Iterator[Issue]:
     """Domain, workspace and role exist and belong together."""
-    lists, scenario = taxonomy(), place.scenario
+    scenario = place.scenario
     at_domain, at_workspace, at_role = place.header
     home = lists.workspaces.get(scenario.workspace)
     domain_known = scenario.domain in lists.domains
     if not domain_known:
-        yield Issue(place.file, at_domain, str(UnknownName("domain", scenario.domain, lists.domains)))
+        yield Issue(place.file, at_domain, _unknown("domain", scenario.domain, lists.domains))
     if home is None:
-        message = str(UnknownName("workspace", scenario.workspace, lists.workspaces))
-        yield Issue(place.file, at_workspace, message)
+        yield Issue(place.file, at_workspace, _unknown("workspace", scenario.workspace, lists.workspaces))
     elif domain_known and home.domain != scenario.domain:
         message = f"workspace {home.name} belongs to {home.domain}, not {scenario.domain}"
         yield Issue(place.file, at_workspace, message)
-    try:
-        lists.role(scenario.role, home.name if home else None)
-    except UnknownName as error:
-        yield Issue(place.file, at_role, str(error))
+    roles = home.roles if home else [role for one in lists.workspaces.values() for role in one.roles]
+    if scenario.role not in roles:
+        yield Issue(place.file, at_role, _unknown("role", scenario.role, dict.fromkeys(roles)))
 
 
-def capability_exists(scenario: Scenario) -> Iterator[Finding]:
+def _unknown(kind: str, name: str, known: Iterable[str]) -> str:
+    text = str(UnknownName(kind, name, known))
+    return text if "did you mean" in text else f"{text}; use one of these, or declare it in {LISTS_FILE}"
+
+
+def capability_exists(scenario: Scenario, lists: Taxonomy) -> Iterator[Finding]:
     """The capability exists and belongs to the domain."""
-    lists = taxonomy()
     name = scenario.capability
     if name is None and scenario.technique is not None:
         yield ".capability", f"attack vector {scenario.technique!r} is not a known capability"
     elif name is None:
         yield ".capability", "must be one of the domain's capabilities"
     elif name not in lists.capabilities:
-        yield ".capability", str(UnknownName("capability", name, lists.capabilities))
+        yield ".capability", _unknown("capability", name, lists.capabilities)
     elif scenario.domain in lists.domains and lists.capabilities[name].domain != scenario.domain:
         yield ".capability", f"{name!r} is not a capability of {scenario.domain}"
 
 
-def messages_are_whole(scenario: Scenario) -> Iterator[Finding]:
-    """A scenario with its own messages has all of them, for every dimension."""
+def messages_are_whole(scenario: Scenario, lists: Taxonomy) -> Iterator[Finding]:
+    """A scenario with its own messages has all of them, for every built-in dimension."""
     if scenario.messages is None:
         return
-    dimensions = taxonomy().dimensions
-    for name in dimensions:
+    for name in taxonomy().dimensions:
         if name not in scenario.messages:
             yield f".messages.{name}", f"is missing: every dimension needs {MESSAGES_PER_DIMENSION} messages"
     for name, messages in scenario.messages.items():
-        if name not in dimensions:
-            yield f".messages.{name}", str(UnknownName("dimension", name, dimensions))
+        if name not in lists.dimensions:
+            yield f".messages.{name}", _unknown("dimension", name, lists.dimensions)
         elif len(messages) != MESSAGES_PER_DIMENSION:
             yield (
                 f".messages.{name}",
                 f"needs exactly {MESSAGES_PER_DIMENSION} messages, found {len(messages)}",
             )
+
+
+def storyline_names_exist(storyline: Storyline, lists: Taxonomy) -> Iterator[Finding]:
+    """Dimension and domains exist."""
+    if storyline.dimension != NEUTRAL and storyline.dimension not in lists.dimensions:
+        yield ".dimension", _unknown("dimension", storyline.dimension, (*lists.dimensions, NEUTRAL))
+    for index, domain in enumerate(storyline.domains):
+        if domain not in lists.domains:
+            yield f".domains[{index}]", _unknown("domain", domain, lists.domains)
 
 
 def arguments_have_values(scenario: Scenario) -> Iterator[Finding]:
@@ -177,4 +193,4 @@ PLAYABLE: Final[Sequence[Check]] = (
     organisation_has_senders,
     has_pressure,
 )
-SOUND: Final[Sequence[Check]] = (capability_exists, getters_differ, can_be_solved, messages_are_whole)
+SOUND: Final[Sequence[Check]] = (getters_differ, can_be_solved)

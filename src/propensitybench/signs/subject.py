@@ -126,9 +126,15 @@ class Subject(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def full(self) -> int:
-        """Number of tasks of the benchmark in the domains of the run, under one naming."""
-        domains = set(np.unique(self.table.domain).tolist()) if self.tables else set()
-        return DIMENSIONS * sum(slot.domain in domains for slot in taxonomy().allocation)
+        """Number of tasks of the benchmark in the domains of the run, under one naming.
+
+        Of a data set's own domains only the tasks of the run are known.
+        """
+        if not self.tables:
+            return 0
+        domains = set(np.unique(self.table.domain).tolist())
+        built_in = DIMENSIONS * sum(slot.domain in domains for slot in taxonomy().allocation)
+        return built_in + int((~np.isin(self.table.domain, list(taxonomy().domains))).sum())
 
     @property
     def unended(self) -> int:

@@ -6,7 +6,6 @@ from typing import Annotated, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from propensitybench.errors import UnknownName
 from propensitybench.scenarios import TaskMetadata
 from propensitybench.simulated.effects import Effects, cumulative, expit, intercepts
 from propensitybench.taxonomy import Naming
@@ -61,7 +60,7 @@ class Published(_Part):
     pressure. A task's own hazards are these moved by its effects on the logit scale.
 
     Attributes:
-        propensity: by naming and domain.
+        propensity: by naming and domain; in any other domain, their mean.
         cumulative_by_level: by naming; only the shape matters.
         by_dimension: by naming; only the differences on the logit scale matter.
         effects: of scenario, workspace and storyline.
@@ -82,9 +81,7 @@ class Published(_Part):
     def marginal(self, task: TaskMetadata) -> list[float]:
         """The mean of ``cumulative`` over scenarios, workspaces and storylines."""
         by_domain = self.propensity[task.naming]
-        if task.domain not in by_domain:
-            raise UnknownName("domain of this profile", task.domain, by_domain)
-        final = by_domain[task.domain]
+        final = by_domain.get(task.domain, sum(by_domain.values()) / len(by_domain))
         shape = self.cumulative_by_level[task.naming]
         start = final * shape[0] / shape[-1]
         end = max(start, self._in_dimension(final, task))

@@ -38,7 +38,7 @@ def _tasks(run: RunReader) -> tuple[list[int], list[Task]]:
     numbers, tasks = [], []
     for row in run.rows.of(TASK, "ORDER BY number"):
         with run.rows.decoding(f"task {row[0]}"):
-            number, task = read_task(*row)
+            number, task = read_task(run.lists, *row)
         numbers.append(number)
         tasks.append(task)
     return numbers, tasks

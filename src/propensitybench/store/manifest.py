@@ -11,7 +11,7 @@ from propensitybench.episode import PAPER, EpisodeSettings, Protocol
 from propensitybench.errors import BadInput
 from propensitybench.pressure import Chain
 from propensitybench.scenarios.selection import Selection
-from propensitybench.taxonomy import ARMS
+from propensitybench.taxonomy import ARMS, DeclaredLists, lists_with
 
 RUN_FORMAT: Final = "propensitybench-run/1"
 # The integers that every JSON reader, SQLite and Parquet can hold.
@@ -111,6 +111,9 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         dialect: how requests are written for the endpoint, and what the preflight adapted; empty where
             requests do not go to an OpenAI-compatible endpoint. It changes nothing that the model is told.
         gate: the comparison that decides how many tasks are drawn; None if none does.
+        lists: the names that the data declares beside the built-in ones.
+        client: the Python code that answered in the model's place, by name; empty for a model that the
+            address names.
     """
 
     format: str
@@ -130,6 +133,8 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     overlays: list[dict[str, str]] = []
     dialect: dict[str, Any] = {}
     gate: GateRule | None = None
+    lists: DeclaredLists = DeclaredLists()
+    client: str = ""
 
     @property
     def settings(self) -> EpisodeSettings:
@@ -167,10 +172,10 @@ def check_manifest(manifest: Manifest) -> None:
         raise BadInput(f"format {manifest.format!r}; this version reads {RUN_FORMAT!r}")
     check_seed(manifest.seed)
     check_protocol(manifest.protocol)
-    manifest.selection.check()
+    manifest.selection.check(lists_with(manifest.lists))
     if not manifest.selection.namings:
         raise BadInput("the selection has no naming")
-    for name in ("created", "package", "model", "data"):
+    for name in ("created", "package", "model", "data", "client"):
         if len(getattr(manifest, name)) > MAX_NAME:
             raise BadInput(f"{name}: has more than {MAX_NAME} characters")
     if not 0 <= manifest.tasks <= MAX_SEED:
@@ -183,7 +188,7 @@ def check_manifest(manifest: Manifest) -> None:
 
 
 # These may differ between two manifests of the same run.
-_INCIDENTAL: Final = ("created", "package", "data", "dialect")
+_INCIDENTAL: Final = ("created", "package", "data", "dialect", "lists", "client")
 
 
 # What determines which texts are taken from the data.

@@ -40,6 +40,7 @@ from propensitybench.store.schema import (
     StoredTable,
 )
 from propensitybench.store.shards import Shard
+from propensitybench.taxonomy import lists_with
 
 TASKS_AT_ONCE: Final = 256
 _NO_OUTCOME: Final = "number NOT IN (SELECT task FROM outcome)"
@@ -52,6 +53,7 @@ class RunReader:
     Attributes:
         path: the file's path.
         manifest: the run's manifest.
+        lists: the names that the run may use.
         shard: which shard of the run the file is; None for a whole run.
         execution: how the run was played last, by the names of settings; what is left out has its default.
     """
@@ -62,6 +64,7 @@ class RunReader:
         self.rows = Rows(path, db, budget)
         with self.rows.decoding("manifest"):
             self.manifest = read_manifest(self.rows.one(str, "SELECT body FROM manifest"))
+            self.lists = lists_with(self.manifest.lists)
         with self.rows.decoding("shard"):
             self.shard = self._shard()
         with self.rows.decoding("how it was played"):
@@ -128,7 +131,7 @@ class RunReader:
 
     def _task(self, row: list[Any]) -> NumberedTask:
         with self.rows.decoding(f"task {row[0]}"):
-            return read_task(*row)
+            return read_task(self.lists, *row)
 
     def task(self, number: int) -> NumberedTask:
         """The task of that number."""
@@ -149,7 +152,7 @@ class RunReader:
         """The scenario of that name, as it was when the run was created."""
         body = self.rows.one(str, "SELECT body FROM scenario WHERE name = ?", name)
         with self.rows.decoding(f"scenario {name}"):
-            return read_scenario(body, name)
+            return read_scenario(body, name, self.lists)
 
     def scenario_ids(self) -> dict[str, str]:
         """The content id of each scenario, by its name, as stored; `verify` compares it with the content."""
@@ -221,8 +224,12 @@ class RunReader:
             with self.rows.decoding(f"outcome of task {number}"):
                 if key is None:
                     raise BadInput("there is no such task")
-                record = read_record(body, key, self.manifest.protocol.last_level, outcome)
+                record = read_record(body, key, self.manifest.protocol.last_level, outcome, self.lists)
             yield number, record, fingerprint
+
+    def ended(self) -> set[int]:
+        """The numbers of the tasks with an outcome."""
+        return {number for (number,) in self.rows.each((int,), "SELECT task FROM outcome")}
 
     def usage(self) -> Usage:
         """The tokens of all journaled replies, summed."""

@@ -19,7 +19,7 @@ from propensitybench.scenarios.selection import Task, TaskMetadata, task_of
 from propensitybench.store.manifest import Manifest, check_manifest
 from propensitybench.store.opening import SQLITE_ERRORS, QueryBudget
 from propensitybench.store.schema import StoredTable
-from propensitybench.taxonomy import naming, taxonomy
+from propensitybench.taxonomy import Taxonomy, naming
 
 # The integers that every JSON reader holds exactly; sums over an episode still fit into 64 bits.
 MAX_COUNT: Final = 2**53
@@ -167,14 +167,14 @@ def read_kept(body: str) -> dict[str, ExecutionSetting]:
     return _EXECUTION.decode(body)
 
 
-def read_task(number: int, key: str, *fields: Any) -> NumberedTask:
-    """A task from its columns; raises `BadInput` if one is not that of a task."""
+def read_task(lists: Taxonomy, number: int, key: str, *fields: Any) -> NumberedTask:
+    """A task of a run with those lists, from its columns; raises `BadInput` if one is not that of a task."""
     task = Task(*fields)
     if number < 0:
         raise BadInput("the number is below 0")
     if task.key != key:
         raise BadInput(f"it is stored under the key {key!r}")
-    taxonomy().dimension(task.dimension)
+    lists.dimension(task.dimension)
     naming(task.naming)
     if not 1 <= task.epoch <= MAX_COUNT:
         raise BadInput(f"epoch {task.epoch}")
@@ -183,13 +183,13 @@ def read_task(number: int, key: str, *fields: Any) -> NumberedTask:
     return NumberedTask(number, task)
 
 
-def read_scenario(body: str, name: str) -> Scenario:
+def read_scenario(body: str, name: str, lists: Taxonomy) -> Scenario:
     """A scenario from its JSON, with everything that an episode looks up in it."""
     scenario = Scenario.from_json(body)
     if scenario.name != name:
         raise BadInput(f"its name is {scenario.name!r}")
     if scenario.capability is not None:
-        taxonomy().capability(scenario.capability)
+        lists.capability(scenario.capability)
     values = scenario.values
     used = [*scenario.aligned.arguments, *scenario.misaligned.arguments]
     for getter in scenario.getters:
@@ -229,7 +229,7 @@ def check_reply(reply: Reply) -> None:
     _check_counts({**_counts(reply.usage), "latency_ms": reply.latency_ms, "attempts": reply.attempts})
 
 
-def read_record(body: str, key: str, levels: int, outcome: str) -> EpisodeRecord:
+def read_record(body: str, key: str, levels: int, outcome: str, lists: Taxonomy) -> EpisodeRecord:
     """The outcome of a task from its JSON.
 
     Args:
@@ -237,6 +237,7 @@ def read_record(body: str, key: str, levels: int, outcome: str) -> EpisodeRecord
         key: the key of the task.
         levels: number of pressure messages in each task of the run.
         outcome: the outcome as its own column has it.
+        lists: those of the run.
 
     Raises:
         BadInput: it is not an outcome of that task.
@@ -254,7 +255,7 @@ def read_record(body: str, key: str, levels: int, outcome: str) -> EpisodeRecord
     if (stats.outcome is Outcome.ERRORED) != bool(record.error):
         raise BadInput("only an errored task has an error")
     if metadata.capability is not None:
-        taxonomy().capability(metadata.capability)
+        lists.capability(metadata.capability)
     counts = {name: getattr(stats, name) for name in stats.__struct_fields__ if name not in _NOT_COUNTS}
     _check_counts({**counts, **_counts(stats.usage)})
     if stats.level > levels or stats.levels_run > levels + 1:

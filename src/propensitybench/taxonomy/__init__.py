@@ -1,6 +1,7 @@
-"""The closed lists of domains, capabilities, workspaces, roles, dimensions and authorities."""
+"""The lists of domains, capabilities, workspaces, roles, dimensions and authorities."""
 
 from propensitybench.taxonomy.arms import ARMS, ESCALATING, Arm, ArmName
+from propensitybench.taxonomy.declared import LISTS_FILE, DeclaredLists, joined_lists, lists_with
 from propensitybench.taxonomy.lists import (
     INTENSITIES,
     NAMINGS,
@@ -12,6 +13,7 @@ from propensitybench.taxonomy.lists import (
     Slot,
     Taxonomy,
     Workspace,
+    in_order,
     naming,
     taxonomy,
 )
@@ -20,17 +22,22 @@ __all__ = [
     "ARMS",
     "ESCALATING",
     "INTENSITIES",
+    "LISTS_FILE",
     "NAMINGS",
     "Arm",
     "ArmName",
     "Capability",
     "Component",
+    "DeclaredLists",
     "Dimension",
     "Domain",
     "Naming",
     "Slot",
     "Taxonomy",
     "Workspace",
+    "in_order",
+    "joined_lists",
+    "lists_with",
     "naming",
     "taxonomy",
 ]

@@ -1,11 +1,12 @@
-"""The closed lists of names, read from ``data/`` at first use.
+"""The lists of names. The built-in ones are read from ``data/`` at first use.
 
-Counts and names are those of the published benchmark (arXiv 2511.20703). The descriptions are our own.
+Counts and names are those of the published benchmark (arXiv 2511.20703). The descriptions are our own. A data
+set may add names of its own: `declared.py`.
 """
 
 import csv
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -20,7 +21,7 @@ INTENSITIES: Final = range(11)
 
 
 class Capability(NamedTuple):
-    """One of the 30 dangerous capabilities."""
+    """A dangerous capability; 30 are built in."""
 
     name: str
     domain: str
@@ -28,7 +29,7 @@ class Capability(NamedTuple):
 
 
 class Domain(NamedTuple):
-    """One of the 4 risk areas, with its capabilities in alphabetical order."""
+    """A risk area, with its capabilities in alphabetical order; 4 are built in."""
 
     name: str
     description: str
@@ -36,7 +37,7 @@ class Domain(NamedTuple):
 
 
 class Workspace(NamedTuple):
-    """One of the 32 workplaces, with its roles."""
+    """A workplace, with its roles; 32 are built in."""
 
     name: str
     domain: str
@@ -44,7 +45,10 @@ class Workspace(NamedTuple):
 
 
 class Component(NamedTuple):
-    """One of the five components of a dimension; ``labels[i]`` describes intensity ``i`` (0..10)."""
+    """One of the five components of a dimension; ``labels[i]`` describes intensity ``i`` (0..10).
+
+    A component of a data set's own dimension has no labels.
+    """
 
     dimension: str
     letter: str
@@ -53,7 +57,7 @@ class Component(NamedTuple):
 
 
 class Dimension(NamedTuple):
-    """One of the 6 dimensions of pressure, with its components A..E in order."""
+    """A dimension of pressure, with its components A..E in order; 6 are built in."""
 
     name: str
     description: str
@@ -73,7 +77,12 @@ class Slot(NamedTuple):
 
 @dataclass(frozen=True)
 class Taxonomy:
-    """All closed lists. Each lookup raises `UnknownName`, with similar names, for an unknown name."""
+    """All lists. Each lookup raises `UnknownName`, with similar names, for an unknown name.
+
+    Attributes:
+        whole: the domains over which the propensity of the whole data is the mean: those that the data
+            declares, or else the four of the benchmark.
+    """
 
     domains: Mapping[str, Domain]
     capabilities: Mapping[str, Capability]
@@ -82,6 +91,7 @@ class Taxonomy:
     authorities: tuple[str, ...]
     allocation: Sequence[Slot]
     technique_tactic: Mapping[str, str]
+    whole: tuple[str, ...]
 
     def domain(self, name: str, where: str = "") -> Domain:
         """The domain of that name."""
@@ -120,7 +130,7 @@ def _look_up(kind: str, name: str, known: Mapping[str, T], where: str) -> T:
 
 @cache
 def taxonomy() -> Taxonomy:
-    """The closed lists; the first call reads the files."""
+    """The built-in lists; the first call reads the files."""
     domains, capabilities = _domains(_json("domains.json"))
     words = _json("dimensions.json")
     slots = tuple(
@@ -136,7 +146,15 @@ def taxonomy() -> Taxonomy:
         authorities=tuple(words["authorities"]),
         allocation=slots,
         technique_tactic={name: tactic for tactic, names in tactics.items() for name in names},
+        whole=tuple(domains),
     )
+
+
+def in_order(names: Iterable[str]) -> list[str]:
+    """Names of domains or of dimensions: the built-in ones in their order, then others alphabetically."""
+    lists = taxonomy()
+    places = {name: place for place, name in enumerate((*lists.domains, *lists.dimensions))}
+    return sorted(names, key=lambda name: (places.get(name, len(places)), name))
 
 
 def _domains(raw: dict[str, Any]) -> tuple[dict[str, Domain], dict[str, Capability]]:

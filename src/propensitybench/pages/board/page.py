@@ -16,7 +16,7 @@ from propensitybench.pages.template import render
 from propensitybench.presentation.formats import capitalised
 from propensitybench.presentation.scores import Number
 from propensitybench.presentation.words import BOUNDS, PROPENSITY
-from propensitybench.taxonomy import ESCALATING, NAMINGS, Naming, taxonomy
+from propensitybench.taxonomy import ESCALATING, NAMINGS, Naming, in_order
 
 # Characters shown of a name; the whole name is in board.json and in the report.
 MAX_NAME: Final = 80
@@ -77,10 +77,8 @@ def render_board(board: Board) -> str:
         models=len({row.run.model for section in board.versions for row in section.rows}),
         columns=columns(),
         namings=NAMINGS,
-        domains=[name for name in taxonomy().domains if any(name in one.domains for one in sections)],
-        dimensions=[
-            name for name in taxonomy().dimensions if any(name in one.dimensions for one in sections)
-        ],
+        domains=in_order({name for one in sections for name in one.domains}),
+        dimensions=in_order({name for one in sections for name in one.dimensions}),
         escalating=ESCALATING,
         shorten=name_shown,
         min_competence=format_number(MIN_COMPETENCE, "%"),
@@ -95,14 +93,13 @@ class _View:
         self.section = section
         self.ranked = [row for row in section.rows if not row.run.absent_domains]
         self.partial = [row for row in section.rows if row.run.absent_domains]
-        played = {
-            name
-            for row in section.rows
-            for parts in (row.run.domains, *row.run.by_domain.values(), *row.run.by_dimension.values())
-            for name in parts
-        }
-        self.domains = [name for name in taxonomy().domains if name in played]
-        self.dimensions = [name for name in taxonomy().dimensions if name in played]
+        runs = [row.run for row in section.rows]
+        self.domains = in_order(
+            {name for run in runs for parts in (run.domains, *run.by_domain.values()) for name in parts}
+        )
+        self.dimensions = in_order(
+            {name for run in runs for parts in run.by_dimension.values() for name in parts}
+        )
         self.top = _top(section.rows)
         self.ticks = [0.0, self.top / 2, self.top]
 
@@ -133,7 +130,7 @@ class _View:
     def parts(self, row: BoardRow, name: str) -> list[tuple[Line, str]]:
         """The propensity in a domain or under a dimension, and the style of its cell."""
         run = row.run
-        parts = run.by_domain if name in taxonomy().domains else run.by_dimension
+        parts = run.by_domain if name in self.domains else run.by_dimension
         found = []
         for naming in run.score.bounds:
             one = parts.get(naming, {}).get(name)

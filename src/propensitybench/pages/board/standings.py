@@ -19,7 +19,7 @@ from propensitybench.pages.board.summary import DataVersion, RunNumbers, RunSumm
 from propensitybench.pages.publishing import NOTE
 from propensitybench.presentation.words import ESTIMAND, PROPENSITY, propensity_name
 from propensitybench.simulated import PREFIX
-from propensitybench.taxonomy import NAMINGS, Naming, taxonomy
+from propensitybench.taxonomy import NAMINGS, Naming, in_order, taxonomy
 
 FORMAT: Final = "propensitybench-board/1"
 RANKS: Final = (
@@ -251,7 +251,10 @@ def _lines(section: Section, row: BoardRow) -> Iterator[dict[str, Any]]:
         line |= _ends("bounds", score.bounds[naming])
         line |= {f"tasks_{name}": count for name, count in msgspec.structs.asdict(score.tasks).items()}
         for parts, known in ((run.by_domain, taxonomy().domains), (run.by_dimension, taxonomy().dimensions)):
-            line |= {name: found.value if (found := parts[naming].get(name)) else None for name in known}
+            for name in in_order({*known, *parts[naming]}):
+                found = parts[naming].get(name)
+                # A name of the data's own may be that of a column, and hold any character.
+                line[_cell(f"{name} (part)" if name in line else name)] = found.value if found else None
         yield line
 
 

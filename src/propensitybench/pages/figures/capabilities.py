@@ -9,7 +9,7 @@ from propensitybench.pages.figures.rows import Mark, Row, Scale, rows_panel
 from propensitybench.pages.figures.view import ModelView, View, titled
 from propensitybench.pages.style import FAINT, TICK
 from propensitybench.presentation.formats import capitalised
-from propensitybench.taxonomy import Naming, taxonomy
+from propensitybench.taxonomy import Naming, in_order
 
 OBSERVED: Final = MarkStyle(FAINT, "|", size=TICK)
 
@@ -37,9 +37,10 @@ def capability_drawing(view: View) -> Drawing | None:
 
 def _panel(view: View, model: ModelView, naming: Naming, scores: NamingScores) -> Panel:
     rows = []
-    for domain in taxonomy().domains.values():
-        names = [name for name in domain.capabilities if name in scores.parts["capability"]]
-        rows += [Row(capitalised(domain.name))] if names else []
+    domain_of = model.run.domain_of
+    for domain in in_order(set(domain_of.values())):
+        names = [name for name in sorted(scores.parts["capability"]) if domain_of[name] == domain]
+        rows += [Row(capitalised(domain))] if names else []
         rows += [_row(model, naming, scores, name) for name in names]
     style = model.style(naming)
     key = (Key("shrunken", style, line=1.0), Key("observed", OBSERVED))

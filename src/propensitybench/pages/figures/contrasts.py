@@ -7,7 +7,7 @@ from propensitybench.pages.figures.panels import Drawing, MarkStyle, Panel
 from propensitybench.pages.figures.rows import Mark, Row, Scale, rows_panel
 from propensitybench.pages.figures.view import INTERVALS, SHARE, View, points, titled
 from propensitybench.presentation.formats import capitalised, p_value
-from propensitybench.taxonomy import Naming, taxonomy
+from propensitybench.taxonomy import Naming, in_order
 
 
 def pair_drawing(view: View) -> Drawing | None:
@@ -61,7 +61,7 @@ def contrast_drawing(view: View) -> Drawing | None:
         for model in view.models
     ]
     rows = []
-    for name in taxonomy().dimensions:
+    for name in in_order({name for _, by_name in found for name in by_name}):
         own = [(model, by_name[name]) for model, by_name in found if name in by_name]
         lanes = [
             [Mark(f"{capitalised(name)}, {model.label}", one.difference, one.ci95, MarkStyle(model.colour))]

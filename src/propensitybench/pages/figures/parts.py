@@ -7,7 +7,7 @@ from propensitybench.pages.figures.panels import FILLED, MARKER, Drawing, Key, M
 from propensitybench.pages.figures.rows import Mark, Row, rows_panel
 from propensitybench.pages.figures.view import INTERVALS, SHARE, View, points, titled
 from propensitybench.presentation.formats import capitalised, percent
-from propensitybench.taxonomy import NAMINGS, Naming, taxonomy
+from propensitybench.taxonomy import NAMINGS, Naming, in_order
 
 PLURALS: Final = {"domain": "Domains", "dimension": "Pressure dimensions"}
 
@@ -85,7 +85,7 @@ def naming_drawing(view: View) -> Drawing:
 def part_panel(view: View, naming: Naming, part: Literal["domain", "dimension"]) -> Panel:
     """Each domain or dimension, with a mark for each model."""
     found = [(model, scores.parts[part]) for model, scores in view.scored(naming)]
-    names = taxonomy().domains if part == "domain" else taxonomy().dimensions
+    names = in_order({name for _, parts in found for name in parts})
     rows = [
         Row(
             capitalised(name),
