@@ -141,7 +141,7 @@ def demo() -> str:
     """The table that `make demo` prints."""
     with tempfile.TemporaryDirectory() as folder:
         text = program("demo", cwd=Path(folder))
-    table = "\n\n".join(text.split("\n\n")[:2])
+    table = text.split("\n\n")[1]
     return f"```text\n{table}\n```\n"
 
 
