@@ -11,7 +11,7 @@ from propensitybench.metrics.estimates import Estimate
 from propensitybench.metrics.measures import Place, shown_in
 from propensitybench.metrics.sequential import StoppingState
 from propensitybench.presentation.tables import overview, score_rows
-from propensitybench.presentation.words import remarks
+from propensitybench.presentation.words import own_of, remarks
 from propensitybench.tabular import Brief, Tabular
 from propensitybench.taxonomy import Naming
 
@@ -95,7 +95,7 @@ def summarise(run: ScoredRun, place: Place = "summary") -> Summary:
                 naming: _number(scores.estimates[measure.name].domain)
                 for naming, scores in run.naming.items()
             }
-            for measure in shown_in(place)
+            for measure in (*shown_in(place), *(own_of([run]) if place == "summary" else ()))
         },
         naming_sensitivity=None if contrast is None else _number(contrast.propensity),
         bounds={naming: scores.bounds for naming, scores in run.naming.items()},

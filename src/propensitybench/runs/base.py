@@ -13,9 +13,17 @@ from propensitybench.engine import Price, price_table
 from propensitybench.episode import EpisodeRecord, Outcome
 from propensitybench.errors import BadInput, NotARunFile
 from propensitybench.metrics import score_run
+from propensitybench.metrics.own import OwnMetric
 from propensitybench.metrics.scores import common_errors
 from propensitybench.metrics.sequential import StoppingState
+from propensitybench.metrics.table import is_finished
 from propensitybench.presentation.scores import RunScores
+from propensitybench.runs.own_metrics import (
+    MetricFunction,
+    measure_episodes,
+    metrics_named,
+    registered_metrics,
+)
 from propensitybench.runs.transcript import Transcript
 from propensitybench.store import Manifest
 from propensitybench.store.export import record_row
@@ -126,9 +134,34 @@ class Run(Framed):
         """A summary of the run's replies."""
         raise NotImplementedError
 
-    def score(self) -> RunScores:
-        """The scores of the run; docs/metrics.md explains each number."""
-        return RunScores(**msgspec.structs.asdict(score_run(self)))
+    @cached_property
+    def own_metrics(self) -> Sequence[OwnMetric]:
+        """The metrics that installed packages register; docs/extending.md says how.
+
+        Raises:
+            BadInput: one of them cannot be computed.
+        """
+        return self._measured(registered_metrics())
+
+    def score(self, metrics: Sequence[MetricFunction] = ()) -> RunScores:
+        """The scores of the run; docs/metrics.md explains each number.
+
+        Args:
+            metrics: of your own: functions that take the table of scored episodes (the columns of
+                `to_polars`) and return a number, True or False, or None for each row.
+
+        Raises:
+            BadInput: a metric raises, or returns something else.
+        """
+        more = self._measured(metrics_named(metrics, registered_metrics()))
+        return RunScores(**msgspec.structs.asdict(score_run(self, more)))
+
+    def _measured(self, functions: Mapping[str, MetricFunction]) -> Sequence[OwnMetric]:
+        if not functions:
+            return ()
+        scored = copy(self)
+        scored.records = [record for record in self.records if is_finished(record)]
+        return measure_episodes(functions, scored.to_polars())
 
     def transcript(self, task: str) -> Transcript:
         """The conversation of a task, by its key, e.g. ``close_books.time.benign.1``.
