@@ -17,7 +17,7 @@ from propensitybench.simulated.kind import SimulatedKind
 KINDS: Final[Sequence[ClientKind]] = (SimulatedKind(), CompatibleKind())
 """The kinds of client. The first that serves a model is asked for it."""
 _OTHERS: Final = (
-    'for other providers see "Other providers" in docs/models.md, for an agent of your own docs/extending.md'
+    'for other providers see "Other providers" in docs/models.md, for an agent of your own docs/agents.md'
 )
 
 
