@@ -161,7 +161,9 @@ def test_a_list_that_cannot_be_used_is_refused_in_one_sentence(data: Path, text:
     assert str(caught.value).startswith(str(data / "taxonomy.toml"))
     assert wanted in str(caught.value)
     assert "\n" not in str(caught.value)
-    assert any(issue.file == "taxonomy.toml" for issue in validate_dataset(data)[1])
+    (issue,) = validate_dataset(data)[1]
+    assert issue.file == "taxonomy.toml"
+    assert wanted in str(issue)
 
 
 def test_a_storyline_of_a_dimension_that_nobody_declared_is_not_left_out_in_silence(data: Path) -> None:
