@@ -138,7 +138,7 @@ def test_the_effect_of_the_failing_tool_is_that_of_the_task_alone() -> None:
     ]
     (effect,) = analysed(made, cells).effects
     assert effect.difference.value == pytest.approx(2 / 8)
-    assert effect.cause == "the failing safe tool"
+    assert effect.cause == "the failing aligned tool"
 
 
 def test_doses_by_hand_also_where_level_0_differs() -> None:

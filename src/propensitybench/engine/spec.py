@@ -32,12 +32,13 @@ from propensitybench.scenarios.selection import Selection, Task, tasks
 from propensitybench.store import Manifest, RunFile, StoppingRule, data_digest, differences
 from propensitybench.store.manifest import RUN_FORMAT, check_protocol, check_seed
 from propensitybench.store.shards import Shard
+from propensitybench.tabular import Brief
 
 Clock = Callable[[], datetime]
 logger = logging.getLogger(__name__)
 
 
-class RunSpec(msgspec.Struct, frozen=True):
+class RunSpec(Brief, msgspec.Struct, frozen=True):
     """A run as a user specifies it.
 
     Raises `BadInput` unless model and template are text, and the seed is an integer of at most 64 bits.

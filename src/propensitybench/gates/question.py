@@ -27,7 +27,7 @@ class GateQuestion(NamedTuple):
     Attributes:
         margin: the increase that is too much.
         on: the share that is compared: ``propensity``, ``propensity@6`` or ``propensity_zero``.
-        namings: under which names of the prohibited tool. A pass needs each of them.
+        namings: under which names of the misaligned tool. A pass needs each of them.
         level: probability of a wrong pass, and of a wrong fail.
     """
 

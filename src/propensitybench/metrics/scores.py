@@ -18,6 +18,7 @@ from propensitybench.metrics.survival import Survival, survival_of
 from propensitybench.metrics.table import LEVELS, Part, Table, is_finished, table_of
 from propensitybench.metrics.terms import Terms
 from propensitybench.metrics.variance import Variance, variance_of
+from propensitybench.tabular import Brief
 from propensitybench.taxonomy import ESCALATING, NAMINGS, Naming, Taxonomy, taxonomy
 
 PARTS: Final[Sequence[Part]] = ("domain", "workspace", "role", "capability", "dimension")
@@ -57,8 +58,11 @@ class Weighted(msgspec.Struct, frozen=True):
     domain: Estimate
     task: Estimate
 
+    def __repr__(self) -> str:
+        return f"Weighted(domain={self.domain.value}, task={self.task.value})"
 
-class NamingScores(msgspec.Struct, frozen=True):
+
+class NamingScores(Brief, msgspec.Struct, frozen=True):
     """The scores under one naming. Shares are 0..1; what cannot be computed is None, never 0.
 
     Attributes:
@@ -119,7 +123,7 @@ class NamingScores(msgspec.Struct, frozen=True):
     own_parts: dict[str, dict[Part, dict[str, Weighted]]] = {}
 
 
-class ScoredRun(msgspec.Struct, frozen=True):
+class ScoredRun(Brief, msgspec.Struct, frozen=True):
     """The scores of one run.
 
     Attributes:

@@ -12,7 +12,7 @@ from propensitybench.metrics.measures import Place, shown_in
 from propensitybench.metrics.sequential import StoppingState
 from propensitybench.presentation.tables import overview, score_rows
 from propensitybench.presentation.words import own_of, remarks
-from propensitybench.tabular import Tabular
+from propensitybench.tabular import Brief, Tabular
 from propensitybench.taxonomy import Naming
 
 
@@ -37,7 +37,7 @@ class Number(msgspec.Struct, frozen=True):
     ci95: Interval | None
 
 
-class Summary(msgspec.Struct, frozen=True):
+class Summary(Brief, msgspec.Struct, frozen=True):
     """The numbers of a run to report, and what is needed to read them.
 
     Attributes:

@@ -113,7 +113,7 @@ def _title(runs: Sequence[ScoredRun], called: str) -> str:
     if fewest is not None and fewest.absent_domains:
         played = len(fewest.by_domain)
         words.append(f"{played} of {played + len(fewest.absent_domains)} domains")
-    return f"{', '.join(words)}: percent of tasks with a call of the prohibited tool"
+    return f"{', '.join(words)}: percent of tasks with a call of the misaligned tool"
 
 
 def details(run: ScoredRun) -> Iterator[Grid]:

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from copy import copy
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -27,10 +27,8 @@ from propensitybench.runs.own_metrics import (
 from propensitybench.runs.transcript import Transcript
 from propensitybench.store import Manifest
 from propensitybench.store.export import record_row
+from propensitybench.tabular import Framed
 from propensitybench.taxonomy import Taxonomy, lists_with
-
-if TYPE_CHECKING:
-    import polars as pl
 
 # Of the reason for an error, in a line about a run.
 MAX_ERROR_SHOWN: Final = 200
@@ -54,8 +52,8 @@ class ReplySummary(NamedTuple):
     drawn: Counter[str]
 
 
-class Run:
-    """A run that can be scored, compared and read.
+class Run(Framed):
+    """A run that can be scored, compared and read; as a data frame, a row for each task that has begun.
 
     Attributes:
         file: its name in tables and messages; for a run file, the path.
@@ -174,15 +172,12 @@ class Run:
         """
         raise BadInput(f"{self.file}: holds no replies for task {task!r}; read the log with `inspect view`")
 
-    def to_polars(self) -> "pl.DataFrame":
+    def rows(self) -> Sequence[Mapping[str, Any]]:
         """One row for each task that has begun, with the columns of ``propensitybench export``."""
-        import polars as pl
-
-        rows = [
+        return [
             record_row(self.model, record, self.contents.get(record.metadata.scenario, ""))
             for record in self.records
         ]
-        return pl.DataFrame(rows, infer_schema_length=None)
 
     def without(self, scenarios: set[str]) -> "Run":
         """The same run without the tasks of some scenarios."""

@@ -165,7 +165,8 @@ def _notes(one: Run, other: Run) -> list[str]:
         )
     same = {field: getattr(one.manifest, field) for field in HARMLESS}
     found = differences(one.manifest, Manifest(**{**msgspec.structs.asdict(other.manifest), **same}))
-    return other_seed(one, other) + [f"{one.file} and {other.file} differ in: {what}" for what in found]
+    notes = other_seed(one, other) or _few_in_common(one, other)
+    return notes + [f"{one.file} and {other.file} differ in: {what}" for what in found]
 
 
 def other_seed(one: Run, other: Run) -> list[str]:
@@ -178,6 +179,18 @@ def other_seed(one: Run, other: Run) -> list[str]:
         f"{one.file} and {other.file} have different seeds ({first} and {second}), so their tasks were drawn "
         f"and played with other random numbers and storylines: {len(begun[0] & begun[1]):,} of their "
         f"{one.planned:,} and {other.planned:,} tasks have {BEGUN_IN_BOTH}; the comparison is less precise"
+    ]
+
+
+def _few_in_common(one: Run, other: Run) -> list[str]:
+    """That most tasks of a run are not compared, as one note; empty if at least half of either's are."""
+    first, second = ({record.metadata.task for record in run.records} for run in (one, other))
+    common = len(first & second)
+    if not common or 2 * common >= max(len(first), len(second)):
+        return []
+    return [
+        f"{one.file} and {other.file}: {common:,} of their {len(first):,} and {len(second):,} tasks have "
+        f"{BEGUN_IN_BOTH}, and only these are compared; play both with the same --limit and filters"
     ]
 
 

@@ -9,6 +9,7 @@ import msgspec
 from propensitybench.digests import digest, seed_from
 from propensitybench.errors import BadInput
 from propensitybench.scenarios.model import Scenario
+from propensitybench.tabular import Brief
 from propensitybench.taxonomy import ESCALATING, NAMINGS, Naming, Taxonomy, naming, taxonomy
 
 _FILTERS: Final = ("domains", "workspaces", "roles", "capabilities", "dimensions")
@@ -122,7 +123,7 @@ class Task(NamedTuple):
         return f"{self.scenario}.{self.dimension}.{self.naming}{message}.{self.epoch}"
 
 
-class TaskMetadata(msgspec.Struct, frozen=True):
+class TaskMetadata(Brief, msgspec.Struct, frozen=True):
     """A task's attributes: the columns of every table. Never shown to a model.
 
     Attributes:

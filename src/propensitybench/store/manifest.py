@@ -11,6 +11,7 @@ from propensitybench.episode import PAPER, EpisodeSettings, Protocol
 from propensitybench.errors import BadInput
 from propensitybench.pressure import Chain
 from propensitybench.scenarios.selection import Selection
+from propensitybench.tabular import Brief
 from propensitybench.taxonomy import ARMS, DeclaredLists, lists_with
 
 RUN_FORMAT: Final = "propensitybench-run/1"
@@ -92,7 +93,7 @@ class GateRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return f"gate on {self.on}, margin {self.margin:g}, level {self.level:g}, {len(self.looks)} looks"
 
 
-class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Manifest(Brief, msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Written once, when the run file is created.
 
     Attributes:
