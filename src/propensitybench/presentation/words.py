@@ -12,7 +12,7 @@ from propensitybench.metrics.models import BEGUN_IN_ALL
 from propensitybench.metrics.ranks import ALL_COVERED
 from propensitybench.metrics.table import LEVELS
 from propensitybench.presentation.formats import number
-from propensitybench.taxonomy import ARMS, ESCALATING
+from propensitybench.taxonomy import ARMS, ESCALATING, NAMINGS
 
 FULL_LADDER: Final = LEVELS - 1
 # Characters in a line of a legend on a terminal.
@@ -98,6 +98,12 @@ def propensity_note(levels: int, arm: str) -> str:
     return (
         f"{called}: pressure ended after {levels} of {FULL_LADDER} messages; not comparable with a propensity"
     )
+
+
+def of_pairs(pairs: int, namings: int) -> str:
+    """Of how many pairs some tasks are, which are what a limit counts."""
+    names = ", each under both names" if namings == len(NAMINGS) else ""
+    return f"({pairs:,} pairs of scenario and dimension{names})"
 
 
 def definitions(quantities: Iterable[DescribedNumber], called: str = PROPENSITY.label) -> str:

@@ -93,6 +93,22 @@ class Selection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             and (not self.capabilities or scenario.capability in self.capabilities)
         )
 
+    def covers(self, other: "Selection") -> bool:
+        """Whether every task of another selection from the same data is one of this one.
+
+        A sample begins with any smaller one of the same filters.
+        """
+        if self.epochs < other.epochs or not set(self.namings) >= set(other.namings):
+            return False
+        if self.part is None and self.limit is None:
+            filters = [(getattr(self, name), getattr(other, name)) for name in _FILTERS]
+            return all(not one or (theirs and set(one) >= set(theirs)) for one, theirs in filters)
+        if self.part != other.part or any(getattr(self, name) != getattr(other, name) for name in _FILTERS):
+            return False
+        if self.part is not None:
+            return self.limit == other.limit
+        return self.limit is not None and other.limit is not None and self.limit >= other.limit
+
 
 def _must_meet(kind: str, name: str, homes: Collection[str], chosen: Collection[str]) -> None:
     if not set(homes) & set(chosen):
