@@ -32,9 +32,10 @@ def show_plan(
     print(f"input tokens:  {plan.input_tokens.low:,} to {plan.input_tokens.high:,} (mostly cacheable)")
     print(f"output tokens: {plan.output_tokens.low:,} to {plan.output_tokens.high:,}, without reasoning")
     if plan.usd is None:
-        print("cost:          unknown, the price table does not list this model; give --price IN,OUT")
+        print("cost:          unknown: no price is known for this model; give --price IN,OUT")
     else:
-        print(f"cost:          ${plan.usd.low:,.2f} to ${plan.usd.high:,.2f} ({plan.price_source})")
+        other = "" if price else "; --price IN,OUT for others"
+        print(f"cost:          ${plan.usd.low:,.2f} to ${plan.usd.high:,.2f} ({plan.price_source}{other})")
     print(f"basis:         {plan.basis}")
     compared = "namings or models" if len(spec.selection.namings) > 1 else "models"
     for power in plan.power:
