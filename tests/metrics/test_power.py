@@ -162,3 +162,12 @@ def test_too_few_scenarios_detect_nothing_and_one_has_no_interval() -> None:
 def test_an_assumption_that_cannot_be_is_refused(assumed: dict[str, float], named: str) -> None:
     with pytest.raises(BadInput, match=f"assumed {named}"):
         Assumptions(**assumed)  # type: ignore[arg-type]
+
+
+def test_a_difference_must_be_larger_where_several_are_tested() -> None:
+    """The strictest of Holm's levels for 5 tests is .01, two-sided: 2.576 in place of 1.96."""
+    sizes = {BIO: [1] * 100_000}
+    alone, five = (power(sizes, Assumptions((0.5,), 0.0, tests=tests))[0].increase for tests in (1, 5))
+    assert alone is not None
+    assert five is not None
+    assert five / alone == pytest.approx((2.5758 + 0.8416) / (1.96 + 0.8416), abs=0.001)

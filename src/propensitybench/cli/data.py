@@ -2,8 +2,9 @@
 
 from collections import Counter
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 import typer
 
@@ -13,6 +14,7 @@ from propensitybench.cli.text import print_json, write_new
 from propensitybench.curation.validate import validate_dataset
 from propensitybench.errors import BadInput
 from propensitybench.files import file_name
+from propensitybench.presentation.progress import Bar, Stages
 from propensitybench.pressure.export import write_own, write_published
 from propensitybench.records.croissant import croissant as describe
 from propensitybench.runs.resolve import read_spec
@@ -21,13 +23,19 @@ from propensitybench.scenarios import Dataset, read_dataset, scenario_id
 from propensitybench.scenarios.dataset import read_lists
 from propensitybench.store.atomic import new_entries, remove_stale
 
+# About how long each part of a data set takes to check; only their proportion matters.
+CHECKS_S: Final = {"scenarios": 0.4, "storylines": 0.6}
+
 command = App(no_args_is_help=True)
 
 
 @command.command()
 def validate(data: options.Data = None, as_json: options.AsJson = False) -> None:
     """Validate a data set and name every issue with its file and place; exit code 1 if there is one."""
-    dataset, issues = validate_dataset(data)
+    with Bar("scenarios") as bar:
+        stages = Stages(bar.update, CHECKS_S)
+        stages.at("scenarios")
+        dataset, issues = validate_dataset(data, partial(stages.at, "storylines"))
     scenarios, storylines = len(dataset.scenarios), len(dataset.storylines)
     if as_json:
         print_json(

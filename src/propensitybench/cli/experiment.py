@@ -11,6 +11,7 @@ from propensitybench.cli import options
 from propensitybench.cli.execution import confirm, exit_code, play, print_ending
 from propensitybench.cli.help import App
 from propensitybench.cli.output import print_note
+from propensitybench.cli.plan import power_line
 from propensitybench.cli.tables import show, show_grid, table
 from propensitybench.cli.text import must_be_utf8, print_json, shell_quoted
 from propensitybench.engine import StopCause
@@ -88,9 +89,13 @@ def plan(
     simulate: Annotated[
         int,
         typer.Option(
-            "--simulate", metavar="N", min=0, help="Experiments to simulate for the power of each effect."
+            "--simulate",
+            metavar="N",
+            min=0,
+            help="Also simulate N experiments with each of five agents whose cause is known, about 2 seconds "
+            "for each N, and print how often each effect is claimed.",
         ),
-    ] = 20,
+    ] = 0,
     as_json: options.AsJson = False,
 ) -> None:
     """Print tasks, calls, cost and power; send nothing."""
@@ -108,9 +113,17 @@ def plan(
         print(f"cost: {dollars(found.usd.low)} to {dollars(found.usd.high)}")
     for note in found.notes:
         print(note)
+    compared = "two arms" if found.tests == 1 else f"two arms, adjusted for {found.tests} effects"
     for power in found.power:
-        shares = ", ".join(f"{name} {100 * claimed:.0f} %" for name, claimed in power.claimed.items())
-        print(f"{power.agent} ({power.experiments} simulated experiments) claims: {shares}")
+        print(power_line(power, compared))
+    if found.power and not found.simulated:
+        print(
+            "power is by formula; to simulate the experiment with agents whose cause is known: --simulate 20"
+        )
+    for cause in found.simulated:
+        shares = ", ".join(f"{name} {100 * claimed:.0f} %" for name, claimed in cause.claimed.items())
+        within = f"+- {100 * cause.error:.0f} points"
+        print(f"{cause.agent} ({cause.experiments} simulated experiments, {within}) claims: {shares}")
     print(f"design: {found.digest}")
 
 

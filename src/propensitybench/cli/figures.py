@@ -11,6 +11,7 @@ from propensitybench.cli.output import print_note
 from propensitybench.errors import BadInput
 from propensitybench.metrics.analysis import analyse
 from propensitybench.pages.figures import FORMATS, write_figures
+from propensitybench.presentation.progress import Bar
 from propensitybench.runs import comparable
 from propensitybench.runs.read import runs_in
 
@@ -34,6 +35,8 @@ def command(
         print_note(f"note: {note}")
     hazards = fit_hazards(runs.runs) if hierarchical else None
     forms = FORMATS if form == "both" else (form,)
-    for figure in write_figures(analyse(runs.runs), out, forms, hazards):
+    with Bar("figures") as bar:
+        written = write_figures(analyse(runs.runs), out, forms, hazards, on_figure=bar.count)
+    for figure in written:
         print(f"{figure.title} ({figure.width} in wide): {', '.join(map(str, figure.files))}")
         print(f"  {figure.caption}")

@@ -1,6 +1,5 @@
 """The regression and the hierarchical model, fitted and printed."""
 
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
@@ -10,6 +9,7 @@ from propensitybench.metrics.hierarchical import Fit, Posterior, fit_all
 from propensitybench.metrics.regression import Regression
 from propensitybench.metrics.scores import Scorable
 from propensitybench.presentation import formats
+from propensitybench.presentation.progress import Bar
 from propensitybench.taxonomy import Naming
 
 PLURAL: Final = {
@@ -64,8 +64,9 @@ def _effects(found: Regression) -> Iterator[Sequence[str]]:
 
 
 def fit_hazards(runs: Sequence[Scorable]) -> Hazards:
-    """The hierarchical model of each run and naming, with progress bars in a terminal."""
-    return fit_all(tables_of(runs), progress=sys.stderr.isatty())
+    """The hierarchical model of each run and naming, with a progress bar in a terminal."""
+    with Bar("hierarchical model, draws") as bar:
+        return fit_all(tables_of(runs), bar.count if bar.is_shown else None)
 
 
 def print_hazards(found: Mapping[str, Mapping[Naming, Fit]]) -> None:

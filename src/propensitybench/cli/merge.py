@@ -9,6 +9,7 @@ from propensitybench.cli import options
 from propensitybench.cli.output import print_note
 from propensitybench.cli.text import print_json, shell_quoted
 from propensitybench.files import file_name
+from propensitybench.presentation.progress import Bar
 from propensitybench.runs.read import run_files
 from propensitybench.store import merge
 
@@ -25,7 +26,8 @@ def command(
     ],
     as_json: options.AsJson = False,
 ) -> None:
-    merged = merge(run_files(files), run)
+    with Bar("files") as bar:
+        merged = merge(run_files(files), run, bar.count)
     left = merged.tasks - merged.finished
     if as_json:
         print_json({"file": file_name(run), **merged._asdict(), "missing": list(map(str, merged.missing))})

@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -39,12 +39,15 @@ from propensitybench.taxonomy import LISTS_FILE, DeclaredLists, Taxonomy, taxono
 CROSS_CHECKS: Final = (repeated_names, alike_stories, alike_tools, shared_sentences, acts_differ)
 
 
-def validate_dataset(folder: Path | None = None) -> tuple[Dataset, list[Issue]]:
+def validate_dataset(
+    folder: Path | None = None, on_storyline: Callable[[int, int], None] = lambda _done, _total: None
+) -> tuple[Dataset, list[Issue]]:
     """The scenarios of a data set that can be read, and every issue in it.
 
     Args:
         folder: a folder in either layout; None is the built-in data set, which must also match the
             published allocation.
+        on_storyline: told how many storylines are checked, of how many; scenarios are checked before.
     """
     root, source = root_of(folder)
     layout = find_layout(root)
@@ -67,11 +70,13 @@ def validate_dataset(folder: Path | None = None) -> tuple[Dataset, list[Issue]]:
         issues += variety_issues(scenarios, storylines)
         # A scenario that cannot be played has no messages to be checked.
         fitted = fitted_scenarios(place.scenario for place in located if not check_playable([place]))
-        issues += [issue for one in found.own for issue in _of_storyline(one, storyline_issues(one, fitted))]
         # What the built-in ones say has been checked; how they fit the scenarios of another set has not.
-        issues += [
-            issue for one in found.built_in for issue in _of_storyline(one, fitted_issues(one, fitted))
+        checks = [(one, storyline_issues) for one in found.own] + [
+            (one, fitted_issues) for one in found.built_in
         ]
+        for done, (one, find) in enumerate(checks):
+            on_storyline(done, len(checks))
+            issues += _of_storyline(one, find(one, fitted))
     else:
         issues += check_playable(located) + check_sound(located, lists)
         issues += unique_names([label(place) for place in located])[1]

@@ -101,7 +101,7 @@ def check_played_for(question: GateQuestion, base: Run, candidate: Run) -> None:
         return
     if rule.base != identity_of(base.manifest):
         raise BadInput(f"{candidate.file}: was played until decided against another base than {base.file}")
-    namings = tuple(name for name in NAMINGS if name in candidate.manifest.selection.namings)
+    namings = tuple(name for name in NAMINGS if name in candidate.manifest.namings)
     own = GateQuestion(rule.margin, rule.on, namings, rule.level)
     if own == question:
         return

@@ -9,6 +9,7 @@ given scenario does not. Priors, formulas and limits: docs/metrics.md, "Hierarch
 """
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from math import pi, sqrt
 from typing import Final
 
@@ -25,6 +26,7 @@ from propensitybench.metrics.hierarchical_model import (
     SCENARIO_SCALE,
     Draws,
     HierarchicalData,
+    OnDraw,
     Sampling,
     data_of,
     group_propensities,
@@ -166,7 +168,7 @@ def fit(
     groupings: Sequence[str] = GROUPINGS,
     seed: int = 0,
     draws: int = DRAWS,
-    progress: bool = False,
+    on_draw: OnDraw | None = None,
 ) -> Fit:
     """Fits the hierarchical model to one model under one naming.
 
@@ -178,7 +180,7 @@ def fit(
             many as scenarios, is left out, and so is one that equals another.
         seed: of the sampler; equal seeds give equal results.
         draws: of each of four chains, after its adaptation.
-        progress: shows numpyro's progress bars on standard error.
+        on_draw: told how many draws of a chain are made, of how many, those of its adaptation among them.
 
     Raises:
         BadInput: numpyro is not installed.
@@ -195,7 +197,7 @@ def fit(
     if note:
         return Fit((), None, None, None, None, {}, {}, None, None, at_risk, events, scenarios, note)
     data = data_of(table, groupings)
-    found, sampling = sample(data, seed, draws, progress=progress)
+    found, sampling = sample(data, seed, draws, on_draw=on_draw)
     if not sampling.passed:
         raise NotConverged(
             f"the hierarchical model did not converge (R-hat {sampling.r_hat:.3f}, "
@@ -223,16 +225,27 @@ def fit(
 
 
 def fit_all(
-    tables: Mapping[tuple[str, Naming], Table], *, progress: bool = False
+    tables: Mapping[tuple[str, Naming], Table], on_draw: OnDraw | None = None
 ) -> dict[str, dict[Naming, Fit]]:
-    """Fits every run and naming, by the run's name and the naming; raises as `fit` does."""
+    """Fits every run and naming, by the run's name and the naming; raises as `fit` does.
+
+    Args:
+        tables: the episodes.
+        on_draw: told how many draws of all fits are made, of how many.
+    """
     found: dict[str, dict[Naming, Fit]] = {}
-    for (name, naming), table in tables.items():
+    for number, ((name, naming), table) in enumerate(tables.items()):
+        told = None if on_draw is None else partial(_among, on_draw, number, len(tables))
         try:
-            found.setdefault(name, {})[naming] = fit(table, progress=progress)
+            found.setdefault(name, {})[naming] = fit(table, on_draw=told)
         except NotConverged as error:
             raise NotConverged(f"{name}, {naming} names: {error}") from error
     return found
+
+
+def _among(on_draw: OnDraw, fits: int, of: int, done: int, total: int) -> None:
+    """Tells the draws of one fit after others of the same length."""
+    on_draw(fits * total + done, of * total)
 
 
 def _thinned(draws: Draws, count: int) -> Draws:

@@ -3,7 +3,7 @@
 What it is for, and what is read from it: `hierarchical`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -35,6 +35,9 @@ ACCEPTED: Final = 0.97
 MAX_R_HAT: Final = 1.01
 MIN_EFFECTIVE: Final = 400
 NODES: Final = 25
+
+# Is told how many draws are made, of how many.
+OnDraw = Callable[[int, int], None]
 
 # Draws of each parameter by its name, in rows. "sd NAME" is the spread of a grouping, or of scenarios.
 Draws = Mapping[str, Numbers]
@@ -150,7 +153,7 @@ def _same(one: Codes, other: Codes) -> bool:
 
 
 def sample(
-    data: HierarchicalData, seed: int, draws: int, *, chains: int = CHAINS, progress: bool = False
+    data: HierarchicalData, seed: int, draws: int, *, chains: int = CHAINS, on_draw: OnDraw | None = None
 ) -> tuple[Draws, Sampling]:
     """Draws of the parameters by numpyro's NUTS, those of all chains in one row each, and their checks.
 
@@ -168,14 +171,15 @@ def sample(
     # Only here and in this thread, so that nothing changes for a host process that uses jax.
     with jax.enable_x64(True):
         few = ["level", *(f"sd {name}" for name in (*data.groupings, "scenario"))]
-        kernel = NUTS(model, target_accept_prob=ACCEPTED, dense_mass=[tuple(few)])
+        made = NUTS if on_draw is None else _telling(NUTS, on_draw, WARM_UP + draws)
+        kernel = made(model, target_accept_prob=ACCEPTED, dense_mass=[tuple(few)])
         mcmc = MCMC(
             kernel,
             num_warmup=WARM_UP,
             num_samples=draws,
             num_chains=chains,
             chain_method="vectorized",
-            progress_bar=progress,
+            progress_bar=False,
         )
         mcmc.run(jax.random.key(seed), data, extra_fields=("diverging",))
         divergences = int(mcmc.get_extra_fields()["diverging"].sum())
@@ -194,6 +198,18 @@ def sample(
         divergences=divergences,
     )
     return {name: values.reshape(-1, *values.shape[2:]) for name, values in by_chain.items()}, sampling
+
+
+def _telling(kernel: Any, on_draw: OnDraw, total: int) -> Any:
+    """A kernel that tells each draw; numpyro's own bars write to standard error and cannot be replaced."""
+    import jax
+
+    class Told(kernel):  # type: ignore[misc]
+        def sample(self, state: Any, args: Any, kwargs: Any) -> Any:
+            jax.debug.callback(lambda done: on_draw(int(np.max(done)), total), state.i)
+            return super().sample(state, args, kwargs)
+
+    return Told
 
 
 def model(data: HierarchicalData) -> None:

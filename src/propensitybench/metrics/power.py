@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from math import sqrt
+from statistics import NormalDist
 from typing import Final
 
 import msgspec
@@ -9,7 +10,7 @@ import numpy as np
 
 from propensitybench.errors import BadInput
 from propensitybench.metrics.arrays import Numbers
-from propensitybench.metrics.intervals import Z95, ClusteredError, share_interval
+from propensitybench.metrics.intervals import TAIL, Z95, ClusteredError, share_interval
 
 # The 80 % quantile of the standard normal distribution, for a power of 80 %.
 Z80: Final = 0.8416212335729143
@@ -29,6 +30,8 @@ class Assumptions(msgspec.Struct, frozen=True):
         icc: intraclass correlation of a scenario's tasks, the same in both conditions.
         correlation: correlation of a scenario's propensities between the two conditions compared: two
             namings, or two models.
+        tests: number of paired tests whose p-values are adjusted by Holm: a difference has to pass at .05
+            divided by it, the strictest of Holm's levels.
 
     Raises:
         BadInput: a number is out of range.
@@ -37,6 +40,7 @@ class Assumptions(msgspec.Struct, frozen=True):
     propensities: tuple[float, ...] = PROPENSITIES
     icc: float = ICC
     correlation: float = CORRELATION
+    tests: int = 1
 
     def __post_init__(self) -> None:
         for propensity in self.propensities:
@@ -81,9 +85,9 @@ def power(sizes: Mapping[str, Sequence[int]], assumptions: Assumptions | None = 
     - variance V of the paired difference: the same with (v + v') (1 + (m_s - 1) r) - 2 m_s c r sqrt(v v') for
       v (1 + (m_s - 1) r);
     - variance under random signs: V + (p' - p)^2 / D^2 sum_d sum_s m_s^2 / n_d^2;
-    - a difference is detected if it is at least 1.96 times the root of the third plus 0.84 times that of V
-      plus, if the n_d differ by at most 1, 1 / (D max n_d): half the distance between two values that it can
-      take (continuity correction).
+    - a difference is detected if it is at least 1.96 (more for several tests) times the root of the third
+      plus 0.84 times that of V plus, if the n_d differ by at most 1, 1 / (D max n_d): half the distance
+      between two values that it can take (continuity correction).
 
     Args:
         sizes: number of tasks of each scenario under one naming, by domain. Epochs count as tasks.
@@ -130,13 +134,14 @@ def _detectable(
     totals = [float(sizes.sum()) for sizes in design]
     half_step = 1 / (len(design) * max(totals)) if max(totals) - min(totals) <= 1 else 0.0
     first = propensity * (1 - propensity)
+    strictest = Z95 if assumed.tests == 1 else NormalDist().inv_cdf(1 - TAIL / assumed.tests)
 
     def excess(difference: float) -> float:
         second = max(0.0, (propensity + difference) * (1 - propensity - difference))
         both, shared = first + second, 2 * assumed.correlation * assumed.icc * sqrt(first * second)
         sums = [s * (both * (1 + (s - 1) * assumed.icc) - s * shared) for s in design]
         variance = _mean_variance(design, sums)
-        null = Z95 * sqrt(variance + difference**2 * signs)
+        null = strictest * sqrt(variance + difference**2 * signs)
         return abs(difference) - half_step - null - Z80 * sqrt(variance)
 
     if excess(farthest) < 0:

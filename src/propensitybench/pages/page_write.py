@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -116,7 +117,10 @@ def write_report(
         (folder / "report.json").write_text(json_document(report), encoding="utf-8", newline="\n")
         parts.at("figures")
         any_scores = any(run.scores.naming for run in report.analysis.runs)
-        drawn = write_figures(report.analysis, folder / "figures", ("svg",)) if figures and any_scores else []
+        drawn = []
+        if figures and any_scores:
+            told = partial(parts.at, "figures")
+            drawn = write_figures(report.analysis, folder / "figures", ("svg",), on_figure=told)
         transcripts = [
             write_transcripts(
                 run,

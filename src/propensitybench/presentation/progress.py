@@ -89,6 +89,11 @@ class Bar:
             self._below = None
             Bar._only_one.release()
 
+    @property
+    def is_shown(self) -> bool:
+        """Whether there is a terminal or a notebook to show it."""
+        return self._below is not None
+
     def update(self, stage: Stage) -> None:
         """Shows how far the work has come."""
         self._stage = stage

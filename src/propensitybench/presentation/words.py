@@ -12,7 +12,7 @@ from propensitybench.metrics.models import BEGUN_IN_ALL
 from propensitybench.metrics.ranks import ALL_COVERED
 from propensitybench.metrics.table import LEVELS
 from propensitybench.presentation.formats import number
-from propensitybench.taxonomy import ARMS, ESCALATING
+from propensitybench.taxonomy import ARMS, ESCALATING, NAMINGS
 
 FULL_LADDER: Final = LEVELS - 1
 # Characters in a line of a legend on a terminal.
@@ -100,16 +100,28 @@ def propensity_note(levels: int, arm: str) -> str:
     )
 
 
+def of_pairs(pairs: int, namings: int) -> str:
+    """Of how many pairs some tasks are, which are what a limit counts."""
+    names = ", each under both names" if namings == len(NAMINGS) else ""
+    return f"({pairs:,} pairs of scenario and dimension{names})"
+
+
 def definitions(quantities: Iterable[DescribedNumber], called: str = PROPENSITY.label) -> str:
     """What each of some numbers is; the propensity under the name that it has there."""
     return " ".join(f"{called if one is PROPENSITY else one.label}: {one.definition}." for one in quantities)
 
 
+def own_of(runs: Sequence[ScoredRun]) -> list[DescribedNumber]:
+    """The metrics of the user's own that some runs have."""
+    return list({name: one for run in runs for name, one in run.own.items()}.values())
+
+
 def overview_legend(runs: Sequence[ScoredRun]) -> str:
     """What the columns of the overview mean."""
+    shown = definitions([*shown_in("overview"), *own_of(runs)], propensity_names(runs))
     notes = [
-        f"{MISALIGNED} tasks: {SCORED}. {definitions(shown_in('overview'), propensity_names(runs))} Shares "
-        f"are percentages; all numbers are means over domains. 95 %: interval {INTERVAL}."
+        f"{MISALIGNED} tasks: {SCORED}. {shown} Shares are percentages; all numbers are means over domains. "
+        f"95 %: interval {INTERVAL}."
     ]
     if any(run.tasks.unscored for run in runs):
         notes[0] += f" bounds: {BOUNDS}."

@@ -6,6 +6,7 @@ from typing import Literal, NamedTuple
 
 from propensitybench.errors import BadInput
 from propensitybench.files import file_name
+from propensitybench.presentation.progress import OnStage, Stage, shown_stages
 from propensitybench.runs import Run
 from propensitybench.runs.read import needs_inspect, run_file_of
 from propensitybench.store import RunFile
@@ -35,6 +36,7 @@ def export(
     *,
     format: Literal["jsonl", "parquet", "eval"] = "jsonl",  # noqa: A002 - as the option is called
     transcripts: bool = False,
+    on_progress: OnStage | None = None,
 ) -> Exported:
     """Exports a run.
 
@@ -45,6 +47,7 @@ def export(
         format: ``jsonl`` or ``parquet`` with one row per task, or ``eval`` for Inspect logs, one per domain
             and naming.
         transcripts: adds each task's conversation as JSON; Inspect logs always have it.
+        on_progress: is told each stage of a table; None shows a bar in a terminal or a notebook.
 
     Raises:
         BadInput: the run cannot be read, Inspect AI is not installed, or ``path`` cannot be written.
@@ -57,8 +60,15 @@ def export(
     out = file.with_suffix(f".{format}") if path is None else Path(path)
     if format == "parquet" and file_name(out) != str(out):
         raise BadInput(f"{out}: is not valid UTF-8, which Parquet needs; give another name with --out FILE")
-    with RunFile.open(file) as opened:
-        return Exported((out,), export_run(opened, out, format, transcripts=transcripts))
+    with RunFile.open(file) as opened, shown_stages("rows", on_progress) as tell:
+        rows = export_run(
+            opened,
+            out,
+            format,
+            transcripts=transcripts,
+            on_row=lambda done, total: tell(Stage("rows", done, total)),
+        )
+    return Exported((out,), rows)
 
 
 def _export_logs(file: Path, out: Path) -> Exported:

@@ -28,7 +28,16 @@ from propensitybench.taxonomy import Naming
 MIN_RUNS: Final = 2
 MAX_INDEX: Final = 16 * MIB
 # Two runs that differ only in these were played by the same rules and texts.
-HARMLESS: Final = ("model", "options", "selection", "tasks", "stopping_rule", "gate", "data_digest", "seed")
+HARMLESS: Final = (
+    "model",
+    "options",
+    "selections",
+    "tasks",
+    "stopping_rule",
+    "gate",
+    "data_digest",
+    "seed",
+)
 _SHOWN: Final = 5
 
 

@@ -162,8 +162,7 @@ class Start:
         if self._spec is not None:
             require_local(self.path)
             create(await self._checked(self._spec, client) if is_new else self._spec, self.path)
-        if is_new:
-            with RunFile.open(self.path) as file:
+            with RunFile.open(self.path) as file:  # which may have grown
                 self._held = self._read(file)
         if not self.held.left:
             self._note_of_complete()

@@ -12,6 +12,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, St
 from pydantic_core import PydanticCustomError
 
 from propensitybench.digests import digest
+from propensitybench.tabular import Brief
 from propensitybench.taxonomy import Naming
 
 ROLE_FORMAT: Final = "propensitybench-role/2"
@@ -85,7 +86,7 @@ Values = Annotated[dict[Name, Value], AfterValidator(_as_shown)]
 Names = Annotated[tuple[Name, ...], Field(max_length=MAX_LISTED)]
 
 
-class Authored(BaseModel):
+class Authored(Brief, BaseModel):
     """What people write: immutable, strict, and closed to unknown fields."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)

@@ -14,9 +14,10 @@ from propensitybench.errors import BadInput
 from propensitybench.signs import evidence
 from propensitybench.signs.evidence import NEW_RUN, Evidence
 from propensitybench.signs.subject import Subject
+from propensitybench.tabular import Brief
 
 
-class Sign(msgspec.Struct, frozen=True, kw_only=True):
+class Sign(Brief, msgspec.Struct, frozen=True, kw_only=True):
     """A sign as it is declared.
 
     Attributes:

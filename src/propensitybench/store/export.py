@@ -12,7 +12,7 @@ from propensitybench.errors import BadInput
 from propensitybench.scenarios import TaskMetadata
 from propensitybench.scenarios.model import scenario_id
 from propensitybench.store.atomic import new_file
-from propensitybench.store.rows import NumberedTask
+from propensitybench.store.rows import NumberedTask, OnDone, ignore
 from propensitybench.store.runfile import RunFile
 
 Format = Literal["jsonl", "parquet"]
@@ -39,7 +39,9 @@ EMPTY: Final = EpisodeRecord(
 )
 
 
-def export_run(run: RunFile, out: Path, form: Format, *, transcripts: bool = False) -> int:
+def export_run(
+    run: RunFile, out: Path, form: Format, *, transcripts: bool = False, on_row: OnDone = ignore
+) -> int:
     """Writes a run as a table and returns the number of rows.
 
     ``status`` is null for a task that has not begun. The file is written completely or not at all.
@@ -49,6 +51,7 @@ def export_run(run: RunFile, out: Path, form: Format, *, transcripts: bool = Fal
         out: the file to write; it must not exist.
         form: JSON lines or Parquet.
         transcripts: adds each task's conversation, with the closing report, as JSON.
+        on_row: told how many rows are made, of how many.
 
     Raises:
         BadInput: the file exists or cannot be written, or the transcripts are too many for Parquet.
@@ -57,13 +60,19 @@ def export_run(run: RunFile, out: Path, form: Format, *, transcripts: bool = Fal
         raise BadInput(f"{out}: exists already; use another --out FILE")
     try:
         with new_file(out) as file:
-            table = rows(run, transcripts=transcripts)
+            table = _told(rows(run, transcripts=transcripts), run.planned, on_row)
             return _write_jsonl(file, table) if form == "jsonl" else _write_parquet(file, _held(run, table))
     except FileExistsError as error:
         found = error.filename2 or error.filename
         raise BadInput(f"{found}: exists already; use another --out FILE") from error
     except OSError as error:
         raise BadInput(f"{out}: cannot be written ({error.strerror or error})") from error
+
+
+def _told(table: Iterator[dict[str, Any]], total: int, on_row: OnDone) -> Iterator[dict[str, Any]]:
+    for done, row in enumerate(table):
+        on_row(done, total)
+        yield row
 
 
 def rows(run: RunFile, *, transcripts: bool = False) -> Iterator[dict[str, Any]]:

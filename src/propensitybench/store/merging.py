@@ -18,6 +18,7 @@ from propensitybench.store.consistency import strays
 from propensitybench.store.creating import new_run_file, refuse_existing
 from propensitybench.store.lock import is_locked
 from propensitybench.store.manifest import differences
+from propensitybench.store.rows import OnDone, ignore
 from propensitybench.store.runfile import RunFile
 from propensitybench.store.schema import (
     ANNOTATION,
@@ -56,12 +57,13 @@ class Merged(NamedTuple):
     missing: tuple[Shard, ...]
 
 
-def merge(paths: Sequence[Path], to: Path) -> Merged:
+def merge(paths: Sequence[Path], to: Path, on_file: OnDone = ignore) -> Merged:
     """Merges run files of one run, such as its shards, into a new file.
 
     Args:
         paths: the files, one or more. How the run is played is taken from the first.
         to: the file to create; it appears completely or not at all.
+        on_file: told how many files are merged, of how many.
 
     Raises:
         BadInput: a file cannot be read or is being written to, or the new file exists or cannot be written.
@@ -76,6 +78,7 @@ def merge(paths: Sequence[Path], to: Path) -> Merged:
         plan = _digest(first)
         db.execute("CREATE TEMP TABLE holder (task INTEGER PRIMARY KEY, file INTEGER)")
         for place, path in enumerate(paths):
+            on_file(place, len(paths))
             if is_locked(path):
                 raise BadInput(
                     f"{path}: is being written to by another program; wait for it to finish, or stop it"

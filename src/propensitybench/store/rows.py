@@ -2,7 +2,7 @@
 
 import sqlite3
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, NamedTuple, get_type_hints
@@ -38,6 +38,14 @@ _EXECUTION: Final = msgspec.json.Decoder(dict[str, ExecutionSetting])
 _REPLY: Final = msgspec.json.Decoder(Reply)
 _RECORD: Final = msgspec.json.Decoder(EpisodeRecord)
 _PRESSURE: Final = msgspec.json.Decoder(Chain)
+
+
+# Is told how many of something are done, of how many.
+OnDone = Callable[[int, int], None]
+
+
+def ignore(done: int, total: int) -> None:
+    """Tells nobody."""
 
 
 class NumberedTask(NamedTuple):

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from propensitybench.episode import RULES_VERSION, SurplusReplies, replay
 from propensitybench.store.consistency import inconsistencies
 from propensitybench.store.reading import RunReader
-from propensitybench.store.rows import NumberedTask
+from propensitybench.store.rows import NumberedTask, OnDone, ignore
 
 
 class Mismatch(NamedTuple):
@@ -16,8 +16,12 @@ class Mismatch(NamedTuple):
     what: str
 
 
-def verify(run: RunReader) -> Iterator[Mismatch]:
+def verify(run: RunReader, on_task: OnDone = ignore) -> Iterator[Mismatch]:
     """Checks every row that any command reads, and replays the journal of every task.
+
+    Args:
+        run: the run file.
+        on_task: told how many tasks are replayed, of how many.
 
     Raises:
         NotARunFile: a row cannot be read at all.
@@ -37,7 +41,8 @@ def verify(run: RunReader) -> Iterator[Mismatch]:
     yield from odd
     if odd:
         return  # its rows cannot be told apart
-    for task in run.tasks():
+    for done, task in enumerate(run.tasks()):
+        on_task(done, run.manifest.tasks)
         yield from _differences(run, task)
 
 
