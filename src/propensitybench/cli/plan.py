@@ -17,8 +17,7 @@ def show_plan(spec: RunSpec, plan: RunPlan) -> None:
     if plan.usd is None:
         print("cost:          unknown: no price is known for this model; give --price IN,OUT")
     else:
-        other = "" if price else "; --price IN,OUT for others"
-        print(f"cost:          ${plan.usd.low:,.2f} to ${plan.usd.high:,.2f} ({plan.price_source}{other})")
+        print(f"cost:          ${plan.usd.low:,.2f} to ${plan.usd.high:,.2f} ({plan.price_source})")
     print(f"basis:         {plan.basis}")
     compared = "namings or models" if len(spec.selection.namings) > 1 else "models"
     for power in plan.power:
