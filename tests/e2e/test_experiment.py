@@ -136,7 +136,10 @@ def tokens_of(folder: Path) -> int:
 def test_wrong_inputs_are_one_sentence(folder: Path) -> None:
     for arguments, wrong in (
         (("plan", "none.toml"), "none.toml"),
-        (("analyse", "none"), "none: holds no experiment; make one with: propensitybench experiment run"),
+        (
+            ("analyse", "none"),
+            "none: holds no experiment; begin with: propensitybench experiment new",
+        ),
         (("report", "none", "--out", "page"), "none: holds no experiment"),
         (("run", "small.toml", "--out", "data"), "--out data: is not empty and holds no experiment"),
     ):

@@ -161,9 +161,13 @@ def test_what_was_not_played_could_have_ended_either_way(base: Path, tmp_path: P
         ("better", "--on resilience", "on: must be propensity, propensity_zero or propensity@6"),
         ("better", "--on propensity@9", "gate: on: propensity@9: the runs have 1 pressure messages"),
         ("better", "--naming both", "no task under benign names has begun; ask for another naming"),
-        ("better", "--model x", "gate: model: is for --until-decided; play the candidate with `run`"),
-        ("better", "--base-url http://x/v1", "gate: base_url: is for --until-decided"),
-        ("better", "--until-decided", "is of a run that was not played until decided"),
+        (
+            "better",
+            "--model x",
+            "gate: model: needs --until-decided; add it, or play the",
+        ),
+        ("better", "--base-url http://x/v1", "gate: base_url: needs --until-decided"),
+        ("better", "--until-decided", "was not played until decided; leave out --until-decided"),
         ("none", "", "does not exist"),
         ("none", "--until-decided", "does not exist; give the candidate's --model to play it"),
         ("base", "", "no run is worse than itself"),
@@ -243,13 +247,13 @@ def test_python_plays_until_decided_too(base: Path, decided: Path, tmp_path: Pat
         "candidate": verdict.candidate, "sentence": verdict.sentence,
     }  # fmt: skip
     assert seen[-1] == verdict.played == 200
-    with pytest.raises(BadInput, match="limit: is that of the base for the candidate too"):
+    with pytest.raises(BadInput, match="limit: is taken from the base; leave it out"):
         pb.gate(base, tmp_path / "other.run", until_decided=True, model=MODEL, limit=3)
     with pytest.raises(UnknownName, match="concurency"):
         pb.gate(base, tmp_path / "other.run", until_decided=True, model=MODEL, concurency=3)  # type: ignore[call-arg]
     with pytest.raises(BadInput, match="max_tasks: must be 1 or more, found 'x'"):
         pb.gate(base, tmp_path / "other.run", until_decided=True, model=MODEL, max_tasks="x")  # type: ignore[arg-type]
-    with pytest.raises(BadInput, match="concurrency: is for --until-decided"):
+    with pytest.raises(BadInput, match="concurrency: needs --until-decided"):
         pb.gate(base, decided, concurrency=3)
     assert not (tmp_path / "other.run").exists()
 

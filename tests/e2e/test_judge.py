@@ -66,7 +66,7 @@ def test_without_any_reply_it_says_why(run: Path) -> None:
     nowhere = ("--judge", "m", "--base-url", "http://127.0.0.1:9/v1", "--max-retries", "0")
     done = call("judge", run, "--question", "awareness", *nowhere)
     assert (done.code, done.out) == (1, "")
-    assert "8 requests had no reply, the last one: " in done.err
+    assert "8 requests got no reply; the last error: " in done.err
     assert "8 of 8 replies are missing; the same command asks for them" in done.err
 
 

@@ -52,6 +52,8 @@ def test_a_run_is_watched_beside_its_writer_which_notices_nothing(tmp_path: Path
     playing, stopped = (out.read_text().splitlines()[place] for place in (0, -1))
     assert "no program is playing it" not in playing
     cost = f"${(usage.input + 2 * usage.output) / 1e6:.2f}"
+    assert f"{path}: {usage.input + usage.output:,} tokens, {cost}\n" in call("score", path).out
+    assert call("score", path, "--json").json["runs"][0]["usage"]["output"] == usage.output
     assert stopped == (
         f"{ended} of 40 tasks ended: {ended} misaligned; {calls} calls; "
         f"{usage.input + usage.output:,} tokens, {cost}; "

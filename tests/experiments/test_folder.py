@@ -97,7 +97,10 @@ def test_the_same_design_opens_its_folder_again(tmp_path: Path) -> None:
 def test_an_experiment_is_analysed_cell_by_cell_as_it_is_played(tmp_path: Path) -> None:
     opened = registered(small(), tmp_path)
     stated = refusal(lambda: analyse(opened))
-    assert stated == f"{tmp_path}: nothing has been played yet; type: propensitybench experiment run"
+    assert stated == (
+        f"{tmp_path}: nothing has been played yet; type: propensitybench experiment run "
+        f"DESIGN.toml --out {tmp_path}"
+    )
     play_run(opened.experiment.cells[0].spec, opened.path(opened.experiment.cells[0]))
     found = analyse(opened)
     assert [arm.arm for arm in found.models[0].arms] == ["escalating"]
@@ -140,7 +143,7 @@ def test_a_file_is_not_a_folder(tmp_path: Path) -> None:
 def test_a_folder_without_an_experiment_is_not_opened(tmp_path: Path) -> None:
     for folder in (tmp_path, tmp_path / "none"):
         assert refusal(lambda folder=folder: open_folder(folder)) == (  # type: ignore[misc]
-            f"{folder}: holds no experiment; make one with: propensitybench experiment run"
+            f"{folder}: holds no experiment; begin with: propensitybench experiment new DESIGN.toml"
         )
 
 

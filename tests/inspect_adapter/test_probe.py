@@ -117,7 +117,7 @@ def test_the_model_that_was_asked_must_be_that_of_the_run(
         crossings([asked["benign"], Path(other)], open_run(run))
     through_engine(tmp_path / "b.run", "never", Selection(limit=1), seed=0, levels=2)
     both = [open_run(run), open_run(tmp_path / "b.run")]
-    with pytest.raises(BadInput, match=r"no log asked simulated/never, the model of .*b\.run"):
+    with pytest.raises(BadInput, match=r"none of the logs is of simulated/never, the model of .*b\.run"):
         crossings([asked["benign"]], *both)
     crossed = crossings([Path(other), asked["benign"]], *both)
     assert [one["benign"].counts["no"]["misaligned"] for one in crossed] == [6, 0]

@@ -181,7 +181,9 @@ def test_other_options_are_another_judge(tmp_path: Path) -> None:
         ({"judges": ("a", "a")}, "--judge a: is given twice"),
         ({"questions": (QUESTION, QUESTION)}, "--question justification: is given twice"),
         ({"consequences": ("death",)}, "--consequence: unknown consequence 'death'"),
-        ({"judges": ("nobody",)}, "--model nobody: give provider/name"),
+        ({"judges": ("nobody",)}, "--judge nobody: give provider/name"),
+        ({"judges": ("keyles/words",)}, "unknown judge 'keyles/words'; did you mean 'keyless/words'?"),
+        ({"judges": ("keyless/other",)}, "unknown judge 'keyless/other'; did you mean 'keyless/words'?"),
     ],
 )
 def test_what_cannot_be_asked_is_one_sentence(tmp_path: Path, changes: Any, reason: str) -> None:

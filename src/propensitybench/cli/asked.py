@@ -44,7 +44,7 @@ def print_ending(asked: AskingResult) -> int:
     """Prints to standard error what is left to do; the exit code."""
     left = asked.total - asked.finished
     if asked.failures:
-        print_note(f"{asked.failures} requests had no reply, the last one: {asked.last_failure}")
+        print_note(f"{asked.failures} requests got no reply; the last error: {asked.last_failure}")
     if left:
         why = f"stopped: {asked.stop.reason}; " if asked.stop.cause else ""
         print_note(f"{why}{left} of {asked.total} replies are missing; the same command asks for them")

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from propensitybench.cli.output import print_note
-from propensitybench.cli.score import print_overview
+from propensitybench.cli.score import print_overview, print_spending, run_json
 from propensitybench.cli.text import print_json, shell_quoted
 from propensitybench.cli.waiting import result_of, result_until_stopped
 from propensitybench.engine import ExecutionOptions, Result, RunSpec, StopCause, create_run
@@ -15,7 +15,7 @@ from propensitybench.errors import PropensityBenchError
 from propensitybench.files import file_name
 from propensitybench.metrics import ScoredRun
 from propensitybench.presentation.progress import Bar, shown_run
-from propensitybench.presentation.scores import RunScores, summarise
+from propensitybench.presentation.scores import RunScores
 from propensitybench.presentation.words import of_pairs, remarks, stopping_rule
 from propensitybench.runs import StoredRun
 from propensitybench.runs.settings import as_typed, option_of
@@ -67,22 +67,29 @@ class PlayedRun(NamedTuple):
     start: Start
     result: Result
     scores: RunScores
+    stored: StoredRun
+
+    @classmethod
+    def of(cls, start: Start, result: Result) -> "PlayedRun":
+        """The run of a start, read from its file."""
+        stored = StoredRun(start.path)
+        return cls(start, result, stored.score(), stored)
 
     def to_dict(self) -> dict[str, Any]:
         """What ``--json`` prints of it."""
         stopped = self.result.cause.value if self.result.cause else None
-        return {"stopped": stopped, **summarise(self.scores).to_dict()}
+        return {"stopped": stopped, **run_json(self.stored, self.scores)}
 
 
 def play_and_print(start: Start, *, as_json: bool) -> int:
     """Plays a run and prints its scores; the exit code."""
     result = play(start)
-    ended = PlayedRun(start, result, StoredRun(start.path).score())
+    ended = PlayedRun.of(start, result)
     if as_json:
         print_json(ended.to_dict())
     else:
         _print_scores([ended])
-    print_ending(*ended)
+    print_ending(*ended[:3])
     _print_next([ended])
     return exit_code(result, ended.scores)
 
@@ -103,7 +110,7 @@ def play_each(models: Sequence[str], start_of: Callable[[str], Start], *, as_jso
             print_note(f"propensitybench: {model}: {error}")
             failed[model] = str(error)
             continue
-        ended.append(PlayedRun(start, result, StoredRun(start.path).score()))
+        ended.append(PlayedRun.of(start, result))
         if result.cause is StopCause.INTERRUPTED:
             break
     if as_json:
@@ -111,7 +118,7 @@ def play_each(models: Sequence[str], start_of: Callable[[str], Start], *, as_jso
     elif ended:
         _print_scores(ended)
     for one in ended:
-        print_ending(*one)
+        print_ending(*one[:3])
     _print_next(ended)
     codes = [exit_code(one.result, one.scores) for one in ended]
     interrupted = EXIT[StopCause.INTERRUPTED]
@@ -123,6 +130,7 @@ def _print_scores(ended: Sequence[PlayedRun]) -> None:
     for one in ended:
         if one.scores.low_competence:
             print(one.scores.low_competence if len(ended) == 1 else remarks(one.scores)[0])
+    print_spending([one.stored for one in ended])
 
 
 def _print_next(ended: Sequence[PlayedRun]) -> None:

@@ -13,7 +13,7 @@ from propensitybench.cli.help import App
 from propensitybench.cli.output import print_note
 from propensitybench.cli.plan import power_line
 from propensitybench.cli.tables import show, show_grid, table
-from propensitybench.cli.text import must_be_utf8, print_json
+from propensitybench.cli.text import must_be_utf8, print_json, shell_quoted
 from propensitybench.engine import StopCause
 from propensitybench.errors import BadInput
 from propensitybench.experiments.design import Cell
@@ -78,7 +78,7 @@ def new(
         raise BadInput(f"{file}: exists already; give another name") from error
     except OSError as error:
         raise BadInput(f"{file}: cannot be written ({error.strerror or error})") from error
-    print(f"wrote {file_name(file)}; next: propensitybench experiment plan {file_name(file)}")
+    print(f"wrote {file_name(file)}; next: propensitybench experiment plan {shell_quoted(file)}")
 
 
 @command.command()

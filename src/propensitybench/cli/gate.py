@@ -46,7 +46,7 @@ def command(
     ] = PROPENSITY,
     naming: Annotated[
         Literal["harmful", "benign", "both"],
-        typer.Option(help="Name of the misaligned tool; both: a pass needs each."),
+        typer.Option(help="Name of the misaligned tool; with both, a pass needs both."),
     ] = "harmful",
     level: Annotated[
         float,

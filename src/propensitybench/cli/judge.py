@@ -28,10 +28,10 @@ from propensitybench.store import RunFile
 SHOWN: Final = 0.05
 LEGEND: Final = """\
 judges: share of episodes to which most judges gave this answer, mean over domains, with a 95 % interval for
-new scenarios; in brackets the bounds that missing answers allow. corrected: the same, corrected by what
-people say of a sample (PPI++); without judges, what people say. sens., spec. of judges: how often they find
-the answer where people do, and do not where people do not. biased: the interval of the judges' share minus
-the corrected one excludes 0."""
+new scenarios; in brackets, the bounds that missing answers allow. corrected: the same, corrected by people's
+labels of a sample (PPI++); without judges, the people's labels alone. sens. and spec. of judges: how often
+they give the answer where people do, and do not where people do not. biased: whether the 95 % interval of the
+judges' share minus the corrected share excludes 0."""
 
 Questions = Annotated[
     list[str] | None,
@@ -77,6 +77,8 @@ Scout = Annotated[
     *options.MODEL,
     *options.LIMITS,
     limit="At most N episodes for each question, evenly over the domains.",
+    base_url="OpenAI-compatible endpoint; --judge is then the endpoint's own model name. Repeated: replicas "
+    "of the model.",
     concurrency=f"Requests in flight for each judge.  [default: {CONCURRENCY}]",
 )
 def command(
@@ -174,7 +176,7 @@ def _lines(results: Results, label: str) -> Iterator[str]:
         yield f"{reader.rater}: {reader.answered} answers{f'; no answer: {missing}' if missing else ''}"
     if results.spoken_in:
         parts = ", ".join(f"{number} in its {part}" for part, number in results.spoken_in.items())
-        yield f"quotes of the agent: {parts}"
+        yield f"where the judges' quotes come from: {parts}"
     for who, agreement in (("judges", results.judges_agree), ("people", results.people_agree)):
         if agreement is not None:
             yield from _agreement(who, agreement)
@@ -197,7 +199,7 @@ def _correction(results: Results, label: str) -> Iterator[str]:
     if results.drawn:
         yield f"people have labelled {results.labelled} of {results.drawn} episodes drawn for them"
     elif not results.labelled:
-        yield "not corrected for the judges' errors: no person has read a sample; a page for that:"
+        yield "not corrected for the judges' errors, since no person has read a sample; make a page for that:"
         yield f"  {label}"
     if 0 < results.labelled < MIN_LABELLED:
         yield f"not corrected for the judges' errors: that needs {MIN_LABELLED} episodes labelled by people"

@@ -44,7 +44,7 @@ def command(
     ] = None,
     name: Annotated[
         str | None,
-        typer.Option("--as", metavar="NAME", help="Who reads; always the same spelling."),
+        typer.Option("--as", metavar="NAME", help="The reader's name; spell it the same way each time."),
     ] = None,
     page: Annotated[
         Path | None,
@@ -78,7 +78,7 @@ def command(
         person, new, known = store_saved(file, read)
         print(f"answers of {person} stored: {new}; there already: {known}")
     elif question is None:
-        raise BadInput(f"label: give --question NAME; built in are {', '.join(question_names())}")
+        raise BadInput(f"label: give a question: --question {' | --question '.join(question_names())}")
     elif page is not None:
         drawn = label(file, question, number=number, twice=twice, seed=seed)
         if count := drawn.write_page(page, name or ""):

@@ -15,7 +15,7 @@ def show_plan(spec: RunSpec, plan: RunPlan) -> None:
     print(f"input tokens:  {plan.input_tokens.low:,} to {plan.input_tokens.high:,} (mostly cacheable)")
     print(f"output tokens: {plan.output_tokens.low:,} to {plan.output_tokens.high:,}, without reasoning")
     if plan.usd is None:
-        print("cost:          unknown, the price table does not list this model; give --price IN,OUT")
+        print("cost:          unknown: no price is known for this model; give --price IN,OUT")
     else:
         print(f"cost:          ${plan.usd.low:,.2f} to ${plan.usd.high:,.2f} ({plan.price_source})")
     print(f"basis:         {plan.basis}")

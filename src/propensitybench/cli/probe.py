@@ -34,19 +34,19 @@ from propensitybench.runs.resolve import read_execution
 from propensitybench.runs.settings import Settings
 
 LEGEND: Final = """\
-Asked on side branches: scores and transcripts stay as they are. majority: percent of tasks in which more
-than half of the wordings have this answer. straight, flipped: percent of the answers to wordings that offer
-it as B, and as A. agree: percent of pairs of a straight and a flipped wording with the same answer; a model
-that always gives the same letter has 0. In parentheses: 95 % intervals for new scenarios, which cover every
-value that missing answers allow. bounds: the lowest and highest value that these allow."""
+Asked on side branches: scores and transcripts do not change. majority: percent of tasks in which more than
+half of the wordings get this answer. straight / flipped: percent giving this answer when it is option B /
+option A; if they differ, the model prefers a letter. agree: percent of pairs of a straight and a flipped
+wording with the same answer; a model that always gives the same letter has 0. In parentheses: 95 % intervals
+for new scenarios, which allow for missing answers. bounds: the lowest and highest value that these allow."""
 ACT_LEGEND: Final = """\
-Percent misaligned from that level on, among the tasks that reached it. without: what remains without the
-tasks whose agent says so. within scenarios: tasks whose agent says so minus the others, in points, from
-scenarios that have both. This is observational: what makes a model take a task for a test may move it in
-other ways too."""
+Percent misaligned from that level on, among the tasks that reached it. without: the same without the tasks
+whose agent says so. within scenarios: tasks whose agent says so minus the others, in points, from scenarios
+that have both. This is observational: what makes a model take a task for a test may affect it in other ways
+too."""
 STATED_LEGEND: Final = """\
-says no: number of tasks whose agent said, by majority, that it would not use the tool. after no: percent of
-these that end misaligned; bounds as above."""
+says no: number of tasks in which the majority of answers was that it would not use the tool. after no:
+percent of these that end misaligned; bounds as above."""
 
 _SHARES: Final = (
     "level", "naming", "tasks", "not asked", "no answer", "majority (95 %)", "bounds", "straight", "flipped",

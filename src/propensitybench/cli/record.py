@@ -71,7 +71,7 @@ def command(
     if kind != "every-eval-ever":
         for name, value in given.items():
             if value is not None:
-                raise BadInput(f"{name}: goes with --as every-eval-ever")
+                raise BadInput(f"{name}: only applies with --as every-eval-ever")
         _print_sheet(runs_in(files), kind, out)
         return
     if not (organization or "").strip() or relationship is None:

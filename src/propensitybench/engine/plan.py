@@ -113,7 +113,7 @@ def plan_run(
         input_tokens=_range(remaining, [end.input_tokens for end in ends]),
         output_tokens=_range(remaining, [end.output_tokens for end in ends]),
         usd=usd,
-        price_source="--price" if price else f"price table of {price_table().date}, nothing cached",
+        price_source="--price" if price else f"prices of {price_table().date}, nothing cached",
         basis=basis,
         power=power(_sizes(chosen, domains), assumptions),
     )

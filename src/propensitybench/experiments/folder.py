@@ -3,6 +3,7 @@
 import logging
 from datetime import UTC, datetime
 from pathlib import Path
+from shlex import quote
 from typing import Final, NamedTuple
 
 import msgspec
@@ -99,7 +100,9 @@ def register(experiment: Experiment, beside: Path, folder: Path, *, clock: Clock
 def open_folder(folder: Path) -> ExperimentFolder:
     """The experiment in a folder; raises `BadInput` if there is none."""
     if not (folder / REGISTRATION).is_file():
-        raise BadInput(f"{folder}: holds no experiment; make one with: propensitybench experiment run")
+        raise BadInput(
+            f"{folder}: holds no experiment; begin with: propensitybench experiment new DESIGN.toml"
+        )
     latest = _read(folder / DESIGN)
     return ExperimentFolder(
         experiment_of(latest.design, Path(latest.beside)), _read(folder / REGISTRATION), folder
@@ -140,7 +143,11 @@ def analyse(opened: ExperimentFolder) -> ExperimentAnalysis:
             _check_run(run, cell.spec)
             found.setdefault(cell.model, []).append(CellRecords(cell.arm, cell.levels, run.records))
     if not any(cell.records for cells in found.values() for cell in cells):
-        raise BadInput(f"{opened.folder}: nothing has been played yet; type: propensitybench experiment run")
+        folder = opened.folder
+        raise BadInput(
+            f"{folder}: nothing has been played yet; type: propensitybench experiment run "
+            f"DESIGN.toml --out {quote(str(folder))}"
+        )
     registered = opened.registration.comparisons
     return ExperimentAnalysis(
         name=experiment.design.name,

@@ -56,8 +56,7 @@ class CandidateRun:
         run = StoredRun(path)
         if run.manifest.gate is None:
             raise BadInput(
-                f"{run.file}: is of a run that was not played until decided; leave it out, or give "
-                "another file"
+                f"{run.file}: was not played until decided; leave out --until-decided, or give another file"
             )
         check_played_for(question, base, run)
         self._held, self.rule = run.manifest, run.manifest.gate
@@ -65,7 +64,7 @@ class CandidateRun:
         if max_tasks is not None and rule_for(base, question, max_tasks).looks[-1] != last:
             raise BadInput(
                 f"{run.file}: was begun with at most {last} tasks; another --max-tasks would not keep the "
-                "level: leave it out"
+                "error rates; leave it out"
             )
 
     def start(self, model: str | None, settings: Settings, *, trust_endpoint: bool = False) -> Start:
@@ -81,7 +80,7 @@ class CandidateRun:
         """
         for name in checked(settings):
             if name not in CANDIDATE_SETTINGS:
-                raise BadInput(f"gate: {name}: is that of the base for the candidate too; leave it out")
+                raise BadInput(f"gate: {name}: is taken from the base; leave it out")
         if model is None:
             self._check_resumed(settings)
         spec = None if model is None else read_spec(model, settings)

@@ -155,4 +155,4 @@ def refuse_playing(settings: Mapping[str, object]) -> None:
     """Raises `BadInput` for a setting that only a candidate to be played can use."""
     for name, value in settings.items():
         if value is not None and value is not False:
-            raise BadInput(f"gate: {name}: is for --until-decided; play the candidate with `run`, or add it")
+            raise BadInput(f"gate: {name}: needs --until-decided; add it, or play the candidate with `run`")

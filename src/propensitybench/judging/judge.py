@@ -4,6 +4,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import Any, Final, NamedTuple, Unpack
 
 import msgspec
@@ -13,6 +14,7 @@ from propensitybench.engine import Budget, Endpoints, ExecutionOptions, Price
 from propensitybench.engine.asking import AskingListener
 from propensitybench.errors import BadInput
 from propensitybench.files import file_name
+from propensitybench.judging import keyless
 from propensitybench.judging.judges import Judging, judge_run
 from propensitybench.judging.questions import question_names, read_question
 from propensitybench.judging.results import CategoryShare, Results, read_results
@@ -126,7 +128,7 @@ def read_judgement(path: Path, questions: Sequence[str] = ()) -> Judgement:
     if not found:
         raise BadInput(
             f"{file_name(path)}: holds no answers{' to ' + ', '.join(sorted(wanted)) if wanted else ''}; ask "
-            f"with: propensitybench judge {file_name(path)} --judge MODEL"
+            f"with: propensitybench judge {quote(str(path))} --judge {keyless.MODEL}, or a model"
         )
     return Judgement(tuple(found))
 

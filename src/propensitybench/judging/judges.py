@@ -58,6 +58,8 @@ class Judging(msgspec.Struct, frozen=True):
         for judge in self.judges:
             if judge.startswith((SIMULATED, PERSON)):
                 raise BadInput(f"--judge {judge}: cannot read; give a model, or {keyless.MODEL} to try it")
+            if judge.startswith(keyless.PREFIX) and judge != keyless.MODEL and not self.options.base_url:
+                raise UnknownName("judge", judge, [keyless.MODEL])
         for name in self.consequences:
             if name not in prompts().consequences:
                 raise UnknownName("consequence", name, prompts().consequences, "--consequence")
@@ -172,7 +174,13 @@ def _chosen(run: StoredRun, question: Question, limit: int | None) -> list[Episo
 def _client(judge: str, options: ModelOptions, execution: ExecutionOptions) -> Client:
     if judge.startswith(keyless.PREFIX) and options.base_url is None:
         return keyless.KeylessJudge(judge)
-    return client_at(execution.endpoints, judge, options, execution.transport)
+    try:
+        return client_at(execution.endpoints, judge, options, execution.transport)
+    except UnknownName as error:
+        known = (keyless.MODEL, *(f"{name}/..." for name in error.known if f"{name}/" != SIMULATED))
+        raise UnknownName("judge", judge, known, advice="see docs/models.md") from error
+    except BadInput as error:
+        raise BadInput(str(error).replace("--model", "--judge", 1)) from error
 
 
 def _prices(judging: Judging, execution: ExecutionOptions) -> dict[str, Price | None]:

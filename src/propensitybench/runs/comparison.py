@@ -139,7 +139,7 @@ def _stated(logs: Sequence[Path], runs: Sequence[Run]) -> dict[str, dict[Naming,
     found = {}
     for name, run, answers in zip(run_names(runs), runs, read_stated(logs, runs), strict=True):
         if answers is None:
-            raise BadInput(f"--stated: no log asked {run.model}, the model of {run.file}; give one")
+            raise BadInput(f"--stated: none of the logs is of {run.model}, the model of {run.file}")
         found[name] = stated_against_actual(run.records, answers, run.levels + 1)
     return found
 

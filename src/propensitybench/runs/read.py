@@ -81,7 +81,7 @@ def run_file_of(given: Run | str | os.PathLike[str]) -> Path:
         return Path(given)
     if isinstance(given, StoredRun):
         return given.path
-    raise BadInput(f"{given.file}: is in no run file")
+    raise BadInput(f"{given.file}: is not stored in a run file")
 
 
 def read_runs(paths: Sequence[Path]) -> ReadRuns:
