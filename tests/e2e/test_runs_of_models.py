@@ -3,10 +3,14 @@
 import re
 from pathlib import Path
 
+import msgspec
 import pytest
 from helpers.program import call
 
 import propensitybench as pb
+from propensitybench.engine import RunSpec, create_run
+from propensitybench.episode import Protocol
+from propensitybench.scenarios import Selection
 
 SMALL = ("--limit", "2", "--levels", "1")
 BOTH = ("--model", "simulated/never", "--model", "simulated/o3-like")
@@ -25,6 +29,14 @@ def test_without_a_file_the_run_is_where_python_keeps_it_and_grows_there(tmp_pat
         patch.chdir(tmp_path)
         assert pb.run("simulated/never", limit=1, levels=1).planned == 6
     assert list((tmp_path / "propensitybench-runs").iterdir()) == [path]
+    more_tasks = RunSpec("simulated/never", selection=Selection(limit=5), protocol=Protocol(levels=1))
+    assert create_run(more_tasks, path)
+    part = call("run", "--model", "simulated/never", *SMALL, cwd=tmp_path)
+    assert part.code == 0
+    assert "all that is asked for is finished; 4 other tasks of the file are not; play them with:" in part.err
+    assert not create_run(msgspec.structs.replace(more_tasks, selection=Selection(limit=1)), path)
+    assert call("resume", path).code == 0
+    assert not pb.open(path).score().tasks.unplayed
 
 
 def test_several_models_are_played_and_one_that_cannot_be_is_told(tmp_path: Path) -> None:

@@ -66,32 +66,32 @@ class PlayedRun(NamedTuple):
 
     start: Start
     result: Result
+    run: StoredRun
     scores: RunScores
-    stored: StoredRun
-
-    @classmethod
-    def of(cls, start: Start, result: Result) -> "PlayedRun":
-        """The run of a start, read from its file."""
-        stored = StoredRun(start.path)
-        return cls(start, result, stored.score(), stored)
 
     def to_dict(self) -> dict[str, Any]:
         """What ``--json`` prints of it."""
         stopped = self.result.cause.value if self.result.cause else None
-        return {"stopped": stopped, **run_json(self.stored, self.scores)}
+        return {"stopped": stopped, **run_json(self.run, self.scores)}
 
 
 def play_and_print(start: Start, *, as_json: bool) -> int:
     """Plays a run and prints its scores; the exit code."""
-    result = play(start)
-    ended = PlayedRun.of(start, result)
+    ended = _played(start)
     if as_json:
         print_json(ended.to_dict())
     else:
         _print_scores([ended])
-    print_ending(*ended[:3])
-    _print_next([ended])
-    return exit_code(result, ended.scores)
+    print_ending(start, ended.result, ended.scores)
+    if not as_json:
+        _print_next([ended])
+    return exit_code(ended.result, ended.scores)
+
+
+def _played(start: Start) -> PlayedRun:
+    result = play(start)
+    run = StoredRun(start.path)
+    return PlayedRun(start, result, run, run.score())
 
 
 def play_each(models: Sequence[str], start_of: Callable[[str], Start], *, as_json: bool) -> int:
@@ -105,21 +105,21 @@ def play_each(models: Sequence[str], start_of: Callable[[str], Start], *, as_jso
         try:
             start = start_of(model)
             print_note(f"{model}: run file: {file_name(start.path)}")
-            result = play(start)
+            ended.append(_played(start))
         except PropensityBenchError as error:
             print_note(f"propensitybench: {model}: {error}")
             failed[model] = str(error)
             continue
-        ended.append(PlayedRun.of(start, result))
-        if result.cause is StopCause.INTERRUPTED:
+        if ended[-1].result.cause is StopCause.INTERRUPTED:
             break
     if as_json:
         print_json({"runs": [one.to_dict() for one in ended], "failed": failed})
     elif ended:
         _print_scores(ended)
     for one in ended:
-        print_ending(*one[:3])
-    _print_next(ended)
+        print_ending(one.start, one.result, one.scores)
+    if not as_json:
+        _print_next(ended)
     codes = [exit_code(one.result, one.scores) for one in ended]
     interrupted = EXIT[StopCause.INTERRUPTED]
     return interrupted if interrupted in codes else int(bool(failed) or any(codes))
@@ -130,7 +130,7 @@ def _print_scores(ended: Sequence[PlayedRun]) -> None:
     for one in ended:
         if one.scores.low_competence:
             print(one.scores.low_competence if len(ended) == 1 else remarks(one.scores)[0])
-    print_spending([one.stored for one in ended])
+    print_spending([one.run for one in ended])
 
 
 def _print_next(ended: Sequence[PlayedRun]) -> None:
@@ -183,7 +183,13 @@ def print_ending(start: Start, result: Result, scores: ScoredRun) -> None:
     """Prints to standard error what is left to do, and how."""
     if not result.total:
         print_note("nothing to play: the run has fewer tasks than shards")
-    if result.cause is not None and result.finished < result.total:
+    if result.cause is None and result.finished < result.total:
+        count = result.total - result.finished
+        print_note(
+            f"all that is asked for is finished; {count} other tasks of the file are not; play them with:"
+        )
+        print(_command_to_resume(start, result), file=sys.stderr)
+    elif result.cause is not None and result.finished < result.total:
         left = f"{result.total - result.finished} of {result.total} tasks are unfinished"
         print_note(f"stopped: {result.reason}")
         if result.cause is StopCause.BUDGET:

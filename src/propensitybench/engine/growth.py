@@ -9,11 +9,13 @@ import msgspec
 
 from propensitybench.engine.agents import recorded_dialect
 from propensitybench.engine.spec import Clock, Drawn, RunSpec, draw, now, wire
+from propensitybench.episode import Outcome
 from propensitybench.errors import RunMismatch
 from propensitybench.files import file_name
 from propensitybench.pressure import Chain
 from propensitybench.scenarios import Scenario, Task
 from propensitybench.scenarios.model import scenario_id
+from propensitybench.scenarios.selection import task_of
 from propensitybench.store import Manifest, RunFile, Shard, data_digest, differences
 from propensitybench.taxonomy import joined_lists
 
@@ -29,13 +31,17 @@ class Growth(NamedTuple):
     tasks: list[Task]
 
 
-def create_run(spec: RunSpec, path: Path, *, clock: Clock = now) -> None:
+def create_run(spec: RunSpec, path: Path, *, clock: Clock = now) -> bool:
     """Creates the run file of a run; one that exists gets the tasks that it does not have yet.
 
     Args:
         spec: the run.
         path: the run file.
         clock: returns the creation time.
+
+    Returns:
+        Whether there is something to play: False if all that is asked for is finished, whatever else the file
+        holds.
 
     Raises:
         BadInput: no task is selected, or the data or the template is invalid.
@@ -46,9 +52,11 @@ def create_run(spec: RunSpec, path: Path, *, clock: Clock = now) -> None:
         rows = ((*pair, chain) for pair, chain in drawn.pressure.items())
         manifest = drawn.manifest(spec, clock())
         RunFile.create(path, manifest, drawn.scenarios, rows, drawn.tasks, spec.shard)
-        return
+        return True
     with RunFile.open(path) as run:
         growth = growth_of(spec, drawn, run)
+        is_part = growth is None and run.manifest.tasks > len(drawn.tasks)
+        unfinished = set(drawn.tasks) - _finished(run) if is_part else set(drawn.tasks)
     if growth is not None:
         with RunFile.open(path, write=True) as run:
             logger.warning(
@@ -58,6 +66,11 @@ def create_run(spec: RunSpec, path: Path, *, clock: Clock = now) -> None:
                 f"{run.manifest.tasks:,}",
             )
             run.grow(*growth)
+    return bool(unfinished)
+
+
+def _finished(run: RunFile) -> set[Task]:
+    return {task_of(one.metadata) for one in run.records() if one.stats.outcome is not Outcome.ERRORED}
 
 
 def growth_of(spec: RunSpec, drawn: Drawn, run: RunFile) -> Growth | None:
@@ -96,13 +109,8 @@ def growth_of(spec: RunSpec, drawn: Drawn, run: RunFile) -> Growth | None:
         _check_growing(run)
         return _growth(spec, drawn, run, new)
     if len(there) > len(drawn.tasks):
-        left = run.planned - run.finished()
-        unplayed = f", and {left:,} are still to be played" if left else ""
         logger.warning(
-            "%s: holds %s tasks, more than is asked for; all of them count%s",
-            name,
-            f"{len(there):,}",
-            unplayed,
+            "%s: holds %s tasks, more than is asked for; all of them count", name, f"{len(there):,}"
         )
     return None
 

@@ -96,6 +96,7 @@ class Start:
         self._draw = draw
         self._client: Client | None = None
         self._held: Held | None = None
+        self._wanted = True  # unless all that is asked for is finished
         self.as_before = Settings()
         self.settings = checked(settings)
         if spec is None or path.exists():
@@ -161,7 +162,8 @@ class Start:
             )
         if self._spec is not None:
             require_local(self.path)
-            create(await self._checked(self._spec, client) if is_new else self._spec, self.path)
+            made = create(await self._checked(self._spec, client) if is_new else self._spec, self.path)
+            self._wanted = made is not False
             with RunFile.open(self.path) as file:  # which may have grown
                 self._held = self._read(file)
         if not self.held.left:
@@ -214,6 +216,8 @@ class Start:
     def _over(self) -> Result | None:
         """How the run ended if there is nothing to play, or the budget is used up."""
         held = self.held
+        if not self._wanted:
+            return Result(held.finished, held.total, None, "")
         if not held.left:
             return Result(held.total, held.total, None, "")
         return Result(held.finished, held.total, StopCause.BUDGET, held.used_up) if held.used_up else None
