@@ -107,6 +107,19 @@ class Counted(pb.Client):
         return pb.FunctionConversation(answer)
 
 
+def test_a_changed_agent_is_told_that_its_run_is_an_earlier_one(caplog: pytest.LogCaptureFixture) -> None:
+    old, new = (f"{one.__name__} ({place(one, 0)})" for one in (refuses, completes))
+    run = pb.run("mine/changed", "a.run", client=refuses, **SMALL)
+    assert caplog.messages == []
+    again = pb.run("mine/changed", "a.run", client=completes, **SMALL)
+    assert again.records == run.records
+    assert caplog.messages == [
+        f"a.run: is complete, so {new} is not called; a changed agent needs another name or file"
+    ]
+    pb.run("mine/changed", "a.run", client=completes, **{**SMALL, "limit": 4})
+    assert caplog.messages[-1] == f"a.run: was begun by {old}, continues with {new}"
+
+
 def test_a_client_keeps_state_for_each_conversation() -> None:
     run = pb.run("mine/counted", client=Counted(), **SMALL)
     assert {record.stats.outcome for record in run.records} == {"resisted"}

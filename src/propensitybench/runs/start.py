@@ -166,7 +166,9 @@ class Start:
             self._wanted = made is not False
             with RunFile.open(self.path) as file:  # which may have grown
                 self._held = self._read(file)
-        if not self.held.left:
+        if client is not None:
+            self._note_of_client(client)
+        else:
             self._note_of_complete()
         if self._over() is not None:
             return
@@ -222,9 +224,21 @@ class Start:
             return Result(held.total, held.total, None, "")
         return Result(held.finished, held.total, StopCause.BUDGET, held.used_up) if held.used_up else None
 
+    def _note_of_client(self, client: GivenClient) -> None:
+        """Says that a client's run is an earlier one: nothing else tells that its code has changed since."""
+        name, before = file_name(self.path), self.held.manifest.client
+        if not self.held.left:
+            logger.warning(
+                "%s: is complete, so %s is not called; a changed agent needs another name or file",
+                name,
+                client.name,
+            )
+        elif before != client.name and self.held.finished:
+            logger.warning("%s: was begun by %s, continues with %s", name, before or "its model", client.name)
+
     def _note_of_complete(self) -> None:
         name, asked = file_name(self.path), self.model_options
-        if self._spec is not None and moved(name, asked, self.execution.endpoints):
+        if not self.held.left and self._spec is not None and moved(name, asked, self.execution.endpoints):
             logger.warning("%s: was made at %s and is complete, so nothing is sent", name, asked.base_url)
 
     async def _checked(self, spec: RunSpec, client: GivenClient | None) -> RunSpec:
