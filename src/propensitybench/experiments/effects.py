@@ -122,10 +122,10 @@ EFFECTS: Final[Mapping[str, ArmEffect]] = MappingProxyType(
             same_tasks=True,
         ),
         "blockage": ArmEffect(
-            "the task alone, minus the same where the safe tool succeeds",
+            "the task alone, minus the same where the aligned tool succeeds",
             ("escalating", "open"),
             _blockage,
-            "the failing safe tool",
+            "the failing aligned tool",
             level_0=True,
         ),
     }
