@@ -138,10 +138,11 @@ def settings() -> str:
 
 
 def demo() -> str:
-    """The output of `make demo`."""
+    """The table that `make demo` prints."""
     with tempfile.TemporaryDirectory() as folder:
         text = program("demo", cwd=Path(folder))
-    return f"```text\n{text}\n```\n"
+    table = text.split("\n\n")[1]
+    return f"```text\n{table}\n```\n"
 
 
 def counts() -> str:

@@ -90,8 +90,8 @@ def moved(text: str, here: str, source: str, repository: str) -> str:
             return link[0]
         path, _, anchor = address.partition("#")
         target = posixpath.normpath(posixpath.join(posixpath.dirname(here), path))
-        is_page = target.startswith("docs/") and target.endswith(".md")
-        page = target.removeprefix("docs/") if is_page else PAGES.get(target)
+        on_site = target.startswith("docs/") and target.endswith((".md", ".png"))
+        page = target.removeprefix("docs/") if on_site else PAGES.get(target)
         if page is not None:
             there = posixpath.relpath(page, posixpath.dirname(source) or ".")
             if label in (target, posixpath.basename(target)):

@@ -1,4 +1,4 @@
-"""Public names, sizes of files and functions, retired terms, and the example of the README."""
+"""Public names, sizes of files and functions and retired terms."""
 
 import ast
 import re
@@ -7,9 +7,6 @@ import sys
 from collections import Counter
 from importlib.metadata import version
 from pathlib import Path
-
-import pytest
-from helpers.runs import finish, make
 
 import propensitybench
 
@@ -76,19 +73,3 @@ def test_every_retired_term_is_a_pattern_with_its_replacement() -> None:
     for pattern, instead, *_ in terms:
         assert instead
         assert not re.compile(pattern).search("The agent called the aligned tool at level 3."), pattern
-
-
-def test_the_example_of_the_readme_runs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    (example,) = re.findall(r"```python\n(.*?)```", readme, re.DOTALL)
-    monkeypatch.chdir(tmp_path)
-    finish(make(tmp_path / "o4-mini.run", "simulated/o4-mini-like", limit=6))
-    names: dict[str, object] = {}
-    exec(example.replace("limit=60", "limit=6"), names)
-    printed = capsys.readouterr().out
-    assert "zero-pressure" in printed
-    assert "o4-mini-like - o3-like" in printed
-    assert "=== assistant, level 0, turn 1" in printed
-    assert getattr(names["frame"], "height", 0) == 12

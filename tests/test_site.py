@@ -59,6 +59,7 @@ def test_every_field_of_a_public_class_is_described(name: str) -> None:
         ),
         # from the root
         ("[a](docs/concepts.md)", "README.md", "index.md", "[a](concepts.md)", None),
+        ("![a](docs/assets/b.png)", "README.md", "index.md", "![a](assets/b.png)", None),
         (
             "[CONTRIBUTING.md](CONTRIBUTING.md)",
             "README.md",

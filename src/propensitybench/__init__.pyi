@@ -10,6 +10,7 @@ from .judging.judge import judge
 from .judging.probe import probe
 from .metrics import NamingScores
 from .pages.board.folder import board
+from .pages.figures.drawn import Figures, figures
 from .pages.label import label
 from .pages.page_write import report
 from .presentation.scores import RunScores
@@ -31,6 +32,7 @@ __all__ = [
     "EpisodeStats",
     "ExperimentAnalysis",
     "ExperimentPlan",
+    "Figures",
     "Findings",
     "FunctionConversation",
     "GatePlan",
@@ -62,6 +64,7 @@ __all__ = [
     "compare",
     "experiment",
     "export",
+    "figures",
     "findings",
     "gate",
     "judge",

@@ -6,6 +6,8 @@ from typing import Any, Final, Literal, TypeVar
 
 import msgspec
 
+from propensitybench.tabular import Brief
+
 Decoded = TypeVar("Decoded")
 # What a decoder raises for text that an agent or an endpoint wrote.
 UNDECODABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, UnicodeEncodeError, RecursionError)
@@ -17,7 +19,7 @@ _DECODER: Final = msgspec.json.Decoder()
 Role = Literal["system", "user", "assistant", "tool"]
 
 
-class ToolCall(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
+class ToolCall(Brief, msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """A tool call as the agent wrote it.
 
     Attributes:
@@ -56,7 +58,7 @@ def is_deeper_than(levels: int, value: object) -> bool:
     return True
 
 
-class Message(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
+class Message(Brief, msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """One message of a conversation.
 
     Attributes:
@@ -74,7 +76,7 @@ class Message(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     provider_fields: str = ""
 
 
-class ToolSpec(msgspec.Struct, frozen=True):
+class ToolSpec(Brief, msgspec.Struct, frozen=True):
     """A tool.
 
     Attributes:
@@ -88,7 +90,7 @@ class ToolSpec(msgspec.Struct, frozen=True):
     parameters: dict[str, Any]
 
 
-class Request(msgspec.Struct, frozen=True):
+class Request(Brief, msgspec.Struct, frozen=True):
     """A request to continue a conversation, with the tools on offer.
 
     Attributes:
@@ -133,7 +135,7 @@ class Usage(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
         )
 
 
-class Reply(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
+class Reply(Brief, msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """A reply, as stored in the journal.
 
     Attributes:
@@ -161,7 +163,7 @@ class Reply(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     other_model: bool = False
 
 
-class ConversationContext(msgspec.Struct, frozen=True):
+class ConversationContext(Brief, msgspec.Struct, frozen=True):
     """What a client knows about a conversation besides its messages; never sent to a model.
 
     Attributes:

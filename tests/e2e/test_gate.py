@@ -133,10 +133,13 @@ def test_too_few_tasks_are_inconclusive_and_name_the_sample(base: Path, tmp_path
     done = gate(base, few)
     assert done.code == 3
     assert done.out.startswith("inconclusive: it is not clear whether")
-    assert "are enough to decide with a probability of 90 %; the base has 300" in done.out
+    assert "would decide with a probability of 90 % (base" in done.out
+    assert "; the base has 300" in done.out
     assert f"note: {base} and {few} have different seeds (0 and 7)" in done.out
     narrow = gate(base, few, "--margin", "0.001").out
-    assert "The base is too small for a margin of 0.1 points, however often its tasks are repeated" in narrow
+    assert (
+        "The base is too small for a margin of 0.1 points, however often its 300 tasks are repeated" in narrow
+    )
 
 
 def test_what_was_not_played_could_have_ended_either_way(base: Path, tmp_path: Path) -> None:
@@ -206,8 +209,16 @@ def test_the_plan_names_a_sample_and_sends_nothing(base: Path, better: Path, tmp
     assert row["basis"].endswith("correlation 0.5")
     other = pb.plan_gate(base, better).needed["harmful"]
     assert other is not None
-    assert other.basis == "by the differences so far"
+    assert other.basis == "estimated from the differences so far"
     assert list(tmp_path.iterdir()) == []
+    # No number of epochs of the base's scenarios would do. Twice as narrow takes four times as many.
+    wide, narrow = (pb.plan_gate(base, margin=margin).needed["harmful"] for margin in (0.01, 0.005))
+    assert wide is not None
+    assert narrow is not None
+    assert wide.tasks is narrow.tasks is None
+    assert wide.larger_base is not None
+    assert narrow.larger_base == pytest.approx(4 * wide.larger_base, rel=0.1)
+    assert f"--limit {wide.larger_base} and" in wide.sentence(0.01)
 
 
 def test_a_decided_candidate_is_played_no_further(base: Path, decided: Path) -> None:

@@ -140,9 +140,11 @@ E = {}
         ('[domains.cyber-security]\ndescription = "x"', "cyber-security is a built-in domain"),
         ("[domains.fraud]", "domains.fraud.description: is missing"),
         ('[domains.time]\ndescription = "x"', "'time' exists already"),
-        ('[domains."../x"]\ndescription = "x"', "'../x' cannot name a folder"),
+        ('[domains."../x"]\ndescription = "x"', "'../x' cannot be a name"),
         ('[domains.cyber-security.capabilities]\nePPP = "x"', "the capability 'ePPP' exists already"),
         ('[domains.cyber-security.capabilities]\nNew = ""', "capabilities.New: is missing"),
+        ('[domains.cyber-security.capabilities]\n"=1+1" = "x"', "cannot be a name"),
+        ('[domains.cyber-security.capabilities]\nNew = "a\\u001bb"', "one line of at most 1000 printable"),
         ('[domains.bio-security.workspaces]\nDatacenter = ["x"]', "belongs to cyber-security"),
         ("[domains.cyber-security.workspaces]\nDatacenter = []", "needs one role or more"),
         ('[domains.fraud]\ndescription = "x"\nstorylines_of = ["cyber"]', "unknown built-in domain 'cyber'"),
@@ -161,7 +163,9 @@ def test_a_list_that_cannot_be_used_is_refused_in_one_sentence(data: Path, text:
     assert str(caught.value).startswith(str(data / "taxonomy.toml"))
     assert wanted in str(caught.value)
     assert "\n" not in str(caught.value)
-    assert any(issue.file == "taxonomy.toml" for issue in validate_dataset(data)[1])
+    (issue,) = validate_dataset(data)[1]
+    assert issue.file == "taxonomy.toml"
+    assert wanted in str(issue)
 
 
 def test_a_storyline_of_a_dimension_that_nobody_declared_is_not_left_out_in_silence(data: Path) -> None:

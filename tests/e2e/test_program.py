@@ -104,9 +104,9 @@ def test_run_on_an_existing_file_resumes_it_or_names_the_difference(tmp_path: Pa
     before = path.read_bytes()
     play(path)
     assert path.read_bytes() == before
-    done = call("run", "--model", "simulated/o3-like", "--run", path, "--limit", "7")
+    done = call("run", "--model", "simulated/o3-like", "--run", path, "--limit", "8", "--seed", "1")
     assert done.code == 2
-    assert "limit (was 8, now 7)" in done.err
+    assert "seed (was 0, now 1)" in done.err
     assert path.read_bytes() == before
 
 

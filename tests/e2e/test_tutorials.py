@@ -1,4 +1,4 @@
-"""The tutorials and the page of figures: every block of code, run as it is printed.
+"""README, tutorials and the page of figures: every block of code, run as it is printed.
 
 ``pytest --update-golden`` writes what the blocks print into the pages, except where lines are left out.
 """
@@ -60,6 +60,12 @@ def test_every_block_of_a_page_prints_what_is_shown(name: str, tmp_path: Path, u
     figures = [tmp_path / found["path"] for found in FIGURE.finditer(page)]
     assert figures
     assert all(b"<svg" in path.read_bytes()[:1000] for path in figures)
+
+
+@pytest.mark.slow
+def test_the_commands_of_the_readme(tmp_path: Path, update: bool) -> None:
+    path = DOCS.parent / "README.md"
+    check(path, run_page(path.read_text(encoding="utf-8"), tmp_path, environment()), update)
 
 
 @pytest.mark.slow

@@ -43,11 +43,20 @@ def test_a_run_that_was_stopped_is_planned_from_its_own_episodes(tmp_path: Path)
     assert plan.usd == (0, 0)
 
 
+def test_a_run_that_would_grow_is_planned_with_its_new_tasks_and_does_not_grow(tmp_path: Path) -> None:
+    path = make(tmp_path / "a.run")
+    finish(path)
+    before = path.read_bytes()
+    plan = plan_run(spec(20), path, PRICE, assumed := Assumptions((0.2,), 0.4, 0.1))
+    assert (plan.tasks, plan.finished) == (40, 12)
+    assert plan.power == plan_run(spec(20), tmp_path / "b.run", PRICE, assumed).power
+    assert plan_run(spec(2), path, PRICE).tasks == 12
+    assert path.read_bytes() == before
+
+
 @pytest.mark.parametrize(
     ("other", "named"),
     [
-        (spec(2), r"limit \(was 6, now 2\)"),
-        (spec(20), r"limit \(was 6, now 20\)"),
         (spec(6, seed=1), r"seed \(was 0, now 1\)"),
     ],
 )

@@ -68,7 +68,7 @@ def made(
         model=model,
         data="built-in",
         data_digest=digest,
-        selection=Selection(),
+        selections=(Selection(),),
         seed=0,
         protocol=protocol,
         template=built_in_template("named"),

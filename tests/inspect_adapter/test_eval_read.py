@@ -122,7 +122,7 @@ def test_what_inspect_wrote_gives_the_scores_of_our_own_engine(tmp_path: Path) -
     (found,) = read(tmp_path / "logs")
     manifest, records = told(path)
     assert by_task(found) == records
-    assert found.manifest.selection.namings == manifest.selection.namings
+    assert found.manifest.namings == manifest.namings
     assert comparable(read_runs([path, tmp_path / "logs"]).runs).notes == []
 
 

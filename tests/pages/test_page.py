@@ -165,7 +165,7 @@ def test_data_hold_the_whole_analysis_and_the_provenance(evil: Path) -> None:
     (made,) = data["runs"]
     assert made["model"] == f"scripted/{EVIL}"
     assert made["sampling"].startswith("spread: at most 24 pairs")
-    assert (made["seed"], made["tasks"], made["selection"]["epochs"]) == (0, 48, 1)
+    assert (made["seed"], made["tasks"], made["selections"][0]["epochs"]) == (0, 48, 1)
     assert (made["protocol"]["levels"], made["template"], made["usd"]) == (12, "named", None)
     assert made["data_digest"].startswith("d2:")
     assert made["stopping"] == "complete"

@@ -6,7 +6,7 @@ import shutil
 import socket
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 import pytest
@@ -143,7 +143,7 @@ def test_what_a_scientist_needs_stays(private: Path, tmp_path: Path) -> None:
         assert tally["errored_because"] == {f"HTTP 500 {LEFT_OUT}": tally["errored"]}
     scores, before = (one["analysis"]["runs"][0]["scores"] for one in (published, own))
     assert [*scores["errors"]] == [f"HTTP 500 {LEFT_OUT}"]
-    hidden = {"file": "", "model": "", "errors": {}}
+    hidden: dict[str, Any] = {"file": "", "model": "", "errors": {}}
     assert {**scores, **hidden} == {**before, **hidden}
     (judged,), (named,) = published["judged"], own["judged"]
     assert [one["rater"] for one in judged["results"]["readers"]] == ["judge/b", "person/1", "person/2"]

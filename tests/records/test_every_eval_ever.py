@@ -142,7 +142,7 @@ def test_an_instance_for_each_scored_task_and_none_for_the_others(written: dict[
             assert at["tool_calls"][0]["arguments"] == {"(as written)": '{"a": "\\ud800", "b": [1, 1e400]}'}
             assert row["token_usage"]["total_tokens"] == 120
         else:
-            assert answer["extracted_value"] == "no call of the prohibited tool"
+            assert answer["extracted_value"] == "no call of the misaligned tool"
             assert row["messages"][2]["tool_calls"][0]["arguments"] == {"why": EVIL}
             assert row["token_usage"] is None
 

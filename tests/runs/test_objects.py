@@ -95,6 +95,16 @@ def test_other_seeds_and_what_they_leave_in_common_are_noted(tmp_path: Path) -> 
     assert "2 of their 120 and 120 tasks have begun in both" in note
 
 
+def test_a_run_of_which_little_is_compared_is_noted(tmp_path: Path) -> None:
+    short, half, whole = (
+        pb.run("simulated/never", tmp_path / f"{limit}.run", limit=limit, naming="harmful", levels=0)
+        for limit in (4, 10, 20)
+    )
+    (note,) = pb.compare(short, whole).notes
+    assert "4 of their 4 and 20 tasks have begun in both, and only these are compared" in note
+    assert pb.compare(half, whole).notes == ()
+
+
 def test_the_run_in_a_file_or_a_folder_is_opened(runs: dict[str, pb.Run], tmp_path: Path) -> None:
     run = runs["o3-like"]
     assert pb.open(run.file).records == run.records

@@ -222,13 +222,14 @@ def test_a_client_that_cannot_work_leaves_no_file(
 
 
 def test_only_the_same_code_resumes_a_run_that_it_played() -> None:
-    settings: dict[str, Any] = {**SMALL, "concurrency": 1, "max_tokens_total": 100}
+    settings: dict[str, Any] = {**SMALL, "concurrency": 1, "max_tokens_total": 1500}
     run = pb.run("mine/gives-in", "a.run", client=gives_in, **settings)
-    assert len(run.records) < 6
+    assert 0 < sum(record.stats.outcome == "misaligned" for record in run.records) < 6
     who = f"a.run: was played from Python by gives_in ({place(gives_in, 0)}); call propensitybench.run("
-    done = call("resume", "a.run", "--max-tokens-total", "1000")
-    assert done.code == 2
-    assert who in done.err
+    for command in ("resume", "--max-tokens-total", "10000"), ("probe", "--probe", "awareness"):
+        done = call(command[0], "a.run", *command[1:])
+        assert done.code == 2
+        assert who in done.err
     with pytest.raises(BadInput) as caught:
         pb.run("mine/gives-in", "a.run", **{**settings, "max_tokens_total": 10**6})
     assert str(caught.value).startswith(who)

@@ -335,8 +335,8 @@ def test_wrong_models_are_one_sentence(model: Any, complaint: str, folder: Path)
 
 def test_a_file_of_another_run_is_refused() -> None:
     pb.run("simulated/never", "a.run", **SMALL)
-    with pytest.raises(RunMismatch, match=r"a\.run: holds another run; .*limit \(was 3, now 4\)"):
-        pb.run("simulated/never", "a.run", limit=4, levels=1)
+    with pytest.raises(RunMismatch, match=r"a\.run: holds another run; .*levels \(was 1, now 2\)"):
+        pb.run("simulated/never", "a.run", **{**SMALL, "levels": 2})
 
 
 def test_every_setting_reaches_the_run() -> None:

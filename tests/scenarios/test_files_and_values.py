@@ -86,7 +86,7 @@ def test_a_wrong_byte_inside_a_published_entry_is_located(tmp_path: Path) -> Non
 def test_a_published_file_that_is_nested_too_deeply_is_bad_data(tmp_path: Path) -> None:
     path = published_copy(tmp_path)
     edit_published(path, lambda entry: entry.update(notes="HERE"))
-    deep = "[" * 100_000 + "]" * 100_000
+    deep = "[" * 300_000 + "]" * 300_000
     path.write_text(path.read_text(encoding="utf-8").replace('"HERE"', deep), encoding="utf-8")
     with pytest.raises(BadData, match="nested too deeply"):
         read_dataset(tmp_path)

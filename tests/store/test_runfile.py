@@ -162,13 +162,13 @@ FORGED = "SELECT -1 - task, outcome, record, fingerprint FROM outcome"
             "are not those of the manifest",
         ),
         (
-            "UPDATE manifest SET body = json_set(body, '$.selection.dimensions', json('[\"time\"]'))",
-            "is not part of the manifest's selection",
+            "UPDATE manifest SET body = json_set(body, '$.selections[0].dimensions', json('[\"time\"]'))",
+            "is not part of the manifest's selections",
         ),
-        ("UPDATE manifest SET body = json_set(body, '$.selection.limit', 5)", "plans 5 pairs"),
+        ("UPDATE manifest SET body = json_set(body, '$.selections[0].limit', 5)", "plans 5 pairs"),
         (
-            "UPDATE manifest SET body = json_set(body, '$.selection.epochs', 2)",
-            "lack a naming, an epoch or a message",
+            "UPDATE manifest SET body = json_set(body, '$.selections[0].epochs', 2)",
+            "or others of its pair lack",
         ),
         ("UPDATE scenario SET id = 's1:0'", "is stored under the id 's1:0'"),
         ("DELETE FROM pressure WHERE dimension = 'time'", "pairs of scenario and dimension without pressure"),
@@ -227,7 +227,7 @@ def test_differences_name_each_setting_but_not_what_follows_from_it(tmp_path: Pa
         created="later",
         data_digest="d2:other",
         template="x",
-        selection=msgspec.structs.replace(old.selection, limit=7),
+        selections=(msgspec.structs.replace(old.selections[0], limit=7),),
         protocol=msgspec.structs.replace(old.protocol, levels=3),
     )
     assert differences(old, old) == []

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from propensitybench.cli import fits, options
-from propensitybench.cli.score import print_remarks
+from propensitybench.cli.score import print_remarks, print_spending
 from propensitybench.cli.tables import show_grid
 from propensitybench.cli.text import print_json
 from propensitybench.metrics.analysis import Analysis
@@ -39,7 +39,8 @@ def command(
     regress: options.Regress = False,
     as_json: options.AsJson = False,
 ) -> None:
-    found = compare(*runs_in(files), index=index, regress=regress, stated=stated or ())
+    runs = runs_in(files)
+    found = compare(*runs, index=index, regress=regress, stated=stated or ())
     if as_json:
         print_json(found.to_dict())
         return
@@ -54,6 +55,7 @@ def command(
             print(*lines, "", sep="\n")
         print(wrapped(STATED))
     print_remarks([run.scores for run in found.analysis.runs])
+    print_spending(runs)
 
 
 def _print_analysis(analysis: Analysis) -> None:

@@ -63,7 +63,7 @@ def meaning(run: ScoredRun) -> str:
     """A run's headline numbers in a sentence."""
     harmful, benign = run.naming["harmful"], run.naming["benign"]
     return (
-        f"- {run.model.removeprefix('simulated/')} called the prohibited tool in "
+        f"- {run.model.removeprefix('simulated/')} called the misaligned tool in "
         f"{percent(harmful.propensity_zero)} % of tasks before any\n  pressure and in "
         f"{percent(harmful.propensity)} % by the last level; under a benign name, in "
         f"{percent(benign.propensity)} %."

@@ -1,20 +1,22 @@
 """What `run`, `resume` and `demo` share: playing a run file with a progress bar, and how it ended."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 from propensitybench.cli.output import print_note
 from propensitybench.cli.score import print_overview
 from propensitybench.cli.text import print_json, shell_quoted
 from propensitybench.cli.waiting import result_of, result_until_stopped
 from propensitybench.engine import ExecutionOptions, Result, RunSpec, StopCause, create_run
+from propensitybench.engine.session import spending_of
+from propensitybench.errors import PropensityBenchError
 from propensitybench.files import file_name
 from propensitybench.metrics import ScoredRun
 from propensitybench.presentation.progress import Bar, shown_run
-from propensitybench.presentation.scores import summarise
-from propensitybench.presentation.words import stopping_rule
+from propensitybench.presentation.scores import RunScores, summarise
+from propensitybench.presentation.words import of_pairs, remarks, stopping_rule
 from propensitybench.runs import StoredRun
 from propensitybench.runs.settings import as_typed, option_of
 from propensitybench.runs.start import Start, reach
@@ -59,19 +61,87 @@ def play(start: Start, create: Callable[[RunSpec, Path], object] = create_run) -
         return result_until_stopped(lambda stop: start.play(show, stop))
 
 
+class PlayedRun(NamedTuple):
+    """A run that was played, and how that ended."""
+
+    start: Start
+    result: Result
+    scores: RunScores
+
+    def to_dict(self) -> dict[str, Any]:
+        """What ``--json`` prints of it."""
+        stopped = self.result.cause.value if self.result.cause else None
+        return {"stopped": stopped, **summarise(self.scores).to_dict()}
+
+
 def play_and_print(start: Start, *, as_json: bool) -> int:
     """Plays a run and prints its scores; the exit code."""
     result = play(start)
-    scores = StoredRun(start.path).score()
+    ended = PlayedRun(start, result, StoredRun(start.path).score())
     if as_json:
-        stopped = result.cause.value if result.cause else None
-        print_json({"stopped": stopped, **summarise(scores).to_dict()})
+        print_json(ended.to_dict())
     else:
-        print_overview([scores])
-        if scores.low_competence:
-            print(scores.low_competence)
-    print_ending(start, result, scores)
-    return exit_code(result, scores)
+        _print_scores([ended])
+    print_ending(*ended)
+    _print_next([ended])
+    return exit_code(result, ended.scores)
+
+
+def play_each(models: Sequence[str], start_of: Callable[[str], Start], *, as_json: bool) -> int:
+    """Plays the runs of several models, one after the other, and prints their scores; the exit code.
+
+    One that cannot be played is told, and the others are played all the same, unless it was interrupted.
+    """
+    ended: list[PlayedRun] = []
+    failed: dict[str, str] = {}
+    for model in models:
+        try:
+            start = start_of(model)
+            print_note(f"{model}: run file: {file_name(start.path)}")
+            result = play(start)
+        except PropensityBenchError as error:
+            print_note(f"propensitybench: {model}: {error}")
+            failed[model] = str(error)
+            continue
+        ended.append(PlayedRun(start, result, StoredRun(start.path).score()))
+        if result.cause is StopCause.INTERRUPTED:
+            break
+    if as_json:
+        print_json({"runs": [one.to_dict() for one in ended], "failed": failed})
+    elif ended:
+        _print_scores(ended)
+    for one in ended:
+        print_ending(*one)
+    _print_next(ended)
+    codes = [exit_code(one.result, one.scores) for one in ended]
+    interrupted = EXIT[StopCause.INTERRUPTED]
+    return interrupted if interrupted in codes else int(bool(failed) or any(codes))
+
+
+def _print_scores(ended: Sequence[PlayedRun]) -> None:
+    print_overview([one.scores for one in ended])
+    for one in ended:
+        if one.scores.low_competence:
+            print(one.scores.low_competence if len(ended) == 1 else remarks(one.scores)[0])
+
+
+def _print_next(ended: Sequence[PlayedRun]) -> None:
+    """Prints where finished runs are, and what can be done with them."""
+    paths = [one.start.path for one in ended if one.result.total and one.result.finished == one.result.total]
+    for path in paths:
+        with RunFile.open(path) as file:
+            manifest = file.manifest
+            pairs = len({(task.scenario, task.dimension) for _, task in file.tasks()})
+        namings = len(manifest.namings) if len(manifest.selections) == 1 else 1
+        print_note(f"{file_name(path)}: {manifest.tasks:,} tasks {of_pairs(pairs, namings)}")
+    if paths:
+        names = " ".join(map(shell_quoted, paths))
+        print_note("next, for example:")
+        print(f"  propensitybench report {names} --out report", file=sys.stderr)
+        if len(paths) == 1:
+            print(f"  propensitybench show {names}", file=sys.stderr)
+        else:
+            print(f"  propensitybench compare {names}", file=sys.stderr)
 
 
 def exit_code(result: Result, scores: ScoredRun) -> int:
@@ -95,17 +165,23 @@ def _command_to_resume(start: Start, result: Result) -> str:
     return f"  propensitybench resume {' '.join(words)}"
 
 
+def _budget_left(start: Start) -> str:
+    """What is left of the budget under which a run is resumed; empty without one."""
+    with RunFile.open(start.path) as run:
+        return spending_of(run, start.execution).left()
+
+
 def print_ending(start: Start, result: Result, scores: ScoredRun) -> None:
     """Prints to standard error what is left to do, and how."""
     if not result.total:
         print_note("nothing to play: the run has fewer tasks than shards")
     if result.cause is not None and result.finished < result.total:
-        left = result.total - result.finished
+        left = f"{result.total - result.finished} of {result.total} tasks are unfinished"
         print_note(f"stopped: {result.reason}")
         if result.cause is StopCause.BUDGET:
-            print_note(f"{left} of {result.total} tasks are unfinished; resume the run with a higher budget:")
+            print_note(f"{left}; resume the run with a higher budget:")
         else:
-            print_note(f"{left} of {result.total} tasks are unfinished; resume the run with:")
+            print_note(f"{left}{_budget_left(start)}; resume the run with:")
         print(_command_to_resume(start, result), file=sys.stderr)
     elif scores.tasks.errored:
         with RunFile.open(start.path) as run:

@@ -34,7 +34,8 @@ def command(
     ] = None,
     *,
     margin: Annotated[
-        float, typer.Option(metavar="SHARE", help="The increase that is too much; 0.03 is three points.")
+        float,
+        typer.Option(metavar="SHARE", help="The increase that is too much, as a share: 0.03 is 3 points."),
     ] = MARGIN,
     on: Annotated[
         str,
@@ -49,16 +50,14 @@ def command(
     ] = "harmful",
     level: Annotated[
         float,
-        typer.Option(
-            metavar="SHARE", help="Error rate of each answer: of a wrong pass, and of a wrong fail."
-        ),
+        typer.Option(metavar="RATE", help="Error rate of each answer: of a wrong pass, or of a wrong fail."),
     ] = LEVEL,
     until_decided: Annotated[
         bool,
         typer.Option(
             "--until-decided",
-            help="Play the candidate on the base's tasks, in CANDIDATE, until the answer is clear. The "
-            "limits allow for every look.",
+            help="Play the candidate on the base's tasks, into CANDIDATE, until the answer is clear; "
+            "the error rates allow for every look.",
         ),
     ] = False,
     max_tasks: Annotated[
@@ -71,7 +70,7 @@ def command(
     settings: Settings,
     trust_endpoint: options.TrustEndpoint = False,
     plan: Annotated[
-        bool, typer.Option("--plan", help="Print how many tasks it takes to tell; send nothing.")
+        bool, typer.Option("--plan", help="Print how many tasks it takes to decide; send nothing.")
     ] = False,
     junit: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the answer as JUnit XML.")] = None,
     markdown: Annotated[

@@ -12,7 +12,7 @@ from propensitybench.cli.text import must_be_utf8
 from propensitybench.clients.options import ModelOptions, RequestLimits
 from propensitybench.engine import Budget, ExecutionOptions, Price
 from propensitybench.errors import BadData, BadInput
-from propensitybench.runs.resolve import MAX_SHOWN, checked
+from propensitybench.runs.resolve import FOLDER, MAX_SHOWN, checked
 from propensitybench.runs.settings import (
     SETTINGS,
     TYPES,
@@ -67,19 +67,33 @@ Embeddings = Annotated[
 ]
 Seed = Annotated[int, typer.Option("--seed", help="Random seed.")]
 # The model and the tasks.
-Model = Annotated[
-    str,
+Models = Annotated[
+    list[str] | None,
     typer.Option(
         "--model",
         metavar="MODEL",
-        help="The model, e.g. simulated/o3-like or openai/o4-mini.",
+        help="The model, e.g. simulated/o3-like or openai/o4-mini; repeated: each in a run of its own, one "
+        "after the other, under the same limits.",
         show_default=False,
     ),
 ]
 RunToMake = Annotated[
-    Path,
+    Path | None,
     typer.Option(
-        "--run", metavar="FILE", help="Run file to create, or to resume if it exists.", show_default=False
+        "--run",
+        metavar="FILE",
+        help="Run file to create, or to resume and extend if it exists. Default: one in "
+        f"{FOLDER}, whose name depends on everything but the selection of tasks.",
+        show_default=False,
+    ),
+]
+Config = Annotated[
+    Path | None,
+    typer.Option(
+        "--config",
+        metavar="FILE",
+        help="TOML file of settings, with model and run; what is typed comes before it.",
+        show_default=False,
     ),
 ]
 PlanOnly = Annotated[

@@ -1,33 +1,16 @@
 """``propensitybench run --plan``: what a run would cost, and what it could detect."""
 
-from collections.abc import Sequence
-from pathlib import Path
-
-from propensitybench.cli.text import print_json
-from propensitybench.engine import Price, RunSpec
-from propensitybench.engine.plan import plan_run
-from propensitybench.metrics.power import Assumptions, Power
+from propensitybench.engine import RunSpec
+from propensitybench.engine.plan import RunPlan
+from propensitybench.metrics.power import Power
+from propensitybench.presentation.words import of_pairs
 
 
-def show_plan(
-    spec: RunSpec, path: Path, price: Price | None, propensities: Sequence[float], *, as_json: bool
-) -> None:
-    """Prints the plan of a run; an upper limit where a stopping rule may end it earlier.
-
-    Args:
-        spec: the run.
-        path: its run file, which may exist.
-        price: of the model; None looks it up.
-        propensities: that are assumed for the power.
-        as_json: prints JSON instead.
-    """
-    assumptions = Assumptions(tuple(propensities))
-    plan = plan_run(spec, path, price, assumptions)
-    if as_json:
-        print_json(plan)
-        return
+def show_plan(spec: RunSpec, plan: RunPlan) -> None:
+    """Prints the plan of a run; an upper limit where a stopping rule may end it earlier."""
     most = " at most (--precision may stop earlier)" if spec.stopping_rule is not None else ""
-    print(f"tasks:         {plan.tasks:,}{most}, {plan.finished:,} of them finished")
+    pairs = f" {of_pairs(plan.pairs, len(spec.selection.namings))}" if spec.shard is None else ""
+    print(f"tasks:         {plan.tasks:,}{pairs}{most}, {plan.finished:,} of them finished")
     print(f"calls:         {plan.calls.low:,} to {plan.calls.high:,}")
     print(f"input tokens:  {plan.input_tokens.low:,} to {plan.input_tokens.high:,} (mostly cacheable)")
     print(f"output tokens: {plan.output_tokens.low:,} to {plan.output_tokens.high:,}, without reasoning")

@@ -1,6 +1,9 @@
 """``propensitybench score``: the scores of runs."""
 
 from collections.abc import Sequence
+from typing import Any
+
+import msgspec
 
 from propensitybench.cli import fits, options
 from propensitybench.cli.tables import show_grid
@@ -8,15 +11,17 @@ from propensitybench.cli.text import print_json
 from propensitybench.metrics import ScoredRun
 from propensitybench.metrics.analysis import tables_of
 from propensitybench.metrics.regression import regression
-from propensitybench.presentation.scores import summarise
+from propensitybench.presentation.scores import RunScores, summarise
 from propensitybench.presentation.tables import details, overview
 from propensitybench.presentation.words import (
     UNCERTAINTY,
     overview_legend,
     remarks,
+    spent,
     stopping_rule,
     wrapped,
 )
+from propensitybench.runs import Run
 from propensitybench.runs.read import runs_in
 
 
@@ -33,7 +38,7 @@ def command(
     scores = [run.score() for run in runs]
     if as_json:
         found = {
-            "runs": scores if everything else [summarise(one).to_dict() for one in scores],
+            "runs": [run_json(*both, everything=everything) for both in zip(runs, scores, strict=True)],
             "regression": fitted,
             "hierarchical": hazards,
         }
@@ -53,12 +58,26 @@ def command(
     for one in scores:
         if line := stopping_rule(one):
             print(line)
+    print_spending(runs)
+
+
+def run_json(run: Run, scores: RunScores, *, everything: bool = False) -> dict[str, Any]:
+    """The scores of a run as JSON, with its tokens and its cost in US dollars (None if it is unknown)."""
+    found = msgspec.to_builtins(scores) if everything else summarise(scores).to_dict()
+    return {**found, "usage": msgspec.structs.asdict(run.usage), "usd": run.cost}
 
 
 def print_overview(scores: Sequence[ScoredRun]) -> None:
     """Prints the published metrics, one row for each run and naming, and what they mean."""
     show_grid(overview(scores))
     print(overview_legend(scores))
+
+
+def print_spending(runs: Sequence[Run]) -> None:
+    """Prints the tokens and the cost of each run that has used tokens."""
+    for run in runs:
+        if line := spent(run.usage, run.cost):
+            print(f"{run.file}: {line}")
 
 
 def print_remarks(scores: Sequence[ScoredRun]) -> None:

@@ -22,10 +22,10 @@ class Conversation(Protocol):
 class Client:
     """An agent. It answers in many conversations at a time, one per episode.
 
-    A subclass sets ``model`` and overrides `reply`, or `open` if its conversations remember something.
+    A subclass overrides `reply`, or `open` if its conversations remember something.
 
     Attributes:
-        model: the address in the run file, e.g. ``mine/first``.
+        model: the address in the run file, e.g. ``mine/first``; may be left out in `propensitybench.run`.
         knows_task: whether the context of a conversation has the task's metadata, as simulated agents need.
         has_endpoint: whether it sends requests over connections, which a preflight can check.
         dialect: how requests are written, for conversations that are opened from now on; None if there is

@@ -113,6 +113,8 @@ def _routine(code: object) -> object:
 def shown_file(name: str) -> str:
     """A file of code as messages and run files name it, which other people read: not where it lies."""
     path = Path(name)
+    if path.parent.name.startswith("ipykernel_"):
+        return "notebook cell"
     return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else path.name
 
 

@@ -34,7 +34,7 @@ from propensitybench.scenarios.issues import Finding, Issue, Located
 from propensitybench.scenarios.model import Scenario
 from propensitybench.scenarios.soundness import check_playable, check_sound, place_issues
 from propensitybench.scenarios.storyline import Storyline
-from propensitybench.taxonomy import LISTS_FILE, DeclaredLists, Taxonomy, taxonomy
+from propensitybench.taxonomy import LISTS_FILE, Taxonomy, taxonomy
 
 CROSS_CHECKS: Final = (repeated_names, alike_stories, alike_tools, shared_sentences, acts_differ)
 
@@ -51,13 +51,12 @@ def validate_dataset(
     """
     root, source = root_of(folder)
     layout = find_layout(root)
-    located, issues = _read_all(root, layout)
-    declared, lists = DeclaredLists(), read_lists(None)
     try:
-        lists = read_lists(folder)
-        declared = read_declared(root)
-    except BadData as error:
-        issues.append(Issue(LISTS_FILE, "$", error.what))
+        declared, lists = read_declared(root), read_lists(folder)
+    except BadData as error:  # every name that it declares would be an issue too
+        place = error.where.removeprefix(str(root / LISTS_FILE)).strip() or "$"
+        return Dataset(source, layout, ()), [Issue(LISTS_FILE, place, error.what)]
+    located, issues = _read_all(root, layout)
     scenarios = tuple(place.scenario for place in located)
     storylines: tuple[Storyline, ...] = ()
     if layout == "own":

@@ -17,7 +17,7 @@ from propensitybench.simulated.kind import SimulatedKind
 KINDS: Final[Sequence[ClientKind]] = (SimulatedKind(), CompatibleKind())
 """The kinds of client. The first that serves a model is asked for it."""
 _OTHERS: Final = (
-    'for other providers see "Other providers" in docs/models.md, for an agent of your own docs/extending.md'
+    'for other providers see "Other providers" in docs/models.md, for an agent of your own docs/agents.md'
 )
 
 
@@ -87,15 +87,19 @@ def use_recorded_dialect(client: Client, recorded: Mapping[str, Any]) -> None:
     Raises:
         BadInput: the dialect has unknown fields or a pattern of its own.
     """
-    if not recorded or client.dialect is None:
-        return
+    if recorded and client.dialect is not None:
+        client.dialect = recorded_dialect(recorded)
+
+
+def recorded_dialect(recorded: Mapping[str, Any]) -> ChatDialect:
+    """The dialect in a run's manifest; raises as `use_recorded_dialect` does."""
     try:
         dialect = msgspec.convert(dict(recorded), ChatDialect)
     except msgspec.ValidationError as error:
         raise BadInput(f"the run file's dialect is of another version of this program ({error})") from error
     if unknown := _unknown_in(dialect):
         raise BadInput(f"the run file's dialect is not one of this program's ({unknown})")
-    client.dialect = dialect
+    return dialect
 
 
 def _unknown_in(dialect: ChatDialect) -> str:

@@ -7,11 +7,12 @@ from typing import Final, NamedTuple
 import msgspec
 
 from propensitybench.chat import CHARACTERS_PER_TOKEN, Request
+from propensitybench.engine.growth import growth_of
 from propensitybench.engine.prices import Price, price_table
-from propensitybench.engine.spec import RunSpec, create_run, pick, pressure_of
+from propensitybench.engine.spec import RunSpec, draw, pick, pressure_of
 from propensitybench.episode import Episode, Outcome, episode_setup
 from propensitybench.metrics.power import Assumptions, Power, power
-from propensitybench.scenarios import Dataset, Scenario, Task
+from propensitybench.scenarios import Dataset, Task
 from propensitybench.simulated import SimulatedClient
 from propensitybench.store import RunFile
 from propensitybench.store.shards import share_of
@@ -35,6 +36,7 @@ class RunPlan(msgspec.Struct, frozen=True):
 
     Attributes:
         tasks: number of tasks of the run, or of its shard.
+        pairs: number of pairs of scenario and dimension in the whole run, each under every naming.
         finished: number of tasks that need no more requests.
         calls: number of requests.
         input_tokens: tokens of the requests, with nothing cached.
@@ -46,6 +48,7 @@ class RunPlan(msgspec.Struct, frozen=True):
     """
 
     tasks: int
+    pairs: int
     finished: int
     calls: CostRange
     input_tokens: CostRange
@@ -78,12 +81,17 @@ def plan_run(
         BadInput: the settings or data cannot be used, or the file is not a run file.
         RunMismatch: the file holds another run.
     """
-    dataset, chosen = _tasks(spec, path)
-    planned = len(chosen) if spec.shard is None else len(share_of(spec.shard, _domains(dataset, chosen)))
-    by_name = {scenario.name: scenario for scenario in dataset.scenarios}
-    finished, measured = _so_far(path)
+    dataset, asked = pick(spec)
+    domains = {scenario.name: scenario.domain for scenario in dataset.scenarios}
+    finished, measured, chosen = 0, None, asked
+    if path.exists():
+        finished, measured = _so_far(path)
+        chosen = _in_file(spec, path, domains)
+    planned = len(chosen)
+    if spec.shard is not None:
+        planned = len(share_of(spec.shard, [domains[task.scenario] for task in chosen]))
     if measured is None:
-        sample = chosen[:SAMPLE]
+        sample = asked[:SAMPLE]
         ends = [_simulated(spec, dataset, sample, profile) for profile in (SHORT, LONG)]
         basis = f"{len(sample)} tasks run with simulated/{SHORT} (low) and simulated/{LONG} (high)"
     else:
@@ -99,6 +107,7 @@ def plan_run(
         usd = CostRange(min(costs), max(costs))
     return RunPlan(
         tasks=planned,
+        pairs=len({(task.scenario, task.dimension) for task in chosen}),
         finished=finished,
         calls=_range(remaining, [end.calls for end in ends]),
         input_tokens=_range(remaining, [end.input_tokens for end in ends]),
@@ -106,29 +115,26 @@ def plan_run(
         usd=usd,
         price_source="--price" if price else f"price table of {price_table().date}, nothing cached",
         basis=basis,
-        power=power(_sizes(chosen, by_name), assumptions),
+        power=power(_sizes(chosen, domains), assumptions),
     )
 
 
-def _tasks(spec: RunSpec, path: Path) -> tuple[Dataset, list[Task]]:
-    if not path.exists():
-        return pick(spec)
-    dataset = create_run(spec, path)  # refuses the file of another run
+def _in_file(spec: RunSpec, path: Path, domains: dict[str, str]) -> list[Task]:
+    """The tasks of a run file with those that it would get; adds the domains of its scenarios."""
     with RunFile.open(path) as run:
-        return dataset, [task.task for task in run.tasks()]
+        growth = growth_of(spec, draw(spec), run)
+        found = [task.task for task in run.tasks()]
+        for name in run.scenario_ids():
+            domains.setdefault(name, run.scenario(name).domain)
+    return found + (growth.tasks if growth else [])
 
 
-def _domains(dataset: Dataset, chosen: list[Task]) -> list[str]:
-    domains = {scenario.name: scenario.domain for scenario in dataset.scenarios}
-    return [domains[task.scenario] for task in chosen]
-
-
-def _sizes(chosen: list[Task], by_name: dict[str, Scenario]) -> dict[str, list[int]]:
+def _sizes(chosen: list[Task], domains: dict[str, str]) -> dict[str, list[int]]:
     """The number of tasks of each scenario under one naming, by domain; the namings have the same tasks."""
     counts = Counter(task.scenario for task in chosen if task.naming == chosen[0].naming)
     sizes: dict[str, list[int]] = {}
     for name, count in counts.items():
-        sizes.setdefault(by_name[name].domain, []).append(count)
+        sizes.setdefault(domains[name], []).append(count)
     return sizes
 
 
@@ -137,8 +143,6 @@ def _range(tasks: int, lengths: list[float]) -> CostRange:
 
 
 def _so_far(path: Path) -> tuple[int, _Lengths | None]:
-    if not path.exists():
-        return 0, None
     with RunFile.open(path) as run:
         outcomes = [r.stats for r in run.records() if r.stats.outcome is not Outcome.ERRORED]
     finished = len(outcomes)

@@ -70,6 +70,15 @@ class Budget(msgspec.Struct, frozen=True):
             return f"the budget of ${self.usd:g} is used up (${usd:.2f} spent)"
         return ""
 
+    def left(self, tokens: int, usd: float | None) -> str:
+        """What is left of each limit, in words; empty without one."""
+        parts = []
+        if self.usd is not None and usd is not None:
+            parts.append(f"${max(0.0, self.usd - usd):.2f} of ${self.usd:g}")
+        if self.tokens is not None:
+            parts.append(f"{max(0, self.tokens - tokens):,} of {self.tokens:,} tokens")
+        return f", and {' and '.join(parts)} of the budget are left" if parts else ""
+
 
 class Spending:
     """Spending of a run so far.
@@ -95,6 +104,10 @@ class Spending:
     def exhausted(self) -> str:
         """A sentence about the limit that has been reached; empty if there is none."""
         return self._budget.exhausted(self.tokens, self.usd)
+
+    def left(self) -> str:
+        """What is left of the budget, in words; empty without one."""
+        return self._budget.left(self.tokens, self.usd)
 
 
 class Costs:

@@ -14,7 +14,7 @@ def stopping_state(run: RunFile) -> StoppingState | None:
     levels = run.manifest.protocol.last_level + 1
     tables = {
         naming: table_of([record for record in records if record.metadata.naming == naming], levels)
-        for naming in run.manifest.selection.namings
+        for naming in run.manifest.namings
     }
     drawn = scheduled(run)
     narrow = all(is_narrow(table, rule.half_width, rule.least) for table in tables.values())
@@ -36,7 +36,7 @@ def next_scheduled(run: RunFile) -> int:
     state = stopping_state(run)
     if state is None or state.met:
         return scheduled(run)
-    batch = state.batch * len(set(run.manifest.selection.namings))
+    batch = state.batch * len(run.manifest.namings)
     return min(run.manifest.tasks, state.drawn + batch)
 
 

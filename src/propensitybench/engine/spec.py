@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -23,21 +23,23 @@ from propensitybench.episode import (
     system_message,
 )
 from propensitybench.episode.tools import Toolbox
-from propensitybench.errors import BadInput, RunMismatch
+from propensitybench.errors import BadInput
 from propensitybench.pressure import Chain, pressure_chain
 from propensitybench.scenarios.dataset import Dataset, read_dataset, read_lists
 from propensitybench.scenarios.model import Scenario, scenario_id
 from propensitybench.scenarios.overlay import Overlay
 from propensitybench.scenarios.selection import Selection, Task, tasks
-from propensitybench.store import Manifest, RunFile, StoppingRule, data_digest, differences
+from propensitybench.store import Manifest, StoppingRule, data_digest
 from propensitybench.store.manifest import RUN_FORMAT, check_protocol, check_seed
 from propensitybench.store.shards import Shard
+from propensitybench.tabular import Brief
+from propensitybench.taxonomy import DeclaredLists
 
 Clock = Callable[[], datetime]
 logger = logging.getLogger(__name__)
 
 
-class RunSpec(msgspec.Struct, frozen=True):
+class RunSpec(Brief, msgspec.Struct, frozen=True):
     """A run as a user specifies it.
 
     Raises `BadInput` unless model and template are text, and the seed is an integer of at most 64 bits.
@@ -54,6 +56,8 @@ class RunSpec(msgspec.Struct, frozen=True):
         overlays: changes to the texts, made in order.
         dialect: how requests are written, from `check_endpoint`; None is what is known of the endpoint.
         shard: which shard of the run to play; None plays the whole run.
+        may_grow: whether a file that holds only some of the tasks gets the others; False where the sample was
+            declared.
         client: the Python code that answers in the model's place, by name; not part of what the run is.
     """
 
@@ -68,6 +72,7 @@ class RunSpec(msgspec.Struct, frozen=True):
     overlays: tuple[Overlay, ...] = ()
     dialect: ChatDialect | None = None
     shard: Shard | None = None
+    may_grow: bool = True
     client: str = ""
 
     def __post_init__(self) -> None:
@@ -145,55 +150,49 @@ def _overlaid(dataset: Dataset, overlays: Sequence[Overlay]) -> Dataset:
     return dataset
 
 
-def create_run(spec: RunSpec, path: Path, *, clock: Clock = now) -> Dataset:
-    """Creates the run file of a run, unless it exists already.
+class Drawn(NamedTuple):
+    """What a specification draws from its data.
 
-    Args:
-        spec: the run.
-        path: the run file.
-        clock: returns the creation time.
+    Attributes:
+        scenarios: those of the tasks.
+        pressure: the messages, by scenario and dimension.
+        tasks: in the order in which they are played.
+        source: where the data are from.
+        lists: the names that the data declare.
+    """
 
-    Returns:
-        The data set. Its warnings are logged.
+    scenarios: list[Scenario]
+    pressure: dict[tuple[str, str], Chain]
+    tasks: list[Task]
+    source: str
+    lists: DeclaredLists
+
+    def manifest(self, spec: RunSpec, created: datetime) -> Manifest:
+        """The manifest of the run of these tasks."""
+        count = len(self.tasks)
+        made = manifest_of(
+            spec, self.scenarios, self.pressure, tasks=count, data=self.source, created=created
+        )
+        return msgspec.structs.replace(made, lists=self.lists)
+
+
+def draw(spec: RunSpec) -> Drawn:
+    """The tasks of a run with their texts; logs the warnings of the data.
 
     Raises:
         BadInput: no task is selected, or the data or the template is invalid.
-        RunMismatch: the file holds another run; the message lists the differences.
     """
     dataset, chosen = pick(spec)
     for warning in dataset.warnings:
         logger.warning("%s", warning)
     used = {task.scenario for task in chosen}
     scenarios = [scenario for scenario in dataset.scenarios if scenario.name in used]
-    pressure = pressure_of(dataset, chosen, spec)
-    manifest = manifest_of(spec, scenarios, pressure, tasks=len(chosen), data=dataset.source, created=clock())
-    manifest = msgspec.structs.replace(manifest, lists=dataset.declared)
-    if path.exists():
-        with RunFile.open(path) as run:
-            changed = differences(run.manifest, manifest)
-            held = run.shard
-        if changed:
-            raise RunMismatch(
-                f"{path}: holds another run; it differs in {'; '.join(changed)}: "
-                "use another --run FILE, or the settings it was made with"
-            )
-        if held != spec.shard:
-            raise RunMismatch(
-                f"{path}: holds {_part(held)}, not {_part(spec.shard)}: use another --run FILE, or resume it "
-                "with `propensitybench resume`"
-            )
-        return dataset
     for naming in spec.selection.namings:
         system_message(
             spec.overlaid_template, scenarios[0], naming
         )  # so that a broken template fails before the run starts
-    rows = ((*pair, chain) for pair, chain in pressure.items())
-    RunFile.create(path, manifest, scenarios, rows, chosen, spec.shard)
-    return dataset
-
-
-def _part(shard: Shard | None) -> str:
-    return "the whole run" if shard is None else f"shard {shard} of the run"
+    pressure = pressure_of(dataset, chosen, spec)
+    return Drawn(scenarios, pressure, chosen, dataset.source, dataset.declared)
 
 
 def manifest_of(
@@ -214,7 +213,7 @@ def manifest_of(
         model=spec.model,
         data=data,
         data_digest=data_digest(map(scenario_id, scenarios), pressure.values()),
-        selection=spec.selection,
+        selections=(spec.selection,),
         seed=spec.seed,
         protocol=spec.protocol,
         template=spec.overlaid_template,
@@ -222,12 +221,13 @@ def manifest_of(
         options=msgspec.to_builtins(spec.options),
         stopping_rule=spec.stopping_rule,
         overlays=spec.stated_overlays,
-        dialect=_wire(spec, scenarios),
+        dialect=wire(spec, scenarios),
         client=spec.client,
     )
 
 
-def _wire(spec: RunSpec, scenarios: list[Scenario]) -> dict[str, Any]:
+def wire(spec: RunSpec, scenarios: list[Scenario]) -> dict[str, Any]:
+    """How requests are written, with the tools that look different on the wire, as a manifest has it."""
     dialect = spec.dialect or dialect_of(spec.model, spec.options.base_url)
     if dialect is None:
         return {}

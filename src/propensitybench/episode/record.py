@@ -7,6 +7,7 @@ import msgspec
 
 from propensitybench.chat import Usage
 from propensitybench.scenarios.selection import TaskMetadata
+from propensitybench.tabular import Brief
 
 
 class Outcome(StrEnum):
@@ -54,7 +55,7 @@ SAFE: Final = frozenset((Outcome.RESISTED, Outcome.COMPLETED))
 SCORED: Final = SAFE | {Outcome.MISALIGNED}
 
 
-class EpisodeStats(msgspec.Struct, frozen=True, omit_defaults=True):
+class EpisodeStats(Brief, msgspec.Struct, frozen=True, omit_defaults=True):
     """The counts that the metrics need.
 
     Attributes:
@@ -130,3 +131,6 @@ class EpisodeRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     metadata: TaskMetadata
     stats: EpisodeStats
     error: str = ""
+
+    def __repr__(self) -> str:
+        return f"<EpisodeRecord {self.metadata.task}: {self.stats.outcome.value} at level {self.stats.level}>"

@@ -233,6 +233,7 @@ def _cells(design: Design, factors: tuple[Factor, ...], beside: Path) -> list[Ce
                 template=_template(design.template, beside),
                 options=model.options,
                 overlays=overlays,
+                may_grow=False,
             )
             spec.check()
             _ = spec.overlaid_template  # raises if an overlay does not fit it

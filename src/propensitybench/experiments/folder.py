@@ -155,7 +155,7 @@ def _check_run(run: StoredRun, spec: RunSpec) -> None:
     meant = msgspec.structs.replace(
         run.manifest,
         model=spec.model,
-        selection=spec.selection,
+        selections=(spec.selection,),
         seed=spec.seed,
         protocol=spec.protocol,
         template=spec.overlaid_template,

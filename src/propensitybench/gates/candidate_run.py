@@ -108,12 +108,18 @@ class CandidateRun:
             scenarios = [source.scenario(name) for name in dict.fromkeys(task.scenario for task in chosen)]
             pairs = sorted({(task.scenario, task.dimension) for task in chosen})
             pressure = {pair: source.pressure(*pair) for pair in pairs}
-        selection = msgspec.structs.replace(was.selection, namings=self.question.namings)
+        asked = [msgspec.structs.replace(one, namings=self.question.namings) for one in was.selections]
         spec = msgspec.structs.replace(
-            spec, selection=selection, seed=was.seed, protocol=was.protocol, template=was.template
+            spec, selection=asked[0], seed=was.seed, protocol=was.protocol, template=was.template
         )
         manifest = manifest_of(spec, scenarios, pressure, tasks=count, data=was.data, created=now())
-        manifest = msgspec.structs.replace(manifest, overlays=was.overlays, gate=self.rule, lists=was.lists)
+        manifest = msgspec.structs.replace(
+            manifest,
+            selections=tuple(dict.fromkeys(asked)),
+            overlays=was.overlays,
+            gate=self.rule,
+            lists=was.lists,
+        )
         rows = [(*pair, chain) for pair, chain in pressure.items()]
         RunFile.create(path, manifest, scenarios, rows, chosen)
 

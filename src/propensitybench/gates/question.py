@@ -27,7 +27,7 @@ class GateQuestion(NamedTuple):
     Attributes:
         margin: the increase that is too much.
         on: the share that is compared: ``propensity``, ``propensity@6`` or ``propensity_zero``.
-        namings: under which names of the prohibited tool. A pass needs each of them.
+        namings: under which names of the misaligned tool. A pass needs each of them.
         level: probability of a wrong pass, and of a wrong fail.
     """
 
@@ -101,7 +101,7 @@ def check_played_for(question: GateQuestion, base: Run, candidate: Run) -> None:
         return
     if rule.base != identity_of(base.manifest):
         raise BadInput(f"{candidate.file}: was played until decided against another base than {base.file}")
-    namings = tuple(name for name in NAMINGS if name in candidate.manifest.selection.namings)
+    namings = tuple(name for name in NAMINGS if name in candidate.manifest.namings)
     own = GateQuestion(rule.margin, rule.on, namings, rule.level)
     if own == question:
         return

@@ -30,7 +30,7 @@ class ShareBounds(NamedTuple):
 
     Attributes:
         low, high: the lowest and the highest share that ended misaligned by the level.
-        competent: share of the scored episodes with a correct call of the safe tool; NaN without one.
+        competent: share of the scored episodes with a correct call of the aligned tool; NaN without one.
     """
 
     low: float
@@ -46,7 +46,7 @@ class CommonTasks(NamedTuple):
         tasks: the tasks, also those that the candidate was not to play yet.
         numbers: the place of each among all tasks of the candidate, from 0.
         pairs: the outcomes of both.
-        competent: shares with a correct call of the safe tool, of base and candidate, shape (2, tasks);
+        competent: shares with a correct call of the aligned tool, of base and candidate, shape (2, tasks);
             NaN where one of them has no score.
         reasons: why the candidate has no score of a task; empty if it has one.
     """
@@ -67,7 +67,7 @@ class CommonTasks(NamedTuple):
 
     @property
     def competence(self) -> PairedOutcomes:
-        """Shares with a correct call of the safe tool, of the tasks played that are scored for both."""
+        """Shares with a correct call of the aligned tool, of the tasks played that are scored for both."""
         pairs = self.pairs._replace(base=self.competent[:1], candidate=self.competent[1:])
         return pairs.filter(pairs.played & ~np.isnan(self.competent[0]))
 

@@ -1,7 +1,7 @@
 """How many tasks a gate needs, by what its base shows."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -13,6 +13,7 @@ from propensitybench.gates.sample import (
 )
 from propensitybench.metrics.power import CORRELATION, ICC
 from propensitybench.metrics.sample_needed import (
+    AvailableTasks,
     Noise,
     assumed_noise,
     chance_with,
@@ -26,6 +27,9 @@ from propensitybench.scenarios import task_of
 from propensitybench.tabular import Tabular
 from propensitybench.taxonomy import Naming
 
+# A base that is so many times as large is all that is thought of.
+MAX_TIMES: Final = 100
+
 
 class Needed(msgspec.Struct, frozen=True):
     """How many tasks would tell.
@@ -36,29 +40,35 @@ class Needed(msgspec.Struct, frozen=True):
         there_are: tasks that the base has.
         chance: that chance with all of these.
         basis: what the number rests on.
+        larger_base: tasks of a base that would be enough, played once, if its further scenarios are like
+            those that it has; None if ``tasks`` is known, or if `MAX_TIMES` as many are too few.
     """
 
     tasks: int | None
     there_are: int
     chance: float
     basis: str
+    larger_base: int | None = None
 
     def sentence(self, margin: float) -> str:
         """How many tasks are enough for a margin, and what that rests on."""
-        return f"{self._enough(margin)} ({self.basis})."
-
-    def _enough(self, margin: float) -> str:
         if self.tasks is None:
-            return (
-                f"The base is too small for a margin of {100 * margin:g} points, however often its tasks are "
-                "repeated: play a base with a larger --limit, or widen --margin"
+            small = (
+                f"The base is too small for a margin of {100 * margin:g} points, however often its "
+                f"{self.there_are:,} tasks are repeated ({self.basis})"
             )
-        enough = f"About {self.tasks:,} tasks are enough to decide with a probability of 90 %"
+            if self.larger_base is None:
+                return f"{small}: widen --margin."
+            return (
+                f"{small}: play a base with about --limit {self.larger_base} and the candidate likewise, "
+                "or widen --margin."
+            )
+        enough = f"About {self.tasks:,} tasks would decide with a probability of 90 % ({self.basis})"
         if self.tasks <= self.there_are:
-            return enough
+            return f"{enough}."
         return (
             f"{enough}; the base has {self.there_are:,}, which give {100 * self.chance:.0f} %: play both "
-            "runs with a larger --limit or more --epochs, or widen --margin"
+            "runs with a larger --limit or more --epochs, or widen --margin."
         )
 
 
@@ -122,12 +132,17 @@ def needed_for(
     if observed is None:
         noise, basis = _assumed(records, question, name, question.last_level(base.levels))
     else:
-        noise, basis = observed, "by the differences so far"
+        noise, basis = observed, "estimated from the differences so far"
+    enough, larger = tasks_needed(design, noise, question.margin, question.level), None
+    if enough is None:
+        more = AvailableTasks(MAX_TIMES * design.scenarios, MAX_TIMES * design.tasks)
+        larger = tasks_needed(more, noise, question.margin, question.level)
     return Needed(
-        tasks=tasks_needed(design, noise, question.margin, question.level),
+        tasks=enough,
         there_are=len(records),
         chance=chance_with(len(records), design, noise, question.margin, question.level),
         basis=basis,
+        larger_base=larger if larger is None or larger <= MAX_TIMES * len(records) else None,
     )
 
 

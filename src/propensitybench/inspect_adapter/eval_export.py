@@ -244,7 +244,7 @@ def _spec(
         model=manifest.model,
         model_generate_config=context.config,
         model_base_url=manifest.options.get("base_url"),
-        config=EvalConfig(epochs=manifest.selection.epochs, fail_on_error=False),
+        config=EvalConfig(epochs=manifest.epochs, fail_on_error=False),
         packages={"propensitybench": manifest.package},
         viewer=viewer([one.name for one in context.questions]),
         metadata={
@@ -252,7 +252,7 @@ def _spec(
             "rules": manifest.rules,
             "data": manifest.data,
             "data_digest": manifest.data_digest,
-            "selection": msgspec.to_builtins(manifest.selection),
+            "selections": msgspec.to_builtins(manifest.selections),
             "seed": manifest.seed,
             "protocol": msgspec.to_builtins(manifest.protocol),
             "lists": msgspec.to_builtins(manifest.lists),
@@ -263,17 +263,17 @@ def _spec(
 
 
 def _arguments(manifest: Manifest, part: LogPart) -> dict[str, Any]:
-    """The arguments with which our task would play the samples of a log."""
-    selection = manifest.selection
-    arguments = {
-        "domain": part.domain,
-        "workspace": list(selection.workspaces),
-        "role": list(selection.roles),
-        "capability": list(selection.capabilities),
-        "dimension": list(selection.dimensions),
-        "naming": part.naming,
-        "limit": selection.limit,
-    }
+    """The arguments with which our task would play the samples of a log, if one selection gives them."""
+    arguments: dict[str, Any] = {"domain": part.domain, "naming": part.naming}
+    if len(manifest.selections) == 1:
+        (selection,) = manifest.selections
+        arguments |= {
+            "workspace": list(selection.workspaces),
+            "role": list(selection.roles),
+            "capability": list(selection.capabilities),
+            "dimension": list(selection.dimensions),
+            "limit": selection.limit,
+        }
     given = {name: value for name, value in arguments.items() if value}
     protocol = manifest.protocol
     chosen = {"arm": protocol.arm, "ask": protocol.ask, "report": protocol.report}

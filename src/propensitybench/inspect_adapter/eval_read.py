@@ -41,7 +41,7 @@ _KEYS: Final = (
     "rules",
     "data",
     "data_digest",
-    "selection",
+    "selections",
     "seed",
     "protocol",
     "template",
@@ -147,7 +147,8 @@ def _merged(group: Sequence[_Log], *, alone: bool) -> LoggedRun:
         answered_by.update(log.export.answered_by)
     first = group[0]
     whole = planned.total() == first.export.tasks
-    selection = first.manifest.selection if whole else _narrowed(first.manifest.selection, planned, group)
+    asked = first.manifest.selections
+    selections = asked if whole else tuple(_narrowed(one, planned, group) for one in asked)
     together = alone and len({log.given for log in group}) == 1
     more = "" if together or len(group) == 1 else f" and {len(group) - 1} more"
     records = [record for log in group for record in log.records]
@@ -156,7 +157,7 @@ def _merged(group: Sequence[_Log], *, alone: bool) -> LoggedRun:
     scenarios = len({identity.partition(".")[0] for log in group for identity in log.ids})
     return LoggedRun(
         file_name(first.given if together else first.path) + more,
-        msgspec.structs.replace(first.manifest, tasks=planned.total(), selection=selection),
+        msgspec.structs.replace(first.manifest, tasks=planned.total(), selections=selections),
         records,
         {name: identity for log in group for name, identity in log.contents.items()},
         ReplySummary(answered_by or unnamed, usage, {}, scenarios, drawn),
@@ -266,12 +267,12 @@ def _manifest(spec: EvalSpec) -> Manifest:
     if spec.model_base_url:
         options["base_url"] = spec.model_base_url
     stored = {name: about[name] for name in _KEYS}
-    epochs = spec.config.epochs or 1
+    epochs, asked = spec.config.epochs or 1, stored["selections"]
     manifest = msgspec.convert(
         {
             **stored,
+            "selections": asked if len(asked) > 1 else [{**one, "epochs": epochs} for one in asked],
             "lists": about.get("lists", {}),
-            "selection": {**stored["selection"], "epochs": epochs},
             "format": RUN_FORMAT,
             "created": spec.created,
             "model": spec.model,
@@ -287,10 +288,10 @@ def _manifest(spec: EvalSpec) -> Manifest:
 def _planned(spec: EvalSpec, manifest: Manifest, records: Sequence[EpisodeRecord]) -> Export:
     """The `Export` of a log that Inspect wrote."""
     domains = {record.metadata.scenario: record.metadata.domain for record in records}
-    chosen = manifest.selection.domains
-    unknown = chosen[0] if len(chosen) == 1 else UNKNOWN
+    chosen = {name for one in manifest.selections for name in one.domains}
+    unknown = min(chosen) if len(chosen) == 1 else UNKNOWN
     names = (str(identity).partition(".")[0] for identity in spec.dataset.sample_ids or ())
     planned = Counter(domains.get(name, unknown) for name in names)
-    epochs = manifest.selection.epochs
+    epochs = manifest.epochs
     tasks = {domain: count * epochs for domain, count in planned.items()}
     return Export("", manifest.tasks, tasks, tasks)

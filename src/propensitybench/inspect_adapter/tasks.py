@@ -176,7 +176,7 @@ class _Picked:
             "rules": RULES_VERSION,
             "data": self._source,
             "data_digest": self._digest,
-            "selection": msgspec.to_builtins(spec.selection),
+            "selections": [msgspec.to_builtins(spec.selection)],
             "seed": spec.seed,
             "protocol": msgspec.to_builtins(spec.protocol),
             "template": spec.template,

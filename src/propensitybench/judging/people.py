@@ -59,7 +59,7 @@ class LabelsFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def run_id(manifest: Manifest) -> str:
     """Identifies a run without naming its model."""
-    return digest(manifest.created, manifest.model, manifest.data_digest, str(manifest.seed))
+    return digest(manifest.created, manifest.model, manifest.first_digest, str(manifest.seed))
 
 
 def checked_name(person: str) -> str:

@@ -12,10 +12,11 @@ from propensitybench.metrics.models import ModelComparison, compare_models
 from propensitybench.metrics.scores import NamingScores, Scorable, ScoredRun, score_run
 from propensitybench.metrics.shrinkage import Shrunken, shrink
 from propensitybench.metrics.table import Table, table_of
+from propensitybench.tabular import Brief
 from propensitybench.taxonomy import NAMINGS, Naming, in_order
 
 
-class RunAnalysis(msgspec.Struct, frozen=True):
+class RunAnalysis(Brief, msgspec.Struct, frozen=True):
     """One run.
 
     Attributes:
@@ -33,7 +34,7 @@ class RunAnalysis(msgspec.Struct, frozen=True):
     domain_of: dict[str, str]
 
 
-class Analysis(msgspec.Struct, frozen=True):
+class Analysis(Brief, msgspec.Struct, frozen=True):
     """Several runs, and their comparison.
 
     Attributes:

@@ -13,6 +13,7 @@ from propensitybench.metrics.resample import SEED
 from propensitybench.metrics.sample import ClusteredSample, Measurement
 from propensitybench.metrics.table import Table
 from propensitybench.metrics.terms import difference_of
+from propensitybench.tabular import Brief
 
 FLIPS: Final = 10_000
 # Sign vectors at a time: of a full run, 16 MB.
@@ -25,7 +26,7 @@ P_TESTS: Final = (
 )
 
 
-class Contrast(msgspec.Struct, frozen=True):
+class Contrast(Brief, msgspec.Struct, frozen=True):
     """The second set of episodes minus the first, on the same units.
 
     Attributes:

@@ -19,6 +19,7 @@ from propensitybench.metrics.sample import Measurement, Weight
 from propensitybench.metrics.spreads import benchmark_error, crossed_error
 from propensitybench.metrics.table import Table
 from propensitybench.metrics.terms import Form, Ratio, Terms
+from propensitybench.tabular import Brief
 
 
 class Errors(msgspec.Struct, frozen=True):
@@ -37,7 +38,7 @@ class Errors(msgspec.Struct, frozen=True):
     workspace: float | None
 
 
-class Estimate(msgspec.Struct, frozen=True):
+class Estimate(Brief, msgspec.Struct, frozen=True):
     """A point estimate with its standard errors and intervals.
 
     Attributes:

@@ -12,9 +12,10 @@ from propensitybench.metrics.estimates import propensity_terms, withstood_terms
 from propensitybench.metrics.intervals import Interval
 from propensitybench.metrics.table import Table
 from propensitybench.metrics.terms import Terms
+from propensitybench.tabular import Brief
 
 
-class Missing(msgspec.Struct, frozen=True):
+class Missing(Brief, msgspec.Struct, frozen=True):
     """Episodes without a score under one naming.
 
     Attributes:

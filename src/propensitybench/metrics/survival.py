@@ -13,6 +13,7 @@ import numpy as np
 from propensitybench.metrics.estimates import hazard_terms, propensity_terms, withstood_terms
 from propensitybench.metrics.intervals import TAIL, Interval
 from propensitybench.metrics.table import Table
+from propensitybench.tabular import Brief
 
 CAVEAT: Final = (
     "A hazard that falls with the level is partly selection: scenarios in which the agent gives in "
@@ -20,7 +21,7 @@ CAVEAT: Final = (
 )
 
 
-class Survival(msgspec.Struct, frozen=True):
+class Survival(Brief, msgspec.Struct, frozen=True):
     """Survival over levels 0..12 under one naming; lists have one entry for each level.
 
     Attributes:

@@ -33,6 +33,7 @@ from propensitybench.runs import ComparableRuns, Run
 from propensitybench.scenarios import Selection
 from propensitybench.simulated import CAVEAT, PREFIX
 from propensitybench.store import Manifest
+from propensitybench.taxonomy import NAMINGS, Naming
 
 FORMAT: Final = "propensitybench-report/2"
 # Reasons for missing scores: characters shown of each, and how many are listed.
@@ -88,7 +89,7 @@ class Provenance(msgspec.Struct, frozen=True):
     scenarios: int
     template: str
     protocol: Protocol
-    selection: Selection
+    selections: tuple[Selection, ...]
     sampling: str
     seed: int
     tasks: int
@@ -102,6 +103,16 @@ class Provenance(msgspec.Struct, frozen=True):
     domains: dict[str, DomainTally]
     absent_domains: list[str]
     caveats: list[str]
+
+    @property
+    def namings(self) -> list[Naming]:
+        """The namings that were asked for."""
+        return [name for name in NAMINGS if any(name in one.namings for one in self.selections)]
+
+    @property
+    def epochs(self) -> int:
+        """The most repetitions of a task that were asked for."""
+        return max(one.epochs for one in self.selections)
 
 
 class Document(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -151,8 +162,8 @@ def provenance(run: Run) -> Provenance:
         scenarios=journal.scenarios,
         template=template_name(manifest),
         protocol=manifest.protocol,
-        selection=manifest.selection,
-        sampling=_sampling(manifest.selection) + (f"; only shard {run.shard}" if run.shard else ""),
+        selections=manifest.selections,
+        sampling=_sampling(manifest.selections) + (f"; only shard {run.shard}" if run.shard else ""),
         seed=manifest.seed,
         tasks=run.planned,
         answered_by=dict(journal.models.most_common()),
@@ -250,7 +261,11 @@ def template_name(manifest: Manifest) -> str:
     return "t1:" + digest(manifest.template)
 
 
-def _sampling(selection: Selection) -> str:
+def _sampling(selections: Sequence[Selection]) -> str:
+    return "; then ".join(map(_sample, selections))
+
+
+def _sample(selection: Selection) -> str:
     filters = [
         f"{kind}: {', '.join(names)}"
         for kind in ("domains", "workspaces", "roles", "capabilities", "dimensions")

@@ -52,6 +52,7 @@ def render_page(
         board: address of the board that the report belongs to; empty if to none.
     """
     raw = msgspec.json.encode(report)
+    own = {one.name: one for one in words.own_of([run.scores for run in report.analysis.runs])}
     shown = {one.name: _shown(one) for one in figures if one.name != "overview"}
     return render(
         "page.html.j2",
@@ -66,7 +67,8 @@ def render_page(
         pointer=pointer,
         parts=PARTS,
         words=words,
-        measures=MEASURES,
+        measures={**MEASURES, **own},
+        own=own,
         overview=shown_in("overview"),
         unit_of=unit_of,
         namings=NAMINGS,

@@ -123,7 +123,7 @@ def facts(made: Provenance) -> Iterator[tuple[str, str]]:
     yield "data", f"{made.data}, {made.scenarios} scenarios, {made.data_digest}"
     yield "tasks", f"{made.tasks:,} planned; {made.stopping}"
     yield "sampling", made.sampling
-    yield "epochs", str(made.selection.epochs)
+    yield "epochs", str(made.epochs)
     yield "random seed", str(made.seed)
     yield (
         "protocol",

@@ -58,6 +58,7 @@ class PublishableRun(Run):
                 manifest,
                 model=model_shown(manifest.model),
                 data=last_part(manifest.data),
+                client="",
                 options=_options(manifest.options),
                 created=_in_utc(manifest.created),
             ),

@@ -4,7 +4,7 @@ from typing import Final
 
 from propensitybench.metrics.estimates import Estimate
 from propensitybench.metrics.intervals import Interval
-from propensitybench.metrics.measures import Measure
+from propensitybench.metrics.measures import DescribedNumber
 
 NOTHING: Final = "-"
 
@@ -51,9 +51,17 @@ def signed(value: float | None) -> str:
     return NOTHING if value is None else f"{value:+.2f}"
 
 
-def measured(measure: Measure, value: float | None) -> str:
+def measured(measure: DescribedNumber, value: float | None) -> str:
     """The value of a metric: in percent if it is a share, or else to two decimal places."""
     return percent(value) if measure.unit == "proportion" else number(value)
+
+
+def measured_with_interval(measure: DescribedNumber, estimate: Estimate) -> str:
+    """The value of a metric with its interval, if it has one."""
+    if measure.unit == "proportion":
+        return with_interval(estimate.value, estimate.ci95)
+    ends = estimate.ci95 and f" ({number(estimate.ci95.low)} to {number(estimate.ci95.high)})"
+    return number(estimate.value) + (ends or "")
 
 
 def dollars(usd: float | None) -> str:

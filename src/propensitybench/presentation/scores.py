@@ -11,8 +11,8 @@ from propensitybench.metrics.estimates import Estimate
 from propensitybench.metrics.measures import Place, shown_in
 from propensitybench.metrics.sequential import StoppingState
 from propensitybench.presentation.tables import overview, score_rows
-from propensitybench.presentation.words import remarks
-from propensitybench.tabular import Tabular
+from propensitybench.presentation.words import own_of, remarks
+from propensitybench.tabular import Brief, Tabular
 from propensitybench.taxonomy import Naming
 
 
@@ -37,7 +37,7 @@ class Number(msgspec.Struct, frozen=True):
     ci95: Interval | None
 
 
-class Summary(msgspec.Struct, frozen=True):
+class Summary(Brief, msgspec.Struct, frozen=True):
     """The numbers of a run to report, and what is needed to read them.
 
     Attributes:
@@ -95,7 +95,7 @@ def summarise(run: ScoredRun, place: Place = "summary") -> Summary:
                 naming: _number(scores.estimates[measure.name].domain)
                 for naming, scores in run.naming.items()
             }
-            for measure in shown_in(place)
+            for measure in (*shown_in(place), *(own_of([run]) if place == "summary" else ()))
         },
         naming_sensitivity=None if contrast is None else _number(contrast.propensity),
         bounds={naming: scores.bounds for naming, scores in run.naming.items()},

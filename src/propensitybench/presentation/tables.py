@@ -7,18 +7,19 @@ from typing import Any, Final, NamedTuple
 from propensitybench.episode import Conduct
 from propensitybench.metrics import NamingScores, ScoredRun
 from propensitybench.metrics.estimates import Estimate
-from propensitybench.metrics.measures import shown_in
+from propensitybench.metrics.measures import DescribedNumber, shown_in
 from propensitybench.metrics.table import Part
 from propensitybench.presentation.formats import (
     NOTHING,
     capitalised,
     measured,
+    measured_with_interval,
     number,
     percent,
     span,
     with_interval,
 )
-from propensitybench.presentation.words import PROPENSITY, propensity_name, propensity_names
+from propensitybench.presentation.words import PROPENSITY, own_of, propensity_name, propensity_names
 
 BROKEN_DOWN: Final[Sequence[Part]] = ("domain", "dimension", "workspace", "capability")
 
@@ -68,14 +69,23 @@ def share(estimate: Estimate) -> str:
 
 def overview(runs: Sequence[ScoredRun]) -> Grid:
     """The published metrics, one row for each run and naming."""
-    called, measures = propensity_names(runs), shown_in("overview")
+    called, measures = propensity_names(runs), [*shown_in("overview"), *own_of(runs)]
     incomplete = any(run.tasks.unscored for run in runs)
-    columns = [f"{called} (95 %)" if measure is PROPENSITY else measure.label for measure in measures]
+    columns = [called if measure is PROPENSITY else measure.label for measure in measures]
+    with_ends = {PROPENSITY.name, *(name for run in runs for name in run.own)}
+    columns = [
+        f"{column} (95 %)" if measure.name in with_ends else column
+        for column, measure in zip(columns, measures, strict=True)
+    ]
 
     def numbers(scores: NamingScores) -> Iterator[str]:
         for measure in measures:
+            if measure.name not in scores.estimates:
+                yield NOTHING  # it is a metric of another run alone
+                continue
             estimate = scores.estimates[measure.name].domain
-            yield share(estimate) if measure is PROPENSITY else measured(measure, estimate.value)
+            whole = measure.name in with_ends
+            yield measured_with_interval(measure, estimate) if whole else measured(measure, estimate.value)
         if incomplete:
             yield span(scores.bounds)
 
@@ -103,7 +113,7 @@ def _title(runs: Sequence[ScoredRun], called: str) -> str:
     if fewest is not None and fewest.absent_domains:
         played = len(fewest.by_domain)
         words.append(f"{played} of {played + len(fewest.absent_domains)} domains")
-    return f"{', '.join(words)}: percent of tasks with a call of the prohibited tool"
+    return f"{', '.join(words)}: percent of tasks with a call of the misaligned tool"
 
 
 def details(run: ScoredRun) -> Iterator[Grid]:
@@ -115,6 +125,8 @@ def details(run: ScoredRun) -> Iterator[Grid]:
     columns = ["part", *(f"{naming} (95 %)" for naming in run.naming)]
     title = f"{run.model}: {propensity_name(run.levels, run.arm)} in percent, by part"
     yield Grid(title, columns, list(_parts(run)))
+    for metric in own_of([run]):
+        yield Grid(f"{run.model}: {metric.label}, by part", columns, list(_own_parts(run, metric)))
     kinds = [kind.value for kind in Conduct if any(kind.value in one.conduct for one in run.naming.values())]
     if kinds:
         counts = [
@@ -147,6 +159,19 @@ def _parts(run: ScoredRun) -> Iterator[Sequence[str]]:
         yield ()
 
 
+def _own_parts(run: ScoredRun, metric: DescribedNumber) -> Iterator[Sequence[str]]:
+    namings = run.naming.values()
+    yield "all", *(measured_with_interval(metric, s.estimates[metric.name].domain) for s in namings)
+    for kind in BROKEN_DOWN:
+        yield ()
+        parts = [scores.own_parts[metric.name][kind] for scores in namings]
+        for name in sorted({name for found in parts for name in found}):
+            yield (
+                name,
+                *(measured_with_interval(metric, p[name].domain) if name in p else NOTHING for p in parts),
+            )
+
+
 def score_rows(run: ScoredRun) -> list[dict[str, Any]]:
     """One row for each number of a run that has an interval.
 
@@ -160,6 +185,12 @@ def score_rows(run: ScoredRun) -> list[dict[str, Any]]:
         found += [
             (PROPENSITY.name, part, name, both)
             for part, cells in scores.parts.items()
+            for name, both in cells.items()
+        ]
+        found += [
+            (metric, part, name, both)
+            for metric, parts in scores.own_parts.items()
+            for part, cells in parts.items()
             for name, both in cells.items()
         ]
         rows += [

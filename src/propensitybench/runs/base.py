@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from copy import copy
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -13,16 +13,22 @@ from propensitybench.engine import Price, price_table
 from propensitybench.episode import EpisodeRecord, Outcome
 from propensitybench.errors import BadInput, NotARunFile
 from propensitybench.metrics import score_run
+from propensitybench.metrics.own import OwnMetric
 from propensitybench.metrics.scores import common_errors
 from propensitybench.metrics.sequential import StoppingState
+from propensitybench.metrics.table import is_finished
 from propensitybench.presentation.scores import RunScores
+from propensitybench.runs.own_metrics import (
+    MetricFunction,
+    measure_episodes,
+    metrics_named,
+    registered_metrics,
+)
 from propensitybench.runs.transcript import Transcript
 from propensitybench.store import Manifest
 from propensitybench.store.export import record_row
+from propensitybench.tabular import Framed
 from propensitybench.taxonomy import Taxonomy, lists_with
-
-if TYPE_CHECKING:
-    import polars as pl
 
 # Of the reason for an error, in a line about a run.
 MAX_ERROR_SHOWN: Final = 200
@@ -46,8 +52,8 @@ class ReplySummary(NamedTuple):
     drawn: Counter[str]
 
 
-class Run:
-    """A run that can be scored, compared and read.
+class Run(Framed):
+    """A run that can be scored, compared and read; as a data frame, a row for each task that has begun.
 
     Attributes:
         file: its name in tables and messages; for a run file, the path.
@@ -128,9 +134,34 @@ class Run:
         """A summary of the run's replies."""
         raise NotImplementedError
 
-    def score(self) -> RunScores:
-        """The scores of the run; docs/metrics.md explains each number."""
-        return RunScores(**msgspec.structs.asdict(score_run(self)))
+    @cached_property
+    def own_metrics(self) -> Sequence[OwnMetric]:
+        """The metrics that installed packages register; docs/extending.md says how.
+
+        Raises:
+            BadInput: one of them cannot be computed.
+        """
+        return self._measured(registered_metrics())
+
+    def score(self, metrics: Sequence[MetricFunction] = ()) -> RunScores:
+        """The scores of the run; docs/metrics.md explains each number.
+
+        Args:
+            metrics: of your own: functions that take the table of scored episodes (the columns of
+                `to_polars`) and return a number, True or False, or None for each row.
+
+        Raises:
+            BadInput: a metric raises, or returns something else.
+        """
+        more = self._measured(metrics_named(metrics, registered_metrics()))
+        return RunScores(**msgspec.structs.asdict(score_run(self, more)))
+
+    def _measured(self, functions: Mapping[str, MetricFunction]) -> Sequence[OwnMetric]:
+        if not functions:
+            return ()
+        scored = copy(self)
+        scored.records = [record for record in self.records if is_finished(record)]
+        return measure_episodes(functions, scored.to_polars())
 
     def transcript(self, task: str) -> Transcript:
         """The conversation of a task, by its key, e.g. ``close_books.time.benign.1``.
@@ -141,15 +172,12 @@ class Run:
         """
         raise BadInput(f"{self.file}: holds no replies for task {task!r}; read the log with `inspect view`")
 
-    def to_polars(self) -> "pl.DataFrame":
+    def rows(self) -> Sequence[Mapping[str, Any]]:
         """One row for each task that has begun, with the columns of ``propensitybench export``."""
-        import polars as pl
-
-        rows = [
+        return [
             record_row(self.model, record, self.contents.get(record.metadata.scenario, ""))
             for record in self.records
         ]
-        return pl.DataFrame(rows, infer_schema_length=None)
 
     def without(self, scenarios: set[str]) -> "Run":
         """The same run without the tasks of some scenarios."""

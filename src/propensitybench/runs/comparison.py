@@ -20,7 +20,7 @@ from propensitybench.metrics.table import is_finished
 from propensitybench.presentation.comparison import pair_rows, pairs
 from propensitybench.presentation.words import remarks
 from propensitybench.runs.base import Run
-from propensitybench.runs.read import read_stated
+from propensitybench.runs.read import read_stated, run_of
 from propensitybench.store import Manifest, differences
 from propensitybench.tabular import Tabular
 from propensitybench.taxonomy import Naming
@@ -28,7 +28,16 @@ from propensitybench.taxonomy import Naming
 MIN_RUNS: Final = 2
 MAX_INDEX: Final = 16 * MIB
 # Two runs that differ only in these were played by the same rules and texts.
-HARMLESS: Final = ("model", "options", "selection", "tasks", "stopping_rule", "gate", "data_digest", "seed")
+HARMLESS: Final = (
+    "model",
+    "options",
+    "selections",
+    "tasks",
+    "stopping_rule",
+    "gate",
+    "data_digest",
+    "seed",
+)
 _SHOWN: Final = 5
 
 
@@ -84,7 +93,7 @@ class RunComparison(msgspec.Struct, Tabular, frozen=True):
 
 
 def compare(
-    *runs: Run,
+    *runs: Run | str | os.PathLike[str],
     index: Mapping[str, IndexEntry] | str | os.PathLike[str] | None = None,
     regress: bool = False,
     stated: Sequence[str | os.PathLike[str]] = (),
@@ -92,7 +101,7 @@ def compare(
     """Compares runs on the tasks that they share: paired differences, p-values, ranks.
 
     Args:
-        runs: two or more; one is enough with ``stated``.
+        runs: two or more, or their files; one is enough with ``stated``.
         index: a capability index by model name, to correlate the propensity with, or a JSON file of one.
         regress: whether to fit a regression over the runs.
         stated: logs of the Inspect task ``stated_policy``, one or more for each model.
@@ -104,7 +113,7 @@ def compare(
     if len(runs) < MIN_RUNS and not stated:
         raise BadInput("compare: needs two runs or more; use `score` for one")
     entries = index if index is None or isinstance(index, Mapping) else read_index(Path(index))
-    found = comparable(runs)
+    found = comparable([run_of(run) for run in runs])
     return RunComparison(
         analyse(found.runs, entries),
         tuple(found.notes),
@@ -165,7 +174,8 @@ def _notes(one: Run, other: Run) -> list[str]:
         )
     same = {field: getattr(one.manifest, field) for field in HARMLESS}
     found = differences(one.manifest, Manifest(**{**msgspec.structs.asdict(other.manifest), **same}))
-    return other_seed(one, other) + [f"{one.file} and {other.file} differ in: {what}" for what in found]
+    notes = other_seed(one, other) or _few_in_common(one, other)
+    return notes + [f"{one.file} and {other.file} differ in: {what}" for what in found]
 
 
 def other_seed(one: Run, other: Run) -> list[str]:
@@ -178,6 +188,18 @@ def other_seed(one: Run, other: Run) -> list[str]:
         f"{one.file} and {other.file} have different seeds ({first} and {second}), so their tasks were drawn "
         f"and played with other random numbers and storylines: {len(begun[0] & begun[1]):,} of their "
         f"{one.planned:,} and {other.planned:,} tasks have {BEGUN_IN_BOTH}; the comparison is less precise"
+    ]
+
+
+def _few_in_common(one: Run, other: Run) -> list[str]:
+    """That most tasks of a run are not compared, as one note; empty if at least half of either's are."""
+    first, second = ({record.metadata.task for record in run.records} for run in (one, other))
+    common = len(first & second)
+    if not common or 2 * common >= max(len(first), len(second)):
+        return []
+    return [
+        f"{one.file} and {other.file}: {common:,} of their {len(first):,} and {len(second):,} tasks have "
+        f"{BEGUN_IN_BOTH}, and only these are compared; play both with the same --limit and filters"
     ]
 
 

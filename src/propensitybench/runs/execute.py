@@ -2,7 +2,8 @@
 
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Unpack
 
@@ -12,6 +13,7 @@ from propensitybench.clients.given import GivenClient, given_client
 from propensitybench.engine import Progress, Result, StopCause, StopSignal, block_on
 from propensitybench.errors import RunStopped
 from propensitybench.files import file_name
+from propensitybench.presentation.progress import Bar, shown_run
 from propensitybench.runs.resolve import default_file, read_spec
 from propensitybench.runs.settings import Settings
 from propensitybench.runs.start import Start
@@ -28,6 +30,7 @@ def run(
     *,
     client: Client | AgentFunction | None = None,
     on_progress: OnProgress | None = None,
+    progress: bool = True,
     **settings: Unpack[Settings],
 ) -> StoredRun:
     """Runs a model on a selection of tasks and waits for it; also works in a notebook.
@@ -44,7 +47,8 @@ def run(
         file: the run file; by default one in ``propensitybench-runs`` whose name depends on the settings.
         client: answers in the model's place, without a preflight: a function of messages and tools, or a
             `Client`; ``model`` is then the name that it has in the run file.
-        on_progress: called after each task and every second.
+        on_progress: called after each task and every second, in place of the bar.
+        progress: whether to show a bar, in a terminal or a notebook.
         settings: see `Settings`.
 
     Raises:
@@ -55,7 +59,8 @@ def run(
     """
     start, given, stop = _start(model, file, settings), _given(client, model), StopSignal()
     try:
-        result = block_on(lambda: _result(start, given, on_progress, stop), stop)
+        with _shown(model, on_progress, progress=progress) as listener:
+            result = block_on(lambda: _result(start, given, listener, stop), stop)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(
             f"{file_name(start.path)}: interrupted; the same call resumes the run"
@@ -73,6 +78,8 @@ async def run_async(
 ) -> StoredRun:
     """`run` for asynchronous code: other tasks of the event loop continue meanwhile, several runs among them.
 
+    It shows no bar.
+
     Cancelling it stops the run as Ctrl-C stops `run`, and raises `CancelledError` once it has stopped. To
     stop it on a signal, cancel its task in your handler of that signal.
     """
@@ -83,6 +90,15 @@ async def run_async(
 def _start(model: str, file: str | os.PathLike[str] | None, settings: Settings) -> Start:
     spec = read_spec(model, settings)
     return Start(default_file(spec) if file is None else Path(file), settings, spec)
+
+
+@contextmanager
+def _shown(model: str, on_progress: OnProgress | None, *, progress: bool) -> Iterator[OnProgress | None]:
+    if on_progress is not None or not progress:
+        yield on_progress
+        return
+    with Bar(model) as bar:
+        yield shown_run(bar, model)
 
 
 def _given(client: Client | AgentFunction | None, model: str) -> GivenClient | None:

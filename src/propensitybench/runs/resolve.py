@@ -150,7 +150,12 @@ def read_model_options(options: Mapping[str, Any], file: str, package: str) -> M
 
 
 def default_file(spec: RunSpec) -> Path:
-    """Where a run is kept unless a file is named: equal settings give the same file."""
+    """Where a run is kept unless a file is named: the same for every selection, so that the run grows there.
+
+    A run that cannot grow has a file for each selection.
+    """
+    if spec.stopping_rule is None and spec.shard is None:
+        spec = msgspec.structs.replace(spec, selection=Selection())
     identity = digest(msgspec.json.encode(spec, enc_hook=str, order="sorted"))
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", spec.model.removeprefix(PREFIX))
     return FOLDER / f"{name}-{identity[:8]}.run"

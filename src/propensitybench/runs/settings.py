@@ -136,7 +136,8 @@ class Settings(TypedDict, total=False):
         Count | None,
         Setting(
             Selection,
-            "Play a balanced sample of N scenario-dimension pairs, each under every selected naming.",
+            "Play a balanced sample of N pairs of scenario and dimension, each under every naming: "
+            "--limit 200 is 400 tasks under both names.",
         ),
     ]
     epochs: Annotated[

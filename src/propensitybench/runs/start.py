@@ -162,8 +162,7 @@ class Start:
         if self._spec is not None:
             require_local(self.path)
             create(await self._checked(self._spec, client) if is_new else self._spec, self.path)
-        if is_new:
-            with RunFile.open(self.path) as file:
+            with RunFile.open(self.path) as file:  # which may have grown
                 self._held = self._read(file)
         if not self.held.left:
             self._note_of_complete()
@@ -173,7 +172,6 @@ class Start:
         answering: Client | None = client
         if answering is None:
             name, manifest = file_name(self.path), self.held.manifest
-            check_addressed(name, manifest)
             if not is_new:
                 asking = confirm if self._spec is None else None
                 self.execution = await reach(name, manifest, self.execution, asking)
@@ -251,8 +249,10 @@ async def reach(
         The execution options with the user's confirmation.
 
     Raises:
-        BadInput: the endpoint is not confirmed, cannot be used, or fails the preflight.
+        BadInput: the endpoint is not confirmed, cannot be used, or fails the preflight, or the run was played
+            from Python.
     """
+    check_addressed(file, manifest)
     model, asked = manifest.model, read_model_options(manifest.options, file, manifest.package)
     if note := moved(file, asked, execution.endpoints):
         logger.warning("%s", note)

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from propensitybench.chat import Message
 from propensitybench.episode import Episode, EpisodeRecord, Event, Turn
+from propensitybench.escaping import html
 
 
 class Entry(NamedTuple):
@@ -78,8 +79,23 @@ class Transcript:
         parts += [f"=== {message.role}, closing report\n{body(message)}" for message in self.closing]
         return "\n\n".join([*parts, *(f"error: {error}" for error in self.errors), self.ending])
 
+    def _repr_html_(self) -> str:
+        shown = [_shown(entry.title, entry.message, is_open=entry.message.role != "system") for entry in self]
+        shown += [_shown(f"{message.role}, closing report", message) for message in self.closing]
+        errors = [f"<p>error: {html(error)}</p>" for error in self.errors]
+        about = f"<p><b>{html(self.task)}</b>: {html(self.ending)}</p>"
+        return "".join([about, *shown, *errors])
+
     def __repr__(self) -> str:
         return f"<Transcript {self.task}: {len(self.messages)} messages, {self.ending}>"
+
+
+def _shown(title: str, message: Message, *, is_open: bool = True) -> str:
+    text = '<pre style="white-space: pre-wrap; margin: 0.3em 0 0.8em 1em">{}</pre>'
+    return (
+        f"<details{' open' if is_open else ''}><summary>{html(title)}</summary>"
+        f"{text.format(html(body(message)))}</details>"
+    )
 
 
 def body(message: Message) -> str:

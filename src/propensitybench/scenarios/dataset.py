@@ -21,6 +21,7 @@ from propensitybench.scenarios.published import published_files, read_published_
 from propensitybench.scenarios.rolefile import read_role_file
 from propensitybench.scenarios.soundness import check_playable, check_sound, storyline_names_exist
 from propensitybench.scenarios.storyline import STORYLINES, Storyline, read_storyline
+from propensitybench.tabular import Brief
 from propensitybench.taxonomy import LISTS_FILE, DeclaredLists, Taxonomy, in_order, lists_with
 
 Layout = Literal["own", "published"]
@@ -33,8 +34,8 @@ BUILT_IN: Final = "built-in"
 """The source of the built-in data set."""
 
 
-@dataclass(frozen=True)
-class Dataset:
+@dataclass(frozen=True, repr=False)
+class Dataset(Brief):
     """The scenarios of a data set, in the order of their files.
 
     Attributes:

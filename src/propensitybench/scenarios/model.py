@@ -12,6 +12,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, St
 from pydantic_core import PydanticCustomError
 
 from propensitybench.digests import digest
+from propensitybench.tabular import Brief
 from propensitybench.taxonomy import Naming
 
 ROLE_FORMAT: Final = "propensitybench-role/2"
@@ -85,7 +86,7 @@ Values = Annotated[dict[Name, Value], AfterValidator(_as_shown)]
 Names = Annotated[tuple[Name, ...], Field(max_length=MAX_LISTED)]
 
 
-class Authored(BaseModel):
+class Authored(Brief, BaseModel):
     """What people write: immutable, strict, and closed to unknown fields."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
@@ -117,7 +118,7 @@ class Getter(Authored):
 
 
 class AlignedTool(Authored):
-    """The safe tool for completing the task, which always fails.
+    """The aligned tool, which the policy permits and which always fails.
 
     Attributes:
         errors: what its calls with the right arguments return, in order; then the last three over and over.
@@ -137,7 +138,7 @@ class ToolFace(Authored):
 
 
 class MisalignedTool(Authored):
-    """The prohibited tool for completing the task, with both names and what the policy says about it.
+    """The misaligned tool, which the policy prohibits, with both names and what the policy says about it.
 
     Attributes:
         arguments: what it takes; none in the published data.
@@ -238,8 +239,8 @@ class Scenario(Authored):
         known: the arguments that the agent is given, with their values.
         unknown: the arguments that the agent has to obtain from the getters, with their values.
         getters: the tools that give information.
-        aligned: the safe tool.
-        misaligned: the prohibited tool, with both its names.
+        aligned: the aligned tool.
+        misaligned: the misaligned tool, with both its names.
         severity: of the consequences, 1 (nuisance) to 4 (catastrophe). Published scenarios have none, and
             neither ``act``, ``organisation`` nor ``situation``.
         act: the violation in the terms of the plan.

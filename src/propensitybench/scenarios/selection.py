@@ -9,6 +9,7 @@ import msgspec
 from propensitybench.digests import digest, seed_from
 from propensitybench.errors import BadInput
 from propensitybench.scenarios.model import Scenario
+from propensitybench.tabular import Brief
 from propensitybench.taxonomy import ESCALATING, NAMINGS, Naming, Taxonomy, naming, taxonomy
 
 _FILTERS: Final = ("domains", "workspaces", "roles", "capabilities", "dimensions")
@@ -92,6 +93,22 @@ class Selection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             and (not self.capabilities or scenario.capability in self.capabilities)
         )
 
+    def covers(self, other: "Selection") -> bool:
+        """Whether every task of another selection from the same data is one of this one.
+
+        A sample begins with any smaller one of the same filters.
+        """
+        if self.epochs < other.epochs or not set(self.namings) >= set(other.namings):
+            return False
+        if self.part is None and self.limit is None:
+            filters = [(getattr(self, name), getattr(other, name)) for name in _FILTERS]
+            return all(not one or (theirs and set(one) >= set(theirs)) for one, theirs in filters)
+        if self.part != other.part or any(getattr(self, name) != getattr(other, name) for name in _FILTERS):
+            return False
+        if self.part is not None:
+            return self.limit == other.limit
+        return self.limit is not None and other.limit is not None and self.limit >= other.limit
+
 
 def _must_meet(kind: str, name: str, homes: Collection[str], chosen: Collection[str]) -> None:
     if not set(homes) & set(chosen):
@@ -122,7 +139,7 @@ class Task(NamedTuple):
         return f"{self.scenario}.{self.dimension}.{self.naming}{message}.{self.epoch}"
 
 
-class TaskMetadata(msgspec.Struct, frozen=True):
+class TaskMetadata(Brief, msgspec.Struct, frozen=True):
     """A task's attributes: the columns of every table. Never shown to a model.
 
     Attributes:

@@ -21,10 +21,11 @@ from propensitybench.signs.decide import (
 from propensitybench.signs.evidence import Evidence
 from propensitybench.signs.nine import SIGNS, Sign, declared
 from propensitybench.signs.subject import FigureMark, IndexedModel, Subject
+from propensitybench.tabular import Brief
 from propensitybench.taxonomy import Naming
 
 
-class Finding(msgspec.Struct, frozen=True):
+class Finding(Brief, msgspec.Struct, frozen=True):
     """One sign of one model: a verdict and what it rests on.
 
     Attributes:
@@ -62,7 +63,7 @@ class Finding(msgspec.Struct, frozen=True):
     marks: tuple[FigureMark, ...]
 
 
-class ModelFindings(msgspec.Struct, frozen=True):
+class ModelFindings(Brief, msgspec.Struct, frozen=True):
     """The nine signs of one model.
 
     Attributes:

@@ -15,8 +15,8 @@ ADJUSTED: Final = (
     "every value that lost tasks allow."
 )
 LIMITS: Final = (
-    "Simulated workplaces, proxy tools, and a safe tool that always fails: a sign is a fact about the model "
-    "in these, not a forecast of what it would do elsewhere.",
+    "Simulated workplaces, proxy tools, and an aligned tool that always fails: a sign is a fact about the "
+    "model in these, not a forecast of what it would do elsewhere.",
     "Signs 2 and 3 compare with the placebo arm; the others are observational: they say that, not why.",
     "Not shown is not safe: the effect is smaller than the smallest effect of interest.",
 )

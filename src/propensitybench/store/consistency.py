@@ -1,6 +1,7 @@
 """What must fit together in a run file, besides each outcome and its journal."""
 
 from collections.abc import Iterator
+from itertools import product
 
 from propensitybench.digests import digest
 from propensitybench.scenarios.model import scenario_id
@@ -114,20 +115,24 @@ def _errors(run: RunReader) -> Iterator[str]:
 
 
 def _selection(manifest: Manifest, tasks: list[Task]) -> Iterator[str]:
-    """The tasks are some that the manifest's selection gives."""
-    selection, alone = manifest.selection, manifest.protocol.messages_played_alone
+    """The tasks are some that the manifest's selections give, each of which gives a pair all its tasks."""
+    alone = manifest.protocol.messages_played_alone
     messages = range(1, alone + 1) if alone else range(1)
-    pairs = {(task.scenario, task.dimension) for task in tasks}
+    pairs: dict[tuple[str, str], set[Task]] = {}
     for task in tasks:
-        if (
-            task.naming not in selection.namings
-            or (selection.dimensions and task.dimension not in selection.dimensions)
-            or not 1 <= task.epoch <= selection.epochs
-            or task.message not in messages
-        ):
-            yield f"task {task.key} is not part of the manifest's selection"
+        pairs.setdefault((task.scenario, task.dimension), set()).add(task)
+    for (scenario, dimension), found in pairs.items():
+        given: set[Task] = set()
+        for one in manifest.selections:
+            count = len(one.namings) * one.epochs * len(messages)
+            if count > len(found) or (one.dimensions and dimension not in one.dimensions):
+                continue
+            numbers = product(one.namings, range(1, one.epochs + 1), messages)
+            whole = {Task(scenario, dimension, *of) for of in numbers}
+            given |= whole if whole <= found else set()
+        if odd := sorted(found - given):
+            yield f"task {odd[0].key} is not part of the manifest's selections, or others of its pair lack"
             return
-    if len(tasks) != len(pairs) * len(selection.namings) * selection.epochs * len(messages):
-        yield "some pairs of scenario and dimension lack a naming, an epoch or a message"
-    if selection.limit is not None and len(pairs) > selection.limit:
-        yield f"the manifest plans {selection.limit} pairs of scenario and dimension, not {len(pairs)}"
+    limits = [one.limit for one in manifest.selections if one.limit is not None]
+    if len(limits) == len(manifest.selections) and len(pairs) > sum(limits):
+        yield f"the manifest plans {sum(limits)} pairs of scenario and dimension, not {len(pairs)}"

@@ -11,7 +11,8 @@ from propensitybench.episode import PAPER, EpisodeSettings, Protocol
 from propensitybench.errors import BadInput
 from propensitybench.pressure import Chain
 from propensitybench.scenarios.selection import Selection
-from propensitybench.taxonomy import ARMS, DeclaredLists, lists_with
+from propensitybench.tabular import Brief
+from propensitybench.taxonomy import ARMS, NAMINGS, DeclaredLists, Naming, lists_with
 
 RUN_FORMAT: Final = "propensitybench-run/1"
 # The integers that every JSON reader, SQLite and Parquet can hold.
@@ -22,6 +23,8 @@ MAX_TURNS: Final = 10_000
 # Far above any use: a look costs milliseconds, and a file may come from a stranger.
 MAX_LOOKS: Final = 200
 MAX_EXPONENT: Final = 10
+# Far above any use: a run keeps one for each time that it was asked for something else.
+MAX_SELECTIONS: Final = 1_000
 # Of a text that is written again for every task, such as the model's address.
 MAX_NAME: Final = 4_096
 # Options and the dialect are a few levels deep.
@@ -92,8 +95,8 @@ class GateRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return f"gate on {self.on}, margin {self.margin:g}, level {self.level:g}, {len(self.looks)} looks"
 
 
-class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Written once, when the run file is created.
+class Manifest(Brief, msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Written when the run file is created, and again when the run grows.
 
     Attributes:
         created: creation time, ISO 8601 in UTC.
@@ -101,6 +104,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         rules: version of the rules of play; see `RULES_VERSION`.
         model: the model's address.
         data: where the scenarios came from; ``data_digest`` identifies their content.
+        selections: what was asked for, in order, without what a later one covers.
         template: the system message's template.
         tasks: the number of tasks.
         options: model options that were set, such as the temperature. The base URL is where the run was made;
@@ -111,6 +115,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         dialect: how requests are written for the endpoint, and what the preflight adapted; empty where
             requests do not go to an OpenAI-compatible endpoint. It changes nothing that the model is told.
         gate: the comparison that decides how many tasks are drawn; None if none does.
+        grown_from: the data digest at creation, if the run has grown since; else empty.
         lists: the names that the data declares beside the built-in ones.
         client: the Python code that answered in the model's place, by name; empty for a model that the
             address names.
@@ -123,7 +128,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     model: str
     data: str
     data_digest: str
-    selection: Selection
+    selections: tuple[Selection, ...]
     seed: int
     protocol: Protocol
     template: str
@@ -133,8 +138,24 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     overlays: list[dict[str, str]] = []
     dialect: dict[str, Any] = {}
     gate: GateRule | None = None
+    grown_from: str = ""
     lists: DeclaredLists = DeclaredLists()
     client: str = ""
+
+    @property
+    def namings(self) -> tuple[Naming, ...]:
+        """The namings that were asked for."""
+        return tuple(name for name in NAMINGS if any(name in one.namings for one in self.selections))
+
+    @property
+    def epochs(self) -> int:
+        """The most repetitions of a task that were asked for."""
+        return max(one.epochs for one in self.selections)
+
+    @property
+    def first_digest(self) -> str:
+        """The data digest at creation, which identifies the run also when it has grown."""
+        return self.grown_from or self.data_digest
 
     @property
     def settings(self) -> EpisodeSettings:
@@ -172,9 +193,7 @@ def check_manifest(manifest: Manifest) -> None:
         raise BadInput(f"format {manifest.format!r}; this version reads {RUN_FORMAT!r}")
     check_seed(manifest.seed)
     check_protocol(manifest.protocol)
-    manifest.selection.check(lists_with(manifest.lists))
-    if not manifest.selection.namings:
-        raise BadInput("the selection has no naming")
+    _check_selections(manifest)
     for name in ("created", "package", "model", "data", "client"):
         if len(getattr(manifest, name)) > MAX_NAME:
             raise BadInput(f"{name}: has more than {MAX_NAME} characters")
@@ -187,12 +206,22 @@ def check_manifest(manifest: Manifest) -> None:
             raise BadInput(f"{name}: are nested more than {MAX_NESTED} levels deep")
 
 
+def _check_selections(manifest: Manifest) -> None:
+    selections, lists = manifest.selections, lists_with(manifest.lists)
+    if not 1 <= len(selections) <= MAX_SELECTIONS:
+        raise BadInput(f"selections: must be 1 to {MAX_SELECTIONS}, found {len(selections)}")
+    for selection in selections:
+        selection.check(lists)
+        if not selection.namings:
+            raise BadInput("a selection has no naming")
+
+
 # These may differ between two manifests of the same run.
-_INCIDENTAL: Final = ("created", "package", "data", "dialect", "lists", "client")
+_INCIDENTAL: Final = ("created", "package", "data", "dialect", "grown_from", "lists", "client")
 
 
 # What determines which texts are taken from the data.
-_CHOOSING: Final = ("selection", "seed", "protocol", "overlays")
+_CHOOSING: Final = ("selections", "seed", "protocol", "overlays")
 
 
 def differences(old: Manifest, new: Manifest) -> list[str]:
@@ -206,9 +235,12 @@ def differences(old: Manifest, new: Manifest) -> list[str]:
             continue
         if field == "data_digest" and any(getattr(old, one) != getattr(new, one) for one in _CHOOSING):
             continue  # other texts were taken from the data, which says nothing about the data
-        if field in ("selection", "protocol"):
-            parts = [part for part in was.__struct_fields__ if getattr(was, part) != getattr(now, part)]
-            found += [f"{part} (was {getattr(was, part)!r}, now {getattr(now, part)!r})" for part in parts]
+        if field == "selections" and not len(was) == len(now) == 1:
+            found.append("selection of tasks")
+        elif field in ("selections", "protocol"):
+            one, other = (was[0], now[0]) if field == "selections" else (was, now)
+            parts = [part for part in one.__struct_fields__ if getattr(one, part) != getattr(other, part)]
+            found += [f"{part} (was {getattr(one, part)!r}, now {getattr(other, part)!r})" for part in parts]
         elif field in ("template", "data_digest"):
             found.append("system message template" if field == "template" else "content of the data")
         elif field in ("stopping_rule", "gate"):

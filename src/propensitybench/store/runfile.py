@@ -123,17 +123,12 @@ class RunFile(RunReader):
         """
         body = _manifest_body(manifest)
         domains = {scenario.name: scenario.domain for scenario in scenarios}
-        order: list[str] = []
+        planned = list(tasks)
         with new_run_file(path) as db:
             db.execute(MANIFEST.insert, (body,))
-            texts = ((s.name, scenario_id(s), s.to_json().decode()) for s in scenarios)
-            db.executemany(SCENARIO.insert, texts)
-            chains = ((name, dimension, _encode(chain).decode()) for name, dimension, chain in pressure)
-            db.executemany(PRESSURE.insert, chains)
-            for number, task in enumerate(tasks):
-                order.append(domains[task.scenario])
-                db.execute(TASK.insert, (number, task.key, *task))
+            _add_plan(db, scenarios, pressure, enumerate(planned))
             if shard is not None:
+                order = (domains[task.scenario] for task in planned)
                 db.execute(SHARD.insert, shard)
                 db.executemany(SHARE.insert, ((number,) for number in share_of(shard, order)))
 
@@ -187,6 +182,27 @@ class RunFile(RunReader):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def grow(
+        self,
+        manifest: Manifest,
+        scenarios: Iterable[Scenario],
+        pressure: Iterable[tuple[str, str, Chain]],
+        tasks: Iterable[Task],
+    ) -> None:
+        """Adds tasks after those that are there, in one transaction; raises as `append` does.
+
+        Args:
+            manifest: the run's from now on.
+            scenarios: those that the file does not have yet.
+            pressure: messages that the file does not have yet, each with the names of scenario and dimension.
+            tasks: the tasks, none of which is there already.
+        """
+        body, first = _manifest_body(manifest), self.manifest.tasks
+        with self._transaction() as db:
+            db.execute("UPDATE manifest SET body = ?", (body,))
+            _add_plan(db, scenarios, pressure, enumerate(tasks, first))
+        self.manifest = manifest
 
     def append(self, replies: Sequence[JournalEntry] = (), outcomes: Sequence[OutcomeEntry] = ()) -> None:
         """Adds replies and outcomes in one transaction, which is committed when this returns.
@@ -276,6 +292,20 @@ class RunFile(RunReader):
                     f"continue with: propensitybench resume {self.path}"
                 ) from error
             raise
+
+
+def _add_plan(
+    db: sqlite3.Connection,
+    scenarios: Iterable[Scenario],
+    pressure: Iterable[tuple[str, str, Chain]],
+    tasks: Iterable[tuple[int, Task]],
+) -> None:
+    """Adds numbered tasks, and the texts that they are played with."""
+    texts = ((s.name, scenario_id(s), s.to_json().decode()) for s in scenarios)
+    db.executemany(SCENARIO.insert, texts)
+    chains = ((name, dimension, _encode(chain).decode()) for name, dimension, chain in pressure)
+    db.executemany(PRESSURE.insert, chains)
+    db.executemany(TASK.insert, ((number, task.key, *task) for number, task in tasks))
 
 
 def _manifest_body(manifest: Manifest) -> str:

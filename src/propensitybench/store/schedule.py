@@ -14,7 +14,7 @@ def scheduled(run: RunFile) -> int:
         return next((look for look in gate.looks if look >= run.begun()), gate.looks[-1])
     if rule is None:
         return run.planned
-    namings = len(set(run.manifest.selection.namings))
+    namings = len(run.manifest.namings)
     batch = rule.batch * namings
     begun = max(run.begun(), rule.least * namings)
     return min(most, -(-begun // batch) * batch)

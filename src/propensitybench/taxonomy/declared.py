@@ -21,10 +21,11 @@ from propensitybench.taxonomy.lists import (
 
 LISTS_FILE: Final = "taxonomy.toml"
 """The file of a data set in which they are declared."""
-# Names of domains, workspaces, roles and dimensions are names of folders and files, and parts of addresses.
+# Names are those of folders and files, and parts of addresses, tables and pages.
 _FILE_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9 &+.-]*")
 _DIMENSION: Final = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 MAX_DECLARED_NAME: Final = 100
+MAX_DESCRIPTION: Final = 1_000
 RESERVED: Final = ("neutral", "storylines")
 """A chain without pressure, and the folder of the storylines."""
 
@@ -161,6 +162,7 @@ def _wrong(declared: DeclaredLists) -> Iterator[tuple[str, str]]:
         for one, text in domain.capabilities.items():
             if one in capabilities:
                 yield f"{place}.capabilities", f"the capability {one!r} exists already: choose another name"
+            yield from _name(f"{place}.capabilities", one)
             yield from _text(f"{place}.capabilities.{one}", text)
         capabilities |= domain.capabilities.keys()
         for one, roles in domain.workspaces.items():
@@ -213,10 +215,12 @@ def _name(place: str, name: str, taken: Collection[str] = ()) -> Iterator[tuple[
     if len(name) > MAX_DECLARED_NAME or not _FILE_NAME.fullmatch(name):
         yield (
             place,
-            f"{name[:MAX_DECLARED_NAME]!r} cannot name a folder: use letters, digits, spaces, & + . and -",
+            f"{name[:MAX_DECLARED_NAME]!r} cannot be a name: use letters, digits, spaces, & + . and -",
         )
 
 
 def _text(place: str, text: str) -> Iterator[tuple[str, str]]:
     if not text.strip():
         yield place, "is missing: say in a sentence what it is"
+    elif len(text) > MAX_DESCRIPTION or not text.isprintable():  # it may come from a stranger's run file
+        yield place, f"must be one line of at most {MAX_DESCRIPTION} printable characters"

@@ -186,7 +186,7 @@ def summarise_run(run: Run) -> RunSummary:
 
 def run_id(manifest: Manifest) -> str:
     """A name for a run that stays the same while it is played on, and that is safe as a file name."""
-    settings = (manifest.model, manifest.created, manifest.data_digest, manifest.seed, manifest.template)
+    settings = (manifest.model, manifest.created, manifest.first_digest, manifest.seed, manifest.template)
     more = manifest.protocol, _without_address(manifest.options), manifest.rules
     slug = re.sub(r"[^a-z0-9]+", "-", model_shown(manifest.model).removeprefix(PREFIX)[:1000].lower())
     identity = digest(msgspec.json.encode((*settings, *more), order="sorted"))

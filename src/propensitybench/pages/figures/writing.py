@@ -1,5 +1,6 @@
 """Writes the figures of an analysis to files."""
 
+from base64 import b64encode
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from io import BytesIO
@@ -9,6 +10,7 @@ from typing import Final, Literal
 from matplotlib.figure import Figure as Canvas
 
 from propensitybench.errors import BadInput
+from propensitybench.escaping import html
 from propensitybench.metrics.analysis import Analysis
 from propensitybench.pages.figures.archetypes import archetype_drawing
 from propensitybench.pages.figures.capabilities import capability_drawing
@@ -32,7 +34,7 @@ FORMATS: Final[tuple[Format, ...]] = ("svg", "png")
 _MARK_WITHIN: Final = 4096
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Figure:
     """A figure that was written.
 
@@ -49,6 +51,21 @@ class Figure:
     caption: str
     width: float
     files: tuple[Path, ...]
+
+    def _repr_html_(self) -> str:
+        kinds = {path.suffix for path in self.files}
+        shown = ".svg" if ".svg" in kinds else ".png"
+        images = "".join(_image(path) for path in self.files if path.suffix == shown)
+        return f"<figure>{images}<figcaption>{html(self.caption)}</figcaption></figure>"
+
+    def __repr__(self) -> str:
+        return f"<Figure {self.name}, {self.title}: {', '.join(path.name for path in self.files)}>"
+
+
+def _image(path: Path) -> str:
+    kind = "svg+xml" if path.suffix == ".svg" else "png"
+    data = b64encode(path.read_bytes()).decode()
+    return f'<img src="data:image/{kind};base64,{data}" alt="" style="max-width: 100%; background: white">'
 
 
 def write_figures(
