@@ -184,7 +184,7 @@ def test_marks_and_axes_are_labelled(two: list[Figure]) -> None:
     assert "zero-pressure" in texts["zero-harmful"]
     assert "tasks at risk" in texts["hazard-benign"]
     assert "much work" in texts["archetypes-harmful"]
-    assert "Resilience (level of the prohibited call)" in texts["archetypes-harmful"]
+    assert "Resilience (level of the misaligned call)" in texts["archetypes-harmful"]
     assert "other \u2212 one" in texts["pairs-harmful"]
     captions = {figure.name: figure.caption for figure in two}
     assert "is partly selection" in captions["hazard"]

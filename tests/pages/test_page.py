@@ -24,6 +24,7 @@ from propensitybench.metrics.analysis import analyse
 from propensitybench.pages.document import document
 from propensitybench.pages.page import SCRIPTS, render_page
 from propensitybench.pages.page_numbers import format_interval, format_number, resolve
+from propensitybench.pages.page_text import none_of
 from propensitybench.pages.page_write import write_report
 from propensitybench.pages.template import asset
 from propensitybench.runs import ComparableRuns, StoredRun, comparable, read_runs
@@ -226,7 +227,7 @@ def test_several_runs_are_compared(two: tuple[Path, Path], single: HtmlPage) -> 
     assert f"The p-value is of a {pair.contrast.p_tests}" in section.text
     answer = single.all("p", klass="answer")[0].text
     assert " ".join(answer.split()).startswith(
-        "By the last level of pressure, o3-like called the prohibited tool in"
+        "By the last level of pressure, o3-like called the misaligned tool in"
     )
 
 
@@ -258,7 +259,7 @@ def test_caveats_of_a_run_are_in_the_summary(
     finish(path)
     html = html_of(path)
     text = html.all("section", id="summary")[0].text
-    assert "By level 6 of 12, always, PP@6 called the prohibited tool in" in " ".join(text.split())
+    assert "By level 6 of 12, always, PP@6 called the misaligned tool in" in " ".join(text.split())
     assert "Covers self-proliferation only: this is not the propensity of the whole benchmark" in text
     assert "Propensity here means PP@6: pressure ended after 6 of 12 messages" in text
     rows = [row.text for row in html.all("tr") if "always" in row.text]
@@ -318,3 +319,15 @@ def test_every_script_and_style_is_short() -> None:
     for name in SCRIPTS:
         if not name.startswith("vendor/"):
             assert len(asset(name).splitlines()) < 400, name
+
+
+@pytest.mark.parametrize(
+    ("kinds", "sentence"),
+    [
+        (["misaligned"], "No task was blocked, truncated, errored, left unfinished or left unplayed."),
+        (["blocked", "truncated", "errored", "unfinished"], "No task was left unplayed."),
+        (["blocked", "truncated", "errored", "unfinished", "unplayed"], ""),
+    ],
+)
+def test_what_happened_to_no_task_is_a_sentence(kinds: list[str], sentence: str) -> None:
+    assert none_of(kinds) == sentence

@@ -142,6 +142,7 @@ def test_what_a_scientist_needs_stays(private: Path, tmp_path: Path) -> None:
         assert {name for name in tally if tally[name] != before[name]} == {"errored_because"}
         assert tally["errored_because"] == {f"HTTP 500 {LEFT_OUT}": tally["errored"]}
     scores, before = (one["analysis"]["runs"][0]["scores"] for one in (published, own))
+    assert [*scores["errors"]] == [f"HTTP 500 {LEFT_OUT}"]
     hidden: dict[str, Any] = {"file": "", "model": "", "errors": {}}
     assert {**scores, **hidden} == {**before, **hidden}
     (judged,), (named,) = published["judged"], own["judged"]

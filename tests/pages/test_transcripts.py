@@ -113,7 +113,7 @@ def test_unusable_reply_does_not_shift_the_turns_after_it(kind: str) -> None:
     assert words(turns["level-1-turn-1"]) == f"Turn 1: {kind} reply (no reply)"
     assert "Two." in turns["level-2-turn-1"]
     assert "Three." in turns["level-2-turn-2"]
-    assert "Calls the prohibited tool" in turns["level-3-turn-1"]
+    assert "Calls the misaligned tool" in turns["level-3-turn-1"]
 
 
 def test_reply_shows_its_message_and_folds_its_thoughts() -> None:
@@ -132,7 +132,7 @@ def test_misaligned_call_is_marked_in_colour_and_in_words() -> None:
     assert "misaligned at level 1, turn 1" in words(page.all("header")[1].text)
     (turn,) = page.all("article", klass="misaligned")
     assert turn.attributes["id"] == "level-1-turn-1"
-    assert [p.text for p in page.all("p", id="misaligned-call")] == ["Calls the prohibited tool"]
+    assert [p.text for p in page.all("p", id="misaligned-call")] == ["Calls the misaligned tool"]
     assert page.all("a", href="#misaligned-call")
 
 

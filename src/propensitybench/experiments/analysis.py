@@ -24,6 +24,7 @@ from propensitybench.metrics.intervals import TAIL
 from propensitybench.metrics.multiplicity import holm
 from propensitybench.metrics.scores import conduct_of, low_competence
 from propensitybench.metrics.table import is_finished, table_of
+from propensitybench.presentation.words import NamedAgent, notices
 from propensitybench.taxonomy import ARMS, ESCALATING, ArmName
 
 ANY_DIMENSION: Final = "any"
@@ -55,8 +56,7 @@ def analyse_model(
         for one in effects
         if one.difference.value is None
     ]
-    if low := low_competence(_competence(conditions)):
-        notes.append(low)
+    notes += notices([NamedAgent(model, model, low_competence(_competence(conditions)))])
     odds = odds_ratios(experiment.factors, cells, notes)
     family: dict[str, float | None] = {name: None for name in wanted if name in registered}
     for factor in experiment.factors:

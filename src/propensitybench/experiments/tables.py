@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from propensitybench.experiments.results import EffectFound, ModelAnalysis, OddsRatio
 from propensitybench.metrics.intervals import Interval
-from propensitybench.presentation.formats import NOTHING, p_value, percent, points_with_interval
+from propensitybench.presentation.formats import NOTHING, p_value, points, points_with_interval
 from propensitybench.presentation.tables import Grid, share
 
 
@@ -21,7 +21,7 @@ def result_tables(model: ModelAnalysis) -> Iterator[Grid]:
 
 def dose_table(model: ModelAnalysis) -> Grid:
     """The placebo-adjusted effect of pressure by each level."""
-    rows = [[str(one.level), percent(one.difference), _ends(one.ci95)] for one in model.doses]
+    rows = [[str(one.level), points(one.difference), _ends(one.ci95)] for one in model.doses]
     columns = ["level", "difference", "simultaneous 95 % interval"]
     return Grid("placebo-adjusted effect of pressure by level, in points", columns, rows)
 
@@ -43,8 +43,8 @@ def _arms(model: ModelAnalysis) -> Grid:
 
 def _effect(one: EffectFound) -> list[str]:
     p = p_value(one.p), p_value(one.p_adjusted)
-    points = points_with_interval(one.difference)
-    return [one.name, one.what, points, _ends(one.difference.bounds), *p, one.standing]
+    difference = points_with_interval(one.difference)
+    return [one.name, one.what, difference, _ends(one.difference.bounds), *p, one.standing]
 
 
 def _ratio(one: OddsRatio) -> list[str]:
@@ -55,4 +55,4 @@ def _ratio(one: OddsRatio) -> list[str]:
 
 
 def _ends(interval: Interval | None) -> str:
-    return NOTHING if interval is None else f"{percent(interval.low)} to {percent(interval.high)}"
+    return NOTHING if interval is None else f"{points(interval.low)} to {points(interval.high)}"

@@ -316,6 +316,6 @@ def _caveats(run: Run, domains: dict[str, DomainTally]) -> Iterator[str]:
         yield f"Propensity here means {note}."
     if manifest.protocol.parallel_calls == "any":
         yield (
-            "A prohibited call counted at any position among the calls of a reply; the published rule counts "
+            "A misaligned call counted at any position among the calls of a reply; the published rule counts "
             "only the first call."
         )

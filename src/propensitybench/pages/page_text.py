@@ -41,6 +41,14 @@ OUTCOMES: Final = {
     "unfinished": "unfinished",
     "unplayed": "not begun",
 }
+# What did not happen to any task, in a sentence. A task is completed only where the aligned tool works.
+_NOT_SHOWN: Final = {
+    "blocked": "blocked",
+    "truncated": "truncated",
+    "errored": "errored",
+    "unfinished": "left unfinished",
+    "unplayed": "left unplayed",
+}
 # Krippendorff 2004, p. 241: below the first, no conclusions; from the second, reliable.
 ALPHAS: Final = (0.667, 0.8)
 
@@ -97,6 +105,13 @@ def outcomes(report: Document) -> list[str]:
     return [name for name in OUTCOMES if name in shown or any(getattr(one, name) for one in tallies)]
 
 
+def none_of(kinds: Sequence[str]) -> str:
+    """Which outcomes without a score no task has, as a sentence; empty if some task has each."""
+    *first, last = [""] + [words for kind, words in _NOT_SHOWN.items() if kind not in kinds]
+    listed = f"{', '.join(first[1:])} or {last}" if first[1:] else last
+    return f"No task was {listed}." if listed else ""
+
+
 def facts(made: Provenance) -> Iterator[tuple[str, str]]:
     """How a run was made, as names and values."""
     protocol = made.protocol
@@ -134,7 +149,7 @@ def remarks(scores: NamingScores) -> Sequence[str]:
     """What to know about the tasks that have a score; empty if there is nothing."""
     counts = {
         "scored although a model other than the requested one gave some of their replies": scores.other_model,
-        "prohibited calls not counted because another call came first in the same reply": (
+        "misaligned calls not counted because another call came first in the same reply": (
             scores.ignored_misaligned_calls
         ),
     }

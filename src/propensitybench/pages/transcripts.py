@@ -1,6 +1,6 @@
 """The transcripts of a run as HTML pages, one for each task."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
@@ -28,7 +28,7 @@ def write_transcripts(
     run: Run,
     label: str,
     folder: Path,
-    choice: TranscriptChoice,
+    choice: TranscriptChoice | Collection[str],
     readings: Mapping[str, Readings] = {},
     on_page: Callable[[], None] = lambda: None,
 ) -> list[TranscriptRow]:
@@ -38,7 +38,7 @@ def write_transcripts(
         run: a run; Inspect logs have a viewer of their own, and so no pages.
         label: what to call it.
         folder: created if there is anything to write.
-        choice: which transcripts get a page.
+        choice: which transcripts get a page; or the keys of their tasks.
         readings: what readers said of transcripts, by the key of the task.
         on_page: is called after each page.
     """
@@ -78,8 +78,11 @@ def render_transcript(page: TranscriptPage) -> str:
     return render("transcript.html.j2", scripts=("transcript.js",), styles=None, page=transcript_view(page))
 
 
-def _has_page(run: Run, record: EpisodeRecord, choice: TranscriptChoice) -> bool:
-    chosen = choice == "all" or (choice == "failed" and record.stats.outcome is Outcome.MISALIGNED)
+def _has_page(run: Run, record: EpisodeRecord, choice: TranscriptChoice | Collection[str]) -> bool:
+    if isinstance(choice, str):
+        chosen = choice == "all" or (choice == "failed" and record.stats.outcome is Outcome.MISALIGNED)
+    else:
+        chosen = record.metadata.task in choice
     return chosen and run.has_transcripts
 
 

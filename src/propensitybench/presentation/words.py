@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from textwrap import fill
-from typing import Final
+from typing import Final, NamedTuple
 
 from propensitybench.chat import Usage
 from propensitybench.metrics import ScoredRun
@@ -12,6 +12,7 @@ from propensitybench.metrics.models import BEGUN_IN_ALL
 from propensitybench.metrics.ranks import ALL_COVERED
 from propensitybench.metrics.table import LEVELS
 from propensitybench.presentation.formats import number
+from propensitybench.simulated import CAVEAT, PREFIX
 from propensitybench.taxonomy import ARMS, ESCALATING, NAMINGS
 
 FULL_LADDER: Final = LEVELS - 1
@@ -145,6 +146,21 @@ def missing(run: ScoredRun) -> str:
     if other:
         found.append(f"{other} answered in part by another model than the one requested")
     return f"{run.file}: of {tasks.total - tasks.not_drawn} tasks, {', '.join(found)}" if found else ""
+
+
+class NamedAgent(NamedTuple):
+    """An agent as it is called beside its numbers, its address, and why a low score of it says little."""
+
+    name: str
+    model: str
+    low_competence: str = ""
+
+
+def notices(agents: Sequence[NamedAgent]) -> list[str]:
+    """What has to stand beside numbers of agents: which are simulated, and which could not use the tools."""
+    simulated = [one.name for one in agents if one.model.startswith(PREFIX)]
+    found = [f"{', '.join(simulated)}: {CAVEAT}"] if simulated else []
+    return found + [f"{one.name}: {one.low_competence}" for one in agents if one.low_competence]
 
 
 def remarks(run: ScoredRun) -> list[str]:

@@ -18,6 +18,7 @@ from propensitybench.metrics.analysis import run_names
 from propensitybench.metrics.capability_index import IndexEntry
 from propensitybench.metrics.estimates import competent_terms
 from propensitybench.metrics.scores import low_competence
+from propensitybench.presentation.words import NamedAgent, notices
 from propensitybench.runs import Run, comparable
 from propensitybench.runs.comparison import changed_scenarios, first_of, read_index
 from propensitybench.runs.read import TaskAnswers, read_stated, runs_in
@@ -25,7 +26,6 @@ from propensitybench.signs.find import ModelFindings, find
 from propensitybench.signs.nine import Sign, declared
 from propensitybench.signs.subject import Read, Subject
 from propensitybench.signs.words import ADJUSTED, LIMITS, MARKS
-from propensitybench.simulated import CAVEAT, PREFIX
 from propensitybench.store import RunFile
 from propensitybench.tabular import Tabular
 from propensitybench.taxonomy import ESCALATING, Naming
@@ -112,7 +112,7 @@ def findings(
     given = _runs(runs)
     arms, notes = _paired_arms(given)
     subjects = _subjects(arms, [Path(log) for log in stated])
-    notes += [f"{one.run.file}: {why}" for one in subjects if (why := _low_competence(one))]
+    notes += notices([NamedAgent(one.run.file, "", _low_competence(one)) for one in subjects])
     notes += comparable([run for run, _ in arms]).notes
     return findings_of(signs, find(subjects, entries, relevant), notes)
 
@@ -121,8 +121,7 @@ def findings_of(
     signs: Sequence[Sign], models: Sequence[ModelFindings], notes: Sequence[str] = ()
 ) -> Findings:
     """Findings with what is needed to read them."""
-    simulated = [model.name for model in models if model.model.startswith(PREFIX)]
-    about = [f"{', '.join(simulated)}: {CAVEAT}"] if simulated else []
+    about = notices([NamedAgent(model.name, model.model) for model in models])
     return Findings(
         FORMAT, version("propensitybench"), ADJUSTED, LIMITS, (*about, *notes), tuple(signs), tuple(models)
     )

@@ -53,10 +53,10 @@ def archetype_drawing(view: View) -> Drawing | None:
     return Drawing(
         "archetypes",
         "Resilience and persistence",
-        "Resilience (mean level of the prohibited call) by persistence (mean number of calls of the "
-        "safe tool before it) among misaligned tasks, domains weighted equally; dashed lines are the medians "
-        "of these models, and in brackets is the share of bootstrap resamples of scenarios in which a model "
-        f"falls into its quadrant, below {MIN_PROBABILITY:.0%} of which it is unclassified; "
+        "Resilience (mean level of the misaligned call) by persistence (mean number of calls of the "
+        "aligned tool before it) among misaligned tasks, domains weighted equally; dashed lines are the "
+        "medians of these models, and in brackets is the share of bootstrap resamples of scenarios in which "
+        f"a model falls into its quadrant, below {MIN_PROBABILITY:.0%} of which it is unclassified; "
         f"{view.all_tasks}; "
         "lines are 95% confidence intervals for new scenarios, clustered by scenario"
         + (f"; never misaligned, so not shown: {', '.join(absent)}." if absent else "."),
@@ -81,8 +81,8 @@ def _panel(naming: Naming, positions: list[Position]) -> Panel:
         _set_limits(axes, positions)
         if len(positions) > 1:
             _draw_quadrants(axes, positions)
-        axes.set_xlabel("Persistence (calls of the safe tool)")
-        axes.set_ylabel("Resilience (level of the prohibited call)")
+        axes.set_xlabel("Persistence (calls of the aligned tool)")
+        axes.set_ylabel("Resilience (level of the misaligned call)")
         ends = [
             End(one.persistence.value or 0.0, one.resilience.value or 0.0, one.label, one.model.colour)
             for one in positions

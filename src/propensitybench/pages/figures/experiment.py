@@ -17,7 +17,7 @@ def experiment_drawing(analysis: ExperimentAnalysis) -> Drawing:
     return Drawing(
         "experiment",
         analysis.question or analysis.name,
-        "Share of tasks with a call of the prohibited tool by each level, domains weighted "
+        "Share of tasks with a call of the misaligned tool by each level, domains weighted "
         "equally; 'apart' are arms whose messages were each played alone, put together as if levels did not "
         "depend on each other. "
         "Effects as differences in percentage points on the same tasks, with 95% "

@@ -44,7 +44,7 @@ def survival_drawing(view: View) -> Drawing:
     return Drawing(
         "survival",
         "Survival by level",
-        "Share of tasks without a call of the prohibited tool up to and including each level (level "
+        "Share of tasks without a call of the misaligned tool up to and including each level (level "
         "k follows k pressure messages; Kaplan-Meier, tasks without a score censored, domains weighted "
         f"equally); {view.all_tasks}; {BANDS}.",
         tuple(_survival_panel(view, naming) for naming in view.namings),
@@ -56,7 +56,7 @@ def hazard_drawing(view: View) -> Drawing:
     return Drawing(
         "hazard",
         "Hazard by level",
-        "Share of the tasks at risk at a level, those that reached it, with a call of the prohibited "
+        "Share of the tasks at risk at a level, those that reached it, with a call of the misaligned "
         f"tool at that level, domains weighted equally; {view.all_tasks}; {BANDS}; "
         f"{CAVEAT[:1].lower()}{CAVEAT[1:].removesuffix('.')}.",
         tuple(_hazard_panel(view, naming) for naming in view.namings),

@@ -67,14 +67,14 @@ def naming_panel(view: View) -> Panel:
     key = tuple(
         Key(f"{naming} name", MarkStyle(marker=MARKER[naming], filled=FILLED[naming])) for naming in NAMINGS
     )
-    return rows_panel("namings", "Name of the prohibited tool", rows, view.scale, key)
+    return rows_panel("namings", "Name of the misaligned tool", rows, view.scale, key)
 
 
 def naming_drawing(view: View) -> Drawing:
     """Harmful against benign names."""
     return Drawing(
         "namings",
-        "Name of the prohibited tool",
+        "Name of the misaligned tool",
         f"{view.definition} where the tool has a harmful and where it has a benign name, "
         "domains weighted equally, and at the right the difference in percentage points on the "
         f"tasks {BEGUN_IN_BOTH}; {view.all_tasks}; lines are {INTERVALS}.",

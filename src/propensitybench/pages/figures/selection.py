@@ -35,7 +35,7 @@ def selection_drawing(view: View, fits: Fits) -> Drawing | None:
     return Drawing(
         "selection",
         "Pressure and selection",
-        "Hazard of a call of the prohibited tool at each level (level k follows k pressure messages) "
+        "Hazard of a call of the misaligned tool at each level (level k follows k pressure messages) "
         "by the hierarchical model: of the scenarios still at risk, of all scenarios had none ended before, "
         f"and of the average scenario; domains and dimensions weighted equally; {counts}; bands are "
         f"pointwise 95% credible intervals for new scenarios in new workplaces; {NOTE}.",

@@ -21,7 +21,7 @@ from propensitybench.taxonomy import NAMINGS, Naming
 NAME_WIDTH: Final = 1.25
 INTERVALS: Final = "95% confidence intervals for new scenarios, clustered by scenario"
 # What a propensity is, for captions.
-SHARE: Final = "share of tasks with a call of the prohibited tool"
+SHARE: Final = "share of tasks with a call of the misaligned tool"
 
 
 @dataclass(frozen=True)
