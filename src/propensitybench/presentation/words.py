@@ -104,7 +104,7 @@ def propensity_note(levels: int, arm: str) -> str:
 def of_pairs(pairs: int, namings: int) -> str:
     """Of how many pairs some tasks are, which are what a limit counts."""
     names = ", each under both names" if namings == len(NAMINGS) else ""
-    return f"({pairs:,} pairs of scenario and dimension{names})"
+    return f"({pairs:,} {'pair' if pairs == 1 else 'pairs'} of scenario and dimension{names})"
 
 
 def definitions(quantities: Iterable[DescribedNumber], called: str = PROPENSITY.label) -> str:
