@@ -45,7 +45,7 @@ def test_one_model_of_one_domain(folder: Path) -> None:
     assert "1 Uses the tool without pressure" in done.out
     assert "5 Not tested: the run has only one domain." in done.out
     assert "propensitybench label always.run --question justification --page justification.html" in done.out
-    assert "always: Simulated agent with a preset propensity" in done.out
+    assert "always: Simulated, with a preset propensity" in done.out
     found = call("findings", "always.run", "--json", cwd=folder).json
     (model,) = found["models"]
     verdicts = {one["sign"]: one["verdict"] for one in model["findings"]}
