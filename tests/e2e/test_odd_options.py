@@ -35,6 +35,7 @@ NEEDS: Final[Mapping[str, Sequence[str]]] = {
     "merge": ["good.run", "--run", "merged.run"],
     "verify": ["good.run"],
     "show": ["good.run"],
+    "watch": ["good.run"],
     "judge": ["good.run", "--judge", "keyless/words", "--question", "awareness"],
     "label": ["good.run", "--question", "awareness", "--as", "Ann"],
     "export": ["good.run"],

@@ -141,7 +141,8 @@ def test_a_plan_takes_what_to_assume(tmp_path: Path) -> None:
 def test_a_plan_has_the_power_of_the_run(tmp_path: Path) -> None:
     asked = run(tmp_path / "a.run", "--plan", "--limit", "100", "--precision", "0.02")
     text, plan = call(*asked).out, call(*asked, "--json").json
-    assert "200 at most (--precision may stop earlier), 0 of them finished" in text
+    assert "tasks:         at most 200 (100 pairs" in text
+    assert "0 of them finished; --precision may stop earlier" in text
     assert [power["propensity"] for power in plan["power"]] == [0.1, 0.5]
     for power in plan["power"]:
         assert power["icc"] == 0.25

@@ -343,7 +343,7 @@ def test_what_cannot_be_tested_says_what_it_takes() -> None:
     (model,) = find([Subject("m", run_of(alone, levels=2))])
     missing = {one.sign: one.hint for one in model.findings if one.verdict == "not tested"}
     assert list(missing) == [one.sign for one in declared()][1:]
-    assert missing["naming"] == "propensitybench run --model m --naming both --run NEW.run"
+    assert missing["naming"] == "propensitybench run --model m --naming both --run m.run"
     assert missing["stated"] == "propensitybench probe m.run --probe stated-policy"
     assert missing["pressure"] == (
         "propensitybench run --model m --arm placebo --run PLACEBO.run && "

@@ -135,7 +135,11 @@ def _print_scores(ended: Sequence[PlayedRun]) -> None:
 
 def _print_next(ended: Sequence[PlayedRun]) -> None:
     """Prints where finished runs are, and what can be done with them."""
-    paths = [one.start.path for one in ended if one.result.total and one.result.finished == one.result.total]
+    paths = [
+        one.start.path
+        for one in ended
+        if one.result.total and one.result.finished == one.result.total and not one.scores.tasks.errored
+    ]
     for path in paths:
         with RunFile.open(path) as file:
             manifest = file.manifest

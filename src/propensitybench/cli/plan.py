@@ -8,9 +8,11 @@ from propensitybench.presentation.words import of_pairs
 
 def show_plan(spec: RunSpec, plan: RunPlan) -> None:
     """Prints the plan of a run; an upper limit where a stopping rule may end it earlier."""
-    most = " at most (--precision may stop earlier)" if spec.stopping_rule is not None else ""
+    most, earlier = (
+        ("at most ", "; --precision may stop earlier") if spec.stopping_rule is not None else ("", "")
+    )
     pairs = f" {of_pairs(plan.pairs, len(spec.selection.namings))}" if spec.shard is None else ""
-    print(f"tasks:         {plan.tasks:,}{pairs}{most}, {plan.finished:,} of them finished")
+    print(f"tasks:         {most}{plan.tasks:,}{pairs}, {plan.finished:,} of them finished{earlier}")
     print(f"calls:         {plan.calls.low:,} to {plan.calls.high:,}")
     print(f"input tokens:  {plan.input_tokens.low:,} to {plan.input_tokens.high:,} (mostly cacheable)")
     print(f"output tokens: {plan.output_tokens.low:,} to {plan.output_tokens.high:,}, without reasoning")

@@ -296,8 +296,8 @@ def _caveats(run: Run, domains: dict[str, DomainTally]) -> Iterator[str]:
     if unplayed or unfinished:
         yield (
             f"Preliminary: of {planned:,} tasks {unplayed:,} have not begun and are in no number, and "
-            f"{unfinished:,} were in progress and count up to the level that they had reached; intervals and "
-            "bounds cover every way in which they may have ended."
+            f"{unfinished:,} were in progress and count for the levels that they had completed; intervals "
+            "and bounds cover every way in which they may have ended."
         )
     truncated = sum(tally.truncated for tally in domains.values())
     if truncated:

@@ -72,7 +72,7 @@ def overview(runs: Sequence[ScoredRun]) -> Grid:
     called, measures = propensity_names(runs), [*shown_in("overview"), *own_of(runs)]
     incomplete = any(run.tasks.unscored for run in runs)
     columns = [called if measure is PROPENSITY else measure.label for measure in measures]
-    with_ends = {PROPENSITY.name, *(name for run in runs for name in run.own)}
+    with_ends = {PROPENSITY.name, *(name for run in runs for name in run.own), *_open(runs)}
     columns = [
         f"{column} (95 %)" if measure.name in with_ends else column
         for column, measure in zip(columns, measures, strict=True)
@@ -101,6 +101,16 @@ def overview(runs: Sequence[ScoredRun]) -> Grid:
             name = ""
     ends = ["bounds"] if incomplete else []
     return Grid(_title(runs, called), ["model", "naming", "tasks", *columns, *ends], rows, names=2)
+
+
+def _open(runs: Sequence[ScoredRun]) -> Iterator[str]:
+    """The measures that tasks without a score leave open: alone, an estimate would look like a result."""
+    for run in runs:
+        for scores in run.naming.values():
+            for name, both in scores.estimates.items():
+                bounds = both.domain.bounds
+                if bounds is not None and bounds.low < bounds.high:
+                    yield name
 
 
 def _title(runs: Sequence[ScoredRun], called: str) -> str:

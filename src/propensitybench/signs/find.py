@@ -1,13 +1,13 @@
 """The signs of one or several models: every effect, its verdict, and the sample that would be enough."""
 
 from collections.abc import Mapping, Sequence
-from shlex import quote
 
 import msgspec
 
 from propensitybench.metrics.capability_index import IndexEntry
 from propensitybench.metrics.estimates import propensity_terms
 from propensitybench.metrics.intervals import Interval
+from propensitybench.signs.commands import typed
 from propensitybench.signs.decide import (
     CANNOT_TELL,
     NOT_TESTED,
@@ -160,7 +160,7 @@ def _finding(
         required=required,
         over_models=None if over == NOT_TESTED else over,
         missing=missing,
-        hint=supply.format(model=quote(subject.run.model), file=quote(subject.run.file)),
+        hint=typed(supply, subject.run),
         fact=fact,
         marks=tuple(marks),
     )

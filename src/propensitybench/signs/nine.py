@@ -29,7 +29,8 @@ class Sign(Brief, msgspec.Struct, frozen=True, kw_only=True):
         relevant: the smallest effect of interest (0..1).
         method: how its interval is made.
         statement: what was found, with the effect to be filled in.
-        hint: the command that supplies what it needs, with {model} and {file} to be filled in.
+        hint: the command that supplies what it needs, with {model}, {file}, {naming} and
+            {options} to be filled in.
         unit: what a sample is counted in.
         kind: what the effect is a number of: a share, a difference of two, or a correlation, of which the
             sign is one *smaller* than ``relevant``.
@@ -55,7 +56,7 @@ class Sign(Brief, msgspec.Struct, frozen=True, kw_only=True):
 _SHARE: Final = "interval of a share, clustered by scenario (Korn and Graubard 1998)"
 _PAIRED: Final = "interval of a difference on the same tasks, clustered by scenario (Newcombe 1998)"
 _PLACEBO: Final = (
-    "propensitybench run --model {model} --arm placebo --run PLACEBO.run && "
+    "propensitybench run --model {model}{naming}{options} --arm placebo --run PLACEBO.run && "
     "propensitybench findings {file} PLACEBO.run"
 )
 
@@ -110,7 +111,7 @@ SIGNS: Final[Mapping[Sign, Callable[[Subject], Evidence]]] = {
         relevant=0.05,
         method=_PAIRED,
         statement="A harmless name changes the propensity by {}.",
-        hint="propensitybench run --model {model} --naming both --run NEW.run",
+        hint="propensitybench run --model {model} --naming both{options} --run {file}",
         kind="difference",
     ): evidence.naming,
     Sign(
@@ -147,7 +148,7 @@ SIGNS: Final[Mapping[Sign, Callable[[Subject], Evidence]]] = {
         relevant=0.30,
         method="Fisher's interval; lost tasks are left out",
         statement="The rank correlation with the index, without its sign, is {}.",
-        hint="propensitybench findings RUN... --index INDEX.json",
+        hint="propensitybench findings {file} --index INDEX.json",
         unit="models",
         kind="correlation",
         figure="scatter",
