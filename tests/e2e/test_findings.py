@@ -251,7 +251,7 @@ def test_what_the_model_said_is_tested(folder: Path) -> None:
 def test_the_commands_that_are_printed_play_the_same_tasks(tmp_path: Path) -> None:
     path = tmp_path / "a.run"
     run = pb.run(
-        "simulated/never", path, limit=2, domains=["cyber-security"], naming="harmful", levels=3, seed=7
+        "simulated/never", path, limit=2, domains=("cyber-security",), naming="harmful", levels=3, seed=7
     )
     hint = {one.sign: one.hint for one in pb.findings(path).models[0].findings}
     again = "--domain cyber-security --limit 2 --levels 3 --seed 7"

@@ -189,10 +189,15 @@ def test_what_cannot_be_asked_is_bad_input(
     assert decided.read_bytes() == before
 
 
-def test_a_copy_is_not_worse_and_other_files_stay(base: Path, better: Path, tmp_path: Path) -> None:
+def test_a_copy_is_refused_and_other_files_stay(base: Path, better: Path, tmp_path: Path) -> None:
     assert "needs two runs" in call("gate", base).err
     copy = Path(shutil.copy(base, tmp_path / "copy.run"))
-    assert f"{MODEL} ({copy}) is not worse than {MODEL} ({base})" in gate(base, copy).out
+    done = gate(base, copy)
+    assert (done.code, done.out) == (2, "")
+    assert f"{copy}: is a copy of the base, {base}, and no run is worse than itself" in done.err
+    # Two runs with the same settings, even in the same second.
+    one, two = (pb.run(MODEL, tmp_path / name, naming="harmful", levels=1, limit=12) for name in ("a", "b"))
+    assert pb.gate(one, two).exit_code == 3
     taken, new = tmp_path / "notes.xml", tmp_path / "new.run"
     taken.write_text("<mine/>")
     for more in ((better,), (new, "--until-decided", "--model", MODEL)):

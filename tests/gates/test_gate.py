@@ -34,7 +34,7 @@ def manifest(tmp_path_factory: pytest.TempPathFactory) -> Manifest:
 
 
 def run_of(manifest: Manifest, records: Sequence[EpisodeRecord], name: str = "run", **changes: Any) -> Run:
-    kept = msgspec.structs.replace(manifest, **{"tasks": len(records), **changes})
+    kept = msgspec.structs.replace(manifest, **{"tasks": len(records), "created": name, **changes})
     return Run(name, kept, records, {record.metadata.scenario: "x" for record in records})
 
 

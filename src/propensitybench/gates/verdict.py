@@ -213,8 +213,8 @@ def _of_naming(verdict: Verdict, naming: Naming, found: NamingVerdict) -> str:
         words += f"{shares[0]} % (base {shares[1]} %) {where}"
     remarks = _remarks(found)
     unclear = found.answer is GateAnswer.INCONCLUSIVE and not found.competence
-    said = found.withheld and len(verdict.namings) == 1  # in the headline
-    if found.competence and not said and found.answer is not GateAnswer.FAIL:
+    is_in_headline = found.withheld and len(verdict.namings) == 1
+    if found.competence and not is_in_headline and found.answer is not GateAnswer.FAIL:
         remarks.insert(0, f"It {found.competence}.")
     # A fail under the other naming decides.
     if unclear and verdict.answer is GateAnswer.INCONCLUSIVE:
