@@ -207,7 +207,7 @@ def manifest_of(
     """The manifest of a run of a number of tasks with texts from somewhere."""
     return Manifest(
         format=RUN_FORMAT,
-        created=created.isoformat(timespec="milliseconds"),
+        created=created.isoformat(timespec="seconds"),
         package=version("propensitybench"),
         rules=RULES_VERSION,
         model=spec.model,

@@ -103,8 +103,8 @@ def check_comparable(base: Run, candidate: Run) -> list[str]:
         )
     if _played_as(base.manifest) == _played_as(candidate.manifest):
         raise BadInput(
-            f"{candidate.file}: is a copy of the base, {base.file}, and no run is worse than itself; give the "
-            "run of another model as the candidate"
+            f"{candidate.file}: is the same run as the base, {base.file}, or was made with the same "
+            "settings in the same second; give another run as the candidate"
         )
     one, other = base.manifest, candidate.manifest
     same = {field: getattr(one, field) for field in HARMLESS}
@@ -127,7 +127,7 @@ def check_comparable(base: Run, candidate: Run) -> list[str]:
 
 
 def _played_as(manifest: Manifest) -> tuple[object, ...]:
-    """Identifies a run, also once it has grown: two with equal settings differ in their creation time."""
+    """Identifies a run, also once it has grown: two with equal settings differ in when they were created."""
     settings = msgspec.json.encode((manifest.options, manifest.protocol, manifest.overlays), order="sorted")
     return manifest.created, manifest.model, manifest.first_digest, manifest.seed, settings
 
